@@ -1,0 +1,193 @@
+// What every kind of database must be able to do. A Driver can only judge, a Connection can only do: a text that no
+// driver confined cannot reach a database. Nothing here knows accounts, teams or the wire.
+import type { Confined } from './confined.ts'
+
+export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
+
+/** The words this kind uses for its own concepts. */
+export interface Vocabulary {
+  readonly schema: string
+  readonly table: string
+  readonly queryLanguage: string
+}
+
+/** What introspection found, or, cut by an exposure, what of it is shown. Order: the database's. */
+export interface Catalog {
+  /** ISO 8601, UTC. */
+  readonly capturedAt: string
+  readonly tables: readonly CatalogTable[]
+  /** What the driver itself needs to confine a query (types, extensions, server version …); opaque above the driver. */
+  readonly capture: unknown
+}
+
+export interface CatalogTable {
+  readonly schema: string
+  readonly table: string
+  /** table, view, materialized view, partitioned table, foreign table, collection … */
+  readonly kind: string
+  readonly description: string | null
+  /** Null where never analysed, and for views. */
+  readonly estimatedRows: number | null
+  readonly columns: readonly CatalogColumn[]
+  /** What whoever exposes this table should know, whole sentences: a view that calls foreign things, say. */
+  readonly warnings: readonly string[]
+  /** True when the exposure shows only some of the columns; absent in a full catalog. */
+  readonly columnsRestricted?: boolean
+  /** What the driver needs of the table (pages, tuples, keys …); opaque above the driver. */
+  readonly detail: unknown
+}
+
+export interface CatalogColumn {
+  readonly name: string
+  /** The database's own name of the type, as shown to a caller. */
+  readonly type: string
+  readonly nullable: boolean
+  readonly primaryKey: boolean
+  readonly references: { readonly schema: string; readonly table: string; readonly column: string } | null
+  readonly description: string | null
+  /** Why this column may not be exposed, as a sentence; null when it may. */
+  readonly unexposable: string | null
+  /** What the driver needs of the column (type oid …); opaque above the driver. */
+  readonly detail: unknown
+}
+
+/** Per query, the team's numbers over the defaults. */
+export interface Limits {
+  readonly rowCap: number
+  readonly maxResponseBytes: number
+  readonly timeoutMs: number
+  /** Postgres: planner cost units. */
+  readonly maxCost: number
+}
+
+export type BlockedKind =
+  'table' | 'column' | 'function' | 'type' | 'operator' | 'statement' | 'stage' | 'cost' | 'limit'
+
+export interface Blocked {
+  readonly kind: BlockedKind
+  readonly name: string
+}
+
+/** A refusal to be tested as data, audited, and shown: `why` names what was blocked, `hint` how to go on. */
+export interface Denied {
+  readonly kind: 'denied'
+  readonly blocked: Blocked
+  readonly why: string
+  readonly hint: string
+  /** From 0, in UTF-16 units of the caller's text. */
+  readonly position?: number
+}
+
+export interface Malformed {
+  readonly kind: 'malformed'
+  readonly why: string
+  readonly position?: number
+}
+
+export type Verdict = { readonly kind: 'confined'; readonly query: Confined } | Denied | Malformed
+
+/** A body read for this kind; what confine() takes. Opaque above the driver, but for the text an audit keeps. */
+export interface QueryBody {
+  /** The caller's query as a text, for the audit. */
+  readonly text: string
+  readonly limit: number | null
+}
+
+/** How to reach one database: validated by the driver's settings(). `secrets` is never logged. */
+export interface ConnectionSettings {
+  readonly connectionMode: string
+  readonly host: string | null
+  readonly port: number | null
+  readonly database: string
+  readonly username: string | null
+  readonly sslMode: string | null
+  /** Non-secret, per-kind settings, as shown. */
+  readonly config: Readonly<Record<string, unknown>>
+  readonly secrets: Readonly<Record<string, string>>
+}
+
+export interface TestStep {
+  readonly name: string
+  readonly status: 'PASS' | 'WARN' | 'FAIL'
+  readonly message: string
+  readonly remedy: string | null
+}
+
+export interface TestReport {
+  readonly ok: boolean
+  readonly latencyMs: number
+  readonly serverVersion: string | null
+  readonly steps: readonly TestStep[]
+  readonly grade: 'PASS' | 'WARN' | 'FAIL'
+  /** A sentence of ours; only where ok is false. */
+  readonly error?: string
+}
+
+export interface ResultColumn {
+  readonly name: string
+  readonly dataType: string
+}
+
+/** An answer, already JSON: `rows` is the text of an array of arrays, written from the database's own bytes. */
+export interface Rows {
+  readonly columns: readonly ResultColumn[]
+  readonly rows: string
+  readonly rowCount: number
+  readonly truncated: boolean
+}
+
+/** What the database would spend: EXPLAIN or a dry run, in the units of the kind's cost limit. */
+export interface Estimate {
+  readonly cost: number
+}
+
+export interface Connection extends AsyncDisposable {
+  /** False once the session can no longer be used (the socket is gone, a cancel is under way): it must be disposed. */
+  readonly usable: boolean
+  /** Connects already done: grades the login. `exposed` is what the GRANT lines should equal; null before any exposure. */
+  test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
+  introspect(signal: AbortSignal): Promise<Catalog>
+  /** EXPLAIN or a dry run of a confined query; what `check` shows. Throws as run() does. */
+  estimate(query: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate>
+  /**
+   * Runs one confined query, read-only, cost first. Throws AppError QUERY_DENIED (cost, with estimate and limit),
+   * QUERY_FAILED, QUERY_TIMEOUT, SCHEMA_STALE, DATASOURCE_UNAVAILABLE; on abort the work in the database is ended.
+   */
+  run(query: Confined, limits: Limits, signal: AbortSignal): Promise<Rows>
+}
+
+/** What an operator allows every connection. */
+export interface ConnectOptions {
+  /** Loopback and private addresses may be connected to; cloud metadata addresses never. */
+  readonly allowPrivateHosts: boolean
+}
+
+export interface Driver extends AsyncDisposable {
+  readonly type: DatasourceType
+  readonly vocabulary: Vocabulary
+  /**
+   * Reads the connection part of a datasource: allow-list of fields per mode, what is shown of a URI taken from it.
+   * `secrets` holds what came along or was kept. Throws AppError INVALID_REQUEST with details.
+   */
+  settings(input: SettingsInput): ConnectionSettings
+  /** The body's shape for this kind; throws AppError INVALID_REQUEST. */
+  read(body: unknown): QueryBody
+  /** No database, no clock: same body, same exposure, same verdict. The parser may sit in a worker that can be ended. */
+  confine(body: QueryBody, exposed: Catalog, limits: Limits, signal: AbortSignal): Promise<Verdict>
+  /** The text the database would be sent, for the audit and `check`. */
+  printed(query: Confined): string
+  /** Throws AppError DATASOURCE_UNAVAILABLE with a sentence of ours; the raw error is its cause. */
+  connect(settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal): Promise<Connection>
+}
+
+/** The connection part of a create or change, as it came; every field unread. */
+export interface SettingsInput {
+  readonly connectionMode?: unknown
+  readonly host?: unknown
+  readonly port?: unknown
+  readonly database?: unknown
+  readonly username?: unknown
+  readonly sslMode?: unknown
+  readonly config?: unknown
+  readonly secrets: Readonly<Record<string, string>>
+}

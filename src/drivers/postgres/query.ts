@@ -1,0 +1,41 @@
+// What the Postgres guard hands to the Postgres runner, behind the seal.
+
+/** A column that the printed text reads, as it was at introspection. */
+export interface ReadColumn {
+  readonly name: string
+  readonly typeOid: number
+}
+
+export interface ReadTable {
+  readonly schema: string
+  readonly table: string
+  readonly columns: readonly ReadColumn[]
+}
+
+/**
+ * Where the cost of a plan is bounded by table sizes alone: one plain table, no join, no function that returns rows,
+ * no sub-select, no recursion. `operations` counts the expression nodes evaluated a row; `sorts` whether rows are
+ * sorted, grouped or made distinct.
+ */
+export interface CostBound {
+  readonly schema: string
+  readonly table: string
+  readonly operations: number
+  readonly sorts: boolean
+}
+
+export interface PostgresQuery {
+  /** The printed text; it asks for rowCap + 1 rows at most. No parameters. */
+  readonly text: string
+  /** Rows to answer at most. */
+  readonly rowCap: number
+  /** Our aliases and what the caller called them (t7 → orders), to map a database's message back. */
+  readonly names: ReadonlyMap<string, string>
+  readonly reads: readonly ReadTable[]
+  /** Null: only EXPLAIN can tell the cost. */
+  readonly bound: CostBound | null
+  /** Trusted extension schemas that the session's search_path must hold after pg_catalog, in order. */
+  readonly searchPath: readonly string[]
+  /** server_version_num at capture: another server than that is SCHEMA_STALE territory. */
+  readonly serverVersion: number
+}

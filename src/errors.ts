@@ -1,0 +1,63 @@
+// Every refusal and failure a caller can see: one table of codes and statuses, one class.
+// A retired code stays here as a comment, so that it is never used for something else.
+
+/** Code → HTTP status (session-interface.md §3). */
+export const STATUS = {
+  INVALID_REQUEST: 400,
+  INVALID_QUERY: 400,
+  UNAUTHENTICATED: 401,
+  SCOPE_REQUIRED: 403,
+  QUERY_DENIED: 403,
+  ROLE_REQUIRED: 403,
+  REAUTHENTICATION_REQUIRED: 403,
+  TEAM_FORBIDDEN: 403,
+  TEAM_NOT_OPENED: 403,
+  SIGN_IN_REFUSED: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  NOT_CONNECTED: 409,
+  DATASOURCE_DISABLED: 409,
+  SCHEMA_STALE: 409,
+  CONFLICT: 409,
+  BODY_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  QUERY_FAILED: 422,
+  RATE_LIMITED: 429,
+  INTERNAL: 500,
+  DATASOURCE_UNAVAILABLE: 502,
+  OVERLOADED: 503,
+  QUERY_TIMEOUT: 504,
+} as const satisfies Record<string, number>
+
+export type Code = keyof typeof STATUS
+
+/** Further fields of an error body, beside `error` and `code`: blocked, hint, position, details, retryAfter … */
+export type ErrorExtra = Readonly<Record<string, unknown>>
+
+/**
+ * A refusal or failure on its way to the caller. `message` is shown as it is: no secret, no hidden name, nothing
+ * unread from a database. `cause` is for the log only.
+ */
+export class AppError extends Error {
+  override readonly name = 'AppError'
+  readonly code: Code
+  readonly extra: ErrorExtra
+
+  constructor(code: Code, message: string, options: { readonly extra?: ErrorExtra; readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.extra = options.extra ?? {}
+  }
+}
+
+/** No such thing, or not the caller's to see: always the same bytes. */
+export function notFound(): AppError {
+  return new AppError('NOT_FOUND', 'There is no such thing here, or you cannot reach it.')
+}
+
+/** A body, parameter or field that is not as it must be; `details` names each. */
+export function invalidRequest(details: readonly string[], message?: string): AppError {
+  return new AppError('INVALID_REQUEST', message ?? `The request is not valid: ${details.join('; ')}`, {
+    extra: { details },
+  })
+}
