@@ -1,0 +1,68 @@
+// The five endpoints an API key may call (contract.md). A key here is the operation id, the handler's name and the
+// heading in docs/api.md. Nothing else may declare a scope.
+import { z } from 'zod'
+import type { Route } from './route.ts'
+import * as shape from './schemas.ts'
+
+export const ROUTES = {
+  getAccount: {
+    method: 'GET',
+    path: '/users/me',
+    summary: 'The account behind the token.',
+    scope: 'profile',
+    answer: shape.Account,
+    errors: [],
+  },
+  listTeams: {
+    method: 'GET',
+    path: '/teams',
+    summary: 'Every team the account belongs to, those not yet opened too.',
+    scope: 'data:schema',
+    answer: z.array(shape.Team),
+    errors: [],
+  },
+  listDatasources: {
+    method: 'GET',
+    path: '/teams/{teamId}/datasources',
+    summary: 'The datasources of a team that the caller reaches.',
+    scope: 'data:schema',
+    place: 'team',
+    stranger: 'TEAM_FORBIDDEN',
+    answer: z.array(shape.Datasource),
+    errors: [],
+  },
+  describeDatasource: {
+    method: 'GET',
+    path: '/teams/{teamId}/datasources/{id}/schema',
+    summary: 'The exposed tables and columns of a datasource; with full=1 all that was introspected, for its managers.',
+    scope: 'data:schema',
+    place: 'datasource',
+    query: z.strictObject({ full: z.literal('1').exactOptional() }),
+    answer: shape.Description,
+    prebuilt: true,
+    errors: ['ROLE_REQUIRED', 'NOT_CONNECTED'],
+  },
+  runQuery: {
+    method: 'POST',
+    path: '/teams/{teamId}/datasources/{id}/query',
+    summary: 'Runs one read-only query within the exposure.',
+    scope: 'data:read',
+    place: 'datasource',
+    body: shape.QueryBody,
+    rawBody: true,
+    answer: shape.QueryResult,
+    prebuilt: true,
+    errors: [
+      'INVALID_QUERY',
+      'QUERY_DENIED',
+      'NOT_CONNECTED',
+      'DATASOURCE_DISABLED',
+      'SCHEMA_STALE',
+      'QUERY_FAILED',
+      'RATE_LIMITED',
+      'DATASOURCE_UNAVAILABLE',
+      'OVERLOADED',
+      'QUERY_TIMEOUT',
+    ],
+  },
+} as const satisfies Record<string, Route>

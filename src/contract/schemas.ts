@@ -1,0 +1,387 @@
+// What a caller can see and send: the shapes of contract.md and session-interface.md as zod schemas. No logic, no I/O.
+// Bodies are strict (an unknown field is refused), answers are not: what an answer does not declare is dropped.
+import { z } from 'zod'
+
+const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
+
+/** A text that every store and log can hold: well-formed, without NUL. */
+const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
+/** A name a person chose: not empty, not only spaces. */
+const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
+const id = text(128).min(1)
+const time = z.iso.datetime({ offset: true })
+/** From our own store: an ISO 8601 time in UTC, not checked a second time. */
+const at = z.string().meta({ format: 'date-time' })
+
+export const Scope = z.enum(['profile', 'data:schema', 'data:read'])
+export const Role = z.enum(['OWNER', 'ADMIN', 'MEMBER'])
+export const MembershipStatus = z.enum(['INVITED', 'ACTIVE'])
+export const DatasourceType = z.enum(['POSTGRES', 'MONGODB', 'BIGQUERY'])
+export const DatasourceStatus = z.enum(['PENDING', 'CONNECTED', 'ERROR', 'DISABLED'])
+export const ConnectionMode = z.enum(['DIRECT', 'URI', 'SSH_TUNNEL', 'SERVICE_ACCOUNT', 'APPLICATION_DEFAULT'])
+export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
+export const AccessMode = z.enum(['ROLE_BASED', 'EXPLICIT'])
+export const Grade = z.enum(['PASS', 'WARN', 'FAIL'])
+
+// ── the five endpoints of contract.md ────────────────────────────────────────────────────────────────────────────
+
+export const Account = z.object({
+  id: z.string(),
+  email: z.string(),
+  name: z.string(),
+  avatarUrl: z.string().nullable(),
+  emailVerified: z.boolean(),
+  createdAt: at,
+})
+
+export const Team = z.object({
+  id: z.string(),
+  name: z.string(),
+  slug: z.string(),
+  role: Role,
+  status: MembershipStatus,
+  /** All memberships, INVITED ones too. */
+  memberCount: z.int(),
+  /** What the caller reaches. */
+  dataSourceCount: z.int(),
+  createdAt: at,
+})
+
+export const Datasource = z.object({
+  id: z.string(),
+  teamId: z.string(),
+  name: z.string(),
+  type: DatasourceType,
+  status: DatasourceStatus,
+  createdAt: at,
+  updatedAt: at,
+  exposedTableCount: z.int(),
+  connectionMode: ConnectionMode,
+  host: z.string().nullable(),
+  port: z.int().nullable(),
+  database: z.string(),
+  username: z.string().nullable(),
+  sslMode: SslMode.nullable(),
+  config: z.record(z.string(), z.unknown()),
+  accessMode: AccessMode,
+  minRole: Role.nullable(),
+  lastTestedAt: at.nullable(),
+  lastError: z.string().nullable(),
+})
+
+export const Reference = z.object({ schema: z.string(), table: z.string(), column: z.string() })
+
+export const ColumnStats = z.object({
+  nullFrac: z.number().nullable(),
+  distinctCount: z.int().nullable(),
+  values: z.array(z.object({ value: z.unknown(), share: z.number() })).nullable(),
+  range: z.object({ min: z.unknown(), max: z.unknown() }).nullable(),
+  signals: z.array(z.string()),
+})
+
+export const ExposedColumn = z.object({
+  name: z.string(),
+  type: z.string(),
+  nullable: z.boolean(),
+  primaryKey: z.boolean(),
+  references: Reference.nullable(),
+  description: z.string().nullable(),
+  stats: ColumnStats.nullable(),
+})
+
+export const Documentation = z.object({
+  summary: z.string().nullable(),
+  statements: z.array(z.string()),
+  examples: z.string().nullable(),
+  publishedAt: at,
+})
+
+export const ExposedTable = z.object({
+  schema: z.string(),
+  table: z.string(),
+  description: z.string().nullable(),
+  documentation: Documentation.nullable(),
+  estimatedRows: z.int().nullable(),
+  columnsRestricted: z.boolean(),
+  /** MongoDB only; left out where indexes are not a meaningful concept. */
+  indexes: z
+    .array(
+      z.object({
+        keys: z.array(z.object({ path: z.string(), direction: z.union([z.number(), z.string()]) })),
+        unique: z.boolean(),
+      }),
+    )
+    .optional(),
+  columns: z.array(ExposedColumn),
+})
+
+export const Description = z.object({
+  id: z.string(),
+  name: z.string(),
+  type: DatasourceType,
+  vocabulary: z.object({ schema: z.string(), table: z.string(), queryLanguage: z.string() }),
+  schemaCapturedAt: at.nullable(),
+  profileCapturedAt: at.nullable(),
+  tables: z.array(ExposedTable),
+})
+
+/** Documents the bodies; each kind's driver reads its own (Driver.read). */
+export const SqlBody = z.strictObject({ sql: text(65_536), limit: z.int().min(1).exactOptional() })
+export const MongoBody = z.strictObject({
+  collection: z.string(),
+  filter: z.record(z.string(), z.unknown()).exactOptional(),
+  pipeline: z.array(z.record(z.string(), z.unknown())).exactOptional(),
+  limit: z.int().min(1).exactOptional(),
+})
+export const QueryBody = z.union([SqlBody, MongoBody])
+
+export const QueryResult = z.object({
+  columns: z.array(z.object({ name: z.string(), dataType: z.string() })),
+  rows: z.array(z.array(z.unknown())),
+  rowCount: z.int(),
+  truncated: z.boolean(),
+  durationMs: z.number(),
+})
+
+// ── refusals ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const Blocked = z.object({
+  kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
+  name: z.string(),
+})
+
+/** Documents every error body; which further fields come with which code is in docs/errors.md. */
+export const ErrorBody = z.looseObject({
+  error: z.string().meta({ description: 'For people and agents; safe to show as it is.' }),
+  code: z.string().meta({ description: 'For programs; stable.' }),
+})
+
+// ── account and keys ─────────────────────────────────────────────────────────────────────────────────────────────
+
+export const AccountChange = z.strictObject({ name: name.exactOptional() })
+/** Deletion: the e-mail address of the account, the slug of the team. Left out: REAUTHENTICATION_REQUIRED. */
+export const Confirmation = z.strictObject({ confirm: text(254).exactOptional() })
+
+export const ApiKey = z.object({
+  id: z.string(),
+  name: z.string(),
+  hint: z.string(),
+  scopes: z.array(Scope),
+  teamIds: z.array(z.string()).nullable(),
+  datasourceIds: z.array(z.string()).nullable(),
+  createdAt: at,
+  lastUsedAt: at.nullable(),
+  expiresAt: at.nullable(),
+})
+/** `key` is shown this once. */
+export const NewApiKey = ApiKey.extend({ key: z.string() })
+export const ApiKeyOrder = z.strictObject({
+  name,
+  scopes: z.array(Scope).min(1),
+  expiresAt: time.exactOptional(),
+  teamIds: z.array(id).min(1).max(1000).exactOptional(),
+  datasourceIds: z.array(id).min(1).max(1000).exactOptional(),
+})
+export const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(86_400).exactOptional() })
+/** A key of a member, as the team's managers see it. */
+export const TeamKey = ApiKey.extend({ accountId: z.string(), email: z.string() })
+
+// ── teams and members ────────────────────────────────────────────────────────────────────────────────────────────
+
+const QueryBudget = z.strictObject({ limit: z.int().min(1).max(10_000_000), windowSeconds: z.int().min(1).max(86_400) })
+export const TeamSettings = z.strictObject({
+  queryBudget: QueryBudget,
+  rowCap: z.int().min(1).max(50_000),
+  maxResponseBytes: z.int().min(65_536).max(67_108_864),
+  statementTimeoutMs: z.int().min(100).max(60_000),
+  postgresMaxPlanCost: z.number().min(1).max(1e15),
+  mongodbMaxScannedDocuments: z.int().min(1).max(1e15),
+  bigqueryMaxBytes: z
+    .int()
+    .min(2 ** 20)
+    .max(2 ** 50),
+  auditRetentionDays: z.int().min(1).max(3650),
+  auditRedactLiterals: z.boolean(),
+})
+/** Merged key by key; an object value is replaced whole. */
+export const TeamSettingsChange = z.strictObject({
+  queryBudget: QueryBudget.exactOptional(),
+  rowCap: TeamSettings.shape.rowCap.exactOptional(),
+  maxResponseBytes: TeamSettings.shape.maxResponseBytes.exactOptional(),
+  statementTimeoutMs: TeamSettings.shape.statementTimeoutMs.exactOptional(),
+  postgresMaxPlanCost: TeamSettings.shape.postgresMaxPlanCost.exactOptional(),
+  mongodbMaxScannedDocuments: TeamSettings.shape.mongodbMaxScannedDocuments.exactOptional(),
+  bigqueryMaxBytes: TeamSettings.shape.bigqueryMaxBytes.exactOptional(),
+  auditRetentionDays: TeamSettings.shape.auditRetentionDays.exactOptional(),
+  auditRedactLiterals: TeamSettings.shape.auditRedactLiterals.exactOptional(),
+})
+
+const slug = z
+  .string()
+  .max(63)
+  .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be lower-case letters, digits and single hyphens')
+export const TeamOrder = z.strictObject({ name, slug: slug.exactOptional() })
+export const TeamChange = z.strictObject({
+  name: name.exactOptional(),
+  slug: slug.exactOptional(),
+  settings: TeamSettingsChange.exactOptional(),
+})
+/** `settings` is left out while the caller is INVITED. */
+export const TeamDetail = Team.extend({ settings: TeamSettings.optional() })
+
+/** A member; or, with `invitationId`, an address that was invited and is not one yet. */
+export const Member = z.object({
+  invitationId: z.string().optional(),
+  accountId: z.string().nullable(),
+  email: z.string(),
+  name: z.string().nullable(),
+  role: Role,
+  status: MembershipStatus,
+  createdAt: at,
+  expiresAt: at.optional(),
+})
+/** The same shape whether or not the address has an account; `inviteToken` is shown this once. */
+export const Invited = Member.extend({ inviteToken: z.string() })
+export const MemberOrder = z.strictObject({ email: z.email().max(254), role: Role })
+export const MemberChange = z.strictObject({ role: Role })
+
+// ── datasources ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+const secret = text(65_536)
+const connection = {
+  connectionMode: ConnectionMode.exactOptional(),
+  host: text(1024).exactOptional(),
+  port: z.int().min(1).max(65_535).exactOptional(),
+  database: text(1024).exactOptional(),
+  username: text(1024).exactOptional(),
+  sslMode: SslMode.exactOptional(),
+  config: z.record(text(256), z.unknown()).exactOptional(),
+  accessMode: AccessMode.exactOptional(),
+  minRole: Role.nullable().exactOptional(),
+  // Secrets: written, never read.
+  password: secret.exactOptional(),
+  uri: secret.exactOptional(),
+  serviceAccountKey: secret.exactOptional(),
+  tlsCa: secret.exactOptional(),
+  tlsCertificate: secret.exactOptional(),
+  tlsKey: secret.exactOptional(),
+  sshPrivateKey: secret.exactOptional(),
+  sshPassphrase: secret.exactOptional(),
+}
+export const DatasourceOrder = z.strictObject({ name, type: DatasourceType, ...connection })
+export const DatasourceChange = z.strictObject({ name: name.exactOptional(), ...connection })
+
+export const TestReport = z.object({
+  ok: z.boolean(),
+  latencyMs: z.number(),
+  serverVersion: z.string().nullable(),
+  steps: z.array(z.object({ name: z.string(), status: Grade, message: z.string(), remedy: z.string().nullable() })),
+  grade: Grade,
+  error: z.string().optional(),
+})
+
+export const Introspected = z.object({
+  schemaCapturedAt: at,
+  tableCount: z.int(),
+  added: z.int(),
+  removed: z.int(),
+  changed: z.int(),
+})
+export const JobStarted = z.object({ jobId: z.string() })
+export const Job = z.object({
+  id: z.string(),
+  kind: z.string(),
+  state: z.enum(['QUEUED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED']),
+  done: z.int(),
+  total: z.int(),
+  result: z.unknown().optional(),
+  error: z.string().optional(),
+  createdAt: at,
+  updatedAt: at,
+})
+
+const identifier = text(1024).min(1)
+export const ExposurePut = z.strictObject({
+  tables: z
+    .array(
+      z.strictObject({
+        schema: identifier,
+        table: identifier,
+        /** null: the columns known now that may be exposed. */
+        columns: z.array(identifier).nullable(),
+      }),
+    )
+    .max(100_000),
+  /** The version it was read at; left out: the last writer wins. */
+  version: z.int().min(0).exactOptional(),
+})
+const ShownTable = z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })
+export const Exposure = z.object({
+  tables: z.array(ShownTable),
+  version: z.int(),
+  /** Saved names that introspection no longer knows. */
+  gone: z.array(z.object({ schema: z.string(), table: z.string(), column: z.string().optional() })),
+})
+export const ExposureVersions = z.object({
+  items: z.array(
+    z.object({
+      version: z.int(),
+      tables: z.array(ShownTable),
+      author: z.object({ accountId: z.string(), name: z.string().nullable() }),
+      createdAt: at,
+    }),
+  ),
+  nextCursor: z.string().nullable(),
+})
+
+export const Access = z.object({ accountIds: z.array(z.string()) })
+export const AccessPut = z.strictObject({ accountIds: z.array(id).max(10_000) })
+
+/** What would happen to a query, without running it. */
+export const CheckResult = z.object({
+  verdict: z.enum(['ALLOWED', 'DENIED', 'INVALID']),
+  error: z.string().optional(),
+  blocked: Blocked.optional(),
+  hint: z.string().optional(),
+  position: z.int().optional(),
+  printed: z.string().optional(),
+  estimate: z.number().optional(),
+})
+export const CheckBody = z.union([
+  SqlBody.extend({ as: z.unknown().exactOptional() }),
+  MongoBody.extend({ as: z.unknown().exactOptional() }),
+])
+
+// ── audit ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const Page = z.strictObject({
+  cursor: text(512).exactOptional(),
+  limit: z.coerce.number().int().min(1).max(500).exactOptional(),
+})
+export const AuditPage = z.object({
+  items: z.array(
+    z.object({
+      id: z.string(),
+      at,
+      actor: z.object({
+        accountId: z.string().nullable(),
+        keyId: z.string().optional(),
+        client: z.string().optional(),
+      }),
+      via: z.enum(['API_KEY', 'SESSION', 'CONNECTOR']),
+      action: z.string(),
+      datasourceId: z.string().optional(),
+      outcome: z.enum(['ANSWERED', 'DENIED', 'FAILED']),
+      code: z.string().optional(),
+      blocked: Blocked.optional(),
+      query: z.string().optional(),
+      printed: z.string().optional(),
+      rowCount: z.int().optional(),
+      bytes: z.int().optional(),
+      durationMs: z.number().optional(),
+      /** How many calls the row stands for, where more than one. */
+      times: z.int().optional(),
+    }),
+  ),
+  nextCursor: z.string().nullable(),
+})
