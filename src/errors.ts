@@ -42,12 +42,30 @@ export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: Code
   readonly extra: ErrorExtra
+  /** Headers of the answer, RateLimit-* say; the door adds what follows from the code. */
+  readonly headers: Readonly<Record<string, string>>
 
-  constructor(code: Code, message: string, options: { readonly extra?: ErrorExtra; readonly cause?: unknown } = {}) {
+  constructor(code: Code, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.extra = options.extra ?? {}
+    this.headers = options.headers ?? {}
   }
+
+  /** The same refusal with further headers. */
+  withHeaders(headers: Readonly<Record<string, string>>): AppError {
+    return new AppError(this.code, this.message, {
+      extra: this.extra,
+      headers: { ...this.headers, ...headers },
+      cause: this.cause,
+    })
+  }
+}
+
+interface AppErrorOptions {
+  readonly extra?: ErrorExtra
+  readonly headers?: Readonly<Record<string, string>>
+  readonly cause?: unknown
 }
 
 /** No such thing, or not the caller's to see: always the same bytes. */
