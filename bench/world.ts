@@ -1,0 +1,158 @@
+// The two services side by side over one database: 200,000 orders (performance.md), FLOOR(pg), and Vitrine's bundle
+// started by `npm start` with VITRINE_DEMO=0. Everything started here is ended here.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as wait } from 'node:timers/promises'
+import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+
+const ORDERS = `
+CREATE TABLE orders (
+  id int PRIMARY KEY, customer_id bigint NOT NULL, total numeric(12,2) NOT NULL, note text NOT NULL,
+  ordered_at timestamptz NOT NULL, paid bool NOT NULL, meta jsonb NOT NULL, ref uuid NOT NULL);
+INSERT INTO orders SELECT i, (i * 7919::bigint) % 20000, round(((i * 31) % 99991) / 100.0, 2), 'note number ' || i || ' of many',
+  timestamptz '2023-01-01 00:00+00' + i * interval '3 minutes', i % 3 = 0, jsonb_build_object('channel', i % 5, 'tags', jsonb_build_array('a', i % 7)),
+  md5(i::text)::uuid FROM generate_series(1, 200000) i;
+ANALYZE orders;`
+
+/** One service under test: where a query is posted, and the process that answers it. */
+export interface Contender {
+  readonly name: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly pid: number
+}
+
+export interface World extends AsyncDisposable {
+  readonly floor: Contender
+  readonly vitrine: Contender
+  /** GET of the description. */
+  readonly schemaUrl: string
+  readonly readyMs: number
+  readonly postgres: TestPostgres
+}
+
+export async function openWorld(): Promise<World> {
+  await using stack = new AsyncDisposableStack()
+  const postgres = stack.use(await startPostgres())
+  const database = await postgres.createDatabase('bench', ORDERS)
+  const floor = await startFloor(postgres.url(database), stack)
+  const { base, pid, readyMs } = await startVitrine(stack)
+  const { at, key } = await connect(base, postgres, database)
+  const vitrine = { name: 'vitrine', url: `${at}/query`, headers: { authorization: `Bearer ${key}` }, pid }
+  const owned = stack.move()
+  return {
+    floor,
+    vitrine,
+    schemaUrl: `${at}/schema`,
+    readyMs,
+    postgres,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+
+async function startFloor(url: string, stack: AsyncDisposableStack): Promise<Contender> {
+  const child = spawn(process.execPath, [join(ROOT, 'bench/floor.ts'), url], { stdio: ['ignore', 'pipe', 'inherit'] })
+  stack.defer(() => end(child))
+  const [port] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  return { name: 'floor', url: `http://127.0.0.1:${port}/`, headers: {}, pid: child.pid ?? 0 }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill('SIGTERM')
+  await gone
+}
+
+async function startVitrine(stack: AsyncDisposableStack): Promise<{ base: string; pid: number; readyMs: number }> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  const port = await freePort()
+  const env = { ...process.env, PORT: String(port), HOST: '127.0.0.1', VITRINE_DATA_DIR: dataDir, VITRINE_DEMO: '0' }
+  const started = performance.now()
+  // A group of its own: npm, the shell between and the service end together.
+  const child = spawn('npm', ['start', '--silent'], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    detached: true,
+  })
+  stack.defer(async () => {
+    const gone = once(child, 'exit')
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+    await gone
+  })
+  const base = `http://127.0.0.1:${port}`
+  for (;;) {
+    const ready = await fetch(`${base}/health/ready`).then(
+      (res) => res.ok,
+      () => false,
+    )
+    if (ready) break
+    if (child.exitCode !== null) throw new Error(`npm start ended with ${child.exitCode}`)
+    await wait(5)
+  }
+  return { base, pid: await listener(child.pid ?? 0), readyMs: performance.now() - started }
+}
+
+/** The last descendant of npm: the process that listens. */
+async function listener(pid: number): Promise<number> {
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim()
+  return children === '' ? pid : listener(Number(children.split(' ').at(-1)))
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  return address !== null && typeof address !== 'string' ? address.port : 0
+}
+
+/** Signs up, connects the database, exposes everything, makes a key. */
+async function connect(base: string, postgres: TestPostgres, database: string): Promise<{ at: string; key: string }> {
+  const person = { name: 'Bench', email: 'bench@example.test', password: 'correct horse battery staple' }
+  const up = await fetch(`${base}/auth/sign-up/email`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(person),
+  })
+  const cookie = up.headers
+    .getSetCookie()
+    .map((part) => part.split(';')[0])
+    .join('; ')
+  const { token } = (await (await fetch(`${base}/auth/token`, { headers: { cookie } })).json()) as { token: string }
+  const api = async (method: string, path: string, body: unknown): Promise<Record<string, string>> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const res = await fetch(base + path, { method, headers, body: JSON.stringify(body) })
+    if (!res.ok) throw new Error(`${method} ${path}: ${res.status} ${await res.text()}`)
+    return (await res.json()) as Record<string, string>
+  }
+  const team = await api('POST', '/teams', { name: 'Bench' })
+  const settings = { queryBudget: { limit: 10_000_000, windowSeconds: 60 }, rowCap: 50_000 }
+  await api('PATCH', `/teams/${team['id']}`, { settings })
+  const { host, port, superuser: username, password } = postgres
+  const where = { name: 'bench', type: 'POSTGRES', connectionMode: 'DIRECT', host, port, database, username, password }
+  const datasource = await api('POST', `/teams/${team['id']}/datasources`, {
+    ...where,
+    sslMode: 'disable',
+    config: {},
+    accessMode: 'ROLE_BASED',
+    minRole: 'MEMBER',
+  })
+  const path = `/teams/${team['id']}/datasources/${datasource['id']}`
+  await api('POST', `${path}/introspect`, {})
+  await api('PUT', `${path}/exposure`, { tables: [{ schema: 'public', table: 'orders', columns: null }] })
+  const { key } = await api('POST', '/users/me/keys', {
+    name: 'bench',
+    scopes: ['profile', 'data:schema', 'data:read'],
+  })
+  return { at: base + path, key: key ?? '' }
+}
