@@ -1,0 +1,91 @@
+// /openapi.json and /docs: the description of the interface, for programs and for people. Scalar's page is served from
+// here with no script, font, proxy or telemetry from elsewhere; nothing of it is loaded before its first visit.
+import { readFile } from 'node:fs/promises'
+import type { FastifyInstance } from 'fastify'
+import type { KnownPath } from './unknown.ts'
+
+/** `src/http/docs.ts` or `dist/main.js`: what lies beside the running file differs. */
+const BUNDLED = !import.meta.url.endsWith('.ts')
+
+/** Everything from here, nothing inline but the styles that the page itself makes. */
+const CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Vitrine API</title>
+  </head>
+  <body>
+    <div id="app"></div>
+    <noscript>The description of this interface is at <a href="/openapi.json">/openapi.json</a>.</noscript>
+    <script src="/docs/scalar.js"></script>
+    <script src="/docs/start.js"></script>
+  </body>
+</html>
+`
+
+const START = `Scalar.createApiReference('#app', {
+  url: '/openapi.json',
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
+})
+`
+
+/** Mounts them; answers with the paths that are now taken. */
+export function docsRoutes(app: FastifyInstance): readonly KnownPath[] {
+  const openapi = once(() =>
+    readFile(new URL(BUNDLED ? './openapi.json' : '../../openapi.json', import.meta.url), 'utf8'),
+  )
+  const scalar = once(scalarScript)
+  const serve = (path: string, type: string, text: () => Promise<string>) => {
+    app.get(path, async (_request, reply) => {
+      const sent = await text()
+      return reply
+        .header('content-type', `${type}; charset=utf-8`)
+        .header('cache-control', 'no-cache')
+        .header('content-security-policy', CSP)
+        .header('referrer-policy', 'no-referrer')
+        .send(sent)
+    })
+    return { method: 'GET', path }
+  }
+  return [
+    serve('/openapi.json', 'application/json', openapi),
+    serve('/docs', 'text/html', async () => PAGE),
+    serve('/docs/start.js', 'text/javascript', async () => START),
+    serve('/docs/scalar.js', 'text/javascript', scalar),
+  ]
+}
+
+/** Loads at the first call; a failure is not remembered. */
+function once(load: () => Promise<string>): () => Promise<string> {
+  let loaded: Promise<string> | undefined
+  return () =>
+    (loaded ??= load().catch((error: unknown) => {
+      loaded = undefined
+      throw error
+    }))
+}
+
+/** Scalar's standalone script: a file of the bundle; in a checkout taken out of the package that holds it. */
+async function scalarScript(): Promise<string> {
+  if (BUNDLED) return readFile(new URL('./scalar.js', import.meta.url), 'utf8')
+  const { standaloneScript } = await import('./scalar.ts')
+  return standaloneScript()
+}

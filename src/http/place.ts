@@ -1,0 +1,61 @@
+// What a path names, found and permitted before query and body are read: the team, or the datasource in it. Which of
+// both exist for whom is decided by the rooms; here is only the order.
+import type { Call } from '../auth/caller.ts'
+import type { Route } from '../contract/route.ts'
+import type { Reached } from '../datasources/reach.ts'
+import { AppError, notFound } from '../errors.ts'
+import type { DatasourceId, TeamId } from '../ids.ts'
+import { asId } from '../ids.ts'
+import type { Membership } from '../teams/belong.ts'
+
+/** The rooms' answers to "may they?". */
+export interface Places {
+  /** Throws NOT_FOUND, TEAM_NOT_OPENED, ROLE_REQUIRED. */
+  team(call: Call, teamId: TeamId, need: { role?: 'ADMIN' | 'OWNER'; invited?: boolean }): Promise<Membership>
+  /** Throws the one NOT_FOUND, then ROLE_REQUIRED. */
+  datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
+}
+
+export interface Placed {
+  readonly membership?: Membership
+  readonly reached?: Reached
+}
+
+/** No id or token of ours holds anything else; nothing else reaches a store. */
+const ID = /^[\w-]{1,200}$/
+
+/** Finds what the path names. Throws as Places do, and NOT_FOUND for a parameter that can be no id. */
+export async function place(
+  places: Places,
+  call: Call,
+  route: Route,
+  params: Readonly<Record<string, string>>,
+): Promise<Placed> {
+  try {
+    if (!Object.values(params).every((value) => ID.test(value))) throw notFound()
+    return await find(places, call, route, params)
+  } catch (error) {
+    if (route.stranger !== undefined && error instanceof AppError && error.code === 'NOT_FOUND') {
+      throw new AppError(route.stranger, 'You are not a member of this team, or this key does not reach it.')
+    }
+    throw error
+  }
+}
+
+async function find(
+  places: Places,
+  call: Call,
+  route: Route,
+  params: Readonly<Record<string, string>>,
+): Promise<Placed> {
+  const need = route.role === undefined ? {} : { role: route.role }
+  const teamId = asId<TeamId>(params['teamId'] ?? '')
+  if (route.place === 'team') {
+    return { membership: await places.team(call, teamId, { ...need, invited: route.invited === true }) }
+  }
+  if (route.place === 'datasource') {
+    const reached = await places.datasource(call, teamId, asId<DatasourceId>(params['id'] ?? ''), need)
+    return { membership: reached.membership, reached }
+  }
+  return {}
+}

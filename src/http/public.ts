@@ -1,0 +1,20 @@
+// The routes without a token: is it alive, is it ready, and where to look first.
+import type { FastifyInstance } from 'fastify'
+import { AppError } from '../errors.ts'
+import type { KnownPath } from './unknown.ts'
+
+/** Mounts them; answers with the paths that are now taken. */
+export function publicRoutes(app: FastifyInstance, ready: () => Promise<boolean>): readonly KnownPath[] {
+  app.get('/health/live', async (_request, reply) => {
+    reply.header('cache-control', 'no-store')
+    return { status: 'ok' }
+  })
+  app.get('/health/ready', async (_request, reply) => {
+    if (!(await ready()))
+      throw new AppError('OVERLOADED', 'The service cannot reach its store.', { extra: { retryAfter: 1 } })
+    reply.header('cache-control', 'no-store')
+    return { status: 'ok' }
+  })
+  app.get('/', async (_request, reply) => reply.redirect('/docs'))
+  return ['/health/live', '/health/ready', '/'].map((path) => ({ method: 'GET', path }))
+}

@@ -1,0 +1,53 @@
+// Reads what a caller sent by the schema of its route. What does not fit is INVALID_REQUEST with a line for each field;
+// nothing is guessed, converted or ignored.
+import type { ZodError, ZodType } from 'zod'
+import { z } from 'zod'
+import type { Route } from '../contract/route.ts'
+import { invalidRequest } from '../errors.ts'
+
+const Nothing = z.strictObject({})
+const DETAILS_MAX = 50
+const DETAIL_LENGTH_MAX = 300
+
+/** The parameters after the question mark; a route that declares none takes none. Throws INVALID_REQUEST. */
+export function readQuery(route: Route, query: unknown): unknown {
+  return read(route.query ?? Nothing, { ...asRecord(query) }, 'query parameter')
+}
+
+/** The body, already parsed. Throws INVALID_REQUEST. */
+export function readBody(route: Route, body: unknown): unknown {
+  if (route.rawBody === true) return body
+  if (route.body === undefined) return void read(Nothing, body ?? {}, 'field')
+  if (body === undefined && route.bodyOptional !== true) throw invalidRequest(['body: a JSON body is needed'])
+  return read(route.body, body ?? {}, 'field')
+}
+
+function asRecord(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {}
+}
+
+function read(schema: ZodType, value: unknown, what: string): unknown {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw invalidRequest(detailsOf(result.error, what))
+}
+
+function detailsOf(error: ZodError, what: string): string[] {
+  return error.issues
+    .flatMap((issue) => {
+      if (issue.code === 'unrecognized_keys')
+        return issue.keys.map((key) => `${at([...issue.path, key])}: unknown ${what}`)
+      return `${at(issue.path)}: ${issue.message}`
+    })
+    .slice(0, DETAILS_MAX)
+    .map((line) => (line.length > DETAIL_LENGTH_MAX ? `${line.slice(0, DETAIL_LENGTH_MAX).toWellFormed()}…` : line))
+}
+
+/** tables[0].columns, or `body` for the whole. */
+function at(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return 'body'
+  return path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`
+    return text === '' ? String(key) : `${text}.${String(key)}`
+  }, '')
+}

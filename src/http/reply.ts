@@ -1,0 +1,107 @@
+// Answers and refusals on their way out: the only file that turns an AppError into a status. An answer passes through
+// its schema, so that what is not declared never leaves; an error that is not an AppError is told by its number only.
+import { randomUUID } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import type { Logger } from 'pino'
+import type { Route } from '../contract/route.ts'
+import type { Code } from '../errors.ts'
+import { AppError, STATUS } from '../errors.ts'
+import type { Prebuilt } from './handler.ts'
+import { HungUp } from './hang-up.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Sends what a handler gave, as its route declares it. */
+export function answer(reply: FastifyReply, route: Route, value: unknown): FastifyReply {
+  if (route.answer === null)
+    return reply
+      .code(route.status ?? 204)
+      .header('cache-control', 'no-store')
+      .send()
+  const sent: unknown = route.answer.parse(value)
+  const status = route.startsJob === true && hasJob(sent) ? 202 : (route.status ?? 200)
+  return sendJson(reply, status, JSON.stringify(sent), {})
+}
+
+/** Sends JSON that a room has written; 304 where the caller holds it already. */
+export function answerPrebuilt(
+  reply: FastifyReply,
+  status: number,
+  value: Prebuilt,
+  ifNoneMatch: string | undefined,
+): FastifyReply {
+  const headers: Record<string, string> = { ...value.headers }
+  if (value.etag === undefined) return sendJson(reply, status, value.json, headers)
+  headers['etag'] = value.etag
+  if (!matches(value.etag, ifNoneMatch)) return sendJson(reply, status, value.json, headers)
+  return reply.code(304).headers(headers).send()
+}
+
+/** Sends a refusal or failure; what is not ours to show is logged under a number and told as INTERNAL. */
+export function refuse(reply: FastifyReply, log: Logger, error: unknown): FastifyReply {
+  const refusal = read(error, log)
+  const headers: Record<string, string> = { ...refusal.headers }
+  if (refusal.code === 'UNAUTHENTICATED') headers['www-authenticate'] = 'Bearer realm="vitrine"'
+  const retryAfter = refusal.extra['retryAfter']
+  if (typeof retryAfter === 'number') headers['retry-after'] = String(retryAfter)
+  const body = { error: refusal.message, code: refusal.code, ...refusal.extra }
+  return sendJson(reply, STATUS[refusal.code], JSON.stringify(body), headers)
+}
+
+/** Any error as a refusal of ours: Fastify's by their codes, the unknown as INTERNAL. */
+export function read(error: unknown, log: Logger): AppError {
+  if (error instanceof AppError) {
+    if (error.code === 'INTERNAL') log.error({ err: error }, 'a defect')
+    return error
+  }
+  const known = fastifyRefusal(error)
+  if (known !== null) return known
+  const requestId = randomUUID()
+  if (!(error instanceof HungUp)) log.error({ requestId, err: error }, 'a defect')
+  return new AppError('INTERNAL', `Something went wrong on our side. It is in the log under ${requestId}.`, {
+    extra: { requestId },
+  })
+}
+
+function sendJson(
+  reply: FastifyReply,
+  status: number,
+  json: string,
+  headers: Readonly<Record<string, string>>,
+): FastifyReply {
+  reply.code(status).header('content-type', JSON_TYPE)
+  if (headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
+  return reply.headers(headers).send(json)
+}
+
+function hasJob(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'jobId' in value
+}
+
+/** RFC 9110 §13.1.2: a list of tags, compared weakly. */
+function matches(etag: string, ifNoneMatch: string | undefined): boolean {
+  if (ifNoneMatch === undefined) return false
+  const bare = (tag: string) => tag.trim().replace(/^W\//, '')
+  return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((tag) => bare(tag) === bare(etag))
+}
+
+const FASTIFY: Readonly<Record<string, readonly [Code, string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['BODY_TOO_LARGE', 'The body is too large.'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'The body must be sent as application/json.'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_REQUEST', 'The body is not as long as Content-Length says.'],
+  FST_ERR_BAD_URL: ['NOT_FOUND', 'There is no such route.'],
+}
+
+/** What Fastify refuses by itself: bodies. Their texts are ours, as JSON.parse quotes what it could not read. */
+function fastifyRefusal(error: unknown): AppError | null {
+  if (!(error instanceof Error)) return null
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const known = FASTIFY[code]
+  if (known !== undefined) return new AppError(known[0], known[1], known[0] === 'INVALID_REQUEST' ? BODY : {})
+  if ('statusCode' in error && error.statusCode === 400) {
+    return new AppError('INVALID_REQUEST', 'The body is not valid JSON.', BODY)
+  }
+  return null
+}
+
+const BODY = { extra: { details: ['body: not valid JSON'] } } as const

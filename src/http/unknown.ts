@@ -1,0 +1,28 @@
+// What no route answers: 404, or 405 where the path is known under other methods. Both come before the token, so that
+// they tell nothing about anybody.
+import { AppError } from '../errors.ts'
+
+export interface KnownPath {
+  readonly method: string
+  /** '/teams/{teamId}', or '/auth/*' for all below it. */
+  readonly path: string
+}
+
+/** The refusal of a method and a URL that no route took. */
+export function unknownRoute(known: readonly KnownPath[]): (method: string, url: string) => AppError {
+  const paths = known.map(({ method, path }) => ({ method, matches: pattern(path) }))
+  return (method, url) => {
+    const path = url.split('?', 1)[0] ?? ''
+    const allowed = new Set(paths.filter(({ matches }) => matches.test(path)).map((each) => each.method))
+    if (allowed.has('GET')) allowed.add('HEAD')
+    // A path that matches under its own method was refused for another reason: a parameter too long, say.
+    if (allowed.size === 0 || allowed.has(method)) return new AppError('NOT_FOUND', 'There is no such route.')
+    const allow = [...allowed].sort().join(', ')
+    return new AppError('METHOD_NOT_ALLOWED', `This route takes ${allow}.`, { headers: { allow } })
+  }
+}
+
+function pattern(path: string): RegExp {
+  const escaped = path.replace(/[.+?^$()|[\]\\]/g, String.raw`\$&`)
+  return new RegExp(`^${escaped.replace(/\{[^}]*\}/g, '[^/]+').replace('*', '.*')}$`)
+}
