@@ -1,0 +1,213 @@
+// The route tables as an OpenAPI 3.1 document. What follows from an entry (401, the scope, the place, the body) is
+// written here once; an entry itself names only the codes of its own.
+import { z } from 'zod'
+import type { ZodType } from 'zod'
+import type { Code } from '../errors.ts'
+import { STATUS } from '../errors.ts'
+import type { Route } from './route.ts'
+import * as shapes from './schemas.ts'
+
+/** A JSON value, as far as a document needs to be told. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
+
+const VERSION = '1.0.0'
+const ABOUT = `Lets a team's databases be inspected and queried, read-only, within what the team exposes.
+
+Five operations take an API key; all others only the access token of a signed-in person. Which code stands for what is
+told in docs/errors.md, each operation in docs/api.md.`
+
+/** Prints both tables, and the routes without a token, as one document. */
+export function openapi(routes: Readonly<Record<string, Route>>): Json {
+  const paths: Record<string, Record<string, Json>> = {}
+  for (const [id, route] of Object.entries(routes)) {
+    const path = (paths[route.path] ??= {})
+    path[route.method.toLowerCase()] = operation(id, route)
+  }
+  for (const [path, [summary, type]] of Object.entries(OPEN)) paths[path] = { get: openOperation(summary, type) }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Vitrine', version: VERSION, description: ABOUT, license: { name: 'Apache-2.0' } },
+    servers: [{ url: '/' }],
+    tags: [
+      { name: 'key', description: 'With an API key of the scope, or an access token.' },
+      { name: 'session', description: 'With an access token only; an API key is refused, whatever its scopes.' },
+      { name: 'open', description: 'Without a token.' },
+    ],
+    paths,
+    components: { securitySchemes: SECURITY, schemas: components() },
+  }
+}
+
+const OPEN: Readonly<Record<string, readonly [string, string]>> = {
+  '/health/live': ['200 while the process runs.', 'application/json'],
+  '/health/ready': ['200 while requests can be answered, else 503.', 'application/json'],
+  '/openapi.json': ['This document.', 'application/json'],
+  '/docs': ['This document, to be read.', 'text/html'],
+}
+
+const SECURITY: Json = {
+  apiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'sk_live_…',
+    description: 'An API key with the scope that the operation names.',
+  },
+  accessToken: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'The access token of a session, from GET /auth/token; it lives for ten minutes.',
+  },
+}
+
+function operation(id: string, route: Route): Json {
+  const keyed = route.scope !== undefined
+  return {
+    operationId: id,
+    summary: route.summary,
+    tags: [keyed ? 'key' : 'session'],
+    security: keyed ? [{ apiKey: [route.scope ?? ''] }, { accessToken: [] }] : [{ accessToken: [] }],
+    ...(route.scope === undefined ? {} : { 'x-required-scope': route.scope }),
+    ...(route.role === undefined ? {} : { 'x-required-role': route.role }),
+    parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route, route.body) }),
+    responses: { ...answers(route), ...refusals(route) },
+  }
+}
+
+function openOperation(summary: string, type: string): Json {
+  return {
+    summary,
+    tags: ['open'],
+    security: [],
+    responses: { 200: { description: 'OK', content: { [type]: {} } } },
+  }
+}
+
+function pathParameters(path: string): Json[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map((match) => ({
+    name: match[1] ?? '',
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+}
+
+function queryParameters(query: ZodType | undefined): Json[] {
+  if (query === undefined) return []
+  const printed = schemaOf(query)
+  const properties = isObject(printed) && isObject(printed['properties']) ? printed['properties'] : {}
+  return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }))
+}
+
+function requestBody(route: Route, body: ZodType): Json {
+  return {
+    required: route.bodyOptional !== true,
+    content: { 'application/json': { schema: schemaOf(body) } },
+  }
+}
+
+function answers(route: Route): Record<string, Json> {
+  const status = route.status ?? 200
+  if (route.answer === null) return { [status]: { description: 'Done.' } }
+  const content = (schema: Json) => ({ 'application/json': { schema } })
+  if (route.startsJob !== true) return { [status]: { description: 'OK', content: content(schemaOf(route.answer)) } }
+  return {
+    [status]: { description: 'Done.', content: content(schemaOf(shapes.Introspected)) },
+    202: { description: 'It takes longer: a job goes on.', content: content(schemaOf(shapes.JobStarted)) },
+  }
+}
+
+/** One answer a status, its codes in the description and as an enum. */
+function refusals(route: Route): Record<string, Json> {
+  const byStatus = Map.groupBy(codesOf(route), (code) => STATUS[code])
+  return Object.fromEntries(
+    [...byStatus].sort().map(([status, codes]) => [
+      String(status),
+      {
+        description: codes.join(', '),
+        ...(status === 429
+          ? { headers: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds.' } } }
+          : {}),
+        content: {
+          'application/json': {
+            schema: {
+              allOf: [
+                { $ref: '#/components/schemas/ErrorBody' },
+                { type: 'object', properties: { code: { enum: codes } } },
+              ],
+            },
+          },
+        },
+      },
+    ]),
+  )
+}
+
+/** Every code an operation can answer with: those that follow from its entry, and its own. */
+export function codesOf(route: Route): readonly Code[] {
+  const codes = new Set<Code>(['UNAUTHENTICATED', 'SCOPE_REQUIRED', 'INVALID_REQUEST', 'INTERNAL'])
+  if (route.place !== undefined) codes.add(route.stranger ?? 'NOT_FOUND')
+  if (route.place === 'team' && route.invited !== true) codes.add('TEAM_NOT_OPENED')
+  if (route.role !== undefined) codes.add('ROLE_REQUIRED')
+  if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE')
+  for (const code of route.errors) codes.add(code)
+  return [...codes]
+}
+
+/** Schemas with a name of their own, to be referred to. */
+const NAMED = {
+  Account: shapes.Account,
+  Team: shapes.Team,
+  TeamDetail: shapes.TeamDetail,
+  TeamSettings: shapes.TeamSettings,
+  Datasource: shapes.Datasource,
+  Description: shapes.Description,
+  ExposedTable: shapes.ExposedTable,
+  ExposedColumn: shapes.ExposedColumn,
+  ColumnStats: shapes.ColumnStats,
+  QueryResult: shapes.QueryResult,
+  ErrorBody: shapes.ErrorBody,
+  ApiKey: shapes.ApiKey,
+  NewApiKey: shapes.NewApiKey,
+  Member: shapes.Member,
+  Exposure: shapes.Exposure,
+  Job: shapes.Job,
+} as const satisfies Record<string, ZodType>
+
+const registry = z.registry<{ id: string }>()
+for (const [id, schema] of Object.entries(NAMED)) registry.add(schema, { id })
+
+function components(): Json {
+  const printed = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` })
+  return bare(printed.schemas)
+}
+
+/** As of JSON Schema 2020-12, which OpenAPI 3.1 speaks; a named one as a reference. */
+function schemaOf(schema: ZodType): Json {
+  const named = Object.entries(NAMED).find(([, each]) => each === schema)
+  if (named !== undefined) return { $ref: `#/components/schemas/${named[0]}` }
+  if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType) {
+    return { type: 'array', items: schemaOf(schema.element) }
+  }
+  return bare(z.toJSONSchema(schema, { io: 'input' }))
+}
+
+/** Plain JSON, without what only a schema on its own needs; patterns of times say less than their format. */
+function bare(value: unknown): Json {
+  if (Array.isArray(value)) return value.map(bare)
+  if (typeof value === 'object' && value !== null) {
+    const isTime = 'format' in value && value.format === 'date-time'
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([key]) => key !== '$schema' && key !== '$id' && !(isTime && key === 'pattern'))
+        .map(([key, each]) => [key, bare(each)]),
+    )
+  }
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
+  return null
+}
+
+function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
