@@ -1,0 +1,41 @@
+// A map that keeps what was used last and lets the rest go, bounded by number and by weight. No clock, no I/O.
+
+/** Holds at most `entriesMax` entries of `weightMax` in all; one that is heavier alone is held alone. */
+export class BoundedMap<K, V> {
+  readonly #entries = new Map<K, { readonly value: V; readonly weight: number }>()
+  readonly #entriesMax: number
+  readonly #weightMax: number
+  #weight = 0
+
+  constructor(entriesMax: number, weightMax = Number.POSITIVE_INFINITY) {
+    this.#entriesMax = entriesMax
+    this.#weightMax = weightMax
+  }
+
+  get(key: K): V | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    // Last used, last to go.
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    return entry.value
+  }
+
+  set(key: K, value: V, weight = 1): void {
+    this.delete(key)
+    this.#entries.set(key, { value, weight })
+    this.#weight += weight
+    for (const oldest of this.#entries.keys()) {
+      const fits = this.#entries.size <= this.#entriesMax && this.#weight <= this.#weightMax
+      if (fits || oldest === key) return
+      this.delete(oldest)
+    }
+  }
+
+  delete(key: K): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    this.#weight -= entry.weight
+    this.#entries.delete(key)
+  }
+}

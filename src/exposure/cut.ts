@@ -1,0 +1,41 @@
+// Pure: what introspection found × what was chosen to be shown → what is shown. Names that introspection no longer
+// knows, and columns that may no longer be exposed, are left out, so a drifted database never shows more.
+import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+
+/** A table of a saved exposure: its columns are always names, never null. */
+export interface ShownTable {
+  readonly schema: string
+  readonly table: string
+  readonly columns: readonly string[]
+}
+
+/** One text for a schema and a name; no two pairs share it, whatever they hold. */
+export function tableKey(schema: string, table: string): string {
+  return `${schema.length}:${schema}${table}`
+}
+
+/** The exposed part of a catalog, in the database's order; references point to exposed columns only. */
+export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog {
+  const chosen = new Map(exposure.map((shown) => [tableKey(shown.schema, shown.table), new Set(shown.columns)]))
+  const visible = new Map<string, Set<string>>()
+  for (const table of catalog.tables) {
+    const names = chosen.get(tableKey(table.schema, table.table))
+    if (names === undefined) continue
+    const shown = table.columns.filter((column) => column.unexposable === null && names.has(column.name))
+    if (shown.length > 0) visible.set(tableKey(table.schema, table.table), new Set(shown.map((column) => column.name)))
+  }
+  const tables: CatalogTable[] = []
+  for (const table of catalog.tables) {
+    const names = visible.get(tableKey(table.schema, table.table))
+    if (names === undefined) continue
+    const columns = table.columns.filter((column) => names.has(column.name)).map((column) => cutColumn(column, visible))
+    tables.push({ ...table, columns, columnsRestricted: columns.length < table.columns.length })
+  }
+  return { capturedAt: catalog.capturedAt, capture: catalog.capture, tables }
+}
+
+function cutColumn(column: CatalogColumn, visible: ReadonlyMap<string, ReadonlySet<string>>): CatalogColumn {
+  const to = column.references
+  if (to === null || visible.get(tableKey(to.schema, to.table))?.has(to.column) === true) return column
+  return { ...column, references: null }
+}

@@ -1,0 +1,145 @@
+// Which tables and columns of a datasource are shown: read, saved as a new version, and its history. Nothing is shown
+// that was not named when it was saved.
+import type { Call } from '../auth/caller.ts'
+import type { Audit } from '../audit.ts'
+import { AppError, invalidRequest, notFound } from '../errors.ts'
+import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Catalogs, Versions } from './catalogs.ts'
+import { cut, type ShownTable } from './cut.ts'
+import { freeze, goneFrom, type AskedTable, type Gone } from './freeze.ts'
+import { warningsOf } from './warnings.ts'
+import { readExposure } from './stored.ts'
+
+interface Deps {
+  readonly store: Store
+  readonly audit: Audit
+  readonly catalogs: Catalogs
+}
+
+/** The datasource whose exposure it is; a Reached fits. */
+export interface ExposurePlace {
+  readonly id: DatasourceId
+  readonly teamId: TeamId
+  readonly row: Versions
+}
+
+export interface Exposure {
+  readonly tables: readonly ShownTable[]
+  readonly version: number
+  readonly gone: readonly Gone[]
+  /** Only as the answer of a PUT: what whoever saved it should know. */
+  readonly warnings?: readonly string[]
+}
+
+export interface ExposureVersion {
+  readonly version: number
+  readonly tables: readonly ShownTable[]
+  readonly author: { readonly accountId: AccountId; readonly name: string | null }
+  readonly createdAt: string
+}
+
+/** The exposure as it stands: frozen names, and which of them introspection no longer knows. */
+export async function getExposure(deps: Deps, at: ExposurePlace): Promise<Exposure> {
+  const [tables, catalog] = await Promise.all([deps.catalogs.shown(at.row), deps.catalogs.full(at.row)])
+  return { tables, version: at.row.exposure_version, gone: goneFrom(tables, catalog) }
+}
+
+/**
+ * Saves a new version, which holds from the next request on. Throws INVALID_REQUEST whose details name every unknown
+ * name and every column that may not be exposed, and CONFLICT where another version than the one read stands.
+ */
+export async function putExposure(
+  deps: Deps,
+  call: Call,
+  at: ExposurePlace,
+  asked: { readonly tables: readonly AskedTable[]; readonly version?: number },
+): Promise<Exposure> {
+  for (let tried = 1; ; tried++) {
+    const saved = await save(deps, call, at, asked)
+    if (saved !== null) return saved
+    // Without a version the last writer wins, so a lost race is run again.
+    if (asked.version !== undefined || tried === TRIES) throw conflict()
+  }
+}
+
+/** Null where another exposure was saved in between. */
+async function save(
+  deps: Deps,
+  call: Call,
+  at: ExposurePlace,
+  asked: { readonly tables: readonly AskedTable[]; readonly version?: number },
+): Promise<Exposure | null> {
+  const current = await versionsNow(deps.store, at.id)
+  if (asked.version !== undefined && asked.version !== current.exposure_version) return null
+  const [catalog, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
+  const { tables, problems } = freeze(asked.tables, catalog, saved)
+  if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved as it stands.')
+  const version = current.exposure_version + 1
+  const row = {
+    datasource_id: at.id,
+    version,
+    tables: JSON.stringify(tables),
+    author_id: call.caller.accountId,
+    created_at: new Date().toISOString(),
+  }
+  const won = await deps.store.write(async (tx) => {
+    const { numUpdatedRows } = await tx
+      .updateTable('datasources')
+      .set({ exposure_version: version })
+      .where('id', '=', at.id)
+      .where('exposure_version', '=', current.exposure_version)
+      .executeTakeFirstOrThrow()
+    if (numUpdatedRows !== 1n) return false
+    await tx.insertInto('exposures').values(row).execute()
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    return true
+  })
+  if (!won) return null
+  const warnings = catalog === null ? [] : warningsOf(catalog, cut(catalog, tables))
+  return { tables, version, gone: goneFrom(tables, catalog), warnings }
+}
+
+/** Every version that was saved, the newest first; one is restored by a PUT of its tables. */
+export async function listExposureVersions(
+  deps: Deps,
+  at: ExposurePlace,
+  page: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
+): Promise<{ readonly items: readonly ExposureVersion[]; readonly nextCursor: string | null }> {
+  const limit = Math.min(page.limit ?? 20, VERSIONS_MAX)
+  if (page.cursor !== undefined && !/^\d{1,15}$/.test(page.cursor)) throw invalidRequest(['cursor: not one of ours'])
+  const rows = await deps.store.db
+    .selectFrom('exposures')
+    .leftJoin('accounts', 'accounts.id', 'exposures.author_id')
+    .select(['exposures.version', 'exposures.tables', 'exposures.author_id', 'exposures.created_at', 'accounts.name'])
+    .where('exposures.datasource_id', '=', at.id)
+    .$if(page.cursor !== undefined, (query) => query.where('exposures.version', '<', Number(page.cursor)))
+    .orderBy('exposures.version', 'desc')
+    .limit(limit + 1)
+    .execute()
+  const items = rows.slice(0, limit).map((row) => ({
+    version: row.version,
+    tables: readExposure(row.tables),
+    author: { accountId: row.author_id, name: row.name },
+    createdAt: row.created_at,
+  }))
+  const last = items.at(-1)
+  return { items, nextCursor: rows.length > limit && last !== undefined ? String(last.version) : null }
+}
+
+/** A version may hold every column of a large database. */
+const VERSIONS_MAX = 50
+const TRIES = 5
+
+/** What is saved against must be read now, not recalled. */
+async function versionsNow(store: Store, id: DatasourceId): Promise<Versions> {
+  return await store.db
+    .selectFrom('datasources')
+    .select(['id', 'catalog_version', 'exposure_version'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow(() => notFound())
+}
+
+function conflict(): AppError {
+  return new AppError('CONFLICT', 'Another version of the exposure was saved meanwhile. Read it again, and save again.')
+}

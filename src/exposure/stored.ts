@@ -1,0 +1,43 @@
+// Reads what the store keeps as JSON: catalogs and exposures. A text that is not what was written throws a ZodError:
+// a defect or a damaged store, never a caller's doing.
+import { z } from 'zod'
+import type { Catalog } from '../drivers/driver.ts'
+import type { ShownTable } from './cut.ts'
+
+const StoredColumn = z.object({
+  name: z.string(),
+  type: z.string(),
+  nullable: z.boolean(),
+  primaryKey: z.boolean(),
+  references: z.object({ schema: z.string(), table: z.string(), column: z.string() }).nullable(),
+  description: z.string().nullable(),
+  unexposable: z.string().nullable(),
+  detail: z.unknown(),
+})
+
+const StoredCatalog = z.object({
+  capturedAt: z.string(),
+  capture: z.unknown(),
+  tables: z.array(
+    z.object({
+      schema: z.string(),
+      table: z.string(),
+      kind: z.string(),
+      description: z.string().nullable(),
+      estimatedRows: z.number().nullable(),
+      warnings: z.array(z.string()),
+      columns: z.array(StoredColumn),
+      detail: z.unknown(),
+    }),
+  ),
+})
+
+const StoredExposure = z.array(z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) }))
+
+export function readCatalog(json: string): Catalog {
+  return StoredCatalog.parse(JSON.parse(json))
+}
+
+export function readExposure(json: string): readonly ShownTable[] {
+  return StoredExposure.parse(JSON.parse(json))
+}
