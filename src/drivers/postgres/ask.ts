@@ -1,0 +1,55 @@
+// How introspection and grading ask a server: statements of our own making only, no caller's input in them.
+
+/**
+ * Runs one statement and gives its rows as text. Throws AppError DATASOURCE_UNAVAILABLE where the connection fails;
+ * the server's own refusals come through as they are.
+ */
+export type Ask = (sql: string, signal: AbortSignal) => Promise<readonly Row[]>
+
+export type Row = readonly (string | null)[]
+
+/** A column that our statement never leaves null. */
+export function textAt(row: Row, index: number): string {
+  const value = row[index]
+  if (value === null || value === undefined) throw new TypeError(`a catalog row lacks its column ${index}`)
+  return value
+}
+
+/** Oids, counts, float4 estimates. */
+export function numberAt(row: Row, index: number): number {
+  return Number(textAt(row, index))
+}
+
+export function isTrueAt(row: Row, index: number): boolean {
+  return row[index] === 't'
+}
+
+/** The numbers of an int2vector (`1 2`) or an array of integers (`{1,2}`). */
+export function numbersAt(row: Row, index: number): number[] {
+  return textAt(row, index)
+    .split(/[{},\s]+/)
+    .filter((part) => part !== '')
+    .map(Number)
+}
+
+/** An identifier as PostgreSQL reads it back, always quoted. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** A string literal, whatever standard_conforming_strings says. */
+export function literal(text: string): string {
+  const body = text.replaceAll("'", "''")
+  return body.includes('\\') ? ` E'${body.replaceAll('\\', '\\\\')}'` : `'${body}'`
+}
+
+/** Groups rows by a key, in the order they came. */
+export function grouped<K, V>(rows: readonly Row[], key: (row: Row) => K, value: (row: Row) => V): Map<K, V[]> {
+  const groups = new Map<K, V[]>()
+  for (const row of rows) {
+    const group = groups.get(key(row))
+    if (group === undefined) groups.set(key(row), [value(row)])
+    else group.push(value(row))
+  }
+  return groups
+}

@@ -1,0 +1,185 @@
+// What introspection asks pg_catalog: statements for servers 14 to 18, every column named, none with a caller's input.
+// They rely on a search_path of pg_catalog, so that no operator of a user's making answers them.
+
+/** The first oid that initdb does not give: objects from here on were made in this database (FirstNormalObjectId). */
+const firstUserOid = 16384
+
+/** Nothing of a user's making answers our statements. */
+export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
+
+/**
+ * Version, database, superuser, the schemas where the login's own session would look for a name. The session's path is
+ * pinned, so the login's own is set for this statement alone; where it was pinned by start-up options (source client),
+ * the reset value is ours too, and the path is what ALTER ROLE and ALTER DATABASE say.
+ */
+export const server = `
+SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false))
+FROM pg_roles, (
+  SELECT set_config('search_path', CASE WHEN source <> 'client' THEN reset_val ELSE coalesce((
+    SELECT substr(entry, length('search_path=') + 1)
+    FROM pg_db_role_setting, unnest(setconfig) AS entry
+    WHERE starts_with(entry, 'search_path=')
+      AND (setrole = 0 OR setrole = (SELECT oid FROM pg_roles WHERE rolname = session_user))
+      AND (setdatabase = 0 OR setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))
+    ORDER BY setrole = 0, setdatabase = 0 LIMIT 1), '"$user", public') END, true) AS path
+  FROM pg_settings WHERE name = 'search_path' OFFSET 0) AS login
+WHERE rolname = current_user AND login.path IS NOT NULL`
+
+/** The extension (0: none) that an object belongs to. */
+function extensionOf(catalog: string, oid: string): string {
+  return `coalesce((SELECT refobjid FROM pg_depend WHERE classid = '${catalog}'::regclass AND objid = ${oid}
+    AND refclassid = 'pg_extension'::regclass AND deptype = 'e'), 0)`
+}
+
+export const extensions = `
+SELECT e.oid, e.extname, e.extversion, n.nspname
+FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
+
+/** Functions and operators of each extension. */
+export const extensionMembers = `
+SELECT DISTINCT d.refobjid, 'function', p.proname::text FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
+WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+UNION SELECT d.refobjid, 'operator', o.oprname::text FROM pg_depend d JOIN pg_operator o ON o.oid = d.objid
+WHERE d.classid = 'pg_operator'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+ORDER BY 1, 2, 3`
+
+/**
+ * Schemas that hold an extension, whether PUBLIC may create there, and the extensions (0: none) to which what is in
+ * them belongs. The row types of tables and all array types are left out: nothing unqualified can reach them.
+ */
+export const extensionSchemas = `
+WITH space AS (
+  SELECT oid, nspname FROM pg_namespace
+  WHERE oid IN (SELECT extnamespace FROM pg_extension) AND nspname <> 'pg_catalog' AND has_schema_privilege(oid, 'USAGE')
+), member AS (
+  SELECT p.pronamespace AS space, ${extensionOf('pg_proc', 'p.oid')} AS extension FROM pg_proc p
+  WHERE p.pronamespace IN (SELECT oid FROM space)
+  UNION SELECT o.oprnamespace, ${extensionOf('pg_operator', 'o.oid')} FROM pg_operator o
+  WHERE o.oprnamespace IN (SELECT oid FROM space)
+  UNION SELECT t.typnamespace, ${extensionOf('pg_type', 't.oid')} FROM pg_type t
+  WHERE t.typnamespace IN (SELECT oid FROM space)
+    AND t.typtype <> 'm' AND t.typsubscript <> 'array_subscript_handler'::regproc
+    AND (t.typrelid = 0 OR EXISTS (SELECT FROM pg_class c WHERE c.oid = t.typrelid AND c.relkind = 'c'))
+)
+SELECT DISTINCT s.nspname, has_schema_privilege('public', s.oid, 'CREATE'), m.extension
+FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
+
+/**
+ * Casts that run a function made here, or a built-in one that may read something: they answer whatever search_path
+ * says (guard/postgres.md, Casts and operator classes).
+ */
+export const userCasts = `
+SELECT c.castsource, c.casttarget, format_type(c.castsource, NULL), format_type(c.casttarget, NULL),
+  p.oid::regprocedure, ${extensionOf('pg_cast', 'c.oid')}
+FROM pg_cast c JOIN pg_proc p ON p.oid = c.castfunc
+WHERE c.oid >= ${firstUserOid} AND (c.castfunc >= ${firstUserOid} OR p.provolatile <> 'i') ORDER BY c.oid`
+
+/** Default operator classes made here that sorting, grouping and DISTINCT consult: btree and hash. */
+export const userOperatorClasses = `
+SELECT o.opcintype, format_type(o.opcintype, NULL), quote_ident(n.nspname) || '.' || quote_ident(o.opcname), a.amname,
+  ${extensionOf('pg_opclass', 'o.oid')}
+FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod JOIN pg_namespace n ON n.oid = o.opcnamespace
+WHERE o.oid >= ${firstUserOid} AND o.opcdefault AND a.amname IN ('btree', 'hash') ORDER BY o.oid`
+
+/** Types made here; of row types (and arrays of them) only those that a column or a domain is made of. */
+export const userTypes = `
+WITH used AS (
+  SELECT a.atttypid AS oid FROM pg_attribute a
+  WHERE a.attnum > 0 AND NOT a.attisdropped AND a.atttypid >= ${firstUserOid}
+  UNION SELECT t.typbasetype FROM pg_type t WHERE t.typbasetype <> 0)
+SELECT t.oid, n.nspname, t.typname, t.typtype, coalesce(b.oid, 0), bn.nspname, b.typname, t.typdelim, t.typnotnull,
+  ${extensionOf('pg_type', 'coalesce(e.oid, t.oid)')}, c.relkind IS NOT NULL AND c.relkind <> 'c',
+  format_type(t.oid, NULL), EXISTS (SELECT FROM pg_constraint k WHERE k.contypid = t.oid AND k.contype = 'c')
+FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+LEFT JOIN pg_type e ON e.oid = t.typelem AND t.typsubscript = 'array_subscript_handler'::regproc
+LEFT JOIN pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE e.oid END
+LEFT JOIN pg_namespace bn ON bn.oid = b.typnamespace
+LEFT JOIN pg_class c ON c.oid = CASE WHEN e.oid IS NULL THEN t.typrelid ELSE e.typrelid END
+WHERE (t.oid >= ${firstUserOid} OR n.nspname <> 'pg_catalog') AND n.nspname !~ '^pg_(toast|temp)'
+  AND t.typtype <> 'p' AND t.typisdefined
+  AND (c.oid IS NULL OR c.relkind = 'c' OR t.oid IN (SELECT oid FROM used) OR t.typarray IN (SELECT oid FROM used))
+ORDER BY t.oid`
+
+export const compositeAttributes = `
+SELECT t.oid, a.attname, a.atttypid, n.nspname, at.typname
+FROM pg_type t JOIN pg_class c ON c.oid = t.typrelid AND c.relkind = 'c'
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type at ON at.oid = a.atttypid JOIN pg_namespace n ON n.oid = at.typnamespace
+WHERE t.oid >= ${firstUserOid} ORDER BY t.oid, a.attnum`
+
+/** Functions made here that stand behind a base type or a range, and operator classes that order a range. */
+export const typeSupport = `
+SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}
+FROM pg_type t LEFT JOIN pg_range r ON r.rngtypid = t.oid
+JOIN pg_proc p ON p.oid = ANY (ARRAY[t.typinput, t.typoutput, t.typreceive, t.typsend, t.typmodin, t.typmodout,
+  t.typsubscript, r.rngcanonical, r.rngsubdiff]::oid[])
+WHERE t.oid >= ${firstUserOid} AND p.oid >= ${firstUserOid}
+UNION ALL
+SELECT r.rngtypid, 'operator class ' || quote_ident(n.nspname) || '.' || quote_ident(o.opcname),
+  ${extensionOf('pg_opclass', 'o.oid')}
+FROM pg_range r JOIN pg_opclass o ON o.oid = r.rngsubopc JOIN pg_namespace n ON n.oid = o.opcnamespace
+WHERE o.oid >= ${firstUserOid} ORDER BY 1, 2`
+
+/** What a range holds, and the range of a multirange. */
+export const ranges = `
+SELECT rngtypid, rngsubtype FROM pg_range UNION ALL SELECT rngmultitypid, rngtypid FROM pg_range ORDER BY 1`
+
+/** Relations of other schemas than the system's that the login may select from, at least partly. */
+const readable = `n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' AND c.relpersistence <> 't'
+  AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND has_schema_privilege(n.oid, 'USAGE')
+  AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'))`
+
+export const tables = `
+SELECT c.oid, n.nspname, c.relname, c.relkind, c.relpages, c.reltuples, d.description,
+  (SELECT e.extname FROM pg_extension e WHERE e.oid = ${extensionOf('pg_class', 'c.oid')}),
+  (SELECT s.srvname FROM pg_foreign_table f JOIN pg_foreign_server s ON s.oid = f.ftserver WHERE f.ftrelid = c.oid)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = 0
+WHERE ${readable} ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"`
+
+/** On 18 a NOT NULL may stand in the catalog without having been validated: such a column may hold nulls. */
+function neverNull(serverVersion: number): string {
+  if (serverVersion < 180000) return 'a.attnotnull'
+  return `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k
+    WHERE k.conrelid = a.attrelid AND k.contype = 'n' AND k.conkey[1] = a.attnum AND NOT k.convalidated))`
+}
+
+export function columns(serverVersion: number): string {
+  return `
+SELECT a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, tn.nspname, t.typname,
+  format_type(a.atttypid, a.atttypmod), ${neverNull(serverVersion)}, d.description,
+  has_table_privilege(c.oid, 'SELECT') OR has_column_privilege(c.oid, a.attnum, 'SELECT')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = t.typnamespace
+LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = a.attnum
+WHERE ${readable} ORDER BY a.attrelid, a.attnum`
+}
+
+/** Attribute numbers of each primary key in key order, without INCLUDE; whether it holds at once (not deferrable). */
+export const primaryKeys = `
+SELECT i.indrelid, i.indkey, i.indnkeyatts, i.indimmediate FROM pg_index i
+WHERE i.indisprimary AND i.indisvalid AND i.indrelid >= ${firstUserOid}`
+
+/**
+ * Foreign keys, those of one column first. What a partition copies from its parent stays; what the server adds for
+ * each partition of a referenced table does not.
+ */
+export function foreignKeys(serverVersion: number): string {
+  return `
+SELECT k.conrelid, k.conkey, k.confrelid, k.confkey, n.nspname, c.relname
+FROM pg_constraint k JOIN pg_class c ON c.oid = k.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_constraint parent ON parent.oid = k.conparentid
+WHERE k.contype = 'f' AND parent.conrelid IS DISTINCT FROM k.conrelid
+${serverVersion < 180000 ? '' : 'AND k.conenforced'} ORDER BY cardinality(k.conkey), k.oid`
+}
+
+/** Names of the columns that foreign keys point to: their tables may be closed to the login. */
+export const foreignKeyTargets = `
+SELECT DISTINCT a.attrelid, a.attnum, a.attname FROM pg_constraint k
+JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) WHERE k.contype = 'f'`
+
+/** Children of partitioned and inherited tables, also those the login cannot name: reading the parent reads them. */
+export const children = `
+SELECT i.inhparent, i.inhrelid, c.relpages, c.reltuples FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+WHERE c.relkind IN ('r', 'p', 'f')`
