@@ -1,0 +1,68 @@
+// The process: configuration → app → listen → signals → dispose. Whatever stops a start is said in one line.
+import { once } from 'node:events'
+import { pino } from 'pino'
+import type { Logger } from 'pino'
+import { createApp } from './app.ts'
+import type { Config, Environment } from './config.ts'
+import { readConfig } from './config.ts'
+
+/** Serves until SIGTERM or SIGINT. Sets the exit code where it cannot start, and never throws. */
+export async function serve(env: Environment): Promise<void> {
+  const stop = new AbortController()
+  // Asked twice is asked once: the first signal already ends what can be ended.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort())
+  try {
+    const config = readConfig(env)
+    await run(config, loggerOf(config), stop.signal)
+  } catch (error) {
+    process.exitCode = 1
+    process.stderr.write(`${sentence(error)}\n`)
+  }
+}
+
+async function run(config: Config, log: Logger, stop: AbortSignal): Promise<void> {
+  await using app = await createApp({ config, log })
+  const address = await app.listen()
+  process.stdout.write(`Vitrine listens at ${address}\n`)
+  if (!stop.aborted) await once(stop, 'abort')
+  log.info('ending')
+}
+
+/** One JSON line an event, on standard output; what may hold a secret is left out wherever it lies. */
+export function loggerOf(config: Pick<Config, 'logLevel'>): Logger {
+  return pino({
+    level: config.logLevel,
+    base: null,
+    redact: {
+      paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
+      censor: '[left out]',
+    },
+  })
+}
+
+const SECRETS = [
+  'password',
+  'uri',
+  'authorization',
+  'cookie',
+  'token',
+  'key',
+  'secrets',
+  'serviceAccountKey',
+  'tlsKey',
+  'sshPrivateKey',
+  'sshPassphrase',
+  'connectionString',
+]
+
+/** A sentence of ours as it is; a defect with its stack. */
+function sentence(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const code = 'code' in error ? error.code : undefined
+  const where = 'address' in error && 'port' in error ? `${String(error.address)}:${String(error.port)}` : ''
+  if (code === 'EADDRINUSE') return `${where} is in use by another process. Set PORT to a free one, or end the other.`
+  if (code === 'EACCES' && where !== '')
+    return `${where} may not be listened on by this user. Set PORT to 1024 or higher.`
+  if (code === 'EADDRNOTAVAIL') return `${where} is no address of this machine. Set HOST to one that is.`
+  return error.constructor === Error ? error.message : (error.stack ?? error.message)
+}
