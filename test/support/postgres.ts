@@ -226,3 +226,23 @@ async function onDemand(version: PostgresVersion): Promise<string | null> {
   }
   return (await present()) ? native : null
 }
+
+/** One session as this login: an Ask for introspection and grading. `options` as in libpq ('-c name=value'). */
+export async function askAs(
+  server: TestPostgres,
+  database: string,
+  user: string = server.superuser,
+  password: string = server.password,
+  options?: string,
+): Promise<{ readonly ask: (sql: string) => Promise<(string | null)[][]> } & AsyncDisposable> {
+  const client = new Client({
+    connectionString: server.url(database, user, password),
+    ...(options === undefined ? {} : { options }),
+    types: { getTypeParser: () => (text: string) => text },
+  })
+  await client.connect()
+  return {
+    ask: async (sql) => (await client.query<(string | null)[]>({ text: sql, rowMode: 'array' })).rows,
+    [Symbol.asyncDispose]: () => client.end(),
+  }
+}

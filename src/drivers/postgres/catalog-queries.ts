@@ -8,20 +8,21 @@ const firstUserOid = 16384
 export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
 
 /**
- * Version, database, superuser, the schemas where the login's own session would look for a name. The session's path is
- * pinned, so the login's own is set for this statement alone; where it was pinned by start-up options (source client),
- * the reset value is ours too, and the path is what ALTER ROLE and ALTER DATABASE say.
+ * Version, database, superuser, the schemas where the login's own session would look for a name. That path is what
+ * ALTER ROLE and ALTER DATABASE say, else the server's own; a reset value that begins with pg_catalog is our pin, by
+ * start-up options. The session's path is pinned, so the login's is set for this statement alone.
  */
 export const server = `
 SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false))
 FROM pg_roles, (
-  SELECT set_config('search_path', CASE WHEN source <> 'client' THEN reset_val ELSE coalesce((
+  SELECT set_config('search_path', coalesce((
     SELECT substr(entry, length('search_path=') + 1)
     FROM pg_db_role_setting, unnest(setconfig) AS entry
     WHERE starts_with(entry, 'search_path=')
       AND (setrole = 0 OR setrole = (SELECT oid FROM pg_roles WHERE rolname = session_user))
       AND (setdatabase = 0 OR setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))
-    ORDER BY setrole = 0, setdatabase = 0 LIMIT 1), '"$user", public') END, true) AS path
+    ORDER BY setrole = 0, setdatabase = 0 LIMIT 1),
+    CASE WHEN starts_with(reset_val, 'pg_catalog') THEN '"$user", public' ELSE reset_val END), true) AS path
   FROM pg_settings WHERE name = 'search_path' OFFSET 0) AS login
 WHERE rolname = current_user AND login.path IS NOT NULL`
 
@@ -66,13 +67,15 @@ FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
 
 /**
  * Casts that run a function made here, or a built-in one that may read something: they answer whatever search_path
- * says (guard/postgres.md, Casts and operator classes).
+ * says (guard/postgres.md, Casts and operator classes). The server's own from a range to its multirange are internal.
  */
 export const userCasts = `
 SELECT c.castsource, c.casttarget, format_type(c.castsource, NULL), format_type(c.casttarget, NULL),
   p.oid::regprocedure, ${extensionOf('pg_cast', 'c.oid')}
 FROM pg_cast c JOIN pg_proc p ON p.oid = c.castfunc
-WHERE c.oid >= ${firstUserOid} AND (c.castfunc >= ${firstUserOid} OR p.provolatile <> 'i') ORDER BY c.oid`
+WHERE c.oid >= ${firstUserOid} AND (c.castfunc >= ${firstUserOid} OR p.provolatile <> 'i')
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_cast'::regclass AND d.objid = c.oid AND d.deptype = 'i')
+ORDER BY c.oid`
 
 /** Default operator classes made here that sorting, grouping and DISTINCT consult: btree and hash. */
 export const userOperatorClasses = `
