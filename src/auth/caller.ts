@@ -1,0 +1,85 @@
+// Who is calling: a key or a session, from the Authorization header and nothing else. What is missing, malformed,
+// expired, revoked or of another kind is one and the same refusal.
+import type { Scope } from '../contract/route.ts'
+import { AppError } from '../errors.ts'
+import type { AccountId, ApiKeyId, DatasourceId, SessionId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { accessTokens } from './access-tokens.ts'
+import { findKey, looksLikeKey } from './api-keys.ts'
+
+export type { Scope }
+
+/** An API key: what its account reaches, narrowed. */
+export interface KeyCaller {
+  readonly kind: 'key'
+  readonly accountId: AccountId
+  readonly keyId: ApiKeyId
+  readonly scopes: ReadonlySet<Scope>
+  /** null: every team of the account. */
+  readonly teamIds: ReadonlySet<TeamId> | null
+  /** null: every datasource. */
+  readonly datasourceIds: ReadonlySet<DatasourceId> | null
+  /** Teams whose managers ended this key for them. */
+  readonly endedTeamIds: ReadonlySet<TeamId>
+}
+
+/** A signed-in person, by the access token of a session. */
+export interface SessionCaller {
+  readonly kind: 'session'
+  readonly accountId: AccountId
+  readonly sessionId: SessionId
+  /** ISO 8601; when the password was last given. */
+  readonly signedInAt: string
+}
+
+export type Caller = KeyCaller | SessionCaller
+
+/** One call through a door. `action` is the route's operation id. */
+export interface Call {
+  readonly caller: Caller
+  readonly action: string
+  readonly signal: AbortSignal
+}
+
+export interface Authenticator {
+  /** Takes the Authorization header. Throws AppError UNAUTHENTICATED, always the same. */
+  authenticate(authorization: string | undefined): Promise<Caller>
+}
+
+export function authenticator(deps: { readonly store: Store; readonly now?: () => number }): Authenticator {
+  const now = deps.now ?? Date.now
+  const tokens = accessTokens({ store: deps.store, now })
+  return {
+    async authenticate(authorization) {
+      const token = bearer(authorization)
+      if (token === null) throw unauthenticated()
+      const caller = looksLikeKey(token) ? await findKey({ store: deps.store, now }, token) : await tokens.verify(token)
+      if (caller === null) throw unauthenticated()
+      return caller
+    },
+  }
+}
+
+/** A session holds every scope; a key those it was given. */
+export function holds(caller: Caller, scope: Scope): boolean {
+  return caller.kind === 'session' || caller.scopes.has(scope)
+}
+
+/** False where a key is narrowed away from the team, or ended for it; says nothing of membership. */
+export function mayEnter(caller: Caller, teamId: TeamId): boolean {
+  if (caller.kind === 'session') return true
+  return (caller.teamIds === null || caller.teamIds.has(teamId)) && !caller.endedTeamIds.has(teamId)
+}
+
+/** The one refusal of whoever is not known. */
+export function unauthenticated(): AppError {
+  return new AppError('UNAUTHENTICATED', 'A valid API key or access token is needed: Authorization: Bearer <token>.')
+}
+
+/** The longest token there is has far fewer letters; what is longer is not even hashed. */
+const TOKEN_MAX = 4096
+
+function bearer(authorization: string | undefined): string | null {
+  const token = /^Bearer +([\w.~+/-]+=*) *$/i.exec(authorization ?? '')?.[1] ?? null
+  return token === null || token.length > TOKEN_MAX ? null : token
+}

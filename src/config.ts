@@ -1,0 +1,188 @@
+// The environment, read once into a Config; no other file looks at it. Whatever is wrong is said in one error, each
+// line with the variable's name. A name of ours that we do not know is wrong too: a typo must not fail open.
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** What an operator may lower for all teams (session-interface.md §4); `queryBudget` bounds its limit. */
+const CEILINGS = {
+  queryBudget: 'VITRINE_MAX_QUERY_BUDGET',
+  rowCap: 'VITRINE_MAX_ROW_CAP',
+  maxResponseBytes: 'VITRINE_MAX_RESPONSE_BYTES',
+  statementTimeoutMs: 'VITRINE_MAX_STATEMENT_TIMEOUT_MS',
+  postgresMaxPlanCost: 'VITRINE_MAX_POSTGRES_PLAN_COST',
+  mongodbMaxScannedDocuments: 'VITRINE_MAX_MONGODB_SCANNED_DOCUMENTS',
+  bigqueryMaxBytes: 'VITRINE_MAX_BIGQUERY_BYTES',
+  auditRetentionDays: 'VITRINE_MAX_AUDIT_RETENTION_DAYS',
+} as const
+
+export type Ceiling = keyof typeof CEILINGS
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const SIGNUP = ['open', 'invited', 'closed'] as const
+
+export interface Config {
+  /** 0: any free port. */
+  readonly port: number
+  readonly host: string
+  /** The service listens on loopback only: open sign-up and private hosts are then the default. */
+  readonly loopback: boolean
+  /** Absolute. */
+  readonly dataDir: string
+  /** An origin, without a slash at its end. */
+  readonly publicUrl: string | null
+  /** PostgreSQL instead of the embedded store. Holds a password: never logged. */
+  readonly databaseUrl: string | null
+  /** 32 bytes; null: made and kept in the data folder. */
+  readonly secretKey: Uint8Array | null
+  readonly demo: boolean
+  readonly signup: (typeof SIGNUP)[number]
+  readonly allowPrivateHosts: boolean
+  /** As Fastify's trustProxy: false, true, or addresses and ranges, separated by commas. */
+  readonly trustProxy: boolean | string
+  /** host:port, or null for none. */
+  readonly metricsAddr: string | null
+  readonly ceilings: Readonly<Partial<Record<Ceiling, number>>>
+  readonly logLevel: (typeof LOG_LEVELS)[number]
+}
+
+const KNOWN: ReadonlySet<string> = new Set([
+  'VITRINE_DATA_DIR',
+  'VITRINE_PUBLIC_URL',
+  'VITRINE_SECRET_KEY',
+  'VITRINE_DEMO',
+  'VITRINE_SIGNUP',
+  'VITRINE_ALLOW_PRIVATE_HOSTS',
+  'VITRINE_TRUST_PROXY',
+  'VITRINE_METRICS_ADDR',
+  ...Object.values(CEILINGS),
+])
+
+/** Reads the environment. Throws one Error that lists everything wrong; it shows no value of a secret. */
+export function readConfig(env: Environment): Config {
+  const problems: string[] = []
+  const from = reader(env, problems)
+  const host = from.text('HOST') ?? '127.0.0.1'
+  const loopback = isLoopback(host)
+  const databaseUrl = from.parsed('DATABASE_URL', 'a postgres:// address', postgresUrl)
+  const secretKey = from.parsed('VITRINE_SECRET_KEY', '32 bytes in base64', key)
+  if (databaseUrl !== null && from.text('VITRINE_SECRET_KEY') === null) {
+    problems.push(
+      'VITRINE_SECRET_KEY: required with DATABASE_URL (32 bytes in base64, e.g. from: openssl rand -base64 32)',
+    )
+  }
+  if (from.text('SMTP_URL') !== null) {
+    problems.push('SMTP_URL: this version sends no mail yet; unset it (addresses stay unverified)')
+  }
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('VITRINE_') && !KNOWN.has(name))
+      problems.push(`${name}: there is no such setting in this version`)
+  }
+  const config: Config = {
+    port: from.parsed('PORT', 'a port from 0 to 65535', integer(0, 65_535)) ?? 3000,
+    host,
+    loopback,
+    dataDir: resolve(from.text('VITRINE_DATA_DIR') ?? 'data'),
+    publicUrl: from.parsed('VITRINE_PUBLIC_URL', 'an origin such as https://vitrine.example.com', origin),
+    databaseUrl,
+    secretKey,
+    // The demo is for a newcomer's `npm start`, not for a service that others reach.
+    demo: from.flag('VITRINE_DEMO') ?? (loopback && env['npm_lifecycle_event'] === 'start'),
+    signup: from.oneOf('VITRINE_SIGNUP', SIGNUP) ?? (loopback ? 'open' : 'invited'),
+    allowPrivateHosts: from.flag('VITRINE_ALLOW_PRIVATE_HOSTS') ?? loopback,
+    trustProxy:
+      from.parsed('VITRINE_TRUST_PROXY', '0, 1, or addresses and ranges separated by commas', proxies) ?? false,
+    metricsAddr: from.parsed('VITRINE_METRICS_ADDR', 'host:port', address),
+    ceilings: ceilings(from),
+    logLevel: from.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
+  }
+  if (problems.length > 0) throw new Error(`The environment is not valid:\n${problems.map((p) => `  ${p}`).join('\n')}`)
+  return config
+}
+
+type Reader = ReturnType<typeof reader>
+
+function reader(env: Environment, problems: string[]) {
+  /** An empty variable counts as unset, as compose files write it. */
+  const text = (name: string): string | null => env[name]?.trim() || null
+  const parsed = <T>(name: string, what: string, parse: (text: string) => T | null): T | null => {
+    const given = text(name)
+    if (given === null) return null
+    const value = parse(given)
+    if (value === null) problems.push(`${name}: must be ${what}`)
+    return value
+  }
+  const oneOf = <T extends string>(name: string, allowed: readonly T[]): T | null =>
+    parsed(name, `one of ${allowed.join(', ')}`, (given) => allowed.find((value) => value === given) ?? null)
+  const flag = (name: string): boolean | null => {
+    const value = oneOf(name, ['0', '1'])
+    return value === null ? null : value === '1'
+  }
+  return { text, parsed, oneOf, flag }
+}
+
+function ceilings(from: Reader): Partial<Record<Ceiling, number>> {
+  const found: Partial<Record<Ceiling, number>> = {}
+  const read = (ceiling: Ceiling) => {
+    const value = from.parsed(CEILINGS[ceiling], 'a whole number from 1', integer(1, Number.MAX_SAFE_INTEGER))
+    if (value !== null) found[ceiling] = value
+  }
+  read('queryBudget')
+  read('rowCap')
+  read('maxResponseBytes')
+  read('statementTimeoutMs')
+  read('postgresMaxPlanCost')
+  read('mongodbMaxScannedDocuments')
+  read('bigqueryMaxBytes')
+  read('auditRetentionDays')
+  return found
+}
+
+/** Loopback by name or address; a listener there is reached from this machine only. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
+const integer = (min: number, max: number) => (text: string) => {
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN
+  return value >= min && value <= max ? value : null
+}
+
+function origin(text: string): string | null {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol)) return null
+  const bare =
+    url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '' && url.password === ''
+  return bare ? url.origin : null
+}
+
+function postgresUrl(text: string): string | null {
+  const url = URL.parse(text)
+  return url !== null && /^postgres(ql)?:$/.test(url.protocol) ? text : null
+}
+
+function key(text: string): Uint8Array | null {
+  const bytes = Buffer.from(text, 'base64')
+  return /^[A-Za-z0-9+/]{43}=?$/.test(text) && bytes.length === 32 ? new Uint8Array(bytes) : null
+}
+
+function proxies(text: string): boolean | string | null {
+  if (text === '0') return false
+  if (text === '1') return true
+  const parts = text.split(',').map((part) => part.trim())
+  const known = parts.every((part) => /^(loopback|linklocal|uniquelocal)$/.test(part) || isRange(part))
+  return known ? parts.join(',') : null
+}
+
+function isRange(text: string): boolean {
+  const [host = '', bits, ...rest] = text.split('/')
+  const family = isIP(host)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || integer(0, family === 4 ? 32 : 128)(bits) !== null
+}
+
+function address(text: string): string | null {
+  const url = URL.parse(`http://${text}`)
+  return url !== null && url.host !== '' && url.pathname === '/' && /:\d+$/.test(text) ? text : null
+}

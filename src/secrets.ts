@@ -1,0 +1,109 @@
+// What is kept secret at rest: one root key, from which every other key is derived (HKDF-SHA-256), and an envelope
+// (AES-256-GCM) for the secrets of datasources, bound to where they belong. Nothing here is ever logged or shown.
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from './config.ts'
+import type { DatasourceId, TeamId } from './ids.ts'
+
+/** Where a sealed value belongs; anywhere else it does not open. */
+export interface SecretPlace {
+  readonly teamId: TeamId
+  readonly datasourceId: DatasourceId
+  readonly field: string
+}
+
+export interface Secrets {
+  /** An envelope, `v1.<key id>.<nonce, text and tag in base64url>`. */
+  seal(place: SecretPlace, text: string): string
+  /** Throws an Error that names no secret where the envelope is broken, moved, or of another root key. */
+  open(place: SecretPlace, sealed: string): string
+  /** 32 bytes for one purpose; the same for the same label and root. */
+  derive(label: string): Uint8Array
+}
+
+const VERSION = 'v1'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** The root key from the configuration, or made once and kept in the data folder (0600). */
+export async function openSecrets(config: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Secrets> {
+  return secretsFrom(config.secretKey ?? (await keptKey(config.dataDir)))
+}
+
+/** The pure part: everything follows from the 32 bytes of the root. */
+export function secretsFrom(root: Uint8Array): Secrets {
+  const derive = (label: string) => new Uint8Array(hkdfSync('sha256', root, 'vitrine', label, 32))
+  const key = derive('datasource secrets')
+  // Tells an envelope of another root apart from a broken one; derived, so it says nothing of the key.
+  const keyId = Buffer.from(derive('id of the key of datasource secrets')).toString('hex').slice(0, 8)
+
+  return {
+    derive,
+    seal(place, text) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(binding(place, keyId))
+      const body = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      return `${VERSION}.${keyId}.${body.toString('base64url')}`
+    },
+    open(place, sealed) {
+      const [version, id, encoded = ''] = sealed.split('.')
+      const body = Buffer.from(encoded, 'base64url')
+      if (version !== VERSION || body.length < NONCE_BYTES + TAG_BYTES) throw new Error('a sealed value cannot be read')
+      if (id !== keyId) throw new Error('a sealed value was made with another VITRINE_SECRET_KEY')
+      const end = body.length - TAG_BYTES
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, NONCE_BYTES))
+        decipher.setAAD(binding(place, keyId)).setAuthTag(body.subarray(end))
+        return decipher.update(body.subarray(NONCE_BYTES, end), undefined, 'utf8') + decipher.final('utf8')
+      } catch {
+        // The library's error is dropped on purpose: what it holds is not ours to show.
+        throw new Error('a sealed value does not open here: it was changed or moved')
+      }
+    },
+  }
+}
+
+/** The place as bytes; JSON keeps ('a', 'bc') apart from ('ab', 'c'). */
+function binding(place: SecretPlace, keyId: string): Buffer {
+  return Buffer.from(JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field]), 'utf8')
+}
+
+async function keptKey(dataDir: string): Promise<Uint8Array> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  const path = join(dataDir, 'secret.key')
+  const text = (await readKept(path)) ?? (await keep(path))
+  const bytes = Buffer.from(text.trim(), 'base64')
+  if (bytes.length !== 32) throw new Error(`${path} does not hold a key of 32 bytes in base64`)
+  return new Uint8Array(bytes)
+}
+
+async function readKept(path: string): Promise<string | null> {
+  try {
+    const text = await readFile(path, 'utf8')
+    await chmod(path, 0o600)
+    return text
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** Written whole and flushed before it gets its name, so that no crash leaves half a key that something was sealed with. */
+async function keep(path: string): Promise<string> {
+  const draft = `${path}.${process.pid}`
+  {
+    await using file = await open(draft, 'w', 0o600)
+    await file.writeFile(`${randomBytes(32).toString('base64')}\n`)
+    await file.sync()
+  }
+  try {
+    await link(draft, path)
+  } catch (error) {
+    // Another process was first: its key is the one.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  } finally {
+    await rm(draft, { force: true })
+  }
+  return await readFile(path, 'utf8')
+}

@@ -1,0 +1,54 @@
+// Brings the store to this version: every migration once, in order, each in a transaction with its record. A store of
+// a newer version is refused, never guessed at.
+import { sql, type Kysely, type Transaction } from 'kysely'
+import type { Tables } from './tables.ts'
+import { first } from './migrations/0001-first.ts'
+
+export type DialectName = 'sqlite' | 'postgres'
+
+export interface Migration {
+  /** Unique and sorting in order; recorded. */
+  readonly name: string
+  /** Runs on both dialects. */
+  up(tx: Transaction<Tables>, dialect: DialectName): Promise<void>
+}
+
+// A type and not an interface: withTables() asks for an index signature.
+type Recorded = { migrations: { name: string; at: string } }
+
+/** Append only: what was released is never changed. */
+const MIGRATIONS: readonly Migration[] = [first]
+
+/** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */
+const POSTGRES_LOCK = 8_417_303_211
+
+/** The migrations that were run now. Throws where the store is newer than this version. */
+export async function migrate(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<readonly string[]> {
+  return await db.transaction().execute(async (tx) => {
+    if (dialect === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(POSTGRES_LOCK)})`.execute(tx)
+    const records = tx.withTables<Recorded>()
+    await tx.schema
+      .createTable('migrations')
+      .ifNotExists()
+      .addColumn('name', 'text', (column) => column.primaryKey())
+      .addColumn('at', 'text', (column) => column.notNull())
+      .execute()
+    const done = new Set((await records.selectFrom('migrations').select('name').execute()).map((row) => row.name))
+    const unknown = [...done].filter((name) => !migrations.some((migration) => migration.name === name))
+    if (unknown.length > 0) {
+      throw new Error(
+        `The store was written by a newer version of Vitrine (it has ${unknown.join(', ')}): run that one.`,
+      )
+    }
+    const missing = migrations.filter((migration) => !done.has(migration.name))
+    for (const migration of missing) {
+      await migration.up(tx, dialect)
+      await records.insertInto('migrations').values({ name: migration.name, at: new Date().toISOString() }).execute()
+    }
+    return missing.map((migration) => migration.name)
+  })
+}

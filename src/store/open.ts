@@ -1,0 +1,91 @@
+// Opens Vitrine's own database: the embedded file, or PostgreSQL. The one place that knows which; rooms run their own
+// SQL on `db`, and change things only within write() or append().
+import { Kysely, type Transaction } from 'kysely'
+import type { Config } from '../config.ts'
+import { migrate, type DialectName } from './migrate.ts'
+import { isWorthAnotherTry, openPostgres } from './postgres.ts'
+import { recallFor } from './recall.ts'
+import { openSqlite } from './sqlite.ts'
+import type { Tables } from './tables.ts'
+
+export interface Store extends AsyncDisposable {
+  /** For reading. Within write() use its `tx` alone: the embedded store has one connection, and would wait for itself. */
+  readonly db: Kysely<Tables>
+  readonly dialect: DialectName
+  /**
+   * One durable, serializable transaction; when it is answered, everything recalled before is forgotten. On PostgreSQL
+   * `work` may be run again after a lost race, so it must change nothing but the store.
+   */
+  write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
+  /** A durable transaction for rows that nobody recalls (audit, progress): forgets nothing. */
+  append<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
+  /** A small write that nobody waits for (last use); done before the store is closed, an error goes to `lost`. */
+  later(work: (db: Kysely<Tables>) => Promise<unknown>): void
+  /**
+   * What was read lately: concurrent loads are shared; forgotten by write() and forget(); on PostgreSQL nothing older
+   * than 1 s is used, as another process may have written. Bounded. A key stands for one kind of value.
+   */
+  recall<T>(key: string, load: () => Promise<T>): Promise<T>
+  forget(): void
+}
+
+/** A change is seen by other replicas within one second (session-interface.md §6, end). */
+const OTHERS_UNSEEN_MS = 1_000
+const TRIES = 12
+
+/** Takes the lock of the data folder, migrates. Throws an Error of one clear sentence where it cannot. */
+export async function openStore(
+  config: Pick<Config, 'dataDir' | 'databaseUrl'>,
+  options: { readonly lost?: (error: unknown) => void } = {},
+): Promise<Store> {
+  const dialect = config.databaseUrl === null ? 'sqlite' : 'postgres'
+  const db = new Kysely<Tables>({
+    dialect: config.databaseUrl === null ? openSqlite(config.dataDir) : await openPostgres(config.databaseUrl),
+  })
+  try {
+    await migrate(db, dialect)
+  } catch (error) {
+    await db.destroy()
+    throw error
+  }
+  const { recall, forget } = recallFor(dialect === 'sqlite' ? Infinity : OTHERS_UNSEEN_MS)
+  const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>) =>
+    dialect === 'sqlite' ? db.transaction().execute(work) : retried(db, work)
+  const pending = new Set<Promise<unknown>>()
+
+  return {
+    db,
+    dialect,
+    append: transact,
+    recall,
+    forget,
+    async write(work) {
+      try {
+        return await transact(work)
+      } finally {
+        // Also after an error: a commit whose answer was lost may hold.
+        forget()
+      }
+    },
+    later(work) {
+      const task: Promise<unknown> = work(db)
+        .catch((error: unknown) => options.lost?.(error))
+        .finally(() => pending.delete(task))
+      pending.add(task)
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(pending)
+      await db.destroy()
+    },
+  }
+}
+
+async function retried<T>(db: Kysely<Tables>, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await db.transaction().setIsolationLevel('serializable').execute(work)
+    } catch (error) {
+      if (tried === TRIES || !isWorthAnotherTry(error)) throw error
+    }
+  }
+}

@@ -1,0 +1,253 @@
+// The store's promises, each on both dialects: the embedded file, and PostgreSQL.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { newId, type AccountId, type TeamId } from '../ids.ts'
+import { migrate } from './migrate.ts'
+import { openStore, type Store } from './open.ts'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+
+const team = (slug: string) => ({
+  id: newId<TeamId>(),
+  name: slug,
+  slug,
+  settings: '{}',
+  created_at: '2026-01-01T00:00:00.000Z',
+})
+const add = (store: Store, slug: string) => store.write((tx) => tx.insertInto('teams').values(team(slug)).execute())
+const slugs = (store: Store) =>
+  store.db
+    .selectFrom('teams')
+    .select('slug')
+    .orderBy('slug')
+    .execute()
+    .then((rows) => rows.map((row) => row.slug))
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`the store on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+
+    test('is what it was when it is opened again, and runs no migration twice', async () => {
+      const config = await source.config()
+      {
+        await using store = await openStore(config)
+        await add(store, 'kept')
+      }
+      await using store = await openStore(config)
+      assert.deepEqual(await slugs(store), ['kept'])
+      assert.deepEqual(await migrate(store.db, store.dialect), [])
+    })
+
+    test('refuses the store of a newer version and leaves it as it is', async () => {
+      const config = await source.config()
+      {
+        await using store = await openStore(config)
+        await migrate(store.db, dialect, [
+          { name: '0001-first', up: async () => undefined },
+          { name: '9999-later', up: async () => undefined },
+        ])
+      }
+      await assert.rejects(openStore(config), /newer version.*9999-later/)
+    })
+
+    test('a migration that fails leaves nothing of itself', async () => {
+      await using store = await openStore(await source.config())
+      const broken = {
+        name: '9999-broken',
+        up: async (tx: Store['db']) => {
+          await tx.schema.createTable('half').addColumn('id', 'text').execute()
+          throw new Error('broken')
+        },
+      }
+      await assert.rejects(migrate(store.db, dialect, [{ name: '0001-first', up: async () => undefined }, broken]))
+      assert.ok(!(await store.db.introspection.getTables()).some((table) => table.name === 'half'))
+      assert.deepEqual(await migrate(store.db, dialect), [])
+    })
+
+    test('a write that throws holds nothing', async () => {
+      await using store = await openStore(await source.config())
+      const work = store.write(async (tx) => {
+        await tx.insertInto('teams').values(team('gone')).execute()
+        throw new Error('no')
+      })
+      await assert.rejects(work, /no/)
+      assert.deepEqual(await slugs(store), [])
+    })
+
+    test('writes at once are one after the other: of ten that read and add one, ten count', async () => {
+      await using store = await openStore(await source.config())
+      await add(store, 'counter')
+      const bump = () =>
+        store.write(async (tx) => {
+          const { name } = await tx.selectFrom('teams').select('name').executeTakeFirstOrThrow()
+          await tx
+            .updateTable('teams')
+            .set({ name: String((Number(name) || 0) + 1) })
+            .execute()
+        })
+      await Promise.all(Array.from({ length: 10 }, bump))
+      assert.equal((await store.db.selectFrom('teams').select('name').executeTakeFirstOrThrow()).name, '10')
+    })
+
+    test('holds slugs apart, and takes what belongs to a team away with it', async () => {
+      await using store = await openStore(await source.config())
+      await add(store, 'one')
+      await assert.rejects(add(store, 'one'))
+      await assert.rejects(
+        store.write((tx) =>
+          tx
+            .insertInto('memberships')
+            .values({ ...membership, team_id: newId(), account_id: newId() })
+            .execute(),
+        ),
+      )
+      const { id } = await store.db.selectFrom('teams').select('id').executeTakeFirstOrThrow()
+      await store.write((tx) =>
+        tx
+          .insertInto('invitations')
+          .values({ ...invitation, id: newId(), team_id: id })
+          .execute(),
+      )
+      await store.write((tx) => tx.deleteFrom('teams').where('id', '=', id).execute())
+      assert.deepEqual(await store.db.selectFrom('invitations').selectAll().execute(), [])
+    })
+
+    test('recalls until something is written', async () => {
+      await using store = await openStore(await source.config())
+      let loads = 0
+      const read = () => store.recall('teams', async () => [++loads, await slugs(store)] as const)
+      assert.deepEqual(await Promise.all([read(), read()]), [
+        [1, []],
+        [1, []],
+      ])
+      await add(store, 'new')
+      assert.deepEqual(await read(), [2, ['new']])
+      await store.append((tx) => tx.insertInto('teams').values(team('unseen')).execute())
+      assert.deepEqual(await read(), [2, ['new']])
+    })
+
+    test('what nobody waits for is written before the store is closed', async () => {
+      const config = await source.config()
+      {
+        await using store = await openStore(config)
+        store.later((db) => db.insertInto('teams').values(team('late')).execute())
+      }
+      await using store = await openStore(config)
+      assert.deepEqual(await slugs(store), ['late'])
+    })
+
+    test('answered writes survive kill -9', async () => {
+      const config = await source.config()
+      const script = fileURLToPath(new URL('../../test/support/killed-writer.ts', import.meta.url))
+      const child = spawn(process.execPath, [script, JSON.stringify(config)], { stdio: ['ignore', 'pipe', 'inherit'] })
+      let said = ''
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        said += text
+        if (said.split('\n').length > 40) child.kill('SIGKILL')
+      })
+      await once(child, 'close')
+      const answered = said.split('\n').slice(0, -1)
+      assert.ok(answered.length >= 40)
+      await using store = await openStore(config)
+      const kept = new Set(await slugs(store))
+      assert.deepEqual(
+        answered.filter((slug) => !kept.has(slug)),
+        [],
+      )
+    })
+  })
+}
+
+const membership = { role: 'MEMBER', status: 'ACTIVE', created_at: '' } as const
+const invitation = {
+  email: 'a@example.test',
+  role: 'MEMBER',
+  token_hash: 'x',
+  created_at: '',
+  expires_at: '',
+  used_at: null,
+} as const
+
+describe('the data folder', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'vt-store-'))
+  const config = { dataDir: join(dir, 'data'), databaseUrl: null }
+  after(() => rmSync(dir, { recursive: true, force: true }))
+
+  test('a second opener is refused by a sentence that names the folder', async () => {
+    await using _held = await openStore(config)
+    await assert.rejects(openStore(config), (error: Error) => {
+      assert.match(error.message, /in use by another Vitrine process/)
+      assert.ok(error.message.includes(config.dataDir))
+      return true
+    })
+    const script = fileURLToPath(new URL('../../test/support/killed-writer.ts', import.meta.url))
+    const child = spawn(process.execPath, [script, JSON.stringify(config)], { stdio: ['ignore', 'ignore', 'pipe'] })
+    let said = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
+    const [code] = await once(child, 'close')
+    assert.notEqual(code, 0)
+    assert.match(said, /in use by another Vitrine process/)
+  })
+
+  test('only its owner may read it', async () => {
+    await using store = await openStore(config)
+    await add(store, 'any')
+    assert.equal(statSync(config.dataDir).mode & 0o777, 0o700)
+    for (const file of ['vitrine.db', 'vitrine.db-wal']) {
+      assert.equal(statSync(join(config.dataDir, file)).mode & 0o777, 0o600, file)
+    }
+  })
+
+  test('a database that cannot be reached is said in a sentence without its address', async () => {
+    const databaseUrl = 'postgres://someone:hunter2@127.0.0.1:1/none'
+    await assert.rejects(openStore({ dataDir: config.dataDir, databaseUrl }), (error: Error) => {
+      assert.match(error.message, /DATABASE_URL cannot be reached/)
+      assert.ok(!error.message.includes('hunter2'))
+      return true
+    })
+  })
+})
+
+test('an account that is deleted takes its keys along', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  const id = newId<AccountId>()
+  const now = new Date().toISOString()
+  await store.write((tx) =>
+    tx
+      .insertInto('accounts')
+      .values({ id, name: '', email: 'a@example.test', emailVerified: 0, image: null, createdAt: now, updatedAt: now })
+      .execute(),
+  )
+  await store.write((tx) =>
+    tx
+      .insertInto('api_keys')
+      .values({
+        id: newId(),
+        account_id: id,
+        name: '',
+        hash: 'h',
+        hint: '',
+        scopes: '[]',
+        team_ids: null,
+        datasource_ids: null,
+        created_at: now,
+        last_used_at: null,
+        expires_at: null,
+        revoked_at: null,
+        ended_team_ids: '[]',
+      })
+      .execute(),
+  )
+  await store.write((tx) => tx.deleteFrom('accounts').where('id', '=', id).execute())
+  assert.deepEqual(await store.db.selectFrom('api_keys').selectAll().execute(), [])
+})

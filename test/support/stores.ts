@@ -1,0 +1,33 @@
+// Stores for tests: each call of config() is an empty one, of the embedded kind in a folder of its own, or a database
+// of its own on one PostgreSQL server.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import type { DialectName } from '../../src/store/migrate.ts'
+import { startPostgres, type TestPostgres } from './postgres.ts'
+
+export interface StoreConfig {
+  readonly dataDir: string
+  readonly databaseUrl: string | null
+}
+
+export interface StoreSource extends AsyncDisposable {
+  config(): Promise<StoreConfig>
+}
+
+export async function storeSource(dialect: DialectName): Promise<StoreSource> {
+  const root = await mkdtemp(join(tmpdir(), 'vitrine-test-store-'))
+  const server: TestPostgres | null = dialect === 'postgres' ? await startPostgres() : null
+  return {
+    async config() {
+      const name = `store_${randomBytes(6).toString('hex')}`
+      const databaseUrl = server === null ? null : server.url(await server.createDatabase(name))
+      return { dataDir: join(root, name), databaseUrl }
+    },
+    async [Symbol.asyncDispose]() {
+      await server?.[Symbol.asyncDispose]()
+      await rm(root, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
