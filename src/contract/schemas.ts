@@ -321,6 +321,8 @@ export const Exposure = z.object({
   version: z.int(),
   /** Saved names that introspection no longer knows. */
   gone: z.array(z.object({ schema: z.string(), table: z.string(), column: z.string().optional() })),
+  /** Of a PUT only: what whoever saved it should know, whole sentences. */
+  warnings: z.array(z.string()).optional(),
 })
 export const ExposureVersions = z.object({
   items: z.array(
