@@ -3,6 +3,7 @@
 // It never drops a row: when it cannot keep up, `behind` tells the query path to shed load instead.
 import { createHash, randomUUID } from 'node:crypto'
 import { CompiledQuery, type Insertable, type Selectable, type Transaction } from 'kysely'
+import { z } from 'zod'
 import { AppError, invalidRequest, STATUS } from './errors.ts'
 import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from './ids.ts'
 import type { Store } from './store/open.ts'
@@ -43,7 +44,7 @@ export interface AuditItem {
   readonly outcome: AuditTable['outcome']
   readonly datasourceId?: string
   readonly code?: string
-  readonly blocked?: unknown
+  readonly blocked?: z.infer<typeof Blocked>
   readonly query?: string
   readonly printed?: string
   readonly rowCount?: number
@@ -87,6 +88,12 @@ interface Deps {
   readonly retentionDays?: (teamId: TeamId) => Promise<number>
   readonly now?: () => number
 }
+
+/** As a refusal names it (contract.md), read back from the store. */
+const Blocked = z.object({
+  kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
+  name: z.string(),
+})
 
 const FLUSH_MS = 200
 const RETRY_MS = 1_000
@@ -372,7 +379,7 @@ function itemOf(row: Selectable<AuditTable>): AuditItem {
     outcome: row.outcome,
     ...(row.datasource_id !== null && { datasourceId: row.datasource_id }),
     ...(row.code !== null && { code: row.code }),
-    ...(row.blocked !== null && { blocked: JSON.parse(row.blocked) }),
+    ...(row.blocked !== null && { blocked: Blocked.parse(JSON.parse(row.blocked)) }),
     ...(row.query !== null && { query: row.query }),
     ...(row.printed !== null && { printed: row.printed }),
     ...(row.row_count !== null && { rowCount: row.row_count }),

@@ -11,7 +11,7 @@ import { freeze, goneFrom, type AskedTable, type Gone } from './freeze.ts'
 import { warningsOf } from './warnings.ts'
 import { readExposure } from './stored.ts'
 
-interface Deps {
+export interface ExposureDeps {
   readonly store: Store
   readonly audit: Audit
   readonly catalogs: Catalogs
@@ -40,7 +40,7 @@ export interface ExposureVersion {
 }
 
 /** The exposure as it stands: frozen names, and which of them introspection no longer knows. */
-export async function getExposure(deps: Deps, at: ExposurePlace): Promise<Exposure> {
+export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promise<Exposure> {
   const [tables, catalog] = await Promise.all([deps.catalogs.shown(at.row), deps.catalogs.full(at.row)])
   return { tables, version: at.row.exposure_version, gone: goneFrom(tables, catalog) }
 }
@@ -50,7 +50,7 @@ export async function getExposure(deps: Deps, at: ExposurePlace): Promise<Exposu
  * name and every column that may not be exposed, and CONFLICT where another version than the one read stands.
  */
 export async function putExposure(
-  deps: Deps,
+  deps: ExposureDeps,
   call: Call,
   at: ExposurePlace,
   asked: { readonly tables: readonly AskedTable[]; readonly version?: number },
@@ -65,7 +65,7 @@ export async function putExposure(
 
 /** Null where another exposure was saved in between. */
 async function save(
-  deps: Deps,
+  deps: ExposureDeps,
   call: Call,
   at: ExposurePlace,
   asked: { readonly tables: readonly AskedTable[]; readonly version?: number },
@@ -102,7 +102,7 @@ async function save(
 
 /** Every version that was saved, the newest first; one is restored by a PUT of its tables. */
 export async function listExposureVersions(
-  deps: Deps,
+  deps: ExposureDeps,
   at: ExposurePlace,
   page: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
 ): Promise<{ readonly items: readonly ExposureVersion[]; readonly nextCursor: string | null }> {

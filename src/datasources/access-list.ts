@@ -1,0 +1,57 @@
+// Who is on a datasource's access list, which decides where its accessMode is EXPLICIT. Only ACTIVE members of its
+// team can be on it.
+import type { Audit } from '../audit.ts'
+import type { Call } from '../auth/caller.ts'
+import { invalidRequest } from '../errors.ts'
+import { asId, type AccountId, type DatasourceId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Reached } from './reach.ts'
+
+export interface AccessDeps {
+  readonly store: Store
+  readonly audit: Audit
+}
+
+export interface AccessList {
+  readonly accountIds: readonly AccountId[]
+}
+
+export async function getAccess(deps: Pick<AccessDeps, 'store'>, id: DatasourceId): Promise<AccessList> {
+  const rows = await deps.store.db
+    .selectFrom('access_entries')
+    .innerJoin('accounts', 'accounts.id', 'access_entries.account_id')
+    .select('access_entries.account_id')
+    .where('access_entries.datasource_id', '=', id)
+    .orderBy('accounts.createdAt')
+    .orderBy('accounts.id')
+    .execute()
+  return { accountIds: rows.map((row) => row.account_id) }
+}
+
+/** Sets the whole list. Throws INVALID_REQUEST that names every account which is no ACTIVE member. */
+export async function putAccess(
+  deps: AccessDeps,
+  call: Call,
+  at: Reached,
+  asked: { readonly accountIds: readonly string[] },
+): Promise<AccessList> {
+  const ids = [...new Set(asked.accountIds)].map((text) => asId<AccountId>(text))
+  await deps.store.write(async (tx) => {
+    const members = await tx
+      .selectFrom('memberships')
+      .select('account_id')
+      .where('team_id', '=', at.teamId)
+      .where('status', '=', 'ACTIVE')
+      .execute()
+    const active = new Set(members.map((member) => member.account_id))
+    const strangers = ids.filter((id) => !active.has(id))
+    if (strangers.length > 0)
+      throw invalidRequest(strangers.slice(0, 100).map((id) => `accountIds: ${id} is no ACTIVE member`))
+    await tx.deleteFrom('access_entries').where('datasource_id', '=', at.id).execute()
+    for (const id of ids) {
+      await tx.insertInto('access_entries').values({ datasource_id: at.id, account_id: id }).execute()
+    }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+  })
+  return await getAccess(deps, at.id)
+}

@@ -1,0 +1,242 @@
+// What is connected: create, edit, disable, delete, and list for a caller. Secrets come in and never go out; whatever
+// changes how a datasource is connected makes it PENDING again and ends what was open.
+import type { Insertable, Transaction } from 'kysely'
+import type { Audit } from '../audit.ts'
+import type { Call } from '../auth/caller.ts'
+import type { ConnectionSettings } from '../drivers/driver.ts'
+import { invalidRequest, notFound } from '../errors.ts'
+import type { Catalogs } from '../exposure/catalogs.ts'
+import { newId, type DatasourceId } from '../ids.ts'
+import type { Jobs } from '../jobs/jobs.ts'
+import type { Secrets } from '../secrets.ts'
+import type { Store } from '../store/open.ts'
+import type { DatasourceTable, Role, Tables } from '../store/tables.ts'
+import type { Membership } from '../teams/belong.ts'
+import {
+  changedSettings,
+  differs,
+  newSettings,
+  requireSecrets,
+  touchesConnection,
+  type ConnectionInput,
+} from './change.ts'
+import { itemOf, type DatasourceItem } from './item.ts'
+import type { Leases } from './leases.ts'
+import { isWithin, reaches, type Drivers, type Reached } from './reach.ts'
+import { changedMeanwhile } from './refusals.ts'
+import { readRow, settingsFor, type DatasourceRow } from './rows.ts'
+
+export interface DatasourceDeps {
+  readonly store: Store
+  readonly secrets: Secrets
+  readonly audit: Audit
+  readonly jobs: Jobs
+  readonly drivers: Drivers
+  readonly catalogs: Catalogs
+  readonly leases: Leases
+}
+
+interface AccessInput {
+  readonly accessMode?: DatasourceTable['access_mode']
+  readonly minRole?: Role | null
+}
+
+export type NewDatasource = ConnectionInput &
+  AccessInput & { readonly name: string; readonly type: DatasourceTable['type'] }
+export type DatasourceChange = ConnectionInput & AccessInput & { readonly name?: string }
+
+/** The team's datasources that the caller reaches, the oldest first. */
+export async function listDatasources(
+  deps: Pick<DatasourceDeps, 'store' | 'catalogs' | 'audit'>,
+  call: Call,
+  membership: Membership,
+): Promise<readonly DatasourceItem[]> {
+  const rows = await reachable(deps, call, membership)
+  deps.audit.record(call, { teamId: membership.teamId, outcome: 'ANSWERED' })
+  return await Promise.all(rows.map((row) => itemOf(deps, row)))
+}
+
+/** The rows behind that list. */
+export async function reachable(
+  deps: Pick<DatasourceDeps, 'store'>,
+  call: Call,
+  membership: Membership,
+): Promise<readonly DatasourceRow[]> {
+  const rows = await deps.store.recall(`datasources of ${membership.teamId}`, () =>
+    deps.store.db
+      .selectFrom('datasources')
+      .selectAll()
+      .where('team_id', '=', membership.teamId)
+      .orderBy('created_at')
+      .orderBy('id')
+      .execute(),
+  )
+  const reached = await Promise.all(
+    rows.map(async (row) => isWithin(call.caller, row.id) && (await reaches(deps.store, membership, row))),
+  )
+  return rows.filter((_, n) => reached[n] === true)
+}
+
+/** One datasource, as the list shows it. */
+export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reached): Promise<DatasourceItem> {
+  return itemOf(deps, at.row)
+}
+
+/** Connects a database, PENDING. Throws INVALID_REQUEST with details for settings its driver does not take. */
+export async function createDatasource(
+  deps: DatasourceDeps,
+  call: Call,
+  membership: Membership,
+  input: NewDatasource,
+): Promise<DatasourceItem> {
+  const driver = deps.drivers.get(input.type)
+  if (driver === undefined) throw invalidRequest([`type: ${input.type} cannot be connected by this version`])
+  const settings = driver.settings(newSettings(input))
+  const { teamId } = membership
+  const now = new Date().toISOString()
+  const row: Insertable<DatasourceTable> & DatasourceRow = {
+    id: newId<DatasourceId>(),
+    team_id: teamId,
+    name: input.name,
+    type: input.type,
+    status: 'PENDING',
+    ...columnsOf(settings),
+    access_mode: input.accessMode ?? 'ROLE_BASED',
+    // The lowest role that whoever connects it has for sure; wider is to be said.
+    min_role: input.minRole ?? 'ADMIN',
+    created_at: now,
+    updated_at: now,
+    last_tested_at: null,
+    last_error: null,
+    connection_version: 1,
+    catalog_version: 0,
+    exposure_version: 0,
+  }
+  await deps.store.write(async (tx) => {
+    await tx.insertInto('datasources').values(row).execute()
+    await sealAll(deps, tx, row, settings)
+    // Whoever connects it reaches it: an OWNER anyhow.
+    if (row.access_mode === 'EXPLICIT' && membership.role !== 'OWNER') {
+      await tx
+        .insertInto('access_entries')
+        .values({ datasource_id: row.id, account_id: membership.accountId })
+        .execute()
+    }
+    await deps.audit.change(tx, call, { teamId, datasourceId: row.id })
+  })
+  return await itemOf(deps, row)
+}
+
+/**
+ * Changes what came along. A changed connection is PENDING, its pool ended. Throws INVALID_REQUEST where a kept secret
+ * would go elsewhere, or the driver refuses the settings.
+ */
+export async function changeDatasource(
+  deps: DatasourceDeps,
+  call: Call,
+  at: Reached,
+  change: DatasourceChange,
+): Promise<DatasourceItem> {
+  const kept = await settingsFor(deps, at.row)
+  const next = touchesConnection(change) ? at.driver.settings(changedSettings(kept, change)) : kept
+  requireSecrets(kept, next, change)
+  const moved = differs(kept, next)
+  const set = {
+    ...(change.name !== undefined && { name: change.name }),
+    ...(change.accessMode !== undefined && { access_mode: change.accessMode }),
+    ...(change.minRole !== undefined && change.minRole !== null && { min_role: change.minRole }),
+    ...(moved && { ...columnsOf(next), ...pending(at.row), connection_version: at.row.connection_version + 1 }),
+    updated_at: new Date().toISOString(),
+  }
+  await deps.store.write(async (tx) => {
+    const won = await tx
+      .updateTable('datasources')
+      .set(set)
+      .where('id', '=', at.id)
+      // What the rule above was held against must still stand.
+      .where('connection_version', '=', at.row.connection_version)
+      .executeTakeFirstOrThrow()
+    if (won.numUpdatedRows !== 1n) throw changedMeanwhile()
+    if (moved) {
+      await tx.deleteFrom('datasource_secrets').where('datasource_id', '=', at.id).execute()
+      await sealAll(deps, tx, at.row, next)
+    }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+  })
+  if (moved) await deps.leases.end(at.id)
+  return await itemOf(deps, await rowNow(deps, at.id))
+}
+
+/** Deletes it with its secrets, catalog, exposure and access list; the audit is kept. */
+export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {
+  await deps.store.write(async (tx) => {
+    for (const table of ['datasource_secrets', 'catalogs', 'exposures', 'access_entries', 'jobs'] as const) {
+      await tx.deleteFrom(table).where('datasource_id', '=', at.id).execute()
+    }
+    await tx.deleteFrom('datasources').where('id', '=', at.id).execute()
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+  })
+  await Promise.all([deps.leases.end(at.id), deps.jobs.endAll(at.id)])
+}
+
+/** Refuses queries until it is enabled; what is open is ended. */
+export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<DatasourceItem> {
+  const item = await setStatus(deps, call, at, 'DISABLED')
+  await deps.leases.end(at.id)
+  return item
+}
+
+/** Takes queries again, PENDING until it was tested; one that is not disabled stays as it is. */
+export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<DatasourceItem> {
+  return await setStatus(deps, call, at, at.row.status === 'DISABLED' ? 'PENDING' : at.row.status)
+}
+
+async function setStatus(
+  deps: DatasourceDeps,
+  call: Call,
+  at: Reached,
+  status: DatasourceRow['status'],
+): Promise<DatasourceItem> {
+  await deps.store.write(async (tx) => {
+    const set = { status, updated_at: new Date().toISOString() }
+    await tx.updateTable('datasources').set(set).where('id', '=', at.id).execute()
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+  })
+  return await itemOf(deps, await rowNow(deps, at.id))
+}
+
+async function rowNow(deps: Pick<DatasourceDeps, 'store'>, id: DatasourceId): Promise<DatasourceRow> {
+  const row = await readRow(deps.store, id)
+  if (row === undefined) throw notFound()
+  return row
+}
+
+function columnsOf(settings: ConnectionSettings) {
+  return {
+    connection_mode: settings.connectionMode,
+    host: settings.host,
+    port: settings.port,
+    database: settings.database,
+    username: settings.username,
+    ssl_mode: settings.sslMode,
+    config: JSON.stringify(settings.config),
+  }
+}
+
+/** What was known of the old connection says nothing of the new one. DISABLED holds until `enable`. */
+function pending(row: DatasourceRow) {
+  const status = row.status === 'DISABLED' ? 'DISABLED' : 'PENDING'
+  return { status, last_tested_at: null, last_error: null } as const
+}
+
+async function sealAll(
+  deps: Pick<DatasourceDeps, 'secrets'>,
+  tx: Transaction<Tables>,
+  row: Pick<DatasourceRow, 'id' | 'team_id'>,
+  settings: ConnectionSettings,
+): Promise<void> {
+  for (const [field, text] of Object.entries(settings.secrets)) {
+    const sealed = deps.secrets.seal({ teamId: row.team_id, datasourceId: row.id, field }, text)
+    await tx.insertInto('datasource_secrets').values({ datasource_id: row.id, field, sealed }).execute()
+  }
+}

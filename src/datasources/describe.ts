@@ -1,0 +1,125 @@
+// The description of a datasource: what of the stored snapshot is exposed, or for its managers all of it. Never asks
+// the database. Written once a pair of versions, then served as the text it is.
+import { createHash } from 'node:crypto'
+import type { Audit } from '../audit.ts'
+import type { Call } from '../auth/caller.ts'
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+import { BoundedMap } from '../exposure/bounded-map.ts'
+import type { Catalogs } from '../exposure/catalogs.ts'
+import { tableKey } from '../exposure/cut.ts'
+import { roleAtLeast } from '../teams/access.ts'
+import { roleRequired, type Reached } from './reach.ts'
+import { notIntrospected } from './refusals.ts'
+
+/** JSON already written, and the tag that stands for it. */
+export interface Description {
+  readonly json: string
+  readonly etag: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+interface Deps {
+  readonly audit: Audit
+  readonly catalogs: Catalogs
+  readonly descriptions: Descriptions
+}
+
+/** Descriptions already written. */
+export type Descriptions = BoundedMap<string, Description>
+
+const ENTRIES_MAX = 500
+const CHARS_MAX = 64 * 1024 * 1024
+/** Nobody but the caller may keep it, and only to be asked again with its tag. */
+const HEADERS = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
+
+export function openDescriptions(): Descriptions {
+  return new BoundedMap(ENTRIES_MAX, CHARS_MAX)
+}
+
+/** `full`: everything introspected; throws ROLE_REQUIRED below ADMIN, then NOT_CONNECTED where nothing was. */
+export async function describeDatasource(
+  deps: Deps,
+  call: Call,
+  at: Reached,
+  ask: { readonly full: boolean },
+): Promise<Description> {
+  const place = { teamId: at.teamId, datasourceId: at.id }
+  try {
+    const description = ask.full ? await describeFull(deps, at) : await describeExposed(deps, at)
+    deps.audit.record(call, { ...place, outcome: 'ANSWERED' })
+    return description
+  } catch (error) {
+    deps.audit.refused(call, place, error)
+    throw error
+  }
+}
+
+async function describeExposed(deps: Deps, at: Reached): Promise<Description> {
+  return await written(deps, at, 'e', async () => {
+    const exposed = await deps.catalogs.exposed(at.row)
+    return textOf(at, exposed?.capturedAt ?? null, exposed?.tables ?? [])
+  })
+}
+
+async function describeFull(deps: Deps, at: Reached): Promise<Description> {
+  if (!roleAtLeast(at.membership.role, 'ADMIN')) throw roleRequired('ADMIN')
+  const full = await deps.catalogs.full(at.row)
+  if (full === null) throw notIntrospected()
+  return await written(deps, at, 'f', async () => {
+    const restricted = new Set(restrictedTables(await deps.catalogs.exposed(at.row)))
+    const tables = full.tables.map((table) => ({
+      ...table,
+      columnsRestricted: restricted.has(tableKey(table.schema, table.table)),
+    }))
+    return textOf(at, full.capturedAt, tables)
+  })
+}
+
+async function written(deps: Deps, at: Reached, part: 'e' | 'f', write: () => Promise<string>): Promise<Description> {
+  const { row } = at
+  const key = `${part}/${row.id}/${row.catalog_version}/${row.exposure_version}/${row.name}`
+  const known = deps.descriptions.get(key)
+  if (known !== undefined) return known
+  const json = await write()
+  const hash = createHash('sha256').update(json).digest('base64url').slice(0, 27)
+  const description = { json, etag: `"${part}-${hash}"`, headers: HEADERS }
+  deps.descriptions.set(key, description, json.length)
+  return description
+}
+
+function restrictedTables(exposed: Catalog | null): readonly string[] {
+  const tables = exposed?.tables.filter((table) => table.columnsRestricted === true) ?? []
+  return tables.map((table) => tableKey(table.schema, table.table))
+}
+
+function textOf(at: Reached, capturedAt: string | null, tables: readonly CatalogTable[]): string {
+  return JSON.stringify({
+    id: at.id,
+    name: at.row.name,
+    type: at.row.type,
+    vocabulary: at.driver.vocabulary,
+    schemaCapturedAt: capturedAt,
+    profileCapturedAt: null,
+    tables: tables.map(describeTable),
+  })
+}
+
+function describeTable(table: CatalogTable) {
+  return {
+    schema: table.schema,
+    table: table.table,
+    description: table.description,
+    documentation: null,
+    estimatedRows: table.estimatedRows,
+    columnsRestricted: table.columnsRestricted ?? false,
+    columns: table.columns.map((column) => ({
+      name: column.name,
+      type: column.type,
+      nullable: column.nullable,
+      primaryKey: column.primaryKey,
+      references: column.references,
+      description: column.description,
+      stats: null,
+    })),
+  }
+}

@@ -1,0 +1,58 @@
+// A datasource as the list shows it: contract.md's fields and no others, nothing secret, null where one does not apply.
+import type { Catalogs } from '../exposure/catalogs.ts'
+import type { DatasourceTable, Role } from '../store/tables.ts'
+import { configOf, type DatasourceRow } from './rows.ts'
+
+export interface DatasourceItem {
+  readonly id: string
+  readonly teamId: string
+  readonly name: string
+  readonly type: DatasourceTable['type']
+  readonly status: DatasourceTable['status']
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly exposedTableCount: number
+  readonly connectionMode: ConnectionMode
+  readonly host: string | null
+  readonly port: number | null
+  readonly database: string
+  readonly username: string | null
+  readonly sslMode: SslMode | null
+  readonly config: Readonly<Record<string, unknown>>
+  readonly accessMode: DatasourceTable['access_mode']
+  /** Null where EXPLICIT: there the access list decides. */
+  readonly minRole: Role | null
+  readonly lastTestedAt: string | null
+  /** A sentence of ours, never a database's. */
+  readonly lastError: string | null
+}
+
+const CONNECTION_MODES = ['DIRECT', 'URI', 'SSH_TUNNEL', 'SERVICE_ACCOUNT', 'APPLICATION_DEFAULT'] as const
+/** From the weakest to the strongest. */
+export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+type ConnectionMode = (typeof CONNECTION_MODES)[number]
+type SslMode = (typeof SSL_MODES)[number]
+
+export async function itemOf(deps: { readonly catalogs: Catalogs }, row: DatasourceRow): Promise<DatasourceItem> {
+  return {
+    id: row.id,
+    teamId: row.team_id,
+    name: row.name,
+    type: row.type,
+    status: row.status,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    exposedTableCount: await deps.catalogs.exposedTableCount(row),
+    connectionMode: CONNECTION_MODES.find((mode) => mode === row.connection_mode) ?? 'DIRECT',
+    host: row.host,
+    port: row.port,
+    database: row.database,
+    username: row.username,
+    sslMode: SSL_MODES.find((mode) => mode === row.ssl_mode) ?? null,
+    config: configOf(row),
+    accessMode: row.access_mode,
+    minRole: row.access_mode === 'EXPLICIT' ? null : row.min_role,
+    lastTestedAt: row.last_tested_at,
+    lastError: row.last_error,
+  }
+}

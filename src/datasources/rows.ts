@@ -1,0 +1,62 @@
+// A datasource's row, and the connection settings behind it. Its secrets are opened for as long as a connection is
+// made, and stand in no answer, log or error.
+import type { Selectable } from 'kysely'
+import { z } from 'zod'
+import type { ConnectionSettings } from '../drivers/driver.ts'
+import type { DatasourceId } from '../ids.ts'
+import type { Secrets } from '../secrets.ts'
+import type { Store } from '../store/open.ts'
+import type { DatasourceTable } from '../store/tables.ts'
+
+export type DatasourceRow = Selectable<DatasourceTable>
+
+const Config = z.record(z.string(), z.unknown())
+
+/** The row as it stands, recalled while nothing was written; undefined where there is none. */
+export function recallRow(store: Store, id: DatasourceId): Promise<DatasourceRow | undefined> {
+  return store.recall(`datasource ${id}`, () => readRow(store, id))
+}
+
+/** The row as it stands in the store now. */
+export function readRow(store: Store, id: DatasourceId): Promise<DatasourceRow | undefined> {
+  return store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export function configOf(row: Pick<DatasourceRow, 'config'>): Readonly<Record<string, unknown>> {
+  return Config.parse(JSON.parse(row.config))
+}
+
+/** What a driver connects with. */
+export async function settingsFor(
+  deps: { readonly store: Store; readonly secrets: Secrets },
+  row: DatasourceRow,
+): Promise<ConnectionSettings> {
+  return {
+    connectionMode: row.connection_mode,
+    host: row.host,
+    port: row.port,
+    database: row.database,
+    username: row.username,
+    sslMode: row.ssl_mode,
+    config: configOf(row),
+    secrets: await openSecretsOf(deps, row),
+  }
+}
+
+/** The datasource's secrets by field, opened. */
+export async function openSecretsOf(
+  deps: { readonly store: Store; readonly secrets: Secrets },
+  row: DatasourceRow,
+): Promise<Readonly<Record<string, string>>> {
+  const sealed = await deps.store.db
+    .selectFrom('datasource_secrets')
+    .selectAll()
+    .where('datasource_id', '=', row.id)
+    .execute()
+  return Object.fromEntries(
+    sealed.map((secret) => {
+      const place = { teamId: row.team_id, datasourceId: row.id, field: secret.field }
+      return [secret.field, deps.secrets.open(place, secret.sealed)]
+    }),
+  )
+}

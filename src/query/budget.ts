@@ -1,0 +1,71 @@
+// One budget a team, shared by all of its keys, sessions and connectors: so many queries a window. Kept in memory beside
+// the embedded store, in the store where several processes share one.
+import { CompiledQuery } from 'kysely'
+import { RateLimiterMemory, RateLimiterPostgres, type RateLimiterRes } from 'rate-limiter-flexible'
+import { AppError } from '../errors.ts'
+import type { TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { TeamSettings } from '../teams/settings.ts'
+
+/** What is left after a query was counted: headers of its answer, whatever that is. */
+export interface Spent {
+  readonly headers: Readonly<Record<'RateLimit-Limit' | 'RateLimit-Remaining' | 'RateLimit-Reset', string>>
+}
+
+export interface Budget {
+  /** Counts one. Throws RATE_LIMITED, with the headers and `retryAfter`, where that is one too many. */
+  spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Spent>
+}
+
+/** The limiter only counts; the team's limit is compared here, so that a changed one holds from the next query on. */
+const UNLIMITED = Number.MAX_SAFE_INTEGER
+
+export async function openBudget(deps: { readonly store: Pick<Store, 'db' | 'dialect'> }): Promise<Budget> {
+  const counter = deps.store.dialect === 'sqlite' ? inMemory() : await inStore(deps.store)
+  return {
+    async spend(teamId, { limit, windowSeconds }) {
+      // A window of another length is another count.
+      const counted = await counter.consume(`${teamId}/${windowSeconds}`, 1, { customDuration: windowSeconds })
+      const reset = Math.min(windowSeconds, Math.max(0, Math.ceil(counted.msBeforeNext / 1000)))
+      const headers = {
+        'RateLimit-Limit': String(limit),
+        'RateLimit-Remaining': String(Math.max(0, limit - counted.consumedPoints)),
+        'RateLimit-Reset': String(reset),
+      }
+      if (counted.consumedPoints > limit) throw exhausted(headers, Math.max(1, reset))
+      return { headers }
+    },
+  }
+}
+
+interface Counter {
+  consume(key: string, points: number, options: { customDuration: number }): Promise<RateLimiterRes>
+}
+
+function inMemory(): Counter {
+  return new RateLimiterMemory({ keyPrefix: 'queries', points: UNLIMITED, duration: 60 })
+}
+
+/** rate-limiter-flexible makes its own table; it is given the store's pool in the shape of pg's. */
+async function inStore(store: Pick<Store, 'db'>): Promise<Counter> {
+  const storeClient = {
+    async query({ text, values }: { readonly text: string; readonly values?: readonly unknown[] }) {
+      const { rows } = await store.db.executeQuery(CompiledQuery.raw(text, [...(values ?? [])]))
+      return { rows, rowCount: rows.length }
+    },
+  }
+  return await new Promise<Counter>((resolve, reject) => {
+    const options = { storeClient, storeType: 'pool', tableName: 'query_budgets', keyPrefix: 'queries' }
+    const limiter = new RateLimiterPostgres({ ...options, points: UNLIMITED, duration: 60 }, (error?: Error) => {
+      if (error === undefined) resolve(limiter)
+      else reject(error)
+    })
+  })
+}
+
+function exhausted(headers: Spent['headers'], retryAfter: number): AppError {
+  return new AppError('RATE_LIMITED', `The team's query budget is used up. Try again in ${retryAfter} s.`, {
+    extra: { retryAfter },
+    headers,
+  })
+}

@@ -1,0 +1,159 @@
+// Would this run? The same reach, the same body, the same guard as a query, then an estimate instead of rows. It spends
+// no budget, reads no row, and never answers for more than its caller reaches.
+import { z } from 'zod'
+import type { Call } from '../auth/caller.ts'
+import { deadlineOf } from '../datasources/deadline.ts'
+import { noteFailure } from '../datasources/connect.ts'
+import { reach, reaches, roleRequired, type Reached } from '../datasources/reach.ts'
+import type { Confined } from '../drivers/confined.ts'
+import type { Blocked, Limits } from '../drivers/driver.ts'
+import { invalidRequest, notFound } from '../errors.ts'
+import { asId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import { roleAtLeast } from '../teams/access.ts'
+import { settingsOf, type TeamSettings } from '../teams/settings.ts'
+import { limitsOf } from './limits.ts'
+import { exposedOf, type QueryDeps } from './run-query.ts'
+
+export interface CheckResult {
+  readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
+  /** Why not, as a query would be told. */
+  readonly error?: string
+  readonly blocked?: Blocked
+  readonly hint?: string
+  readonly position?: number
+  /** The text the database would be sent. */
+  readonly printed?: string
+  /** In the units of the kind's cost limit. */
+  readonly estimate?: number
+}
+
+export type CheckDeps = Omit<QueryDeps, 'budget'>
+
+const As = z.union([
+  z.strictObject({ role: z.enum(['OWNER', 'ADMIN', 'MEMBER']) }),
+  z.strictObject({ keyId: z.string().max(200) }),
+])
+type As = z.infer<typeof As>
+
+/** A query body with `as?: {role} or {keyId of one's own}` beside its fields. Throws as a query does, but for verdicts. */
+export async function checkQuery(
+  deps: CheckDeps,
+  call: Call,
+  teamId: TeamId,
+  id: DatasourceId,
+  body: unknown,
+): Promise<CheckResult> {
+  const at = await reach(deps, call, teamId, id)
+  const place = { teamId, datasourceId: id }
+  try {
+    const { result, query } = await walk(deps, call, at, body)
+    const { printed, blocked } = result
+    const { auditRedactLiterals } = await settingsOf(deps, teamId)
+    const texts = auditRedactLiterals ? {} : { query, ...(printed !== undefined && { printed }) }
+    deps.audit.record(call, { ...place, outcome: 'ANSWERED', ...texts, blocked })
+    return result
+  } catch (error) {
+    deps.audit.refused(call, place, error)
+    throw error
+  }
+}
+
+async function walk(
+  deps: CheckDeps,
+  call: Call,
+  at: Reached,
+  body: unknown,
+): Promise<{ readonly result: CheckResult; readonly query: string }> {
+  const exposed = await exposedOf(deps, at)
+  const { as, fields } = split(body)
+  const asked = at.driver.read(fields)
+  const answered = (result: CheckResult) => ({ result, query: asked.text })
+  const barred = as === undefined ? null : await barredAs(deps, call, at, as)
+  if (barred !== null) return answered({ verdict: 'DENIED', error: barred, hint: 'Ask as somebody who reaches it.' })
+
+  const settings: TeamSettings = await settingsOf(deps, at.teamId)
+  const limits = limitsOf(settings, at.driver.type, asked.limit)
+  using deadline = deadlineOf(call.signal, limits.timeoutMs)
+  const verdict = await at.driver.confine(asked, exposed, limits, deadline.signal)
+  switch (verdict.kind) {
+    case 'malformed':
+      return answered({ verdict: 'INVALID', error: verdict.why, ...positionOf(verdict) })
+    case 'denied': {
+      const { why, blocked, hint } = verdict
+      return answered({ verdict: 'DENIED', error: why, blocked, hint, ...positionOf(verdict) })
+    }
+    case 'confined':
+      return answered(await weigh(deps, at, verdict.query, limits, deadline.signal))
+    default:
+      return verdict satisfies never
+  }
+}
+
+/** What it would cost, and whether that is too much. */
+async function weigh(
+  deps: CheckDeps,
+  at: Reached,
+  query: Confined,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const printed = at.driver.printed(query)
+  try {
+    await using lease = await deps.leases.take(at, signal)
+    const { cost } = await lease.connection.estimate(query, limits, signal)
+    if (cost <= limits.maxCost) return { verdict: 'ALLOWED', printed, estimate: cost }
+    const error = `The query would cost ${cost}, over the team's limit of ${limits.maxCost}.`
+    const hint = 'Ask for less: a narrower condition, fewer joins.'
+    return { verdict: 'DENIED', error, blocked: { kind: 'cost', name: 'cost' }, hint, printed, estimate: cost }
+  } catch (error) {
+    await noteFailure(deps, at, error)
+    throw error
+  }
+}
+
+/** Why somebody else, or a key, would not even reach it; null where they would. */
+async function barredAs(deps: CheckDeps, call: Call, at: Reached, as: As): Promise<string | null> {
+  if ('role' in as) {
+    // Never wider than the caller: what a higher role sees is not theirs to ask.
+    if (!roleAtLeast(at.membership.role, as.role)) throw roleRequired(as.role)
+    const member = { ...at.membership, role: as.role }
+    return (await reaches(deps.store, member, at.row)) ? null : `A ${as.role} does not reach this datasource.`
+  }
+  return await barredByKey(deps, call, at, asId<ApiKeyId>(as.keyId))
+}
+
+const Ids = z.array(z.string())
+
+async function barredByKey(deps: CheckDeps, call: Call, at: Reached, keyId: ApiKeyId): Promise<string | null> {
+  const key = await deps.store.db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('id', '=', keyId)
+    .where('account_id', '=', call.caller.accountId)
+    .executeTakeFirst()
+  if (key === undefined) throw notFound()
+  const list = (json: string | null) => (json === null ? null : Ids.parse(JSON.parse(json)))
+  const now = new Date().toISOString()
+  if (key.revoked_at !== null && key.revoked_at <= now) return 'This key was revoked.'
+  if (key.expires_at !== null && key.expires_at <= now) return 'This key has expired.'
+  if (list(key.scopes)?.includes('data:read') !== true) return 'This key lacks the scope data:read.'
+  const narrowed =
+    list(key.team_ids)?.includes(at.teamId) === false || list(key.datasource_ids)?.includes(at.id) === false
+  if (narrowed || list(key.ended_team_ids)?.includes(at.teamId) === true)
+    return 'This key does not reach this datasource.'
+  return null
+}
+
+function split(body: unknown): { readonly as: As | undefined; readonly fields: unknown } {
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || !('as' in body)) {
+    return { as: undefined, fields: body }
+  }
+  const { as, ...fields } = body
+  const read = As.safeParse(as)
+  if (!read.success) throw invalidRequest(['as: must be {role} or {keyId}'])
+  return { as: read.data, fields }
+}
+
+function positionOf(verdict: { readonly position?: number }): { readonly position?: number } {
+  return verdict.position === undefined ? {} : { position: verdict.position }
+}

@@ -1,0 +1,158 @@
+// The path of every query, whichever door it came through. Whoever reads walk() from top to bottom has read what this
+// service does; each line says what it may refuse with.
+import { outcomeOf, type Audit } from '../audit.ts'
+import type { Call } from '../auth/caller.ts'
+import type { Config } from '../config.ts'
+import { noteFailure } from '../datasources/connect.ts'
+import { deadlineOf, type Deadline } from '../datasources/deadline.ts'
+import type { Leases } from '../datasources/leases.ts'
+import { reach, type Drivers, type Reached } from '../datasources/reach.ts'
+import { disabled, notIntrospected } from '../datasources/refusals.ts'
+import type { Confined } from '../drivers/confined.ts'
+import type { Catalog, Limits, Rows, Verdict } from '../drivers/driver.ts'
+import { AppError } from '../errors.ts'
+import type { Catalogs } from '../exposure/catalogs.ts'
+import type { DatasourceId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { settingsOf } from '../teams/settings.ts'
+import type { Budget } from './budget.ts'
+import { encode, rounded } from './encode.ts'
+import { limitsOf } from './limits.ts'
+
+export interface QueryDeps {
+  readonly store: Store
+  readonly config: Config
+  readonly audit: Audit
+  readonly drivers: Drivers
+  readonly catalogs: Catalogs
+  readonly leases: Leases
+  readonly budget: Budget
+}
+
+/** {columns, rows, rowCount, truncated, durationMs}, already JSON. */
+export interface QueryAnswer {
+  readonly json: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What is known of a query so far, for the audit and the headers of a refusal. */
+interface Trail {
+  readonly began: number
+  query: string | null
+  printed: string | null
+  redacted: boolean
+  headers: Readonly<Record<string, string>>
+}
+
+/**
+ * Runs one read-only query within the exposure. Throws what walk() says, in that order; a refusal after the budget
+ * carries its headers. Every call that reached the datasource is in the audit, however it ended.
+ */
+export async function runQuery(
+  deps: QueryDeps,
+  call: Call,
+  teamId: TeamId,
+  id: DatasourceId,
+  body: unknown,
+): Promise<QueryAnswer> {
+  const at = await reach(deps, call, teamId, id) // 404
+  const trail: Trail = { began: performance.now(), query: null, printed: null, redacted: false, headers: {} }
+  try {
+    return await walk(deps, call, at, body, trail)
+  } catch (error) {
+    throw refused(deps, call, at, trail, error)
+  }
+}
+
+async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<QueryAnswer> {
+  const exposed = await exposedOf(deps, at) // 409
+  const asked = at.driver.read(body) // 400 INVALID_REQUEST
+  const settings = await settingsOf(deps, at.teamId)
+  trail.redacted = settings.auditRedactLiterals
+  trail.query = asked.text
+  trail.headers = (await deps.budget.spend(at.teamId, settings.queryBudget)).headers // 429
+  if (deps.audit.behind) throw overloaded() // 503
+
+  const limits = limitsOf(settings, at.driver.type, asked.limit)
+  using deadline = deadlineOf(call.signal, limits.timeoutMs)
+  const query = confinedOf(await at.driver.confine(asked, exposed, limits, deadline.signal)) // 400 INVALID_QUERY, 403
+  trail.printed = at.driver.printed(query)
+  const rows = await run(deps, at, query, limits, deadline) // 403 (cost), 409, 422, 502, 503, 504
+
+  const durationMs = performance.now() - trail.began
+  const json = encode(rows, durationMs)
+  const end = { rowCount: rows.rowCount, bytes: Buffer.byteLength(json), durationMs: rounded(durationMs) }
+  deps.audit.record(call, { ...placeOf(at), outcome: 'ANSWERED', ...textsOf(trail), ...end })
+  return { json, headers: trail.headers }
+}
+
+/** What is exposed. Throws DATASOURCE_DISABLED, NOT_CONNECTED. */
+export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached): Promise<Catalog> {
+  if (at.row.status === 'DISABLED') throw disabled()
+  const exposed = await deps.catalogs.exposed(at.row)
+  if (exposed === null) throw notIntrospected()
+  return exposed
+}
+
+/** A verdict that lets nothing through is thrown as its refusal. */
+function confinedOf(verdict: Verdict): Confined {
+  switch (verdict.kind) {
+    case 'confined':
+      return verdict.query
+    case 'denied': {
+      const { blocked, hint, position } = verdict
+      throw new AppError('QUERY_DENIED', verdict.why, { extra: { blocked, hint, position } })
+    }
+    case 'malformed':
+      throw new AppError('INVALID_QUERY', verdict.why, { extra: { position: verdict.position } })
+    default:
+      return verdict satisfies never
+  }
+}
+
+async function run(deps: QueryDeps, at: Reached, query: Confined, limits: Limits, deadline: Deadline): Promise<Rows> {
+  try {
+    await using lease = await deps.leases.take(at, deadline.signal)
+    return await lease.connection.run(query, limits, deadline.signal)
+  } catch (error) {
+    if (deadline.timedOut && !(error instanceof AppError)) throw timedOut(limits, error)
+    await noteFailure(deps, at, error)
+    throw error
+  }
+}
+
+/** The audit's line for what was not answered, and the error as it leaves. */
+function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: unknown): unknown {
+  const code = error instanceof AppError ? error.code : 'INTERNAL'
+  const durationMs = rounded(performance.now() - trail.began)
+  const about = { ...placeOf(at), ...textsOf(trail), durationMs }
+  if (call.signal.aborted) {
+    // Nobody is left to be told a code.
+    deps.audit.record(call, { ...about, outcome: 'FAILED' })
+    return error
+  }
+  const blocked = error instanceof AppError ? error.extra['blocked'] : undefined
+  deps.audit.record(call, { ...about, outcome: outcomeOf(code), code, blocked })
+  return error instanceof AppError ? error.withHeaders(trail.headers) : error
+}
+
+function placeOf(at: Reached) {
+  return { teamId: at.teamId, datasourceId: at.id }
+}
+
+/** Where the team has literals redacted, no text of a query is kept at all. */
+function textsOf(trail: Trail) {
+  return trail.redacted ? {} : { query: trail.query, printed: trail.printed }
+}
+
+function timedOut(limits: Limits, cause: unknown): AppError {
+  return new AppError('QUERY_TIMEOUT', `The query took longer than the ${limits.timeoutMs} ms the team allows.`, {
+    cause,
+  })
+}
+
+function overloaded(): AppError {
+  return new AppError('OVERLOADED', 'The service has more to write than it can. Try again in a moment.', {
+    extra: { retryAfter: 2 },
+  })
+}
