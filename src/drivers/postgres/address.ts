@@ -1,0 +1,165 @@
+// Where a datasource may connect to. The name is resolved here and the socket goes to the address that was judged, so a
+// name cannot answer one address to the check and another to the connection.
+import { lookup, type LookupAddress } from 'node:dns'
+import { BlockList, connect, isIP, isIPv4, type Socket } from 'node:net'
+import { AppError } from '../../errors.ts'
+
+export type AddressKind = 'public' | 'private' | 'metadata'
+
+// Where clouds answer a machine about itself, credentials among it: AWS, GCP, Azure, Oracle; ECS, EKS; Azure's wire
+// server; Alibaba; Oracle classic.
+const METADATA_V4 = [
+  '169.254.169.254',
+  '169.254.170.2',
+  '169.254.170.23',
+  '168.63.129.16',
+  '100.100.100.200',
+  '192.0.0.192',
+]
+const METADATA_V6 = ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:42::42']
+// Nothing public is here: this host, private, shared, loopback, link-local, protocol, test, multicast and reserved nets.
+const PRIVATE_V4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/3',
+]
+const PRIVATE_V6 = ['::/127', '100::/64', '2001:db8::/32', 'fc00::/7', 'fe80::/9', 'ff00::/8', '5f00::/16']
+
+const metadata = blockList(METADATA_V4, METADATA_V6)
+const unroutable = blockList(PRIVATE_V4, PRIVATE_V6)
+
+function blockList(v4: readonly string[], v6: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of v4) add(list, entry, 'ipv4', 32)
+  for (const entry of v6) add(list, entry, 'ipv6', 128)
+  return list
+}
+
+function add(list: BlockList, entry: string, family: 'ipv4' | 'ipv6', whole: number): void {
+  const [net = '', prefix] = entry.split('/')
+  list.addSubnet(net, prefix === undefined ? whole : Number(prefix), family)
+}
+
+/** What an IP address is; an IPv6 address that carries an IPv4 one is what that one is. Anything else is private. */
+export function addressKind(address: string): AddressKind {
+  const plain = address.replace(/%.*$/, '')
+  if (isIP(plain) === 0) return 'private'
+  const carried = isIPv4(plain) ? plain : carriedIPv4(plain)
+  if (carried !== null) return kindIn(carried, 'ipv4')
+  return kindIn(plain, 'ipv6')
+}
+
+function kindIn(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
+  if (metadata.check(address, family)) return 'metadata'
+  return unroutable.check(address, family) ? 'private' : 'public'
+}
+
+/** IPv4-mapped and -compatible, NAT64, 6to4, and Teredo (which carries it inverted). */
+function carriedIPv4(address: string): string | null {
+  const groups = groupsOf(address)
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
+  if (a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff) && (f === 0xffff || f === 0)) {
+    // :: and ::1 are this host, not 0.0.0.0 and 0.0.0.1; both are private either way.
+    return dotted(g, h)
+  }
+  if (a === 0x64 && b === 0xff9b) return dotted(g, h)
+  if (a === 0x2002) return dotted(b, c)
+  if (a === 0x2001 && b === 0) return dotted(g ^ 0xffff, h ^ 0xffff)
+  return null
+}
+
+function dotted(high: number, low: number): string {
+  return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
+}
+
+/** The eight 16-bit groups of a valid IPv6 address. */
+function groupsOf(address: string): number[] {
+  const hex = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a: string, b: string, c: string, d: string) =>
+    [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
+  )
+  const [head = '', tail] = hex.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length
+  return [...left, ...Array<string>(zeros).fill('0'), ...right].map((group) => Number.parseInt(group, 16))
+}
+
+/** Why an address is refused, or null. */
+export function refusal(address: string, allowPrivateHosts: boolean): string | null {
+  const kind = addressKind(address)
+  if (kind === 'metadata') return 'The host is an address of a cloud’s metadata service; those are never connected to.'
+  if (kind === 'private' && !allowPrivateHosts)
+    return 'The host is a private, loopback or link-local address; the operator must set VITRINE_ALLOW_PRIVATE_HOSTS=1 to allow those.'
+  return null
+}
+
+class RefusedAddress extends Error {
+  override readonly name = 'RefusedAddress'
+}
+
+/**
+ * A TCP connection to the host, at an address that may be connected to. Throws AppError DATASOURCE_UNAVAILABLE for a
+ * refused address, the socket's own error otherwise, and the signal's reason on abort.
+ */
+export async function dial(
+  at: { readonly host: string; readonly port: number },
+  allowPrivateHosts: boolean,
+  signal: AbortSignal,
+): Promise<Socket> {
+  signal.throwIfAborted()
+  if (isIP(at.host) !== 0) refuse(refusal(at.host, allowPrivateHosts))
+  const socket = connect({
+    host: at.host,
+    port: at.port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+    lookup: (host, _options, callback) =>
+      lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
+        if (error !== null) return callback(error, [])
+        const allowed = found.filter((entry: LookupAddress) => refusal(entry.address, allowPrivateHosts) === null)
+        if (allowed.length > 0) return callback(null, allowed)
+        callback(new RefusedAddress(refusal(found[0]?.address ?? '', allowPrivateHosts) ?? ''), [])
+      }),
+  })
+  try {
+    await connected(socket, signal)
+    refuse(refusal(socket.remoteAddress ?? '', allowPrivateHosts))
+    return socket
+  } catch (error) {
+    socket.destroy()
+    if (error instanceof RefusedAddress) refuse(error.message)
+    throw error
+  }
+}
+
+function refuse(sentence: string | null): void {
+  if (sentence !== null) throw new AppError('DATASOURCE_UNAVAILABLE', sentence)
+}
+
+function connected(socket: Socket, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => done(() => reject(signal.reason))
+    const onError = (error: Error): void => done(() => reject(error))
+    const onConnect = (): void => done(resolve)
+    const done = (settle: () => void): void => {
+      signal.removeEventListener('abort', onAbort)
+      socket.off('error', onError)
+      socket.off('connect', onConnect)
+      settle()
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    socket.once('error', onError)
+    socket.once('connect', onConnect)
+  })
+}

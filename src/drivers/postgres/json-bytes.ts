@@ -1,0 +1,94 @@
+// JSON written as bytes into a buffer that grows: no value ever becomes a JavaScript string on its way out.
+// It escapes, it never judges: what a value must look like is said in values.ts.
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const SLICE = 4096
+
+// 0: as it is; 'u': \u00XX; otherwise the letter behind the backslash.
+const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
+for (const [byte, letter] of [
+  [QUOTE, '"'],
+  [BACKSLASH, '\\'],
+  [8, 'b'],
+  [9, 't'],
+  [10, 'n'],
+  [12, 'f'],
+  [13, 'r'],
+] as const)
+  ESCAPES[byte] = letter.charCodeAt(0)
+
+const HEX = Buffer.from('0123456789abcdef', 'latin1')
+
+/** Where JSON is written. `bytes` may be another buffer after each room(). */
+export class JsonBytes {
+  bytes: Buffer
+  length = 0
+
+  constructor(size: number) {
+    this.bytes = Buffer.allocUnsafeSlow(size)
+  }
+
+  /** Makes room for so many bytes behind `length`. */
+  room(more: number): Buffer {
+    const need = this.length + more
+    if (need > this.bytes.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(need, this.bytes.length * 2))
+      this.bytes.copy(grown, 0, 0, this.length)
+      this.bytes = grown
+    }
+    return this.bytes
+  }
+
+  byte(value: number): void {
+    this.room(1)[this.length++] = value
+  }
+
+  toString(): string {
+    return this.bytes.toString('utf8', 0, this.length)
+  }
+}
+
+/** The bytes as they are: digits, or JSON already. */
+export function writeRaw(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  const into = out.room(end - start)
+  let at = out.length
+  if (end - start > 64) at += from.copy(into, at, start, end)
+  else for (let i = start; i < end; i++) into[at++] = from[i] ?? 0
+  out.length = at
+}
+
+/** UTF-8 text as a JSON string. Bytes that are no UTF-8 (a SQL_ASCII database) become U+FFFD when the answer is read. */
+export function writeText(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  out.byte(QUOTE)
+  for (let slice = start; slice < end; slice += SLICE) escaped(from, slice, Math.min(end, slice + SLICE), out)
+  out.byte(QUOTE)
+}
+
+function escaped(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  const into = out.room((end - start) * 6 + 1)
+  let at = out.length
+  for (let i = start; i < end; i++) {
+    const byte = from[i] ?? 0
+    const escape = ESCAPES[byte] ?? 0
+    if (escape === 0) {
+      into[at++] = byte
+      continue
+    }
+    into[at++] = BACKSLASH
+    into[at++] = escape
+    if (escape !== 0x75) continue
+    into[at++] = 0x30
+    into[at++] = 0x30
+    into[at++] = HEX[byte >> 4] ?? 0
+    into[at++] = HEX[byte & 15] ?? 0
+  }
+  out.length = at
+}
+
+/** A text without anything to escape, as a JSON string. */
+export function writePlain(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  out.byte(QUOTE)
+  writeRaw(from, start, end, out)
+  out.byte(QUOTE)
+}

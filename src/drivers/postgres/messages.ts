@@ -1,0 +1,111 @@
+// The frontend's half of PostgreSQL's extended protocol (v3) as bytes, and the fields of the messages read from the
+// server. There is no simple Query here on purpose: it would run two statements where the printed text held two.
+
+const OPEN_LENGTH = 5
+
+function message(code: string, body: number, fill: (into: Buffer, at: number) => void): Buffer {
+  const buffer = Buffer.allocUnsafe(OPEN_LENGTH + body)
+  buffer.writeUInt8(code.charCodeAt(0), 0)
+  buffer.writeInt32BE(4 + body, 1)
+  fill(buffer, OPEN_LENGTH)
+  return buffer
+}
+
+/** Parse: `text` under `name` ('' is the unnamed statement), parameters left to be inferred. */
+export function parseMessage(name: string, text: string): Buffer {
+  const nameLength = Buffer.byteLength(name)
+  const textLength = Buffer.byteLength(text)
+  return message('P', nameLength + textLength + 4, (into, start) => {
+    let at = start + into.write(name, start)
+    into[at++] = 0
+    at += into.write(text, at)
+    into[at++] = 0
+    into.writeInt16BE(0, at)
+  })
+}
+
+/** Bind of a statement to the unnamed portal; parameters and results in text format. */
+export function bindMessage(name: string, parameters: readonly string[] = []): Buffer {
+  const sizes = parameters.map((text) => Buffer.byteLength(text))
+  const body = 1 + Buffer.byteLength(name) + 1 + 2 + 2 + sizes.reduce((sum, size) => sum + 4 + size, 0) + 2
+  return message('B', body, (into, start) => {
+    into[start] = 0
+    let at = start + 1
+    at += into.write(name, at)
+    into[at++] = 0
+    at = into.writeInt16BE(0, at)
+    at = into.writeInt16BE(parameters.length, at)
+    parameters.forEach((text, i) => {
+      at = into.writeInt32BE(sizes[i] ?? 0, at)
+      at += into.write(text, at)
+    })
+    into.writeInt16BE(0, at)
+  })
+}
+
+/** Describe of the unnamed portal: the columns come before the rows. */
+export const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
+/** Execute of the unnamed portal, all rows: a row limit here would take parallel plans away. */
+export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
+export const SYNC = message('S', 0, () => undefined)
+export const TERMINATE = message('X', 0, () => undefined)
+
+/** Parse, Bind and Execute of one statement whose rows, if any, are not wanted. */
+export function statement(text: string): Buffer {
+  return Buffer.concat([parseMessage('', text), bindMessage(''), EXECUTE])
+}
+
+/** Parse, Bind, Describe and Execute of one statement whose rows are wanted. */
+export function question(text: string, parameters: readonly string[] = []): Buffer {
+  return Buffer.concat([parseMessage('', text), bindMessage('', parameters), DESCRIBE, EXECUTE])
+}
+
+/** A column of an answer, from RowDescription. */
+export interface Field {
+  readonly name: string
+  readonly typeOid: number
+}
+
+/** Reads a RowDescription's body from[start…end). Throws RangeError where it does not fit its length. */
+export function readFields(from: Buffer, start: number, end: number): Field[] {
+  const fields: Field[] = []
+  let at = start + 2
+  for (let left = from.readUInt16BE(start); left > 0; left--) {
+    const stop = from.indexOf(0, at)
+    if (stop < 0 || stop + 19 > end) throw new RangeError('a row description that ends early')
+    fields.push({ name: from.toString('utf8', at, stop), typeOid: from.readUInt32BE(stop + 7) })
+    at = stop + 19
+  }
+  return fields
+}
+
+/** What an ErrorResponse said. Only failure.ts decides which of it a caller may see. */
+export class DatabaseError extends Error {
+  override readonly name = 'DatabaseError'
+  /** SQLSTATE. */
+  readonly code: string
+  /** FATAL and PANIC end the session. */
+  readonly severity: string
+  /** Raised inside a function, a foreign server or a query that is not the caller's text. */
+  readonly inner: boolean
+
+  constructor(fields: ReadonlyMap<string, string>) {
+    super(fields.get('M') ?? '')
+    this.code = fields.get('C') ?? 'XX000'
+    this.severity = fields.get('V') ?? fields.get('S') ?? 'ERROR'
+    this.inner = fields.has('W') || fields.has('q') || fields.has('p')
+  }
+}
+
+/** Reads an ErrorResponse's body, which may have been cut. */
+export function readError(from: Buffer, start: number, end: number): DatabaseError {
+  const fields = new Map<string, string>()
+  let at = start
+  while (at < end && from[at] !== 0) {
+    const stop = from.indexOf(0, at + 1)
+    const last = stop < 0 || stop > end ? end : stop
+    fields.set(String.fromCharCode(from[at] ?? 0), from.toString('utf8', at + 1, last))
+    at = last + 1
+  }
+  return new DatabaseError(fields)
+}

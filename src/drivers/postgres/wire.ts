@@ -1,0 +1,245 @@
+// One PostgreSQL session's socket after pg has logged in: requests go out in one write, messages are read where they lie
+// in the received chunk, rows are handed on as bytes. It never holds a message longer than it must, and never decides
+// what a value or an error means.
+import type { Duplex } from 'node:stream'
+import type { DatabaseError } from './messages.ts'
+import { readError, readFields, TERMINATE, type Field } from './messages.ts'
+
+/** Takes the rows of an exchange as they arrive. */
+export interface Sink {
+  /** The longest DataRow body worth holding; asked at each row that is not whole in one chunk. */
+  rowBytesMax(): number
+  describe(fields: readonly Field[]): void
+  /** A row's body is from[start…end). False: no more rows are wanted, and the session is given up. */
+  row(from: Buffer, start: number, end: number): boolean
+  /** A row longer than rowBytesMax() was met and is not held. False, as with row(): the session is given up. */
+  tooLong(): boolean
+}
+
+export interface Outcome {
+  /** The first error the server told; the transaction it was in has ended all the same. */
+  readonly error: DatabaseError | null
+  /** The sink wanted no more: the session is no longer usable, and the server is still sending. */
+  readonly cut: boolean
+  /** Statements parsed without an error, in the order of the request. */
+  readonly parsed: number
+  /** The transaction status of the last ReadyForQuery: I idle, T in a transaction, E in a failed one. */
+  readonly status: string
+}
+
+/** The socket has gone, or what came is no PostgreSQL. */
+export class LostConnection extends Error {
+  override readonly name = 'LostConnection'
+}
+
+const HEAD = 5
+// Of messages other than rows, what is kept: an error may quote a value of any size.
+const KEPT = 64 * 1024
+const DESCRIPTION_MAX = 1024 * 1024
+const CODE = {
+  parsed: 49,
+  row: 68,
+  description: 84,
+  complete: 67,
+  ready: 90,
+  error: 69,
+  copyIn: 71,
+  copyOut: 72,
+  copyBoth: 87,
+}
+
+interface Exchange {
+  readonly sink: Sink
+  readonly resolve: (outcome: Outcome) => void
+  readonly reject: (reason: unknown) => void
+  /** ReadyForQuery messages still to come. */
+  syncs: number
+  error: DatabaseError | null
+  described: boolean
+  parsed: number
+}
+
+export class Wire {
+  readonly #socket: Duplex
+  readonly #head = Buffer.alloc(HEAD)
+  #headFilled = 0
+  #partial: Buffer | null = null
+  #partialCode = 0
+  #partialFilled = 0
+  #partialSkip = 0
+  #skip = 0
+  #exchange: Exchange | null = null
+  #usable = true
+
+  /** Takes the socket over: whoever read it before must have stopped. */
+  constructor(socket: Duplex) {
+    this.#socket = socket
+    socket.on('data', (chunk: Buffer) => this.#take(chunk))
+    socket.on('error', (error) => this.fail(new LostConnection('the connection was lost', { cause: error })))
+    socket.on('close', () => this.fail(new LostConnection('the connection was closed')))
+  }
+
+  get usable(): boolean {
+    return this.#usable
+  }
+
+  /**
+   * Writes a request that holds so many Syncs and reads until as many ReadyForQuery came. One at a time. Throws
+   * LostConnection, or what fail() was given.
+   */
+  exchange(request: Buffer, syncs: number, sink: Sink): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      if (!this.#usable || this.#exchange !== null) {
+        reject(new LostConnection('the connection is not usable'))
+        return
+      }
+      this.#exchange = { sink, resolve, reject, syncs, error: null, described: false, parsed: 0 }
+      this.#socket.write(request)
+    })
+  }
+
+  /** Ends use of the session: whoever waits is told why. What the server still sends is not read. */
+  fail(reason: unknown): void {
+    this.#usable = false
+    const exchange = this.#exchange
+    this.#exchange = null
+    exchange?.reject(reason)
+  }
+
+  /** Says goodbye where the session is clean, and closes the socket. */
+  close(): void {
+    if (this.#usable && this.#exchange === null && this.#socket.writable) this.#socket.end(TERMINATE)
+    else this.#socket.destroy()
+    this.#usable = false
+  }
+
+  #take(chunk: Buffer): void {
+    if (!this.#usable) return
+    try {
+      this.#read(chunk)
+    } catch (error) {
+      this.fail(new LostConnection('an answer that is no PostgreSQL', { cause: error }))
+      this.#socket.destroy()
+    }
+  }
+
+  #read(chunk: Buffer): void {
+    let at = 0
+    while (at < chunk.length && this.#usable) {
+      if (this.#skip > 0) {
+        const skipped = Math.min(this.#skip, chunk.length - at)
+        this.#skip -= skipped
+        at += skipped
+      } else if (this.#partial !== null) at = this.#fill(this.#partial, chunk, at)
+      else if (this.#headFilled > 0 || chunk.length - at < HEAD) at = this.#fillHead(chunk, at)
+      else {
+        const code = chunk[at] ?? 0
+        const length = chunk.readUInt32BE(at + 1) - 4
+        at += HEAD
+        if (length <= chunk.length - at) {
+          this.#message(code, chunk, at, at + length)
+          at += length
+        } else this.#begin(code, length)
+      }
+    }
+  }
+
+  #fillHead(chunk: Buffer, at: number): number {
+    const taken = chunk.copy(this.#head, this.#headFilled, at, Math.min(chunk.length, at + HEAD - this.#headFilled))
+    this.#headFilled += taken
+    if (this.#headFilled === HEAD) {
+      this.#headFilled = 0
+      const code = this.#head[0] ?? 0
+      const length = this.#head.readUInt32BE(1) - 4
+      if (length === 0) this.#message(code, this.#head, HEAD, HEAD)
+      else this.#begin(code, length)
+    }
+    return at + taken
+  }
+
+  /** A message that is not whole in one chunk: room for what is kept of it. */
+  #begin(code: number, length: number): void {
+    const max = this.#keptMax(code)
+    if (length > max && code === CODE.row && this.#exchange?.described === true) {
+      if (!this.#exchange.sink.tooLong()) return this.#cut()
+      this.#skip = length
+      return
+    }
+    if (length > max && code === CODE.description) throw new RangeError('a row description of that length')
+    const kept = Math.min(length, max)
+    this.#partial = Buffer.allocUnsafeSlow(kept)
+    this.#partialCode = code
+    this.#partialFilled = 0
+    this.#partialSkip = length - kept
+  }
+
+  #keptMax(code: number): number {
+    if (code === CODE.row) return this.#exchange?.described === true ? this.#exchange.sink.rowBytesMax() : KEPT
+    return code === CODE.description ? DESCRIPTION_MAX : KEPT
+  }
+
+  #fill(partial: Buffer, chunk: Buffer, at: number): number {
+    const taken = chunk.copy(partial, this.#partialFilled, at)
+    this.#partialFilled += taken
+    if (this.#partialFilled === partial.length) {
+      this.#partial = null
+      this.#skip = this.#partialSkip
+      this.#message(this.#partialCode, partial, 0, partial.length)
+    }
+    return at + taken
+  }
+
+  #message(code: number, from: Buffer, start: number, end: number): void {
+    const exchange = this.#exchange
+    if (code === CODE.row) {
+      if (exchange?.described === true && !exchange.sink.row(from, start, end)) this.#cut()
+      return
+    }
+    switch (code) {
+      case CODE.description:
+        if (exchange === null) return
+        exchange.described = true
+        exchange.sink.describe(readFields(from, start, end))
+        return
+      case CODE.parsed:
+        if (exchange !== null) exchange.parsed++
+        return
+      case CODE.complete:
+        if (exchange !== null) exchange.described = false
+        return
+      case CODE.error:
+        this.#failed(readError(from, start, end))
+        return
+      case CODE.ready:
+        this.#ready(from[start])
+        return
+      case CODE.copyIn:
+      case CODE.copyOut:
+      case CODE.copyBoth:
+        throw new Error('a COPY that nobody asked for')
+    }
+    // BindComplete, NoData, ParameterStatus, NoticeResponse, NotificationResponse: nothing to do.
+  }
+
+  #failed(error: DatabaseError): void {
+    const exchange = this.#exchange
+    if (error.severity === 'FATAL' || error.severity === 'PANIC' || exchange === null) return this.fail(error)
+    exchange.described = false
+    exchange.error ??= error
+  }
+
+  #ready(status: number | undefined): void {
+    const exchange = this.#exchange
+    if (exchange === null || --exchange.syncs > 0) return
+    this.#exchange = null
+    const { error, parsed } = exchange
+    exchange.resolve({ error, parsed, cut: false, status: String.fromCharCode(status ?? 0) })
+  }
+
+  #cut(): void {
+    const exchange = this.#exchange
+    this.#usable = false
+    this.#exchange = null
+    exchange?.resolve({ error: null, parsed: exchange.parsed, cut: true, status: '' })
+  }
+}
