@@ -45,10 +45,10 @@ export function readTypes(
     byOid,
     isBuiltIn,
     tainted: taintOf(isBuiltIn),
-    support: new Map(
-      rows.support
-        .filter((row) => !isOfTrusted(extensions, numberAt(row, 2)))
-        .map((row) => [numberAt(row, 0), textAt(row, 1)]),
+    support: grouped(
+      rows.support.filter((row) => !isOfTrusted(extensions, numberAt(row, 2))),
+      (row) => numberAt(row, 0),
+      (row) => ({ what: textAt(row, 1), isCompiled: isTrueAt(row, 3) }),
     ),
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   })
@@ -115,7 +115,8 @@ interface Known {
   readonly byOid: ReadonlyMap<number, TypeRow>
   readonly isBuiltIn: (oid: number) => boolean
   readonly tainted: ReadonlyMap<number, string>
-  readonly support: ReadonlyMap<number, string>
+  /** What stands behind a type and is of no trusted extension; what is not compiled comes first. */
+  readonly support: ReadonlyMap<number, readonly { readonly what: string; readonly isCompiled: boolean }[]>
   readonly rangeOf: ReadonlyMap<number, number>
 }
 
@@ -135,7 +136,10 @@ function judgement(known: Known): (oid: number) => Judgement {
     const verdicts = below.filter((part) => part !== 0).map(judge)
     const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? null
     const check = row?.hasCheck === true ? `A cast to the domain ${row.shown} would run its CHECK.` : null
-    const refused = unexposable ?? check ?? verdicts.find((verdict) => verdict.refused !== null)?.refused ?? null
+    const [support] = known.support.get(oid) ?? []
+    const unknown = row === undefined || support === undefined ? null : behind(row, support.what)
+    const refused =
+      unexposable ?? check ?? unknown ?? verdicts.find((verdict) => verdict.refused !== null)?.refused ?? null
     judged.set(oid, { unexposable, refused })
     return { unexposable, refused }
   }
@@ -151,7 +155,10 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
   const tainted = known.tainted.get(oid)
   if (tainted !== undefined) return `Reading the type ${row.shown} may run ${tainted}, which was made in this database.`
   if (row.isRowType) return `Its type ${row.shown} is the row type of a table, and would show columns of that table.`
-  const support = known.support.get(oid)
-  if (support === undefined) return null
-  return `Behind the type ${row.shown} stands the ${support}, which belongs to no extension that Vitrine knows.`
+  const [support] = known.support.get(oid) ?? []
+  return support === undefined || support.isCompiled ? null : behind(row, support.what)
+}
+
+function behind(row: TypeRow, what: string): string {
+  return `Behind the type ${row.shown} stands the ${what}, which belongs to no extension that Vitrine knows.`
 }

@@ -110,18 +110,22 @@ JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdroppe
 JOIN pg_type at ON at.oid = a.atttypid JOIN pg_namespace n ON n.oid = at.typnamespace
 WHERE t.oid >= ${firstUserOid} ORDER BY t.oid, a.attnum`
 
-/** Functions made here that stand behind a base type or a range, and operator classes that order a range. */
+/**
+ * Functions made here that stand behind a base type or a range, and operator classes that order a range; and whether it
+ * is compiled code, which only a superuser can bring in, rather than a body that can read tables.
+ */
 export const typeSupport = `
-SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}
+SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}, l.lanname IN ('internal', 'c')
 FROM pg_type t LEFT JOIN pg_range r ON r.rngtypid = t.oid
 JOIN pg_proc p ON p.oid = ANY (ARRAY[t.typinput, t.typoutput, t.typreceive, t.typsend, t.typmodin, t.typmodout,
   t.typsubscript, r.rngcanonical, r.rngsubdiff]::oid[])
+JOIN pg_language l ON l.oid = p.prolang
 WHERE t.oid >= ${firstUserOid} AND p.oid >= ${firstUserOid}
 UNION ALL
 SELECT r.rngtypid, 'operator class ' || quote_ident(n.nspname) || '.' || quote_ident(o.opcname),
-  ${extensionOf('pg_opclass', 'o.oid')}
+  ${extensionOf('pg_opclass', 'o.oid')}, false
 FROM pg_range r JOIN pg_opclass o ON o.oid = r.rngsubopc JOIN pg_namespace n ON n.oid = o.opcnamespace
-WHERE o.oid >= ${firstUserOid} ORDER BY 1, 2`
+WHERE o.oid >= ${firstUserOid} ORDER BY 1, 4, 2`
 
 /** What a range holds, and the range of a multirange. */
 export const ranges = `

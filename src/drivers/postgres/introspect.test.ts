@@ -219,7 +219,10 @@ test('types: what a query may name, and columns that would run or show something
     CREATE TYPE told AS ENUM ('x'); CREATE FUNCTION leak(told) RETURNS text LANGUAGE sql AS $$ SELECT 'y' $$;
     CREATE CAST (told AS text) WITH FUNCTION leak(told);
     CREATE TABLE u (a told, b told[]); CREATE TYPE quiet AS ENUM ('x'); CREATE CAST (text AS quiet) WITH INOUT AS IMPLICIT;
-    CREATE TABLE w (q quiet);`,
+    CREATE TABLE w (q quiet); CREATE TYPE alias;
+    CREATE FUNCTION alias_in(cstring) RETURNS alias STRICT IMMUTABLE LANGUAGE internal AS 'int8in';
+    CREATE FUNCTION alias_out(alias) RETURNS cstring STRICT IMMUTABLE LANGUAGE internal AS 'int8out';
+    CREATE TYPE alias (INPUT = alias_in, OUTPUT = alias_out, LIKE = int8); CREATE TABLE x (a alias);`,
   )
   const types = new Map(capture(seen).types.map((one) => [one.name, one]))
   const refused = (name: string): boolean => types.get(name)?.refused !== null
@@ -247,6 +250,8 @@ test('types: what a query may name, and columns that would run or show something
   assert.match(column(seen, 't', 's').unexposable ?? '', /row type/)
   assert.match(column(seen, 'u', 'a').unexposable ?? '', /cast \(public\.told AS text\) with function public\.leak/)
   assert.match(column(seen, 'u', 'b').unexposable ?? '', /cast/)
+  assert.ok(refused('alias'))
+  assert.equal(column(seen, 'x', 'a').unexposable, null, 'compiled code is a superuser’s: such a column may be read')
   assert.equal(column(seen, 'w', 'q').unexposable, null, 'a cast by INOUT runs nobody’s function')
 })
 
