@@ -5,7 +5,8 @@ import { AppError } from '../errors.ts'
 import type { AccountId, ApiKeyId, DatasourceId, SessionId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { accessTokens } from './access-tokens.ts'
-import { findKey, looksLikeKey } from './api-keys.ts'
+import { keyFinder } from './find-key.ts'
+import { looksLikeKey } from './key-text.ts'
 
 export type { Scope }
 
@@ -49,11 +50,12 @@ export interface Authenticator {
 export function authenticator(deps: { readonly store: Store; readonly now?: () => number }): Authenticator {
   const now = deps.now ?? Date.now
   const tokens = accessTokens({ store: deps.store, now })
+  const keys = keyFinder({ store: deps.store, now })
   return {
     async authenticate(authorization) {
       const token = bearer(authorization)
       if (token === null) throw unauthenticated()
-      const caller = looksLikeKey(token) ? await findKey({ store: deps.store, now }, token) : await tokens.verify(token)
+      const caller = looksLikeKey(token) ? await keys.find(token) : await tokens.verify(token)
       if (caller === null) throw unauthenticated()
       return caller
     },

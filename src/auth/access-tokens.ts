@@ -1,0 +1,117 @@
+// Verifies the access token of a session: its signature, audience, type and end, and that the session still lives.
+// Signing is sign-in.ts's; no role and no scope is ever read from a token.
+import { hash } from 'node:crypto'
+import { decodeProtectedHeader, importJWK, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
+import { z } from 'zod'
+import { asId, type AccountId, type SessionId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { isoTime } from '../store/times.ts'
+import type { SessionCaller } from './caller.ts'
+
+/** What a token of ours says beside sub, sid, iat and exp. */
+export const ACCESS_TOKEN = { issuer: 'vitrine', audience: 'vitrine:rest', type: 'access', lifeSeconds: 600 } as const
+
+const ALGORITHM = 'EdDSA'
+const CACHED_MAX = 2_000
+
+const Claims = z.object({
+  sub: z.string().min(1),
+  sid: z.string().min(1),
+  typ: z.literal(ACCESS_TOKEN.type),
+  exp: z.number(),
+})
+type Claims = z.infer<typeof Claims>
+
+const PublicKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() })
+
+export interface AccessTokens {
+  /** null for whatever is not a token of ours, or whose session is gone. */
+  verify(token: string): Promise<SessionCaller | null>
+}
+
+export function accessTokens(deps: { readonly store: Store; readonly now: () => number }): AccessTokens {
+  const { store, now } = deps
+  /** By hash: a signature is checked once in a token's life; its session each time. */
+  const verified = new Map<string, Claims>()
+  return {
+    async verify(token) {
+      const key = hash('sha256', token)
+      let claims = verified.get(key)
+      if (claims === undefined) {
+        const fresh = await checked(store, token, now())
+        if (fresh === null) return null
+        claims = fresh
+        verified.set(key, claims)
+        const oldest = verified.keys().next()
+        if (verified.size > CACHED_MAX && !oldest.done) verified.delete(oldest.value)
+      }
+      if (claims.exp * 1000 <= now()) {
+        verified.delete(key)
+        return null
+      }
+      return await session(store, claims, now())
+    },
+  }
+}
+
+async function checked(store: Store, token: string, now: number): Promise<Claims | null> {
+  const kid = kidOf(token)
+  if (kid === null) return null
+  try {
+    const key = await store.recall(`signing key ${kid}`, () => publicKey(store, kid))
+    if (key === null) return null
+    const { payload } = await jwtVerify(token, key, {
+      algorithms: [ALGORITHM],
+      issuer: ACCESS_TOKEN.issuer,
+      audience: ACCESS_TOKEN.audience,
+      currentDate: new Date(now),
+      requiredClaims: ['sub', 'sid', 'typ', 'iat', 'exp'],
+    })
+    return claimsOf(payload)
+  } catch (error) {
+    // jose throws for every token that is not right; anything else is ours and no answer.
+    if (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_J')) return null
+    throw error
+  }
+}
+
+function kidOf(token: string): string | null {
+  try {
+    const { kid } = decodeProtectedHeader(token)
+    return kid !== undefined && /^[\w-]{1,64}$/.test(kid) ? kid : null
+  } catch {
+    return null
+  }
+}
+
+function claimsOf(payload: JWTPayload): Claims | null {
+  const read = Claims.safeParse(payload)
+  return read.success ? read.data : null
+}
+
+async function publicKey(store: Store, kid: string): Promise<CryptoKey | null> {
+  const row = await store.db.selectFrom('signing_keys').select('publicKey').where('id', '=', kid).executeTakeFirst()
+  if (row === undefined) return null
+  const key = await importJWK(PublicKey.parse(JSON.parse(row.publicKey)), ALGORITHM)
+  return key instanceof Uint8Array ? null : key
+}
+
+/** The session row, looked at through recall: sign-out and a changed password hold from the next request on. */
+async function session(store: Store, claims: Claims, now: number): Promise<SessionCaller | null> {
+  const id = asId<SessionId>(claims.sid)
+  const found = await store.recall(`session ${id}`, async () => {
+    const row = await store.db
+      .selectFrom('sessions')
+      .select(['userId', 'createdAt', 'expiresAt'])
+      .where('id', '=', id)
+      .executeTakeFirst()
+    return row === undefined ? null : { row, expiresAt: Date.parse(isoTime(row.expiresAt)) }
+  })
+  if (found === null || found.row.userId !== asId<AccountId>(claims.sub) || found.expiresAt <= now) return null
+  return {
+    kind: 'session',
+    accountId: found.row.userId,
+    sessionId: id,
+    signedInAt: isoTime(found.row.createdAt),
+  }
+}

@@ -1,0 +1,103 @@
+// The account behind a token: what it shows of itself, its name, and its end.
+import type { Audit } from '../audit.ts'
+import { AppError } from '../errors.ts'
+import type { Store } from '../store/open.ts'
+import type { AccountTable } from '../store/tables.ts'
+import { isoTime } from '../store/times.ts'
+import { unauthenticated, type Call } from './caller.ts'
+import { requireConfirmed } from './recent.ts'
+
+export interface Account {
+  readonly id: string
+  readonly email: string
+  readonly name: string
+  readonly avatarUrl: string | null
+  readonly emailVerified: boolean
+  readonly createdAt: string
+}
+
+interface Deps {
+  readonly store: Store
+  readonly audit: Pick<Audit, 'change' | 'refused'>
+  readonly now?: () => number
+}
+
+/** The caller's own account. */
+export async function account(deps: Pick<Deps, 'store'>, call: Call): Promise<Account> {
+  const { accountId } = call.caller
+  const row = await deps.store.recall(`account ${accountId}`, () =>
+    deps.store.db.selectFrom('accounts').selectAll().where('id', '=', accountId).executeTakeFirst(),
+  )
+  // Gone between the look at the token and this one.
+  if (row === undefined) throw unauthenticated()
+  return shown(row)
+}
+
+export async function renameAccount(deps: Deps, call: Call, change: { readonly name?: string }): Promise<Account> {
+  const { accountId } = call.caller
+  const { name } = change
+  if (name !== undefined) {
+    await deps.store.write(async (tx) => {
+      // As sign-in's adapter writes a time: a text where the store is SQLite.
+      const updatedAt = deps.store.dialect === 'postgres' ? new Date() : new Date().toISOString()
+      await tx.updateTable('accounts').set({ name, updatedAt }).where('id', '=', accountId).execute()
+      await deps.audit.change(tx, call, {})
+    })
+  }
+  return await account(deps, call)
+}
+
+/**
+ * Deletes the account with its sessions, keys, memberships and grants. Throws REAUTHENTICATION_REQUIRED without its
+ * address as `confirm` or from an old sign-in, CONFLICT while it is the last OWNER of a team.
+ */
+export async function deleteAccount(deps: Deps, call: Call, body: { readonly confirm?: string }): Promise<void> {
+  const { accountId } = call.caller
+  try {
+    const { email } = await account(deps, call)
+    const confirmed = body.confirm?.trim().toLowerCase() === email.toLowerCase()
+    requireConfirmed(call.caller, confirmed, 'its e-mail address', (deps.now ?? Date.now)())
+    await deps.store.write(async (tx) => {
+      const owned = await tx
+        .selectFrom('memberships')
+        .innerJoin('teams', 'teams.id', 'memberships.team_id')
+        .select(['teams.id', 'teams.name'])
+        .where('account_id', '=', accountId)
+        .where('role', '=', 'OWNER')
+        .where('status', '=', 'ACTIVE')
+        .execute()
+      for (const team of owned) {
+        const other = await tx
+          .selectFrom('memberships')
+          .select('account_id')
+          .where('team_id', '=', team.id)
+          .where('account_id', '!=', accountId)
+          .where('role', '=', 'OWNER')
+          .where('status', '=', 'ACTIVE')
+          .executeTakeFirst()
+        if (other === undefined) {
+          throw new AppError(
+            'CONFLICT',
+            `You are the last OWNER of the team ${team.name}: hand it over or delete it first.`,
+          )
+        }
+      }
+      await deps.audit.change(tx, call, {})
+      await tx.deleteFrom('accounts').where('id', '=', accountId).execute()
+    })
+  } catch (error) {
+    deps.audit.refused(call, {}, error)
+    throw error
+  }
+}
+
+function shown(row: AccountTable): Account {
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    avatarUrl: row.image,
+    emailVerified: row.emailVerified === true || row.emailVerified === 1,
+    createdAt: isoTime(row.createdAt),
+  }
+}

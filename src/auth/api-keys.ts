@@ -1,0 +1,197 @@
+// The API keys of an account: make, list, rotate, revoke; and what a team's managers see of them and may end. A key's
+// value leaves here once, when it is made.
+import type { Insertable, Transaction } from 'kysely'
+import type { Audit } from '../audit.ts'
+import { invalidRequest, notFound } from '../errors.ts'
+import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { ApiKeyTable, Tables } from '../store/tables.ts'
+import type { Call, Scope } from './caller.ts'
+import { datasourceIdsOf, scopesOf, teamIdsOf } from './find-key.ts'
+import { hashOf, hintOf, makeKeyText } from './key-text.ts'
+
+export interface ShownKey {
+  readonly id: string
+  readonly name: string
+  readonly hint: string
+  readonly scopes: readonly Scope[]
+  readonly teamIds: readonly TeamId[] | null
+  readonly datasourceIds: readonly DatasourceId[] | null
+  readonly createdAt: string
+  readonly lastUsedAt: string | null
+  readonly expiresAt: string | null
+}
+
+/** With its value, shown this once. */
+export type NewKey = ShownKey & { readonly key: string }
+
+export interface KeyOrder {
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  /** ISO 8601 with a zone; in the future. */
+  readonly expiresAt?: string
+  readonly teamIds?: readonly string[]
+  readonly datasourceIds?: readonly string[]
+}
+
+export interface KeyDeps {
+  readonly store: Store
+  readonly audit: Pick<Audit, 'change' | 'refused'>
+  readonly now?: () => number
+}
+
+/** The caller's keys, the oldest first, without those revoked. */
+export async function listKeys(deps: Pick<KeyDeps, 'store'>, call: Call): Promise<readonly ShownKey[]> {
+  const rows = await deps.store.db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('account_id', '=', call.caller.accountId)
+    .where('revoked_at', 'is', null)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map(shownKey)
+}
+
+/** Throws INVALID_REQUEST where it would end in the past, or is narrowed to what the account does not belong to. */
+export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Promise<NewKey> {
+  const at = now(deps)
+  const ends = order.expiresAt === undefined ? null : Date.parse(order.expiresAt)
+  if (ends !== null && !(ends > at)) throw invalidRequest(['expiresAt: must be in the future'])
+  return await deps.store.write(async (tx) => {
+    await requireOwn(tx, call.caller.accountId, order)
+    const made = await insert(tx, {
+      account_id: call.caller.accountId,
+      name: order.name,
+      scopes: JSON.stringify([...new Set(order.scopes)]),
+      team_ids: order.teamIds === undefined ? null : JSON.stringify([...new Set(order.teamIds)]),
+      datasource_ids: order.datasourceIds === undefined ? null : JSON.stringify([...new Set(order.datasourceIds)]),
+      created_at: new Date(at).toISOString(),
+      expires_at: ends === null ? null : new Date(ends).toISOString(),
+      ended_team_ids: '[]',
+    })
+    await deps.audit.change(tx, call, {})
+    return made
+  })
+}
+
+/**
+ * A new key in the place of an old one, which lives on for the grace (seconds; none where left out). What was ended
+ * for the old one is ended for the new. Throws NOT_FOUND for a key that is not the caller's, or no longer alive.
+ */
+export async function rotateKey(
+  deps: KeyDeps,
+  call: Call,
+  id: ApiKeyId,
+  body: { readonly graceSeconds?: number },
+): Promise<NewKey> {
+  const at = now(deps)
+  const grace = (body.graceSeconds ?? 0) * 1000
+  return await deps.store.write(async (tx) => {
+    const old = await ownAlive(tx, call.caller.accountId, id)
+    if (old === undefined || endOf(old) <= at) throw notFound()
+    const made = await insert(tx, {
+      account_id: old.account_id,
+      name: old.name,
+      scopes: old.scopes,
+      team_ids: old.team_ids,
+      datasource_ids: old.datasource_ids,
+      created_at: new Date(at).toISOString(),
+      expires_at: old.expires_at,
+      ended_team_ids: old.ended_team_ids,
+    })
+    const set =
+      grace === 0
+        ? { revoked_at: new Date(at).toISOString() }
+        : { expires_at: new Date(Math.min(endOf(old), at + grace)).toISOString() }
+    await tx.updateTable('api_keys').set(set).where('id', '=', id).execute()
+    await deps.audit.change(tx, call, {})
+    return made
+  })
+}
+
+/** Refused from the next request on. Throws NOT_FOUND for a key that is not the caller's. */
+export async function revokeKey(deps: KeyDeps, call: Call, id: ApiKeyId): Promise<void> {
+  await deps.store.write(async (tx) => {
+    const key = await ownAlive(tx, call.caller.accountId, id)
+    if (key === undefined) throw notFound()
+    await tx
+      .updateTable('api_keys')
+      .set({ revoked_at: new Date(now(deps)).toISOString() })
+      .where('id', '=', id)
+      .execute()
+    await deps.audit.change(tx, call, {})
+  })
+}
+
+export function shownKey(row: ApiKeyTable): ShownKey {
+  return {
+    id: row.id,
+    name: row.name,
+    hint: row.hint,
+    scopes: scopesOf(row),
+    teamIds: teamIdsOf(row),
+    datasourceIds: datasourceIdsOf(row),
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    expiresAt: row.expires_at,
+  }
+}
+
+async function insert(
+  tx: Transaction<Tables>,
+  row: Omit<Insertable<ApiKeyTable>, 'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at'>,
+): Promise<NewKey> {
+  const key = makeKeyText()
+  const whole = {
+    ...row,
+    id: newId<ApiKeyId>(),
+    hash: hashOf(key),
+    hint: hintOf(key),
+    last_used_at: null,
+    revoked_at: null,
+  }
+  await tx.insertInto('api_keys').values(whole).execute()
+  return { ...shownKey(whole), key }
+}
+
+function ownAlive(tx: Transaction<Tables>, accountId: AccountId, id: ApiKeyId): Promise<ApiKeyTable | undefined> {
+  return tx
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+}
+
+function endOf(row: Pick<ApiKeyTable, 'expires_at'>): number {
+  return row.expires_at === null ? Infinity : Date.parse(row.expires_at)
+}
+
+/** Unknown and foreign ids read the same. */
+async function requireOwn(tx: Transaction<Tables>, accountId: AccountId, order: KeyOrder): Promise<void> {
+  const teams = await tx.selectFrom('memberships').select('team_id').where('account_id', '=', accountId).execute()
+  const teamIds = new Set<string>(teams.map((row) => row.team_id))
+  const details: string[] = []
+  if (order.teamIds?.some((id) => !teamIds.has(id)) === true) {
+    details.push('teamIds: names a team you do not belong to')
+  }
+  if (order.datasourceIds !== undefined) {
+    const rows = await tx
+      .selectFrom('datasources')
+      .innerJoin('memberships', 'memberships.team_id', 'datasources.team_id')
+      .select('datasources.id')
+      .where('memberships.account_id', '=', accountId)
+      .execute()
+    const own = new Set<string>(rows.map((row) => row.id))
+    if (order.datasourceIds.some((id) => !own.has(id))) {
+      details.push('datasourceIds: names a datasource of no team you belong to')
+    }
+  }
+  if (details.length > 0) throw invalidRequest(details)
+}
+
+function now(deps: KeyDeps): number {
+  return (deps.now ?? Date.now)()
+}

@@ -1,0 +1,88 @@
+// From the text of an API key to its caller: refused by its letters, then by its hash, then by its state. The hot
+// path of every call by key: one recalled row, no write that anybody waits for.
+import { z } from 'zod'
+import { asId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { ApiKeyTable } from '../store/tables.ts'
+import type { KeyCaller } from './caller.ts'
+import { hashOf, isKeyText } from './key-text.ts'
+
+const Scopes = z.array(z.enum(['profile', 'data:schema', 'data:read']))
+const Ids = z.array(z.string())
+
+/** Last use is kept to the minute. */
+const LAST_USE_MS = 60_000
+const REMEMBERED_MAX = 10_000
+
+export interface KeyFinder {
+  /** null: no such key, revoked or expired. */
+  find(token: string): Promise<KeyCaller | null>
+}
+
+interface Found {
+  readonly caller: KeyCaller
+  readonly expiresAt: number
+}
+
+export function keyFinder(deps: { readonly store: Store; readonly now: () => number }): KeyFinder {
+  const { store, now } = deps
+  const used = new Map<ApiKeyId, number>()
+  const noteUse = (id: ApiKeyId, at: number) => {
+    if (at - (used.get(id) ?? -Infinity) < LAST_USE_MS) return
+    used.delete(id)
+    used.set(id, at)
+    const oldest = used.keys().next()
+    if (used.size > REMEMBERED_MAX && !oldest.done) used.delete(oldest.value)
+    const time = new Date(at).toISOString()
+    store.later((db) => db.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute())
+  }
+  return {
+    async find(token) {
+      if (!isKeyText(token)) return null
+      const hash = hashOf(token)
+      const found = await store.recall(`key ${hash}`, () => load(store, hash))
+      const at = now()
+      if (found === null || found.expiresAt <= at) return null
+      noteUse(found.caller.keyId, at)
+      return found.caller
+    },
+  }
+}
+
+async function load(store: Store, hash: string): Promise<Found | null> {
+  const row = await store.db.selectFrom('api_keys').selectAll().where('hash', '=', hash).executeTakeFirst()
+  if (row === undefined || row.revoked_at !== null) return null
+  return { caller: callerOf(row), expiresAt: row.expires_at === null ? Infinity : Date.parse(row.expires_at) }
+}
+
+function callerOf(row: ApiKeyTable): KeyCaller {
+  const teamIds = teamIdsOf(row)
+  const datasourceIds = datasourceIdsOf(row)
+  return {
+    kind: 'key',
+    accountId: row.account_id,
+    keyId: row.id,
+    scopes: new Set(scopesOf(row)),
+    teamIds: teamIds && new Set(teamIds),
+    datasourceIds: datasourceIds && new Set(datasourceIds),
+    endedTeamIds: new Set(endedTeamIdsOf(row)),
+  }
+}
+
+/** The JSON columns of a key, read. */
+export function scopesOf(row: Pick<ApiKeyTable, 'scopes'>) {
+  return Scopes.parse(JSON.parse(row.scopes))
+}
+export function teamIdsOf(row: Pick<ApiKeyTable, 'team_ids'>): readonly TeamId[] | null {
+  return row.team_ids === null ? null : ids(row.team_ids).map((id) => asId<TeamId>(id))
+}
+export function datasourceIdsOf(row: Pick<ApiKeyTable, 'datasource_ids'>): readonly DatasourceId[] | null {
+  return row.datasource_ids === null ? null : ids(row.datasource_ids).map((id) => asId<DatasourceId>(id))
+}
+export function endedTeamIdsOf(row: Pick<ApiKeyTable, 'ended_team_ids'>): readonly TeamId[] {
+  return ids(row.ended_team_ids).map((id) => asId<TeamId>(id))
+}
+
+function ids(json: string): readonly string[] {
+  return Ids.parse(JSON.parse(json))
+}

@@ -1,0 +1,41 @@
+// Who may: pure predicates over roles and memberships (session-interface.md §2 and §6). They touch nothing.
+import type { MembershipTable, Role } from '../store/tables.ts'
+
+const RANK = { OWNER: 3, ADMIN: 2, MEMBER: 1 } as const satisfies Record<Role, number>
+
+/** What of a membership decides. */
+export interface Standing {
+  readonly role: Role
+  readonly status: MembershipTable['status']
+}
+
+export function roleAtLeast(role: Role, min: Role): boolean {
+  return RANK[role] >= RANK[min]
+}
+
+/** Whether a member reaches a datasource; `listed`: on its access list. An INVITED member reaches none. */
+export function canReach(
+  member: Standing,
+  datasource: { readonly accessMode: 'ROLE_BASED' | 'EXPLICIT'; readonly minRole: Role },
+  listed: boolean,
+): boolean {
+  if (member.status !== 'ACTIVE') return false
+  switch (datasource.accessMode) {
+    case 'ROLE_BASED':
+      return roleAtLeast(member.role, datasource.minRole)
+    case 'EXPLICIT':
+      return listed || member.role === 'OWNER'
+    default:
+      return datasource.accessMode satisfies never
+  }
+}
+
+/** The role that granting `role` needs: nobody grants above their own. */
+export function canGrant(granter: Standing, role: Role): boolean {
+  return roleAtLeast(granter.role, role)
+}
+
+/** Only an OWNER touches OWNERs. */
+export function canTouch(toucher: Standing, target: Standing): boolean {
+  return toucher.role === 'OWNER' || target.role !== 'OWNER'
+}

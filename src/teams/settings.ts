@@ -1,0 +1,99 @@
+// The numbers of a team: the defaults, what the team set of them, under the operator's ceilings. What may be set is
+// checked where a body is read (contract/schemas.ts); here only what the operator allows.
+import { z } from 'zod'
+import type { Ceiling, Config } from '../config.ts'
+import { invalidRequest } from '../errors.ts'
+import type { TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+
+export interface TeamSettings {
+  readonly queryBudget: { readonly limit: number; readonly windowSeconds: number }
+  readonly rowCap: number
+  /** Bytes of the answer's JSON; rows past it are cut. */
+  readonly maxResponseBytes: number
+  readonly statementTimeoutMs: number
+  readonly postgresMaxPlanCost: number
+  readonly mongodbMaxScannedDocuments: number
+  readonly bigqueryMaxBytes: number
+  readonly auditRetentionDays: number
+  readonly auditRedactLiterals: boolean
+}
+
+/** session-interface.md §4. */
+export const DEFAULTS: TeamSettings = {
+  queryBudget: { limit: 60, windowSeconds: 60 },
+  rowCap: 1_000,
+  maxResponseBytes: 8 << 20,
+  statementTimeoutMs: 15_000,
+  postgresMaxPlanCost: 1_000_000,
+  mongodbMaxScannedDocuments: 1_000_000,
+  bigqueryMaxBytes: 1 << 30,
+  auditRetentionDays: 180,
+  auditRedactLiterals: false,
+}
+
+/** Of our own writing: only its form is read. */
+const Stored = z.strictObject({
+  queryBudget: z.object({ limit: z.number(), windowSeconds: z.number() }).exactOptional(),
+  rowCap: z.number().exactOptional(),
+  maxResponseBytes: z.number().exactOptional(),
+  statementTimeoutMs: z.number().exactOptional(),
+  postgresMaxPlanCost: z.number().exactOptional(),
+  mongodbMaxScannedDocuments: z.number().exactOptional(),
+  bigqueryMaxBytes: z.number().exactOptional(),
+  auditRetentionDays: z.number().exactOptional(),
+  auditRedactLiterals: z.boolean().exactOptional(),
+})
+
+type Ceilings = Config['ceilings']
+
+interface Deps {
+  readonly store: Store
+  readonly config: Pick<Config, 'ceilings'>
+}
+
+/** What holds for a team now; recalled. The defaults for a team that is gone. */
+export function settingsOf(deps: Deps, teamId: TeamId): Promise<TeamSettings> {
+  return deps.store.recall(`settings ${teamId}`, async () => {
+    const row = await deps.store.db.selectFrom('teams').select('settings').where('id', '=', teamId).executeTakeFirst()
+    return holding(row?.settings ?? '{}', deps.config.ceilings)
+  })
+}
+
+/** The stored settings over the defaults, under the ceilings. */
+export function holding(stored: string, ceilings: Ceilings): TeamSettings {
+  const set = { ...DEFAULTS, ...Stored.parse(JSON.parse(stored)) }
+  const under = (name: Exclude<Ceiling, 'queryBudget'>) => Math.min(set[name], ceilings[name] ?? Infinity)
+  return {
+    queryBudget: { ...set.queryBudget, limit: Math.min(set.queryBudget.limit, ceilings.queryBudget ?? Infinity) },
+    rowCap: under('rowCap'),
+    maxResponseBytes: under('maxResponseBytes'),
+    statementTimeoutMs: under('statementTimeoutMs'),
+    postgresMaxPlanCost: under('postgresMaxPlanCost'),
+    mongodbMaxScannedDocuments: under('mongodbMaxScannedDocuments'),
+    bigqueryMaxBytes: under('bigqueryMaxBytes'),
+    auditRetentionDays: under('auditRetentionDays'),
+    auditRedactLiterals: set.auditRedactLiterals,
+  }
+}
+
+/** Merged key by key, an object replaced whole. Throws INVALID_REQUEST above a ceiling: then nothing of it holds. */
+export function merged(stored: string, change: Partial<TeamSettings>, ceilings: Ceilings): string {
+  const details: string[] = []
+  const check = (name: Ceiling, value: number | undefined) => {
+    const ceiling = ceilings[name]
+    if (value !== undefined && ceiling !== undefined && value > ceiling) {
+      details.push(`settings.${name}: at most ${ceiling}, as the operator of this service set it`)
+    }
+  }
+  check('queryBudget', change.queryBudget?.limit)
+  check('rowCap', change.rowCap)
+  check('maxResponseBytes', change.maxResponseBytes)
+  check('statementTimeoutMs', change.statementTimeoutMs)
+  check('postgresMaxPlanCost', change.postgresMaxPlanCost)
+  check('mongodbMaxScannedDocuments', change.mongodbMaxScannedDocuments)
+  check('bigqueryMaxBytes', change.bigqueryMaxBytes)
+  check('auditRetentionDays', change.auditRetentionDays)
+  if (details.length > 0) throw invalidRequest(details)
+  return JSON.stringify({ ...Stored.parse(JSON.parse(stored)), ...change })
+}
