@@ -1,0 +1,177 @@
+// The audit's promises, on both stores: nothing recorded is lost, nothing is shown late, a 429 is one row a minute.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { storeSource, type StoreSource } from '../test/support/stores.ts'
+import { openAudit, outcomeOf, type AuditedCall } from './audit.ts'
+import { AppError } from './errors.ts'
+import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from './ids.ts'
+import { openStore, type Store } from './store/open.ts'
+
+const accountId = newId<AccountId>()
+const byKey = (keyId = newId<ApiKeyId>()): AuditedCall => ({
+  action: 'runQuery',
+  caller: { kind: 'key', accountId, keyId },
+})
+const bySession: AuditedCall = { action: 'putExposure', caller: { kind: 'session', accountId } }
+const limited = new AppError('RATE_LIMITED', 'no', { extra: { retryAfter: 1 } })
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`the audit on ${dialect}`, () => {
+    let source: StoreSource
+    let store: Store
+    before(async () => {
+      source = await storeSource(dialect)
+      store = await openStore(await source.config())
+    })
+    after(async () => {
+      await store[Symbol.asyncDispose]()
+      await source[Symbol.asyncDispose]()
+    })
+
+    test('shows what was recorded before it was asked, the newest first, page by page', async () => {
+      await using audit = openAudit({ store })
+      const teamId = newId<TeamId>()
+      const at = { teamId, datasourceId: newId<DatasourceId>() }
+      for (let n = 0; n < 150; n++)
+        audit.record(byKey(), { ...at, outcome: 'ANSWERED', rowCount: n, query: 'SELECT 1' })
+      const seen: (number | undefined)[] = []
+      let cursor: string | undefined
+      do {
+        const page = await audit.page(teamId, { limit: 40, cursor })
+        seen.push(...page.items.map((item) => item.rowCount))
+        cursor = page.nextCursor ?? undefined
+      } while (cursor !== undefined)
+      assert.deepEqual(seen, [...Array(150).keys()].reverse())
+    })
+
+    test('keeps fields as they were recorded, and leaves out what does not apply', async () => {
+      await using audit = openAudit({ store })
+      const teamId = newId<TeamId>()
+      const datasourceId = newId<DatasourceId>()
+      const call = byKey()
+      const blocked = { kind: 'column', name: 'ssn' }
+      audit.refused(call, { teamId, datasourceId }, new AppError('QUERY_DENIED', 'no', { extra: { blocked } }))
+      const [item] = (await audit.page(teamId, { limit: 1 })).items
+      assert.ok(item)
+      const { id, at, ...rest } = item
+      assert.ok(id !== '' && !Number.isNaN(Date.parse(at)))
+      assert.deepEqual(rest, {
+        actor: { accountId, keyId: call.caller.keyId },
+        via: 'API_KEY',
+        action: 'runQuery',
+        outcome: 'DENIED',
+        datasourceId,
+        code: 'QUERY_DENIED',
+        blocked,
+      })
+    })
+
+    test('a change is there when its transaction is, and not when that is rolled back', async () => {
+      await using audit = openAudit({ store })
+      const teamId = newId<TeamId>()
+      await store.write((tx) => audit.change(tx, bySession, { teamId }))
+      await assert.rejects(
+        store.write(async (tx) => {
+          await audit.change(tx, bySession, { teamId })
+          throw new Error('rolled back')
+        }),
+      )
+      const { items } = await audit.page(teamId, { limit: 10 })
+      assert.deepEqual(
+        items.map((item) => [item.via, item.action, item.outcome]),
+        [['SESSION', 'putExposure', 'ANSWERED']],
+      )
+    })
+
+    test('429s of a key within a minute are one row that counts them, over several writes and processes', async () => {
+      const now = () => Date.parse('2026-01-01T00:00:30.000Z')
+      await using one = openAudit({ store, now })
+      await using other = openAudit({ store, now })
+      const teamId = newId<TeamId>()
+      const [a, b] = [byKey(), byKey()]
+      for (const audit of [one, other, one]) {
+        for (let n = 0; n < 3; n++) audit.refused(a, { teamId }, limited)
+        await audit.flush()
+      }
+      one.refused(b, { teamId }, limited)
+      const { items } = await one.page(teamId, { limit: 10 })
+      const counted = items.map((item) => [item.actor.keyId, item.code, item.times ?? 1])
+      assert.deepEqual(
+        new Map(counted.map(([key, , times]) => [key, times])),
+        new Map([
+          [a.caller.keyId, 9],
+          [b.caller.keyId, 1],
+        ]),
+      )
+    })
+
+    test('shows only rows of the datasources asked for, and of none', async () => {
+      await using audit = openAudit({ store })
+      const teamId = newId<TeamId>()
+      const [mine, theirs] = [newId<DatasourceId>(), newId<DatasourceId>()]
+      for (const datasourceId of [mine, theirs]) audit.record(byKey(), { teamId, datasourceId, outcome: 'ANSWERED' })
+      audit.record(bySession, { teamId, outcome: 'ANSWERED' })
+      const of = async (datasourceIds: DatasourceId[]) =>
+        (await audit.page(teamId, { limit: 9, datasourceIds })).items.map((item) => item.datasourceId)
+      assert.deepEqual(await of([mine]), [undefined, mine])
+      assert.deepEqual(await of([]), [undefined])
+    })
+
+    test('removes what is older than the team keeps, and nothing else', async () => {
+      const day = 86_400_000
+      let at = Date.parse('2026-01-01T00:00:00.000Z')
+      await using audit = openAudit({ store, now: () => at, retentionDays: async () => 30 })
+      const teamId = newId<TeamId>()
+      for (const age of [0, 20, 31]) {
+        at = Date.parse('2026-01-01T00:00:00.000Z') + age * day
+        audit.record(byKey(), { teamId, outcome: 'ANSWERED', rowCount: age })
+      }
+      await audit.flush()
+      await audit.prune()
+      assert.deepEqual(
+        (await audit.page(teamId, { limit: 9 })).items.map((item) => item.rowCount),
+        [31, 20],
+      )
+    })
+  })
+}
+
+test('what is disposed has written what waited', async () => {
+  await using source = await storeSource('sqlite')
+  const config = await source.config()
+  const teamId = newId<TeamId>()
+  {
+    await using store = await openStore(config)
+    await using audit = openAudit({ store })
+    audit.record(byKey(), { teamId, outcome: 'ANSWERED' })
+  }
+  await using store = await openStore(config)
+  await using audit = openAudit({ store })
+  assert.equal((await audit.page(teamId, { limit: 9 })).items.length, 1)
+})
+
+test('says when more is waiting than may be kept, and keeps it until the store takes it', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using audit = openAudit({ store })
+  const teamId = newId<TeamId>()
+  const query = 'x'.repeat(1 << 20)
+  for (let n = 0; n < 65; n++) audit.record(byKey(), { teamId, outcome: 'ANSWERED', query })
+  assert.equal(audit.behind, true)
+  await audit.flush()
+  assert.equal(audit.behind, false)
+})
+
+test('a cursor of somebody else is refused', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using audit = openAudit({ store })
+  for (const cursor of ['', 'x', Buffer.from('2026|1|2').toString('base64url'), '%%%']) {
+    await assert.rejects(audit.page(newId<TeamId>(), { limit: 1, cursor }), { code: 'INVALID_REQUEST' })
+  }
+})
+
+test('a refusal is DENIED, what went wrong is FAILED', () => {
+  const codes = ['QUERY_DENIED', 'ROLE_REQUIRED', 'RATE_LIMITED', 'INVALID_QUERY', 'QUERY_FAILED', 'INTERNAL']
+  assert.deepEqual(codes.map(outcomeOf), ['DENIED', 'DENIED', 'DENIED', 'FAILED', 'FAILED', 'FAILED'])
+})

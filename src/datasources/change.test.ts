@@ -1,0 +1,80 @@
+// The rule that keeps a kept password from being sent elsewhere.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ConnectionSettings } from '../drivers/driver.ts'
+import { AppError } from '../errors.ts'
+import { changedSettings, differs, requireSecrets, touchesConnection, type ConnectionInput } from './change.ts'
+
+const kept: ConnectionSettings = {
+  connectionMode: 'DIRECT',
+  host: 'db.example',
+  port: 5432,
+  database: 'shop',
+  username: 'reader',
+  sslMode: 'verify-ca',
+  config: {},
+  secrets: { password: 'old', tlsCa: 'pem' },
+}
+
+/** As a driver reads it that takes whatever is given. */
+function read(change: ConnectionInput, from = kept): ConnectionSettings {
+  const { secrets, config, ...shown } = changedSettings(from, change)
+  const uri = secrets['uri']
+  const address = uri === undefined ? {} : { host: new URL(uri).hostname }
+  return { ...from, ...(shown as object), ...address, config: (config as Record<string, unknown>) ?? {}, secrets }
+}
+
+function missing(change: ConnectionInput, from = kept): readonly string[] {
+  try {
+    requireSecrets(from, read(change, from), change)
+    return []
+  } catch (error) {
+    assert.ok(error instanceof AppError && error.code === 'INVALID_REQUEST')
+    assert.ok(!JSON.stringify(error).includes('old'))
+    return (error.extra['details'] as string[]).map((detail) => detail.split(':')[0] ?? '')
+  }
+}
+
+for (const { name, change, want } of [
+  { name: 'another host', change: { host: 'evil.example' }, want: ['password', 'tlsCa'] },
+  { name: 'another host with one of two', change: { host: 'evil.example', password: 'new' }, want: ['tlsCa'] },
+  { name: 'another host with both', change: { host: 'evil.example', password: 'new', tlsCa: 'pem' }, want: [] },
+  { name: 'another port', change: { port: 1 }, want: ['password', 'tlsCa'] },
+  { name: 'another database', change: { database: 'other' }, want: ['password', 'tlsCa'] },
+  { name: 'another user', change: { username: 'postgres' }, want: ['password', 'tlsCa'] },
+  { name: 'a weaker sslMode', change: { sslMode: 'require' }, want: ['password', 'tlsCa'] },
+  { name: 'a stronger sslMode', change: { sslMode: 'verify-full' }, want: [] },
+  { name: 'the same host again', change: { host: 'db.example' }, want: [] },
+  { name: 'another password alone', change: { password: 'new' }, want: [] },
+  { name: 'an ssh tunnel', change: { config: { ssh: { host: 'evil.example' } } }, want: ['password', 'tlsCa'] },
+  {
+    name: 'another endpoint',
+    change: { config: { apiEndpoint: 'https://evil.example' } },
+    want: ['password', 'tlsCa'],
+  },
+  { name: 'another setting', change: { config: { location: 'EU' } }, want: [] },
+  { name: 'nothing of the connection', change: {}, want: [] },
+]) {
+  test(`${name}: ${want.length === 0 ? 'secrets are kept' : `${want.join(', ')} must come along`}`, () => {
+    assert.deepEqual(missing(change), want)
+  })
+}
+
+test('another URI needs the secrets beside it', () => {
+  const uri = { ...kept, connectionMode: 'URI', secrets: { uri: 'postgres://a:old@db.example/shop', tlsKey: 'pem' } }
+  assert.deepEqual(missing({ uri: 'postgres://a:b@evil.example/shop' }, uri), ['tlsKey'])
+  assert.deepEqual(missing({ uri: 'postgres://a:old@db.example/shop' }, uri), [])
+})
+
+test('another mode keeps no secret', () => {
+  const next = changedSettings(kept, { connectionMode: 'URI', uri: 'postgres://a:b@evil.example/shop' })
+  assert.deepEqual(next.secrets, { uri: 'postgres://a:b@evil.example/shop' })
+})
+
+test('only what changes the connection is a change of it', () => {
+  assert.equal(touchesConnection({}), false)
+  assert.equal(differs(kept, read({ host: 'db.example', port: 5432 })), false)
+  assert.equal(differs(kept, read({ password: 'old' })), false)
+  assert.equal(differs(kept, read({ password: 'new' })), true)
+  assert.equal(differs(kept, read({ config: { location: 'EU' } })), true)
+})

@@ -1,0 +1,152 @@
+// What a job promises: one of a kind at a time, an end that stands in the store, and none that seems to run for ever.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { storeSource } from '../../test/support/stores.ts'
+import { AppError } from '../errors.ts'
+import { newId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
+import { openStore, type Store } from '../store/open.ts'
+import { openJobs, type Work } from './jobs.ts'
+
+/** A row for jobs to belong to. */
+async function datasource(store: Store): Promise<DatasourceId> {
+  const [id, teamId, at] = [newId<DatasourceId>(), newId<TeamId>(), '2026-01-01T00:00:00.000Z']
+  await store.write(async (tx) => {
+    await tx
+      .insertInto('teams')
+      .values({ id: teamId, name: 'T', slug: teamId, settings: '{}', created_at: at })
+      .execute()
+    await tx
+      .insertInto('datasources')
+      .values({
+        id,
+        team_id: teamId,
+        name: 'shop',
+        type: 'POSTGRES',
+        status: 'PENDING',
+        connection_mode: 'DIRECT',
+        host: 'h',
+        port: 1,
+        database: 'd',
+        username: 'u',
+        ssl_mode: 'disable',
+        config: '{}',
+        access_mode: 'ROLE_BASED',
+        min_role: 'MEMBER',
+        created_at: at,
+        updated_at: at,
+        last_tested_at: null,
+        last_error: null,
+        connection_version: 1,
+        catalog_version: 0,
+        exposure_version: 0,
+      })
+      .execute()
+  })
+  return id
+}
+
+/** Work that goes on until its signal ends it. */
+const endless: Work = (_progress, signal) =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+
+test('a job gives its result to whoever waits and to whoever asks later', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using jobs = await openJobs({ store })
+  const id = await datasource(store)
+  const job = await jobs.start(id, 'count', async (progress) => {
+    progress(3, 4)
+    return { found: 4 }
+  })
+  assert.deepEqual(await job.ended, { found: 4 })
+  const state = await jobs.find(id, job.id)
+  assert.deepEqual(
+    [state?.state, state?.kind, state?.done, state?.total, state?.result],
+    ['DONE', 'count', 3, 4, { found: 4 }],
+  )
+})
+
+test('a failure is told by a sentence of ours, never by what was thrown', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using jobs = await openJobs({ store })
+  const id = await datasource(store)
+  for (const [error, told] of [
+    [new AppError('DATASOURCE_UNAVAILABLE', 'It is down.'), 'It is down.'],
+    [new Error('password=hunter2'), 'This could not be done because of a defect in the service.'],
+  ] as const) {
+    const job = await jobs.start(id, 'fail', async () => {
+      throw error
+    })
+    await assert.rejects(job.ended, error)
+    const state = await jobs.find(id, job.id)
+    assert.deepEqual([state?.state, state?.error], ['FAILED', told])
+  }
+})
+
+test('two who ask for the same at once get one job; another kind, or datasource, is another', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using jobs = await openJobs({ store })
+  const [a, b] = [await datasource(store), await datasource(store)]
+  const [one, two, other, third] = await Promise.all([
+    jobs.start(a, 'look', endless),
+    jobs.start(a, 'look', endless),
+    jobs.start(b, 'look', endless),
+    jobs.start(a, 'count', endless),
+  ])
+  assert.equal(one.id, two.id)
+  assert.equal(new Set([one.id, other.id, third.id]).size, 3)
+})
+
+test('a cancelled job is ended and stays CANCELLED; one of another datasource is not found', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using jobs = await openJobs({ store })
+  const [id, other] = [await datasource(store), await datasource(store)]
+  const job = await jobs.start(id, 'look', endless)
+  assert.equal((await jobs.find(id, job.id))?.state, 'RUNNING')
+  assert.equal(await jobs.find(other, job.id), null)
+  assert.equal(await jobs.cancel(other, job.id), false)
+  assert.equal(await jobs.cancel(id, newId<JobId>()), false)
+  assert.equal(await jobs.cancel(id, job.id), true)
+  await assert.rejects(job.ended)
+  assert.equal((await jobs.find(id, job.id))?.state, 'CANCELLED')
+  // And the next may begin.
+  assert.notEqual((await jobs.start(id, 'look', endless)).id, job.id)
+})
+
+test('what runs when the service ends, or died with it, is FAILED afterwards', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  const id = await datasource(store)
+  const ended = await openJobs({ store })
+  const job = await ended.start(id, 'look', endless)
+  await ended[Symbol.asyncDispose]()
+  const died = newId<JobId>()
+  const at = '2026-01-01T00:00:00.000Z'
+  await store.append((tx) =>
+    tx
+      .insertInto('jobs')
+      .values({
+        id: died,
+        datasource_id: id,
+        kind: 'look',
+        state: 'RUNNING',
+        done: 0,
+        total: 0,
+        result: null,
+        error: null,
+        created_at: new Date().toISOString(),
+        updated_at: new Date(Date.now() + 0).toISOString(),
+      })
+      .execute(),
+  )
+  await using jobs = await openJobs({ store })
+  for (const each of [job.id, died]) {
+    const state = await jobs.find(id, each)
+    assert.equal(state?.state, 'FAILED')
+    assert.match(state?.error ?? '', /restarted/)
+    assert.ok((state?.updatedAt ?? '') > at)
+  }
+})

@@ -1,0 +1,13 @@
+// An answer is one JSON text around the driver's own.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { encode } from './encode.ts'
+
+test('puts the rows in as they are: no number is rounded, no key reordered', () => {
+  const rows = '[[12345678901234567890,{"b":1.50,"a":1e400}]]'
+  const columns = [{ name: 'a "b"', dataType: 'json' }]
+  const json = encode({ columns, rows, rowCount: 1, truncated: false }, 1.23456)
+  assert.ok(json.includes(`"rows":${rows},`))
+  const read = JSON.parse(json)
+  assert.deepEqual([read.columns, read.rowCount, read.truncated, read.durationMs], [columns, 1, false, 1.235])
+})
