@@ -90,6 +90,7 @@ const FASTIFY: Readonly<Record<string, readonly [Code, string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'The body must be sent as application/json.'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_REQUEST', 'The body is not as long as Content-Length says.'],
   FST_ERR_BAD_URL: ['NOT_FOUND', 'There is no such route.'],
+  FST_ERR_MAX_PARAM_LENGTH: ['NOT_FOUND', 'There is no such route.'],
 }
 
 /** What Fastify refuses by itself: bodies. Their texts are ours, as JSON.parse quotes what it could not read. */

@@ -1,0 +1,169 @@
+// Every route × every kind of caller. Each request carries a parameter that no route knows: whoever is let through gets
+// 400 for it and nothing is done; everybody else is refused before anybody looks at it.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import type { Scope } from '../../src/contract/route.ts'
+import { ROUTES } from '../../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
+import type { RouteName } from '../../src/http/handler.ts'
+import { SCOPES, startApp } from '../support/app.ts'
+import type { Person, TestApp } from '../support/app.ts'
+
+const PASS = 'INVALID_REQUEST'
+const NOBODY = '00000000-0000-4000-8000-000000000000'
+
+/** The scope of a key, or null; then what a stranger, an INVITED member, a MEMBER, an ADMIN, an OWNER is told. */
+type Row = readonly [Scope | null, string, string, string, string, string]
+
+const anyone = (scope: Scope | null): Row => [scope, PASS, PASS, PASS, PASS, PASS]
+const TEAM_OPEN: Row = [null, 'NOT_FOUND', PASS, PASS, PASS, PASS]
+const TEAM_MEMBER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', PASS, PASS, PASS]
+const TEAM_ADMIN: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', PASS, PASS]
+const TEAM_OWNER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'ROLE_REQUIRED', PASS]
+const datasource = (scope: Scope | null): Row => [scope, 'NOT_FOUND', 'NOT_FOUND', PASS, PASS, PASS]
+const DATASOURCE_ADMIN: Row = [null, 'NOT_FOUND', 'NOT_FOUND', 'ROLE_REQUIRED', PASS, PASS]
+
+const MATRIX = {
+  getAccount: anyone('profile'),
+  listTeams: anyone('data:schema'),
+  listDatasources: ['data:schema', 'TEAM_FORBIDDEN', 'TEAM_NOT_OPENED', PASS, PASS, PASS],
+  describeDatasource: datasource('data:schema'),
+  runQuery: datasource('data:read'),
+  changeAccount: anyone(null),
+  deleteAccount: anyone(null),
+  listKeys: anyone(null),
+  createKey: anyone(null),
+  rotateKey: anyone(null),
+  revokeKey: anyone(null),
+  createTeam: anyone(null),
+  acceptInvitation: anyone(null),
+  getTeam: TEAM_OPEN,
+  openTeam: TEAM_OPEN,
+  leaveTeam: TEAM_OPEN,
+  listMembers: TEAM_MEMBER,
+  changeTeam: TEAM_ADMIN,
+  listTeamKeys: TEAM_ADMIN,
+  endTeamForKey: TEAM_ADMIN,
+  addMember: TEAM_ADMIN,
+  changeMember: TEAM_ADMIN,
+  removeMember: TEAM_ADMIN,
+  removeInvitation: TEAM_ADMIN,
+  createDatasource: TEAM_ADMIN,
+  listAudit: TEAM_ADMIN,
+  deleteTeam: TEAM_OWNER,
+  checkQuery: datasource(null),
+  getDatasource: DATASOURCE_ADMIN,
+  changeDatasource: DATASOURCE_ADMIN,
+  deleteDatasource: DATASOURCE_ADMIN,
+  testDatasource: DATASOURCE_ADMIN,
+  introspectDatasource: DATASOURCE_ADMIN,
+  getJob: DATASOURCE_ADMIN,
+  cancelJob: DATASOURCE_ADMIN,
+  disableDatasource: DATASOURCE_ADMIN,
+  enableDatasource: DATASOURCE_ADMIN,
+  getExposure: DATASOURCE_ADMIN,
+  putExposure: DATASOURCE_ADMIN,
+  listExposureVersions: DATASOURCE_ADMIN,
+  getAccess: DATASOURCE_ADMIN,
+  putAccess: DATASOURCE_ADMIN,
+} as const satisfies Record<RouteName, Row>
+
+const TABLE = { ...ROUTES, ...SESSION_ROUTES }
+const NAMES = Object.keys(TABLE) as RouteName[]
+
+describe('the access matrix', () => {
+  let app: TestApp
+  let teamId: string
+  let id: string
+  /** In the order of a Row. */
+  let people: Person[]
+  const keys = new Map<Scope, string>()
+
+  before(async () => {
+    app = await startApp()
+    const [stranger, invited, member, admin, owner] = await Promise.all(
+      ['Stranger', 'Invited', 'Member', 'Admin', 'Owner'].map((name) => app.person(name)),
+    )
+    assert.ok(stranger && invited && member && admin && owner)
+    people = [stranger, invited, member, admin, owner]
+    teamId = await app.team(owner)
+    await app.join(owner, teamId, invited, 'ADMIN', false)
+    await app.join(owner, teamId, member, 'MEMBER')
+    await app.join(owner, teamId, admin, 'ADMIN')
+    const made = await owner.must('POST', `/teams/${teamId}/datasources`, {
+      name: 'shop',
+      type: 'POSTGRES',
+      connectionMode: 'DIRECT',
+      host: '127.0.0.1',
+      port: 1,
+      database: 'shop',
+      username: 'reader',
+      password: 'pw',
+      sslMode: 'disable',
+      accessMode: 'ROLE_BASED',
+      minRole: 'MEMBER',
+    })
+    id = made.id
+    for (const scope of SCOPES) keys.set(scope, await app.key(owner, { scopes: [scope] }))
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  const ask = (name: RouteName, token?: string, headers: Record<string, string> = {}) => {
+    const { method, path } = TABLE[name]
+    const filled = path
+      .replace('{teamId}', teamId)
+      .replace('{id}', id)
+      .replace(/\{\w+\}/g, NOBODY)
+    const hasBody = method !== 'GET' && method !== 'DELETE'
+    return app.ask(method, `${filled}?nope=1`, { token, headers, ...(hasBody ? { body: {} } : {}) })
+  }
+
+  test('has a row for every operation of openapi.json', () => {
+    const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
+    const operations = Object.values<Record<string, { operationId?: string }>>(document.paths)
+      .flatMap((path) => Object.values(path))
+      .flatMap((operation) => operation.operationId ?? [])
+    assert.deepEqual(operations.sort(), Object.keys(MATRIX).sort())
+    assert.deepEqual([...NAMES].sort(), Object.keys(MATRIX).sort())
+  })
+
+  for (const name of NAMES) {
+    const [scope, ...byPerson] = MATRIX[name]
+
+    test(`${name}: the same 401 without a token, with a wrong one, with the cookie alone`, async () => {
+      const cookie = people[4]?.cookie ?? ''
+      const answers = [
+        await ask(name),
+        await ask(name, 'sk_live_nonsense'),
+        await ask(name, 'a.b.c'),
+        await ask(name, undefined, { cookie, origin: app.url }),
+      ]
+      for (const answer of answers) {
+        assert.equal(answer.status, 401)
+        assert.equal(answer.text, answers[0]?.text)
+        assert.equal(answer.json.code, 'UNAUTHENTICATED')
+        assert.match(answer.headers.get('www-authenticate') ?? '', /^Bearer\b/)
+      }
+    })
+
+    test(`${name}: by API key`, async () => {
+      for (const held of SCOPES) {
+        const answer = await ask(name, keys.get(held))
+        if (scope === null) {
+          assert.equal(answer.status, 403)
+          assert.deepEqual(answer.json, {
+            error: 'API keys cannot be used for this endpoint',
+            code: 'SCOPE_REQUIRED',
+          })
+        } else if (held === scope) assert.equal(answer.json.code, byPerson[4], answer.text)
+        else assert.deepEqual([answer.json.code, answer.json.requiredScope], ['SCOPE_REQUIRED', scope])
+      }
+    })
+
+    test(`${name}: by access token of a stranger, an invited, a member, an admin, an owner`, async () => {
+      const told = await Promise.all(people.map(async (person) => (await ask(name, person.jwt)).json.code))
+      assert.deepEqual(told, byPerson)
+    })
+  }
+})

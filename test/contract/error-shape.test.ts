@@ -1,0 +1,116 @@
+// Every refusal is JSON {error, code, …} with a known code under its own status, whatever went wrong, and tells nothing
+// of the inside.
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { STATUS } from '../../src/errors.ts'
+import { startApp } from '../support/app.ts'
+import type { Answer, Asked, Person, TestApp } from '../support/app.ts'
+
+function assertRefusal(answer: Answer, code: keyof typeof STATUS): void {
+  assert.equal(answer.json?.code, code, answer.text)
+  assert.equal(answer.status, STATUS[code])
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
+  assert.ok(typeof answer.json.error === 'string' && answer.json.error !== '')
+  assert.doesNotMatch(answer.text, /node_modules|\.[cm]?[jt]s:\d|\n\s+at |Object\./)
+}
+
+describe('refusals', () => {
+  let app: TestApp
+  let ada: Person
+  before(async () => {
+    app = await startApp({
+      more: {
+        routes: { broken: { method: 'GET', path: '/broken', summary: 'Fails.', answer: null, errors: [] } },
+        handlers: {
+          broken: () => Promise.reject(new Error('postgres://admin:hunter2@db.internal/secret')),
+        },
+      },
+    })
+    ada = await app.person()
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  const cases: readonly [string, string, string, keyof typeof STATUS, Asked?][] = [
+    ['an unknown route', 'GET', '/no/such/route', 'NOT_FOUND'],
+    ['an unknown route under /auth', 'GET', '/auth/no-such-route', 'NOT_FOUND'],
+    ['metrics are not here', 'GET', '/metrics', 'NOT_FOUND'],
+    ['a path that cannot be decoded', 'GET', '/teams/%zz/datasources', 'NOT_FOUND'],
+    ['a trailing slash', 'GET', '/teams/', 'NOT_FOUND'],
+    ['a method the path does not have', 'PUT', '/teams', 'METHOD_NOT_ALLOWED'],
+    ['a method a public path does not have', 'POST', '/openapi.json', 'METHOD_NOT_ALLOWED'],
+    ['a method hardly anything has', 'OPTIONS', '/users/me', 'METHOD_NOT_ALLOWED'],
+    ['no token', 'GET', '/users/me', 'UNAUTHENTICATED'],
+  ]
+  for (const [title, method, path, code, asked] of cases) {
+    test(`${title}: ${code}`, async () => assertRefusal(await app.ask(method, path, asked), code))
+  }
+
+  const asAda: readonly [string, string, string, keyof typeof STATUS, Asked][] = [
+    ['cut JSON', 'POST', '/teams', 'INVALID_REQUEST', { body: '{"name":' }],
+    ['an empty body', 'POST', '/teams', 'INVALID_REQUEST', { body: '' }],
+    ['no body', 'POST', '/teams', 'INVALID_REQUEST', {}],
+    ['a list', 'POST', '/teams', 'INVALID_REQUEST', { body: [] }],
+    ['null', 'POST', '/teams', 'INVALID_REQUEST', { body: null }],
+    ['__proto__', 'POST', '/teams', 'INVALID_REQUEST', { body: '{"name":"x","__proto__":{"role":"OWNER"}}' }],
+    ['an unknown field', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x', role: 'OWNER' } }],
+    ['NUL in a name', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x\0' } }],
+    ['a lone surrogate in a name', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x\ud800' } }],
+    ['a name of spaces', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: '  ' } }],
+    ['a body where none is taken', 'POST', '/users/me/keys/x/rotate', 'INVALID_REQUEST', { body: { grace: 1 } }],
+    ['an unknown parameter', 'GET', '/users/me?x=1', 'INVALID_REQUEST', {}],
+    ['text', 'POST', '/teams', 'UNSUPPORTED_MEDIA_TYPE', { body: 'x', headers: { 'content-type': 'text/plain' } }],
+    [
+      'a form',
+      'POST',
+      '/teams',
+      'UNSUPPORTED_MEDIA_TYPE',
+      { body: 'x=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    ],
+    ['2 MiB', 'POST', '/teams', 'BODY_TOO_LARGE', { body: { name: 'x'.repeat(2 << 20) } }],
+    ['an id with a NUL', 'GET', '/teams/%00', 'NOT_FOUND', {}],
+    ['an id that is no id', 'GET', "/teams/'%20OR%201=1", 'NOT_FOUND', {}],
+    ['an id of 600 letters', 'GET', `/teams/${'x'.repeat(600)}`, 'NOT_FOUND', {}],
+  ]
+  for (const [title, method, path, code, asked] of asAda) {
+    test(`${title}: ${code}`, async () => {
+      const answer = await app.ask(method, path, { ...asked, token: ada.jwt })
+      assertRefusal(answer, code)
+      if (code === 'INVALID_REQUEST') assert.ok(answer.json.details.length > 0)
+    })
+  }
+
+  test('405 lists the methods the path has', async () => {
+    const answer = await app.ask('DELETE', '/teams')
+    assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST')
+  })
+
+  test('a defect is told by its number, never by its text', async () => {
+    const answer = await app.ask('GET', '/broken', { token: ada.jwt })
+    assertRefusal(answer, 'INTERNAL')
+    assert.match(answer.json.requestId, /^[0-9a-f-]{36}$/)
+    assert.doesNotMatch(answer.text, /hunter2|postgres/)
+  })
+
+  test('the details of an unknown field name it', async () => {
+    const answer = await ada.ask('POST', '/teams', { name: 'x', settngs: {} })
+    assert.match(JSON.stringify(answer.json.details), /settngs/)
+  })
+
+  test('bytes that are no HTTP get a JSON refusal too', async () => {
+    const { port, hostname } = new URL(app.url)
+    const socket = connect(Number(port), hostname)
+    socket.write('GARBAGE\r\n\r\n')
+    const chunks: Buffer[] = []
+    for await (const chunk of socket) chunks.push(chunk)
+    const text = Buffer.concat(chunks).toString()
+    assert.match(text, /^HTTP\/1\.1 400 /)
+    assert.equal(JSON.parse(text.slice(text.indexOf('{'))).code, 'INVALID_REQUEST')
+  })
+
+  test('no answer says what serves it', async () => {
+    const answer = await app.ask('GET', '/health/live')
+    assert.deepEqual([answer.headers.get('server'), answer.headers.get('x-powered-by')], [null, null])
+    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')
+  })
+})

@@ -1,0 +1,92 @@
+// What is not there and what is not yours are the same bytes: one datasource that exists and one that never did, asked
+// by everybody who reaches neither.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { ROUTES } from '../../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
+import { startApp } from '../support/app.ts'
+import type { Answer, TestApp } from '../support/app.ts'
+
+const NONE = '00000000-0000-4000-8000-000000000000'
+const IN_DATASOURCE = Object.entries({ ...ROUTES, ...SESSION_ROUTES }).filter(([, route]) =>
+  route.path.includes('{id}'),
+)
+
+/** All of an answer but the moment it was given. */
+function face(answer: Answer): unknown[] {
+  const names = [...answer.headers.keys()].filter((name) => !/^(date|connection|keep-alive)$/.test(name))
+  return [answer.status, answer.text, names.sort()]
+}
+
+describe('the one 404', () => {
+  let app: TestApp
+  let mine: string
+  let id: string
+  let otherTeam: string
+  const callers = new Map<string, string>()
+
+  before(async () => {
+    app = await startApp()
+    const owner = await app.person('Owner')
+    const stranger = await app.person('Stranger')
+    const invited = await app.person('Invited')
+    const member = await app.person('Member')
+    mine = await app.team(owner, 'Mine')
+    otherTeam = await app.team(owner, 'Other')
+    await app.join(owner, mine, invited, 'ADMIN', false)
+    await app.join(owner, mine, member, 'ADMIN')
+    const made = await owner.must('POST', `/teams/${mine}/datasources`, {
+      name: 'explicit',
+      type: 'POSTGRES',
+      connectionMode: 'DIRECT',
+      host: '127.0.0.1',
+      port: 1,
+      database: 'x',
+      username: 'x',
+      password: 'x',
+      sslMode: 'disable',
+      accessMode: 'EXPLICIT',
+    })
+    id = made.id
+    callers.set('a stranger', stranger.jwt)
+    callers.set('an invited member', invited.jwt)
+    callers.set('an admin who is not on the access list', member.jwt)
+    callers.set('a stranger’s key', await app.key(stranger))
+    callers.set('an owner’s key narrowed to another team', await app.key(owner, { teamIds: [otherTeam] }))
+    callers.set('an owner’s key narrowed to another datasource', await app.key(owner, { datasourceIds: [NONE] }))
+    callers.set('the owner, under another team’s path', owner.jwt)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  for (const [name, route] of IN_DATASOURCE) {
+    test(`${name}: a datasource out of reach and one that never was`, async () => {
+      for (const [who, token] of callers) {
+        if (token.startsWith('sk_') && !('scope' in route)) continue
+        const team = who === 'the owner, under another team’s path' ? otherTeam : mine
+        const ask = (datasourceId: string) => {
+          const path = route.path
+            .replace('{teamId}', team)
+            .replace('{id}', datasourceId)
+            .replace(/\{\w+\}/g, NONE)
+          const body = route.method === 'GET' || route.method === 'DELETE' ? {} : { body: {} }
+          return app.ask(route.method, path, { token, ...body })
+        }
+        const there = await ask(id)
+        assert.equal(there.status, 404, `${who}: ${there.text}`)
+        assert.deepEqual(face(there), face(await ask(NONE)), who)
+        assert.deepEqual(face(there), face(await ask('nonsense!')), who)
+      }
+    })
+  }
+
+  test('a team one is not in and no team: the same 404, and for the datasource list the same 403', async () => {
+    const token = callers.get('a stranger')
+    assert.deepEqual(
+      face(await app.ask('GET', `/teams/${mine}`, { token })),
+      face(await app.ask('GET', `/teams/${NONE}`, { token })),
+    )
+    const forbidden = await app.ask('GET', `/teams/${mine}/datasources`, { token })
+    assert.equal(forbidden.json.code, 'TEAM_FORBIDDEN')
+    assert.deepEqual(face(forbidden), face(await app.ask('GET', `/teams/${NONE}/datasources`, { token })))
+  })
+})

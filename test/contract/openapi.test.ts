@@ -1,0 +1,46 @@
+// openapi.json is what the route tables print, and says of each operation what the tables say.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { codesOf, openapi } from '../../src/contract/openapi.ts'
+import type { Route } from '../../src/contract/route.ts'
+import { ROUTES } from '../../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
+import { STATUS } from '../../src/errors.ts'
+
+const TABLE: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
+const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
+
+test('openapi.json is not stale (npm run openapi)', () => {
+  assert.deepEqual(document, JSON.parse(JSON.stringify(openapi(TABLE))))
+})
+
+test('it is OpenAPI 3.1, of interface 1.0.0', () => {
+  assert.equal(document.info.version, '1.0.0')
+  assert.match(document.openapi, /^3\.1\./)
+})
+
+test('every reference leads to a schema', () => {
+  const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1] ?? '')
+  assert.ok(refs.length > 0)
+  for (const ref of refs) {
+    const name = /^#\/components\/schemas\/(\w+)$/.exec(ref)?.[1]
+    assert.ok(name !== undefined && name in document.components.schemas, ref)
+  }
+})
+
+test('every operation lists its codes under their statuses', () => {
+  for (const [id, route] of Object.entries(TABLE)) {
+    const operation = document.paths[route.path][route.method.toLowerCase()]
+    assert.equal(operation.operationId, id)
+    for (const code of codesOf(route)) assert.match(operation.responses[STATUS[code]].description, new RegExp(code))
+  }
+})
+
+test('the five and only the five take an API key', () => {
+  const keyed = Object.values<Record<string, { operationId?: string; security: object[] }>>(document.paths)
+    .flatMap((path) => Object.values(path))
+    .filter((operation) => operation.security.some((each) => 'apiKey' in each))
+    .map((operation) => operation.operationId)
+  assert.deepEqual(keyed.sort(), Object.keys(ROUTES).sort())
+})

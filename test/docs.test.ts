@@ -1,0 +1,90 @@
+// The docs and the code name the same things: every error code, operation, environment variable, verb and kind of
+// database has its heading, and no heading stands for what is gone.
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { ROUTES } from '../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../src/contract/session-routes.ts'
+import { STATUS } from '../src/errors.ts'
+import { VERBS, VERSION } from '../src/verbs.ts'
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
+const read = (path: string) => readFileSync(ROOT + path, 'utf8')
+
+function headings(path: string, pattern: RegExp): string[] {
+  return [...read(path).matchAll(/^###? (.+)$/gm)].map((match) => match[1] ?? '').filter((text) => pattern.test(text))
+}
+
+const sorted = (names: Iterable<string>) => [...names].sort()
+
+test('every error code has its heading in docs/errors.md, under its status', () => {
+  assert.deepEqual(sorted(headings('docs/errors.md', /^[A-Z_]{3,}$/)), sorted(Object.keys(STATUS)))
+  let status = 0
+  for (const heading of headings('docs/errors.md', /./)) {
+    if (/^\d{3}$/.test(heading)) status = Number(heading)
+    else assert.equal(new Map<string, number>(Object.entries(STATUS)).get(heading), status, heading)
+  }
+})
+
+test('every operation has its heading in docs/api.md, with its method and path', () => {
+  const routes = { ...ROUTES, ...SESSION_ROUTES }
+  assert.deepEqual(sorted(headings('docs/api.md', /^[a-z]+[A-Z]\w+$/)), sorted(Object.keys(routes)))
+  for (const [id, { method, path }] of Object.entries(routes)) {
+    assert.match(
+      read('docs/api.md'),
+      new RegExp(`### ${id}\n\n\`${method} ${path.replace(/[{}]/g, String.raw`\$&`)}\``),
+    )
+  }
+})
+
+test('every environment variable has its heading in docs/operating.md', () => {
+  const names = [...read('src/config.ts').matchAll(/'((?:VITRINE_[A-Z_]+)|PORT|HOST|[A-Z]+_URL|LOG_LEVEL)'/g)]
+  // Known names that this version refuses have no heading.
+  const refused = [...read('src/config.ts').matchAll(/`?'?([A-Z_]+): this version/g)].map((match) => match[1] ?? '')
+  const known = new Set(names.map((match) => match[1] ?? '').filter((name) => !refused.includes(name)))
+  assert.deepEqual(
+    sorted(headings('docs/operating.md', /^(VITRINE_[A-Z_]+|PORT|HOST|[A-Z]+_URL|LOG_LEVEL)( |$)/).flatMap(namesOf)),
+    sorted(known),
+  )
+})
+
+test('no file but config.ts, main.ts and cli.ts reads the environment', () => {
+  const files = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.test.ts'))
+  const readers = files.filter((file) => /process\.env/.test(read(file)))
+  assert.deepEqual(sorted(readers), ['src/cli.ts', 'src/main.ts'])
+})
+
+test('every verb of the command line has its heading in docs/operating.md', () => {
+  assert.deepEqual(
+    sorted(headings('docs/operating.md', /^vitrine \w+$/)),
+    sorted(Object.keys(VERBS).map((verb) => `vitrine ${verb}`)),
+  )
+})
+
+test('every kind of database has its page', () => {
+  const kinds = globSync('src/drivers/*/driver.ts', { cwd: ROOT }).map((path) => path.split('/')[2] ?? '')
+  assert.deepEqual(
+    sorted(globSync('docs/drivers/*.md', { cwd: ROOT }).map((path) => path.slice('docs/drivers/'.length, -3))),
+    sorted(kinds),
+  )
+})
+
+test('links within the docs lead somewhere', () => {
+  const pages = [...globSync('docs/**/*.md', { cwd: ROOT }), ...globSync('*.md', { cwd: ROOT })]
+  for (const page of pages) {
+    for (const [, link = ''] of read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)) {
+      const target = new URL(link, new URL(page, `file://${ROOT}`))
+      assert.ok(globSync(fileURLToPath(target)).length > 0, `${page}: ${link}`)
+    }
+  }
+})
+
+test('the version is that of package.json', () => {
+  assert.equal(VERSION, JSON.parse(read('package.json')).version)
+})
+
+/** `VITRINE_MAX_ROW_CAP and VITRINE_MAX_…` stands for each. */
+function namesOf(heading: string): string[] {
+  return heading.match(/[A-Z][A-Z_]+/g) ?? []
+}

@@ -1,0 +1,191 @@
+// The real service in this process: on a free port, with a store in a folder of its own, without a demo. Whatever a test
+// asks goes over HTTP. `await using app = await startApp()`.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { createApp } from '../../src/app.ts'
+import type { AppOptions } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+
+export interface TestAppOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** Routes beside those of the tables. */
+  readonly more?: AppOptions['more']
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // What a test reads out of an answer is whatever the test says it is.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly json: any
+}
+
+export interface Asked {
+  readonly token?: string | undefined
+  /** Sent as JSON; a string as it is. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+/** Somebody signed up and signed in. */
+export interface Person {
+  readonly id: string
+  readonly email: string
+  readonly cookie: string
+  /** An access token of their session. */
+  readonly jwt: string
+  /** By the access token. */
+  ask(method: string, path: string, body?: unknown): Promise<Answer>
+  /** As ask, for what must succeed. */
+  must(method: string, path: string, body?: unknown): Promise<Answer['json']>
+}
+
+export const SCOPES = ['profile', 'data:schema', 'data:read'] as const
+export const PASSWORD = 'a long enough password'
+
+let people = 0
+
+export class TestApp implements AsyncDisposable {
+  readonly url: string
+  readonly dataDir: string
+  readonly #app: AsyncDisposable
+
+  constructor(url: string, dataDir: string, app: AsyncDisposable) {
+    this.url = url
+    this.dataDir = dataDir
+    this.#app = app
+  }
+
+  async ask(method: string, path: string, asked: Asked = {}): Promise<Answer> {
+    const { token, body, headers, signal } = asked
+    const response = await fetch(this.url + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: parse(text) }
+  }
+
+  async must(method: string, path: string, asked: Asked = {}): Promise<Answer['json']> {
+    const answer = await this.ask(method, path, asked)
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
+    return answer.json
+  }
+
+  /** A new account with a session, and what the session is told by GET /auth/token. */
+  async person(name = 'Ada', email = `${name.toLowerCase()}-${++people}@example.test`): Promise<Person> {
+    const signedUp = await this.#auth('/auth/sign-up/email', { name, email, password: PASSWORD })
+    return this.#personOf(email, cookieOf(signedUp))
+  }
+
+  /** Another session of the same person. */
+  async signIn(email: string): Promise<Person> {
+    return this.#personOf(email, cookieOf(await this.#auth('/auth/sign-in/email', { email, password: PASSWORD })))
+  }
+
+  async #personOf(email: string, cookie: string): Promise<Person> {
+    const { token: jwt } = await this.must('GET', '/auth/token', { headers: { cookie } })
+    const { id } = await this.must('GET', '/users/me', { token: jwt })
+    return {
+      id,
+      email,
+      cookie,
+      jwt,
+      ask: (method, path, body) => this.ask(method, path, { token: jwt, body }),
+      must: (method, path, body) => this.must(method, path, { token: jwt, body }),
+    }
+  }
+
+  async #auth(path: string, body: object): Promise<Answer> {
+    const answer = await this.ask('POST', path, { body, headers: { origin: this.url } })
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`)
+    return answer
+  }
+
+  /** The value of a new key with all scopes, or as said. */
+  async key(person: Person, order: object = {}): Promise<string> {
+    return (await person.must('POST', '/users/me/keys', { name: 'test', scopes: SCOPES, ...order })).key
+  }
+
+  /** The id of a new team, with a budget that no test meets by chance. */
+  async team(owner: Person, name = 'Team', settings: object = {}): Promise<string> {
+    const { id } = await owner.must('POST', '/teams', { name })
+    await owner.must('PATCH', `/teams/${id}`, {
+      settings: { queryBudget: { limit: 1_000_000, windowSeconds: 60 }, ...settings },
+    })
+    return id
+  }
+
+  /** Makes somebody a member; ACTIVE unless told otherwise. */
+  async join(owner: Person, teamId: string, person: Person, role = 'MEMBER', opened = true): Promise<void> {
+    const invited = await owner.must('POST', `/teams/${teamId}/members`, { email: person.email, role })
+    await person.ask('POST', `/invitations/${invited.inviteToken}/accept`)
+    if (opened) await person.must('POST', `/teams/${teamId}/open`)
+  }
+
+  /** The id of a new datasource, introspected; with `tables` exposed as told. */
+  async datasource(owner: Person, teamId: string, spec: object, tables?: readonly object[]): Promise<string> {
+    const { id } = await owner.must('POST', `/teams/${teamId}/datasources`, {
+      name: 'shop',
+      type: 'POSTGRES',
+      connectionMode: 'DIRECT',
+      sslMode: 'disable',
+      accessMode: 'ROLE_BASED',
+      minRole: 'MEMBER',
+      ...spec,
+    })
+    await owner.must('POST', `/teams/${teamId}/datasources/${id}/introspect`)
+    if (tables !== undefined) await owner.must('PUT', `/teams/${teamId}/datasources/${id}/exposure`, { tables })
+    return id
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#app[Symbol.asyncDispose]()
+    await rm(this.dataDir, { recursive: true, force: true })
+  }
+}
+
+/** Starts it; an environment of its own, whatever that of the tests is. */
+export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-app-'))
+  const config = readConfig({ PORT: '0', VITRINE_DATA_DIR: dataDir, VITRINE_DEMO: '0', ...options.env })
+  try {
+    const app = await createApp({
+      config,
+      log: pino({ level: process.env['TEST_LOG_LEVEL'] ?? 'silent' }),
+      ...(options.more === undefined ? {} : { more: options.more }),
+    })
+    return new TestApp(await app.listen(), dataDir, app)
+  } catch (error) {
+    await rm(dataDir, { recursive: true, force: true })
+    throw error
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What a browser would send back. */
+function cookieOf(answer: Answer): string {
+  return answer.headers
+    .getSetCookie()
+    .filter((cookie) => !/max-age=0\b/i.test(cookie))
+    .map((cookie) => cookie.split(';', 1)[0])
+    .join('; ')
+}
