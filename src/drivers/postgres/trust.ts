@@ -86,6 +86,8 @@ export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): st
 export interface UserMade {
   /** As CREATE would name it, for a sentence. */
   readonly what: string
+  /** The statement that takes it away. */
+  readonly drop: string
   /** Oids of the types it works on. */
   readonly types: readonly number[]
 }
@@ -96,12 +98,14 @@ export function userMade(extensions: Extensions, casts: readonly Row[], classes:
       .filter((row) => !isOfTrusted(extensions, numberAt(row, 5)))
       .map((row) => ({
         what: `the cast (${textAt(row, 2)} AS ${textAt(row, 3)}) with function ${textAt(row, 4)}`,
+        drop: `DROP CAST (${textAt(row, 2)} AS ${textAt(row, 3)});`,
         types: [numberAt(row, 0), numberAt(row, 1)],
       })),
     ...classes
       .filter((row) => !isOfTrusted(extensions, numberAt(row, 4)))
       .map((row) => ({
         what: `the default ${textAt(row, 3)} operator class ${textAt(row, 2)} for ${textAt(row, 1)}`,
+        drop: `DROP OPERATOR CLASS ${textAt(row, 2)} USING ${textAt(row, 3)};`,
         types: [numberAt(row, 0)],
       })),
   ]

@@ -1,0 +1,47 @@
+// What `test` asks pg_catalog about a login: its attributes, its roles, and what it could do that a reader need not.
+
+export const login = `
+SELECT rolname, rolsuper, rolbypassrls,
+  (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()),
+  coalesce(host(inet_server_addr()) IN ('127.0.0.1', '::1'), true),
+  current_setting('temp_file_limit'), has_database_privilege(current_database(), 'CREATE')
+FROM pg_roles WHERE rolname = current_user`
+
+/** Roles that go past grants, those of this server that the login has or could take on. */
+export const roles = `
+SELECT rolname FROM pg_roles
+WHERE rolname <> current_user AND pg_has_role(oid, 'MEMBER') AND (rolsuper OR rolbypassrls OR rolname IN (
+  'pg_read_all_data', 'pg_write_all_data', 'pg_read_server_files', 'pg_write_server_files',
+  'pg_execute_server_program', 'pg_signal_backend', 'pg_checkpoint', 'pg_maintain', 'pg_create_subscription',
+  'pg_database_owner', 'rds_superuser', 'cloudsqlsuperuser', 'azure_pg_admin'))
+ORDER BY rolname`
+
+const relation = `quote_ident(n.nspname) || '.' || quote_ident(c.relname)`
+const ordinary = `n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`
+
+/** Relations the login could change, were it not read only. */
+export const writable = `
+SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE ${ordinary} AND (has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+  OR has_any_column_privilege(c.oid, 'INSERT, UPDATE')) ORDER BY 1`
+
+/** Relations that it, or a role it has, owns: owners read and grant what they like. A superuser has every role. */
+export const owned = `
+SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_roles me ON me.rolname = current_user
+WHERE ${ordinary} AND (c.relowner = me.oid OR NOT me.rolsuper AND pg_has_role(c.relowner, 'MEMBER')) ORDER BY 1`
+
+/** Schemas, whether the login may create there, whether PUBLIC may. */
+export const creatable = `
+SELECT nspname, has_schema_privilege(oid, 'CREATE'), has_schema_privilege('public', oid, 'CREATE')
+FROM pg_namespace WHERE nspname <> 'information_schema' AND nspname !~ '^pg_' ORDER BY nspname`
+
+/** Columns the login may read, but for relations of extensions, which commonly show themselves to PUBLIC. */
+export const readableColumns = `
+SELECT n.nspname, c.relname, a.attname
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE ${ordinary} AND has_schema_privilege(n.oid, 'USAGE')
+  AND (has_table_privilege(c.oid, 'SELECT') OR has_column_privilege(c.oid, a.attnum, 'SELECT'))
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+    AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e')`
