@@ -1,6 +1,6 @@
 // The API keys of an account: make, list, rotate, revoke; and what a team's managers see of them and may end. A key's
 // value leaves here once, when it is made.
-import type { Insertable, Transaction } from 'kysely'
+import type { Transaction } from 'kysely'
 import type { Audit } from '../audit.ts'
 import { invalidRequest, notFound } from '../errors.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
@@ -140,7 +140,7 @@ export function shownKey(row: ApiKeyTable): ShownKey {
 
 async function insert(
   tx: Transaction<Tables>,
-  row: Omit<Insertable<ApiKeyTable>, 'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at'>,
+  row: Omit<ApiKeyTable, 'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at'>,
 ): Promise<NewKey> {
   const key = makeKeyText()
   const whole = {

@@ -1,0 +1,28 @@
+// Members and invitations of a team: read the request, call one room, return.
+import { acceptInvitation, addMember, removeInvitation } from '../../teams/invitations.ts'
+import { changeMember, leaveTeam, listMembers, openTeam, removeMember } from '../../teams/memberships.ts'
+import type { TeamChangeDeps } from '../../teams/changing.ts'
+import type { Handlers } from '../handler.ts'
+
+type Names =
+  | 'listMembers'
+  | 'addMember'
+  | 'changeMember'
+  | 'removeMember'
+  | 'removeInvitation'
+  | 'acceptInvitation'
+  | 'openTeam'
+  | 'leaveTeam'
+
+export function memberHandlers(deps: TeamChangeDeps): Pick<Handlers, Names> {
+  return {
+    listMembers: (at) => listMembers(deps, at.membership),
+    addMember: (at) => addMember(deps, at.call, at.membership, at.body),
+    changeMember: (at) => changeMember(deps, at.call, at.membership, at.params.accountId, at.body),
+    removeMember: (at) => removeMember(deps, at.call, at.membership, at.params.accountId),
+    removeInvitation: (at) => removeInvitation(deps, at.call, at.membership, at.params.invitationId),
+    acceptInvitation: (at) => acceptInvitation(deps, at.call, at.params.inviteToken),
+    openTeam: (at) => openTeam(deps, at.call, at.membership),
+    leaveTeam: (at) => leaveTeam(deps, at.call, at.membership),
+  }
+}

@@ -1,0 +1,200 @@
+// Invitations to a team, by address: kept as the hash of a token that only its bearer and the invited account together
+// can use, once, within 14 days. Nothing in an answer tells whether the address has an account.
+import { hash, randomBytes } from 'node:crypto'
+import { AppError, notFound } from '../errors.ts'
+import type { Transaction } from 'kysely'
+import type { Call } from '../auth/caller.ts'
+import { newId, type InvitationId, type TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { InvitationTable, Role, Tables } from '../store/tables.ts'
+import { canGrant, canTouch, roleAtLeast } from './access.ts'
+import { roleRequired, type Membership } from './belong.ts'
+import { changing, membershipIn, type TeamChangeDeps } from './changing.ts'
+import type { Member } from './memberships.ts'
+import { showTeam, type Team } from './teams.ts'
+
+/** session-interface.md §6. */
+const LIFE_MS = 14 * 86_400_000
+
+/** An invitation as its maker sees it; `inviteToken` is shown this once. */
+export type Invited = Member & { readonly inviteToken: string }
+
+/**
+ * Invites an address. A verified account is a member at once (INVITED); any other address becomes one by accepting.
+ * Throws ROLE_REQUIRED for a role above one's own, CONFLICT for a member.
+ */
+export async function addMember(
+  deps: TeamChangeDeps,
+  call: Call,
+  membership: Membership,
+  order: { readonly email: string; readonly role: Role },
+): Promise<Invited> {
+  const { teamId } = membership
+  const email = order.email.toLowerCase()
+  const at = (deps.now ?? Date.now)()
+  const inviteToken = randomBytes(32).toString('base64url')
+  return await changing(deps, call, teamId, async (tx) => {
+    const by = await membershipIn(tx, teamId, membership.accountId)
+    if (!roleAtLeast(by.role, 'ADMIN')) throw roleRequired('ADMIN')
+    if (!canGrant(by, order.role)) throw roleRequired(order.role)
+    const account = await accountBy(tx, email)
+    if (account !== undefined && (await isMember(tx, teamId, account.id))) {
+      throw new AppError('CONFLICT', `${email} is a member of this team.`)
+    }
+    await takeBackOlder(tx, by, teamId, email)
+    const verified = account !== undefined && isTrue(account.emailVerified)
+    const row = {
+      id: newId<InvitationId>(),
+      team_id: teamId,
+      email,
+      role: order.role,
+      token_hash: hashOf(inviteToken),
+      created_at: new Date(at).toISOString(),
+      expires_at: new Date(at + LIFE_MS).toISOString(),
+      // Nobody needs the token of an account that is a member already.
+      used_at: verified ? new Date(at).toISOString() : null,
+    }
+    await tx.insertInto('invitations').values(row).execute()
+    if (verified) await join(tx, row, account.id, row.created_at)
+    return { ...shown(row), inviteToken }
+  })
+}
+
+/** Throws NOT_FOUND for no pending invitation of this team; ROLE_REQUIRED for an OWNER's, from whoever is none. */
+export async function removeInvitation(
+  deps: TeamChangeDeps,
+  call: Call,
+  membership: Membership,
+  id: InvitationId,
+): Promise<void> {
+  const { teamId } = membership
+  await changing(deps, call, teamId, async (tx) => {
+    const by = await membershipIn(tx, teamId, membership.accountId)
+    const row = await tx
+      .selectFrom('invitations')
+      .selectAll()
+      .where('id', '=', id)
+      .where('team_id', '=', teamId)
+      .where('used_at', 'is', null)
+      .executeTakeFirst()
+    if (row === undefined) throw notFound()
+    if (!canTouch(by, { role: row.role, status: 'INVITED' })) throw roleRequired('OWNER')
+    await tx.deleteFrom('invitations').where('id', '=', id).execute()
+  })
+}
+
+/** The caller becomes a member (INVITED). Throws NOT_FOUND for a token unknown, used, expired, or of another address. */
+export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: string): Promise<Team> {
+  const { accountId } = call.caller
+  const at = new Date((deps.now ?? Date.now)()).toISOString()
+  const teamId = await deps.store.write(async (tx) => {
+    const account = await tx.selectFrom('accounts').select('email').where('id', '=', accountId).executeTakeFirst()
+    const row = account && (await usable(tx, token, account.email, at))
+    if (row === undefined) throw notFound()
+    await tx.updateTable('invitations').set({ used_at: at }).where('id', '=', row.id).execute()
+    if (!(await isMember(tx, row.team_id, accountId))) await join(tx, row, accountId, at)
+    await deps.audit.change(tx, call, { teamId: row.team_id })
+    return row.team_id
+  })
+  const { role, status } = await deps.store.db
+    .selectFrom('memberships')
+    .select(['role', 'status'])
+    .where('team_id', '=', teamId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return await showTeam(deps.store, call, { teamId, accountId, role, status })
+}
+
+/** Those that may still be accepted, the oldest first. */
+export async function pendingInvitations(db: Store['db'], teamId: TeamId, now: number): Promise<readonly Member[]> {
+  const rows = await db
+    .selectFrom('invitations')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', new Date(now).toISOString())
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map(shown)
+}
+
+function usable(
+  tx: Transaction<Tables>,
+  token: string,
+  email: string,
+  at: string,
+): Promise<InvitationTable | undefined> {
+  return tx
+    .selectFrom('invitations')
+    .selectAll()
+    .where('token_hash', '=', hashOf(token))
+    .where('email', '=', email.toLowerCase())
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', at)
+    .executeTakeFirst()
+}
+
+/** A new invitation takes the place of the address's older ones; an OWNER's only by an OWNER. */
+async function takeBackOlder(
+  tx: Transaction<Tables>,
+  by: { readonly role: Role; readonly status: Membership['status'] },
+  teamId: TeamId,
+  email: string,
+): Promise<void> {
+  const older = await tx
+    .selectFrom('invitations')
+    .select(['id', 'role'])
+    .where('team_id', '=', teamId)
+    .where('email', '=', email)
+    .execute()
+  for (const row of older) {
+    if (!canTouch(by, { role: row.role, status: 'INVITED' })) throw roleRequired('OWNER')
+    await tx.deleteFrom('invitations').where('id', '=', row.id).execute()
+  }
+}
+
+async function join(
+  tx: Transaction<Tables>,
+  of: Pick<InvitationTable, 'team_id' | 'role'>,
+  accountId: Membership['accountId'],
+  created_at: string,
+): Promise<void> {
+  const row = { team_id: of.team_id, account_id: accountId, role: of.role, status: 'INVITED', created_at } as const
+  await tx.insertInto('memberships').values(row).execute()
+}
+
+function accountBy(tx: Transaction<Tables>, email: string) {
+  return tx.selectFrom('accounts').select(['id', 'emailVerified']).where('email', '=', email).executeTakeFirst()
+}
+
+async function isMember(tx: Transaction<Tables>, teamId: TeamId, accountId: Membership['accountId']): Promise<boolean> {
+  const row = await tx
+    .selectFrom('memberships')
+    .select('role')
+    .where('team_id', '=', teamId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+function shown(row: InvitationTable): Member {
+  return {
+    invitationId: row.id,
+    accountId: null,
+    email: row.email,
+    name: null,
+    role: row.role,
+    status: 'INVITED',
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  }
+}
+
+function isTrue(value: number | boolean): boolean {
+  return value === true || value === 1
+}
+
+function hashOf(token: string): string {
+  return hash('sha256', token)
+}

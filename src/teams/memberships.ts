@@ -1,0 +1,157 @@
+// Members of a team: list, open, leave, change, remove. Nobody grants a role above their own, only an OWNER touches
+// OWNERs, and a team keeps its last OWNER; each rule is held inside the change's own transaction.
+import type { Transaction } from 'kysely'
+import type { Call } from '../auth/caller.ts'
+import { AppError } from '../errors.ts'
+import type { AccountId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { MembershipTable, Role, Tables } from '../store/tables.ts'
+import { canGrant, canTouch, roleAtLeast } from './access.ts'
+import { roleRequired, type Membership } from './belong.ts'
+import { changing, membershipIn, type TeamChangeDeps } from './changing.ts'
+import { pendingInvitations } from './invitations.ts'
+import { showTeam, type Team } from './teams.ts'
+
+/** A member; or, with `invitationId`, an address that was invited and is no member yet. */
+export interface Member {
+  readonly invitationId?: string
+  readonly accountId: string | null
+  readonly email: string
+  readonly name: string | null
+  readonly role: Role
+  readonly status: Membership['status']
+  readonly createdAt: string
+  readonly expiresAt?: string
+}
+
+/** The members, the oldest first; for managers the pending invitations after them. */
+export async function listMembers(
+  deps: Pick<TeamChangeDeps, 'store' | 'now'>,
+  membership: Membership,
+): Promise<readonly Member[]> {
+  const rows = await members(deps.store.db, membership.teamId).orderBy('created_at').orderBy('account_id').execute()
+  if (!roleAtLeast(membership.role, 'ADMIN')) return rows.map(shown)
+  const at = (deps.now ?? Date.now)()
+  return [...rows.map(shown), ...(await pendingInvitations(deps.store.db, membership.teamId, at))]
+}
+
+/** INVITED becomes ACTIVE; an ACTIVE one stays so. */
+export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<Team> {
+  const { teamId, accountId } = membership
+  await deps.store.write(async (tx) => {
+    const own = await membershipIn(tx, teamId, accountId)
+    if (own.status === 'ACTIVE') return
+    await update(tx, own, { status: 'ACTIVE' })
+    await deps.audit.change(tx, call, { teamId })
+  })
+  return await showTeam(deps.store, call, { ...membership, status: 'ACTIVE' })
+}
+
+/** Leaves the team and its access lists. Throws CONFLICT for the last OWNER. */
+export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<void> {
+  await changing(deps, call, membership.teamId, async (tx) => {
+    const own = await membershipIn(tx, membership.teamId, membership.accountId)
+    await requireOtherOwner(tx, own)
+    await remove(tx, own)
+  })
+}
+
+/** Throws NOT_FOUND for no member, ROLE_REQUIRED and CONFLICT as the rules above say. */
+export async function changeMember(
+  deps: TeamChangeDeps,
+  call: Call,
+  membership: Membership,
+  accountId: AccountId,
+  change: { readonly role: Role },
+): Promise<Member> {
+  const { teamId } = membership
+  return await changing(deps, call, teamId, async (tx) => {
+    const { by, target } = await parties(tx, membership, accountId)
+    if (!canTouch(by, target)) throw roleRequired('OWNER')
+    if (!canGrant(by, change.role)) throw roleRequired(change.role)
+    if (change.role !== 'OWNER') await requireOtherOwner(tx, target)
+    await update(tx, target, { role: change.role })
+    return shown(await members(tx, teamId).where('account_id', '=', accountId).executeTakeFirstOrThrow())
+  })
+}
+
+/** Removes a member from the team and its access lists. Throws as changeMember() does. */
+export async function removeMember(
+  deps: TeamChangeDeps,
+  call: Call,
+  membership: Membership,
+  accountId: AccountId,
+): Promise<void> {
+  await changing(deps, call, membership.teamId, async (tx) => {
+    const { by, target } = await parties(tx, membership, accountId)
+    if (!canTouch(by, target)) throw roleRequired('OWNER')
+    await requireOtherOwner(tx, target)
+    await remove(tx, target)
+  })
+}
+
+async function parties(tx: Transaction<Tables>, membership: Membership, accountId: AccountId) {
+  const by = await membershipIn(tx, membership.teamId, membership.accountId)
+  if (!roleAtLeast(by.role, 'ADMIN')) throw roleRequired('ADMIN')
+  return { by, target: await membershipIn(tx, membership.teamId, accountId) }
+}
+
+/** An INVITED OWNER has not come yet, and keeps no team alive. */
+async function requireOtherOwner(tx: Transaction<Tables>, target: MembershipTable): Promise<void> {
+  if (target.role !== 'OWNER' || target.status !== 'ACTIVE') return
+  const other = await tx
+    .selectFrom('memberships')
+    .select('account_id')
+    .where('team_id', '=', target.team_id)
+    .where('account_id', '!=', target.account_id)
+    .where('role', '=', 'OWNER')
+    .where('status', '=', 'ACTIVE')
+    .executeTakeFirst()
+  if (other === undefined) throw new AppError('CONFLICT', 'A team keeps its last OWNER: make another one first.')
+}
+
+async function update(
+  tx: Transaction<Tables>,
+  of: MembershipTable,
+  set: Partial<Pick<MembershipTable, 'role' | 'status'>>,
+): Promise<void> {
+  await tx
+    .updateTable('memberships')
+    .set(set)
+    .where('team_id', '=', of.team_id)
+    .where('account_id', '=', of.account_id)
+    .execute()
+}
+
+async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<void> {
+  await tx
+    .deleteFrom('access_entries')
+    .where('account_id', '=', of.account_id)
+    .where('datasource_id', 'in', (eb) => eb.selectFrom('datasources').select('id').where('team_id', '=', of.team_id))
+    .execute()
+  await tx.deleteFrom('memberships').where('team_id', '=', of.team_id).where('account_id', '=', of.account_id).execute()
+}
+
+function members(db: Store['db'], teamId: TeamId) {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('accounts', 'accounts.id', 'memberships.account_id')
+    .select(['account_id', 'accounts.email', 'accounts.name', 'role', 'status', 'created_at'])
+    .where('team_id', '=', teamId)
+}
+
+function shown(row: MemberRow): Member {
+  return {
+    accountId: row.account_id,
+    email: row.email,
+    name: row.name,
+    role: row.role,
+    status: row.status,
+    createdAt: row.created_at,
+  }
+}
+
+type MemberRow = Pick<MembershipTable, 'account_id' | 'role' | 'status' | 'created_at'> & {
+  readonly email: string
+  readonly name: string
+}

@@ -1,0 +1,30 @@
+// The short name of a team in addresses: made from its name where none was given, and never twice.
+import { randomInt } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import type { Tables } from '../store/tables.ts'
+
+const LETTERS_MAX = 40
+const NUMBERED_MAX = 20
+
+/** Lower-case letters, digits and single hyphens: "Café  Zürich!" → cafe-zurich; what has none of them → team. */
+export function slugFrom(name: string): string {
+  const plain = name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, LETTERS_MAX)
+    .replace(/^-+|-+$/g, '')
+  return plain === '' ? 'team' : plain
+}
+
+/** One that no team has: numbered, and past a few of the same name with a random end. */
+export async function freeSlug(tx: Transaction<Tables>, name: string): Promise<string> {
+  const base = slugFrom(name)
+  for (let n = 1; ; n++) {
+    const end = n <= NUMBERED_MAX ? String(n) : String(randomInt(1e9))
+    const slug = n === 1 ? base : `${base}-${end}`
+    const taken = await tx.selectFrom('teams').select('id').where('slug', '=', slug).executeTakeFirst()
+    if (taken === undefined) return slug
+  }
+}

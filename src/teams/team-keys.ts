@@ -1,0 +1,74 @@
+// What a team's managers see of its members' API keys, and may end: this team for one key, nothing else of it.
+import { shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
+import type { Call } from '../auth/caller.ts'
+import { endedTeamIdsOf, teamIdsOf } from '../auth/find-key.ts'
+import { notFound } from '../errors.ts'
+import type { ApiKeyId, DatasourceId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { canTouch } from './access.ts'
+import { roleRequired, type Membership } from './belong.ts'
+import { changing, membershipIn } from './changing.ts'
+
+export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
+
+/** The members' keys that reach this team, the oldest first; of their narrowing only what lies in this team. */
+export async function listTeamKeys(
+  deps: Pick<KeyDeps, 'store' | 'now'>,
+  membership: Membership,
+): Promise<readonly TeamKey[]> {
+  const { teamId } = membership
+  const rows = await aliveKeys(deps.store.db, teamId, (deps.now ?? Date.now)())
+    .orderBy('api_keys.created_at')
+    .orderBy('api_keys.id')
+    .execute()
+  const datasources = await deps.store.db.selectFrom('datasources').select('id').where('team_id', '=', teamId).execute()
+  const here = new Set<DatasourceId>(datasources.map((row) => row.id))
+  return rows
+    .filter((row) => reaches(row, teamId))
+    .map((row) => {
+      const key = shownKey(row)
+      return {
+        ...key,
+        teamIds: key.teamIds && [teamId],
+        datasourceIds: key.datasourceIds && key.datasourceIds.filter((id) => here.has(id)),
+        accountId: row.account_id,
+        email: row.email,
+      }
+    })
+}
+
+/** Throws NOT_FOUND for a key that does not reach this team; ROLE_REQUIRED for an OWNER's, from whoever is none. */
+export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membership, keyId: ApiKeyId): Promise<void> {
+  const { teamId } = membership
+  await changing(deps, call, teamId, async (tx) => {
+    const row = await aliveKeys(tx, teamId, (deps.now ?? Date.now)())
+      .where('api_keys.id', '=', keyId)
+      .executeTakeFirst()
+    if (row === undefined || !reaches(row, teamId)) throw notFound()
+    const by = await membershipIn(tx, teamId, membership.accountId)
+    const owner = await membershipIn(tx, teamId, row.account_id)
+    if (!canTouch(by, owner)) throw roleRequired('OWNER')
+    await tx
+      .updateTable('api_keys')
+      .set({ ended_team_ids: JSON.stringify([...endedTeamIdsOf(row), teamId]) })
+      .where('id', '=', keyId)
+      .execute()
+  })
+}
+
+function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
+  return db
+    .selectFrom('api_keys')
+    .innerJoin('memberships', 'memberships.account_id', 'api_keys.account_id')
+    .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
+    .selectAll('api_keys')
+    .select('accounts.email')
+    .where('memberships.team_id', '=', teamId)
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))
+}
+
+function reaches(row: Parameters<typeof shownKey>[0], teamId: TeamId): boolean {
+  const narrowed = teamIdsOf(row)
+  return (narrowed === null || narrowed.includes(teamId)) && !endedTeamIdsOf(row).includes(teamId)
+}

@@ -1,0 +1,190 @@
+// Teams: make, show, rename, set, delete. What a caller sees of a team counts what that caller reaches.
+import type { Transaction } from 'kysely'
+import type { Audit } from '../audit.ts'
+import { mayEnter, type Call } from '../auth/caller.ts'
+import { requireConfirmed } from '../auth/recent.ts'
+import type { Config } from '../config.ts'
+import { AppError, notFound } from '../errors.ts'
+import { newId, type DatasourceId, type TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Role, Tables, TeamTable } from '../store/tables.ts'
+import type { Membership } from './belong.ts'
+import { countsOf, type Counts } from './counts.ts'
+import { holding, merged, settingsOf, type TeamSettings } from './settings.ts'
+import { freeSlug } from './slug.ts'
+
+export interface Team {
+  readonly id: string
+  readonly name: string
+  readonly slug: string
+  readonly role: Role
+  readonly status: Membership['status']
+  readonly memberCount: number
+  readonly dataSourceCount: number
+  readonly createdAt: string
+}
+
+/** `settings` is left out while the caller is INVITED. */
+export type TeamDetail = Team & { readonly settings?: TeamSettings }
+
+export interface TeamDeps {
+  readonly store: Store
+  readonly config: Pick<Config, 'ceilings'>
+  readonly audit: Pick<Audit, 'change' | 'refused'>
+  /** Ends pools and jobs of datasources that are gone. */
+  readonly ended?: (ids: readonly DatasourceId[]) => Promise<void>
+  readonly now?: () => number
+}
+
+/** Every team of the account that the caller may enter, not yet opened ones too; the oldest first. */
+export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Promise<readonly Team[]> {
+  const { accountId } = call.caller
+  const rows = await deps.store.recall(`teams of ${accountId}`, () =>
+    deps.store.db
+      .selectFrom('memberships')
+      .innerJoin('teams', 'teams.id', 'memberships.team_id')
+      .select(['teams.id', 'teams.name', 'teams.slug', 'teams.created_at', 'memberships.role', 'memberships.status'])
+      .where('memberships.account_id', '=', accountId)
+      .orderBy('teams.created_at')
+      .orderBy('teams.id')
+      .execute(),
+  )
+  const open = rows.filter((row) => mayEnter(call.caller, row.id))
+  return await Promise.all(
+    open.map(async (row) => {
+      const membership = { teamId: row.id, accountId, role: row.role, status: row.status }
+      return shown(row, membership, await countsOf(deps.store, call.caller, membership))
+    }),
+  )
+}
+
+/** Makes a team; the caller is its OWNER. Throws CONFLICT for a slug that is taken. */
+export async function createTeam(
+  deps: TeamDeps,
+  call: Call,
+  order: { readonly name: string; readonly slug?: string },
+): Promise<TeamDetail> {
+  const { accountId } = call.caller
+  const created_at = new Date(now(deps)).toISOString()
+  const row = await deps.store.write(async (tx) => {
+    const slug = order.slug ?? (await freeSlug(tx, order.name))
+    if (order.slug !== undefined) await requireFree(tx, order.slug)
+    const team = { id: newId<TeamId>(), name: order.name.trim(), slug, settings: '{}', created_at }
+    await tx.insertInto('teams').values(team).execute()
+    await tx
+      .insertInto('memberships')
+      .values({ team_id: team.id, account_id: accountId, role: 'OWNER', status: 'ACTIVE', created_at })
+      .execute()
+    await deps.audit.change(tx, call, { teamId: team.id })
+    return team
+  })
+  const membership: Membership = { teamId: row.id, accountId, role: 'OWNER', status: 'ACTIVE' }
+  return {
+    ...shown(row, membership, { memberCount: 1, dataSourceCount: 0 }),
+    settings: holding(row.settings, deps.config.ceilings),
+  }
+}
+
+/** A team as its member sees it. */
+export async function describeTeam(
+  deps: Pick<TeamDeps, 'store' | 'config'>,
+  call: Call,
+  membership: Membership,
+): Promise<TeamDetail> {
+  const team = await showTeam(deps.store, call, membership)
+  return membership.status === 'INVITED' ? team : { ...team, settings: await settingsOf(deps, membership.teamId) }
+}
+
+/** Changes what came along, all or nothing. Throws CONFLICT for a taken slug, INVALID_REQUEST above a ceiling. */
+export async function changeTeam(
+  deps: TeamDeps,
+  call: Call,
+  membership: Membership,
+  change: { readonly name?: string; readonly slug?: string; readonly settings?: Partial<TeamSettings> },
+): Promise<TeamDetail> {
+  const { teamId } = membership
+  try {
+    await deps.store.write(async (tx) => {
+      const row = await tx.selectFrom('teams').selectAll().where('id', '=', teamId).executeTakeFirst()
+      if (row === undefined) throw notFound()
+      if (change.slug !== undefined && change.slug !== row.slug) await requireFree(tx, change.slug)
+      await tx
+        .updateTable('teams')
+        .set({
+          name: change.name?.trim() ?? row.name,
+          slug: change.slug ?? row.slug,
+          settings: change.settings ? merged(row.settings, change.settings, deps.config.ceilings) : row.settings,
+        })
+        .where('id', '=', teamId)
+        .execute()
+      await deps.audit.change(tx, call, { teamId })
+    })
+  } catch (error) {
+    deps.audit.refused(call, { teamId }, error)
+    throw error
+  }
+  return await describeTeam(deps, call, membership)
+}
+
+/**
+ * Deletes a team with its datasources and their secrets; its audit is kept for its retention. Throws
+ * REAUTHENTICATION_REQUIRED without its slug as `confirm`, or from an old sign-in.
+ */
+export async function deleteTeam(
+  deps: TeamDeps,
+  call: Call,
+  membership: Membership,
+  body: { readonly confirm?: string },
+): Promise<void> {
+  const { teamId } = membership
+  try {
+    const gone = await deps.store.write(async (tx) => {
+      const team = await tx.selectFrom('teams').select('slug').where('id', '=', teamId).executeTakeFirst()
+      if (team === undefined) throw notFound()
+      requireConfirmed(call.caller, body.confirm === team.slug, 'its slug', now(deps))
+      const datasources = await tx.selectFrom('datasources').select('id').where('team_id', '=', teamId).execute()
+      await deps.audit.change(tx, call, { teamId })
+      // Memberships, invitations, datasources, their secrets, catalogs and exposures go with it by their foreign keys.
+      await tx.deleteFrom('teams').where('id', '=', teamId).execute()
+      return datasources.map((row) => row.id)
+    })
+    await deps.ended?.(gone)
+  } catch (error) {
+    deps.audit.refused(call, { teamId }, error)
+    throw error
+  }
+}
+
+/** Throws NOT_FOUND for a team that is gone meanwhile. */
+export async function showTeam(store: Store, call: Call, membership: Membership): Promise<Team> {
+  const row = await store.recall(`team ${membership.teamId}`, () =>
+    store.db.selectFrom('teams').selectAll().where('id', '=', membership.teamId).executeTakeFirst(),
+  )
+  if (row === undefined) throw notFound()
+  return shown(row, membership, await countsOf(store, call.caller, membership))
+}
+
+function shown(
+  row: Pick<TeamTable, 'id' | 'name' | 'slug' | 'created_at'>,
+  membership: Membership,
+  counts: Counts,
+): Team {
+  return {
+    id: row.id,
+    name: row.name,
+    slug: row.slug,
+    role: membership.role,
+    status: membership.status,
+    ...counts,
+    createdAt: row.created_at,
+  }
+}
+
+async function requireFree(tx: Transaction<Tables>, slug: string): Promise<void> {
+  const taken = await tx.selectFrom('teams').select('id').where('slug', '=', slug).executeTakeFirst()
+  if (taken !== undefined) throw new AppError('CONFLICT', `The slug ${slug} is taken.`)
+}
+
+function now(deps: TeamDeps): number {
+  return (deps.now ?? Date.now)()
+}
