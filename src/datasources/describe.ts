@@ -8,7 +8,8 @@ import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import { tableKey } from '../exposure/cut.ts'
 import { roleAtLeast } from '../teams/access.ts'
-import { roleRequired, type Reached } from './reach.ts'
+import { roleRequired } from '../teams/belong.ts'
+import type { Reached } from './reach.ts'
 import { notIntrospected } from './refusals.ts'
 
 /** JSON already written, and the tag that stands for it. */

@@ -8,7 +8,7 @@ import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../store/tables.ts'
 import { canReach, roleAtLeast } from '../teams/access.ts'
-import { belong, type Membership } from '../teams/belong.ts'
+import { belong, roleRequired, type Membership } from '../teams/belong.ts'
 import { recallRow, type DatasourceRow } from './rows.ts'
 
 export type Drivers = ReadonlyMap<DatasourceType, Driver>
@@ -60,12 +60,6 @@ export async function reaches(store: Store, membership: Membership, row: Datasou
 /** False where a key is narrowed away from the datasource. */
 export function isWithin(caller: Caller, id: DatasourceId): boolean {
   return caller.kind === 'session' || caller.datasourceIds === null || caller.datasourceIds.has(id)
-}
-
-export function roleRequired(role: Role): AppError {
-  return new AppError('ROLE_REQUIRED', `This needs the role ${role} or above in the team.`, {
-    extra: { requiredRole: role },
-  })
 }
 
 /** The accounts on a datasource's access list, recalled. */
