@@ -61,7 +61,10 @@ export interface Audit extends AsyncDisposable {
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace): Promise<void>
   /** Of a call that reached a datasource: batched, written within a second, never awaited on the hot path. */
   record(call: AuditedCall, entry: AuditEntry): void
-  /** Of a call or change that was refused or failed: outcome and code are read from the error. */
+  /**
+   * Of a call or change that was refused or failed: outcome and code are read from the error. One error is kept once,
+   * by whoever tells it first and knows most.
+   */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /** Writes all that was recorded before. */
   flush(): Promise<void>
@@ -97,6 +100,7 @@ const Blocked = z.object({
 
 const FLUSH_MS = 200
 const RETRY_MS = 1_000
+const FIRST_PRUNE_MS = 60_000
 const DAY_MS = 86_400_000
 /** What may wait in memory; a store that writes at all never comes near it. */
 const WAITING_ROWS_MAX = 20_000
@@ -134,8 +138,9 @@ class BatchedAudit implements Audit {
   #waitingChars = 0
   /** 429s, one row a key and minute, by their id. */
   #folded = new Map<AuditId, Row>()
+  readonly #told = new WeakSet<object>()
   #timer: NodeJS.Timeout | undefined
-  #daily: NodeJS.Timeout | undefined
+  #pruning: NodeJS.Timeout | undefined
   #tail: Promise<void> = Promise.resolve()
   #lastMs = 0
   #sequence = 0
@@ -144,10 +149,7 @@ class BatchedAudit implements Audit {
   constructor(deps: Deps) {
     this.#deps = deps
     this.#now = deps.now ?? Date.now
-    if (deps.retentionDays !== undefined) {
-      this.#daily = setInterval(() => void this.prune().catch((error: unknown) => this.#say(error, 'prune')), DAY_MS)
-      this.#daily.unref()
-    }
+    if (deps.retentionDays !== undefined) this.#pruneIn(FIRST_PRUNE_MS)
   }
 
   get behind(): boolean {
@@ -172,6 +174,10 @@ class BatchedAudit implements Audit {
   }
 
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void {
+    if (typeof error === 'object' && error !== null) {
+      if (this.#told.has(error)) return
+      this.#told.add(error)
+    }
     const code = error instanceof AppError ? error.code : 'INTERNAL'
     const blocked = error instanceof AppError ? error.extra['blocked'] : undefined
     this.record(call, { ...at, outcome: outcomeOf(code), code, ...(blocked !== undefined && { blocked }) })
@@ -237,7 +243,7 @@ class BatchedAudit implements Audit {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#timer)
-    clearInterval(this.#daily)
+    clearTimeout(this.#pruning)
     await this.flush()
     clearTimeout(this.#timer)
   }
@@ -289,6 +295,15 @@ class BatchedAudit implements Audit {
     const known = this.#folded.get(id)
     if (known === undefined) this.#folded.set(id, { ...row, id })
     else known.times++
+  }
+
+  /** Soon after the start, as no process need live for a day, and then once a day. */
+  #pruneIn(ms: number): void {
+    this.#pruning = setTimeout(() => {
+      this.#pruneIn(DAY_MS)
+      this.prune().catch((error: unknown) => this.#say(error, 'prune'))
+    }, ms)
+    this.#pruning.unref()
   }
 
   #arm(ms: number): void {

@@ -51,7 +51,7 @@ const DEFAULTS: LeaseOptions = {
   connectionsMax: 8,
   waitersMax: 512,
   waitMs: 5_000,
-  connectMs: 10_000,
+  connectMs: 12_000,
   idleMs: 60_000,
   ageMs: 3_600_000,
 }

@@ -41,11 +41,18 @@ export interface AnyAt extends Placed {
 /** Declared as a method, as the compiler then lets a handler of one route stand for a handler of any. */
 export type AnyHandler = { handle(at: AnyAt): Promise<unknown> }['handle']
 
+/** Who keeps what became of a call that found its place: the audit. A room that has told already is not heard twice. */
+export interface Witness {
+  answered(call: Call, placed: Placed): void
+  refused(call: Call, placed: Placed, error: unknown): void
+}
+
 export interface Door {
   readonly routes: Readonly<Record<string, Route>>
   readonly handlers: Readonly<Record<string, AnyHandler>>
   readonly authenticator: Authenticator
   readonly places: Places
+  readonly witness: Witness
   readonly signIn: SignInDoor
   /** Rejects or says false while the service cannot answer. */
   readonly ready: () => Promise<boolean>
@@ -97,7 +104,7 @@ function mount(app: FastifyInstance, door: Door, id: string, route: Route): void
     bodyLimit: route.bodyLimit ?? BODY_BYTES,
     onRequest: gate(door.authenticator, route),
     handler: async (request, reply) => {
-      const value = await handle(await arrive(door, id, route, request, reply))
+      const value = await witnessed(door, id, route, request, reply, handle)
       if (reply.raw.destroyed) return reply.hijack()
       if (route.prebuilt !== true) return answer(reply, route, value)
       if (!isPrebuilt(value)) throw new TypeError(`${id} must answer with JSON already written`)
@@ -106,14 +113,15 @@ function mount(app: FastifyInstance, door: Door, id: string, route: Route): void
   })
 }
 
-/** Place, then query, then body: the order of session-interface.md §3. */
-async function arrive(
+/** Place, then query, then body (the order of session-interface.md §3), then the handler, all under a witness. */
+async function witnessed(
   door: Door,
   id: string,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<AnyAt> {
+  handle: AnyHandler,
+): Promise<unknown> {
   const caller = request.caller
   if (caller === null) throw new AppError('INTERNAL', 'The gate was passed by.')
   const call: Call = { caller, action: id, signal: hangUpOf(reply.raw) }
@@ -121,13 +129,18 @@ async function arrive(
   // The room of a raw body reaches by itself and then reads the body; only what it cannot see is refused here.
   const leave = route.rawBody === true && isEmpty(request.query) && isPlain(params)
   const placed = leave ? {} : await place(door.places, call, route, params)
-  return {
-    ...placed,
-    call,
-    params,
-    query: readQuery(route, request.query),
-    body: readBody(route, request.body),
-    ifNoneMatch: request.headers['if-none-match'],
+  // A change is kept by its room, in its own transaction; a prebuilt answer by the room that wrote it.
+  const isRead = route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true
+  const isKept = route.method !== 'GET' || route.place === 'datasource'
+  try {
+    const ifNoneMatch = request.headers['if-none-match']
+    const read = { query: readQuery(route, request.query), body: readBody(route, request.body) }
+    const value = await handle({ ...placed, ...read, call, params, ifNoneMatch })
+    if (isRead) door.witness.answered(call, placed)
+    return value
+  } catch (error) {
+    if (isKept) door.witness.refused(call, placed, error)
+    throw error
   }
 }
 
