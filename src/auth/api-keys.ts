@@ -36,7 +36,7 @@ export interface KeyOrder {
 
 export interface KeyDeps {
   readonly store: Store
-  readonly audit: Pick<Audit, 'change' | 'refused'>
+  readonly audit: Pick<Audit, 'change'>
   readonly now?: () => number
 }
 

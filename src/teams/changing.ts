@@ -9,27 +9,22 @@ import type { MembershipTable, Tables } from '../store/tables.ts'
 
 export interface TeamChangeDeps {
   readonly store: Store
-  readonly audit: Pick<Audit, 'change' | 'refused'>
+  readonly audit: Pick<Audit, 'change'>
   readonly now?: () => number
 }
 
-/** One change with its audit row in one transaction; a refusal is kept too. */
+/** One change with its audit row in one transaction; the door keeps a refusal. */
 export async function changing<T>(
   deps: TeamChangeDeps,
   call: Call,
   teamId: TeamId,
   work: (tx: Transaction<Tables>) => Promise<T>,
 ): Promise<T> {
-  try {
-    return await deps.store.write(async (tx) => {
-      const done = await work(tx)
-      await deps.audit.change(tx, call, { teamId })
-      return done
-    })
-  } catch (error) {
-    deps.audit.refused(call, { teamId }, error)
-    throw error
-  }
+  return await deps.store.write(async (tx) => {
+    const done = await work(tx)
+    await deps.audit.change(tx, call, { teamId })
+    return done
+  })
 }
 
 /** As it stands in this transaction: the door looked before it began. Throws NOT_FOUND for none. */

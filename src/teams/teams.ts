@@ -30,9 +30,9 @@ export type TeamDetail = Team & { readonly settings?: TeamSettings }
 export interface TeamDeps {
   readonly store: Store
   readonly config: Pick<Config, 'ceilings'>
-  readonly audit: Pick<Audit, 'change' | 'refused'>
-  /** Ends pools and jobs of datasources that are gone. */
-  readonly ended?: (ids: readonly DatasourceId[]) => Promise<void>
+  readonly audit: Pick<Audit, 'change'>
+  /** Ends what is open for datasources that are gone; given by the rooms above. */
+  readonly ended: (ids: readonly DatasourceId[]) => Promise<void>
   readonly now?: () => number
 }
 
@@ -103,26 +103,21 @@ export async function changeTeam(
   change: { readonly name?: string; readonly slug?: string; readonly settings?: Partial<TeamSettings> },
 ): Promise<TeamDetail> {
   const { teamId } = membership
-  try {
-    await deps.store.write(async (tx) => {
-      const row = await tx.selectFrom('teams').selectAll().where('id', '=', teamId).executeTakeFirst()
-      if (row === undefined) throw notFound()
-      if (change.slug !== undefined && change.slug !== row.slug) await requireFree(tx, change.slug)
-      await tx
-        .updateTable('teams')
-        .set({
-          name: change.name?.trim() ?? row.name,
-          slug: change.slug ?? row.slug,
-          settings: change.settings ? merged(row.settings, change.settings, deps.config.ceilings) : row.settings,
-        })
-        .where('id', '=', teamId)
-        .execute()
-      await deps.audit.change(tx, call, { teamId })
-    })
-  } catch (error) {
-    deps.audit.refused(call, { teamId }, error)
-    throw error
-  }
+  await deps.store.write(async (tx) => {
+    const row = await tx.selectFrom('teams').selectAll().where('id', '=', teamId).executeTakeFirst()
+    if (row === undefined) throw notFound()
+    if (change.slug !== undefined && change.slug !== row.slug) await requireFree(tx, change.slug)
+    await tx
+      .updateTable('teams')
+      .set({
+        name: change.name?.trim() ?? row.name,
+        slug: change.slug ?? row.slug,
+        settings: change.settings ? merged(row.settings, change.settings, deps.config.ceilings) : row.settings,
+      })
+      .where('id', '=', teamId)
+      .execute()
+    await deps.audit.change(tx, call, { teamId })
+  })
   return await describeTeam(deps, call, membership)
 }
 
@@ -137,22 +132,17 @@ export async function deleteTeam(
   body: { readonly confirm?: string },
 ): Promise<void> {
   const { teamId } = membership
-  try {
-    const gone = await deps.store.write(async (tx) => {
-      const team = await tx.selectFrom('teams').select('slug').where('id', '=', teamId).executeTakeFirst()
-      if (team === undefined) throw notFound()
-      requireConfirmed(call.caller, body.confirm === team.slug, 'its slug', now(deps))
-      const datasources = await tx.selectFrom('datasources').select('id').where('team_id', '=', teamId).execute()
-      await deps.audit.change(tx, call, { teamId })
-      // Memberships, invitations, datasources, their secrets, catalogs and exposures go with it by their foreign keys.
-      await tx.deleteFrom('teams').where('id', '=', teamId).execute()
-      return datasources.map((row) => row.id)
-    })
-    await deps.ended?.(gone)
-  } catch (error) {
-    deps.audit.refused(call, { teamId }, error)
-    throw error
-  }
+  const gone = await deps.store.write(async (tx) => {
+    const team = await tx.selectFrom('teams').select('slug').where('id', '=', teamId).executeTakeFirst()
+    if (team === undefined) throw notFound()
+    requireConfirmed(call.caller, body.confirm === team.slug, 'its slug', now(deps))
+    const datasources = await tx.selectFrom('datasources').select('id').where('team_id', '=', teamId).execute()
+    await deps.audit.change(tx, call, { teamId })
+    // Memberships, invitations, datasources, their secrets, catalogs and exposures go with it by their foreign keys.
+    await tx.deleteFrom('teams').where('id', '=', teamId).execute()
+    return datasources.map((row) => row.id)
+  })
+  await deps.ended(gone)
 }
 
 /** Throws NOT_FOUND for a team that is gone meanwhile. */

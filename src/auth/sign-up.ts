@@ -1,0 +1,72 @@
+// Who may sign up: as the operator set it, an invited address, and whoever comes first to an empty store.
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Config } from '../config.ts'
+import { AppError } from '../errors.ts'
+import type { Secrets } from '../secrets.ts'
+import type { Store } from '../store/open.ts'
+
+interface Deps {
+  readonly store: Store
+  readonly secrets: Pick<Secrets, 'derive'>
+  readonly config: Pick<Config, 'signup' | 'loopback'>
+}
+
+export interface SignUpOrder {
+  readonly email: string
+  readonly setupToken?: string
+  readonly inviteToken?: string
+}
+
+/** Throws SIGN_IN_REFUSED where this address may not sign up; `reason` tells which rule. */
+export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number): Promise<void> {
+  if (await isEmpty(deps.store)) {
+    if (deps.config.loopback || isSame(order.setupToken ?? '', setupToken(deps.secrets))) return
+    throw refused('SETUP_TOKEN_NEEDED', 'The first account needs the setupToken that this service printed in its log.')
+  }
+  switch (deps.config.signup) {
+    case 'open':
+      return
+    case 'invited':
+      if (await isInvited(deps.store, order, now)) return
+      throw refused('INVITATION_NEEDED', 'Signing up here needs an invitation for this e-mail address.')
+    case 'closed':
+      throw refused('SIGN_UP_CLOSED', 'Signing up is closed here.')
+    default:
+      return deps.config.signup satisfies never
+  }
+}
+
+/** The token for the first account, where one is needed now: off loopback, while there is no account. Else null. */
+export async function neededSetupToken(deps: Deps): Promise<string | null> {
+  return !deps.config.loopback && (await isEmpty(deps.store)) ? setupToken(deps.secrets) : null
+}
+
+/** Follows from the root key, so that it is the same on every replica and after a restart. */
+function setupToken(secrets: Pick<Secrets, 'derive'>): string {
+  return Buffer.from(secrets.derive('setup token')).toString('base64url')
+}
+
+async function isEmpty(store: Store): Promise<boolean> {
+  return (await store.db.selectFrom('accounts').select('id').limit(1).executeTakeFirst()) === undefined
+}
+
+async function isInvited(store: Store, order: SignUpOrder, now: number): Promise<boolean> {
+  if (order.inviteToken === undefined) return false
+  const row = await store.db
+    .selectFrom('invitations')
+    .select('id')
+    .where('token_hash', '=', hash('sha256', order.inviteToken))
+    .where('email', '=', order.email.toLowerCase())
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', new Date(now).toISOString())
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+function isSame(given: string, wanted: string): boolean {
+  return timingSafeEqual(Buffer.from(hash('sha256', given)), Buffer.from(hash('sha256', wanted)))
+}
+
+function refused(reason: string, message: string): AppError {
+  return new AppError('SIGN_IN_REFUSED', message, { extra: { reason } })
+}
