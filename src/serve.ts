@@ -24,6 +24,8 @@ async function run(config: Config, log: Logger, stop: AbortSignal): Promise<void
   await using app = await createApp({ config, log })
   const address = await app.listen()
   process.stdout.write(`Vitrine listens at ${address}\n`)
+  const setupToken = await app.setupToken()
+  if (setupToken !== null) process.stdout.write(`The first account is made with this setupToken: ${setupToken}\n`)
   if (!stop.aborted) await once(stop, 'abort')
   log.info('ending')
 }

@@ -1,0 +1,154 @@
+// Composition: opens the store, builds the rooms, mounts the door. The only file that knows everything; nothing is
+// decided here.
+import type { Logger } from 'pino'
+import { openAudit, type Audit } from './audit.ts'
+import { authenticator } from './auth/caller.ts'
+import { openSignIn } from './auth/sign-in.ts'
+import type { Config } from './config.ts'
+import type { Route } from './contract/route.ts'
+import { ROUTES } from './contract/routes.ts'
+import { SESSION_ROUTES } from './contract/session-routes.ts'
+import { openDescriptions } from './datasources/describe.ts'
+import { openLeases } from './datasources/leases.ts'
+import { reach } from './datasources/reach.ts'
+import { openDrivers } from './drivers/index.ts'
+import { openCatalogs } from './exposure/catalogs.ts'
+import type { Handlers } from './http/handler.ts'
+import { keyHandlers } from './http/handlers.ts'
+import type { Placed } from './http/place.ts'
+import { createServer } from './http/server.ts'
+import type { AnyHandler, Witness } from './http/server.ts'
+import { accessHandlers } from './http/session/access.ts'
+import { accountHandlers } from './http/session/account.ts'
+import { auditHandlers } from './http/session/audit.ts'
+import { checkHandlers } from './http/session/check.ts'
+import { datasourceHandlers } from './http/session/datasources.ts'
+import { exposureHandlers } from './http/session/exposure.ts'
+import { jobHandlers } from './http/session/jobs.ts'
+import { apiKeyHandlers } from './http/session/keys.ts'
+import { memberHandlers } from './http/session/members.ts'
+import { teamHandlers } from './http/session/teams.ts'
+import type { DatasourceId, TeamId } from './ids.ts'
+import { openJobs } from './jobs/jobs.ts'
+import { openBudget } from './query/budget.ts'
+import { openSecrets } from './secrets.ts'
+import { openStore } from './store/open.ts'
+import { belong } from './teams/belong.ts'
+import { settingsOf } from './teams/settings.ts'
+
+export interface AppOptions {
+  readonly config: Config
+  readonly log: Logger
+  /** Routes beside the tables, for tests of the door itself. */
+  readonly more?: {
+    readonly routes: Readonly<Record<string, Route>>
+    readonly handlers: Readonly<Record<string, AnyHandler>>
+  }
+}
+
+export interface App extends AsyncDisposable {
+  /** Starts to take requests; answers with the address, `http://127.0.0.1:3000`. */
+  listen(): Promise<string>
+  /** What the first account of a service that others reach must send; null where none is needed. */
+  setupToken(): Promise<string | null>
+}
+
+/** What requests under way are given to end, once the service was told to. */
+const GRACE_MS = 5_000
+
+/** Opens everything but the port. Throws an Error of one sentence where it cannot; what was opened is closed again. */
+export async function createApp(options: AppOptions): Promise<App> {
+  const { config, log } = options
+  await using opened = new AsyncDisposableStack()
+  const store = opened.use(await openStore(config, { lost: (err) => log.error({ err }, 'a write was lost') }))
+  const rooms = await openRooms(options, store, opened)
+
+  const signIn = openSignIn(rooms)
+  const server = createServer({
+    routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
+    handlers: { ...handlersOf(rooms), ...options.more?.handlers },
+    authenticator: authenticator({ store }),
+    places: {
+      team: (call, teamId, need) => belong(rooms, call, teamId, need),
+      datasource: (call, teamId, id, need) => reach(rooms, call, teamId, id, need),
+    },
+    witness: witnessOf(rooms.audit),
+    signIn,
+    ready: async () => (await store.db.selectFrom('teams').select('id').limit(1).execute()).length >= 0,
+    trustProxy: config.trustProxy,
+    log,
+  })
+  opened.defer(async () => {
+    const impatient = setTimeout(() => server.server.closeAllConnections(), GRACE_MS)
+    await server.close()
+    clearTimeout(impatient)
+  })
+
+  const held = opened.move()
+  return {
+    async listen() {
+      const address = await server.listen({ host: config.host, port: config.port })
+      signIn.warm().catch((err: unknown) => log.error({ err }, 'sign-in cannot be loaded'))
+      return address
+    },
+    setupToken: () => signIn.setupToken(),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}
+
+type Rooms = Awaited<ReturnType<typeof openRooms>>
+
+/** What has a lifetime or a memory, opened in the order in which it is needed and closed in the other. */
+async function openRooms(
+  { config, log }: AppOptions,
+  store: Awaited<ReturnType<typeof openStore>>,
+  opened: AsyncDisposableStack,
+) {
+  const secrets = await openSecrets(config)
+  const drivers = opened.use(await openDrivers())
+  const retentionDays = async (teamId: TeamId) => (await settingsOf({ store, config }, teamId)).auditRetentionDays
+  const audit = opened.use(openAudit({ store, log, retentionDays }))
+  const leases = opened.use(
+    openLeases({ store, secrets, connectOptions: { allowPrivateHosts: config.allowPrivateHosts } }),
+  )
+  const jobs = opened.use(await openJobs({ store, log }))
+  const catalogs = openCatalogs({ store })
+  const descriptions = openDescriptions()
+  const budget = await openBudget({ store })
+  /** Of datasources that went with their team. */
+  const ended = async (ids: readonly DatasourceId[]) => {
+    await Promise.all(ids.flatMap((id) => [jobs.endAll(id), leases.end(id)]))
+  }
+  return { config, log, store, secrets, drivers, audit, leases, jobs, catalogs, descriptions, budget, ended }
+}
+
+/** What became of a call that found its place goes into the audit. */
+function witnessOf(audit: Audit): Witness {
+  const at = ({ membership, reached }: Placed) => ({
+    ...(membership !== undefined && { teamId: membership.teamId }),
+    ...(reached !== undefined && { datasourceId: reached.id }),
+  })
+  return {
+    answered: (call, placed) => audit.record(call, { ...at(placed), outcome: 'ANSWERED' }),
+    refused: (call, placed, error) => {
+      if (placed.membership !== undefined) audit.refused(call, at(placed), error)
+    },
+  }
+}
+
+/** Every operation of both tables; one that is missing does not compile. */
+function handlersOf(rooms: Rooms): Handlers {
+  return {
+    ...keyHandlers(rooms),
+    ...accountHandlers(rooms),
+    ...apiKeyHandlers(rooms),
+    ...teamHandlers(rooms),
+    ...memberHandlers(rooms),
+    ...datasourceHandlers(rooms),
+    ...exposureHandlers(rooms),
+    ...accessHandlers(rooms),
+    ...checkHandlers(rooms),
+    ...jobHandlers(rooms),
+    ...auditHandlers(rooms),
+  }
+}
