@@ -16,10 +16,16 @@ declare module 'fastify' {
 /** The hook of one route. Throws UNAUTHENTICATED, always the same one, and SCOPE_REQUIRED. */
 export function gate(authenticator: Authenticator, route: Route): (request: FastifyRequest) => Promise<void> {
   return async (request) => {
+    // `/teams/` is no team without a name: the router takes it for one, nobody else does.
+    if (hasEmptyParam(request.params)) throw new AppError('NOT_FOUND', 'There is no such route.')
     const caller = await authenticator.authenticate(request.headers.authorization)
     admit(caller, route)
     request.caller = caller
   }
+}
+
+function hasEmptyParam(params: unknown): boolean {
+  return typeof params === 'object' && params !== null && Object.values(params).includes('')
 }
 
 function admit(caller: Caller, route: Route): void {

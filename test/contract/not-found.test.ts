@@ -35,7 +35,7 @@ describe('the one 404', () => {
     otherTeam = await app.team(owner, 'Other')
     await app.join(owner, mine, invited, 'ADMIN', false)
     await app.join(owner, mine, member, 'ADMIN')
-    const made = await owner.must('POST', `/teams/${mine}/datasources`, {
+    const spec = {
       name: 'explicit',
       type: 'POSTGRES',
       connectionMode: 'DIRECT',
@@ -46,14 +46,15 @@ describe('the one 404', () => {
       password: 'x',
       sslMode: 'disable',
       accessMode: 'EXPLICIT',
-    })
-    id = made.id
+    }
+    id = (await owner.must('POST', `/teams/${mine}/datasources`, spec)).id
+    const another = (await owner.must('POST', `/teams/${otherTeam}/datasources`, spec)).id
     callers.set('a stranger', stranger.jwt)
     callers.set('an invited member', invited.jwt)
     callers.set('an admin who is not on the access list', member.jwt)
     callers.set('a stranger’s key', await app.key(stranger))
     callers.set('an owner’s key narrowed to another team', await app.key(owner, { teamIds: [otherTeam] }))
-    callers.set('an owner’s key narrowed to another datasource', await app.key(owner, { datasourceIds: [NONE] }))
+    callers.set('an owner’s key narrowed to another datasource', await app.key(owner, { datasourceIds: [another] }))
     callers.set('the owner, under another team’s path', owner.jwt)
   })
   after(() => app[Symbol.asyncDispose]())
