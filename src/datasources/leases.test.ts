@@ -1,0 +1,175 @@
+// One pool a datasource: connections are used again, never too many, never an old one, and all end when they should.
+// What the server says it holds is the measure.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
+import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/rooms.ts'
+import type { DatasourceId } from '../ids.ts'
+import type { Membership } from '../teams/belong.ts'
+import { changeDatasource, createDatasource, disableDatasource } from './datasources.ts'
+import { openLeases, type Lease, type LeaseOptions, type Leases } from './leases.ts'
+import { reach, type Reached } from './reach.ts'
+
+const NEVER = new AbortController().signal
+
+describe('leases', () => {
+  let postgres: TestPostgres
+  let rooms: Rooms
+  let owner: Membership
+  before(async () => {
+    postgres = await startPostgres()
+    rooms = await openRooms()
+    owner = await addMember(rooms, await addTeam(rooms), 'OWNER')
+  })
+  after(async () => {
+    await rooms[Symbol.asyncDispose]()
+    await postgres[Symbol.asyncDispose]()
+  })
+
+  const call = () => sessionCall(owner.accountId, 'runQuery')
+  const at = (id: DatasourceId): Promise<Reached> => reach(rooms, call(), owner.teamId, id)
+  /** A datasource on a database of its own, so that its sessions can be counted. */
+  async function target(): Promise<Reached> {
+    const database = await postgres.createDatabase(`leases_${Math.random().toString(36).slice(2)}`)
+    const address = { host: postgres.host, port: postgres.port, database, username: postgres.superuser }
+    const item = await createDatasource(rooms, call(), owner, {
+      name: 'shop',
+      type: 'POSTGRES',
+      connectionMode: 'DIRECT',
+      sslMode: 'disable',
+      password: postgres.password,
+      ...address,
+    })
+    return await at(item.id as DatasourceId)
+  }
+  const pool = (options: Partial<LeaseOptions>): Leases =>
+    openLeases({ store: rooms.store, secrets: rooms.secrets, connectOptions: { allowPrivateHosts: true } }, options)
+  async function sessions(of: Reached): Promise<number> {
+    const rows = await postgres.query(
+      'postgres',
+      `SELECT count(*) FROM pg_stat_activity WHERE datname = '${of.row.database}' AND pid <> pg_backend_pid()`,
+    )
+    return Number(rows[0]?.[0])
+  }
+  /** The server takes a moment to notice that a session ended. */
+  async function becomes(of: Reached, count: number): Promise<void> {
+    for (let tried = 0; (await sessions(of)) !== count; tried++) {
+      assert.ok(tried < 200, `${await sessions(of)} sessions, not ${count}`)
+      await pause(10)
+    }
+  }
+  const give = (lease: Lease) => lease[Symbol.asyncDispose]()
+
+  test('a connection that was given back is used again', async () => {
+    await using leases = pool({})
+    const of = await target()
+    const first = await leases.take(of, NEVER)
+    const { connection } = first
+    await give(first)
+    const second = await leases.take(of, NEVER)
+    assert.equal(second.connection, connection)
+    await give(second)
+    assert.equal(await sessions(of), 1)
+  })
+
+  test('never more than allowed: who comes later waits for one, or is told OVERLOADED in time', async () => {
+    await using leases = pool({ connectionsMax: 2, waitersMax: 2, waitMs: 50 })
+    const of = await target()
+    const [a, b] = await Promise.all([leases.take(of, NEVER), leases.take(of, NEVER)])
+    const [waits, late] = [leases.take(of, NEVER), leases.take(of, NEVER)]
+    await assert.rejects(leases.take(of, NEVER), { code: 'OVERLOADED', extra: { retryAfter: 2 } })
+    await give(a)
+    assert.equal((await waits).connection, a.connection)
+    await assert.rejects(late, { code: 'OVERLOADED' })
+    assert.equal(await sessions(of), 2)
+    await Promise.all([give(b), give(await waits)])
+  })
+
+  test('giving back twice gives one connection, not two', async () => {
+    await using leases = pool({ connectionsMax: 2 })
+    const of = await target()
+    const lease = await leases.take(of, NEVER)
+    await give(lease)
+    await give(lease)
+    const [a, b] = await Promise.all([leases.take(of, NEVER), leases.take(of, NEVER)])
+    assert.notEqual(a.connection, b.connection)
+    await Promise.all([give(a), give(b)])
+  })
+
+  test('who hangs up while waiting takes nobody’s place', async () => {
+    await using leases = pool({ connectionsMax: 1 })
+    const of = await target()
+    const held = await leases.take(of, NEVER)
+    const caller = new AbortController()
+    const gone = leases.take(of, caller.signal)
+    const next = leases.take(of, NEVER)
+    caller.abort(new Error('hung up'))
+    await assert.rejects(gone, /hung up/)
+    await give(held)
+    assert.equal((await next).connection, held.connection)
+    await give(await next)
+  })
+
+  test('a session that the server ended is replaced, also for who waits', async () => {
+    await using leases = pool({ connectionsMax: 1 })
+    const of = await target()
+    const held = await leases.take(of, NEVER)
+    const next = leases.take(of, NEVER)
+    await postgres.query(
+      'postgres',
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${of.row.database}'`,
+    )
+    for (let tried = 0; held.connection.usable && tried < 200; tried++) await pause(10)
+    assert.equal(held.connection.usable, false)
+    await give(held)
+    const fresh = await next
+    assert.equal(fresh.connection.usable, true)
+    await give(fresh)
+  })
+
+  test('an idle connection is closed after a while', async () => {
+    await using leases = pool({ idleMs: 20 })
+    const of = await target()
+    await give(await leases.take(of, NEVER))
+    await becomes(of, 0)
+    await give(await leases.take(of, NEVER))
+  })
+
+  test('a changed connection ends the pool: idle ones now, those in use when they come back', async () => {
+    const of = await target()
+    const [idle, busy] = await Promise.all([rooms.leases.take(of, NEVER), rooms.leases.take(of, NEVER)])
+    await give(idle)
+    await changeDatasource(rooms, call(), of, { host: 'localhost', password: postgres.password })
+    await becomes(of, 1)
+    await give(busy)
+    await becomes(of, 0)
+    await assert.doesNotReject(async () => give(await rooms.leases.take(await at(of.id), NEVER)))
+    // Somebody who reached it before the change brings the old connection not back.
+    await assert.rejects(rooms.leases.take(of, NEVER), { code: 'OVERLOADED' })
+  })
+
+  test('disabling it, ending its team and shutting down end all', async () => {
+    const of = await target()
+    await give(await rooms.leases.take(of, NEVER))
+    await disableDatasource(rooms, call(), of)
+    await becomes(of, 0)
+    const leases = pool({})
+    await give(await leases.take(of, NEVER))
+    await leases.endTeam(of.teamId)
+    await becomes(of, 0)
+    await give(await leases.take(of, NEVER))
+    await leases[Symbol.asyncDispose]()
+    await becomes(of, 0)
+    await assert.rejects(leases.take(of, NEVER), { code: 'OVERLOADED' })
+  })
+
+  test('a database that cannot be reached frees the place it was tried on', async () => {
+    await using leases = pool({ connectionsMax: 1 })
+    const of = await target()
+    const dead = { ...of, row: { ...of.row, port: 1 } }
+    for (let tried = 0; tried < 3; tried++) {
+      await assert.rejects(leases.take(dead, NEVER), { code: 'DATASOURCE_UNAVAILABLE' })
+    }
+  })
+})
