@@ -15,6 +15,7 @@ import { openDrivers } from './drivers/index.ts'
 import { openCatalogs } from './exposure/catalogs.ts'
 import type { Handlers } from './http/handler.ts'
 import { keyHandlers } from './http/handlers.ts'
+import { openMetrics, serveMetrics } from './http/metrics.ts'
 import type { Placed } from './http/place.ts'
 import { createServer } from './http/server.ts'
 import type { AnyHandler, Witness } from './http/server.ts'
@@ -64,6 +65,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const rooms = await openRooms(options, store, opened)
 
   const signIn = openSignIn(rooms)
+  const metrics = config.metricsAddr === null ? null : openMetrics()
   const server = createServer({
     routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
     handlers: { ...handlersOf(rooms), ...options.more?.handlers },
@@ -76,6 +78,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     signIn,
     ready: async () => (await store.db.selectFrom('teams').select('id').limit(1).execute()).length >= 0,
     trustProxy: config.trustProxy,
+    metrics,
     log,
   })
   opened.defer(async () => {
@@ -83,6 +86,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     await server.close()
     clearTimeout(impatient)
   })
+
+  if (metrics !== null && config.metricsAddr !== null) opened.use(await serveMetrics(metrics, config.metricsAddr))
 
   const held = opened.move()
   return {

@@ -54,9 +54,12 @@ function room(path: string): string {
   return (path.split('/')[0] ?? '').replace(/\.ts$/, '')
 }
 
+/** Within src; what lies beside it is `outside`. */
 function target(each: Import): string | null {
   return each.to.startsWith('.') ? normalize(join(dirname(each.file), each.to)) : null
 }
+
+const isOutside = (each: Import) => target(each)?.startsWith('..') === true
 
 function level(name: string): number {
   const index = ORDER.findIndex((rooms) => rooms.includes(name))
@@ -74,11 +77,16 @@ test('the imports are found', () => {
 test('imports point down', () => {
   const wrong = imports.filter((each) => {
     const to = target(each)
-    if (to === null || room(to) === room(each.file)) return false
+    if (to === null || room(to) === room(each.file) || isOutside(each)) return false
     // Types of the wire, and of whoever calls, are for everybody.
     if (each.typeOnly && (room(to) === 'contract' || to === 'auth/caller.ts')) return false
     return level(room(each.file)) >= level(room(to))
   })
+  assert.deepEqual(wrong.map(say), [])
+})
+
+test('nothing outside src is imported but the demo, by its one file', () => {
+  const wrong = imports.filter((each) => isOutside(each) && !(each.file === 'demo.ts' && /^\.\.\/demo\//.test(each.to)))
   assert.deepEqual(wrong.map(say), [])
 })
 

@@ -11,6 +11,7 @@ import { docsRoutes } from './docs.ts'
 import { gate } from './gate.ts'
 import type { Prebuilt } from './handler.ts'
 import { hangUpOf } from './hang-up.ts'
+import type { Metrics } from './metrics.ts'
 import { place } from './place.ts'
 import type { Placed, Places } from './place.ts'
 import { publicRoutes } from './public.ts'
@@ -19,6 +20,12 @@ import { answer, answerPrebuilt, refuse } from './reply.ts'
 import { signInRoutes } from './sign-in-bridge.ts'
 import type { SignInDoor } from './sign-in-bridge.ts'
 import { unknownRoute } from './unknown.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    readonly operation?: string
+  }
+}
 
 const BODY_BYTES = 1 << 20
 /** Longer than any id or invitation of ours. */
@@ -58,6 +65,8 @@ export interface Door {
   readonly ready: () => Promise<boolean>
   /** As Fastify's trustProxy. */
   readonly trustProxy: boolean | string
+  /** null: nothing is counted. */
+  readonly metrics: Metrics | null
   readonly log: Logger
 }
 
@@ -85,6 +94,12 @@ export function createServer(door: Door): FastifyInstance {
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('x-content-type-options', 'nosniff')
   })
+  const { metrics } = door
+  if (metrics !== null) {
+    app.addHook('onResponse', async (request, reply) => {
+      metrics.count(request.routeOptions.config.operation ?? 'other', reply.statusCode, reply.elapsedTime)
+    })
+  }
   app.setErrorHandler((error, _request, reply) => refuse(reply, door.log, error))
   readJsonOnly(app)
 
@@ -102,6 +117,7 @@ function mount(app: FastifyInstance, door: Door, id: string, route: Route): void
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     bodyLimit: route.bodyLimit ?? BODY_BYTES,
+    config: { operation: id },
     onRequest: gate(door.authenticator, route),
     handler: async (request, reply) => {
       const value = await witnessed(door, id, route, request, reply, handle)

@@ -1,0 +1,63 @@
+// Counts for whoever watches the service, in the text format of Prometheus, on an address of their own: never on the
+// port of the interface, and off unless VITRINE_METRICS_ADDR is set. No name, id or text of anybody is in them.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+
+export interface Metrics {
+  /** One answer: the operation id (or `other`), and its status. */
+  count(operation: string, status: number, durationMs: number): void
+  text(): string
+}
+
+export function openMetrics(): Metrics {
+  const answers = new Map<string, number>()
+  const seconds = new Map<string, number>()
+  return {
+    count(operation, status, durationMs) {
+      const labels = `operation="${operation}",status="${status}"`
+      answers.set(labels, (answers.get(labels) ?? 0) + 1)
+      const operations = `operation="${operation}"`
+      seconds.set(operations, (seconds.get(operations) ?? 0) + durationMs / 1000)
+    },
+    text: () =>
+      [
+        ...metric('vitrine_answers_total', 'counter', 'Answers by operation and status.', answers),
+        ...metric('vitrine_answer_seconds_total', 'counter', 'Time spent on answers, by operation.', seconds),
+        ...metric('process_resident_memory_bytes', 'gauge', 'Resident memory.', process.memoryUsage.rss()),
+        ...metric('process_cpu_seconds_total', 'counter', 'Processor time.', cpuSeconds()),
+        ...metric('process_uptime_seconds', 'gauge', 'Since the start.', process.uptime()),
+        '',
+      ].join('\n'),
+  }
+}
+
+/** Serves them at `GET /metrics` on `host:port`. Throws as a listener does. */
+export async function serveMetrics(metrics: Metrics, address: string): Promise<AsyncDisposable> {
+  const { hostname, port } = new URL(`http://${address}`)
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics' || request.method !== 'GET') return void response.writeHead(404).end()
+    response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(metrics.text())
+  })
+  server.listen(Number(port), hostname.replace(/^\[|\]$/g, ''))
+  await once(server, 'listening')
+  return {
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+function metric(name: string, type: string, help: string, values: number | ReadonlyMap<string, number>): string[] {
+  const lines =
+    typeof values === 'number'
+      ? [`${name} ${values}`]
+      : [...values].map(([labels, value]) => `${name}{${labels}} ${value}`)
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines]
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
