@@ -1,6 +1,6 @@
 // One logged-in session and the transactions it may hold: each is READ ONLY, with the settings that make an answer safe
 // and exact pinned in the same write. No statement but these, EXPLAIN and the texts it is handed ever runs here.
-import type { Outcome, Sink, Wire } from './wire.ts'
+import { LostConnection, type Outcome, type Sink, type Wire } from './wire.ts'
 import { bindMessage, EXECUTE, parseMessage, statement, SYNC } from './messages.ts'
 
 /** As the server shows them. What a session is started with, and, behind a pooler, each transaction (guard/postgres.md, Session). */
@@ -104,7 +104,7 @@ export class Session {
   /** A whole transaction in one write. The session is idle again afterwards, also where the query failed. */
   transaction(frames: Buffer, pinned: Pinned, sink: Sink): Promise<Outcome> {
     const around = this.#around(pinned)
-    return this.#send(Buffer.concat([around.before, frames, around.after]), around.prepared, 2, sink)
+    return this.#whole(Buffer.concat([around.before, frames, around.after]), around.prepared, sink)
   }
 
   /** Opens a transaction and leaves it open: end() must follow unless the session is lost. */
@@ -116,7 +116,14 @@ export class Session {
   /** The rest of an open transaction, and its end; without frames only its end. */
   end(frames: Buffer | null, pinned: Pinned, sink: Sink): Promise<Outcome> {
     const { after } = this.#around(pinned)
-    return this.#send(frames === null ? after : Buffer.concat([frames, after]), [], 2, sink)
+    return this.#whole(frames === null ? after : Buffer.concat([frames, after]), [], sink)
+  }
+
+  /** A session that is not idle after its transaction's end is never used again. */
+  async #whole(request: Buffer, prepared: readonly string[], sink: Sink): Promise<Outcome> {
+    const outcome = await this.#send(request, prepared, 2, sink)
+    if (!outcome.cut && outcome.status !== 'I') this.wire.fail(new LostConnection('a transaction that did not end'))
+    return outcome
   }
 
   async #send(request: Buffer, prepared: readonly string[], syncs: number, sink: Sink): Promise<Outcome> {

@@ -1,0 +1,55 @@
+// A logged-in session to a test server, and a way to run a text as if the guard had printed it.
+import { logIn, type Login } from '../../src/drivers/postgres/connect.ts'
+import { JsonBytes } from '../../src/drivers/postgres/json-bytes.ts'
+import type { PostgresQuery } from '../../src/drivers/postgres/query.ts'
+import { runQuery, type Known, type Running } from '../../src/drivers/postgres/run.ts'
+import { readSettings, targetOf } from '../../src/drivers/postgres/settings.ts'
+import { TypeBook } from '../../src/drivers/postgres/types.ts'
+import type { ConnectionSettings, Limits, Rows } from '../../src/drivers/driver.ts'
+import type { TestPostgres } from './postgres.ts'
+
+export const LIMITS: Limits = { rowCap: 50_000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e12 }
+
+export interface TestSession extends AsyncDisposable {
+  readonly login: Login
+  readonly running: Running
+  run(text: string, options?: Partial<PostgresQuery>, limits?: Partial<Limits>): Promise<Rows>
+}
+
+/** The settings of a datasource at a test server, without TLS. */
+export function settingsOf(server: TestPostgres, database: string, more: object = {}): ConnectionSettings {
+  return readSettings({
+    connectionMode: 'DIRECT',
+    host: server.host,
+    port: server.port,
+    database,
+    username: server.superuser,
+    sslMode: 'disable',
+    secrets: { password: server.password },
+    ...more,
+  })
+}
+
+export function queryOf(text: string, version: number, more: Partial<PostgresQuery> = {}): PostgresQuery {
+  const rest = { rowCap: 50_000, names: new Map(), reads: [], bound: null, searchPath: [], serverVersion: version }
+  return { text, ...rest, ...more }
+}
+
+export function emptyKnown(): Known {
+  return { types: new TypeBook(), sizes: new Map() }
+}
+
+export async function openSession(settings: ConnectionSettings): Promise<TestSession> {
+  const login = await logIn(targetOf(settings), true, AbortSignal.timeout(10_000))
+  const running = { session: login.session, known: emptyKnown(), out: new JsonBytes(64) }
+  return {
+    login,
+    running,
+    run: (text, options, limits) =>
+      runQuery(running, queryOf(text, login.session.server.version, options), { ...LIMITS, ...limits }),
+    [Symbol.asyncDispose]: async () => {
+      login.session.wire.close()
+      await Promise.resolve()
+    },
+  }
+}
