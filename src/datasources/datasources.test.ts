@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
-import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from '../../test/support/rooms.ts'
+import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
 import { AppError } from '../errors.ts'
 import { putExposure } from '../exposure/exposure.ts'
 import { newId, type DatasourceId, type TeamId } from '../ids.ts'

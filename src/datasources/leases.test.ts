@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
-import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/rooms.ts'
+import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Membership } from '../teams/belong.ts'
 import { changeDatasource, createDatasource, disableDatasource } from './datasources.ts'
@@ -149,15 +149,12 @@ describe('leases', () => {
     await assert.rejects(rooms.leases.take(of, NEVER), { code: 'OVERLOADED' })
   })
 
-  test('disabling it, ending its team and shutting down end all', async () => {
+  test('disabling it and shutting down end all', async () => {
     const of = await target()
     await give(await rooms.leases.take(of, NEVER))
     await disableDatasource(rooms, call(), of)
     await becomes(of, 0)
     const leases = pool({})
-    await give(await leases.take(of, NEVER))
-    await leases.endTeam(of.teamId)
-    await becomes(of, 0)
     await give(await leases.take(of, NEVER))
     await leases[Symbol.asyncDispose]()
     await becomes(of, 0)

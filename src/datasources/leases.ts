@@ -2,7 +2,7 @@
 // closed when idle. Whoever waits too long is told OVERLOADED. `await using lease = await leases.take(…)`.
 import type { ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
-import type { DatasourceId, TeamId } from '../ids.ts'
+import type { DatasourceId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { deadlineOf, isTimeout } from './deadline.ts'
@@ -16,7 +16,6 @@ export interface Lease extends AsyncDisposable {
 /** What to connect to; a Reached fits. */
 export interface LeaseTarget {
   readonly id: DatasourceId
-  readonly teamId: TeamId
   readonly row: DatasourceRow
   readonly driver: Driver
 }
@@ -31,8 +30,6 @@ export interface Leases extends AsyncDisposable {
   connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection>
   /** Ends a datasource's pool: idle ones now, those in use when they come back. */
   end(id: DatasourceId): Promise<void>
-  /** Ends all pools of a team. */
-  endTeam(teamId: TeamId): Promise<void>
 }
 
 export interface LeaseOptions {
@@ -104,11 +101,6 @@ class PooledLeases implements Leases {
     await ended.finally(() => this.#ending.delete(ended))
   }
 
-  async endTeam(teamId: TeamId): Promise<void> {
-    const mine = [...this.#pools].filter(([, pool]) => pool.teamId === teamId)
-    await Promise.all(mine.map(([id]) => this.end(id)))
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#pools.keys()].map((id) => this.end(id)))
@@ -122,7 +114,7 @@ class PooledLeases implements Leases {
     // A call that reached it just before a change must not bring the old connection back.
     if (pool !== undefined && pool.version > version) throw overloaded('This datasource was changed just now.')
     if (pool !== undefined) void this.end(target.id)
-    const made = new Pool(target.teamId, version, this.#options, (signal) => this.connect(target, signal))
+    const made = new Pool(version, this.#options, (signal) => this.connect(target, signal))
     this.#pools.set(target.id, made)
     return made
   }
@@ -142,7 +134,6 @@ interface Waiter {
 }
 
 class Pool {
-  readonly teamId: TeamId
   readonly version: number
   readonly #options: LeaseOptions
   readonly #connect: (signal: AbortSignal) => Promise<Connection>
@@ -153,13 +144,7 @@ class Pool {
   #sweep: NodeJS.Timeout | undefined
   #ended = false
 
-  constructor(
-    teamId: TeamId,
-    version: number,
-    options: LeaseOptions,
-    connect: (signal: AbortSignal) => Promise<Connection>,
-  ) {
-    this.teamId = teamId
+  constructor(version: number, options: LeaseOptions, connect: (signal: AbortSignal) => Promise<Connection>) {
     this.version = version
     this.#options = options
     this.#connect = connect

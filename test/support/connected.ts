@@ -1,0 +1,117 @@
+// The rooms without a door: a real store in a folder of its own, the real drivers, and people who need not sign up.
+// `await using rooms = await openRooms()`.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openAudit } from '../../src/audit.ts'
+import type { Call, Scope } from '../../src/auth/caller.ts'
+import { readConfig } from '../../src/config.ts'
+import { openDescriptions } from '../../src/datasources/describe.ts'
+import { openLeases, type LeaseOptions } from '../../src/datasources/leases.ts'
+import { openDrivers } from '../../src/drivers/index.ts'
+import { openCatalogs } from '../../src/exposure/catalogs.ts'
+import { newId, type AccountId, type ApiKeyId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
+import { openJobs } from '../../src/jobs/jobs.ts'
+import { openBudget } from '../../src/query/budget.ts'
+import { openSecrets } from '../../src/secrets.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Role } from '../../src/store/tables.ts'
+import type { Membership } from '../../src/teams/belong.ts'
+
+const AT = '2026-01-01T00:00:00.000Z'
+
+export type Rooms = Awaited<ReturnType<typeof openRooms>>
+
+export async function openRooms(options: { readonly leases?: Partial<LeaseOptions> } = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-rooms-'))
+  const config = readConfig({ VITRINE_DATA_DIR: dataDir })
+  await using opened = new AsyncDisposableStack()
+  opened.defer(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }))
+  const store = opened.use(await openStore(config))
+  const secrets = await openSecrets(config)
+  const audit = opened.use(openAudit({ store }))
+  const drivers = opened.use(await openDrivers())
+  const leases = opened.use(openLeases({ store, secrets, connectOptions: { allowPrivateHosts: true } }, options.leases))
+  const jobs = opened.use(await openJobs({ store }))
+  const held = opened.move()
+  return {
+    config,
+    store,
+    secrets,
+    audit,
+    drivers,
+    leases,
+    jobs,
+    catalogs: openCatalogs({ store }),
+    descriptions: openDescriptions(),
+    budget: await openBudget({ store }),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}
+
+/** An account that nobody can sign in to. */
+export async function addAccount(rooms: Rooms): Promise<AccountId> {
+  const id = newId<AccountId>()
+  const row = {
+    id,
+    name: 'Ada',
+    email: `${id}@example.test`,
+    emailVerified: 1,
+    image: null,
+    createdAt: AT,
+    updatedAt: AT,
+  }
+  await rooms.store.write((tx) => tx.insertInto('accounts').values(row).execute())
+  return id
+}
+
+export async function addTeam(rooms: Rooms, settings: object = {}): Promise<TeamId> {
+  const id = newId<TeamId>()
+  const row = { id, name: 'Team', slug: id, settings: JSON.stringify(settings), created_at: AT }
+  await rooms.store.write((tx) => tx.insertInto('teams').values(row).execute())
+  return id
+}
+
+export async function addMember(
+  rooms: Rooms,
+  teamId: TeamId,
+  role: Role,
+  status: Membership['status'] = 'ACTIVE',
+): Promise<Membership> {
+  const accountId = await addAccount(rooms)
+  const row = { team_id: teamId, account_id: accountId, role, status, created_at: AT }
+  await rooms.store.write((tx) => tx.insertInto('memberships').values(row).execute())
+  return { teamId, accountId, role, status }
+}
+
+/** A call by an account's session. */
+export function sessionCall(accountId: AccountId, action: string, signal = new AbortController().signal): Call {
+  return { caller: { kind: 'session', accountId, sessionId: newId<SessionId>(), signedInAt: AT }, action, signal }
+}
+
+/** A call by a key of the account, narrowed as told. */
+export function keyCall(
+  accountId: AccountId,
+  action: string,
+  narrowed: {
+    readonly teamIds?: readonly TeamId[]
+    readonly datasourceIds?: readonly DatasourceId[]
+    readonly ended?: readonly TeamId[]
+  } = {},
+  signal = new AbortController().signal,
+): Call {
+  const { teamIds, datasourceIds, ended } = narrowed
+  return {
+    caller: {
+      kind: 'key',
+      accountId,
+      keyId: newId<ApiKeyId>(),
+      scopes: new Set<Scope>(['profile', 'data:schema', 'data:read']),
+      teamIds: teamIds === undefined ? null : new Set(teamIds),
+      datasourceIds: datasourceIds === undefined ? null : new Set(datasourceIds),
+      endedTeamIds: new Set(ended),
+    },
+    action,
+    signal,
+  }
+}
