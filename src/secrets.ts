@@ -1,6 +1,6 @@
 // What is kept secret at rest: one root key, from which every other key is derived (HKDF-SHA-256), and an envelope
 // (AES-256-GCM) for the secrets of datasources, bound to where they belong. Nothing here is ever logged or shown.
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
@@ -91,7 +91,7 @@ async function readKept(path: string): Promise<string | null> {
 
 /** Written whole and flushed before it gets its name, so that no crash leaves half a key that something was sealed with. */
 async function keep(path: string): Promise<string> {
-  const draft = `${path}.${process.pid}`
+  const draft = `${path}.${randomUUID()}`
   {
     await using file = await open(draft, 'w', 0o600)
     await file.writeFile(`${randomBytes(32).toString('base64')}\n`)

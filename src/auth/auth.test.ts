@@ -1,0 +1,430 @@
+// Who is calling: signing up and in, the tokens that come of it, API keys, and when each of them ends. On both stores.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { SignJWT, generateKeyPair, importJWK } from 'jose'
+import { newId, type AccountId, type SessionId } from '../ids.ts'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import {
+  auth,
+  callOf,
+  codeOf,
+  openRooms,
+  PASSWORD,
+  refusal,
+  someDatasource,
+  someone,
+  type Rooms,
+} from '../../test/support/people.ts'
+import { account, deleteAccount, renameAccount } from './accounts.ts'
+import { createKey, listKeys, revokeKey, rotateKey } from './api-keys.ts'
+import { authenticator, holds, mayEnter, type Authenticator } from './caller.ts'
+import { isKeyText, makeKeyText } from './key-text.ts'
+import { createTeam } from '../teams/teams.ts'
+
+const bearer = (token: string) => `Bearer ${token}`
+const signUp = (rooms: Rooms, email: string, more: object = {}) =>
+  auth(rooms, 'POST sign-up/email', { name: 'Ada', email, password: PASSWORD, ...more })
+const signIn = (rooms: Rooms, email: string, password = PASSWORD) =>
+  auth(rooms, 'POST sign-in/email', { email, password })
+const tokenOf = async (rooms: Rooms, cookie: string): Promise<string> =>
+  (await auth(rooms, 'GET token', undefined, { cookie })).json.token
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`who is calling, on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+
+    test('a person signs up, and the session’s token is theirs for ten minutes', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const { cookie, cookies, json } = await signUp(rooms, 'Ada@Example.test')
+      assert.match(cookies[0] ?? '', /; Path=\/auth; HttpOnly; SameSite=Lax$/)
+      const token = await tokenOf(rooms, cookie)
+      const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+      assert.deepEqual(Object.keys(claims).sort(), ['aud', 'exp', 'iat', 'iss', 'sid', 'sub', 'typ'])
+      assert.equal(claims.exp - claims.iat, 600)
+      const caller = await gate.authenticate(bearer(token))
+      assert.ok(caller.kind === 'session' && caller.accountId === json.user.id && caller.sessionId === claims.sid)
+      assert.ok(holds(caller, 'data:read') && mayEnter(caller, newId()))
+      const call = callOf(rooms, caller.accountId)
+      const shown = await account(rooms, call)
+      assert.deepEqual(
+        { ...shown, createdAt: typeof shown.createdAt },
+        {
+          id: json.user.id,
+          email: 'ada@example.test',
+          name: 'Ada',
+          avatarUrl: null,
+          emailVerified: false,
+          createdAt: 'string',
+        },
+      )
+      rooms.clock.at += 601_000
+      await assertRefused(gate, bearer(token))
+    })
+
+    test('sign-out, a changed password and a revoked session end their tokens at once', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const first = await signUp(rooms, 'ada@example.test')
+      const kept = await tokenOf(rooms, first.cookie)
+      const second = await signIn(rooms, 'ada@example.test')
+      const out = await tokenOf(rooms, second.cookie)
+      await gate.authenticate(bearer(out))
+      await auth(rooms, 'POST sign-out', {}, { cookie: second.cookie })
+      await assertRefused(gate, bearer(out))
+      assert.equal(await codeOf(tokenOf(rooms, second.cookie)), 'UNAUTHENTICATED')
+
+      const third = await signIn(rooms, 'ada@example.test')
+      const revoked = await tokenOf(rooms, third.cookie)
+      const sessions = (await auth(rooms, 'GET list-sessions', undefined, { cookie: first.cookie })).json
+      assert.equal(sessions.length, 2)
+      await gate.authenticate(bearer(revoked))
+      await auth(rooms, 'POST revoke-session', { token: third.json.token }, { cookie: first.cookie })
+      await assertRefused(gate, bearer(revoked))
+
+      const fourth = await signIn(rooms, 'ada@example.test')
+      await gate.authenticate(bearer(kept))
+      const change = { currentPassword: PASSWORD, newPassword: 'another long password' }
+      assert.equal(
+        await codeOf(
+          auth(rooms, 'POST change-password', { ...change, currentPassword: 'no' }, { cookie: fourth.cookie }),
+        ),
+        'INVALID_REQUEST',
+      )
+      const changed = await auth(rooms, 'POST change-password', change, { cookie: fourth.cookie })
+      await assertRefused(gate, bearer(kept))
+      await gate.authenticate(bearer(await tokenOf(rooms, changed.cookie)))
+      assert.equal(await codeOf(signIn(rooms, 'ada@example.test')), 'UNAUTHENTICATED')
+      await signIn(rooms, 'ada@example.test', change.newPassword)
+    })
+
+    test('a wrong password and an address nobody has read the same; a taken one is a conflict', async () => {
+      await using rooms = await openRooms(source)
+      await signUp(rooms, 'ada@example.test')
+      const wrong = await refusal(signIn(rooms, 'ada@example.test', 'not the password'))
+      assert.deepEqual(await refusal(signIn(rooms, 'nobody@example.test', 'not the password')), wrong)
+      assert.equal(wrong['code'], 'UNAUTHENTICATED')
+      assert.equal(await codeOf(signUp(rooms, 'ADA@example.test')), 'CONFLICT')
+      const twice = await Promise.allSettled([signUp(rooms, 'bo@example.test'), signUp(rooms, 'bo@example.test')])
+      assert.deepEqual(twice.map((each) => each.status).sort(), ['fulfilled', 'rejected'])
+      const lost = twice.find((each) => each.status === 'rejected')
+      assert.equal(await codeOf(Promise.reject(lost?.reason)), 'CONFLICT')
+    })
+
+    test('a token of another kind, signer, audience or session is not taken', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const { cookie } = await signUp(rooms, 'ada@example.test')
+      const token = await tokenOf(rooms, cookie)
+      const [head = '', body = '', signature = ''] = token.split('.')
+      const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
+      const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+      const { kid } = JSON.parse(Buffer.from(head, 'base64url').toString())
+      const own = await generateKeyPair('EdDSA', { extractable: true })
+      const forged = (more: object) =>
+        new SignJWT({ ...claims, ...more }).setProtectedHeader({ alg: 'EdDSA', kid }).sign(own.privateKey)
+      const publicKey = JSON.parse(
+        (await rooms.store.db.selectFrom('signing_keys').select('publicKey').executeTakeFirstOrThrow()).publicKey,
+      )
+      const bad = [
+        [head, part({ ...claims, sub: newId() }), signature].join('.'),
+        [head, part({ ...claims, exp: claims.exp + 9e5 }), signature].join('.'),
+        `${part({ alg: 'none', kid })}.${body}.`,
+        `${head}.${body}.`,
+        await forged({}),
+        await new SignJWT(claims)
+          .setProtectedHeader({ alg: 'HS256', kid })
+          .sign(Buffer.from(String(publicKey.x), 'base64url')),
+        'a.b.c',
+        'nonsense',
+        cookie.split('=')[1] ?? '',
+      ]
+      for (const each of bad) await assertRefused(gate, bearer(each))
+      for (const header of [undefined, '', 'Bearer', 'Bearer ', token, `Basic ${token}`, `${bearer(token)} more`]) {
+        await assertRefused(gate, header)
+      }
+      await gate.authenticate(`bearer ${token}`)
+      await importJWK(publicKey, 'EdDSA')
+    })
+
+    test('a right signature over the wrong claims is not taken', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const { cookie } = await signUp(rooms, 'ada@example.test')
+      const claims = JSON.parse(Buffer.from((await tokenOf(rooms, cookie)).split('.')[1] ?? '', 'base64url').toString())
+      // A signing key of our own making in the store: what is tested is the claims.
+      const own = await generateKeyPair('EdDSA', { extractable: true })
+      const { exportJWK } = await import('jose')
+      const createdAt = dialect === 'postgres' ? new Date() : new Date().toISOString()
+      const row = {
+        id: 'own',
+        publicKey: JSON.stringify(await exportJWK(own.publicKey)),
+        privateKey: '',
+        createdAt,
+        expiresAt: null,
+      }
+      await rooms.store.write((tx) => tx.insertInto('signing_keys').values(row).execute())
+      const signed = (more: object) =>
+        new SignJWT({ ...claims, ...more }).setProtectedHeader({ alg: 'EdDSA', kid: 'own' }).sign(own.privateKey)
+      await gate.authenticate(bearer(await signed({})))
+      const wrong = [{ aud: 'other' }, { iss: 'other' }, { typ: 'refresh' }, { typ: undefined }, { sid: newId() }]
+      for (const more of [...wrong, { sub: newId() }, { exp: 1 }, { exp: undefined }]) {
+        await assertRefused(gate, bearer(await signed(more)))
+      }
+    })
+
+    test('only what is listed under /auth exists, with the fields it takes', async () => {
+      await using rooms = await openRooms(source)
+      for (const route of [
+        'GET jwks',
+        'GET ok',
+        'GET error',
+        'POST delete-user',
+        'POST update-user',
+        'POST sign-in/social',
+        'GET sign-out',
+        'GET no-such',
+        'POST token',
+        'GET get-session/',
+      ]) {
+        assert.equal(await codeOf(auth(rooms, route)), 'NOT_FOUND', route)
+      }
+      const order = { name: 'Ada', email: 'ada@example.test', password: PASSWORD }
+      for (const body of [
+        { ...order, role: 'OWNER' },
+        { ...order, emailVerified: true },
+        { ...order, email: 'ada' },
+        { ...order, password: 'short' },
+        { ...order, password: 'x'.repeat(129) },
+        { ...order, name: ' ' },
+        { ...order, name: 'a\0' },
+        {},
+        '{',
+        '[]',
+      ]) {
+        const { code, details } = await refusal(auth(rooms, 'POST sign-up/email', body))
+        assert.equal(code, 'INVALID_REQUEST', JSON.stringify(body))
+        assert.ok(Array.isArray(details) && details.length > 0)
+      }
+    })
+
+    test('a page of another site signs nobody in or out', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const { cookie } = await signUp(rooms, 'ada@example.test')
+      const token = await tokenOf(rooms, cookie)
+      for (const headers of [
+        { origin: 'https://evil.example' },
+        { origin: 'null' },
+        { origin: 'http://127.0.0.1:8080' },
+        { origin: 'http://127.0.0.1.evil.example:3000' },
+        { 'sec-fetch-site': 'cross-site' },
+      ]) {
+        const asked = { cookie, headers }
+        assert.equal(await codeOf(auth(rooms, 'POST sign-out', {}, asked)), 'SIGN_IN_REFUSED', JSON.stringify(headers))
+      }
+      await gate.authenticate(bearer(token))
+      const named = { cookie, headers: { origin: 'http://localhost:3000', referer: 'http://localhost:3000/app' } }
+      await auth(rooms, 'GET get-session', undefined, named)
+      await auth(rooms, 'POST sign-out', {}, named)
+      await assertRefused(gate, bearer(token))
+    })
+
+    test('the public address is an origin of ours, its cookie for TLS only', async () => {
+      await using rooms = await openRooms(source, { VITRINE_PUBLIC_URL: 'https://vitrine.example.com' })
+      const headers = { origin: 'https://vitrine.example.com' }
+      const order = { name: 'Ada', email: 'ada@example.test', password: PASSWORD }
+      const { cookies, cookie } = await auth(rooms, 'POST sign-up/email', order, { headers })
+      assert.match(cookies[0] ?? '', /; Secure/)
+      await auth(rooms, 'POST sign-out', {}, { cookie, headers })
+    })
+
+    test('who may sign up is as the operator set it; the first account comes in anyhow', async () => {
+      await using closed = await openRooms(source, { VITRINE_SIGNUP: 'closed' })
+      await signUp(closed, 'first@example.test')
+      assert.equal(await codeOf(signUp(closed, 'second@example.test')), 'SIGN_IN_REFUSED')
+
+      await using rooms = await openRooms(source, { HOST: '0.0.0.0' })
+      const setupToken = await rooms.signIn.setupToken()
+      assert.ok(setupToken !== null && setupToken.length > 30)
+      for (const more of [{}, { setupToken: 'x'.repeat(43) }]) {
+        const refused = await refusal(signUp(rooms, 'first@example.test', more))
+        assert.deepEqual([refused['code'], refused['reason']], ['SIGN_IN_REFUSED', 'SETUP_TOKEN_NEEDED'])
+      }
+      const { json } = await signUp(rooms, 'first@example.test', { setupToken })
+      assert.equal(await rooms.signIn.setupToken(), null)
+      assert.equal(await codeOf(signUp(rooms, 'second@example.test', { setupToken })), 'SIGN_IN_REFUSED')
+
+      const { addMember } = await import('../teams/invitations.ts')
+      const call = callOf(rooms, json.user.id)
+      const team = await createTeam(rooms, call, { name: 'T' })
+      const own = { teamId: team.id as never, accountId: json.user.id, role: 'OWNER', status: 'ACTIVE' } as const
+      const { inviteToken } = await addMember(rooms, call, own, { email: 'Second@example.test', role: 'MEMBER' })
+      assert.equal(await codeOf(signUp(rooms, 'third@example.test', { inviteToken })), 'SIGN_IN_REFUSED')
+      await signUp(rooms, 'second@example.test', { inviteToken })
+    })
+
+    test('guessing is slowed down by account and address; a right password starts anew', async () => {
+      await using rooms = await openRooms(source)
+      await signUp(rooms, 'ada@example.test')
+      for (let i = 0; i < 3; i++) await signIn(rooms, 'ada@example.test')
+      for (let i = 0; i < 10; i++) {
+        assert.equal(await codeOf(signIn(rooms, 'ada@example.test', 'wrong')), 'UNAUTHENTICATED')
+      }
+      const { code, retryAfter } = await refusal(signIn(rooms, 'ada@example.test'))
+      assert.equal(code, 'RATE_LIMITED')
+      assert.ok(Number.isInteger(retryAfter) && Number(retryAfter) > 0)
+      rooms.clock.at += 300_000
+      await signIn(rooms, 'ada@example.test')
+    })
+
+    test('a key is shown once, found by its hash, and ends when it is revoked or over', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const call = await someone(rooms, 'ada@example.test')
+      const made = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
+      assert.match(made.key, /^sk_live_[0-9A-Za-z]{38}$/)
+      const [row] = await rooms.store.db.selectFrom('api_keys').selectAll().execute()
+      assert.ok(!JSON.stringify(row).includes(made.key))
+      const { key: _, ...listed } = made
+      assert.deepEqual(await listKeys(rooms, call), [listed])
+
+      const caller = await gate.authenticate(bearer(made.key))
+      assert.ok(caller.kind === 'key' && caller.keyId === made.id && caller.accountId === call.caller.accountId)
+      assert.deepEqual([holds(caller, 'profile'), holds(caller, 'data:read')], [true, false])
+      const flipped = made.key.slice(0, 12) + (made.key[12] === 'x' ? 'y' : 'x') + made.key.slice(13)
+      for (const bad of [flipped, made.key.slice(0, -1), `${made.key}A`, made.key.toUpperCase(), makeKeyText()]) {
+        await assertRefused(gate, bearer(bad))
+      }
+      await revokeKey(rooms, call, made.id as never)
+      await assertRefused(gate, bearer(made.key))
+      assert.deepEqual(await listKeys(rooms, call), [])
+      assert.equal(await codeOf(revokeKey(rooms, call, made.id as never)), 'NOT_FOUND')
+
+      const expiresAt = new Date(rooms.now() + 5_000).toISOString().replace('Z', '+00:00')
+      const brief = await createKey(rooms, call, { name: 'b', scopes: ['profile'], expiresAt })
+      assert.equal(brief.expiresAt, new Date(rooms.now() + 5_000).toISOString())
+      await gate.authenticate(bearer(brief.key))
+      rooms.clock.at += 5_000
+      await assertRefused(gate, bearer(brief.key))
+      assert.equal(
+        await codeOf(createKey(rooms, call, { name: 'b', scopes: ['profile'], expiresAt })),
+        'INVALID_REQUEST',
+      )
+    })
+
+    test('a rotated key lives on for its grace, and passes on its narrowing and what was ended for it', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const call = await someone(rooms, 'ada@example.test')
+      const team = await createTeam(rooms, call, { name: 'T' })
+      const old = await createKey(rooms, call, { name: 'k', scopes: ['profile'], teamIds: [team.id] })
+      await rooms.store.write((tx) =>
+        tx
+          .updateTable('api_keys')
+          .set({ ended_team_ids: JSON.stringify([team.id]) })
+          .execute(),
+      )
+      const next = await rotateKey(rooms, call, old.id as never, { graceSeconds: 60 })
+      assert.notEqual(next.key, old.key)
+      assert.deepEqual([next.name, next.teamIds, next.scopes], ['k', [team.id], ['profile']])
+      await gate.authenticate(bearer(old.key))
+      const caller = await gate.authenticate(bearer(next.key))
+      assert.equal(mayEnter(caller, team.id as never), false)
+      rooms.clock.at += 60_000
+      await assertRefused(gate, bearer(old.key))
+      assert.equal(await codeOf(rotateKey(rooms, call, old.id as never, {})), 'NOT_FOUND')
+      const last = await rotateKey(rooms, call, next.id as never, {})
+      await assertRefused(gate, bearer(next.key))
+      await gate.authenticate(bearer(last.key))
+      const stranger = await someone(rooms, 'eve@example.test')
+      assert.equal(await codeOf(rotateKey(rooms, stranger, last.id as never, {})), 'NOT_FOUND')
+      assert.equal(await codeOf(revokeKey(rooms, stranger, last.id as never)), 'NOT_FOUND')
+    })
+
+    test('a key is narrowed to what its account belongs to', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const call = await someone(rooms, 'ada@example.test')
+      const other = await someone(rooms, 'eve@example.test')
+      const team = await createTeam(rooms, call, { name: 'T' })
+      const foreign = await createTeam(rooms, other, { name: 'F' })
+      const datasource = await someDatasource(rooms, team.id)
+      const theirs = await someDatasource(rooms, foreign.id)
+      const order = { name: 'k', scopes: ['data:read'] as const }
+      const { key } = await createKey(rooms, call, { ...order, teamIds: [team.id], datasourceIds: [datasource] })
+      const caller = await gate.authenticate(bearer(key))
+      assert.deepEqual([mayEnter(caller, team.id as never), mayEnter(caller, foreign.id as never)], [true, false])
+      const wrong = await refusal(createKey(rooms, call, { ...order, teamIds: [foreign.id], datasourceIds: [theirs] }))
+      assert.deepEqual(wrong['details'], [
+        'teamIds: names a team you do not belong to',
+        'datasourceIds: names a datasource of no team you belong to',
+      ])
+      const none = await refusal(createKey(rooms, call, { ...order, teamIds: [newId()], datasourceIds: [newId()] }))
+      assert.deepEqual(none, wrong)
+    })
+
+    test('last use is kept, at most once a minute, and nobody waits for it', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const call = await someone(rooms, 'ada@example.test')
+      const { key } = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
+      const started = new Date(rooms.now()).toISOString()
+      await gate.authenticate(bearer(key))
+      rooms.clock.at += 59_000
+      await gate.authenticate(bearer(key))
+      // Writes are one after the other: what was begun before this one is done after it.
+      await rooms.store.append((tx) => tx.selectFrom('teams').select('id').execute())
+      const used = async () => (await listKeys(rooms, call))[0]?.lastUsedAt
+      for (let i = 0; (await used()) === null && i < 100; i++) await new Promise(setImmediate)
+      assert.equal(await used(), started)
+    })
+
+    test('an account is renamed; it ends with its keys, but not as the last OWNER', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const call = await someone(rooms, 'ada@example.test')
+      assert.equal((await renameAccount(rooms, call, { name: 'Ada L.' })).name, 'Ada L.')
+      const { key } = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
+      const team = await createTeam(rooms, call, { name: 'T' })
+      const confirm = 'ada@example.test'
+      assert.equal(await codeOf(deleteAccount(rooms, call, {})), 'REAUTHENTICATION_REQUIRED')
+      assert.equal(await codeOf(deleteAccount(rooms, call, { confirm: 'no' })), 'REAUTHENTICATION_REQUIRED')
+      assert.equal(await codeOf(deleteAccount(rooms, call, { confirm })), 'CONFLICT')
+      await rooms.store.write((tx) =>
+        tx
+          .deleteFrom('teams')
+          .where('id', '=', team.id as never)
+          .execute(),
+      )
+      rooms.clock.at += 601_000
+      assert.equal(await codeOf(deleteAccount(rooms, call, { confirm })), 'REAUTHENTICATION_REQUIRED')
+      await deleteAccount(rooms, callOf(rooms, call.caller.accountId), { confirm })
+      await assertRefused(gate, bearer(key))
+      assert.equal(await codeOf(account(rooms, call)), 'UNAUTHENTICATED')
+    })
+  })
+}
+
+test('the text of a key tells slips apart', () => {
+  const key = makeKeyText()
+  assert.ok(isKeyText(key))
+  assert.notEqual(makeKeyText(), key)
+  for (let i = 8; i < key.length; i++) {
+    const other = key[i] === 'a' ? 'b' : 'a'
+    assert.equal(isKeyText(key.slice(0, i) + other + key.slice(i + 1)), false)
+  }
+})
+
+let first: unknown
+/** Always the same refusal, whatever was wrong. */
+async function assertRefused(gate: Authenticator, authorization: string | undefined): Promise<void> {
+  const refused = await refusal(gate.authenticate(authorization))
+  assert.equal(refused['code'], 'UNAUTHENTICATED')
+  first ??= refused
+  assert.deepEqual(refused, first)
+}

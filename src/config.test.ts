@@ -1,0 +1,97 @@
+// What the environment may say, and that everything wrong with it is said at once.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { readConfig } from './config.ts'
+
+const key = Buffer.alloc(32, 7).toString('base64')
+
+describe('the environment', () => {
+  test('of nothing gives the defaults of a newcomer’s machine', () => {
+    const config = readConfig({})
+    assert.equal(config.port, 3000)
+    assert.equal(config.host, '127.0.0.1')
+    assert.match(config.dataDir, /\/data$/)
+    assert.deepEqual(
+      [config.loopback, config.signup, config.allowPrivateHosts, config.demo, config.trustProxy],
+      [true, 'open', true, false, false],
+    )
+    assert.deepEqual(
+      [config.publicUrl, config.databaseUrl, config.secretKey, config.metricsAddr],
+      [null, null, null, null],
+    )
+    assert.deepEqual(config.ceilings, {})
+  })
+
+  test('runs the demo under npm start on loopback, unless told otherwise', () => {
+    const start = { npm_lifecycle_event: 'start' }
+    assert.equal(readConfig(start).demo, true)
+    assert.equal(readConfig({ ...start, VITRINE_DEMO: '0' }).demo, false)
+    assert.equal(readConfig({ ...start, HOST: '0.0.0.0' }).demo, false)
+    assert.equal(readConfig({ HOST: '0.0.0.0', VITRINE_DEMO: '1' }).demo, true)
+  })
+
+  test('is careful where others can reach the service', () => {
+    for (const HOST of ['0.0.0.0', '10.0.0.1', '::', 'vitrine.example.com', '127.evil.example']) {
+      const { signup, allowPrivateHosts } = readConfig({ HOST })
+      assert.deepEqual([HOST, signup, allowPrivateHosts], [HOST, 'invited', false])
+    }
+    for (const HOST of ['127.0.0.1', '127.1.2.3', 'localhost', '::1']) assert.equal(readConfig({ HOST }).signup, 'open')
+  })
+
+  test('is read', () => {
+    const config = readConfig({
+      PORT: '0',
+      DATABASE_URL: 'postgresql://u:p@db/vitrine',
+      VITRINE_SECRET_KEY: key,
+      VITRINE_PUBLIC_URL: 'https://vitrine.example.com/',
+      VITRINE_SIGNUP: 'closed',
+      VITRINE_ALLOW_PRIVATE_HOSTS: '0',
+      VITRINE_TRUST_PROXY: '10.0.0.0/8, loopback',
+      VITRINE_METRICS_ADDR: '127.0.0.1:9090',
+      VITRINE_MAX_ROW_CAP: '500',
+      VITRINE_MAX_STATEMENT_TIMEOUT_MS: '5000',
+      LOG_LEVEL: 'warn',
+    })
+    assert.equal(config.publicUrl, 'https://vitrine.example.com')
+    assert.equal(config.secretKey?.length, 32)
+    assert.deepEqual(config.ceilings, { rowCap: 500, statementTimeoutMs: 5000 })
+    assert.equal(config.trustProxy, '10.0.0.0/8,loopback')
+    assert.equal(config.metricsAddr, '127.0.0.1:9090')
+  })
+
+  test('that is wrong is told whole, each line by its name, and without the value of a secret', () => {
+    const wrong = {
+      PORT: '70000',
+      DATABASE_URL: 'mysql://root:hunter2@db',
+      VITRINE_SECRET_KEY: 'hunter2',
+      VITRINE_PUBLIC_URL: 'https://vitrine.example.com/app',
+      VITRINE_DEMO: 'yes',
+      VITRINE_SIGNUP: 'opne',
+      VITRINE_TRUST_PROXY: '10.0.0.0/33',
+      VITRINE_METRICS_ADDR: '9090',
+      VITRINE_MAX_ROW_CAP: '-1',
+      VITRINE_SIGNPU: 'closed',
+      SMTP_URL: 'smtp://mail',
+      LOG_LEVEL: 'loud',
+    }
+    assert.throws(
+      () => readConfig(wrong),
+      (error: Error) => {
+        for (const name of Object.keys(wrong)) assert.match(error.message, new RegExp(`^  ${name}: `, 'm'), name)
+        assert.ok(!error.message.includes('hunter2'))
+        return true
+      },
+    )
+  })
+
+  test('with DATABASE_URL needs a key that does not live in a folder', () => {
+    assert.throws(
+      () => readConfig({ DATABASE_URL: 'postgres://db/v' }),
+      /VITRINE_SECRET_KEY: required with DATABASE_URL/,
+    )
+  })
+
+  test('takes an empty variable for none', () => {
+    assert.equal(readConfig({ VITRINE_SIGNUP: '', PORT: ' ' }).port, 3000)
+  })
+})

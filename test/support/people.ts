@@ -1,0 +1,153 @@
+// Accounts, calls and an audit for the tests of rooms that sit on the store: what a door would hand them.
+import { openAudit } from '../../src/audit.ts'
+import { openSignIn, type SignIn } from '../../src/auth/sign-in.ts'
+import type { Call, SessionCaller } from '../../src/auth/caller.ts'
+import { readConfig, type Config } from '../../src/config.ts'
+import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
+import { openSecrets } from '../../src/secrets.ts'
+import { openStore, type Store } from '../../src/store/open.ts'
+import type { StoreSource } from './stores.ts'
+
+export interface Rooms extends AsyncDisposable {
+  readonly config: Config
+  readonly store: Store
+  readonly audit: ReturnType<typeof openAudit>
+  readonly signIn: SignIn
+  /** Datasources whose team was deleted. */
+  readonly gone: DatasourceId[]
+  readonly ended: (ids: readonly DatasourceId[]) => Promise<void>
+  /** Sometime; a test moves it by `clock.at`. */
+  readonly clock: { at: number }
+  readonly now: () => number
+}
+
+export const PASSWORD = 'correct horse battery'
+
+/** An empty store with the rooms' dependencies over it. */
+export async function openRooms(source: StoreSource, env: Record<string, string> = {}): Promise<Rooms> {
+  const at = await source.config()
+  const config: Config = { ...readConfig(env), ...at, secretKey: new Uint8Array(32).fill(9) }
+  const store = await openStore(config)
+  const audit = openAudit({ store })
+  const clock = { at: Date.now() }
+  const now = () => clock.at
+  const gone: DatasourceId[] = []
+  const signIn = openSignIn({ store, config, secrets: await openSecrets(config), now })
+  return {
+    config,
+    store,
+    audit,
+    signIn,
+    gone,
+    ended: async (ids) => void gone.push(...ids),
+    clock,
+    now,
+    async [Symbol.asyncDispose]() {
+      await audit[Symbol.asyncDispose]()
+      await store[Symbol.asyncDispose]()
+    },
+  }
+}
+
+export interface Asked {
+  readonly cookie?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** One request under /auth, as the door hands it over. */
+export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: unknown, asked: Asked = {}) {
+  const [method = '', path = ''] = route.split(' ')
+  const response = await rooms.signIn.handle(
+    new Request(`http://127.0.0.1:3000/auth/${path}`, {
+      method,
+      headers: {
+        'x-vitrine-client': '127.0.0.1',
+        ...(asked.cookie === undefined ? {} : { cookie: asked.cookie }),
+        ...(method === 'GET' ? {} : { 'content-type': 'application/json' }),
+        ...asked.headers,
+      },
+      ...(method === 'GET' ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body ?? {}) }),
+    }),
+  )
+  const text = await response.text()
+  const cookies = response.headers.getSetCookie()
+  const cookie = cookies
+    .filter((each) => !/max-age=0/i.test(each))
+    .map((each) => each.split(';')[0])
+    .join('; ')
+  return { text, json: text === '' ? null : JSON.parse(text), cookie, cookies }
+}
+
+/** An account straight in the store, and a call by a session of it. */
+export async function someone(rooms: Rooms, email: string, options: { verified?: boolean } = {}): Promise<Call> {
+  const id = newId<AccountId>()
+  const at = rooms.store.dialect === 'postgres' ? new Date(rooms.now()) : new Date(rooms.now()).toISOString()
+  const emailVerified =
+    rooms.store.dialect === 'postgres' ? options.verified === true : Number(options.verified === true)
+  const name = email.split('@')[0] ?? ''
+  const row = { id, name, email, emailVerified, image: null, createdAt: at, updatedAt: at }
+  await rooms.store.write((tx) => tx.insertInto('accounts').values(row).execute())
+  return callOf(rooms, id)
+}
+
+export function callOf(rooms: Rooms, accountId: AccountId, action = 'test'): Call {
+  const caller: SessionCaller = {
+    kind: 'session',
+    accountId,
+    sessionId: newId<SessionId>(),
+    signedInAt: new Date(rooms.now()).toISOString(),
+  }
+  return { caller, action, signal: new AbortController().signal }
+}
+
+/** A datasource row; nothing is ever connected. */
+export async function someDatasource(
+  rooms: Rooms,
+  teamId: string,
+  more: { accessMode?: 'ROLE_BASED' | 'EXPLICIT'; minRole?: 'OWNER' | 'ADMIN' | 'MEMBER' } = {},
+): Promise<DatasourceId> {
+  const id = newId<DatasourceId>()
+  const at = new Date(rooms.now()).toISOString()
+  const row = {
+    id,
+    team_id: asId<TeamId>(teamId),
+    name: 'shop',
+    type: 'POSTGRES',
+    status: 'PENDING',
+    connection_mode: 'DIRECT',
+    host: 'db.example.test',
+    port: 5432,
+    database: 'shop',
+    username: 'reader',
+    ssl_mode: 'verify-full',
+    config: '{}',
+    access_mode: more.accessMode ?? 'ROLE_BASED',
+    min_role: more.minRole ?? 'MEMBER',
+    created_at: at,
+    updated_at: at,
+    last_tested_at: null,
+    last_error: null,
+    connection_version: 1,
+    catalog_version: 0,
+    exposure_version: 0,
+  } as const
+  await rooms.store.write((tx) => tx.insertInto('datasources').values(row).execute())
+  return id
+}
+
+/** What a promise is refused with: its code, and what goes with it. */
+export async function refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
+  try {
+    await work
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && 'extra' in error) {
+      return { code: error.code, message: error.message, ...(error.extra as object) }
+    }
+    throw error
+  }
+  throw new Error('it was not refused')
+}
+
+export async function codeOf(work: Promise<unknown>): Promise<unknown> {
+  return (await refusal(work))['code']
+}
