@@ -1,0 +1,67 @@
+// Arguments that are looked at for their value: counts that would be allocated at once, and text search configurations.
+import { COUNTED_ARGUMENT, COUNT_MAX, TAKES_CONFIGURATION } from './functions.ts'
+import { words, type Node, type Struct } from './nodes.ts'
+import { Refusal, type Refusal as Refused } from './refusal.ts'
+
+/** Refuses repeat('x', 1e9) and its kin: the count must be a constant of at most COUNT_MAX. Throws Refusal. */
+export function checkCounts(name: string, { args = [], location }: Struct<'FuncCall'>): void {
+  if (name === 'format') checkWidths(args[0], location)
+  const place = COUNTED_ARGUMENT.get(name)
+  if (place === undefined) return
+  if (args.some((arg) => arg.NamedArgExpr)) throw tooMuch(name, location)
+  const count = args[place - 1]
+  if (!count) return
+  const size = name === 'array_fill' ? product(count) : whole(count)
+  if (size === undefined || size > COUNT_MAX) throw tooMuch(name, count.A_Const?.location ?? location)
+}
+
+/** A constant whole number, also where it is cast or written as a text. */
+function whole(node: Node): number | undefined {
+  if (node.TypeCast?.arg && !node.TypeCast.typeName?.arrayBounds) return whole(node.TypeCast.arg)
+  const value = node.A_Const
+  if (!value) return undefined
+  if (value.isnull) return 0
+  if (value.ival) return value.ival.ival ?? 0
+  const text = value.fval?.fval ?? value.sval?.sval
+  const size = text === undefined || text.trim() === '' ? Number.NaN : Number(text.replaceAll('_', ''))
+  return Number.isFinite(size) ? size : undefined
+}
+
+/** Elements of an array by its lengths: ARRAY[10, 20] or '{10,20}'. */
+function product(node: Node): number | undefined {
+  if (node.TypeCast?.arg) return product(node.TypeCast.arg)
+  const text = node.A_Const?.sval?.sval
+  const sizes = node.A_ArrayExpr
+    ? (node.A_ArrayExpr.elements ?? []).map(whole)
+    : text !== undefined && /^\s*\{[\s\d,]*\}\s*$/.test(text)
+      ? (text.match(/\d+/g) ?? []).map(Number)
+      : [undefined]
+  let total: number | undefined = 1
+  for (const size of sizes) total = size === undefined || total === undefined ? undefined : total * Math.max(size, 1)
+  return total
+}
+
+/** Widths written in a format string; `*` takes its width from an argument that no rule has looked at. */
+function checkWidths(format: Node | undefined, at: number | undefined): void {
+  const text = format?.A_Const?.sval?.sval
+  for (const [, width = ''] of (text ?? '').matchAll(/%(?:\d+\$)?-?(\d+|\*)?/g)) {
+    if (width === '*' || Number(width) > COUNT_MAX) throw tooMuch('format', at)
+  }
+}
+
+function tooMuch(name: string, at: number | undefined): Refused {
+  const why = `function ${name}() is asked for too much at once`
+  return new Refusal('limit', name, why, `Its count must be a constant of at most ${COUNT_MAX}.`, at)
+}
+
+/** 'english' as pg_catalog.english: an unqualified configuration is PostgreSQL's own, whatever the path. */
+export function withConfiguration(name: string, args: readonly Node[]): readonly Node[] {
+  const [first, ...rest] = args
+  if (!first || !TAKES_CONFIGURATION.has(`${name}/${args.length}`)) return args
+  const isCast = first.TypeCast && words(first.TypeCast.typeName?.names).at(-1) === 'regconfig'
+  const value = (isCast ? first.TypeCast?.arg : first)?.A_Const
+  const text = value?.sval?.sval
+  if (value === undefined || text === undefined) return args
+  const sval = /^[a-z_]+$/.test(text) ? `pg_catalog.${text}` : text
+  return [{ A_Const: { sval: { sval } } }, ...rest]
+}

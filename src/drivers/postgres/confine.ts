@@ -1,0 +1,147 @@
+// The guard: a caller's SQL becomes a text that can read nothing but what is exposed, or a refusal. Parse, confine, print,
+// parse again, compare; no database, no clock, no I/O. Whatever it does not know it refuses.
+import { seal } from '../confined.ts'
+import type { Catalog, Denied, Limits, QueryBody, Verdict } from '../driver.ts'
+import { costBound } from './bound.ts'
+import { exposedOf, type Exposed } from './exposed.ts'
+import { limited } from './limit.ts'
+import type { SelectStmt } from './nodes.ts'
+import type { Parser } from './parser.ts'
+import { fromBytes } from './position.ts'
+import { prescan } from './prescan.ts'
+import { printSelect } from './print.ts'
+import type { PostgresQuery, ReadTable } from './query.ts'
+import { readStatement } from './read-tree.ts'
+import { Refusal, refusedLimit, refusedStatement } from './refusal.ts'
+import type { Walk } from './scope.ts'
+import { select } from './select.ts'
+import { isSameTree } from './verify.ts'
+import { checkWeight } from './weight.ts'
+
+/** A body of POST …/query for this kind. */
+export type PostgresBody = QueryBody
+
+/** Tokens of a text that may be parsed on the spot. */
+const SMALL_TOKENS_MAX = 300
+
+/**
+ * Confines one query to the exposed catalog. Returns the sealed query, the refusal, or that the text is no SQL; rejects
+ * only where the signal is aborted.
+ */
+export async function confine(
+  parser: Parser,
+  body: PostgresBody,
+  catalog: Catalog,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const scanned = prescan(body.text)
+  if (scanned.kind === 'comments') {
+    return { kind: 'malformed', why: 'comments are nested too deep', position: scanned.at }
+  }
+  if (scanned.kind === 'deep') return denied(tooDeep(), body.text)
+  const isSmall = scanned.tokens <= SMALL_TOKENS_MAX
+  const parsed = await parser.parse(body.text, isSmall, signal)
+  if (parsed.kind === 'malformed') return { kind: 'malformed', why: parsed.why, position: parsed.position }
+  if (parsed.kind === 'lost') return denied(tooDeep(), body.text)
+  const made = attempt(parser, body, parsed.tree, exposedOf(catalog), limits)
+  if ('kind' in made) return made
+  const again = await parser.parse(made.query.text, isSmall, signal)
+  if (again.kind === 'lost') return denied(tooDeep(), body.text)
+  if (again.kind === 'tree' && isSameTree(again.tree, made.tree)) {
+    return { kind: 'confined', query: seal('POSTGRES', made.query) }
+  }
+  parser.report('the printed text, parsed again, differs', body.text)
+  return denied(refusedStatement('this form of SELECT'), body.text)
+}
+
+interface Made {
+  readonly tree: SelectStmt
+  readonly query: PostgresQuery
+}
+
+function attempt(parser: Parser, body: QueryBody, tree: unknown, exposed: Exposed, limits: Limits): Made | Verdict {
+  try {
+    const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
+    return rewrite(tree, exposed, rowCap)
+  } catch (error) {
+    if (error instanceof Refusal) return denied(error, body.text)
+    if (error instanceof RangeError) return denied(tooDeep(), body.text)
+    parser.report(error instanceof Error ? `${error.name}: ${error.message}` : 'unknown', body.text)
+    return denied(refusedStatement('this form of SELECT'), body.text)
+  }
+}
+
+function tooDeep(): Refusal {
+  return refusedLimit('depth', 'the query is nested too deep or too long')
+}
+
+function denied(refusal: Refusal, text: string): Denied {
+  const { kind, blocked, message, hint, at } = refusal
+  const position = at < 0 ? {} : { position: fromBytes(text, at) }
+  return { kind: 'denied', blocked: { kind, name: blocked }, why: message, hint, ...position }
+}
+
+/** Walks the tree and prints what it became. Throws Refusal. */
+function rewrite(tree: unknown, exposed: Exposed, rowCap: number): Made {
+  const { select: raw, words } = readStatement(tree)
+  const walk = newWalk(exposed, words)
+  const selected = select(walk, raw, null, null)
+  checkWeight(walk.weight)
+  const confined = limited(walk, selected, rowCap + 1)
+  for (const { finish } of walk.bases) finish()
+  const query: PostgresQuery = {
+    text: printSelect(confined),
+    rowCap,
+    names: walk.names,
+    reads: readTables(walk),
+    bound: costBound(walk),
+    searchPath: exposed.capture.trustedSchemas,
+    serverVersion: exposed.capture.serverVersion,
+  }
+  return { tree: confined, query }
+}
+
+function newWalk(exposed: Exposed, words: ReadonlySet<string>): Walk {
+  return {
+    exposed,
+    prefix: prefix(exposed, words),
+    aliases: 0,
+    ctes: 0,
+    names: new Map(),
+    bases: [],
+    weight: { items: 0, ctes: new Map() },
+    sublinkNames: new Map(),
+    selects: 0,
+    rowFunctions: 0,
+    operations: 0,
+    sorts: false,
+  }
+}
+
+const LIKE_OURS = /^_*[tc]\d+$/
+
+/** Underscores before our aliases, more than any column or word of the query has: "t1" must not mean a column. */
+function prefix(exposed: Exposed, words: ReadonlySet<string>): string {
+  let longest = exposed.longestPrefix
+  for (const word of words) if (LIKE_OURS.test(word)) longest = Math.max(longest, word.search(/[tc]/))
+  return longest < 0 ? '' : '_'.repeat(longest + 1)
+}
+
+function readTables(walk: Walk): ReadTable[] {
+  const tables = new Map<string, ReadTable & { readonly names: Set<string> }>()
+  for (const { base } of walk.bases) {
+    const { schema, name } = base.table
+    const key = `${schema}\0${name}`
+    const names = tables.get(key)?.names ?? new Set<string>()
+    for (const column of base.used) names.add(column)
+    const columns = base.table.columns.filter((column) => names.has(column.name))
+    tables.set(key, {
+      schema,
+      table: name,
+      columns: columns.map((column) => ({ name: column.name, typeOid: column.typeOid })),
+      names,
+    })
+  }
+  return [...tables.values()].map(({ schema, table, columns }) => ({ schema, table, columns }))
+}

@@ -1,0 +1,196 @@
+// SQL/JSON: constructors, IS JSON, JSON_QUERY and its kin (PostgreSQL 16 and 17). Every RETURNING goes through the type
+// list, every PASSING and DEFAULT through the expression walker: DEFAULT pg_read_file(…) ON EMPTY read the file.
+import { expression, optional } from './expression.ts'
+import type { Node, Struct } from './nodes.ts'
+import { Refusal, refusedStatement } from './refusal.ts'
+import type { Level, Typed, Walk } from './scope.ts'
+import { select } from './select.ts'
+import { typeName } from './type-names.ts'
+import { sortKeys, window } from './windows.ts'
+
+/** The node as one of SQL/JSON's, confined; undefined where it is none of them. Throws Refusal. */
+export function jsonExpression(walk: Walk, level: Level, node: Node): Typed | undefined {
+  const confined = constructed(walk, level, node) ?? asked(walk, level, node)
+  return confined && { node: confined, type: null }
+}
+
+function constructed(walk: Walk, level: Level, node: Node): Node | undefined {
+  if (node.JsonObjectConstructor) {
+    since(walk, 16, 'json_object', node.JsonObjectConstructor.location)
+    const { exprs, output, absent_on_null, unique } = node.JsonObjectConstructor
+    const pairs = exprs?.map((item): Node => ({ JsonKeyValue: pair(walk, level, item.JsonKeyValue) }))
+    return {
+      JsonObjectConstructor: {
+        ...(pairs && { exprs: pairs }),
+        ...returning(walk, output),
+        ...flags({ absent_on_null, unique }),
+      },
+    }
+  }
+  if (node.JsonArrayConstructor) {
+    since(walk, 16, 'json_array', node.JsonArrayConstructor.location)
+    const { exprs, output, absent_on_null } = node.JsonArrayConstructor
+    const items = exprs?.map((item): Node => ({ JsonValueExpr: jsonValue(walk, level, item.JsonValueExpr) }))
+    return {
+      JsonArrayConstructor: {
+        ...(items && { exprs: items }),
+        ...returning(walk, output),
+        ...flags({ absent_on_null }),
+      },
+    }
+  }
+  if (node.JsonArrayQueryConstructor) return arrayQuery(walk, level, node.JsonArrayQueryConstructor)
+  if (node.JsonObjectAgg) {
+    const { constructor, arg, absent_on_null, unique } = node.JsonObjectAgg
+    since(walk, 16, 'json_objectagg', constructor?.location)
+    const inner = aggregate(walk, level, constructor, () => ({ arg: pair(walk, level, arg) }))
+    return { JsonObjectAgg: { ...inner, ...flags({ absent_on_null, unique }) } }
+  }
+  if (node.JsonArrayAgg) {
+    const { constructor, arg, absent_on_null } = node.JsonArrayAgg
+    since(walk, 16, 'json_arrayagg', constructor?.location)
+    const inner = aggregate(walk, level, constructor, () => ({ arg: jsonValue(walk, level, arg) }))
+    return { JsonArrayAgg: { ...inner, ...flags({ absent_on_null }) } }
+  }
+  return undefined
+}
+
+function asked(walk: Walk, level: Level, node: Node): Node | undefined {
+  if (node.JsonIsPredicate) {
+    const { expr, format, item_type, unique_keys, location } = node.JsonIsPredicate
+    since(walk, 16, 'IS JSON', location)
+    if (!expr || item_type === undefined) throw refusedStatement('IS JSON', location)
+    const inner = expression(walk, level, expr).node
+    return { JsonIsPredicate: { expr: inner, format: formatOf(format), item_type, ...flags({ unique_keys }) } }
+  }
+  if (node.JsonParseExpr) {
+    const { expr, output, unique_keys, location } = node.JsonParseExpr
+    since(walk, 17, 'json', location)
+    return {
+      JsonParseExpr: { expr: jsonValue(walk, level, expr), ...returning(walk, output), ...flags({ unique_keys }) },
+    }
+  }
+  if (node.JsonScalarExpr) {
+    const { expr, output, location } = node.JsonScalarExpr
+    since(walk, 17, 'json_scalar', location)
+    return { JsonScalarExpr: { ...optional(walk, level, 'expr', expr), ...returning(walk, output) } }
+  }
+  if (node.JsonSerializeExpr) {
+    const { expr, output, location } = node.JsonSerializeExpr
+    since(walk, 17, 'json_serialize', location)
+    return { JsonSerializeExpr: { expr: jsonValue(walk, level, expr), ...returning(walk, output) } }
+  }
+  return node.JsonFuncExpr && func(walk, level, node.JsonFuncExpr)
+}
+
+function func(walk: Walk, level: Level, node: Struct<'JsonFuncExpr'>): Node {
+  const { op, context_item, pathspec, passing, output, on_empty, on_error, wrapper, quotes, location } = node
+  if (op === undefined || !pathspec) throw refusedStatement(op ?? 'JSON', location)
+  since(walk, 17, op.replace(/_OP$/, '').toLowerCase(), location)
+  return {
+    JsonFuncExpr: {
+      op,
+      context_item: jsonValue(walk, level, context_item),
+      pathspec: expression(walk, level, pathspec).node,
+      ...jsonPassing(walk, level, passing),
+      ...returning(walk, output),
+      ...(on_empty && { on_empty: jsonBehavior(walk, level, on_empty) }),
+      ...(on_error && { on_error: jsonBehavior(walk, level, on_error) }),
+      wrapper: wrapper ?? '',
+      quotes: quotes ?? '',
+    },
+  }
+}
+
+function arrayQuery(walk: Walk, level: Level, node: Struct<'JsonArrayQueryConstructor'>): Node {
+  since(walk, 16, 'json_array', node.location)
+  const query = node.query?.SelectStmt
+  if (!query) throw refusedStatement('JSON_ARRAY', node.location)
+  const { absent_on_null } = node
+  return {
+    JsonArrayQueryConstructor: {
+      query: { SelectStmt: select(walk, query, level, level.ctes).node },
+      ...returning(walk, node.output),
+      format: formatOf(node.format),
+      ...flags({ absent_on_null }),
+    },
+  }
+}
+
+function aggregate<A>(
+  walk: Walk,
+  level: Level,
+  constructor: Struct<'JsonAggConstructor'> | undefined,
+  argument: () => A,
+): A & { readonly constructor: Struct<'JsonAggConstructor'> } {
+  const { output, agg_filter, agg_order, over } = constructor ?? {}
+  if (!over) level.aggregates += 1
+  const arg = argument()
+  const inner = {
+    ...returning(walk, output),
+    ...optional(walk, level, 'agg_filter', agg_filter),
+    ...(agg_order && { agg_order: sortKeys(walk, level, agg_order) }),
+  }
+  if (!over) level.aggregates -= 1
+  return { ...arg, constructor: { ...inner, ...(over && { over: window(walk, level, over) }) } }
+}
+
+function pair(walk: Walk, level: Level, node: Struct<'JsonKeyValue'> | undefined): Struct<'JsonKeyValue'> {
+  if (!node?.key) throw refusedStatement('a JSON object')
+  return { key: expression(walk, level, node.key).node, value: jsonValue(walk, level, node.value) }
+}
+
+/** A value with its FORMAT. Throws Refusal. */
+export function jsonValue(
+  walk: Walk,
+  level: Level,
+  node: Struct<'JsonValueExpr'> | undefined,
+): Struct<'JsonValueExpr'> {
+  if (!node?.raw_expr) throw refusedStatement('a JSON value')
+  return { raw_expr: expression(walk, level, node.raw_expr).node, format: formatOf(node.format) }
+}
+
+/** PASSING, as a key to spread. Throws Refusal. */
+export function jsonPassing(
+  walk: Walk,
+  level: Level,
+  list: readonly Node[] | undefined,
+): { passing?: readonly Node[] } {
+  if (!list) return {}
+  const passing = list.map(({ JsonArgument: each }): Node => {
+    if (each?.name === undefined) throw refusedStatement('PASSING')
+    return { JsonArgument: { val: jsonValue(walk, level, each.val), name: each.name } }
+  })
+  return { passing }
+}
+
+/** ON EMPTY, ON ERROR. Throws Refusal. */
+export function jsonBehavior(walk: Walk, level: Level, node: Struct<'JsonBehavior'>): Struct<'JsonBehavior'> {
+  return { btype: node.btype ?? '', ...optional(walk, level, 'expr', node.expr) }
+}
+
+/** FORMAT JSON ENCODING …; the printer knows which there are. */
+export function formatOf(format: Struct<'JsonFormat'> | undefined): Struct<'JsonFormat'> {
+  return { format_type: format?.format_type ?? '', encoding: format?.encoding ?? '' }
+}
+
+function returning(walk: Walk, output: Struct<'JsonOutput'> | undefined): { output?: Struct<'JsonOutput'> } {
+  if (!output) return {}
+  if (!output.typeName) throw refusedStatement('RETURNING')
+  const { node } = typeName(walk, output.typeName)
+  return { output: { typeName: node, returning: { format: formatOf(output.returning?.format) } } }
+}
+
+function flags<K extends string>(given: { readonly [P in K]: true | undefined }): { readonly [P in K]?: true } {
+  const out: { [P in K]?: true } = {}
+  for (const key in given) if (given[key]) out[key] = true
+  return out
+}
+
+/** Refuses what this server does not have yet. */
+export function since(walk: Walk, version: number, name: string, at: number | undefined): void {
+  const { major } = walk.exposed
+  if (major >= version) return
+  const hint = `${name.toUpperCase()} needs PostgreSQL ${version}, this server is ${major}`
+  throw new Refusal('function', name, `function ${name} does not exist or may not be called`, hint, at)
+}

@@ -1,0 +1,283 @@
+// The allow-list of parse nodes and of the keys of each, and the types made from it: what is not named here does not
+// exist for the guard. It never copies a tree through; the walkers build a new one key by key.
+
+/**
+ * What a key holds: `node` and `nodes` tagged nodes ({A_Const: …}), `struct:X` an X without its tag, `place` a byte
+ * offset (or other trace of the text's layout) that is read for positions and never compared.
+ */
+type Kind = 'flag' | 'int' | 'text' | 'node' | 'nodes' | 'place' | `struct:${string}`
+
+/** Node → key → kind, as libpg_query 18 writes them. */
+export const NODES = {
+  A_ArrayExpr: { elements: 'nodes', list_start: 'place', list_end: 'place', location: 'place' },
+  A_Const: {
+    ival: 'struct:Integer',
+    fval: 'struct:Float',
+    boolval: 'struct:Boolean',
+    sval: 'struct:String',
+    bsval: 'struct:BitString',
+    isnull: 'flag',
+    location: 'place',
+  },
+  A_Expr: {
+    kind: 'text',
+    name: 'nodes',
+    lexpr: 'node',
+    rexpr: 'node',
+    rexpr_list_start: 'place',
+    rexpr_list_end: 'place',
+    location: 'place',
+  },
+  A_Indices: { is_slice: 'flag', lidx: 'node', uidx: 'node' },
+  A_Indirection: { arg: 'node', indirection: 'nodes' },
+  A_Star: {},
+  Alias: { aliasname: 'text', colnames: 'nodes' },
+  BitString: { bsval: 'text' },
+  BoolExpr: { boolop: 'text', args: 'nodes', location: 'place' },
+  Boolean: { boolval: 'flag' },
+  BooleanTest: { arg: 'node', booltesttype: 'text', location: 'place' },
+  CTECycleClause: {
+    cycle_col_list: 'nodes',
+    cycle_mark_column: 'text',
+    cycle_mark_value: 'node',
+    cycle_mark_default: 'node',
+    cycle_path_column: 'text',
+    location: 'place',
+  },
+  CTESearchClause: {
+    search_col_list: 'nodes',
+    search_breadth_first: 'flag',
+    search_seq_column: 'text',
+    location: 'place',
+  },
+  CaseExpr: { arg: 'node', args: 'nodes', defresult: 'node', location: 'place' },
+  CaseWhen: { expr: 'node', result: 'node', location: 'place' },
+  CoalesceExpr: { args: 'nodes', location: 'place' },
+  CollateClause: { arg: 'node', collname: 'nodes', location: 'place' },
+  ColumnDef: { colname: 'text', typeName: 'struct:TypeName', is_local: 'flag', location: 'place' },
+  ColumnRef: { fields: 'nodes', location: 'place' },
+  CommonTableExpr: {
+    ctename: 'text',
+    aliascolnames: 'nodes',
+    ctematerialized: 'text',
+    ctequery: 'node',
+    search_clause: 'struct:CTESearchClause',
+    cycle_clause: 'struct:CTECycleClause',
+    location: 'place',
+  },
+  Float: { fval: 'text' },
+  FuncCall: {
+    funcname: 'nodes',
+    args: 'nodes',
+    agg_order: 'nodes',
+    agg_filter: 'node',
+    over: 'struct:WindowDef',
+    agg_within_group: 'flag',
+    agg_star: 'flag',
+    agg_distinct: 'flag',
+    func_variadic: 'flag',
+    funcformat: 'text',
+    location: 'place',
+  },
+  GroupingFunc: { args: 'nodes', location: 'place' },
+  GroupingSet: { kind: 'text', content: 'nodes', location: 'place' },
+  Integer: { ival: 'int' },
+  JoinExpr: {
+    jointype: 'text',
+    isNatural: 'flag',
+    larg: 'node',
+    rarg: 'node',
+    usingClause: 'nodes',
+    join_using_alias: 'struct:Alias',
+    quals: 'node',
+    alias: 'struct:Alias',
+  },
+  JsonAggConstructor: {
+    output: 'struct:JsonOutput',
+    agg_filter: 'node',
+    agg_order: 'nodes',
+    over: 'struct:WindowDef',
+    location: 'place',
+  },
+  JsonArgument: { val: 'struct:JsonValueExpr', name: 'text' },
+  JsonArrayAgg: { constructor: 'struct:JsonAggConstructor', arg: 'struct:JsonValueExpr', absent_on_null: 'flag' },
+  JsonArrayConstructor: { exprs: 'nodes', output: 'struct:JsonOutput', absent_on_null: 'flag', location: 'place' },
+  JsonArrayQueryConstructor: {
+    query: 'node',
+    output: 'struct:JsonOutput',
+    format: 'struct:JsonFormat',
+    absent_on_null: 'flag',
+    location: 'place',
+  },
+  JsonBehavior: { btype: 'text', expr: 'node', location: 'place' },
+  JsonFormat: { format_type: 'text', encoding: 'text', location: 'place' },
+  JsonFuncExpr: {
+    op: 'text',
+    context_item: 'struct:JsonValueExpr',
+    pathspec: 'node',
+    passing: 'nodes',
+    output: 'struct:JsonOutput',
+    on_empty: 'struct:JsonBehavior',
+    on_error: 'struct:JsonBehavior',
+    wrapper: 'text',
+    quotes: 'text',
+    location: 'place',
+  },
+  JsonIsPredicate: {
+    expr: 'node',
+    format: 'struct:JsonFormat',
+    item_type: 'text',
+    unique_keys: 'flag',
+    location: 'place',
+  },
+  JsonKeyValue: { key: 'node', value: 'struct:JsonValueExpr' },
+  JsonObjectAgg: {
+    constructor: 'struct:JsonAggConstructor',
+    arg: 'struct:JsonKeyValue',
+    absent_on_null: 'flag',
+    unique: 'flag',
+  },
+  JsonObjectConstructor: {
+    exprs: 'nodes',
+    output: 'struct:JsonOutput',
+    absent_on_null: 'flag',
+    unique: 'flag',
+    location: 'place',
+  },
+  JsonOutput: { typeName: 'struct:TypeName', returning: 'struct:JsonReturning' },
+  JsonParseExpr: {
+    expr: 'struct:JsonValueExpr',
+    output: 'struct:JsonOutput',
+    unique_keys: 'flag',
+    location: 'place',
+  },
+  JsonReturning: { format: 'struct:JsonFormat' },
+  JsonScalarExpr: { expr: 'node', output: 'struct:JsonOutput', location: 'place' },
+  JsonSerializeExpr: { expr: 'struct:JsonValueExpr', output: 'struct:JsonOutput', location: 'place' },
+  JsonTable: {
+    context_item: 'struct:JsonValueExpr',
+    pathspec: 'struct:JsonTablePathSpec',
+    passing: 'nodes',
+    columns: 'nodes',
+    on_error: 'struct:JsonBehavior',
+    alias: 'struct:Alias',
+    lateral: 'flag',
+    location: 'place',
+  },
+  JsonTableColumn: {
+    coltype: 'text',
+    name: 'text',
+    typeName: 'struct:TypeName',
+    pathspec: 'struct:JsonTablePathSpec',
+    format: 'struct:JsonFormat',
+    wrapper: 'text',
+    quotes: 'text',
+    columns: 'nodes',
+    on_empty: 'struct:JsonBehavior',
+    on_error: 'struct:JsonBehavior',
+    location: 'place',
+  },
+  JsonTablePathSpec: { string: 'node', name: 'text', name_location: 'place', location: 'place' },
+  JsonValueExpr: { raw_expr: 'node', format: 'struct:JsonFormat' },
+  List: { items: 'nodes' },
+  MinMaxExpr: { op: 'text', args: 'nodes', location: 'place' },
+  NamedArgExpr: { arg: 'node', name: 'text', argnumber: 'int', location: 'place' },
+  NullTest: { arg: 'node', nulltesttype: 'text', location: 'place' },
+  RangeFunction: {
+    lateral: 'flag',
+    ordinality: 'flag',
+    is_rowsfrom: 'flag',
+    functions: 'nodes',
+    alias: 'struct:Alias',
+    coldeflist: 'nodes',
+  },
+  RangeSubselect: { lateral: 'flag', subquery: 'node', alias: 'struct:Alias' },
+  RangeTableSample: { relation: 'node', method: 'nodes', args: 'nodes', repeatable: 'node', location: 'place' },
+  RangeVar: {
+    catalogname: 'text',
+    schemaname: 'text',
+    relname: 'text',
+    inh: 'flag',
+    relpersistence: 'text',
+    alias: 'struct:Alias',
+    location: 'place',
+  },
+  ResTarget: { name: 'text', val: 'node', location: 'place' },
+  RowExpr: { args: 'nodes', row_format: 'text', location: 'place' },
+  SQLValueFunction: { op: 'text', typmod: 'int', location: 'place' },
+  SelectStmt: {
+    distinctClause: 'nodes',
+    targetList: 'nodes',
+    fromClause: 'nodes',
+    whereClause: 'node',
+    groupClause: 'nodes',
+    groupDistinct: 'flag',
+    havingClause: 'node',
+    windowClause: 'nodes',
+    valuesLists: 'nodes',
+    sortClause: 'nodes',
+    limitOffset: 'node',
+    limitCount: 'node',
+    limitOption: 'text',
+    withClause: 'struct:WithClause',
+    op: 'text',
+    all: 'flag',
+    larg: 'struct:SelectStmt',
+    rarg: 'struct:SelectStmt',
+  },
+  SortBy: { node: 'node', sortby_dir: 'text', sortby_nulls: 'text', useOp: 'nodes', location: 'place' },
+  String: { sval: 'text' },
+  SubLink: { subLinkType: 'text', testexpr: 'node', operName: 'nodes', subselect: 'node', location: 'place' },
+  TypeCast: { arg: 'node', typeName: 'struct:TypeName', location: 'place' },
+  TypeName: { names: 'nodes', typmods: 'nodes', typemod: 'int', arrayBounds: 'nodes', location: 'place' },
+  WindowDef: {
+    name: 'text',
+    refname: 'text',
+    partitionClause: 'nodes',
+    orderClause: 'nodes',
+    frameOptions: 'int',
+    startOffset: 'node',
+    endOffset: 'node',
+    location: 'place',
+  },
+  WithClause: { ctes: 'nodes', recursive: 'flag', location: 'place' },
+} as const satisfies Record<string, Record<string, Kind>>
+
+type Nodes = typeof NODES
+export type NodeName = keyof Nodes
+
+type Value<K> = K extends 'flag'
+  ? true
+  : K extends 'int' | 'place'
+    ? number
+    : K extends 'text'
+      ? string
+      : K extends 'node'
+        ? Node
+        : K extends 'nodes'
+          ? readonly Node[]
+          : K extends `struct:${infer N extends NodeName}`
+            ? Struct<N>
+            : never
+
+/** One node without its tag; every key may be missing, as the parser leaves out what is zero. */
+export type Struct<N extends NodeName> = { readonly [P in keyof Nodes[N]]?: Value<Nodes[N][P]> }
+
+/**
+ * A tagged node: one key, as readStatement() has made sure. `{}` stands for a hole in a list (plain DISTINCT, no column
+ * definitions).
+ */
+export type Node = { readonly [N in NodeName]?: Struct<N> }
+export type SelectStmt = Struct<'SelectStmt'>
+
+/** An identifier as a node. */
+export function word(sval: string): Node {
+  return { String: { sval } }
+}
+
+/** The identifiers of a list of String nodes; what is no String is left out. */
+export function words(nodes: readonly Node[] | undefined): string[] {
+  const out: string[] = []
+  for (const { String: name } of nodes ?? []) if (name) out.push(name.sval ?? '')
+  return out
+}

@@ -1,0 +1,20 @@
+// Places in a text: the parser counts bytes in a tree and code points in an error, a caller UTF-16 units.
+
+/** UTF-16 units before a byte offset in the text's UTF-8. */
+export function fromBytes(text: string, bytes: number): number {
+  let left = bytes
+  let units = 0
+  while (left > 0 && units < text.length) {
+    const code = text.codePointAt(units) ?? 0
+    left -= code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+    units += code < 0x10000 ? 1 : 2
+  }
+  return units
+}
+
+/** UTF-16 units before a number of code points. */
+export function fromCodePoints(text: string, points: number): number {
+  let units = 0
+  for (let n = 0; n < points && units < text.length; n++) units += (text.codePointAt(units) ?? 0) < 0x10000 ? 1 : 2
+  return units
+}

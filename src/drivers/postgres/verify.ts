@@ -1,0 +1,49 @@
+// The last wall: the printed text, parsed again, must be the confined tree, node for node. Only places in the text are
+// not compared; nothing is put in order here, or the wall would have a hole of that shape.
+
+/** Traces of a text's layout, which a tree that was made has not. */
+const PLACES: ReadonlySet<string> = new Set([
+  'location',
+  'list_start',
+  'list_end',
+  'rexpr_list_start',
+  'rexpr_list_end',
+  'name_location',
+])
+
+/** Whether a parse result is one SELECT, the same as the confined one. */
+export function isSameTree(parsed: unknown, confined: object): boolean {
+  const stmts = held(parsed, 'stmts')
+  if (!Array.isArray(stmts) || stmts.length !== 1) return false
+  return isSame(held(stmts[0], 'stmt'), { SelectStmt: confined })
+}
+
+function isSame(parsed: unknown, confined: unknown): boolean {
+  if (Array.isArray(confined)) {
+    return (
+      Array.isArray(parsed) &&
+      parsed.length === confined.length &&
+      confined.every((item, index) => isSame(parsed[index], item))
+    )
+  }
+  if (!isObject(confined)) return parsed === confined
+  if (!isObject(parsed) || Array.isArray(parsed)) return false
+  let count = 0
+  for (const key in confined) {
+    const item = confined[key]
+    // The parser leaves an empty list out.
+    if (item === undefined || (Array.isArray(item) && item.length === 0)) continue
+    count += 1
+    if (PLACES.has(key) || !isSame(parsed[key], item)) return false
+  }
+  for (const key in parsed) if (!PLACES.has(key)) count -= 1
+  return count === 0
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function held(value: unknown, key: string): unknown {
+  return isObject(value) ? value[key] : undefined
+}

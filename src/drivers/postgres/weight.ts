@@ -1,0 +1,39 @@
+// What a query weighs: its FROM items, where a reference to a common table expression that the server copies in place
+// counts as all of that. The server copies without looking at any timeout; thirty doublings took 15 GB and only SIGKILL.
+import { refusedLimit } from './refusal.ts'
+import type { Cte, Weight } from './scope.ts'
+
+const WEIGHT_MAX = 1_000
+
+/** Throws Refusal for a query that weighs too much. */
+export function checkWeight(weight: Weight): void {
+  const known = new Map<Cte, number>()
+  if (weigh(weight, known) > WEIGHT_MAX) {
+    const why = `the query reads more than ${WEIGHT_MAX} tables, counting each WITH where it is used`
+    throw refusedLimit('WITH', why)
+  }
+}
+
+function weigh(weight: Weight, known: Map<Cte, number>): number {
+  let total = weight.items
+  for (const [cte, references] of weight.ctes) total += references * weightOf(cte, known)
+  return total
+}
+
+/** One that is not inlined is planned once, and a reference to it is one item. */
+function weightOf(cte: Cte, known: Map<Cte, number>): number {
+  if (cte.isRecursive()) return 1 + own(cte, known) / Math.max(cte.references, 1)
+  const isInlined =
+    cte.materialized === 'CTEMaterializeNever' || (cte.materialized !== 'CTEMaterializeAlways' && cte.references === 1)
+  return isInlined ? own(cte, known) : 1 + own(cte, known) / Math.max(cte.references, 1)
+}
+
+function own(cte: Cte, known: Map<Cte, number>): number {
+  const before = known.get(cte)
+  if (before !== undefined) return before
+  // A recursive one meets itself here: that reference is one item.
+  known.set(cte, 1)
+  const total = weigh(cte.weight, known)
+  known.set(cte, total)
+  return total
+}
