@@ -20,15 +20,15 @@ const ASK_MS = 60_000
 const OUT_BYTES = 16 * 1024
 const OUT_KEPT_BYTES = 512 * 1024
 
-/** A logged-in connection; `known` is shared with the other connections of its datasource. */
+/** A logged-in connection; what `known` answers is shared with the other connections of its datasource. */
 export class PostgresConnection implements Connection {
   readonly #login: Login
-  readonly #known: Known
+  readonly #known: () => Known
   readonly #session: Session
   #out = new JsonBytes(OUT_BYTES)
   #ending: Promise<void> | null = null
 
-  constructor(login: Login, known: Known) {
+  constructor(login: Login, known: () => Known) {
     this.#login = login
     this.#known = known
     this.#session = login.session
@@ -76,7 +76,7 @@ export class PostgresConnection implements Connection {
 
   #running(): Running {
     if (this.#out.bytes.length > OUT_KEPT_BYTES) this.#out = new JsonBytes(OUT_BYTES)
-    return { session: this.#session, known: this.#known, out: this.#out }
+    return { session: this.#session, known: this.#known(), out: this.#out }
   }
 
   /** Runs with a deadline and the signal; on either, what runs in the database is cancelled and the session given up. */

@@ -1,0 +1,46 @@
+// The PostgreSQL driver put together: the guard judges, connections do. Nothing here decides anything of its own.
+import { unseal } from '../confined.ts'
+import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
+import { readBody } from './body.ts'
+import { confine } from './confine.ts'
+import { logIn } from './connect.ts'
+import { PostgresConnection } from './connection.ts'
+import { openParser } from './parse.ts'
+import type { PostgresQuery } from './query.ts'
+import type { Known } from './run.ts'
+import { readSettings, targetOf } from './settings.ts'
+import { TypeBook } from './types.ts'
+
+const KNOWN_MS = 300_000
+const KNOWN_MAX = 500
+
+/** Parses a first query, so that the first caller does not wait for it. Dispose ends the parser's workers. */
+export async function createPostgresDriver(): Promise<Driver> {
+  const parser = await openParser()
+  const known = new Map<string, { readonly known: Known; readonly at: number }>()
+  return {
+    type: 'POSTGRES',
+    vocabulary: { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' },
+    settings: readSettings,
+    read: readBody,
+    confine: (body, exposed, limits, signal) => confine(parser, body, exposed, limits, signal),
+    printed: (query) => unseal<PostgresQuery>(query, 'POSTGRES').text,
+    connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
+      const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
+      return new PostgresConnection(login, () => knownOf(known, settings))
+    },
+    [Symbol.asyncDispose]: () => parser[Symbol.asyncDispose](),
+  }
+}
+
+/** What connections to one database as one login share: for some minutes, so that a changed type or size is seen. */
+function knownOf(all: Map<string, { readonly known: Known; readonly at: number }>, at: ConnectionSettings): Known {
+  const key = JSON.stringify([at.host, at.port, at.database, at.username])
+  const now = performance.now()
+  const entry = all.get(key)
+  if (entry !== undefined && now - entry.at < KNOWN_MS) return entry.known
+  if (all.size >= KNOWN_MAX) all.clear()
+  const known = { types: new TypeBook(), sizes: new Map() }
+  all.set(key, { known, at: now })
+  return known
+}
