@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
 import { Client } from 'pg'
-import { packagedNative } from './cluster.ts'
+import { packagedNative } from './account.ts'
 import exposure from './exposure.json' with { type: 'json' }
 import { startDemoServer, type DemoServer } from './server.ts'
 

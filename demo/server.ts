@@ -7,15 +7,8 @@ import { Client } from 'pg'
 import { z } from 'zod'
 import exposure from './exposure.json' with { type: 'json' }
 import { grantColumns, limitTemporaryFiles } from '../src/drivers/postgres/grants.ts'
-import {
-  initCluster,
-  packagedNative,
-  platform,
-  reachableBin,
-  serverAccount,
-  startCluster,
-  type RunningCluster,
-} from './cluster.ts'
+import { packagedNative, platform, reachableBin, serverAccount } from './account.ts'
+import { initCluster, startCluster, type RunningCluster } from './cluster.ts'
 
 const DATABASE = 'shop'
 const READER = 'vitrine_demo'
@@ -70,7 +63,7 @@ export async function startDemoServer(options: {
     password: randomBytes(18).toString('base64url'),
     superuserPassword: randomBytes(18).toString('base64url'),
   }
-  await initCluster(bin, folder, { password: made.superuserPassword, args: localeArgs, account }, signal)
+  await initCluster(bin, folder, { password: made.superuserPassword, args: initArgs, account }, signal)
   const running = await start()
   try {
     await fill(running.port, made)
@@ -93,8 +86,9 @@ const settings = {
   timezone: 'UTC',
 }
 
-// The same order and case rules on every machine, without its locales.
-const localeArgs = ['--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+// The same order and case rules on every machine, without its locales; a crash of the machine within the first seconds
+// may cost the demo, waiting for the disk would cost everybody a second.
+const initArgs = ['--no-sync', '--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
 function demoServer(running: RunningCluster, password: string): DemoServer {
   return {

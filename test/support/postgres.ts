@@ -2,20 +2,14 @@
 // disk. With TEST_POSTGRES_URL a running server is used instead, in databases of our own making.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { access, chmod, chown, copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { access, chmod, chown, copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
-import {
-  initCluster,
-  packagedNative,
-  platform,
-  reachableBin,
-  serverAccount,
-  startCluster,
-  type Account,
-} from '../../demo/cluster.ts'
+import { packagedNative, platform, reachableBin, serverAccount, type Account } from '../../demo/account.ts'
+import { initCluster, startCluster } from '../../demo/cluster.ts'
 
 export type PostgresVersion = 14 | 15 | 16 | 17 | 18
 
@@ -209,19 +203,35 @@ const engines = join(import.meta.dirname, '../engines/postgres')
 async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null
   const native = join(engines, 'node_modules', `pg${version}`, 'native')
-  const present = (): Promise<boolean> =>
-    access(join(native, 'bin/postgres')).then(
+  if (await isThere(join(native, 'bin/postgres'))) return native
+  // Test files run beside one another: one installs, the others wait for it.
+  const installing = join(engines, '.installing')
+  if (
+    await mkdir(installing).then(
       () => true,
       () => false,
     )
-  if (!(await present())) {
+  ) {
     try {
       await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd: engines, timeout: 300_000 })
     } catch {
       throw new NoSuchEngine(`PostgreSQL ${version} could not be installed into test/engines/postgres (npm ci failed).`)
+    } finally {
+      await rm(installing, { recursive: true })
     }
+  } else {
+    for (let waited = 0; waited < 300 && (await isThere(installing)); waited++)
+      await once(AbortSignal.timeout(1000), 'abort')
+    await rm(installing, { recursive: true, force: true })
   }
-  return (await present()) ? native : null
+  return (await isThere(join(native, 'bin/postgres'))) ? native : null
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** One session as this login: an Ask for introspection and grading. `options` as in libpq ('-c name=value'). */
