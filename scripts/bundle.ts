@@ -51,14 +51,8 @@ async function bundle(): Promise<void> {
 async function copies(): Promise<void> {
   await cp(path('node_modules/libpg-query/wasm/libpg-query.wasm'), path('libpg-query.wasm', BUILT))
   await cp(path('openapi.json'), path('openapi.json', BUILT))
-  if (existsSync(path('demo/shop.sql')))
-    await cp(path('demo'), path('demo', BUILT), { recursive: true, filter: isData })
   await writeFile(path('scalar.js', BUILT), await standaloneScript())
   await writeFile(path('package.json', BUILT), '{ "type": "module" }\n')
-}
-
-function isData(source: string): boolean {
-  return !source.endsWith('.ts')
 }
 
 try {

@@ -52,6 +52,8 @@ export interface App extends AsyncDisposable {
   listen(): Promise<string>
   /** What the first account of a service that others reach must send; null where none is needed. */
   setupToken(): Promise<string | null>
+  /** The store holds no account yet. */
+  isNew(): Promise<boolean>
 }
 
 /** What requests under way are given to end, once the service was told to. */
@@ -97,6 +99,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       return address
     },
     setupToken: () => signIn.setupToken(),
+    isNew: async () => (await store.db.selectFrom('accounts').select('id').limit(1).execute()).length === 0,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
 }

@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
+import type { App } from './app.ts'
 import type { Config, Environment } from './config.ts'
 import { readConfig } from './config.ts'
+import type { Demo } from './demo.ts'
 
 /** Serves until SIGTERM or SIGINT. Sets the exit code where it cannot start, and never throws. */
 export async function serve(env: Environment): Promise<void> {
@@ -26,8 +28,29 @@ async function run(config: Config, log: Logger, stop: AbortSignal): Promise<void
   process.stdout.write(`Vitrine listens at ${address}\n`)
   const setupToken = await app.setupToken()
   if (setupToken !== null) process.stdout.write(`The first account is made with this setupToken: ${setupToken}\n`)
+  await using _demo = config.demo ? await demoBeside(app, { address, dataDir: config.dataDir, setupToken, stop }) : null
   if (!stop.aborted) await once(stop, 'abort')
   log.info('ending')
+}
+
+interface DemoPlace {
+  readonly address: string
+  readonly dataDir: string
+  readonly setupToken: string | null
+  readonly stop: AbortSignal
+}
+
+/** The service is ready before its demo is, and goes on where that cannot run. */
+async function demoBeside(app: App, { stop, ...place }: DemoPlace): Promise<Demo | null> {
+  try {
+    const { openDemo } = await import('./demo.ts')
+    const demo = await openDemo({ ...place, isNew: await app.isNew(), signal: stop })
+    if (demo !== null) process.stdout.write(`${demo.story}\n`)
+    return demo
+  } catch (error) {
+    if (!stop.aborted) process.stdout.write(`There is no demo: ${sentence(error)}\n`)
+    return null
+  }
 }
 
 /** One JSON line an event, on standard output; what may hold a secret is left out wherever it lies. */
