@@ -2,7 +2,7 @@
 // disk. With TEST_POSTGRES_URL a running server is used instead, in databases of our own making.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
 import { access, chmod, chown, copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -220,8 +220,7 @@ async function onDemand(version: PostgresVersion): Promise<string | null> {
       await rm(installing, { recursive: true })
     }
   } else {
-    for (let waited = 0; waited < 300 && (await isThere(installing)); waited++)
-      await once(AbortSignal.timeout(1000), 'abort')
+    for (let waited = 0; waited < 300 && (await isThere(installing)); waited++) await wait(1000)
     await rm(installing, { recursive: true, force: true })
   }
   return (await isThere(join(native, 'bin/postgres'))) ? native : null
