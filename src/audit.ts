@@ -17,13 +17,13 @@ export interface AuditedCall {
   readonly caller: { readonly kind: 'key' | 'session'; readonly accountId: AccountId; readonly keyId?: ApiKeyId }
 }
 
-export interface AuditPlace {
+interface AuditPlace {
   readonly teamId?: TeamId
   readonly datasourceId?: DatasourceId
 }
 
 /** How a call ended. Where the team redacts literals, `query` and `printed` are left out by whoever records. */
-export interface AuditEntry extends AuditPlace {
+interface AuditEntry extends AuditPlace {
   readonly outcome: AuditTable['outcome']
   readonly code?: string | null
   readonly blocked?: unknown
@@ -77,7 +77,7 @@ export interface Audit extends AsyncDisposable {
   prune(): Promise<void>
 }
 
-export interface AuditAsk {
+interface AuditAsk {
   /** Only rows of these datasources and of none; absent: all, also of deleted ones. */
   readonly datasourceIds?: readonly DatasourceId[]
   readonly cursor?: string | undefined

@@ -44,7 +44,7 @@ export async function settingsFor(
 }
 
 /** The datasource's secrets by field, opened. */
-export async function openSecretsOf(
+async function openSecretsOf(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,
 ): Promise<Readonly<Record<string, string>>> {

@@ -6,19 +6,19 @@ import type { Store } from '../store/open.ts'
 import type { JobTable } from '../store/tables.ts'
 
 /** Says how far a job is; written to the store now and then. */
-export type Progress = (done: number, total: number) => void
+type Progress = (done: number, total: number) => void
 
 /** What a job does; its value, plain data, becomes the job's `result`. */
 export type Work = (progress: Progress, signal: AbortSignal) => Promise<unknown>
 
-export interface Job {
+interface Job {
   readonly id: JobId
   /** Settles with the work, after its end stands in the store. */
   readonly ended: Promise<unknown>
 }
 
 /** A job as GET …/jobs/{jobId} shows it. */
-export interface JobState {
+interface JobState {
   readonly id: JobId
   readonly kind: string
   readonly state: JobTable['state']

@@ -8,7 +8,7 @@ import type { Store } from '../store/open.ts'
 import type { TeamSettings } from '../teams/settings.ts'
 
 /** What is left after a query was counted: headers of its answer, whatever that is. */
-export interface Spent {
+interface Spent {
   readonly headers: Readonly<Record<'RateLimit-Limit' | 'RateLimit-Remaining' | 'RateLimit-Reset', string>>
 }
 

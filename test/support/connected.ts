@@ -50,7 +50,7 @@ export async function openRooms(options: { readonly leases?: Partial<LeaseOption
 }
 
 /** An account that nobody can sign in to. */
-export async function addAccount(rooms: Rooms): Promise<AccountId> {
+async function addAccount(rooms: Rooms): Promise<AccountId> {
   const id = newId<AccountId>()
   const row = {
     id,

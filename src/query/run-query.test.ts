@@ -1,0 +1,233 @@
+// The path of a query: what it refuses with and in which order, what it spends, and what the audit keeps of it.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
+import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
+import type { AuditItem } from '../audit.ts'
+import { listAudit } from '../datasources/audit-trail.ts'
+import { introspectDatasource } from '../datasources/connect.ts'
+import { changeDatasource, createDatasource, disableDatasource } from '../datasources/datasources.ts'
+import { reach } from '../datasources/reach.ts'
+import type { AppError } from '../errors.ts'
+import { putExposure } from '../exposure/exposure.ts'
+import { newId, type DatasourceId, type TeamId } from '../ids.ts'
+import type { Membership } from '../teams/belong.ts'
+import { checkQuery } from './check.ts'
+import { runQuery } from './run-query.ts'
+
+const SLOW = 'SELECT count(*) FROM n a, n b, n c, n d'
+
+describe('the path of a query', () => {
+  let postgres: TestPostgres
+  let database: string
+  let rooms: Rooms
+  let teamId: TeamId
+  let owner: Membership
+  let id: DatasourceId
+  before(async () => {
+    postgres = await startPostgres()
+    database = await postgres.createDatabase(
+      'path',
+      `CREATE TABLE customers (id int PRIMARY KEY, name text, ssn text);
+       INSERT INTO customers VALUES (1, 'Ada', 'hidden'), (2, 'Bo', 'hidden');
+       CREATE TABLE n (i int); INSERT INTO n SELECT generate_series(1, 2000)`,
+    )
+    rooms = await openRooms()
+  })
+  after(async () => {
+    await rooms[Symbol.asyncDispose]()
+    await postgres[Symbol.asyncDispose]()
+  })
+  beforeEach(async () => {
+    teamId = await addTeam(rooms, { queryBudget: { limit: 5, windowSeconds: 60 }, postgresMaxPlanCost: 1e15 })
+    owner = await addMember(rooms, teamId, 'OWNER')
+    id = await connected()
+    await introspectDatasource(rooms, call(), await at())
+    await putExposure(rooms, call(), await at(), {
+      tables: [
+        { schema: 'public', table: 'customers', columns: ['id', 'name'] },
+        { schema: 'public', table: 'n', columns: null },
+      ],
+    })
+  })
+
+  const call = (signal?: AbortSignal) => keyCall(owner.accountId, 'runQuery', {}, signal)
+  const at = () => reach(rooms, call(), teamId, id)
+  async function connected(): Promise<DatasourceId> {
+    const address = { host: postgres.host, port: postgres.port, database, username: postgres.superuser }
+    const secret = { sslMode: 'disable', password: postgres.password }
+    const order = { name: 'shop', type: 'POSTGRES', connectionMode: 'DIRECT', ...address, ...secret } as const
+    return (await createDatasource(rooms, call(), owner, order)).id as DatasourceId
+  }
+  const set = (settings: object) =>
+    rooms.store.write((tx) =>
+      tx
+        .updateTable('teams')
+        .set({ settings: JSON.stringify(settings) })
+        .where('id', '=', teamId)
+        .execute(),
+    )
+  const run = (body: unknown, who = call(), on = id) => runQuery(rooms, who, teamId, on, body)
+  /** Code and headers of a refusal, or null where it was answered. */
+  const refusal = async (answer: Promise<unknown>): Promise<AppError | null> =>
+    answer.then(
+      () => null,
+      (error: AppError) => error,
+    )
+  async function lastRow(): Promise<AuditItem | undefined> {
+    const call = sessionCall(owner.accountId, 'listAudit')
+    return (await listAudit(rooms, call, owner, { limit: 1 })).items[0]
+  }
+  async function active(): Promise<number> {
+    const rows = await postgres.query(
+      'postgres',
+      `SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}' AND state = 'active'`,
+    )
+    return Number(rows[0]?.[0])
+  }
+  async function activeBecomes(count: number): Promise<void> {
+    for (let tried = 0; (await active()) !== count; tried++) {
+      assert.ok(tried < 300, `${await active()} active, not ${count}`)
+      await pause(10)
+    }
+  }
+
+  test('answers columns, rows, count, whether there were more, and how long it took', async () => {
+    const { json, headers } = await run({ sql: 'SELECT id, name FROM customers ORDER BY id', limit: 1 })
+    const { durationMs, ...answer } = JSON.parse(json)
+    assert.deepEqual(Object.keys(JSON.parse(json)), ['columns', 'rows', 'rowCount', 'truncated', 'durationMs'])
+    assert.deepEqual(answer.rows, [[1, 'Ada']])
+    assert.deepEqual([answer.rowCount, answer.truncated, durationMs > 0], [1, true, true])
+    assert.deepEqual([headers['RateLimit-Limit'], headers['RateLimit-Remaining']], ['5', '4'])
+    const row = await lastRow()
+    assert.deepEqual(
+      [row?.via, row?.action, row?.outcome, row?.query, row?.rowCount, row?.bytes],
+      ['API_KEY', 'runQuery', 'ANSWERED', 'SELECT id, name FROM customers ORDER BY id', 1, Buffer.byteLength(json)],
+    )
+    assert.ok(row?.printed?.includes('customers') && (row.durationMs ?? 0) > 0)
+  })
+
+  test('refuses in order: 404, 409, 400, 429, then what the guard says; each is in the audit and spends as it should', async () => {
+    const left = (error: AppError | null) => error?.headers['RateLimit-Remaining']
+    assert.equal((await refusal(run({}, call(), newId<DatasourceId>())))?.code, 'NOT_FOUND')
+    const raw = await connected()
+    assert.equal((await refusal(run({ nonsense: 1 }, call(), raw)))?.code, 'NOT_CONNECTED')
+    assert.equal((await lastRow())?.code, 'NOT_CONNECTED')
+    const bad = await refusal(run({ sql: 1 }))
+    assert.deepEqual([bad?.code, left(bad)], ['INVALID_REQUEST', undefined])
+    const malformed = await refusal(run({ sql: 'SELEC 1' }))
+    assert.deepEqual([malformed?.code, left(malformed)], ['INVALID_QUERY', '4'])
+    const denied = await refusal(run({ sql: 'SELECT ssn FROM customers' }))
+    assert.deepEqual([denied?.code, left(denied)], ['QUERY_DENIED', '3'])
+    assert.equal((denied?.extra['blocked'] as { kind: string }).kind, 'column')
+    const row = await lastRow()
+    assert.deepEqual(
+      [row?.outcome, row?.code, row?.blocked?.kind, row?.query],
+      ['DENIED', 'QUERY_DENIED', 'column', 'SELECT ssn FROM customers'],
+    )
+    const failed = await refusal(run({ sql: 'SELECT 1/0' }))
+    assert.deepEqual([failed?.code, left(failed)], ['QUERY_FAILED', '2'])
+    assert.deepEqual([(await lastRow())?.outcome, (await lastRow())?.code], ['FAILED', 'QUERY_FAILED'])
+    await run({ sql: 'SELECT 1' })
+    await run({ sql: 'SELECT 1' })
+    const limited = await refusal(run({ sql: 'SELECT ssn FROM customers' }))
+    assert.deepEqual([limited?.code, left(limited)], ['RATE_LIMITED', '0'])
+    assert.equal((await refusal(run({ sql: 1 })))?.code, 'INVALID_REQUEST')
+    await disableDatasource(rooms, call(), await at())
+    assert.equal((await refusal(run({ sql: 1 })))?.code, 'DATASOURCE_DISABLED')
+  })
+
+  test('a caller who hangs up ends the work in the database', async () => {
+    const caller = new AbortController()
+    const answer = refusal(run({ sql: SLOW }, call(caller.signal)))
+    await activeBecomes(1)
+    caller.abort(new Error('hung up'))
+    assert.notEqual(await answer, null)
+    await activeBecomes(0)
+    const row = await lastRow()
+    assert.deepEqual([row?.outcome, row?.code, row?.query], ['FAILED', undefined, SLOW])
+    // And the connection is there for the next.
+    assert.equal(JSON.parse((await run({ sql: 'SELECT 1' })).json).rowCount, 1)
+  })
+
+  test('a query over its time is a QUERY_TIMEOUT, and ended in the database', async () => {
+    await set({ statementTimeoutMs: 200, postgresMaxPlanCost: 1e15 })
+    const began = performance.now()
+    assert.equal((await refusal(run({ sql: SLOW })))?.code, 'QUERY_TIMEOUT')
+    assert.ok(performance.now() - began < 3_000)
+    await activeBecomes(0)
+  })
+
+  test('a query over the cost limit is denied with estimate and limit', async () => {
+    await set({ postgresMaxPlanCost: 1_000 })
+    const error = await refusal(run({ sql: SLOW }))
+    assert.equal(error?.code, 'QUERY_DENIED')
+    assert.equal((error?.extra['blocked'] as { kind: string }).kind, 'cost')
+    assert.ok(Number(error?.extra['estimate']) > 1_000 && error?.extra['limit'] === 1_000)
+  })
+
+  test('a database that went away is DATASOURCE_UNAVAILABLE, the datasource in ERROR', async () => {
+    await changeDatasource(rooms, call(), await at(), { port: 1, password: postgres.password })
+    assert.equal((await refusal(run({ sql: 'SELECT 1' })))?.code, 'DATASOURCE_UNAVAILABLE')
+    const { row } = await at()
+    assert.deepEqual([row.status, typeof row.last_error, typeof row.last_tested_at], ['ERROR', 'string', 'string'])
+    // It is tried again all the same.
+    assert.equal((await refusal(run({ sql: 'SELECT 1' })))?.code, 'DATASOURCE_UNAVAILABLE')
+  })
+
+  test('the audit keeps no text of a query where the team has literals redacted', async () => {
+    await set({ auditRedactLiterals: true })
+    await run({ sql: "SELECT 'private' AS x" })
+    const row = await lastRow()
+    assert.deepEqual(
+      [row?.outcome, row?.rowCount, 'query' in (row ?? {}), 'printed' in (row ?? {})],
+      ['ANSWERED', 1, false, false],
+    )
+    await checkQuery(rooms, sessionCall(owner.accountId, 'checkQuery'), teamId, id, { sql: "SELECT 'private' AS x" })
+    assert.ok(!JSON.stringify(await lastRow()).includes('private'))
+  })
+
+  test('what the audit cannot keep up with is shed, not lost', async () => {
+    const audit = { ...rooms.audit, behind: true, record: rooms.audit.record.bind(rooms.audit) }
+    const answer = runQuery({ ...rooms, audit: Object.assign(Object.create(rooms.audit), audit) }, call(), teamId, id, {
+      sql: 'SELECT 1',
+    })
+    assert.equal((await refusal(answer))?.code, 'OVERLOADED')
+  })
+
+  describe('check', () => {
+    const check = (body: unknown, who = sessionCall(owner.accountId, 'checkQuery')) =>
+      checkQuery(rooms, who, teamId, id, body)
+
+    test('says what would run, be denied, or not parse; spends nothing and reads nothing', async () => {
+      const allowed = await check({ sql: 'SELECT id FROM customers' })
+      assert.equal(allowed.verdict, 'ALLOWED')
+      assert.ok(allowed.printed?.includes('customers') && typeof allowed.estimate === 'number')
+      const denied = await check({ sql: 'SELECT ssn FROM customers' })
+      assert.deepEqual([denied.verdict, denied.blocked?.kind, typeof denied.hint], ['DENIED', 'column', 'string'])
+      const invalid = await check({ sql: 'SELEC 1' })
+      assert.deepEqual([invalid.verdict, typeof invalid.position], ['INVALID', 'number'])
+      await set({ postgresMaxPlanCost: 1_000, queryBudget: { limit: 5, windowSeconds: 60 } })
+      const dear = await check({ sql: SLOW })
+      assert.deepEqual([dear.verdict, dear.blocked?.kind, (dear.estimate ?? 0) > 1_000], ['DENIED', 'cost', true])
+      assert.equal((await run({ sql: 'SELECT 1' })).headers['RateLimit-Remaining'], '4')
+      await assert.rejects(check({ sql: 1 }), { code: 'INVALID_REQUEST' })
+      assert.equal((await lastRow())?.action, 'checkQuery')
+    })
+
+    test('as somebody else: never wider than the caller', async () => {
+      const sql = 'SELECT 1'
+      const admin = await addMember(rooms, teamId, 'ADMIN')
+      const asAdmin = sessionCall(admin.accountId, 'checkQuery')
+      await changeDatasource(rooms, call(), await at(), { minRole: 'ADMIN' })
+      assert.equal((await check({ sql, as: { role: 'ADMIN' } }, asAdmin)).verdict, 'ALLOWED')
+      assert.equal((await check({ sql, as: { role: 'MEMBER' } }, asAdmin)).verdict, 'DENIED')
+      await assert.rejects(check({ sql, as: { role: 'OWNER' } }, asAdmin), { code: 'ROLE_REQUIRED' })
+      for (const as of [{}, { role: 'BOSS' }, { role: 'ADMIN', more: 1 }, 'ADMIN', null]) {
+        await assert.rejects(check({ sql, as }), { code: 'INVALID_REQUEST' })
+      }
+      await assert.rejects(check({ sql, as: { keyId: newId() } }), { code: 'NOT_FOUND' })
+    })
+  })
+})
