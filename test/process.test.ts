@@ -1,0 +1,165 @@
+// The process as an operator meets it: it says where it listens, ends when told to, and whatever stops a start is one
+// sentence.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
+const MAIN = join(ROOT, 'src/main.ts')
+const CLI = join(ROOT, 'src/cli.ts')
+
+const folders: string[] = []
+after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))))
+
+async function folder(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), 'vitrine-process-'))
+  folders.push(made)
+  return made
+}
+
+/** Without what the environment of the tests would make of it. */
+const environment = (env: Record<string, string>) => ({ PATH: process.env['PATH'], VITRINE_DEMO: '0', ...env })
+
+interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+async function run(file: string, args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const child = spawn(process.execPath, [file, ...args], { env: environment(env) })
+  const [out, err] = [collect(child.stdout), collect(child.stderr)]
+  const [code] = await once(child, 'close')
+  return { code, out: out(), err: err() }
+}
+
+function collect(stream: NodeJS.ReadableStream): () => string {
+  let text = ''
+  stream.on('data', (chunk) => (text += String(chunk)))
+  return () => text
+}
+
+/** A service of its own process, once it has said where it listens. */
+async function serve(env: Record<string, string>) {
+  const child = spawn(process.execPath, [MAIN], { env: environment({ PORT: '0', ...env }) })
+  const [out, err] = [collect(child.stdout), collect(child.stderr)]
+  while (!/listens at (\S+)/.test(out())) {
+    if (child.exitCode !== null) throw new Error(err())
+    await Promise.race([once(child.stdout, 'data'), once(child, 'close')])
+  }
+  const address = /listens at (\S+)/.exec(out())?.[1] ?? ''
+  return {
+    address,
+    async end(signal: NodeJS.Signals): Promise<Ended> {
+      const closed = once(child, 'close')
+      child.kill(signal)
+      const [code] = await closed
+      return { code, out: out(), err: err() }
+    },
+  }
+}
+
+describe('the process', () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`${signal} ends it, with exit code 0`, async () => {
+      const service = await serve({ VITRINE_DATA_DIR: await folder() })
+      assert.equal((await fetch(`${service.address}/health/ready`)).status, 200)
+      const ended = await service.end(signal)
+      assert.deepEqual([ended.code, ended.err], [0, ''])
+    })
+  }
+
+  test('a second one on the same data folder is refused in a sentence', async () => {
+    const dataDir = await folder()
+    const first = await serve({ VITRINE_DATA_DIR: dataDir })
+    const second = await run(MAIN, [], { PORT: '0', VITRINE_DATA_DIR: dataDir })
+    assert.equal(second.code, 1)
+    assert.match(second.err, /^The data folder .* is in use by another Vitrine process.*\n$/)
+    assert.equal((await fetch(`${first.address}/health/ready`)).status, 200)
+    assert.equal((await first.end('SIGTERM')).code, 0)
+  })
+
+  test('a port in use is told with what to do', async () => {
+    const first = await serve({ VITRINE_DATA_DIR: await folder() })
+    const { port } = new URL(first.address)
+    const second = await run(MAIN, [], { PORT: port, VITRINE_DATA_DIR: await folder() })
+    assert.equal(second.code, 1)
+    assert.equal(
+      second.err,
+      `127.0.0.1:${port} is in use by another process. Set PORT to a free one, or end the other.\n`,
+    )
+    await first.end('SIGTERM')
+  })
+
+  test('all that is wrong with the environment is told at once, without a secret', async () => {
+    const ended = await run(MAIN, [], { PORT: 'x', VITRINE_TYPO: '1', VITRINE_SECRET_KEY: 'not-32-bytes' })
+    assert.equal(ended.code, 1)
+    for (const name of ['PORT', 'VITRINE_TYPO', 'VITRINE_SECRET_KEY']) assert.match(ended.err, new RegExp(name))
+    assert.doesNotMatch(ended.err, /not-32-bytes|\n\s+at /)
+  })
+
+  test('what was answered before a kill -9 is there after it', async () => {
+    const dataDir = await folder()
+    const first = await serve({ VITRINE_DATA_DIR: dataDir })
+    const headers = { 'content-type': 'application/json', origin: first.address }
+    const person = { name: 'Ada', email: 'ada@example.test', password: 'a long enough password' }
+    const made = await fetch(`${first.address}/auth/sign-up/email`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(person),
+    })
+    assert.equal(made.status, 200)
+    await first.end('SIGKILL')
+
+    const second = await serve({ VITRINE_DATA_DIR: dataDir })
+    const again = await fetch(`${second.address}/auth/sign-in/email`, {
+      method: 'POST',
+      headers: { ...headers, origin: second.address },
+      body: JSON.stringify({ email: person.email, password: person.password }),
+    })
+    assert.equal(again.status, 200)
+    await second.end('SIGTERM')
+  })
+})
+
+describe('the command line', () => {
+  test('--help lists the verbs, and so does nothing at all, as a mistake', async () => {
+    const help = await run(CLI, ['--help'])
+    assert.equal(help.code, 0)
+    for (const verb of ['serve', 'migrate', 'openapi']) assert.match(help.out, new RegExp(`^  ${verb} `, 'm'))
+    const nothing = await run(CLI, [])
+    assert.deepEqual([nothing.code, nothing.err], [2, help.out])
+  })
+
+  test('--version is that of the package', async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    assert.deepEqual(await run(CLI, ['--version']), { code: 0, out: `${version}\n`, err: '' })
+  })
+
+  test('an unknown verb, or anything after a verb, is told with the usage', async () => {
+    for (const args of [['serv'], ['openapi', '--yaml']]) {
+      const ended = await run(CLI, args)
+      assert.equal(ended.code, 2)
+      assert.match(ended.err, /Usage: vitrine VERB/)
+    }
+  })
+
+  test('openapi prints openapi.json', async () => {
+    const { code, out } = await run(CLI, ['openapi'])
+    assert.equal(code, 0)
+    assert.equal(out, await readFile(join(ROOT, 'openapi.json'), 'utf8'))
+  })
+
+  test('migrate makes the store, and a second time leaves it', async () => {
+    const dataDir = await folder()
+    for (let time = 0; time < 2; time++) {
+      const { code, out } = await run(CLI, ['migrate'], { VITRINE_DATA_DIR: dataDir })
+      assert.deepEqual([code, out], [0, 'The store (sqlite) is at this version.\n'])
+    }
+  })
+})
