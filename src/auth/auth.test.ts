@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT, generateKeyPair, importJWK } from 'jose'
-import { newId, type AccountId, type SessionId } from '../ids.ts'
+import { newId } from '../ids.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import {
   auth,

@@ -1,0 +1,368 @@
+// Teams, members, invitations and a team's view of keys: each rule of session-interface.md §2 and §6, on both stores.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { createKey } from '../auth/api-keys.ts'
+import { authenticator, type Call } from '../auth/caller.ts'
+import { asId, newId, type AccountId, type ApiKeyId, type InvitationId, type TeamId } from '../ids.ts'
+import type { Role } from '../store/tables.ts'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { callOf, codeOf, openRooms, refusal, someDatasource, someone, type Rooms } from '../../test/support/people.ts'
+import { belong } from './belong.ts'
+import { acceptInvitation, addMember, removeInvitation } from './invitations.ts'
+import { changeMember, leaveTeam, listMembers, openTeam, removeMember } from './memberships.ts'
+import { settingsOf } from './settings.ts'
+import { endTeamForKey, listTeamKeys } from './team-keys.ts'
+import { changeTeam, createTeam, deleteTeam, describeTeam, listTeams } from './teams.ts'
+
+const idOf = (call: Call): AccountId => call.caller.accountId
+
+/** A team owned by a new person. */
+async function owned(rooms: Rooms, email = 'owner@example.test') {
+  const call = await someone(rooms, email)
+  const { id } = await createTeam(rooms, call, { name: 'Team' })
+  return { call, teamId: asId<TeamId>(id) }
+}
+
+/** A new ACTIVE member. */
+async function member(rooms: Rooms, by: Call, teamId: TeamId, role: Role, email: string): Promise<Call> {
+  const call = await someone(rooms, email)
+  const { inviteToken } = await addMember(rooms, by, await belong(rooms, by, teamId), { email, role })
+  await acceptInvitation(rooms, call, inviteToken)
+  await openTeam(rooms, call, await belong(rooms, call, teamId, { invited: true }))
+  return call
+}
+
+const roles = async (rooms: Rooms, call: Call, teamId: TeamId) =>
+  (await listMembers(rooms, await belong(rooms, call, teamId))).map((each) => [each.email, each.role, each.status])
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`teams on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+
+    test('a team is its maker’s, with the default settings and a slug of its own', async () => {
+      await using rooms = await openRooms(source)
+      const call = await someone(rooms, 'ada@example.test')
+      const first = await createTeam(rooms, call, { name: 'Bars & Co' })
+      rooms.clock.at++
+      const second = await createTeam(rooms, call, { name: 'Bars & Co' })
+      assert.deepEqual([first.slug, second.slug], ['bars-co', 'bars-co-2'])
+      assert.deepEqual(
+        { ...first, id: '', createdAt: '' },
+        {
+          id: '',
+          name: 'Bars & Co',
+          slug: 'bars-co',
+          role: 'OWNER',
+          status: 'ACTIVE',
+          memberCount: 1,
+          dataSourceCount: 0,
+          createdAt: '',
+          settings: {
+            queryBudget: { limit: 60, windowSeconds: 60 },
+            rowCap: 1000,
+            maxResponseBytes: 8 << 20,
+            statementTimeoutMs: 15_000,
+            postgresMaxPlanCost: 1e6,
+            mongodbMaxScannedDocuments: 1e6,
+            bigqueryMaxBytes: 2 ** 30,
+            auditRetentionDays: 180,
+            auditRedactLiterals: false,
+          },
+        },
+      )
+      assert.equal(await codeOf(createTeam(rooms, call, { name: 'x', slug: 'bars-co' })), 'CONFLICT')
+      const at = await belong(rooms, call, asId<TeamId>(second.id))
+      assert.equal(await codeOf(changeTeam(rooms, call, at, { slug: 'bars-co' })), 'CONFLICT')
+      assert.equal((await changeTeam(rooms, call, at, { slug: 'free', name: 'Free' })).slug, 'free')
+      assert.deepEqual(
+        (await listTeams(rooms, call)).map((team) => team.slug),
+        ['bars-co', 'free'],
+      )
+    })
+
+    test('settings are merged key by key, all or nothing, and hold at once', async () => {
+      await using rooms = await openRooms(source, { VITRINE_MAX_ROW_CAP: '500', VITRINE_MAX_QUERY_BUDGET: '1000' })
+      const { call, teamId } = await owned(rooms)
+      const at = await belong(rooms, call, teamId)
+      assert.equal((await settingsOf(rooms, teamId)).rowCap, 500)
+      await changeTeam(rooms, call, at, { settings: { rowCap: 7 } })
+      await changeTeam(rooms, call, at, { settings: { queryBudget: { limit: 5, windowSeconds: 9 } } })
+      const now = await settingsOf(rooms, teamId)
+      assert.deepEqual([now.rowCap, now.queryBudget], [7, { limit: 5, windowSeconds: 9 }])
+      const wrong = await refusal(
+        changeTeam(rooms, call, at, {
+          name: 'Other',
+          settings: { auditRetentionDays: 3, rowCap: 501, queryBudget: { limit: 1001, windowSeconds: 1 } },
+        }),
+      )
+      assert.equal(wrong['code'], 'INVALID_REQUEST')
+      assert.equal((wrong['details'] as string[]).length, 2)
+      const after = await describeTeam(rooms, call, at)
+      assert.deepEqual([after.name, after.settings?.rowCap, after.settings?.auditRetentionDays], ['Team', 7, 180])
+    })
+
+    test('a stranger, a team that never was and a narrowed key read the same', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      const stranger = await someone(rooms, 'eve@example.test')
+      const none = await refusal(belong(rooms, call, newId()))
+      assert.equal(none['code'], 'NOT_FOUND')
+      assert.deepEqual(await refusal(belong(rooms, stranger, teamId)), none)
+      const other = await createTeam(rooms, call, { name: 'Other' })
+      const { key } = await createKey(rooms, call, { name: 'k', scopes: ['data:schema'], teamIds: [other.id] })
+      const caller = await authenticator(rooms).authenticate(`Bearer ${key}`)
+      assert.deepEqual(await refusal(belong(rooms, { ...call, caller }, teamId)), none)
+      assert.deepEqual(
+        (await listTeams(rooms, { ...call, caller })).map((team) => team.id),
+        [other.id],
+      )
+    })
+
+    test('an invitation is taken once, by the account of its address, within 14 days', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      const at = await belong(rooms, call, teamId)
+      const invited = await addMember(rooms, call, at, { email: 'Cy@Example.test', role: 'MEMBER' })
+      assert.deepEqual(
+        [invited.email, invited.role, invited.status, invited.accountId],
+        ['cy@example.test', 'MEMBER', 'INVITED', null],
+      )
+      const kept = await rooms.store.db.selectFrom('invitations').selectAll().execute()
+      assert.ok(!JSON.stringify(kept).includes(invited.inviteToken))
+      const cy = await someone(rooms, 'cy@example.test')
+      const eve = await someone(rooms, 'eve@example.test')
+      const none = await refusal(acceptInvitation(rooms, cy, 'x'.repeat(43)))
+      assert.equal(none['code'], 'NOT_FOUND')
+      assert.deepEqual(await refusal(acceptInvitation(rooms, eve, invited.inviteToken)), none)
+      const team = await acceptInvitation(rooms, cy, invited.inviteToken)
+      assert.deepEqual([team.role, team.status, team.memberCount], ['MEMBER', 'INVITED', 2])
+      assert.deepEqual(await refusal(acceptInvitation(rooms, cy, invited.inviteToken)), none)
+      assert.deepEqual(await refusal(acceptInvitation(rooms, eve, invited.inviteToken)), none)
+
+      const late = await addMember(rooms, call, at, { email: 'eve@example.test', role: 'MEMBER' })
+      rooms.clock.at += 14 * 86_400_000
+      assert.deepEqual(await refusal(acceptInvitation(rooms, eve, late.inviteToken)), none)
+      assert.equal((await listMembers(rooms, at)).length, 2)
+      assert.equal(await codeOf(addMember(rooms, call, at, { email: 'cy@example.test', role: 'MEMBER' })), 'CONFLICT')
+    })
+
+    test('a verified account is a member at once; the answer reads the same', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      const at = await belong(rooms, call, teamId)
+      const bo = await someone(rooms, 'bo@example.test', { verified: true })
+      const known = await addMember(rooms, call, at, { email: 'bo@example.test', role: 'ADMIN' })
+      const unknown = await addMember(rooms, call, at, { email: 'no@example.test', role: 'ADMIN' })
+      const face = (invited: object) =>
+        Object.entries(invited).map(([key, value]) => [key, value === null ? null : typeof value])
+      assert.deepEqual(face(known), face(unknown))
+      assert.deepEqual(
+        (await listTeams(rooms, bo)).map((team) => [team.role, team.status]),
+        [['ADMIN', 'INVITED']],
+      )
+      assert.equal(await codeOf(acceptInvitation(rooms, bo, known.inviteToken)), 'NOT_FOUND')
+      assert.deepEqual(await roles(rooms, call, teamId), [
+        ['owner@example.test', 'OWNER', 'ACTIVE'],
+        ['bo@example.test', 'ADMIN', 'INVITED'],
+        ['no@example.test', 'ADMIN', 'INVITED'],
+      ])
+    })
+
+    test('pending invitations are for managers; a new one takes the place of the old, and can be taken back', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')
+      const at = await belong(rooms, call, teamId)
+      const old = await addMember(rooms, call, at, { email: 'no@example.test', role: 'MEMBER' })
+      const next = await addMember(rooms, call, at, { email: 'no@example.test', role: 'ADMIN' })
+      const no = await someone(rooms, 'no@example.test')
+      assert.equal(await codeOf(acceptInvitation(rooms, no, old.inviteToken)), 'NOT_FOUND')
+      const pending = (await listMembers(rooms, at)).filter((each) => each.invitationId !== undefined)
+      const { inviteToken, ...listed } = next
+      assert.deepEqual(pending, [listed])
+      assert.equal((await listMembers(rooms, await belong(rooms, cy, teamId))).length, 2)
+      const id = asId<InvitationId>(next.invitationId ?? '')
+      await removeInvitation(rooms, call, at, id)
+      assert.equal(await codeOf(acceptInvitation(rooms, no, inviteToken)), 'NOT_FOUND')
+      assert.equal(await codeOf(removeInvitation(rooms, call, at, id)), 'NOT_FOUND')
+    })
+
+    test('INVITED sees the team and no more until it is opened', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      await someDatasource(rooms, teamId)
+      const cy = await someone(rooms, 'cy@example.test', { verified: true })
+      await addMember(rooms, call, await belong(rooms, call, teamId), { email: 'cy@example.test', role: 'ADMIN' })
+      for (const need of [{}, { role: 'ADMIN' }, { role: 'OWNER' }] as const) {
+        assert.equal(await codeOf(belong(rooms, cy, teamId, need)), 'TEAM_NOT_OPENED')
+      }
+      const at = await belong(rooms, cy, teamId, { invited: true })
+      const shown = await describeTeam(rooms, cy, at)
+      assert.ok(!('settings' in shown))
+      assert.deepEqual([shown.status, shown.dataSourceCount], ['INVITED', 0])
+      const opened = await openTeam(rooms, cy, at)
+      assert.deepEqual([opened.status, opened.dataSourceCount], ['ACTIVE', 1])
+      assert.equal((await belong(rooms, cy, teamId, { role: 'ADMIN' })).role, 'ADMIN')
+      assert.equal((await openTeam(rooms, cy, at)).status, 'ACTIVE')
+    })
+
+    test('counts what the caller reaches', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')
+      await someDatasource(rooms, teamId, { minRole: 'ADMIN' })
+      const open = await someDatasource(rooms, teamId, { minRole: 'MEMBER' })
+      const listed = await someDatasource(rooms, teamId, { accessMode: 'EXPLICIT' })
+      const counts = async (of: Call) => (await listTeams(rooms, of)).map((team) => team.dataSourceCount)
+      assert.deepEqual([await counts(call), await counts(cy)], [[3], [1]])
+      const entry = { datasource_id: listed, account_id: idOf(cy) }
+      await rooms.store.write((tx) => tx.insertInto('access_entries').values(entry).execute())
+      assert.deepEqual(await counts(cy), [2])
+      const { key } = await createKey(rooms, cy, { name: 'k', scopes: ['data:schema'], datasourceIds: [open] })
+      const caller = await authenticator(rooms).authenticate(`Bearer ${key}`)
+      assert.deepEqual(await counts({ ...cy, caller }), [1])
+      await leaveTeam(rooms, cy, await belong(rooms, cy, teamId))
+      assert.deepEqual(await rooms.store.db.selectFrom('access_entries').selectAll().execute(), [])
+    })
+
+    test('roles are granted from above, OWNERs touched by OWNERs, and one OWNER stays', async () => {
+      await using rooms = await openRooms(source)
+      const { call: ada, teamId } = await owned(rooms, 'ada@example.test')
+      const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
+      const cy = await member(rooms, ada, teamId, 'MEMBER', 'cy@example.test')
+      const at = (call: Call) => belong(rooms, call, teamId)
+      const needs = async (work: Promise<unknown>) => {
+        const { code, requiredRole } = await refusal(work)
+        return [code, requiredRole]
+      }
+      assert.deepEqual(await needs(belong(rooms, cy, teamId, { role: 'ADMIN' })), ['ROLE_REQUIRED', 'ADMIN'])
+      assert.deepEqual(await needs(addMember(rooms, bo, await at(bo), { email: 'x@example.test', role: 'OWNER' })), [
+        'ROLE_REQUIRED',
+        'OWNER',
+      ])
+      assert.deepEqual(await needs(changeMember(rooms, bo, await at(bo), idOf(cy), { role: 'OWNER' })), [
+        'ROLE_REQUIRED',
+        'OWNER',
+      ])
+      for (const work of [
+        changeMember(rooms, bo, await at(bo), idOf(ada), { role: 'MEMBER' }),
+        removeMember(rooms, bo, await at(bo), idOf(ada)),
+      ]) {
+        assert.deepEqual(await needs(work), ['ROLE_REQUIRED', 'OWNER'])
+      }
+      assert.equal(await codeOf(leaveTeam(rooms, ada, await at(ada))), 'CONFLICT')
+      assert.equal(await codeOf(changeMember(rooms, ada, await at(ada), idOf(ada), { role: 'ADMIN' })), 'CONFLICT')
+      assert.equal(await codeOf(removeMember(rooms, ada, await at(ada), idOf(ada))), 'CONFLICT')
+      assert.equal(await codeOf(removeMember(rooms, ada, await at(ada), newId())), 'NOT_FOUND')
+
+      assert.equal((await changeMember(rooms, bo, await at(bo), idOf(cy), { role: 'ADMIN' })).role, 'ADMIN')
+      assert.equal((await at(cy)).role, 'ADMIN')
+      // Lowered since the door looked: what counts is how it stands now.
+      const before = await at(bo)
+      await changeMember(rooms, ada, await at(ada), idOf(bo), { role: 'MEMBER' })
+      assert.equal(await codeOf(removeMember(rooms, bo, before, idOf(cy))), 'ROLE_REQUIRED')
+
+      await changeMember(rooms, ada, await at(ada), idOf(cy), { role: 'OWNER' })
+      const both = [leaveTeam(rooms, ada, await at(ada)), leaveTeam(rooms, cy, await at(cy))]
+      const ended = await Promise.allSettled(both)
+      assert.deepEqual(ended.map((each) => each.status).sort(), ['fulfilled', 'rejected'])
+      const owners = await rooms.store.db.selectFrom('memberships').select('role').where('role', '=', 'OWNER').execute()
+      assert.equal(owners.length, 1)
+    })
+
+    test('an invited OWNER keeps no team alive', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      await someone(rooms, 'bo@example.test', { verified: true })
+      await addMember(rooms, call, await belong(rooms, call, teamId), { email: 'bo@example.test', role: 'OWNER' })
+      assert.equal(await codeOf(leaveTeam(rooms, call, await belong(rooms, call, teamId))), 'CONFLICT')
+    })
+
+    test('managers see the keys that reach the team, and end it for one of them only', async () => {
+      await using rooms = await openRooms(source)
+      const { call: ada, teamId } = await owned(rooms, 'ada@example.test')
+      const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
+      const cy = await member(rooms, ada, teamId, 'MEMBER', 'cy@example.test')
+      const eve = await someone(rooms, 'eve@example.test')
+      const elsewhere = await createTeam(rooms, cy, { name: 'Else' })
+      const scopes = ['data:schema'] as const
+      const wide = await createKey(rooms, cy, { name: 'wide', scopes })
+      rooms.clock.at++
+      const both = await createKey(rooms, cy, { name: 'both', scopes, teamIds: [teamId, elsewhere.id] })
+      rooms.clock.at++
+      await createKey(rooms, cy, { name: 'away', scopes, teamIds: [elsewhere.id] })
+      await createKey(rooms, eve, { name: 'strange', scopes })
+      rooms.clock.at++
+      const owner = await createKey(rooms, ada, { name: 'owner', scopes })
+      const at = await belong(rooms, bo, teamId, { role: 'ADMIN' })
+      const list = async () => await listTeamKeys(rooms, at)
+      assert.deepEqual(
+        (await list()).map((key) => [key.name, key.email, key.teamIds]),
+        [
+          ['wide', 'cy@example.test', null],
+          // Which other teams a key is for is not this team's business.
+          ['both', 'cy@example.test', [teamId]],
+          ['owner', 'ada@example.test', null],
+        ],
+      )
+      assert.ok(!JSON.stringify(await list()).includes('sk_live_'))
+      const end = (id: string) => endTeamForKey(rooms, bo, at, asId<ApiKeyId>(id))
+      await end(wide.id)
+      assert.deepEqual(
+        (await list()).map((key) => key.name),
+        ['both', 'owner'],
+      )
+      const caller = await authenticator(rooms).authenticate(`Bearer ${wide.key}`)
+      assert.equal(await codeOf(belong(rooms, { ...cy, caller }, teamId)), 'NOT_FOUND')
+      assert.deepEqual(
+        (await listTeams(rooms, { ...cy, caller })).map((team) => team.id),
+        [elsewhere.id],
+      )
+      const other = await authenticator(rooms).authenticate(`Bearer ${both.key}`)
+      assert.equal((await belong(rooms, { ...cy, caller: other }, teamId)).role, 'MEMBER')
+      assert.equal(await codeOf(end(wide.id)), 'NOT_FOUND')
+      assert.equal(await codeOf(end(newId())), 'NOT_FOUND')
+      assert.equal(await codeOf(end(owner.id)), 'ROLE_REQUIRED')
+    })
+
+    test('a team is deleted by its slug and a fresh sign-in, with all that is in it', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      const datasource = await someDatasource(rooms, teamId)
+      const secret = { datasource_id: datasource, field: 'password', sealed: 'x' }
+      await rooms.store.write((tx) => tx.insertInto('datasource_secrets').values(secret).execute())
+      const at = await belong(rooms, call, teamId)
+      for (const body of [{}, { confirm: 'no' }]) {
+        assert.equal(await codeOf(deleteTeam(rooms, call, at, body)), 'REAUTHENTICATION_REQUIRED')
+      }
+      rooms.clock.at += 601_000
+      assert.equal(await codeOf(deleteTeam(rooms, call, at, { confirm: 'team' })), 'REAUTHENTICATION_REQUIRED')
+      await deleteTeam(rooms, callOf(rooms, idOf(call)), at, { confirm: 'team' })
+      assert.deepEqual(rooms.gone, [datasource])
+      for (const table of ['teams', 'memberships', 'datasources', 'datasource_secrets'] as const) {
+        assert.deepEqual(await rooms.store.db.selectFrom(table).selectAll().execute(), [], table)
+      }
+      assert.equal(await codeOf(belong(rooms, call, teamId)), 'NOT_FOUND')
+    })
+
+    test('every change is in the audit when it is answered', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      const at = await belong(rooms, call, teamId)
+      const doing = (action: string): Call => ({ ...call, action })
+      await changeTeam(rooms, doing('changeTeam'), at, { name: 'New' })
+      await addMember(rooms, doing('addMember'), at, { email: 'x@example.test', role: 'MEMBER' })
+      await createKey(rooms, doing('createKey'), { name: 'k', scopes: ['profile'] })
+      const rows = await rooms.store.db.selectFrom('audit').select(['action', 'team_id', 'outcome']).execute()
+      assert.deepEqual(rows.map((row) => ({ ...row })).slice(1), [
+        { action: 'changeTeam', team_id: teamId, outcome: 'ANSWERED' },
+        { action: 'addMember', team_id: teamId, outcome: 'ANSWERED' },
+        { action: 'createKey', team_id: null, outcome: 'ANSWERED' },
+      ])
+    })
+  })
+}
