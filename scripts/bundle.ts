@@ -8,7 +8,7 @@ import { standaloneScript } from '../src/http/scalar.ts'
 
 const ROOT = new URL('../', import.meta.url)
 /** Built beside and put in place by two renames: a service that starts meanwhile finds one whole bundle or the other. */
-const BUILT = new URL(`dist.${process.pid}/`, ROOT)
+const BUILT = new URL(`node_modules/.bundle-${process.pid}/`, ROOT)
 const DIST = new URL('dist/', ROOT)
 
 const path = (name: string, base = ROOT) => fileURLToPath(new URL(name, base))
@@ -59,7 +59,7 @@ try {
   await rm(BUILT, { recursive: true, force: true })
   await mkdir(BUILT)
   await Promise.all([bundle(), copies()])
-  const old = path(`dist.old.${process.pid}`)
+  const old = path(`node_modules/.bundle-old-${process.pid}`)
   if (existsSync(path('dist'))) await rename(DIST, old)
   await rename(BUILT, DIST)
   await rm(old, { recursive: true, force: true })
