@@ -87,7 +87,6 @@ const Direct = z.object({
     .transform((port) => port ?? 5432),
   database: name(),
   username: name(),
-  sslMode: z.unknown().transform(() => null),
 })
 
 function name(): z.ZodString {
@@ -99,8 +98,8 @@ function name(): z.ZodString {
 }
 
 function directParts(input: SettingsInput, wrong: string[]): Parts | null {
-  const read = Direct.safeParse({ ...input, secrets: undefined })
-  if (read.success) return read.data
+  const read = Direct.safeParse(input)
+  if (read.success) return { ...read.data, sslMode: null }
   wrong.push(...read.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`))
   return null
 }
