@@ -1,0 +1,237 @@
+// What every kind of database must do, as tests: a kind hands in a real server and bodies of its own language. A duty
+// that a kind cannot have is skipped by name, with the reason.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Confined } from '../../src/drivers/confined.ts'
+import type { Catalog, Connection, Driver, Limits, SettingsInput } from '../../src/drivers/driver.ts'
+import { AppError, type Code } from '../../src/errors.ts'
+
+export type Duty =
+  | 'confined only'
+  | 'pure verdicts'
+  | 'refusals'
+  | 'answers'
+  | 'row cap'
+  | 'byte cap'
+  | 'estimate'
+  | 'cost limit'
+  | 'deadline'
+  | 'abort'
+  | 'failures'
+  | 'unreachable'
+
+/** One server of a kind, with a few rows. */
+export interface Ground extends AsyncDisposable {
+  readonly driver: Driver
+  readonly settings: SettingsInput
+  /** Settings with a wrong password; and some where nobody listens. */
+  readonly wrongPassword: SettingsInput
+  readonly nobody: SettingsInput
+  /** Cuts what introspection found as an exposure would; `hidden` below must be left out. */
+  cut(catalog: Catalog): Catalog
+  readonly bodies: {
+    /** Answers exactly `rows`. */
+    readonly small: unknown
+    readonly rows: string
+    /** Answers at least 1,000 rows. */
+    readonly many: unknown
+    /** Answers more than 100,000 bytes, in few rows. */
+    readonly wide: unknown
+    /** Works for a minute, unless ended. */
+    readonly slow: unknown
+    /** Confined, and the database refuses it. */
+    readonly failing: unknown
+    /** Names something that is not exposed. */
+    readonly hidden: unknown
+    readonly writing: unknown
+    readonly malformed: unknown
+  }
+  /** A word that a refusal may not hold. */
+  readonly secret: RegExp
+  /** Queries of the login that work in the database right now, not counting the one that asks. */
+  working(): Promise<number>
+  /** A query that another kind's guard confined, if there is another kind. */
+  readonly alien: Confined | null
+}
+
+const wide: Limits = { rowCap: 10_000, maxResponseBytes: 50_000_000, timeoutMs: 30_000, maxCost: 1e9 }
+
+/** Runs every duty against the ground that `open` prepares. */
+export function conformance(
+  kind: string,
+  open: () => Promise<Ground>,
+  skips: Readonly<Partial<Record<Duty, string>>> = {},
+): void {
+  describe(`every kind's duties: ${kind}`, () => {
+    let ground: Ground
+    let exposed: Catalog
+    before(async () => {
+      ground = await open()
+      await using connection = await connect()
+      exposed = ground.cut(await connection.introspect(soon()))
+    })
+    after(async () => {
+      await ground[Symbol.asyncDispose]()
+    })
+
+    const soon = (): AbortSignal => AbortSignal.timeout(20_000)
+    const connect = (settings = ground.settings): Promise<Connection> =>
+      ground.driver.connect(ground.driver.settings(settings), { allowPrivateHosts: true }, soon())
+    const judge = (body: unknown, limits = wide, signal = soon()) =>
+      ground.driver.confine(ground.driver.read(body), exposed, limits, signal)
+    const confined = async (body: unknown, limits = wide): Promise<Confined> => {
+      const verdict = await judge(body, limits)
+      assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
+      return verdict.kind === 'confined' ? verdict.query : assert.fail()
+    }
+    const duty = (name: Duty, promise: string, body: () => Promise<void>): void => {
+      test(`${name}: ${promise}`, skips[name] === undefined ? {} : { skip: skips[name] }, body)
+    }
+    const refused = (promise: Promise<unknown>, ...codes: Code[]): Promise<void> =>
+      assert.rejects(promise, (error) => {
+        assert.ok(error instanceof AppError, String(error))
+        assert.ok(codes.includes(error.code), `${error.code}: ${error.message}`)
+        assert.doesNotMatch(error.message, ground.secret)
+        return true
+      })
+
+    duty('confined only', 'what no guard of this kind sealed cannot reach the database', async () => {
+      await using connection = await connect()
+      const real = await confined(ground.bodies.small)
+      const forged = [{}, { ...real }, Object.create(real) as object, { text: 'SELECT 1' }, ground.alien ?? {}]
+      for (const query of forged as Confined[]) {
+        await assert.rejects(async () => connection.run(query, wide, soon()), TypeError)
+        await assert.rejects(async () => connection.estimate(query, wide, soon()), TypeError)
+        assert.throws(() => ground.driver.printed(query), TypeError)
+      }
+      assert.equal((await connection.run(real, wide, soon())).rows, ground.bodies.rows)
+    })
+
+    duty('pure verdicts', 'the same body and exposure give the same verdict, without a database', async () => {
+      for (const body of [ground.bodies.small, ground.bodies.hidden, ground.bodies.malformed]) {
+        const [one, two] = await Promise.all([judge(body), judge(body)])
+        if (one.kind === 'confined' && two.kind === 'confined') {
+          assert.equal(ground.driver.printed(one.query), ground.driver.printed(two.query))
+        } else assert.deepEqual(one, two)
+      }
+      const empty = { ...exposed, tables: [] }
+      const none = await ground.driver.confine(ground.driver.read(ground.bodies.small), empty, wide, soon())
+      assert.equal(none.kind, 'denied')
+    })
+
+    duty('refusals', 'what is hidden, writes or is malformed is refused with a reason, and shows nothing', async () => {
+      for (const body of [ground.bodies.hidden, ground.bodies.writing]) {
+        const verdict = await judge(body)
+        assert.equal(verdict.kind, 'denied')
+        if (verdict.kind !== 'denied') return
+        assert.ok(verdict.why !== '' && verdict.hint !== '' && verdict.blocked.name !== '')
+        assert.doesNotMatch(verdict.hint, ground.secret)
+      }
+      assert.equal((await judge(ground.bodies.malformed)).kind, 'malformed')
+      assert.throws(() => ground.driver.read({ nonsense: 1 }), { code: 'INVALID_REQUEST' })
+    })
+
+    duty('answers', 'rows are exact JSON, columns have names and types, one connection serves many', async () => {
+      await using connection = await connect()
+      for (let i = 0; i < 3; i++) {
+        const answer = await connection.run(await confined(ground.bodies.small), wide, soon())
+        assert.equal(answer.rows, ground.bodies.rows)
+        assert.equal(answer.rowCount, (JSON.parse(answer.rows) as unknown[]).length)
+        assert.equal(answer.truncated, false)
+        assert.ok(answer.columns.every((column) => column.dataType !== ''))
+        assert.equal(connection.usable, true)
+      }
+    })
+
+    duty('row cap', 'more rows than the cap are cut, and said to be', async () => {
+      const limits = { ...wide, rowCap: 7 }
+      await using connection = await connect()
+      const answer = await connection.run(await confined(ground.bodies.many, limits), limits, soon())
+      assert.deepEqual([answer.rowCount, answer.truncated, (JSON.parse(answer.rows) as unknown[]).length], [7, true, 7])
+      assert.equal((await connection.run(await confined(ground.bodies.small), wide, soon())).rows, ground.bodies.rows)
+    })
+
+    duty('byte cap', 'an answer stops growing at the cap', async () => {
+      const limits = { ...wide, maxResponseBytes: 20_000 }
+      await using connection = await connect()
+      const answer = await connection
+        .run(await confined(ground.bodies.wide, limits), limits, soon())
+        .catch((e: unknown) => {
+          assert.ok(e instanceof AppError && e.code === 'QUERY_FAILED', String(e))
+          return null
+        })
+      if (answer === null) return
+      assert.ok(answer.truncated && answer.rows.length <= 20_000, String(answer.rows.length))
+    })
+
+    duty('estimate', 'a cost is a number, and nothing runs', async () => {
+      await using connection = await connect()
+      const { cost } = await connection.estimate(await confined(ground.bodies.slow), wide, soon())
+      assert.ok(Number.isFinite(cost) && cost >= 0)
+      assert.equal(await ground.working(), 0)
+    })
+
+    duty('cost limit', 'a query over it is refused before it runs, with estimate and limit', async () => {
+      const limits = { ...wide, maxCost: 0.001 }
+      await using connection = await connect()
+      const running = connection.run(await confined(ground.bodies.many, limits), limits, soon())
+      await assert.rejects(running, (error) => {
+        assert.ok(error instanceof AppError && error.code === 'QUERY_DENIED', String(error))
+        assert.equal((error.extra['blocked'] as { kind: string }).kind, 'cost')
+        return true
+      })
+      assert.equal(connection.usable, true)
+    })
+
+    duty('deadline', 'a query over its time is ended in the database too', async () => {
+      const limits = { ...wide, timeoutMs: 300 }
+      await using connection = await connect()
+      await refused(connection.run(await confined(ground.bodies.slow), limits, soon()), 'QUERY_TIMEOUT')
+      await settled(ground)
+      if (!connection.usable) return
+      assert.equal((await connection.run(await confined(ground.bodies.small), wide, soon())).rows, ground.bodies.rows)
+    })
+
+    duty('abort', 'a caller who hangs up ends the work in the database; the lease is used on or given up', async () => {
+      const query = await confined(ground.bodies.slow)
+      await using connection = await connect()
+      const gone = new AbortController()
+      let outcome = 'running'
+      const running = connection.run(query, wide, gone.signal).then(
+        () => (outcome = 'answered'),
+        () => (outcome = 'ended'),
+      )
+      while (outcome === 'running' && (await ground.working()) === 0);
+      gone.abort()
+      assert.equal(await running, 'ended')
+      await settled(ground)
+      if (connection.usable) {
+        assert.equal((await connection.run(await confined(ground.bodies.small), wide, soon())).rows, ground.bodies.rows)
+      }
+      await assert.rejects(connection.run(query, wide, AbortSignal.abort()))
+      await assert.rejects(connection.introspect(AbortSignal.abort()))
+    })
+
+    duty('failures', 'the database’s refusal is a sentence of ours, and the connection serves on', async () => {
+      await using connection = await connect()
+      await refused(connection.run(await confined(ground.bodies.failing), wide, soon()), 'QUERY_FAILED')
+      assert.equal((await connection.run(await confined(ground.bodies.small), wide, soon())).rows, ground.bodies.rows)
+    })
+
+    duty('unreachable', 'a wrong password and a closed port are sentences; test says how it went', async () => {
+      await refused(connect(ground.wrongPassword), 'DATASOURCE_UNAVAILABLE')
+      await refused(connect(ground.nobody), 'DATASOURCE_UNAVAILABLE')
+      await using connection = await connect()
+      const report = await connection.test(exposed, soon())
+      assert.equal(report.ok, true)
+      assert.ok(report.latencyMs > 0 && report.serverVersion !== null && report.steps.length > 3)
+      assert.ok(report.steps.every((step) => step.message !== '' && (step.status === 'PASS' || step.remedy !== null)))
+    })
+  })
+}
+
+/** Waits until nothing of the login works in the database any more: at most 5 s. */
+async function settled(ground: Ground): Promise<void> {
+  const until = performance.now() + 5_000
+  while ((await ground.working()) > 0) assert.ok(performance.now() < until, 'the work goes on in the database')
+}
