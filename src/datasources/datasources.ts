@@ -163,7 +163,7 @@ export async function changeDatasource(
     }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
   })
-  if (moved) await deps.leases.end(at.id)
+  if (moved) await endAll(deps, at.id)
   return await itemOf(deps, await rowNow(deps, at.id))
 }
 
@@ -176,19 +176,24 @@ export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Rea
     await tx.deleteFrom('datasources').where('id', '=', at.id).execute()
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
   })
-  await Promise.all([deps.leases.end(at.id), deps.jobs.endAll(at.id)])
+  await endAll(deps, at.id)
 }
 
 /** Refuses queries until it is enabled; what is open is ended. */
 export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<DatasourceItem> {
   const item = await setStatus(deps, call, at, 'DISABLED')
-  await deps.leases.end(at.id)
+  await endAll(deps, at.id)
   return item
 }
 
 /** Takes queries again, PENDING until it was tested; one that is not disabled stays as it is. */
 export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<DatasourceItem> {
   return await setStatus(deps, call, at, at.row.status === 'DISABLED' ? 'PENDING' : at.row.status)
+}
+
+/** What is open or under way for a connection that is no more. */
+async function endAll(deps: Pick<DatasourceDeps, 'leases' | 'jobs'>, id: DatasourceId): Promise<void> {
+  await Promise.all([deps.leases.end(id), deps.jobs.endAll(id)])
 }
 
 async function setStatus(

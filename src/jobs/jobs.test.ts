@@ -116,6 +116,19 @@ test('a cancelled job is ended and stays CANCELLED; one of another datasource is
   assert.notEqual((await jobs.start(id, 'look', endless)).id, job.id)
 })
 
+test('all of a datasource are ended at once, also when its rows are gone; those of others go on', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using jobs = await openJobs({ store })
+  const [id, other] = [await datasource(store), await datasource(store)]
+  const mine = [await jobs.start(id, 'look', endless), await jobs.start(id, 'count', endless)]
+  const theirs = await jobs.start(other, 'look', endless)
+  await store.write((tx) => tx.deleteFrom('datasources').where('id', '=', id).execute())
+  await jobs.endAll(id)
+  await Promise.all(mine.map((job) => assert.rejects(job.ended)))
+  assert.equal((await jobs.find(other, theirs.id))?.state, 'RUNNING')
+})
+
 test('what runs when the service ends, or died with it, is FAILED afterwards', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())

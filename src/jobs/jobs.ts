@@ -156,7 +156,14 @@ class ProcessJobs implements Jobs {
 
   async endAll(datasourceId: DatasourceId): Promise<void> {
     const mine = [...this.#running.values()].filter((job) => job.datasourceId === datasourceId)
-    await Promise.all(mine.map((job) => this.cancel(datasourceId, job.id)))
+    await Promise.all(
+      mine.map(async (job) => {
+        // Its row may be gone with the datasource; it is ended all the same.
+        await this.#end(job.id, { state: 'CANCELLED' })
+        job.control.abort()
+        await job.ended.catch(() => undefined)
+      }),
+    )
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

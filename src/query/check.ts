@@ -103,9 +103,9 @@ async function weigh(
     await using lease = await deps.leases.take(at, signal)
     const { cost } = await lease.connection.estimate(query, limits, signal)
     if (cost <= limits.maxCost) return { verdict: 'ALLOWED', printed, estimate: cost }
-    const error = `The query would cost ${cost}, over the team's limit of ${limits.maxCost}.`
-    const hint = 'Ask for less: a narrower condition, fewer joins.'
-    return { verdict: 'DENIED', error, blocked: { kind: 'cost', name: 'cost' }, hint, printed, estimate: cost }
+    const error = `The cost of this query is estimated at ${Math.round(cost)}, over the limit of ${limits.maxCost}.`
+    const hint = 'Read less: a narrower condition, fewer joins.'
+    return { verdict: 'DENIED', error, blocked: { kind: 'cost', name: 'plan cost' }, hint, printed, estimate: cost }
   } catch (error) {
     await noteFailure(deps, at, error)
     throw error
