@@ -122,7 +122,10 @@ async function explained(
   started: number,
 ): Promise<AppError> {
   if (error.code === '57014' && performance.now() - started > pinned.timeoutMs * 0.9) return timedOut(error)
-  if (error.code === '42P01' || error.code === '42703' || error.code === '3F000') return schemaStale(error)
+  // The guard resolved every name of the text, so one that the server does not know has gone since. What a function
+  // of a view does not find is another matter.
+  const unknownName = error.code === '42P01' || error.code === '42703' || error.code === '3F000'
+  if (unknownName && !error.inner) return schemaStale(error)
   if (error.code.startsWith('42') && (await hasMoved(at, query.reads, pinned.timeoutMs))) return schemaStale(error)
   return failure(error, query satisfies FailedQuery)
 }

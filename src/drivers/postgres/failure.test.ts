@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { failure } from './failure.ts'
+import { DatabaseError } from './messages.ts'
+
+const QUERY = {
+  text: 'SELECT "t7"."id" AS "id" FROM (SELECT "b"."id" FROM "public"."orders" AS "b") AS "t7"("id")',
+  names: new Map([['t7', 'orders']]),
+}
+
+const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>, string])[] = [
+  [
+    'our alias becomes the caller’s name',
+    'column "t7.id" must appear in the GROUP BY clause',
+    { C: '42803' },
+    'column "orders.id" must appear in the GROUP BY clause',
+  ],
+  ['an unquoted alias too', 'column t7.id is of type x', { C: '42804' }, 'column orders.id is of type x'],
+  [
+    'pg_catalog. is taken out',
+    'function pg_catalog.abs(pg_catalog.text) does not exist',
+    { C: '42883' },
+    'function abs(text) does not exist',
+  ],
+  [
+    'DETAIL and HINT are dropped',
+    'operator does not exist: int4 + text',
+    { C: '42883', D: 'canary', H: 'canary' },
+    'operator does not exist: int4 + text',
+  ],
+  [
+    'a name that the text does not hold is not told',
+    'infinite recursion detected in policy for relation "canary"',
+    { C: '42P17' },
+    'The database refuses the query as it stands.',
+  ],
+  [
+    'what a function raised is not told',
+    'canary',
+    { C: '42883', W: 'PL/pgSQL function f()' },
+    'The database refuses the query as it stands.',
+  ],
+  [
+    'permissions have a sentence',
+    'permission denied for table canary',
+    { C: '42501' },
+    'The login of this datasource may not read something this query needs.',
+  ],
+  [
+    'a value is never told',
+    'invalid input syntax for type integer: "canary"',
+    { C: '22P02' },
+    'A text is not a valid value of the type it is cast to.',
+  ],
+  ['an unlisted code of class 22', 'canary', { C: '22ZZZ' }, 'A value does not fit what the query does with it.'],
+  [
+    'a path of the server is not told',
+    'could not write to file "base/pgsql_tmp/canary": No space left on device',
+    { C: '53100' },
+    'The database has not enough resources for this query.',
+  ],
+  [
+    'a limit is told',
+    'temporary file size exceeds temp_file_limit (65536kB)',
+    { C: '53400' },
+    'temporary file size exceeds temp_file_limit (65536kB)',
+  ],
+  ['depth is told', 'stack depth limit exceeded', { C: '54001' }, 'stack depth limit exceeded'],
+  [
+    'a foreign server’s words are not',
+    'canary',
+    { C: 'HV000' },
+    'A foreign server behind a table of this query failed.',
+  ],
+  ['a RAISE is not', 'canary', { C: 'P0001' }, 'The database failed the query.'],
+  ['internal errors are not', 'cache lookup failed for canary', { C: 'XX000' }, 'The database had an internal error.'],
+]
+
+for (const [title, message, fields, expected] of SAID) {
+  test(title, () => {
+    const error = failure(new DatabaseError(new Map(Object.entries({ M: message, ...fields }))), QUERY)
+    assert.deepEqual([error.code, error.message], ['QUERY_FAILED', expected])
+    assert.deepEqual(error.extra, {})
+  })
+}
+
+for (const [code, expected] of [
+  ['57P01', 'DATASOURCE_UNAVAILABLE'],
+  ['08006', 'DATASOURCE_UNAVAILABLE'],
+  ['25P04', 'QUERY_TIMEOUT'],
+] as const) {
+  test(`${code} is ${expected}`, () => {
+    assert.equal(failure(new DatabaseError(new Map([['C', code]])), QUERY).code, expected)
+  })
+}
