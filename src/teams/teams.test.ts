@@ -248,11 +248,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         'ROLE_REQUIRED',
         'OWNER',
       ])
+      const asBo = await at(bo)
       for (const work of [
-        changeMember(rooms, bo, await at(bo), idOf(ada), { role: 'MEMBER' }),
-        removeMember(rooms, bo, await at(bo), idOf(ada)),
+        () => changeMember(rooms, bo, asBo, idOf(ada), { role: 'MEMBER' }),
+        () => removeMember(rooms, bo, asBo, idOf(ada)),
       ]) {
-        assert.deepEqual(await needs(work), ['ROLE_REQUIRED', 'OWNER'])
+        assert.deepEqual(await needs(work()), ['ROLE_REQUIRED', 'OWNER'])
       }
       assert.equal(await codeOf(leaveTeam(rooms, ada, await at(ada))), 'CONFLICT')
       assert.equal(await codeOf(changeMember(rooms, ada, await at(ada), idOf(ada), { role: 'ADMIN' })), 'CONFLICT')
@@ -267,8 +268,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(removeMember(rooms, bo, before, idOf(cy))), 'ROLE_REQUIRED')
 
       await changeMember(rooms, ada, await at(ada), idOf(cy), { role: 'OWNER' })
-      const both = [leaveTeam(rooms, ada, await at(ada)), leaveTeam(rooms, cy, await at(cy))]
-      const ended = await Promise.allSettled(both)
+      const [asAda, asCy] = [await at(ada), await at(cy)]
+      const ended = await Promise.allSettled([leaveTeam(rooms, ada, asAda), leaveTeam(rooms, cy, asCy)])
       assert.deepEqual(ended.map((each) => each.status).sort(), ['fulfilled', 'rejected'])
       const owners = await rooms.store.db.selectFrom('memberships').select('role').where('role', '=', 'OWNER').execute()
       assert.equal(owners.length, 1)
