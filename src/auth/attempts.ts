@@ -2,7 +2,7 @@
 // passwords may cost; it never says whether an account exists.
 import { AppError } from '../errors.ts'
 
-export interface Allowance {
+interface Allowance {
   readonly limit: number
   readonly windowMs: number
 }

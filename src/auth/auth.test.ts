@@ -166,6 +166,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         privateKey: '',
         createdAt,
         expiresAt: null,
+        alg: 'EdDSA',
+        crv: 'Ed25519',
       }
       await rooms.store.write((tx) => tx.insertInto('signing_keys').values(row).execute())
       const signed = (more: object) =>

@@ -55,7 +55,8 @@ async function load(store: Store, hash: string): Promise<Found | null> {
   return { caller: callerOf(row), expiresAt: row.expires_at === null ? Infinity : Date.parse(row.expires_at) }
 }
 
-function callerOf(row: ApiKeyTable): KeyCaller {
+/** What a key may, by its row; says nothing of whether it lives. */
+export function callerOf(row: ApiKeyTable): KeyCaller {
   const teamIds = teamIdsOf(row)
   const datasourceIds = datasourceIdsOf(row)
   return {

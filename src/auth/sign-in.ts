@@ -128,9 +128,13 @@ async function guard(
   if (name !== 'POST /auth/sign-in/email') return nothingMore
   const account = SignInBody.parse(body).email.toLowerCase()
   const pair = `pair ${address} ${account}`
+  const anywhere = `account ${account}`
   tries.spend(pair, BY_ACCOUNT_AND_ADDRESS)
-  tries.spend(`account ${account}`, BY_ACCOUNT)
-  return () => tries.clear(pair)
+  tries.spend(anywhere, BY_ACCOUNT)
+  return () => {
+    tries.clear(pair)
+    tries.clear(anywhere)
+  }
 }
 
 /** The request as the library gets it: from an origin it trusts, with the body that was read and nothing else. */

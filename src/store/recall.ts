@@ -19,8 +19,13 @@ export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => numbe
     recall<T>(key: string, load: () => Promise<T>): Promise<T> {
       const held = kept.get(key)
       // A key stands for one kind of value only, its caller's: the one place where that is taken on trust.
-      // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-      if (held !== undefined && now() - held.at <= maxAgeMs) return held.value as Promise<T>
+      if (held !== undefined && now() - held.at <= maxAgeMs) {
+        // To the end of the order: what is asked for stays, however many others are looked for in vain.
+        kept.delete(key)
+        kept.set(key, held)
+        // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+        return held.value as Promise<T>
+      }
       // Its age counts from the start of the load: the store may change while it is under way.
       const entry: Entry = { value: load(), at: now() }
       kept.delete(key)

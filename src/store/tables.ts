@@ -32,7 +32,7 @@ export interface AccountTable {
   updatedAt: string | Date
 }
 
-export interface SessionTable {
+interface SessionTable {
   id: SessionId
   userId: AccountId
   token: string
@@ -44,7 +44,7 @@ export interface SessionTable {
 }
 
 /** better-auth's account: one way to sign in. */
-export interface SignInMethodTable {
+interface SignInMethodTable {
   id: string
   userId: AccountId
   accountId: string
@@ -60,7 +60,7 @@ export interface SignInMethodTable {
   updatedAt: string | Date
 }
 
-export interface VerificationTable {
+interface VerificationTable {
   id: string
   identifier: string
   value: string
@@ -70,12 +70,15 @@ export interface VerificationTable {
 }
 
 /** better-auth's jwks. */
-export interface SigningKeyTable {
+interface SigningKeyTable {
   id: string
   publicKey: string
+  /** Encrypted by better-auth, with a key derived from the root key. */
   privateKey: string
   createdAt: string | Date
   expiresAt: string | Date | null
+  alg: string | null
+  crv: string | null
 }
 
 export interface ApiKeyTable {
@@ -158,14 +161,14 @@ export interface DatasourceTable {
   exposure_version: number
 }
 
-export interface DatasourceSecretTable {
+interface DatasourceSecretTable {
   datasource_id: DatasourceId
   field: string
   /** Sealed envelope (secrets.ts). */
   sealed: string
 }
 
-export interface CatalogTableRow {
+interface CatalogTableRow {
   datasource_id: DatasourceId
   version: number
   captured_at: string
@@ -173,7 +176,7 @@ export interface CatalogTableRow {
   catalog: string
 }
 
-export interface ExposureTable {
+interface ExposureTable {
   datasource_id: DatasourceId
   version: number
   /** JSON list of {schema, table, columns: [name…]}. */
@@ -182,7 +185,7 @@ export interface ExposureTable {
   created_at: string
 }
 
-export interface AccessEntryTable {
+interface AccessEntryTable {
   datasource_id: DatasourceId
   account_id: AccountId
 }

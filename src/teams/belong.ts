@@ -46,7 +46,7 @@ export async function belong(
 }
 
 /** Recalled; null for a stranger. */
-export function membershipOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Membership | null> {
+function membershipOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Membership | null> {
   return store.recall(`membership ${teamId} ${accountId}`, async () => {
     const row = await store.db
       .selectFrom('memberships')

@@ -20,7 +20,7 @@ export interface TeamSettings {
 }
 
 /** session-interface.md §4. */
-export const DEFAULTS: TeamSettings = {
+const DEFAULTS: TeamSettings = {
   queryBudget: { limit: 60, windowSeconds: 60 },
   rowCap: 1_000,
   maxResponseBytes: 8 << 20,
