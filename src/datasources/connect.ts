@@ -76,11 +76,12 @@ export async function introspectDatasource(
   deps: DatasourceDeps,
   call: Call,
   at: Reached,
+  patienceMs = PATIENCE_MS,
 ): Promise<Introspected | { readonly jobId: JobId }> {
   if (at.row.status === 'DISABLED') throw disabled()
   const job = await deps.jobs.start(at.id, 'introspect', (_progress, signal) => introspect(deps, call, at, signal))
   const { promise: late, resolve } = Promise.withResolvers<null>()
-  const timer = setTimeout(() => resolve(null), PATIENCE_MS)
+  const timer = setTimeout(() => resolve(null), patienceMs)
   try {
     const result = await Promise.race([job.ended, late])
     return result === null ? { jobId: job.id } : Introspected.parse(result)

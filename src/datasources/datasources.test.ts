@@ -1,6 +1,7 @@
 // What is connected, and who reaches it: on a real store, with the real driver and a real PostgreSQL.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { Client } from 'pg'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
 import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
 import type { AppError } from '../errors.ts'
@@ -245,6 +246,40 @@ describe('datasources', () => {
     const next = await look()
     assert.ok('tableCount' in next)
     assert.deepEqual([next.tableCount, next.added, next.removed, next.changed], [2, 1, 1, 1])
+  })
+
+  test('introspection that takes long is a job, which can be cancelled and leaves nothing behind', async () => {
+    const own = await postgres.createDatabase('locked', 'CREATE TABLE a (x int)')
+    const id = await create({ database: own })
+    const locker = new Client({ connectionString: postgres.url(own) })
+    await locker.connect()
+    try {
+      await locker.query('BEGIN; LOCK TABLE pg_catalog.pg_description IN ACCESS EXCLUSIVE MODE')
+      const began = await introspectDatasource(rooms, call('introspectDatasource'), await at(id), 50)
+      assert.ok('jobId' in began)
+      assert.equal((await rooms.jobs.find(id, began.jobId))?.state, 'RUNNING')
+      assert.deepEqual(await introspectDatasource(rooms, call('introspectDatasource'), await at(id), 50), began)
+      assert.equal(await rooms.jobs.cancel(id, began.jobId), true)
+      assert.equal((await rooms.jobs.find(id, began.jobId))?.state, 'CANCELLED')
+      assert.deepEqual([(await at(id)).row.catalog_version, (await at(id)).row.status], [0, 'PENDING'])
+      const next = await introspectDatasource(rooms, call('introspectDatasource'), await at(id), 50)
+      assert.ok('jobId' in next && next.jobId !== began.jobId)
+      await locker.query('ROLLBACK')
+      const job = await rooms.jobs.start(id, 'introspect', () => assert.fail('it is running'))
+      await job.ended
+      const state = await rooms.jobs.find(id, next.jobId)
+      assert.deepEqual([state?.state, (state?.result as { tableCount: number }).tableCount], ['DONE', 1])
+    } finally {
+      await locker.end()
+    }
+  })
+
+  test('new secrets do not go to an old address', async () => {
+    const id = await create()
+    const old = await at(id)
+    await changeDatasource(rooms, call('x'), old, { host: 'localhost', password: postgres.password })
+    await assert.rejects(rooms.leases.connect(old, new AbortController().signal), { code: 'OVERLOADED' })
+    await assert.rejects(changeDatasource(rooms, call('x'), old, { name: 'late' }), { code: 'OVERLOADED' })
   })
 
   test('the description shows what is exposed, full all of it to managers, each with its own tag', async () => {

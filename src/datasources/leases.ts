@@ -6,6 +6,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { deadlineOf, isTimeout } from './deadline.ts'
+import { changedJustNow, overloaded } from './refusals.ts'
 import { settingsFor, type DatasourceRow } from './rows.ts'
 
 /** One connection for one use; disposing gives it back. */
@@ -52,7 +53,6 @@ const DEFAULTS: LeaseOptions = {
   idleMs: 60_000,
   ageMs: 3_600_000,
 }
-const RETRY_AFTER_SECONDS = 2
 
 interface Deps {
   readonly store: Store
@@ -112,7 +112,7 @@ class PooledLeases implements Leases {
     const pool = this.#pools.get(target.id)
     if (pool?.version === version) return pool
     // A call that reached it just before a change must not bring the old connection back.
-    if (pool !== undefined && pool.version > version) throw overloaded('This datasource was changed just now.')
+    if (pool !== undefined && pool.version > version) throw changedJustNow()
     if (pool !== undefined) void this.end(target.id)
     const made = new Pool(version, this.#options, (signal) => this.connect(target, signal))
     this.#pools.set(target.id, made)
@@ -164,7 +164,7 @@ class Pool {
   async end(): Promise<void> {
     this.#ended = true
     clearInterval(this.#sweep)
-    for (const waiter of this.#waiting) waiter.fail(overloaded('This datasource was changed just now.'))
+    for (const waiter of this.#waiting) waiter.fail(changedJustNow())
     const idle = this.#idle.splice(0)
     this.#count -= idle.length
     await Promise.all(idle.map((held) => close(held.connection)))
@@ -274,8 +274,4 @@ async function close(connection: Connection): Promise<void> {
   } catch {
     return
   }
-}
-
-function overloaded(why: string): AppError {
-  return new AppError('OVERLOADED', `${why} Try again in a moment.`, { extra: { retryAfter: RETRY_AFTER_SECONDS } })
 }

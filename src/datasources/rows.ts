@@ -7,6 +7,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import type { DatasourceTable } from '../store/tables.ts'
+import { changedJustNow } from './refusals.ts'
 
 export type DatasourceRow = Selectable<DatasourceTable>
 
@@ -26,11 +27,22 @@ export function configOf(row: Pick<DatasourceRow, 'config'>): Readonly<Record<st
   return Config.parse(JSON.parse(row.config))
 }
 
-/** What a driver connects with. */
+/**
+ * What a driver connects with. Throws OVERLOADED where the connection was changed since the row was read: new secrets
+ * must not go to an old address.
+ */
 export async function settingsFor(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,
 ): Promise<ConnectionSettings> {
+  // In this order: secrets and version change in one transaction, so an unchanged version vouches for the secrets.
+  const secrets = await openSecretsOf(deps, row)
+  const now = await deps.store.db
+    .selectFrom('datasources')
+    .select('connection_version')
+    .where('id', '=', row.id)
+    .executeTakeFirst()
+  if (now?.connection_version !== row.connection_version) throw changedJustNow()
   return {
     connectionMode: row.connection_mode,
     host: row.host,
@@ -39,7 +51,7 @@ export async function settingsFor(
     username: row.username,
     sslMode: row.ssl_mode,
     config: configOf(row),
-    secrets: await openSecretsOf(deps, row),
+    secrets,
   }
 }
 

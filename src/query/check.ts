@@ -1,10 +1,11 @@
 // Would this run? The same reach, the same body, the same guard as a query, then an estimate instead of rows. It spends
 // no budget, reads no row, and never answers for more than its caller reaches.
 import { z } from 'zod'
-import type { Call } from '../auth/caller.ts'
+import { holds, mayEnter, type Call } from '../auth/caller.ts'
+import { callerOf } from '../auth/find-key.ts'
 import { deadlineOf } from '../datasources/deadline.ts'
 import { noteFailure } from '../datasources/connect.ts'
-import { reach, reaches, type Reached } from '../datasources/reach.ts'
+import { isWithin, reach, reaches, type Reached } from '../datasources/reach.ts'
 import type { Confined } from '../drivers/confined.ts'
 import type { Blocked, Limits } from '../drivers/driver.ts'
 import { invalidRequest, notFound } from '../errors.ts'
@@ -123,8 +124,6 @@ async function barredAs(deps: CheckDeps, call: Call, at: Reached, as: As): Promi
   return await barredByKey(deps, call, at, asId<ApiKeyId>(as.keyId))
 }
 
-const Ids = z.array(z.string())
-
 async function barredByKey(deps: CheckDeps, call: Call, at: Reached, keyId: ApiKeyId): Promise<string | null> {
   const key = await deps.store.db
     .selectFrom('api_keys')
@@ -133,15 +132,12 @@ async function barredByKey(deps: CheckDeps, call: Call, at: Reached, keyId: ApiK
     .where('account_id', '=', call.caller.accountId)
     .executeTakeFirst()
   if (key === undefined) throw notFound()
-  const list = (json: string | null) => (json === null ? null : Ids.parse(JSON.parse(json)))
   const now = new Date().toISOString()
   if (key.revoked_at !== null && key.revoked_at <= now) return 'This key was revoked.'
   if (key.expires_at !== null && key.expires_at <= now) return 'This key has expired.'
-  if (list(key.scopes)?.includes('data:read') !== true) return 'This key lacks the scope data:read.'
-  const narrowed =
-    list(key.team_ids)?.includes(at.teamId) === false || list(key.datasource_ids)?.includes(at.id) === false
-  if (narrowed || list(key.ended_team_ids)?.includes(at.teamId) === true)
-    return 'This key does not reach this datasource.'
+  const caller = callerOf(key)
+  if (!holds(caller, 'data:read')) return 'This key lacks the scope data:read.'
+  if (!mayEnter(caller, at.teamId) || !isWithin(caller, at.id)) return 'This key does not reach this datasource.'
   return null
 }
 

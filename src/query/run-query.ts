@@ -7,7 +7,7 @@ import { noteFailure } from '../datasources/connect.ts'
 import { deadlineOf, type Deadline } from '../datasources/deadline.ts'
 import type { Leases } from '../datasources/leases.ts'
 import { reach, type Drivers, type Reached } from '../datasources/reach.ts'
-import { disabled, notIntrospected } from '../datasources/refusals.ts'
+import { disabled, notIntrospected, overloaded } from '../datasources/refusals.ts'
 import type { Confined } from '../drivers/confined.ts'
 import type { Catalog, Limits, Rows, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
@@ -71,7 +71,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   trail.redacted = settings.auditRedactLiterals
   trail.query = asked.text
   trail.headers = (await deps.budget.spend(at.teamId, settings.queryBudget)).headers // 429
-  if (deps.audit.behind) throw overloaded() // 503
+  if (deps.audit.behind) throw overloaded('The service has more to write down than it can.') // 503
 
   const limits = limitsOf(settings, at.driver.type, asked.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
@@ -148,11 +148,5 @@ function textsOf(trail: Trail) {
 function timedOut(limits: Limits, cause: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', `The query took longer than the ${limits.timeoutMs} ms the team allows.`, {
     cause,
-  })
-}
-
-function overloaded(): AppError {
-  return new AppError('OVERLOADED', 'The service has more to write than it can. Try again in a moment.', {
-    extra: { retryAfter: 2 },
   })
 }
