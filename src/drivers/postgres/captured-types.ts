@@ -2,12 +2,14 @@
 // Decides over rows; asks nothing. What it does not know it refuses.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from './capture.ts'
+import { FUNCTIONS } from './functions.ts'
 import { isOfTrusted } from './trust.ts'
 
 export interface TypeRows {
   readonly types: readonly Row[]
   readonly attributes: readonly Row[]
   readonly support: readonly Row[]
+  readonly checks: readonly Row[]
   readonly ranges: readonly Row[]
 }
 
@@ -49,6 +51,12 @@ export function readTypes(
       rows.support.filter((row) => !isOfTrusted(extensions, numberAt(row, 2))),
       (row) => numberAt(row, 0),
       (row) => ({ what: textAt(row, 1), isCompiled: isTrueAt(row, 3) }),
+    ),
+    checks: new Map(
+      rows.checks
+        .filter((row) => !(isTrueAt(row, 2) && FUNCTIONS.has(textAt(row, 3))))
+        .filter((row) => !isOfTrusted(extensions, numberAt(row, 4)))
+        .map((row) => [numberAt(row, 0), textAt(row, 1)]),
     ),
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   })
@@ -117,6 +125,8 @@ interface Known {
   readonly tainted: ReadonlyMap<number, string>
   /** What stands behind a type and is of no trusted extension; what is not compiled comes first. */
   readonly support: ReadonlyMap<number, readonly { readonly what: string; readonly isCompiled: boolean }[]>
+  /** What a domain's CHECK calls that could read something. */
+  readonly checks: ReadonlyMap<number, string>
   readonly rangeOf: ReadonlyMap<number, number>
 }
 
@@ -155,6 +165,9 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
   const tainted = known.tainted.get(oid)
   if (tainted !== undefined) return `Reading the type ${row.shown} may run ${tainted}, which was made in this database.`
   if (row.isRowType) return `Its type ${row.shown} is the row type of a table, and would show columns of that table.`
+  // A literal beside such a column, lag(d, 1, 'x') say, may be taken for its type and run the CHECK.
+  const called = known.checks.get(oid)
+  if (called !== undefined) return `The CHECK of the domain ${row.shown} calls ${called}, and a query could run it.`
   const [support] = known.support.get(oid) ?? []
   return support === undefined || support.isCompiled ? null : behind(row, support.what)
 }

@@ -127,6 +127,22 @@ SELECT r.rngtypid, 'operator class ' || quote_ident(n.nspname) || '.' || quote_i
 FROM pg_range r JOIN pg_opclass o ON o.oid = r.rngsubopc JOIN pg_namespace n ON n.oid = o.opcnamespace
 WHERE o.oid >= ${firstUserOid} ORDER BY 1, 4, 2`
 
+/**
+ * Functions that a domain's CHECK calls, but for built-in ones that are immutable or an operator's, and casts to other
+ * domains, whose CHECK would run too.
+ */
+export const checkCalls = `
+SELECT DISTINCT k.contypid, p.oid::regprocedure::text, p.oid < ${firstUserOid}, p.proname,
+  ${extensionOf('pg_proc', 'p.oid')}
+FROM pg_constraint k
+CROSS JOIN regexp_matches(k.conbin::text, ':(funcid|opfuncid|aggfnoid|winfnoid) ([1-9][0-9]*)', 'g') AS m(called)
+JOIN pg_proc p ON p.oid = m.called[2]::oid
+WHERE k.contypid <> 0 AND k.contype = 'c'
+  AND NOT (p.oid < ${firstUserOid} AND (p.provolatile = 'i' OR m.called[1] = 'opfuncid'))
+UNION ALL
+SELECT k.contypid, 'another domain', false, '', 0 FROM pg_constraint k
+WHERE k.contypid <> 0 AND k.contype = 'c' AND k.conbin::text ~ '[{]COERCETODOMAIN ' ORDER BY 1, 2`
+
 /** What a range holds, and the range of a multirange. */
 export const ranges = `
 SELECT rngtypid, rngsubtype FROM pg_range UNION ALL SELECT rngmultitypid, rngtypid FROM pg_range ORDER BY 1`

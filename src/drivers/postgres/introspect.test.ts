@@ -222,6 +222,12 @@ test('types: what a query may name, and columns that would run or show something
     CREATE TABLE w (q quiet); CREATE TYPE alias;
     CREATE FUNCTION alias_in(cstring) RETURNS alias STRICT IMMUTABLE LANGUAGE internal AS 'int8in';
     CREATE FUNCTION alias_out(alias) RETURNS cstring STRICT IMMUTABLE LANGUAGE internal AS 'int8out';
+    CREATE FUNCTION chk(text) RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT true';
+    CREATE DOMAIN leaky AS text CHECK (chk(VALUE)); CREATE DOMAIN above_leaky AS leaky; CREATE TYPE cl AS (l leaky, n int);
+    CREATE DOMAIN reads AS text CHECK (current_setting(VALUE, true) IS NULL);
+    CREATE DOMAIN casts AS text CHECK (VALUE::leaky IS NOT NULL); CREATE DOMAIN day AS date CHECK (VALUE <= now());
+    CREATE DOMAIN mail AS text CHECK (VALUE ~ '@' AND length(lower(VALUE)) < 99 AND VALUE IN ('a@', 'b@'));
+    CREATE TABLE y (l leaky, ls leaky[], u above_leaky, c cl, r reads, k casts, d day, m mail, ms mail[]);
     CREATE TYPE alias (INPUT = alias_in, OUTPUT = alias_out, LIKE = int8); CREATE TABLE x (a alias);`,
   )
   const types = new Map(capture(seen).types.map((one) => [one.name, one]))
@@ -250,6 +256,15 @@ test('types: what a query may name, and columns that would run or show something
   assert.match(column(seen, 't', 's').unexposable ?? '', /row type/)
   assert.match(column(seen, 'u', 'a').unexposable ?? '', /cast \(public\.told AS text\) with function public\.leak/)
   assert.match(column(seen, 'u', 'b').unexposable ?? '', /cast/)
+  assert.deepEqual(
+    table(seen, 'y')
+      .columns.filter((one) => one.unexposable === null)
+      .map((one) => one.name),
+    ['d', 'm', 'ms'],
+    'a CHECK that could read something must not be run by a literal that is taken for its domain',
+  )
+  assert.match(column(seen, 'y', 'ls').unexposable ?? '', /CHECK of the domain public\.leaky calls public\.chk\(text\)/)
+  assert.ok(refused('mail'))
   assert.ok(refused('alias'))
   assert.equal(column(seen, 'x', 'a').unexposable, null, 'compiled code is a superuser’s: such a column may be read')
   assert.equal(column(seen, 'w', 'q').unexposable, null, 'a cast by INOUT runs nobody’s function')

@@ -81,6 +81,7 @@ async function readCapture(
     types: await ask(queries.userTypes, signal),
     attributes: await ask(queries.compositeAttributes, signal),
     support: await ask(queries.typeSupport, signal),
+    checks: await ask(queries.checkCalls, signal),
     ranges: await ask(queries.ranges, signal),
   }
   const types = readTypes(rows, extensions, (isBuiltIn) => taintedTypes(made, isBuiltIn))
