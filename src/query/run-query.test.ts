@@ -5,13 +5,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
 import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
 import type { AuditItem } from '../audit.ts'
+import { createKey, revokeKey } from '../auth/api-keys.ts'
 import { listAudit } from '../datasources/audit-trail.ts'
 import { introspectDatasource } from '../datasources/connect.ts'
 import { changeDatasource, createDatasource, disableDatasource } from '../datasources/datasources.ts'
 import { reach } from '../datasources/reach.ts'
 import type { AppError } from '../errors.ts'
 import { putExposure } from '../exposure/exposure.ts'
-import { newId, type DatasourceId, type TeamId } from '../ids.ts'
+import { asId, newId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Membership } from '../teams/belong.ts'
 import { checkQuery } from './check.ts'
 import { runQuery } from './run-query.ts'
@@ -228,6 +229,31 @@ describe('the path of a query', () => {
         await assert.rejects(check({ sql, as }), { code: 'INVALID_REQUEST' })
       }
       await assert.rejects(check({ sql, as: { keyId: newId() } }), { code: 'NOT_FOUND' })
+    })
+
+    test('as a key of one’s own: its scopes and narrowing hold', async () => {
+      const mine = sessionCall(owner.accountId, 'createKey')
+      const ask = (keyId: string) => check({ sql: 'SELECT 1', as: { keyId } })
+      const other = await connected()
+      for (const [order, verdict] of [
+        [{ scopes: ['data:read'] }, 'ALLOWED'],
+        [{ scopes: ['data:read'], teamIds: [teamId], datasourceIds: [id] }, 'ALLOWED'],
+        [{ scopes: ['data:schema'] }, 'DENIED'],
+        [{ scopes: ['data:read'], datasourceIds: [other] }, 'DENIED'],
+      ] as const) {
+        const key = await createKey(rooms, mine, { name: 'k', ...order })
+        const result = await ask(key.id)
+        assert.deepEqual(
+          [result.verdict, typeof result.error],
+          [verdict, verdict === 'DENIED' ? 'string' : 'undefined'],
+        )
+      }
+      const revoked = await createKey(rooms, mine, { name: 'k', scopes: ['data:read'] })
+      await revokeKey(rooms, mine, asId<ApiKeyId>(revoked.id))
+      assert.equal((await ask(revoked.id)).verdict, 'DENIED')
+      const stranger = await addMember(rooms, teamId, 'ADMIN')
+      const theirs = await createKey(rooms, sessionCall(stranger.accountId, 'x'), { name: 'k', scopes: ['data:read'] })
+      await assert.rejects(ask(theirs.id), { code: 'NOT_FOUND' })
     })
   })
 })
