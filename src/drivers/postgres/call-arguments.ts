@@ -5,7 +5,7 @@ import { Refusal, type Refusal as Refused } from './refusal.ts'
 
 /** Refuses repeat('x', 1e9) and its kin: the count must be a constant of at most COUNT_MAX. Throws Refusal. */
 export function checkCounts(name: string, { args = [], location }: Struct<'FuncCall'>): void {
-  if (name === 'format') checkWidths(args[0], location)
+  if (name === 'format') checkWidths(args, location)
   const place = COUNTED_ARGUMENT.get(name)
   if (place === undefined) return
   if (args.some((arg) => arg.NamedArgExpr)) throw tooMuch(name, location)
@@ -41,11 +41,23 @@ function product(node: Node): number | undefined {
   return total
 }
 
-/** Widths written in a format string; `*` takes its width from an argument that no rule has looked at. */
-function checkWidths(format: Node | undefined, at: number | undefined): void {
-  const text = format?.A_Const?.sval?.sval
-  for (const [, width = ''] of (text ?? '').matchAll(/%(?:\d+\$)?-?(\d+|\*)?/g)) {
-    if (width === '*' || Number(width) > COUNT_MAX) throw tooMuch('format', at)
+/** A conversion of format(): its position, its width (digits, * or *2$), its letter. */
+const CONVERSION = /%(?:%|(\d+)\$)?-?(?:(\d+)|(\*)(?:(\d+)\$)?)?([sIL])?/g
+
+/** Widths of a constant format: in the text, or as an argument that must be a constant then. */
+function checkWidths(args: readonly Node[], at: number | undefined): void {
+  const text = args[0]?.A_Const?.sval?.sval ?? ''
+  let next = 1
+  for (const [all, position, digits, star, starPosition] of text.matchAll(CONVERSION)) {
+    if (all === '%%') continue
+    if (star !== undefined) {
+      const width = args[starPosition === undefined ? next : Number(starPosition)]
+      const size = width && whole(width)
+      if (size === undefined || Math.abs(size) > COUNT_MAX) throw tooMuch('format', at)
+      if (starPosition === undefined) next += 1
+    }
+    if (Number(digits ?? 0) > COUNT_MAX) throw tooMuch('format', at)
+    next = position === undefined ? next + 1 : Number(position) + 1
   }
 }
 

@@ -1,6 +1,6 @@
 // Function calls: by list, printed as "pg_catalog"."f" or with the schema of the known extension they belong to, so that
 // no function that a user made can answer instead.
-import { EXTENSION_FUNCTIONS, EXTENSION_OUT_COLUMNS, EXTENSION_SINCE } from './allowed.ts'
+import { EXTENSION_FUNCTIONS, EXTENSION_OUT_COLUMNS, EXTENSION_SINCE, TYPES } from './allowed.ts'
 import { checkCounts, withConfiguration } from './call-arguments.ts'
 import type { CapturedExtension } from './capture.ts'
 import type { Exposed } from './exposed.ts'
@@ -21,11 +21,26 @@ export interface Called extends Typed {
 
 /** A call inside an expression. Throws Refusal. */
 export function call(walk: Walk, level: Level, node: Struct<'FuncCall'>): Typed {
+  const asCast = castWritten(node)
+  if (asCast) return expression(walk, level, { TypeCast: asCast })
   const called = callOf(walk, level, node)
   if (called.name !== 'pg_typeof') return called
   // regtype would print with the search_path's eyes; as text it is the same for all.
   const text = { names: [word('pg_catalog'), word('text')], typemod: -1 }
   return { node: { TypeCast: { arg: called.node, typeName: text } }, type: null }
+}
+
+/** uuid('…') where PostgreSQL has no such function: the same as a cast. */
+function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
+  const written = words(node.funcname)
+  const name = written.at(-1) ?? ''
+  const { args = [], location } = node
+  const [arg] = args
+  const isPlain = !(node.agg_order ?? node.agg_filter ?? node.over ?? node.agg_distinct ?? node.func_variadic)
+  const isBuiltIn = written.length === 1 || (written.length === 2 && written[0] === 'pg_catalog')
+  if (!arg || args.length > 1 || !isPlain || !isBuiltIn || FUNCTIONS.has(name) || !TYPES.has(name)) return undefined
+  const to = { names: [word('pg_catalog'), word(name)], typemod: -1 }
+  return arg.NamedArgExpr ? undefined : { arg, typeName: to, ...(location !== undefined && { location }) }
 }
 
 /** A call, wherever it stands. Throws Refusal. */
@@ -34,7 +49,10 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const name = written.at(-1) ?? ''
   const isAggregate = AGGREGATES.has(name) && !node.over
   if (isAggregate) level.aggregates += 1
-  const args = withConfiguration(name, node.args ?? []).map((arg) => argument(walk, level, arg))
+  const args = withConfiguration(name, node.args ?? []).map((arg) =>
+    // pg_typeof(pg_typeof(x)) is regtype: only the outer one becomes text.
+    isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : argument(walk, level, arg),
+  )
   const types = args.map((arg) => arg.type)
   const found = findFunction(walk.exposed, written, types, node.location)
   if (found.schema === 'pg_catalog') checkCounts(name, node)
@@ -52,6 +70,10 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
     },
   }
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
+}
+
+function isTypeOf(name: string, arg: Node): arg is Node & { readonly FuncCall: Struct<'FuncCall'> } {
+  return name === 'pg_typeof' && words(arg.FuncCall?.funcname).at(-1) === 'pg_typeof'
 }
 
 function argument(walk: Walk, level: Level, node: Node): Typed {
@@ -156,6 +178,7 @@ function resultType(
   node: Struct<'FuncCall'>,
 ): SqlType | null {
   if (out.length > 1) return { kind: 'row', columns: out.map((column) => ({ name: column, type: null })) }
+  if (RETURNS_TSVECTOR.has(name)) return TSVECTOR
   const [first] = types
   if (!first) {
     if (FROM_ROW_TYPE.has(name)) throw refusedFunction(name, node.location, ROW_TYPE_HINT)
@@ -166,8 +189,21 @@ function resultType(
     return first
   }
   if (name === 'array_agg') return first.kind === 'array' ? first : { kind: 'array', of: first }
-  if (name === 'unnest') return first.kind === 'array' ? first.of : null
+  if (name === 'unnest') return unnested(first)
   return LIKE_FIRST.has(name) ? first : null
+}
+
+const TSVECTOR: SqlType = { kind: 'named', schema: 'pg_catalog', name: 'tsvector' }
+const RETURNS_TSVECTOR: ReadonlySet<string> = new Set([
+  ...['array_to_tsvector', 'json_to_tsvector', 'jsonb_to_tsvector', 'to_tsvector'],
+  ...['setweight', 'strip', 'ts_delete', 'ts_filter'],
+])
+
+/** What unnest() returns: an array's elements, a tsvector's lexemes. */
+function unnested(type: SqlType): SqlType | null {
+  if (type.kind === 'array') return type.of
+  if (type.kind !== 'named' || type.schema !== 'pg_catalog' || type.name !== 'tsvector') return null
+  return { kind: 'row', columns: ['lexeme', 'positions', 'weights'].map((name) => ({ name, type: null })) }
 }
 
 const ROW_TYPE_HINT =

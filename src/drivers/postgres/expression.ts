@@ -189,7 +189,8 @@ export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction
   if (op === undefined || !VALUE_FUNCTIONS.has(op)) {
     throw refusedFunction((op ?? '').replace('SVFOP_', '').toLowerCase(), location)
   }
-  return { node: { SQLValueFunction: { op, typmod: typmod ?? -1 } }, type: null }
+  // The parser leaves a zero out: CURRENT_TIME(0).
+  return { node: { SQLValueFunction: { op, ...(typmod !== undefined && { typmod }) } }, type: null }
 }
 
 function collate(walk: Walk, level: Level, { arg, collname, location }: Struct<'CollateClause'>): Typed {

@@ -138,6 +138,21 @@ export function rowOf(aliasname: string, columns: readonly Column[]): ReturnType
   }
 }
 
+/** A table's row under its own names, which t(a, b) does not change: (SELECT r FROM (SELECT t1.a, t1.b) AS r(id, name)). */
+function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns: readonly Column[]): Node {
+  const aliasname = newAlias(walk, 't', 'a row')
+  const targetList = columns.map((column): Node => ({ ResTarget: { val: column.read() } }))
+  const inner = { targetList, limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' }
+  const alias = { aliasname, colnames: own.map(({ name }) => word(name)) }
+  const outer = {
+    targetList: [{ ResTarget: { val: columnRef(aliasname) } }],
+    fromClause: [{ RangeSubselect: { subquery: { SelectStmt: inner }, alias } }],
+    limitOption: 'LIMIT_OPTION_DEFAULT',
+    op: 'SETOP_NONE',
+  }
+  return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: outer } } }
+}
+
 /** What stands inside the sub-select around a table: its own alias, and TABLESAMPLE. */
 type Inside = (table: Node) => Node
 
@@ -162,7 +177,8 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
   })
   const whole: Item['whole'] = () => {
     for (const column of found.columns) base.used.add(column.name)
-    return rowOf(aliasname, columns)
+    const row = rowOf(aliasname, columns)
+    return node.alias?.colnames ? { ...row, node: rowUnder(walk, found.columns, columns) } : row
   }
   const item: Item = { name, schema: node.alias ? null : found.schema, columns, whole, base }
   const wrapped = wrap(walk, base, { aliasname, printed, node, inside })

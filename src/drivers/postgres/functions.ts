@@ -45,7 +45,7 @@ const GROUPS = {
     jsonb_delete jsonb_path_exists jsonb_path_match jsonb_path_query jsonb_path_query_array
     jsonb_path_query_first jsonb_path_exists_tz jsonb_path_match_tz jsonb_path_query_tz
     jsonb_path_query_array_tz jsonb_path_query_first_tz jsonb_pretty json_typeof jsonb_typeof jsonb_contains
-    jsonb_exists jsonb_exists_any jsonb_exists_all`,
+    jsonb_exists jsonb_exists_any jsonb_exists_all jsonb_contained jsonb_delete_path`,
   json_record_from_type: `
     json_populate_record jsonb_populate_record json_populate_recordset jsonb_populate_recordset`,
   array: `
@@ -78,6 +78,8 @@ const GROUPS = {
     pg_collation_for`,
   hash: `
     hashtext hashtextextended`,
+  size: `
+    pg_size_pretty pg_size_bytes`,
 } as const
 
 function names(text: string): string[] {

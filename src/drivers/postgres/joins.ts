@@ -26,7 +26,7 @@ export function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const left = fromItem(walk, level, larg)
   const before = level.entries
   // LATERAL on the right sees the left, but not where the right may stand alone.
-  if (jointype === 'JOIN_INNER' || jointype === 'JOIN_LEFT') level.entries = together(before, left.entries)
+  if (jointype === 'JOIN_INNER' || jointype === 'JOIN_LEFT') level.entries = [...before, ...left.entries]
   const right = fromItem(walk, level, rarg)
   level.entries = before
   const sides: Sides = { left: left.entries, right: right.entries, jointype }

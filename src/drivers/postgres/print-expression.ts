@@ -60,7 +60,7 @@ function printRarer(node: Node): string {
     return `${node.MinMaxExpr.op === 'IS_LEAST' ? 'LEAST' : 'GREATEST'}(${printList(node.MinMaxExpr.args)})`
   }
   if (node.SQLValueFunction) {
-    const { op = '', typmod = -1 } = node.SQLValueFunction
+    const { op = '', typmod = 0 } = node.SQLValueFunction
     return `${must(VALUE_FUNCTIONS.get(op))}${typmod >= 0 ? `(${typmod})` : ''}`
   }
   if (node.BooleanTest)

@@ -138,7 +138,8 @@ export function reference(column: Column, level: Level): Typed {
 function noteWhole(item: Item, level: Level): Typed {
   const whole = item.whole()
   if (!item.base || level.phase !== 'output' || level.aggregates > 0 || !level.covered.has(item.base)) return whole
-  if (item.columns.some((column) => hasNoEquality(column.type))) return { ...whole, node: anyOfGroup(whole.node) }
+  if (!whole.node.ColumnRef || item.columns.some((column) => hasNoEquality(column.type)))
+    return { ...whole, node: anyOfGroup(whole.node) }
   level.ungrouped.set(words(whole.node.ColumnRef?.fields).join('\0'), whole.node)
   return whole
 }
