@@ -14,7 +14,7 @@ export const PINS: Readonly<Record<string, string>> = {
   standard_conforming_strings: 'on',
   client_encoding: 'UTF8',
   client_min_messages: 'error',
-  DateStyle: 'ISO,YMD',
+  DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
   TimeZone: 'UTC',
   extra_float_digits: '1',
