@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { askAs, startPostgres, type TestPostgres } from '../../../test/support/postgres.ts'
 import type { Catalog, TestStep } from '../driver.ts'
 import { quoted } from './ask.ts'
+import { createPostgresDriver } from './driver.ts'
 import { grade } from './grade.ts'
 import { introspect } from './introspect.ts'
 
@@ -111,6 +112,7 @@ test('the printed lines make a login that passes every step and reads the expose
       await assert.rejects(reader.ask(`SELECT ${quoted(name)} FROM ${from}`), /permission denied/, `${from}.${name}`)
     }
   }
+  await readConfined('vitrine_reader', 'reader-pw')
   const seen = await introspect(reader.ask, AbortSignal.timeout(20_000))
   assert.deepEqual(
     seen.tables.filter((one) =>
@@ -119,6 +121,28 @@ test('the printed lines make a login that passes every step and reads the expose
     exposed.tables.length,
   )
 })
+
+/** Every exposed table through the guard, as the service would. */
+async function readConfined(username: string, password: string): Promise<void> {
+  const signal = AbortSignal.timeout(30_000)
+  const limits = { rowCap: 1_000, maxResponseBytes: 10_000_000, timeoutMs: 10_000, maxCost: 1e9 }
+  await using driver = await createPostgresDriver()
+  const { host, port } = postgres
+  const where = { connectionMode: 'DIRECT', host, port, database: shop, username, sslMode: 'disable', config: {} }
+  const settings = driver.settings({ ...where, secrets: { password } })
+  await using connection = await driver.connect(settings, { allowPrivateHosts: true }, signal)
+  for (const { schema, table, columns } of exposed.tables) {
+    const body = driver.read({ sql: `SELECT * FROM ${quoted(schema)}.${quoted(table)}` })
+    const verdict = await driver.confine(body, exposed, limits, signal)
+    assert.ok(verdict.kind === 'confined', table)
+    const answer = await connection.run(verdict.query, limits, signal)
+    assert.deepEqual(
+      answer.columns.map((one) => one.name),
+      columns.map((one) => one.name),
+    )
+    assert.ok(answer.rowCount > 0)
+  }
+}
 
 test('roles, BYPASSRLS, ownership and grants that are missing', async () => {
   const database = await postgres.createDatabase(
