@@ -37,12 +37,6 @@ export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A string literal, whatever standard_conforming_strings says. */
-export function literal(text: string): string {
-  const body = text.replaceAll("'", "''")
-  return body.includes('\\') ? ` E'${body.replaceAll('\\', '\\\\')}'` : `'${body}'`
-}
-
 /** Groups rows by a key, in the order they came. */
 export function grouped<K, V>(rows: readonly Row[], key: (row: Row) => K, value: (row: Row) => V): Map<K, V[]> {
   const groups = new Map<K, V[]>()

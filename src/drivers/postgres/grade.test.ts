@@ -140,7 +140,8 @@ async function readConfined(username: string, password: string): Promise<void> {
       answer.columns.map((one) => one.name),
       columns.map((one) => one.name),
     )
-    assert.ok(answer.rowCount > 0)
+    // The row policy of tenant_docs names other roles.
+    assert.equal(answer.rowCount > 0, table !== 'tenant_docs', table)
   }
 }
 
