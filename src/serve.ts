@@ -1,12 +1,12 @@
 // The process: configuration → app → listen → signals → dispose. Whatever stops a start is said in one line.
 import { once } from 'node:events'
-import { pino } from 'pino'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
 import type { App } from './app.ts'
 import type { Config, Environment } from './config.ts'
 import { readConfig } from './config.ts'
 import type { Demo } from './demo.ts'
+import { openLog } from './log.ts'
 
 /** Serves until SIGTERM or SIGINT. Sets the exit code where it cannot start, and never throws. */
 export async function serve(env: Environment): Promise<void> {
@@ -15,7 +15,7 @@ export async function serve(env: Environment): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort())
   try {
     const config = readConfig(env)
-    await run(config, loggerOf(config), stop.signal)
+    await run(config, openLog(config), stop.signal)
   } catch (error) {
     process.exitCode = 1
     process.stderr.write(`${sentence(error)}\n`)
@@ -52,33 +52,6 @@ async function demoBeside(app: App, { stop, ...place }: DemoPlace): Promise<Demo
     return null
   }
 }
-
-/** One JSON line an event, on standard output; what may hold a secret is left out wherever it lies. */
-export function loggerOf(config: Pick<Config, 'logLevel'>): Logger {
-  return pino({
-    level: config.logLevel,
-    base: null,
-    redact: {
-      paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
-      censor: '[left out]',
-    },
-  })
-}
-
-const SECRETS = [
-  'password',
-  'uri',
-  'authorization',
-  'cookie',
-  'token',
-  'key',
-  'secrets',
-  'serviceAccountKey',
-  'tlsKey',
-  'sshPrivateKey',
-  'sshPassphrase',
-  'connectionString',
-]
 
 /** A sentence of ours as it is; a defect with its stack. */
 function sentence(error: unknown): string {

@@ -23,6 +23,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['audit'],
   ['drivers', 'jobs', 'secrets'],
   ['store'],
+  ['log'],
   ['config'],
   ['contract'],
   ['errors', 'ids'],

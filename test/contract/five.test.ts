@@ -189,6 +189,35 @@ describe('the five endpoints', () => {
     assert.equal(hidden.text.replaceAll('payroll', '*'), none.text.replaceAll('payrull', '*'))
   })
 
+  test('POST …/query: 404, then 409, then 400 for a parameter or a body', async () => {
+    const { id } = await shop.owner.must('POST', `/teams/${shop.teamId}/datasources`, {
+      ...shop.spec,
+      name: 'fresh',
+      type: 'POSTGRES',
+      connectionMode: 'DIRECT',
+      sslMode: 'disable',
+    })
+    const ask = async (datasource: string, query: string, body: unknown) =>
+      (
+        await shop.app.ask('POST', `/teams/${shop.teamId}/datasources/${datasource}/query${query}`, {
+          token: shop.key,
+          body,
+        })
+      ).json
+    for (const [query, body] of [
+      ['?limit=5', { sql: 'SELECT 1' }],
+      ['', { sql: 1 }],
+      ['?limit=5', { sql: 1 }],
+    ] as const) {
+      assert.equal((await ask('none', query, body)).code, 'NOT_FOUND')
+      assert.equal((await ask(id, query, body)).code, 'NOT_CONNECTED')
+      const refused = await ask(shop.id, query, body)
+      assert.equal(refused.code, 'INVALID_REQUEST')
+      assert.match(JSON.stringify(refused.details), query === '' ? /sql/ : /limit: unknown query parameter/)
+    }
+    await shop.owner.must('DELETE', `/teams/${shop.teamId}/datasources/${id}`)
+  })
+
   test('a client that hangs up ends the query in the database', async () => {
     const gone = new AbortController()
     const sql = 'SELECT count(*) FROM orders a, orders b, orders c, orders d'
