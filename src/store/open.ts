@@ -1,9 +1,10 @@
 // Opens Vitrine's own database: the embedded file, or PostgreSQL. The one place that knows which; rooms run their own
 // SQL on `db`, and change things only within write() or append().
+import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import { migrate, type DialectName } from './migrate.ts'
-import { isWorthAnotherTry, openPostgres } from './postgres.ts'
+import { openPostgres, triesWorth } from './postgres.ts'
 import { recallFor } from './recall.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
@@ -31,7 +32,8 @@ export interface Store extends AsyncDisposable {
 
 /** A change is seen by other replicas within one second (session-interface.md §6, end). */
 const OTHERS_UNSEEN_MS = 1_000
-const TRIES = 12
+/** Between two tries, times their number: those that lost together do not meet again. */
+const PAUSE_MS = 5
 
 /** Takes the lock of the data folder, migrates. Throws an Error of one clear sentence where it cannot. */
 export async function openStore(
@@ -85,7 +87,8 @@ async function retried<T>(db: Kysely<Tables>, work: (tx: Transaction<Tables>) =>
     try {
       return await db.transaction().setIsolationLevel('serializable').execute(work)
     } catch (error) {
-      if (tried === TRIES || !isWorthAnotherTry(error)) throw error
+      if (tried >= triesWorth(error)) throw error
+      await setTimeout(Math.random() * PAUSE_MS * tried)
     }
   }
 }

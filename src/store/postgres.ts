@@ -29,7 +29,12 @@ export async function openPostgres(url: string): Promise<Dialect> {
   return new PostgresDialect({ pool })
 }
 
-/** True for what PostgreSQL gives up on and a second try may well do: serialization, deadlock, a lost race for a key. */
-export function isWorthAnotherTry(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && ['40001', '40P01', '23505'].includes(String(error.code))
+/**
+ * How often a transaction may be tried that ended so: often where PostgreSQL gave it up for others (serialization,
+ * deadlock); a few times for a taken key, as the next try reads who has it; else once.
+ */
+export function triesWorth(error: unknown): number {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === '40001' || code === '40P01') return 20
+  return code === '23505' ? 3 : 1
 }

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { newId, type AccountId, type TeamId } from '../ids.ts'
 import { migrate } from './migrate.ts'
@@ -176,6 +177,52 @@ const invitation = {
   expires_at: '',
   used_at: null,
 } as const
+
+describe('two processes on one PostgreSQL', () => {
+  let source: StoreSource
+  before(async () => {
+    source = await storeSource('postgres')
+  })
+  after(() => source[Symbol.asyncDispose]())
+
+  test('that start together migrate once, and see each other’s changes within a second', async () => {
+    const config = await source.config()
+    const [one, other] = await Promise.all([openStore(config), openStore(config)])
+    await using _one = one
+    await using _other = other
+    const seen = () => other.recall('slugs', () => slugs(other))
+    assert.deepEqual(await seen(), [])
+    await add(one, 'new')
+    const until = performance.now() + 1_500
+    while ((await seen()).length === 0 && performance.now() < until) await setTimeout(20)
+    assert.deepEqual(await seen(), ['new'])
+  })
+
+  test('forty changes at once that read what the others write all hold', async () => {
+    const config = await source.config()
+    await using one = await openStore(config)
+    await using other = await openStore(config)
+    const rename = (store: Store, n: number) =>
+      store.write(async (tx) => {
+        const taken = await tx.selectFrom('teams').select('slug').execute()
+        if (taken.some((row) => row.slug === `new-${n}`)) throw new Error('taken')
+        await tx
+          .updateTable('teams')
+          .set({ slug: `new-${n}` })
+          .where('slug', '=', `old-${n}`)
+          .execute()
+      })
+    const numbers = Array.from({ length: 40 }, (_, n) => n)
+    await one.write((tx) =>
+      tx
+        .insertInto('teams')
+        .values(numbers.map((n) => team(`old-${n}`)))
+        .execute(),
+    )
+    await Promise.all(numbers.map((n) => rename(n % 2 === 0 ? one : other, n)))
+    assert.ok((await slugs(one)).every((slug) => slug.startsWith('new-')))
+  })
+})
 
 describe('the data folder', () => {
   const dir = mkdtempSync(join(tmpdir(), 'vt-store-'))
