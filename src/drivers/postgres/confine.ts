@@ -21,8 +21,10 @@ import { checkWeight } from './weight.ts'
 /** A body of POST …/query for this kind. */
 export type PostgresBody = QueryBody
 
-/** Tokens of a text that may be parsed on the spot. */
-const SMALL_TOKENS_MAX = 300
+/** A text of no more tokens, no deeper, may be parsed on the spot (docs/decisions). */
+const SMALL = { tokens: 400, depth: 60 }
+/** UTF-8 bytes. The body's reader has said so already; nothing past it may be parsed. */
+const TEXT_MAX = 65_536
 
 /**
  * Confines one query to the exposed catalog. Returns the sealed query, the refusal, or that the text is no SQL; rejects
@@ -35,19 +37,23 @@ export async function confine(
   limits: Limits,
   signal: AbortSignal,
 ): Promise<Verdict> {
+  // The parser would stop at a NUL, and what follows would be lost without a word.
+  const nul = body.text.indexOf('\0')
+  if (nul >= 0) return { kind: 'malformed', why: 'the text holds a NUL', position: nul }
+  if (body.text.length > TEXT_MAX) return denied(tooDeep(), body.text)
   const scanned = prescan(body.text)
   if (scanned.kind === 'comments') {
     return { kind: 'malformed', why: 'comments are nested too deep', position: scanned.at }
   }
   if (scanned.kind === 'deep') return denied(tooDeep(), body.text)
-  const isSmall = scanned.tokens <= SMALL_TOKENS_MAX
+  const isSmall = scanned.tokens <= SMALL.tokens && scanned.depth <= SMALL.depth
   const parsed = await parser.parse(body.text, isSmall, signal)
   if (parsed.kind === 'malformed') return { kind: 'malformed', why: parsed.why, position: parsed.position }
-  if (parsed.kind === 'lost') return denied(tooDeep(), body.text)
+  if (parsed.kind !== 'tree') return denied(tooDeep(), body.text)
   const made = attempt(parser, body, parsed.tree, exposedOf(catalog), limits)
   if ('kind' in made) return made
   const again = await parser.parse(made.query.text, isSmall, signal)
-  if (again.kind === 'lost') return denied(tooDeep(), body.text)
+  if (again.kind === 'lost' || again.kind === 'deep') return denied(tooDeep(), body.text)
   if (again.kind === 'tree' && isSameTree(again.tree, made.tree)) {
     return { kind: 'confined', query: seal('POSTGRES', made.query) }
   }
@@ -73,7 +79,7 @@ function attempt(parser: Parser, body: QueryBody, tree: unknown, exposed: Expose
 }
 
 function tooDeep(): Refusal {
-  return refusedLimit('depth', 'the query is nested too deep or too long')
+  return refusedLimit('depth', "the query's depth or length is too much")
 }
 
 function denied(refusal: Refusal, text: string): Denied {

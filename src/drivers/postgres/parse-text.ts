@@ -12,6 +12,7 @@ export function parseText(text: string): Parsed {
   } catch (error) {
     const details = hasSqlDetails(error) ? error.sqlDetails : undefined
     if (details === undefined) return { kind: 'lost' }
+    if (details.message.startsWith('memory exhausted')) return { kind: 'deep' }
     return { kind: 'malformed', why: details.message, position: fromCodePoints(text, details.cursorPosition) }
   }
 }

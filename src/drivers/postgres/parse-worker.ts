@@ -6,6 +6,7 @@ import { parseText } from './parse-text.ts'
 
 await loadModule()
 parentPort?.on('message', (text: unknown) => {
-  parentPort?.postMessage(parseText(String(text)))
+  // As a text: a tree some thousand levels deep cannot be cloned from thread to thread.
+  parentPort?.postMessage(JSON.stringify(parseText(String(text))))
 })
 parentPort?.postMessage('ready')

@@ -139,7 +139,7 @@ class Pool {
       this.#next()
     }
     const onMessage = (message: unknown): void => {
-      finish(isParsed(message) ? message : { kind: 'lost' })
+      finish(parsedOf(message))
     }
     const onExit = (): void => {
       finish({ kind: 'lost' })
@@ -149,6 +149,11 @@ class Pool {
     worker.once('exit', onExit)
     worker.postMessage(job.text)
   }
+}
+
+function parsedOf(message: unknown): Parsed {
+  const parsed: unknown = typeof message === 'string' ? JSON.parse(message) : undefined
+  return isParsed(parsed) ? parsed : { kind: 'lost' }
 }
 
 function isParsed(message: unknown): message is Parsed {

@@ -5,6 +5,8 @@ export type Parsed =
   | { readonly kind: 'tree'; readonly tree: unknown }
   /** `position` in UTF-16 units of the text. */
   | { readonly kind: 'malformed'; readonly why: string; readonly position: number }
+  /** The parser gave up in good order: too deep. */
+  | { readonly kind: 'deep' }
   /** The parser broke down or took too long over this text; it was ended. */
   | { readonly kind: 'lost' }
 

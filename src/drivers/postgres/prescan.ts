@@ -3,62 +3,74 @@
 
 /** Comments inside comments. */
 const COMMENTS_MAX = 8
-/** Parts of one another: operators in one chain, parentheses in parentheses. The deepest real query has about 80. */
+/**
+ * Operators in one chain and parentheses in parentheses, added up: what the parser's stack in a worker was tried with
+ * (docs/decisions). The deepest real query has about 80.
+ */
 export const DEPTH_MAX = 3_000
 
 export type Prescan =
-  | { readonly kind: 'fine'; readonly tokens: number }
+  | { readonly kind: 'fine'; readonly tokens: number; readonly depth: number }
   | { readonly kind: 'comments'; readonly at: number }
   | { readonly kind: 'deep'; readonly at: number }
 
-/** Words that make the tree around them one deeper. */
-const CHAINS: ReadonlySet<string> = new Set([
-  ...['NOT', 'IS', 'ISNULL', 'NOTNULL', 'IN', 'LIKE', 'ILIKE', 'SIMILAR', 'BETWEEN', 'COLLATE', 'AT', 'OVERLAPS'],
+/** How a word changes the depth: of a chain, of a chain that no comma ends, in, out, back to the chain's start. */
+const WORDS: ReadonlyMap<string, Change> = new Map([
+  ...words('chain', 'NOT IS ISNULL NOTNULL IN LIKE ILIKE SIMILAR BETWEEN COLLATE AT OVERLAPS'),
+  ...words('long', 'UNION INTERSECT EXCEPT JOIN'),
+  ...words('enter', 'CASE'),
+  ...words('leave', 'END'),
+  ...words('flat', 'AND OR WHEN THEN ELSE SELECT FROM WHERE AS'),
 ])
-/** Words of chains that a comma does not end. */
-const LONG_CHAINS: ReadonlySet<string> = new Set(['UNION', 'INTERSECT', 'EXCEPT', 'JOIN'])
-const FLAT: ReadonlySet<string> = new Set(['AND', 'OR', 'WHEN', 'THEN', 'ELSE', 'SELECT', 'FROM', 'WHERE', 'AS'])
 
-const TOKEN =
-  /(?<space>\s+)|(?<line>--[^\n\r]*)|(?<block>\/\*)|(?<text>[eE]?'|\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$|")|(?<word>[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*)|(?<number>[\d.]+)|(?<operator>[-+*/<>=~!@#%^&|`?:]+)|(?<other>[\s\S])/guy
+type Change = 'chain' | 'long' | 'enter' | 'leave' | 'flat'
 
-/** Counts what the parser's stack would have to hold; quotes and comments are read as its scanner reads them. */
+function words(kind: Change, list: string): [string, Change][] {
+  return list.split(' ').map((word) => [word, kind])
+}
+
+const WORD_LENGTH_MAX = 'INTERSECT'.length
+
+/** Reads quotes and comments as the parser's scanner does, and counts what its stack would have to hold. */
 export function prescan(text: string): Prescan {
-  const scan = new Depths()
-  TOKEN.lastIndex = 0
-  for (let match = TOKEN.exec(text); match; match = TOKEN.exec(text)) {
-    const at = match.index
-    const token = match[0]
-    const kind = kindOf(match)
-    if (kind === 'space' || kind === 'line') continue
-    if (kind === 'block') {
+  const depths = new Depths()
+  let at = 0
+  while (at < text.length) {
+    const code = text.charCodeAt(at)
+    const start = at
+    if (code <= SPACE) {
+      at += 1
+    } else if (isWordStart(code)) {
+      at = wordEnd(text, at)
+      const quote = at - start === 1 && (code | 0x20) === LETTER_E && text.charCodeAt(at) === QUOTE
+      if (quote) at = quotedEnd(text, at, QUOTE, true)
+      else if (at - start <= WORD_LENGTH_MAX) depths.word(text.slice(start, at))
+      else depths.tokens += 1
+    } else if (code === QUOTE || code === DOUBLE_QUOTE) {
+      at = quotedEnd(text, at, code, false)
+      depths.tokens += 1
+    } else if (code === DASH && text.charCodeAt(at + 1) === DASH) {
+      at = lineEnd(text, at)
+    } else if (code === SLASH && text.charCodeAt(at + 1) === STAR) {
       const end = commentEnd(text, at)
       if (end === undefined) return { kind: 'comments', at }
-      TOKEN.lastIndex = end
-    } else if (kind === 'text') {
-      scan.tokens += 1
-      TOKEN.lastIndex = textEnd(text, at, token)
+      at = end
+    } else if (code === DOLLAR) {
+      at = dollarEnd(text, at)
+      depths.tokens += 1
     } else {
-      const end = kind === 'operator' ? operatorEnd(token) : token.length
-      TOKEN.lastIndex = at + end
-      scan.take(kind, token.slice(0, end))
-      if (scan.depth > DEPTH_MAX) return { kind: 'deep', at }
+      at = OPERATORS.has(code) ? operatorEnd(text, at) : at + 1
+      depths.sign(code)
     }
+    if (depths.depth > DEPTH_MAX) return { kind: 'deep', at: start }
   }
-  return { kind: 'fine', tokens: scan.tokens }
+  return { kind: 'fine', tokens: depths.tokens, depth: depths.deepest }
 }
 
-type Kind = 'space' | 'line' | 'block' | 'text' | 'word' | 'number' | 'operator' | 'other'
-
-function kindOf({ groups = {} }: RegExpExecArray): Kind {
-  if (groups['space'] !== undefined) return 'space'
-  if (groups['word'] !== undefined) return 'word'
-  if (groups['other'] !== undefined) return 'other'
-  if (groups['number'] !== undefined) return 'number'
-  if (groups['operator'] !== undefined) return 'operator'
-  if (groups['text'] !== undefined) return 'text'
-  return groups['block'] === undefined ? 'line' : 'block'
-}
+const [SPACE, DOUBLE_QUOTE, DOLLAR, QUOTE] = [0x20, 0x22, 0x24, 0x27]
+const [OPEN, CLOSE, STAR, COMMA, DASH, SLASH] = [0x28, 0x29, 0x2a, 0x2c, 0x2d, 0x2f]
+const [SEMICOLON, OPEN_BRACKET, BACKSLASH, CLOSE_BRACKET, LETTER_E] = [0x3b, 0x5b, 0x5c, 0x5d, 0x65]
+const OPERATORS: ReadonlySet<number> = new Set([...'-+*/<>=~!@#%^&|`?:'].map((sign) => sign.charCodeAt(0)))
 
 /** One level of parentheses: how long its chains are by now. */
 interface Open {
@@ -68,88 +80,135 @@ interface Open {
 
 class Depths {
   tokens = 0
-  /** Of all levels that are open. */
+  /** Of all levels that are open, and the most it has been. */
   depth = 0
-  readonly #open: Open[] = [{ chain: 0, long: 0 }]
+  deepest = 0
+  readonly #open: Open[] = []
+  #top: Open = { chain: 0, long: 0 }
 
-  take(kind: Kind, token: string): void {
+  word(word: string): void {
     this.tokens += 1
-    if (kind === 'operator') return this.#chain(1)
-    if (kind === 'word') return this.#word(token.toUpperCase())
-    if (token === '(' || token === '[') return this.#enter()
-    if (token === ')' || token === ']') return this.#leave()
-    if (token === ',' || token === ';') this.#flatten()
+    switch (WORDS.get(word.toUpperCase())) {
+      case 'chain':
+        this.#chain()
+        break
+      case 'long':
+        this.#top.long += 1
+        this.#deeper(1)
+        break
+      case 'enter':
+        this.#enter()
+        break
+      case 'leave':
+        this.#leave()
+        break
+      case 'flat':
+        this.#flatten()
+        break
+      case undefined:
+        break
+    }
   }
 
-  #word(word: string): void {
-    if (CHAINS.has(word)) this.#chain(1)
-    else if (LONG_CHAINS.has(word)) {
-      this.#top().long += 1
-      this.depth += 1
-    } else if (word === 'CASE') this.#enter()
-    else if (word === 'END') this.#leave()
-    else if (FLAT.has(word)) this.#flatten()
+  /** A sign by its first character. */
+  sign(code: number): void {
+    this.tokens += 1
+    if (code === OPEN || code === OPEN_BRACKET) this.#enter()
+    else if (code === CLOSE || code === CLOSE_BRACKET) this.#leave()
+    else if (code === COMMA || code === SEMICOLON) this.#flatten()
+    else if (OPERATORS.has(code)) this.#chain()
   }
 
-  #top(): Open {
-    return this.#open.at(-1) ?? { chain: 0, long: 0 }
+  #deeper(levels: number): void {
+    this.depth += levels
+    if (this.depth > this.deepest) this.deepest = this.depth
   }
 
-  #chain(length: number): void {
-    this.#top().chain += length
-    this.depth += length
+  #chain(): void {
+    this.#top.chain += 1
+    this.#deeper(1)
   }
 
   #flatten(): void {
-    const top = this.#top()
-    this.depth -= top.chain
-    top.chain = 0
+    this.depth -= this.#top.chain
+    this.#top.chain = 0
   }
 
   #enter(): void {
-    this.#open.push({ chain: 0, long: 0 })
-    this.depth += 1
+    this.#open.push(this.#top)
+    this.#top = { chain: 0, long: 0 }
+    this.#deeper(1)
   }
 
   #leave(): void {
-    if (this.#open.length < 2) return
-    const closed = this.#open.pop()
-    // What was closed is as deep as it was, under whatever its own chain goes on with.
-    this.depth -= 1 + (closed?.chain ?? 0) + (closed?.long ?? 0)
+    const around = this.#open.pop()
+    if (!around) return
+    this.depth -= 1 + this.#top.chain + this.#top.long
+    this.#top = around
   }
+}
+
+function isWordStart(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || code === 0x5f || code >= 0x80
+}
+
+function wordEnd(text: string, from: number): number {
+  let at = from + 1
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (!isWordStart(code) && !(code >= 0x30 && code <= 0x39) && code !== DOLLAR) break
+  }
+  return at
+}
+
+/** Behind the closing quote; a doubled quote is read as two texts, which comes to the same. */
+function quotedEnd(text: string, from: number, quote: number, escapes: boolean): number {
+  for (let at = from + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === BACKSLASH && escapes) at += 1
+    else if (code === quote) return at + 1
+  }
+  return text.length
+}
+
+function lineEnd(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x0a || code === 0x0d) return at
+  }
+  return text.length
 }
 
 /** Behind the comment's end; undefined where it nests too deep. An open one runs to the end of the text. */
 function commentEnd(text: string, from: number): number | undefined {
   let depth = 0
-  const edge = /\/\*|\*\//g
-  edge.lastIndex = from
-  for (let match = edge.exec(text); match; match = edge.exec(text)) {
-    depth += match[0] === '/*' ? 1 : -1
+  for (let at = from; at < text.length - 1; at++) {
+    const pair = text.slice(at, at + 2)
+    if (pair !== '/*' && pair !== '*/') continue
+    depth += pair === '/*' ? 1 : -1
     if (depth > COMMENTS_MAX) return undefined
-    if (depth === 0) return edge.lastIndex
+    if (depth === 0) return at + 2
+    at += 1
   }
   return text.length
 }
 
-/** Behind the closing quote; a doubled quote is read as two texts, which comes to the same. */
-function textEnd(text: string, at: number, opening: string): number {
-  if (opening.startsWith('$')) {
-    const end = text.indexOf(opening, at + opening.length)
-    return end < 0 ? text.length : end + opening.length
-  }
-  const quote = opening.endsWith('"') ? '"' : "'"
-  const escapes = opening.length > 1
-  for (let index = at + opening.length; index < text.length; index++) {
-    const unit = text[index]
-    if (unit === '\\' && escapes) index += 1
-    else if (unit === quote) return index + 1
-  }
-  return text.length
+const DOLLAR_QUOTE = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
+
+function dollarEnd(text: string, from: number): number {
+  DOLLAR_QUOTE.lastIndex = from
+  const opening = DOLLAR_QUOTE.exec(text)?.[0]
+  if (opening === undefined) return from + 1
+  const end = text.indexOf(opening, from + opening.length)
+  return end < 0 ? text.length : end + opening.length
 }
 
 /** An operator ends where a comment begins. */
-function operatorEnd(operator: string): number {
-  const comment = operator.search(/--|\/\*/)
-  return comment > 0 ? comment : operator.length
+function operatorEnd(text: string, from: number): number {
+  let at = from + 1
+  for (; at < text.length && OPERATORS.has(text.charCodeAt(at)); at++) {
+    const pair = text.slice(at, at + 2)
+    if (pair === '--' || pair === '/*') break
+  }
+  return at
 }
