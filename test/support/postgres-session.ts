@@ -41,12 +41,13 @@ export function emptyKnown(): Known {
 
 export async function openSession(settings: ConnectionSettings): Promise<TestSession> {
   const login = await logIn(targetOf(settings), true, AbortSignal.timeout(10_000))
-  const running = { session: login.session, known: emptyKnown(), out: new JsonBytes(64) }
+  const running = { session: login.session, known: emptyKnown() }
+  const out = new JsonBytes(64)
   return {
     login,
     running,
     run: (text, options, limits) =>
-      runQuery(running, queryOf(text, login.session.server.version, options), { ...LIMITS, ...limits }),
+      runQuery(running, queryOf(text, login.session.server.version, options), { ...LIMITS, ...limits }, out),
     [Symbol.asyncDispose]: async () => {
       login.session.wire.close()
       await Promise.resolve()

@@ -8,7 +8,7 @@ import type { Login } from './connect.ts'
 import { failure, timedOut } from './failure.ts'
 import { grade } from './grade.ts'
 import { introspect } from './introspect.ts'
-import { JsonBytes } from './json-bytes.ts'
+import { Sheets } from './json-bytes.ts'
 import type { PostgresQuery } from './query.ts'
 import { ask, estimateQuery, runQuery, type Known, type Running } from './run.ts'
 import type { Session } from './session.ts'
@@ -17,15 +17,13 @@ import type { Session } from './session.ts'
 const GRACE_MS = 500
 // One catalog query of introspection; large catalogs take their time.
 const ASK_MS = 60_000
-const OUT_BYTES = 16 * 1024
-const OUT_KEPT_BYTES = 512 * 1024
+const sheets = new Sheets()
 
 /** A logged-in connection; what `known` answers is shared with the other connections of its datasource. */
 export class PostgresConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: Session
-  #out = new JsonBytes(OUT_BYTES)
   #ending: Promise<void> | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -40,7 +38,14 @@ export class PostgresConnection implements Connection {
 
   run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
     const query = unseal<PostgresQuery>(confined, 'POSTGRES')
-    return this.#within(limits.timeoutMs + GRACE_MS, signal, () => runQuery(this.#running(), query, limits))
+    return this.#within(limits.timeoutMs + GRACE_MS, signal, async () => {
+      const out = sheets.take()
+      try {
+        return await runQuery(this.#running(), query, limits, out)
+      } finally {
+        sheets.giveBack(out)
+      }
+    })
   }
 
   estimate(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate> {
@@ -75,8 +80,7 @@ export class PostgresConnection implements Connection {
   }
 
   #running(): Running {
-    if (this.#out.bytes.length > OUT_KEPT_BYTES) this.#out = new JsonBytes(OUT_BYTES)
-    return { session: this.#session, known: this.#known(), out: this.#out }
+    return { session: this.#session, known: this.#known() }
   }
 
   /** Runs with a deadline and the signal; on either, what runs in the database is cancelled and the session given up. */

@@ -49,6 +49,31 @@ export class JsonBytes {
   }
 }
 
+const SHEET_BYTES = 16 * 1024
+const SHEET_KEPT_BYTES = 4 * 1024 * 1024
+const KEPT_BYTES = 16 * 1024 * 1024
+
+/** Buffers kept from answer to answer: growing one anew for each large answer costs more than writing it. */
+export class Sheets {
+  readonly #kept: JsonBytes[] = []
+  #bytes = 0
+
+  take(): JsonBytes {
+    const sheet = this.#kept.pop()
+    if (sheet === undefined) return new JsonBytes(SHEET_BYTES)
+    this.#bytes -= sheet.bytes.length
+    return sheet
+  }
+
+  /** Whoever gives one back must not write into it again. */
+  giveBack(sheet: JsonBytes): void {
+    const size = sheet.bytes.length
+    if (size > SHEET_KEPT_BYTES || this.#bytes + size > KEPT_BYTES) return
+    this.#bytes += size
+    this.#kept.push(sheet)
+  }
+}
+
 /** The bytes as they are: digits, or JSON already. */
 export function writeRaw(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const into = out.room(end - start)

@@ -20,20 +20,18 @@ export interface Known {
 export interface Running {
   readonly session: Session
   readonly known: Known
-  /** Reused from query to query. */
-  readonly out: JsonBytes
 }
 
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const PLAN_BYTES = 32 * 1024 * 1024
 
-/** Throws AppError, as Connection.run() says. */
-export async function runQuery(at: Running, query: PostgresQuery, limits: Limits): Promise<Rows> {
+/** Writes the rows into `out`. Throws AppError, as Connection.run() says. */
+export async function runQuery(at: Running, query: PostgresQuery, limits: Limits, out: JsonBytes): Promise<Rows> {
   sameServer(at.session, query)
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
   const caps = { rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }
-  const result = new Result(caps, at.known.types, at.out)
+  const result = new Result(caps, at.known.types, out)
   const frames = question(query.text)
   const started = performance.now()
   const bounded = knownBound(at.known, query)
