@@ -32,7 +32,7 @@ import { teamHandlers } from './http/session/teams.ts'
 import type { DatasourceId, TeamId } from './ids.ts'
 import { openJobs } from './jobs/jobs.ts'
 import { openBudget } from './query/budget.ts'
-import { openSecrets } from './secrets.ts'
+import { openSecrets, requireKeyOf } from './secrets.ts'
 import { openStore } from './store/open.ts'
 import { belong } from './teams/belong.ts'
 import { settingsOf } from './teams/settings.ts'
@@ -113,6 +113,7 @@ async function openRooms(
   opened: AsyncDisposableStack,
 ) {
   const secrets = await openSecrets(config)
+  await requireKeyOf(store, secrets)
   const drivers = opened.use(await openDrivers())
   const retentionDays = async (teamId: TeamId) => (await settingsOf({ store, config }, teamId)).auditRetentionDays
   const audit = opened.use(openAudit({ store, log, retentionDays }))

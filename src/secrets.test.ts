@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { newId } from './ids.ts'
-import { openSecrets, secretsFrom, type SecretPlace } from './secrets.ts'
+import { openSecrets, requireKeyOf, secretsFrom, type SecretPlace } from './secrets.ts'
+import { openStore } from './store/open.ts'
+import { storeSource } from '../test/support/stores.ts'
 
 const place: SecretPlace = { teamId: newId(), datasourceId: newId(), field: 'password' }
 const secrets = secretsFrom(new Uint8Array(32).fill(1))
@@ -45,7 +47,12 @@ describe('a sealed value', () => {
       flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7))
       refuses(place, `${version}.${id}.${flipped.toString('base64url')}`)
     }
-    for (const broken of ['.', 'v1.x', `v2.${id}.${encoded}`, `v1.${id}.${body.subarray(0, 20).toString('base64url')}`]) {
+    for (const broken of [
+      '.',
+      'v1.x',
+      `v2.${id}.${encoded}`,
+      `v1.${id}.${body.subarray(0, 20).toString('base64url')}`,
+    ]) {
       refuses(place, broken)
     }
   })
@@ -81,6 +88,14 @@ describe('the root key', () => {
     writeFileSync(join(dataDir, 'secret.key'), 'short')
     await assert.rejects(openSecrets({ dataDir, secretKey: null }), /does not hold a key of 32 bytes/)
     assert.equal(readFileSync(join(dataDir, 'secret.key'), 'utf8'), 'short')
+  })
+
+  test('other than the one a store was written with is refused', async () => {
+    await using source = await storeSource('sqlite')
+    await using store = await openStore(await source.config())
+    await requireKeyOf(store, secrets)
+    await requireKeyOf(store, secretsFrom(new Uint8Array(32).fill(1)))
+    await assert.rejects(requireKeyOf(store, secretsFrom(new Uint8Array(32).fill(2))), /another VITRINE_SECRET_KEY/)
   })
 
   test('gives another key for each purpose', () => {

@@ -5,6 +5,7 @@ import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
 import type { DatasourceId, TeamId } from './ids.ts'
+import type { Store } from './store/open.ts'
 
 /** Where a sealed value belongs; anywhere else it does not open. */
 export interface SecretPlace {
@@ -29,6 +30,23 @@ const TAG_BYTES = 16
 /** The root key from the configuration, or made once and kept in the data folder (0600). */
 export async function openSecrets(config: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Secrets> {
   return secretsFrom(config.secretKey ?? (await keptKey(config.dataDir)))
+}
+
+/**
+ * Holds the store to the root key it was first opened with. Throws an Error of one sentence for another one: nothing
+ * that was sealed would open, and it is better told at the start than by the first query.
+ */
+export async function requireKeyOf(store: Pick<Store, 'write'>, secrets: Secrets): Promise<void> {
+  const id = Buffer.from(secrets.derive('id of the root key')).toString('hex')
+  const kept = await store.write(async (tx) => {
+    const mark = await tx.selectFrom('marks').select('value').where('name', '=', 'root key').executeTakeFirst()
+    if (mark === undefined) await tx.insertInto('marks').values({ name: 'root key', value: id }).execute()
+    return mark?.value ?? id
+  })
+  if (kept === id) return
+  throw new Error(
+    'This store was written with another VITRINE_SECRET_KEY (or another secret.key in its data folder): without that one its secrets cannot be read.',
+  )
 }
 
 /** The pure part: everything follows from the 32 bytes of the root. */

@@ -3,6 +3,7 @@
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 import { first } from './migrations/0001-first.ts'
+import { marks } from './migrations/0002-marks.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -17,7 +18,7 @@ export interface Migration {
 type Recorded = { migrations: { name: string; at: string } }
 
 /** Append only: what was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [first]
+const MIGRATIONS: readonly Migration[] = [first, marks]
 
 /** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */
 const POSTGRES_LOCK = 8_417_303_211

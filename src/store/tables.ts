@@ -19,6 +19,7 @@ export interface Tables {
   access_entries: AccessEntryTable
   audit: AuditTable
   jobs: JobTable
+  marks: MarkTable
 }
 
 /** better-auth's user. Dates are what its adapter writes for the dialect. */
@@ -224,4 +225,10 @@ export interface JobTable {
   error: string | null
   created_at: string
   updated_at: string
+}
+
+/** What the store remembers of itself. */
+interface MarkTable {
+  name: string
+  value: string
 }
