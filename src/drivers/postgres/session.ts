@@ -14,6 +14,7 @@ export const PINS: Readonly<Record<string, string>> = {
   standard_conforming_strings: 'on',
   client_encoding: 'UTF8',
   client_min_messages: 'error',
+  // MDY is how a server reads 02/03/2024 unless told otherwise.
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
   TimeZone: 'UTC',
@@ -45,7 +46,7 @@ const SESSION_ONLY = new Set(['default_transaction_read_only', 'idle_session_tim
 /** The start-up option that sets every pin. */
 export function startUpOptions(): string {
   return Object.entries(PINS)
-    .map(([name, value]) => `-c ${name}=${value}`)
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
     .join(' ')
 }
 
@@ -58,7 +59,7 @@ export function readBackSql(): string {
 /** Reads the answer to readBackSql(). */
 export function readBack(row: readonly (string | null)[]): Server {
   const [version, versionText, ...settings] = row
-  const held = Object.values(PINS).every((value, i) => settings[i]?.replace(', ', ',') === value)
+  const held = Object.values(PINS).every((value, i) => settings[i] === value)
   return { version: Number(version), versionText: versionText ?? '', pinsEach: !held }
 }
 
