@@ -265,6 +265,30 @@ test('role settings do not change answers: the start-up options win', async () =
   assert.equal(rows.rows, '[["AP8=","2023-12-31T15:00:00Z",0.30000000000000004,"2024-02-01"]]')
 })
 
+test('login triggers of 17 and newer: one that fails on read only, one that undoes the pins', async () => {
+  await using newer = await startPostgres({ version: 18 })
+  await newer.createDatabase(
+    'writes',
+    `CREATE TABLE logins (at timestamptz);
+     CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.logins VALUES (now()); END $$;
+     CREATE EVENT TRIGGER noted ON login EXECUTE FUNCTION note(); ALTER EVENT TRIGGER noted ENABLE ALWAYS`,
+  )
+  await newer.createDatabase(
+    'undoes',
+    `CREATE FUNCTION undo() RETURNS event_trigger LANGUAGE plpgsql AS
+     $$ BEGIN PERFORM set_config('search_path', 'public', false), set_config('DateStyle', 'German', false); END $$;
+     CREATE EVENT TRIGGER undone ON login EXECUTE FUNCTION undo(); ALTER EVENT TRIGGER undone ENABLE ALWAYS`,
+  )
+  for (const database of ['writes', 'undoes']) {
+    await using session = await openSession(settingsOf(newer, database))
+    assert.equal(session.login.session.server.pinsEach, true)
+    const rows = await session.run(
+      `SELECT date '2024-02-01', current_setting('search_path'), current_setting('transaction_read_only')`,
+    )
+    assert.equal(rows.rows, JSON.stringify([['2024-02-01', '"pg_catalog"', 'on']]))
+  }
+})
+
 /** Passes bytes on, but answers a start-up message with options as PgBouncer does. */
 async function startPooler(to: number): Promise<AsyncDisposable & { readonly port: number; refused(): number }> {
   let refused = 0
