@@ -1,6 +1,7 @@
 // The parsers: a few threads with a deadline, and one on the spot for texts so small that nothing can come of them. A
 // thread is ended, and another started, when a text breaks it or takes too long.
 import { createHash } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { loadModule } from 'libpg-query'
 import type { Parsed, Parser } from './parser.ts'
@@ -23,6 +24,10 @@ const WAITING_MAX = 1_000
 
 /** Starts the parsers, warm. */
 export async function openParser(options: ParserOptions = {}): Promise<Parser & AsyncDisposable> {
+  // V8's optimizing compiler takes 600 MB for the grammar's one huge function, and parses no faster for it. Process-wide:
+  // the threads' parsers heed it too.
+  setFlagsFromString('--no-wasm-tier-up')
+  setFlagsFromString('--no-wasm-dynamic-tiering')
   await loadModule()
   const pool = new Pool(options.threads ?? THREADS, options.deadlineMs ?? DEADLINE_MS)
   const report = options.report ?? toStandardError
