@@ -14,14 +14,14 @@ const time = z.iso.datetime({ offset: true })
 const at = z.string().meta({ format: 'date-time' })
 
 export const Scope = z.enum(['profile', 'data:schema', 'data:read'])
-export const Role = z.enum(['OWNER', 'ADMIN', 'MEMBER'])
-export const MembershipStatus = z.enum(['INVITED', 'ACTIVE'])
-export const DatasourceType = z.enum(['POSTGRES', 'MONGODB', 'BIGQUERY'])
-export const DatasourceStatus = z.enum(['PENDING', 'CONNECTED', 'ERROR', 'DISABLED'])
-export const ConnectionMode = z.enum(['DIRECT', 'URI', 'SSH_TUNNEL', 'SERVICE_ACCOUNT', 'APPLICATION_DEFAULT'])
-export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
-export const AccessMode = z.enum(['ROLE_BASED', 'EXPLICIT'])
-export const Grade = z.enum(['PASS', 'WARN', 'FAIL'])
+const Role = z.enum(['OWNER', 'ADMIN', 'MEMBER'])
+const MembershipStatus = z.enum(['INVITED', 'ACTIVE'])
+const DatasourceType = z.enum(['POSTGRES', 'MONGODB', 'BIGQUERY'])
+const DatasourceStatus = z.enum(['PENDING', 'CONNECTED', 'ERROR', 'DISABLED'])
+const ConnectionMode = z.enum(['DIRECT', 'URI', 'SSH_TUNNEL', 'SERVICE_ACCOUNT', 'APPLICATION_DEFAULT'])
+const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
+const AccessMode = z.enum(['ROLE_BASED', 'EXPLICIT'])
+const Grade = z.enum(['PASS', 'WARN', 'FAIL'])
 
 // ── the five endpoints of contract.md ────────────────────────────────────────────────────────────────────────────
 
@@ -69,7 +69,7 @@ export const Datasource = z.object({
   lastError: z.string().nullable(),
 })
 
-export const Reference = z.object({ schema: z.string(), table: z.string(), column: z.string() })
+const Reference = z.object({ schema: z.string(), table: z.string(), column: z.string() })
 
 export const ColumnStats = z.object({
   nullFrac: z.number().nullable(),
@@ -89,7 +89,7 @@ export const ExposedColumn = z.object({
   stats: ColumnStats.nullable(),
 })
 
-export const Documentation = z.object({
+const Documentation = z.object({
   summary: z.string().nullable(),
   statements: z.array(z.string()),
   examples: z.string().nullable(),
@@ -126,8 +126,8 @@ export const Description = z.object({
 })
 
 /** Documents the bodies; each kind's driver reads its own (Driver.read). */
-export const SqlBody = z.strictObject({ sql: text(65_536), limit: z.int().min(1).exactOptional() })
-export const MongoBody = z.strictObject({
+const SqlBody = z.strictObject({ sql: text(65_536), limit: z.int().min(1).exactOptional() })
+const MongoBody = z.strictObject({
   collection: z.string(),
   filter: z.record(z.string(), z.unknown()).exactOptional(),
   pipeline: z.array(z.record(z.string(), z.unknown())).exactOptional(),
@@ -145,7 +145,7 @@ export const QueryResult = z.object({
 
 // ── refusals ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export const Blocked = z.object({
+const Blocked = z.object({
   kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
   name: z.string(),
 })
@@ -204,7 +204,7 @@ export const TeamSettings = z.strictObject({
   auditRedactLiterals: z.boolean(),
 })
 /** Merged key by key; an object value is replaced whole. */
-export const TeamSettingsChange = z.strictObject({
+const TeamSettingsChange = z.strictObject({
   queryBudget: QueryBudget.exactOptional(),
   rowCap: TeamSettings.shape.rowCap.exactOptional(),
   maxResponseBytes: TeamSettings.shape.maxResponseBytes.exactOptional(),

@@ -9,7 +9,7 @@ import type { Reached } from '../datasources/reach.ts'
 import type { AccountId, ApiKeyId, DatasourceId, InvitationId, JobId, TeamId } from '../ids.ts'
 import type { Membership } from '../teams/belong.ts'
 
-export type Routes = typeof ROUTES & typeof SESSION_ROUTES
+type Routes = typeof ROUTES & typeof SESSION_ROUTES
 /** The operation ids. */
 export type RouteName = keyof Routes
 
@@ -39,7 +39,7 @@ type Placed<R extends Route> = R extends { rawBody: true }
       : unknown
 
 /** One request on its way to a room: `createKey` gets an `At<'createKey'>`. */
-export type At<N extends RouteName> = AtRoute<Routes[N]>
+type At<N extends RouteName> = AtRoute<Routes[N]>
 type AtRoute<R extends Route> = Placed<R> & {
   readonly call: Call
   readonly params: Params<R['path']>
@@ -67,7 +67,7 @@ type AnswerOf<R extends Route> = R extends { prebuilt: true }
   : R extends { answer: infer S extends z.ZodType }
     ? Frozen<z.input<S>>
     : void
-export type Answer<N extends RouteName> = AnswerOf<Routes[N]>
+type Answer<N extends RouteName> = AnswerOf<Routes[N]>
 
 /** One handler an operation id. */
 export type Handlers = { readonly [N in RouteName]: (at: At<N>) => Promise<Answer<N>> }

@@ -20,7 +20,7 @@ declare module 'fastify' {
 }
 
 /** What any handler gets; each handler's own type is bound to its route by Handlers. */
-export interface AnyAt extends Placed {
+interface AnyAt extends Placed {
   readonly call: Call
   readonly params: Readonly<Record<string, string>>
   readonly query: unknown

@@ -49,7 +49,7 @@ export function refuse(reply: FastifyReply, log: Logger, error: unknown): Fastif
 }
 
 /** Any error as a refusal of ours: Fastify's by their codes, the unknown as INTERNAL. */
-export function read(error: unknown, log: Logger): AppError {
+function read(error: unknown, log: Logger): AppError {
   if (error instanceof AppError) {
     if (error.code === 'INTERNAL') log.error({ err: error }, 'a defect')
     return error

@@ -10,7 +10,7 @@ export interface SignInDoor {
 
 const BODY_BYTES = 64 << 10
 /** Where the caller really is, as trustProxy tells; what the caller claims under this name is dropped. */
-export const CLIENT_ADDRESS = 'x-vitrine-client'
+const CLIENT_ADDRESS = 'x-vitrine-client'
 /** Of the connection, not of the message; and names by which a caller could claim another host or address. */
 const DROPPED =
   /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/

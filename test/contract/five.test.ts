@@ -72,7 +72,7 @@ describe('the five endpoints', () => {
     const { text, json } = await get(`/teams/${shop.teamId}/datasources`, {}, memberKey)
     assertShape(z.array(shape.Datasource), json)
     const [only] = json
-    assert.equal(only.id, shop.id)
+    assert.equal(only.id, shop.datasourceId)
     assert.equal(only.exposedTableCount, 3)
     assert.equal(only.port, shop.postgres.port)
     assert.ok(!text.includes(shop.postgres.password))
@@ -211,7 +211,7 @@ describe('the five endpoints', () => {
     ] as const) {
       assert.equal((await ask('none', query, body)).code, 'NOT_FOUND')
       assert.equal((await ask(id, query, body)).code, 'NOT_CONNECTED')
-      const refused = await ask(shop.id, query, body)
+      const refused = await ask(shop.datasourceId, query, body)
       assert.equal(refused.code, 'INVALID_REQUEST')
       assert.match(JSON.stringify(refused.details), query === '' ? /sql/ : /limit: unknown query parameter/)
     }

@@ -41,7 +41,7 @@ export interface Shop extends AsyncDisposable {
   readonly owner: Person
   readonly key: string
   readonly teamId: string
-  readonly id: string
+  readonly datasourceId: string
   /** /teams/{teamId}/datasources/{id} */
   readonly at: string
   /** What a datasource on this database is made of. */
@@ -64,9 +64,9 @@ export async function openShop(options: TestAppOptions = {}): Promise<Shop> {
     username: postgres.superuser,
     password: postgres.password,
   }
-  const id = await app.datasource(owner, teamId, spec, EXPOSED)
+  const datasourceId = await app.datasource(owner, teamId, spec, EXPOSED)
   const key = await app.key(owner)
-  const at = `/teams/${teamId}/datasources/${id}`
+  const at = `/teams/${teamId}/datasources/${datasourceId}`
   return {
     app,
     postgres,
@@ -74,7 +74,7 @@ export async function openShop(options: TestAppOptions = {}): Promise<Shop> {
     owner,
     key,
     teamId,
-    id,
+    datasourceId,
     at,
     spec,
     query: (sql, token = key) => app.ask('POST', `${at}/query`, { token, body: { sql } }),
