@@ -1,0 +1,130 @@
+// The audit, over HTTP: every call that reached a datasource and every change, refused ones too; read by managers, and
+// only of what they reach.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import * as shape from '../../src/contract/schemas.ts'
+import type { Person } from '../support/app.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+
+interface Row {
+  readonly action: string
+  readonly outcome: string
+  readonly code?: string
+  readonly via: string
+  readonly datasourceId?: string
+  readonly query?: string
+}
+
+describe('the audit', () => {
+  let shop: Shop
+  let path: string
+  let at: string
+  before(async () => {
+    shop = await openShop()
+    path = `/teams/${shop.teamId}`
+    at = `${path}/datasources/${shop.datasourceId}`
+  })
+  after(() => shop[Symbol.asyncDispose]())
+
+  const audit = async (who: Person = shop.owner, page = '?limit=500'): Promise<readonly Row[]> =>
+    (await who.must('GET', `${path}/audit${page}`)).items
+  /** The rows that a call adds, the oldest first. */
+  async function adds(call: () => Promise<unknown>): Promise<readonly (readonly (string | undefined)[])[]> {
+    const before = (await audit()).length
+    await call()
+    const rows = await audit()
+    return rows
+      .slice(0, rows.length - before)
+      .reverse()
+      .map((row) => [row.action, row.outcome, row.code])
+  }
+  const query = (body: unknown) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body })
+
+  test('queries, answered, refused and failed, with the text that was asked', async () => {
+    assert.deepEqual(await adds(() => query({ sql: 'SELECT id FROM customers LIMIT 1' })), [
+      ['runQuery', 'ANSWERED', undefined],
+    ])
+    const { items } = await shop.owner.must('GET', `${path}/audit?limit=1`)
+    assert.deepEqual(shape.AuditPage.shape.items.parse(items), items)
+    const [row] = items
+    assert.deepEqual(
+      [row.via, row.query, row.rowCount, row.datasourceId],
+      ['API_KEY', 'SELECT id FROM customers LIMIT 1', 1, shop.datasourceId],
+    )
+    assert.deepEqual(
+      [row.actor.accountId, typeof row.actor.keyId, row.printed.includes('customers')],
+      [shop.owner.id, 'string', true],
+    )
+    for (const [body, outcome, code] of [
+      [{ sql: 'SELECT email FROM customers' }, 'DENIED', 'QUERY_DENIED'],
+      [{ sql: 'SELEC 1' }, 'FAILED', 'INVALID_QUERY'],
+      [{ sql: 'SELECT 1/0' }, 'FAILED', 'QUERY_FAILED'],
+      [{ sql: 1 }, 'FAILED', 'INVALID_REQUEST'],
+    ] as const) {
+      assert.deepEqual(await adds(() => query(body)), [['runQuery', outcome, code]])
+    }
+  })
+
+  test('reads of a datasource, and a check', async () => {
+    for (const [action, method, rest, body] of [
+      ['describeDatasource', 'GET', '/schema', undefined],
+      ['getDatasource', 'GET', '', undefined],
+      ['getExposure', 'GET', '/exposure', undefined],
+      ['getAccess', 'GET', '/access', undefined],
+      ['checkQuery', 'POST', '/check', { sql: 'SELECT 1' }],
+    ] as const) {
+      assert.deepEqual(await adds(() => shop.owner.must(method, at + rest, body)), [[action, 'ANSWERED', undefined]])
+    }
+  })
+
+  test('changes, and those that were refused for their role, their body or what stands', async () => {
+    const member = await shop.app.person('Mia')
+    await shop.app.join(shop.owner, shop.teamId, member)
+    for (const [who, method, rest, body, row] of [
+      [shop.owner, 'PATCH', at, { name: 'renamed' }, ['changeDatasource', 'ANSWERED', undefined]],
+      [shop.owner, 'PATCH', at, { nonsense: 1 }, ['changeDatasource', 'FAILED', 'INVALID_REQUEST']],
+      [shop.owner, 'PATCH', at, { port: 1 }, ['changeDatasource', 'FAILED', 'INVALID_REQUEST']],
+      [member, 'PATCH', at, { name: 'mine' }, ['changeDatasource', 'DENIED', 'ROLE_REQUIRED']],
+      [shop.owner, 'PUT', `${at}/exposure`, { tables: [], version: 99 }, ['putExposure', 'FAILED', 'CONFLICT']],
+      [member, 'PATCH', path, { name: 'mine' }, ['changeTeam', 'DENIED', 'ROLE_REQUIRED']],
+      [shop.owner, 'PATCH', path, { settings: { rowCap: 0 } }, ['changeTeam', 'FAILED', 'INVALID_REQUEST']],
+      [shop.owner, 'PUT', `${at}/access`, { accountIds: ['nobody'] }, ['putAccess', 'FAILED', 'INVALID_REQUEST']],
+    ] as const) {
+      assert.deepEqual(await adds(() => who.ask(method, rest, body)), [row])
+    }
+  })
+
+  test('a stranger, and whoever does not reach it, leave no row', async () => {
+    const stranger = await shop.app.person('Eve')
+    assert.deepEqual(await adds(() => stranger.ask('GET', `${at}/schema`)), [])
+    assert.deepEqual(await adds(() => stranger.ask('POST', `${at}/query`, { sql: 'SELECT 1' })), [])
+    assert.deepEqual(await adds(() => stranger.ask('PATCH', path, { name: 'x' })), [])
+  })
+
+  test('an ADMIN reads it less what they do not reach; a MEMBER does not; page after page', async () => {
+    const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
+    await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
+    await shop.app.join(shop.owner, shop.teamId, member)
+    const about = async (who: Person) =>
+      (await audit(who)).filter((row) => row.datasourceId === shop.datasourceId).length
+    assert.ok((await about(admin)) > 0)
+    await shop.owner.must('PATCH', at, { accessMode: 'EXPLICIT' })
+    assert.equal(await about(admin), 0)
+    assert.ok((await about(shop.owner)) > 0)
+    assert.equal((await member.ask('GET', `${path}/audit`)).status, 403)
+    await shop.owner.must('PATCH', at, { accessMode: 'ROLE_BASED' })
+
+    const all = await audit()
+    const seen: Row[] = []
+    let cursor = ''
+    do {
+      const page = await shop.owner.must('GET', `${path}/audit?limit=7${cursor}`)
+      seen.push(...page.items)
+      cursor = page.nextCursor === null ? '' : `&cursor=${page.nextCursor}`
+    } while (cursor !== '')
+    assert.deepEqual(seen, all)
+    for (const bad of ['?cursor=x', '?limit=0', '?limit=1000', '?from=1']) {
+      assert.equal((await shop.owner.ask('GET', `${path}/audit${bad}`)).status, 400)
+    }
+  })
+})
