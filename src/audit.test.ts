@@ -13,7 +13,7 @@ const byKey = (keyId = newId<ApiKeyId>()): AuditedCall => ({
   caller: { kind: 'key', accountId, keyId },
 })
 const bySession: AuditedCall = { action: 'putExposure', caller: { kind: 'session', accountId } }
-const limited = new AppError('RATE_LIMITED', 'no', { extra: { retryAfter: 1 } })
+const limited = () => new AppError('RATE_LIMITED', 'no', { extra: { retryAfter: 1 } })
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   describe(`the audit on ${dialect}`, () => {
@@ -66,6 +66,19 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       })
     })
 
+    test('one error is kept once, by whoever told it first', async () => {
+      await using audit = openAudit({ store })
+      const teamId = newId<TeamId>()
+      const error = new AppError('CONFLICT', 'no')
+      audit.refused(bySession, { teamId, datasourceId: newId<DatasourceId>() }, error)
+      audit.refused(bySession, { teamId }, error)
+      const { items } = await audit.page(teamId, { limit: 9 })
+      assert.deepEqual(
+        items.map((item) => [item.code, typeof item.datasourceId]),
+        [['CONFLICT', 'string']],
+      )
+    })
+
     test('a change is there when its transaction is, and not when that is rolled back', async () => {
       await using audit = openAudit({ store })
       const teamId = newId<TeamId>()
@@ -90,10 +103,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const teamId = newId<TeamId>()
       const [a, b] = [byKey(), byKey()]
       for (const audit of [one, other, one]) {
-        for (let n = 0; n < 3; n++) audit.refused(a, { teamId }, limited)
+        for (let n = 0; n < 3; n++) audit.refused(a, { teamId }, limited())
         await audit.flush()
       }
-      one.refused(b, { teamId }, limited)
+      one.refused(b, { teamId }, limited())
       const { items } = await one.page(teamId, { limit: 10 })
       const counted = items.map((item) => [item.actor.keyId, item.code, item.times ?? 1])
       assert.deepEqual(
