@@ -1,6 +1,7 @@
 // The audit's promises, on both stores: nothing recorded is lost, nothing is shown late, a 429 is one row a minute.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
 import { storeSource, type StoreSource } from '../test/support/stores.ts'
 import { openAudit, outcomeOf, type AuditedCall } from './audit.ts'
 import { AppError } from './errors.ts'
@@ -173,6 +174,27 @@ test('says when more is waiting than may be kept, and keeps it until the store t
   assert.equal(audit.behind, true)
   await audit.flush()
   assert.equal(audit.behind, false)
+})
+
+test('what the store refused to take is written when it takes again, in its order', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using audit = openAudit({ store })
+  const teamId = newId<TeamId>()
+  await sql`CREATE TRIGGER full BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'disk full'); END`.execute(store.db)
+  const call = byKey()
+  audit.record(call, { teamId, outcome: 'ANSWERED', rowCount: 1 })
+  audit.refused(call, { teamId }, limited())
+  await assert.rejects(audit.flush(), /disk full/)
+  audit.record(call, { teamId, outcome: 'ANSWERED', rowCount: 2 })
+  audit.refused(call, { teamId }, limited())
+  await sql`DROP TRIGGER full`.execute(store.db)
+  const { items } = await audit.page(teamId, { limit: 9 })
+  assert.deepEqual(
+    items.flatMap((item) => item.rowCount ?? []),
+    [2, 1],
+  )
+  assert.equal(items.find((item) => item.code === 'RATE_LIMITED')?.times, 2)
 })
 
 test('a cursor of somebody else is refused', async () => {

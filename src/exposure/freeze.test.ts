@@ -107,11 +107,11 @@ test('keeps saved names that introspection no longer knows, and lists them as go
   assert.match(freeze([ask('dropped', ['r'])], known, before).problems[0] ?? '', /no column r/)
 })
 
-test('warns of comments that will be shown and name what is hidden', () => {
+test('warns of what stays hidden, and of comments that will be shown and name it', () => {
   const catalog: Catalog = {
     ...known,
     tables: [
-      table('a', [column('id', { description: 'Not the ssn.' }), column('ssn')], {
+      table('a', [column('id', { description: 'Not the ssn.' }), column('ssn'), column('z', { unexposable: CAST })], {
         description: 'See Salaries, or b.',
         warnings: ['It calls a function of another user.'],
       }),
@@ -122,6 +122,7 @@ test('warns of comments that will be shown and name what is hidden', () => {
   const warnings = warningsOf(catalog, cut(catalog, [saved('a', ['id']), saved('b', ['x'])]))
   assert.deepEqual(warnings, [
     'public.a: It calls a function of another user.',
+    'public.a: z may not be exposed: A user made a cast for its type.',
     'public.a: its comment, which is shown, names salaries, which is hidden.',
     'public.a: the comment of id, which is shown, names ssn, which is hidden.',
   ])

@@ -1,5 +1,5 @@
 // Pure: what whoever saves an exposure should know of it: warnings of the database's own (a view over foreign things,
-// say), and comments that will be shown although they name something hidden.
+// say), columns that stay hidden whatever is asked, and comments that will be shown although they name something hidden.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from './cut.ts'
 
@@ -13,9 +13,13 @@ export function warningsOf(full: Catalog, exposed: Catalog): readonly string[] {
   const all = new Map(full.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const warnings = exposed.tables.flatMap((table) => {
     const of = `${table.schema}.${table.table}`
-    const hidden = namesOfHiddenColumns(all.get(tableKey(table.schema, table.table)), table)
+    const whole = all.get(tableKey(table.schema, table.table))
+    const hidden = namesOfHiddenColumns(whole, table)
     const named = (comment: string | null) => firstNamed(comment, hidden, hiddenTables)
     const said = table.warnings.map((warning) => `${of}: ${warning}`)
+    for (const column of whole?.columns ?? []) {
+      if (column.unexposable !== null) said.push(`${of}: ${column.name} may not be exposed: ${column.unexposable}`)
+    }
     const name = named(table.description)
     if (name !== undefined) said.push(`${of}: its comment, which is shown, names ${name}, which is hidden.`)
     for (const column of table.columns) {
