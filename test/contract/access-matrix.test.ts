@@ -21,7 +21,9 @@ const TEAM_OPEN: Row = [null, 'NOT_FOUND', PASS, PASS, PASS, PASS]
 const TEAM_MEMBER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', PASS, PASS, PASS]
 const TEAM_ADMIN: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', PASS, PASS]
 const TEAM_OWNER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'ROLE_REQUIRED', PASS]
-const datasource = (scope: Scope | null): Row => [scope, 'NOT_FOUND', 'NOT_FOUND', PASS, PASS, PASS]
+const datasource = (scope: Scope | null, pass = PASS): Row => [scope, 'NOT_FOUND', 'NOT_FOUND', pass, pass, pass]
+/** The matrix's datasource was never introspected, and for a query that is told before what is wrong with it. */
+const QUERY_PASS = 'NOT_CONNECTED'
 const DATASOURCE_ADMIN: Row = [null, 'NOT_FOUND', 'NOT_FOUND', 'ROLE_REQUIRED', PASS, PASS]
 
 const MATRIX = {
@@ -29,7 +31,7 @@ const MATRIX = {
   listTeams: anyone('data:schema'),
   listDatasources: ['data:schema', 'TEAM_FORBIDDEN', 'TEAM_NOT_OPENED', PASS, PASS, PASS],
   describeDatasource: datasource('data:schema'),
-  runQuery: datasource('data:read'),
+  runQuery: datasource('data:read', QUERY_PASS),
   changeAccount: anyone(null),
   deleteAccount: anyone(null),
   listKeys: anyone(null),
@@ -52,7 +54,7 @@ const MATRIX = {
   createDatasource: TEAM_ADMIN,
   listAudit: TEAM_ADMIN,
   deleteTeam: TEAM_OWNER,
-  checkQuery: datasource(null),
+  checkQuery: datasource(null, QUERY_PASS),
   getDatasource: DATASOURCE_ADMIN,
   changeDatasource: DATASOURCE_ADMIN,
   deleteDatasource: DATASOURCE_ADMIN,
