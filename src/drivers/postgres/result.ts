@@ -165,11 +165,3 @@ export class Texts implements Sink {
     return false
   }
 }
-
-/** For statements whose rows nobody wants. */
-export const NO_ROWS: Sink = {
-  rowBytesMax: () => 0,
-  describe: () => undefined,
-  row: () => true,
-  tooLong: () => true,
-}

@@ -7,9 +7,10 @@ import { failure, schemaStale, timedOut, type FailedQuery } from './failure.ts'
 import type { JsonBytes } from './json-bytes.ts'
 import { question, type DatabaseError } from './messages.ts'
 import type { PostgresQuery, ReadTable } from './query.ts'
-import { NO_ROWS, Result, Texts } from './result.ts'
+import { Result, Texts } from './result.ts'
 import { literal, type Pinned, type Session } from './session.ts'
 import { lookUpSql, type TypeBook } from './types.ts'
+import { NO_ROWS } from './wire.ts'
 
 /** What the connections of one datasource know together, for some minutes. */
 export interface Known {

@@ -1,6 +1,6 @@
 // One logged-in session and the transactions it may hold: each is READ ONLY, with the settings that make an answer safe
 // and exact pinned in the same write. No statement but these, EXPLAIN and the texts it is handed ever runs here.
-import { LostConnection, type Outcome, type Sink, type Wire } from './wire.ts'
+import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import { bindMessage, EXECUTE, parseMessage, statement, SYNC } from './messages.ts'
 
 /** As the server shows them. What a session is started with, and, behind a pooler, each transaction (guard/postgres.md, Session). */
@@ -80,6 +80,7 @@ export interface Pinned {
 
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY'
 const COMMIT = 'COMMIT'
+const ROLLBACK = Buffer.concat([statement('ROLLBACK'), SYNC])
 const PREPARED_MAX = 64
 
 /** The frames around a query: what comes before it, what ends its transaction, and which texts were parsed on the way. */
@@ -120,10 +121,15 @@ export class Session {
     return this.#whole(frames === null ? after : Buffer.concat([frames, after]), [], sink)
   }
 
-  /** A session that is not idle after its transaction's end is never used again. */
+  /**
+   * One Sync for all of it: the server sends its answer in one piece. Where a query fails, COMMIT is skipped with it and
+   * a ROLLBACK follows, the one case that takes a second trip.
+   */
   async #whole(request: Buffer, prepared: readonly string[], sink: Sink): Promise<Outcome> {
-    const outcome = await this.#send(request, prepared, 2, sink)
-    if (!outcome.cut && outcome.status !== 'I') this.wire.fail(new LostConnection('a transaction that did not end'))
+    const outcome = await this.#send(request, prepared, 1, sink)
+    if (outcome.cut || outcome.status === 'I') return outcome
+    const { status } = await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
+    if (status !== 'I') this.wire.fail(new LostConnection('a transaction that did not end'))
     return outcome
   }
 
@@ -156,17 +162,16 @@ export class Session {
       return Buffer.concat([bindMessage(name), EXECUTE])
     }
     const parses = fresh.map((text, i) => parseMessage(`v${this.#named + i}`, text))
-    return { before: Buffer.concat([...parses, ...before.map(run)]), after: closing(run(COMMIT)), prepared: fresh }
+    return {
+      before: Buffer.concat([...parses, ...before.map(run)]),
+      after: Buffer.concat([run(COMMIT), SYNC]),
+      prepared: fresh,
+    }
   }
 }
 
 function unnamed(before: readonly string[]): Around {
-  return { before: Buffer.concat(before.map(statement)), after: closing(statement(COMMIT)), prepared: [] }
-}
-
-/** The Sync before COMMIT lets a failed query end its transaction without a further trip. */
-function closing(commit: Buffer): Buffer {
-  return Buffer.concat([SYNC, commit, SYNC])
+  return { before: Buffer.concat(before.map(statement)), after: Buffer.concat([statement(COMMIT), SYNC]), prepared: [] }
 }
 
 /** Every pin of a transaction in one statement, for sessions that may be another server's each time. */

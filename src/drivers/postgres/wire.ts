@@ -16,6 +16,14 @@ export interface Sink {
   tooLong(): boolean
 }
 
+/** For statements whose rows nobody wants. */
+export const NO_ROWS: Sink = {
+  rowBytesMax: () => 0,
+  describe: () => undefined,
+  row: () => true,
+  tooLong: () => true,
+}
+
 export interface Outcome {
   /** The first error the server told; the transaction it was in has ended all the same. */
   readonly error: DatabaseError | null
