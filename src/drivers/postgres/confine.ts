@@ -1,7 +1,7 @@
 // The guard: a caller's SQL becomes a text that can read nothing but what is exposed, or a refusal. Parse, confine, print,
 // parse again, compare; no database, no clock, no I/O. Whatever it does not know it refuses.
 import { seal } from '../confined.ts'
-import type { Catalog, Denied, Limits, QueryBody, Verdict } from '../driver.ts'
+import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../driver.ts'
 import { costBound } from './bound.ts'
 import { exposedOf, type Exposed } from './exposed.ts'
 import { limited } from './limit.ts'
@@ -15,6 +15,7 @@ import { readStatement } from './read-tree.ts'
 import { Refusal, refusedLimit, refusedStatement } from './refusal.ts'
 import type { Walk } from './scope.ts'
 import { select } from './select.ts'
+import { recall, remember, shapeOf } from './shapes.ts'
 import { isSameTree } from './verify.ts'
 import { checkWeight } from './weight.ts'
 
@@ -37,28 +38,51 @@ export async function confine(
   limits: Limits,
   signal: AbortSignal,
 ): Promise<Verdict> {
+  const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
+  const shape = shapeOf(body.text)
+  const recalled = shape === null ? null : recall(catalog, shape, rowCap)
+  if (recalled !== null) return { kind: 'confined', query: seal('POSTGRES', recalled) }
+  const judged = await judge(parser, body.text, catalog, rowCap, signal)
+  if (judged.kind !== 'made') return judged
+  if (shape !== null) {
+    await remember(catalog, shape, rowCap, judged.query, async (text) => {
+      const again = await judge(parser, text, catalog, rowCap, signal)
+      return again.kind === 'made' ? again.query : null
+    })
+  }
+  return { kind: 'confined', query: seal('POSTGRES', judged.query) }
+}
+
+type Judged = { readonly kind: 'made'; readonly query: PostgresQuery } | Denied | Malformed
+
+/** The whole way of a text that nothing is known of. */
+async function judge(
+  parser: Parser,
+  text: string,
+  catalog: Catalog,
+  rowCap: number,
+  signal: AbortSignal,
+): Promise<Judged> {
   // The parser would stop at a NUL, and what follows would be lost without a word.
-  const nul = body.text.indexOf('\0')
+  const nul = text.indexOf('\0')
   if (nul >= 0) return { kind: 'malformed', why: 'the text holds a NUL', position: nul }
-  if (body.text.length > TEXT_MAX) return denied(tooDeep(), body.text)
-  const scanned = prescan(body.text)
+  if (text.length > TEXT_MAX) return denied(tooDeep(), text)
+  const scanned = prescan(text)
   if (scanned.kind === 'comments') {
     return { kind: 'malformed', why: 'comments are nested too deep', position: scanned.at }
   }
-  if (scanned.kind === 'deep') return denied(tooDeep(), body.text)
+  if (scanned.kind === 'deep') return denied(tooDeep(), text)
   const isSmall = scanned.tokens <= SMALL.tokens && scanned.depth <= SMALL.depth
-  const parsed = await parser.parse(body.text, isSmall, signal)
+  const parsed = await parser.parse(text, isSmall, signal)
   if (parsed.kind === 'malformed') return { kind: 'malformed', why: parsed.why, position: parsed.position }
-  if (parsed.kind !== 'tree') return denied(tooDeep(), body.text)
-  const made = attempt(parser, body, parsed.tree, exposedOf(catalog), limits)
+  if (parsed.kind !== 'tree') return denied(tooDeep(), text)
+  const made = attempt(parser, text, parsed.tree, exposedOf(catalog), rowCap)
   if ('kind' in made) return made
   const again = await parser.parse(made.query.text, isSmall, signal)
-  if (again.kind === 'lost' || again.kind === 'deep') return denied(tooDeep(), body.text)
-  if (again.kind === 'tree' && isSameTree(again.tree, made.tree)) {
-    return { kind: 'confined', query: seal('POSTGRES', made.query) }
-  }
-  parser.report('the printed text, parsed again, differs', body.text)
-  return denied(refusedStatement('this form of SELECT'), body.text)
+  if (again.kind === 'lost' || again.kind === 'deep') return denied(tooDeep(), text)
+  if (again.kind === 'tree' && isSameTree(again.tree, made.tree)) return { kind: 'made', query: made.query }
+  parser.report('the printed text, parsed again, differs', text)
+  return denied(refusedStatement('this form of SELECT'), text)
 }
 
 interface Made {
@@ -66,15 +90,14 @@ interface Made {
   readonly query: PostgresQuery
 }
 
-function attempt(parser: Parser, body: QueryBody, tree: unknown, exposed: Exposed, limits: Limits): Made | Verdict {
+function attempt(parser: Parser, text: string, tree: unknown, exposed: Exposed, rowCap: number): Made | Denied {
   try {
-    const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
     return rewrite(tree, exposed, rowCap)
   } catch (error) {
-    if (error instanceof Refusal) return denied(error, body.text)
-    if (error instanceof RangeError) return denied(tooDeep(), body.text)
-    parser.report(error instanceof Error ? `${error.name}: ${error.message}` : 'unknown', body.text)
-    return denied(refusedStatement('this form of SELECT'), body.text)
+    if (error instanceof Refusal) return denied(error, text)
+    if (error instanceof RangeError) return denied(tooDeep(), text)
+    parser.report(error instanceof Error ? `${error.name}: ${error.message}` : 'unknown', text)
+    return denied(refusedStatement('this form of SELECT'), text)
   }
 }
 
