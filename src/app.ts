@@ -1,7 +1,7 @@
 // Composition: opens the store, builds the rooms, mounts the door. The only file that knows everything; nothing is
 // decided here.
 import type { Logger } from 'pino'
-import { openAudit, type Audit } from './audit.ts'
+import { openAudit, type Audit } from './audit/audit.ts'
 import { authenticator } from './auth/caller.ts'
 import { openSignIn } from './auth/sign-in.ts'
 import type { Config } from './config.ts'

@@ -1,5 +1,5 @@
 // The account behind a token: what it shows of itself, its name, and its end.
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import { AppError } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import type { AccountTable } from '../store/tables.ts'

@@ -1,7 +1,7 @@
 // The API keys of an account: make, list, rotate, revoke; and what a team's managers see of them and may end. A key's
 // value leaves here once, when it is made.
 import type { Transaction } from 'kysely'
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import { invalidRequest, notFound } from '../errors.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

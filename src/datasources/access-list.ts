@@ -1,6 +1,6 @@
 // Who is on a datasource's access list, which decides where its accessMode is EXPLICIT. Only ACTIVE members of its
 // team can be on it.
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
 import { asId, type AccountId, type DatasourceId } from '../ids.ts'

@@ -1,5 +1,6 @@
 // What of the audit somebody may read: their team's rows, less those of datasources they do not reach.
-import type { Audit, AuditItem } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
+import type { AuditPage } from '../audit/page.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Store } from '../store/open.ts'
 import type { Membership } from '../teams/belong.ts'
@@ -18,7 +19,7 @@ export async function listAudit(
   call: Call,
   membership: Membership,
   page: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
-): Promise<{ readonly items: readonly AuditItem[]; readonly nextCursor: string | null }> {
+): Promise<AuditPage> {
   const ask = { cursor: page.cursor, limit: page.limit ?? LIMIT }
   if (membership.role === 'OWNER') return await deps.audit.page(membership.teamId, ask)
   const datasourceIds = (await reachable(deps, call, membership)).map((row) => row.id)

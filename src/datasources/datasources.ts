@@ -1,7 +1,7 @@
 // What is connected: create, edit, disable, delete, and list for a caller. Secrets come in and never go out; whatever
 // changes how a datasource is connected makes it PENDING again and ends what was open.
 import type { Insertable, Transaction } from 'kysely'
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import type { ConnectionSettings } from '../drivers/driver.ts'
 import { invalidRequest, notFound } from '../errors.ts'

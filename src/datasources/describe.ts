@@ -1,7 +1,7 @@
 // The description of a datasource: what of the stored snapshot is exposed, or for its managers all of it. Never asks
 // the database. Written once a pair of versions, then served as the text it is.
 import { createHash } from 'node:crypto'
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { BoundedMap } from '../exposure/bounded-map.ts'

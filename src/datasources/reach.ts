@@ -1,6 +1,6 @@
 // Which datasource a call means, and whether it may: a stranger, an INVITED member, a narrowed key, another team's id
 // and one that never was get the one NOT_FOUND, made here and nowhere else.
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { Call, Caller } from '../auth/caller.ts'
 import type { DatasourceType, Driver } from '../drivers/driver.ts'
 import { AppError, notFound } from '../errors.ts'

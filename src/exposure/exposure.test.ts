@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
-import { openAudit, type Audit } from '../audit.ts'
+import { openAudit, type Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalog } from '../drivers/driver.ts'
 import { newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../ids.ts'

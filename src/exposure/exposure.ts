@@ -1,7 +1,7 @@
 // Which tables and columns of a datasource are shown: read, saved as a new version, and its history. Nothing is shown
 // that was not named when it was saved.
 import type { Call } from '../auth/caller.ts'
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

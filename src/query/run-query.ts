@@ -1,6 +1,6 @@
 // The path of every query, whichever door it came through. Whoever reads walk() from top to bottom has read what this
 // service does; each line says what it may refuse with.
-import { outcomeOf, type Audit } from '../audit.ts'
+import { outcomeOf, type Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { noteFailure } from '../datasources/connect.ts'

@@ -1,6 +1,6 @@
 // Whether a caller belongs to a team, and as what. A stranger, a key narrowed away and a team that never was are told
 // the same, here and nowhere else.
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'

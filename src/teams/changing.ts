@@ -1,6 +1,6 @@
 // A change within a team: one transaction with its audit row, and the membership as it stands inside it.
 import type { Transaction } from 'kysely'
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { notFound } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'

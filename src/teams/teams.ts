@@ -1,6 +1,6 @@
 // Teams: make, show, rename, set, delete. What a caller sees of a team counts what that caller reaches.
 import type { Transaction } from 'kysely'
-import type { Audit } from '../audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call } from '../auth/caller.ts'
 import { requireConfirmed } from '../auth/recent.ts'
 import type { Config } from '../config.ts'

@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openAudit } from '../../src/audit.ts'
+import { openAudit } from '../../src/audit/audit.ts'
 import type { Call, Scope } from '../../src/auth/caller.ts'
 import { readConfig } from '../../src/config.ts'
 import { openDescriptions } from '../../src/datasources/describe.ts'

@@ -1,5 +1,5 @@
 // Accounts, calls and an audit for the tests of rooms that sit on the store: what a door would hand them.
-import { openAudit } from '../../src/audit.ts'
+import { openAudit } from '../../src/audit/audit.ts'
 import { openSignIn, type SignIn } from '../../src/auth/sign-in.ts'
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
-import { storeSource, type StoreSource } from '../test/support/stores.ts'
-import { openAudit, outcomeOf, type AuditedCall } from './audit.ts'
-import { AppError } from './errors.ts'
-import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from './ids.ts'
-import { openStore, type Store } from './store/open.ts'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { openAudit, outcomeOf } from './audit.ts'
+import type { AuditedCall } from './rows.ts'
+import { AppError } from '../errors.ts'
+import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import { openStore, type Store } from '../store/open.ts'
 
 const accountId = newId<AccountId>()
 const byKey = (keyId = newId<ApiKeyId>()): AuditedCall => ({
