@@ -128,7 +128,7 @@ function readNode(node: unknown, depth: Depth, words: Set<string>): void {
 
 /** A query inside a query starts a new expression; everything else is one node deeper. */
 function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): Depth {
-  if (above.chain > CHAIN_MAX) throw refusedLimit('UNION', `more than ${CHAIN_MAX} parts in one chain`, -1)
+  if (above.chain > CHAIN_MAX) throw refusedLimit('UNION', `more than ${CHAIN_MAX} parts in one chain of UNION or JOIN`, -1)
   if (name === 'SelectStmt') {
     if (above.queries > QUERY_DEPTH_MAX)
       throw refusedLimit('nesting', `queries are nested deeper than ${QUERY_DEPTH_MAX}`, -1)

@@ -1,0 +1,44 @@
+// The guard as a test asks it: SQL in, the printed text or the refusal out.
+import { unseal } from '../../src/drivers/confined.ts'
+import type { Catalog, Limits, Verdict } from '../../src/drivers/driver.ts'
+import { confine } from '../../src/drivers/postgres/confine.ts'
+import { openParser, type ParserOptions } from '../../src/drivers/postgres/parse.ts'
+import type { PostgresQuery } from '../../src/drivers/postgres/query.ts'
+
+export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e9 }
+
+export interface Guard extends AsyncDisposable {
+  judge(sql: string, exposed: Catalog, limits?: Partial<Limits> & { readonly limit?: number }): Promise<Verdict>
+  /** The printed query; throws where the guard refuses. */
+  confined(
+    sql: string,
+    exposed: Catalog,
+    limits?: Partial<Limits> & { readonly limit?: number },
+  ): Promise<PostgresQuery>
+  /** What the guard reported as a defect of its own. */
+  readonly reported: string[]
+}
+
+export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
+  const reported: string[] = []
+  const parser = await openParser({ report: (problem) => reported.push(problem), ...options })
+  const signal = AbortSignal.timeout(60_000)
+  const judge: Guard['judge'] = (text, exposed, limits = {}) =>
+    confine(parser, { text, limit: limits.limit ?? null }, exposed, { ...CAPS, ...limits }, signal)
+  return {
+    reported,
+    judge,
+    confined: async (sql, exposed, limits) => {
+      const verdict = await judge(sql, exposed, limits)
+      if (verdict.kind !== 'confined') throw new Error(`${verdict.kind}: ${verdict.why} (${sql})`)
+      return unseal<PostgresQuery>(verdict.query, 'POSTGRES')
+    },
+    [Symbol.asyncDispose]: () => parser[Symbol.asyncDispose](),
+  }
+}
+
+/** A verdict in one line: the printed text, or `kind: name`. */
+export function say(verdict: Verdict): string {
+  if (verdict.kind === 'confined') return unseal<PostgresQuery>(verdict.query, 'POSTGRES').text
+  return verdict.kind === 'denied' ? `${verdict.blocked.kind}: ${verdict.blocked.name}` : 'malformed'
+}
