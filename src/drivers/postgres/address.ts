@@ -1,7 +1,7 @@
 // Where a datasource may connect to. The name is resolved here and the socket goes to the address that was judged, so a
 // name cannot answer one address to the check and another to the connection.
 import { lookup, type LookupAddress } from 'node:dns'
-import { BlockList, connect, isIP, isIPv4, type Socket } from 'node:net'
+import { BlockList, connect, isIP, isIPv4, type OnReadOpts, type Socket } from 'node:net'
 import { AppError } from '../../errors.ts'
 
 export type AddressKind = 'public' | 'private' | 'metadata'
@@ -34,6 +34,8 @@ const PRIVATE_V4 = [
   '224.0.0.0/3',
 ]
 const PRIVATE_V6 = ['::/127', '100::/64', '2001:db8::/32', 'fc00::/7', 'fe80::/9', 'ff00::/8', '5f00::/16']
+
+const RECEIVED_BYTES = 65_536
 
 const metadata = blockList(METADATA_V4, METADATA_V6)
 const unroutable = blockList(PRIVATE_V4, PRIVATE_V6)
@@ -107,14 +109,19 @@ class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
 }
 
+/** Takes what was received; the bytes are overwritten by the next call. */
+export type Receive = (bytes: Buffer) => void
+
 /**
- * A TCP connection to the host, at an address that may be connected to. Throws AppError DATASOURCE_UNAVAILABLE for a
+ * A TCP connection to the host, at an address that may be connected to. With `receive`, what arrives is read into one
+ * buffer again and again and handed there, and there are no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a
  * refused address, the socket's own error otherwise, and the signal's reason on abort.
  */
 export async function dial(
   at: { readonly host: string; readonly port: number },
   allowPrivateHosts: boolean,
   signal: AbortSignal,
+  receive?: Receive,
 ): Promise<Socket> {
   signal.throwIfAborted()
   if (isIP(at.host) !== 0) refuse(refusal(at.host, allowPrivateHosts))
@@ -124,6 +131,7 @@ export async function dial(
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
+    ...(receive === undefined ? {} : { onread: intoOneBuffer(receive) }),
     lookup: (host, _options, callback) =>
       lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
         if (error !== null) return callback(error, [])
@@ -140,6 +148,17 @@ export async function dial(
     socket.destroy()
     if (error instanceof RefusedAddress) refuse(error.message)
     throw error
+  }
+}
+
+function intoOneBuffer(receive: Receive): OnReadOpts {
+  const buffer = Buffer.allocUnsafeSlow(RECEIVED_BYTES)
+  return {
+    buffer,
+    callback: (length) => {
+      receive(buffer.subarray(0, length))
+      return true
+    },
   }
 }
 

@@ -5,7 +5,7 @@ import { isIP, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { Client, type ClientConfig } from 'pg'
 import { AppError } from '../../errors.ts'
-import { dial } from './address.ts'
+import { dial, type Receive } from './address.ts'
 import { loginFailure } from './login-failure.ts'
 import { question, SYNC } from './messages.ts'
 import { Texts } from './result.ts'
@@ -60,7 +60,10 @@ async function attempt(
   allowPrivateHosts: boolean,
   signal: AbortSignal,
 ): Promise<Login> {
-  const socket = await dial(target, allowPrivateHosts, signal)
+  // Without TLS the wire reads from one buffer; until it takes over, pg gets copies of its own.
+  let receive: Receive = (bytes) => void socket.emit('data', Buffer.from(bytes))
+  const plain = target.sslMode === 'disable'
+  const socket = await dial(target, allowPrivateHosts, signal, plain ? (bytes) => receive(bytes) : undefined)
   const stop = (): void => void socket.destroy(signal.reason instanceof Error ? signal.reason : undefined)
   signal.addEventListener('abort', stop, { once: true })
   try {
@@ -71,7 +74,10 @@ async function attempt(
     await client.connect()
     const stream = client.connection.stream
     stream.removeAllListeners('data')
-    const session = await open(new Wire(stream), options !== null)
+    const wire = new Wire(stream)
+    if (plain) receive = (bytes) => wire.take(bytes)
+    else stream.on('data', (bytes: Buffer) => wire.take(bytes))
+    const session = await open(wire, options !== null)
     return { session, cancel: () => cancel(target, keyOf(client), allowPrivateHosts) }
   } catch (error) {
     socket.destroy()

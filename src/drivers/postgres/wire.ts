@@ -79,10 +79,9 @@ export class Wire {
   #exchange: Exchange | null = null
   #usable = true
 
-  /** Takes the socket over: whoever read it before must have stopped. */
+  /** Takes the socket over: whoever read it before must have stopped, and take() is given what arrives. */
   constructor(socket: Duplex) {
     this.#socket = socket
-    socket.on('data', (chunk: Buffer) => this.#take(chunk))
     socket.on('error', (error) => this.fail(new LostConnection('the connection was lost', { cause: error })))
     socket.on('close', () => this.fail(new LostConnection('the connection was closed')))
   }
@@ -121,7 +120,8 @@ export class Wire {
     this.#usable = false
   }
 
-  #take(chunk: Buffer): void {
+  /** What arrived, in any pieces. Nothing of `chunk` is kept. */
+  take(chunk: Buffer): void {
     if (!this.#usable) return
     try {
       this.#read(chunk)
