@@ -16,6 +16,9 @@ const ABOUT = `Lets a team's databases be inspected and queried, read-only, with
 Five operations take an API key; all others only the access token of a signed-in person. Which code stands for what is
 told in docs/errors.md, each operation in docs/api.md.`
 
+/** As the reader's side bar shows them. */
+const TAG = { key: 'For API keys', session: 'For signed-in people', open: 'Without a token' } as const
+
 /** Prints both tables, and the routes without a token, as one document. */
 export function openapi(routes: Readonly<Record<string, Route>>): Json {
   const paths: Record<string, Record<string, Json>> = {}
@@ -29,9 +32,9 @@ export function openapi(routes: Readonly<Record<string, Route>>): Json {
     info: { title: 'Vitrine', version: VERSION, description: ABOUT, license: { name: 'Apache-2.0' } },
     servers: [{ url: '/' }],
     tags: [
-      { name: 'key', description: 'With an API key of the scope, or an access token.' },
-      { name: 'session', description: 'With an access token only; an API key is refused, whatever its scopes.' },
-      { name: 'open', description: 'Without a token.' },
+      { name: TAG.key, description: 'With an API key of the scope, or an access token.' },
+      { name: TAG.session, description: 'With an access token only; an API key is refused, whatever its scopes.' },
+      { name: TAG.open, description: 'Without a token.' },
     ],
     paths,
     components: { securitySchemes: SECURITY, schemas: components() },
@@ -65,7 +68,7 @@ function operation(id: string, route: Route): Json {
   return {
     operationId: id,
     summary: route.summary,
-    tags: [keyed ? 'key' : 'session'],
+    tags: [keyed ? TAG.key : TAG.session],
     security: keyed ? [{ apiKey: [route.scope ?? ''] }, { accessToken: [] }] : [{ accessToken: [] }],
     ...(route.scope === undefined ? {} : { 'x-required-scope': route.scope }),
     ...(route.role === undefined ? {} : { 'x-required-role': route.role }),
@@ -78,7 +81,7 @@ function operation(id: string, route: Route): Json {
 function openOperation(summary: string, type: string): Json {
   return {
     summary,
-    tags: ['open'],
+    tags: [TAG.open],
     security: [],
     responses: { 200: { description: 'OK', content: { [type]: {} } } },
   }
