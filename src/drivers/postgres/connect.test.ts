@@ -7,9 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { startPostgres, type TestPostgres } from '../../../test/support/postgres.ts'
-import { LIMITS, openSession, settingsOf } from '../../../test/support/postgres-session.ts'
+import { emptyKnown, LIMITS, openSession, queryOf, settingsOf } from '../../../test/support/postgres-session.ts'
+import { seal } from '../confined.ts'
 import type { SettingsInput } from '../driver.ts'
 import { logIn } from './connect.ts'
+import { PostgresConnection } from './connection.ts'
 import { readSettings, targetOf } from './settings.ts'
 
 const HBA = `
@@ -245,6 +247,8 @@ test('a pooler that refuses start-up options gets every pin inside each transact
     rows.rows,
     JSON.stringify([['UTC', '"pg_catalog", "a""b"', `${LIMITS.timeoutMs / 1000}s`, 'on', '2024-01-01T08:00:00Z']]),
   )
+  await assert.rejects(session.run('SELECT 1/0'), { code: 'QUERY_FAILED' })
+  assert.equal((await session.run('SELECT 1')).rows, '[[1]]')
   const left = await server.query('postgres', `SELECT current_setting('TimeZone'), current_setting('search_path')`)
   assert.deepEqual(left, [['UTC', '"$user", public']])
 })
@@ -263,6 +267,29 @@ test('role settings do not change answers: the start-up options win', async () =
     `SELECT '\\x00ff'::bytea, timestamptz '2024-01-01 00:00+09', 0.1::float8 + 0.2, date '2024-02-01'`,
   )
   assert.equal(rows.rows, '[["AP8=","2023-12-31T15:00:00Z",0.30000000000000004,"2024-02-01"]]')
+})
+
+test('a query over TLS is cancelled over TLS, where the server takes nothing else', async () => {
+  const secrets = { password: 'pass:wörd/@#', tlsCa: pem['ca.crt'] ?? '' }
+  const settings = settingsOf(server, 'tlsonly', {
+    host: 'localhost',
+    username: 'ann',
+    sslMode: 'verify-full',
+    secrets,
+  })
+  const login = await logIn(targetOf(settings), true, AbortSignal.timeout(5_000))
+  await using at = new PostgresConnection(login, emptyKnown)
+  const stop = new AbortController()
+  const { version } = login.session.server
+  const running = assert.rejects(at.run(seal('POSTGRES', queryOf('SELECT pg_sleep(60)', version)), LIMITS, stop.signal))
+  const active = async (): Promise<number> =>
+    (await server.query('postgres', `SELECT 1 FROM pg_stat_activity WHERE datname = 'tlsonly' AND state = 'active'`))
+      .length
+  while ((await active()) === 0);
+  stop.abort()
+  await running
+  for (const until = performance.now() + 3_000; (await active()) > 0 && performance.now() < until;);
+  assert.equal(await active(), 0)
 })
 
 test('login triggers of 17 and newer: one that fails on read only, one that undoes the pins', async () => {

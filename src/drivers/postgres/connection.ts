@@ -66,7 +66,9 @@ export class PostgresConnection implements Connection {
     const steps = await grade((sql, within) => this.ask(sql, within), exposed, signal)
     const worst = (['FAIL', 'WARN'] as const).find((status) => steps.some((step) => step.status === status))
     const serverVersion = this.#session.server.versionText
-    return { ok: worst !== 'FAIL', latencyMs, serverVersion, steps, grade: worst ?? 'PASS' }
+    const report = { ok: worst !== 'FAIL', latencyMs, serverVersion, steps, grade: worst ?? 'PASS' } as const
+    const failed = steps.find((step) => step.status === 'FAIL')
+    return failed === undefined ? report : { ...report, error: failed.message }
   }
 
   /** Rows of one statement of ours as text, in a READ ONLY transaction with pg_catalog alone on the path. */

@@ -27,15 +27,15 @@ export async function createPostgresDriver(): Promise<Driver> {
     printed: (query) => unseal<PostgresQuery>(query, 'POSTGRES').text,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
-      return new PostgresConnection(login, () => knownOf(known, settings))
+      const key = JSON.stringify([settings.host, settings.port, settings.database, settings.username])
+      return new PostgresConnection(login, () => knownOf(known, key))
     },
     [Symbol.asyncDispose]: () => parser[Symbol.asyncDispose](),
   }
 }
 
 /** What connections to one database as one login share: for some minutes, so that a changed type or size is seen. */
-function knownOf(all: Map<string, { readonly known: Known; readonly at: number }>, at: ConnectionSettings): Known {
-  const key = JSON.stringify([at.host, at.port, at.database, at.username])
+function knownOf(all: Map<string, { readonly known: Known; readonly at: number }>, key: string): Known {
   const now = performance.now()
   const entry = all.get(key)
   if (entry !== undefined && now - entry.at < KNOWN_MS) return entry.known

@@ -2,7 +2,7 @@
 import type { ResultColumn, Rows } from '../driver.ts'
 import type { JsonBytes } from './json-bytes.ts'
 import type { Field } from './messages.ts'
-import type { TypeBook } from './types.ts'
+import type { ColumnType, TypeBook } from './types.ts'
 import { writeNull, type WriteValue } from './values.ts'
 import type { Sink } from './wire.ts'
 
@@ -22,7 +22,9 @@ export class Result implements Sink {
   readonly #types: TypeBook
   readonly #out: JsonBytes
   #fields: readonly Field[] = []
+  #resolved: readonly ColumnType[] = []
   #writers: readonly WriteValue[] = []
+  #unknown: readonly number[] = []
   #held: Buffer[] | null = null
   #heldBytes = 0
   #seen = 0
@@ -40,8 +42,7 @@ export class Result implements Sink {
 
   /** Types to be looked up before finish(). */
   get unknown(): readonly number[] {
-    const oids = this.#fields.map((field) => field.typeOid).filter((oid) => this.#types.find(oid) === undefined)
-    return [...new Set(oids)]
+    return this.#unknown
   }
 
   /** No value's JSON is shorter than two thirds of its text (bytea's), so a longer row cannot fit. */
@@ -52,8 +53,10 @@ export class Result implements Sink {
 
   describe(fields: readonly Field[]): void {
     this.#fields = fields
-    if (this.unknown.length > 0) this.#held = []
-    else this.#writers = this.#known().map((type) => type.write)
+    const unknown = fields.map((field) => field.typeOid).filter((oid) => this.#types.find(oid) === undefined)
+    if (unknown.length === 0) return this.#resolve()
+    this.#unknown = [...new Set(unknown)]
+    this.#held = []
   }
 
   row(from: Buffer, start: number, end: number): boolean {
@@ -81,20 +84,23 @@ export class Result implements Sink {
   finish(): Rows {
     const held = this.#held ?? []
     this.#held = null
-    const types = this.#known()
-    this.#writers = types.map((type) => type.write)
+    if (this.#unknown.length > 0) this.#resolve()
     for (const row of held) if (!this.#write(row, 0, row.length)) break
     this.#out.byte(CLOSE)
-    const columns = this.#fields.map(({ name }, i): ResultColumn => ({ name, dataType: types[i]?.name ?? 'unknown' }))
+    const columns = this.#fields.map(({ name }, i): ResultColumn => ({
+      name,
+      dataType: this.#resolved[i]?.name ?? 'unknown',
+    }))
     return { columns, rows: this.#out.toString(), rowCount: this.#rowCount, truncated: this.#truncated }
   }
 
-  #known(): { readonly name: string; readonly write: WriteValue }[] {
-    return this.#fields.map(({ typeOid }) => {
+  #resolve(): void {
+    this.#resolved = this.#fields.map(({ typeOid }) => {
       const type = this.#types.find(typeOid)
       if (type === undefined) throw new Error(`type ${typeOid} was not looked up`)
       return type
     })
+    this.#writers = this.#resolved.map((type) => type.write)
   }
 
   /** False where the row does not fit the byte cap: it is taken back. */

@@ -64,6 +64,7 @@ export async function ask(session: Session, sql: string, timeoutMs: number): Pro
   const texts = new Texts(512 * 1024 * 1024)
   const outcome = await session.transaction(question(sql), { searchPath: [], timeoutMs }, texts)
   if (outcome.error !== null) throw outcome.error
+  if (outcome.cut) throw new AppError('QUERY_FAILED', 'The catalog of this database is too large to be read.')
   return texts.answers[0] ?? []
 }
 
@@ -99,8 +100,15 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
     await at.session.end(null, pinned, NO_ROWS)
     throw await explained(at, query, pinned, outcome.error, started)
   }
+  if (outcome.cut) throw planTooLarge()
   if (query.bound !== null) keepSize(at.known, query.bound, readSize(plan.answers[0] ?? []))
   return planCost(plan.answers.at(-1) ?? [])
+}
+
+/** So many partitions, joined so often, that the plan alone is tens of megabytes. */
+function planTooLarge(): AppError {
+  const extra = { blocked: { kind: 'limit', name: 'plan' }, hint: 'Join fewer tables, or fewer partitions of them.' }
+  return new AppError('QUERY_DENIED', 'The plan of this query is too large.', { extra })
 }
 
 function keepSize(known: Known, at: { readonly schema: string; readonly table: string }, size: TableSize | null): void {
