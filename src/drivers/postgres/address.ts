@@ -97,7 +97,7 @@ function groupsOf(address: string): number[] {
 }
 
 /** Why an address is refused, or null. */
-export function refusal(address: string, allowPrivateHosts: boolean): string | null {
+function refusal(address: string, allowPrivateHosts: boolean): string | null {
   const kind = addressKind(address)
   if (kind === 'metadata') return 'The host is an address of a cloud’s metadata service; those are never connected to.'
   if (kind === 'private' && !allowPrivateHosts)

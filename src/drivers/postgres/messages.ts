@@ -44,7 +44,7 @@ export function bindMessage(name: string, parameters: readonly string[] = []): B
 }
 
 /** Describe of the unnamed portal: the columns come before the rows. */
-export const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
+const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
 /** Execute of the unnamed portal, all rows: a row limit here would take parallel plans away. */
 export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
 export const SYNC = message('S', 0, () => undefined)

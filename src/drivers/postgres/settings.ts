@@ -8,8 +8,8 @@ import { invalidRequest } from '../../errors.ts'
 import type { ConnectionSettings, SettingsInput } from '../driver.ts'
 import { readUri, type UriParts } from './uri.ts'
 
-export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
-export type SslMode = z.infer<typeof SslMode>
+const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
+type SslMode = z.infer<typeof SslMode>
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
 const SECRET_LENGTH_MAX = 65_536
