@@ -1,8 +1,8 @@
 // What a query would cost in the planner's units: by EXPLAIN, or, where table sizes alone bound it, without asking.
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
-import { literal } from './ask.ts'
 import type { CostBound } from './query.ts'
+import { literal } from './session.ts'
 
 /** The size of a table and the planner's prices, as the server has them now. */
 export interface TableSize {

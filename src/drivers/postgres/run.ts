@@ -2,14 +2,13 @@
 // one write to the database; where only EXPLAIN can tell the cost, two.
 import type { Estimate, Limits, Rows } from '../driver.ts'
 import { AppError } from '../../errors.ts'
-import { literal } from './ask.ts'
 import { checkCost, costBound, explainSql, planCost, readSize, sizeSql, type TableSize } from './estimate.ts'
 import { failure, schemaStale, timedOut, type FailedQuery } from './failure.ts'
 import type { JsonBytes } from './json-bytes.ts'
 import { question, type DatabaseError } from './messages.ts'
 import type { PostgresQuery, ReadTable } from './query.ts'
 import { Result, Texts } from './result.ts'
-import type { Pinned, Session } from './session.ts'
+import { literal, type Pinned, type Session } from './session.ts'
 import { lookUpSql, type TypeBook } from './types.ts'
 import { NO_ROWS } from './wire.ts'
 

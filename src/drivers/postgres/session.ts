@@ -1,6 +1,6 @@
 // One logged-in session and the transactions it may hold: each is READ ONLY, with the settings that make an answer safe
 // and exact pinned in the same write. No statement but these, EXPLAIN and the texts it is handed ever runs here.
-import { literal, quoted } from './ask.ts'
+import { quoted } from './ask.ts'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import { bindMessage, EXECUTE, parseMessage, statement, SYNC } from './messages.ts'
 
@@ -182,4 +182,10 @@ function pinAll(path: string, timeoutMs: number): string {
     .filter(([name]) => !SESSION_ONLY.has(name))
     .map(([name, value]) => `pg_catalog.set_config('${name}', ${literal(value)}, true)`)
   return `SELECT ${calls.join(', ')}`
+}
+
+/** A text as SQL, whatever standard_conforming_strings is. */
+export function literal(text: string): string {
+  const quotes = `'${text.replaceAll("'", "''")}'`
+  return text.includes('\\') ? `E${quotes.replaceAll('\\', '\\\\')}` : quotes
 }
