@@ -62,7 +62,8 @@ function part(
   only: string | undefined,
   outside: readonly Node[] | undefined,
 ): Part {
-  const [source, inside] = item.List?.items ?? []
+  const [source, inside, ...others] = item.List?.items ?? []
+  if (others.length > 0 || (inside && !inside.List && Object.keys(inside).length > 0)) throw refusedStatement('FROM')
   if (source?.SQLValueFunction) {
     const { node } = valueFunction(source.SQLValueFunction)
     const name = only ?? outputName(source, { major: walk.exposed.major, subLink: () => undefined })

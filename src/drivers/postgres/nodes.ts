@@ -2,10 +2,11 @@
 // exist for the guard. It never copies a tree through; the walkers build a new one key by key.
 
 /**
- * What a key holds: `node` and `nodes` tagged nodes ({A_Const: …}), `struct:X` an X without its tag, `place` a byte
- * offset (or other trace of the text's layout) that is read for positions and never compared.
+ * What a key holds: `node` and `nodes` tagged nodes ({A_Const: …}), `words` identifiers (String nodes) and `fields` those
+ * and stars, `struct:X` an X without its tag, `place` a byte offset (or other trace of the text's layout) that is read
+ * for positions and never compared.
  */
-type Kind = 'flag' | 'int' | 'text' | 'node' | 'nodes' | 'place' | `struct:${string}`
+type Kind = 'flag' | 'int' | 'text' | 'node' | 'nodes' | 'words' | 'fields' | 'place' | `struct:${string}`
 
 /** Node → key → kind, as libpg_query 18 writes them. */
 export const NODES = {
@@ -21,7 +22,7 @@ export const NODES = {
   },
   A_Expr: {
     kind: 'text',
-    name: 'nodes',
+    name: 'words',
     lexpr: 'node',
     rexpr: 'node',
     rexpr_list_start: 'place',
@@ -31,13 +32,13 @@ export const NODES = {
   A_Indices: { is_slice: 'flag', lidx: 'node', uidx: 'node' },
   A_Indirection: { arg: 'node', indirection: 'nodes' },
   A_Star: {},
-  Alias: { aliasname: 'text', colnames: 'nodes' },
+  Alias: { aliasname: 'text', colnames: 'words' },
   BitString: { bsval: 'text' },
   BoolExpr: { boolop: 'text', args: 'nodes', location: 'place' },
   Boolean: { boolval: 'flag' },
   BooleanTest: { arg: 'node', booltesttype: 'text', location: 'place' },
   CTECycleClause: {
-    cycle_col_list: 'nodes',
+    cycle_col_list: 'words',
     cycle_mark_column: 'text',
     cycle_mark_value: 'node',
     cycle_mark_default: 'node',
@@ -45,7 +46,7 @@ export const NODES = {
     location: 'place',
   },
   CTESearchClause: {
-    search_col_list: 'nodes',
+    search_col_list: 'words',
     search_breadth_first: 'flag',
     search_seq_column: 'text',
     location: 'place',
@@ -53,12 +54,12 @@ export const NODES = {
   CaseExpr: { arg: 'node', args: 'nodes', defresult: 'node', location: 'place' },
   CaseWhen: { expr: 'node', result: 'node', location: 'place' },
   CoalesceExpr: { args: 'nodes', location: 'place' },
-  CollateClause: { arg: 'node', collname: 'nodes', location: 'place' },
+  CollateClause: { arg: 'node', collname: 'words', location: 'place' },
   ColumnDef: { colname: 'text', typeName: 'struct:TypeName', is_local: 'flag', location: 'place' },
-  ColumnRef: { fields: 'nodes', location: 'place' },
+  ColumnRef: { fields: 'fields', location: 'place' },
   CommonTableExpr: {
     ctename: 'text',
-    aliascolnames: 'nodes',
+    aliascolnames: 'words',
     ctematerialized: 'text',
     ctequery: 'node',
     search_clause: 'struct:CTESearchClause',
@@ -67,7 +68,7 @@ export const NODES = {
   },
   Float: { fval: 'text' },
   FuncCall: {
-    funcname: 'nodes',
+    funcname: 'words',
     args: 'nodes',
     agg_order: 'nodes',
     agg_filter: 'node',
@@ -87,7 +88,7 @@ export const NODES = {
     isNatural: 'flag',
     larg: 'node',
     rarg: 'node',
-    usingClause: 'nodes',
+    usingClause: 'words',
     join_using_alias: 'struct:Alias',
     quals: 'node',
     alias: 'struct:Alias',
@@ -192,7 +193,7 @@ export const NODES = {
     coldeflist: 'nodes',
   },
   RangeSubselect: { lateral: 'flag', subquery: 'node', alias: 'struct:Alias' },
-  RangeTableSample: { relation: 'node', method: 'nodes', args: 'nodes', repeatable: 'node', location: 'place' },
+  RangeTableSample: { relation: 'node', method: 'words', args: 'nodes', repeatable: 'node', location: 'place' },
   RangeVar: {
     catalogname: 'text',
     schemaname: 'text',
@@ -225,11 +226,11 @@ export const NODES = {
     larg: 'struct:SelectStmt',
     rarg: 'struct:SelectStmt',
   },
-  SortBy: { node: 'node', sortby_dir: 'text', sortby_nulls: 'text', useOp: 'nodes', location: 'place' },
+  SortBy: { node: 'node', sortby_dir: 'text', sortby_nulls: 'text', useOp: 'words', location: 'place' },
   String: { sval: 'text' },
-  SubLink: { subLinkType: 'text', testexpr: 'node', operName: 'nodes', subselect: 'node', location: 'place' },
+  SubLink: { subLinkType: 'text', testexpr: 'node', operName: 'words', subselect: 'node', location: 'place' },
   TypeCast: { arg: 'node', typeName: 'struct:TypeName', location: 'place' },
-  TypeName: { names: 'nodes', typmods: 'nodes', typemod: 'int', arrayBounds: 'nodes', location: 'place' },
+  TypeName: { names: 'words', typmods: 'nodes', typemod: 'int', arrayBounds: 'nodes', location: 'place' },
   WindowDef: {
     name: 'text',
     refname: 'text',
@@ -254,7 +255,7 @@ type Value<K> = K extends 'flag'
       ? string
       : K extends 'node'
         ? Node
-        : K extends 'nodes'
+        : K extends 'nodes' | 'words' | 'fields'
           ? readonly Node[]
           : K extends `struct:${infer N extends NodeName}`
             ? Struct<N>

@@ -47,6 +47,8 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
     [Symbol.asyncDispose]: () => pool.end(),
   }
   await warmUp(parser)
+  // Only now, so that they do not take the processor from what the caller waits for; a text until then waits for one.
+  pool.start()
   return parser
 }
 
@@ -72,7 +74,10 @@ class Pool {
   constructor(threads: number, deadlineMs: number) {
     this.#threads = threads
     this.#deadlineMs = deadlineMs
-    for (let n = 0; n < threads; n++) this.#start()
+  }
+
+  start(): void {
+    for (let n = 0; n < this.#threads; n++) this.#start()
   }
 
   async parse(text: string, signal: AbortSignal): Promise<Parsed> {

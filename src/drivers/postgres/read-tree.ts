@@ -97,6 +97,7 @@ function readStruct(name: NodeName, value: unknown, above: Depth, words: Set<str
     if (kind === undefined) throw unknownPart(key, placeOf(value))
     if (kind === 'node') readNode(held, chained(name, key, depth), words)
     else if (kind === 'nodes') readNodes(held, depth, words)
+    else if (kind === 'words' || kind === 'fields') readWords(held, kind === 'fields', depth, words)
     else if (kind === 'text') {
       if (typeof held !== 'string') throw unknownPart(key, placeOf(value))
       if (held.length <= 64) words.add(held)
@@ -116,6 +117,15 @@ function readNodes(list: unknown, depth: Depth, words: Set<string>): void {
   }
 }
 
+function readWords(list: unknown, withStars: boolean, depth: Depth, words: Set<string>): void {
+  if (!Array.isArray(list)) throw unknownPart('list', -1)
+  for (const node of list) {
+    const tag = isObject(node) ? Object.keys(node)[0] : undefined
+    if (tag !== 'String' && !(withStars && tag === 'A_Star')) throw unknownPart(tag ?? 'name', -1)
+    readNode(node, depth, words)
+  }
+}
+
 function readNode(node: unknown, depth: Depth, words: Set<string>): void {
   if (!isObject(node)) throw unknownPart('node', -1)
   const tags = Object.keys(node)
@@ -128,7 +138,8 @@ function readNode(node: unknown, depth: Depth, words: Set<string>): void {
 
 /** A query inside a query starts a new expression; everything else is one node deeper. */
 function deeper(name: NodeName, value: Record<string, unknown>, above: Depth): Depth {
-  if (above.chain > CHAIN_MAX) throw refusedLimit('UNION', `more than ${CHAIN_MAX} parts in one chain of UNION or JOIN`, -1)
+  if (above.chain > CHAIN_MAX)
+    throw refusedLimit('UNION', `more than ${CHAIN_MAX} parts in one chain of UNION or JOIN`, -1)
   if (name === 'SelectStmt') {
     if (above.queries > QUERY_DEPTH_MAX)
       throw refusedLimit('nesting', `queries are nested deeper than ${QUERY_DEPTH_MAX}`, -1)

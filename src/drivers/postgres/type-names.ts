@@ -13,10 +13,12 @@ export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'
   const written = names.join('.')
   const found = findType(walk.exposed, names)
   if (!found) throw refusedType(written, type.location)
-  const typmods = type.typmods?.map((modifier) => typmod(modifier, written, type.location))
-  const bounds = type.arrayBounds?.map((bound): Node => ({
-    Integer: bound.Integer?.ival ? { ival: bound.Integer.ival } : {},
-  }))
+  const isOwn = found.schema === 'pg_catalog'
+  const typmods = type.typmods?.map((modifier) => typmod(modifier, isOwn) ?? badTypmod(written, type.location))
+  const bounds = type.arrayBounds?.map(({ Integer: bound }): Node => {
+    if (!bound) throw refusedType(written, type.location)
+    return { Integer: bound.ival ? { ival: bound.ival } : {} }
+  })
   const node = {
     names: [word(found.schema), word(found.name)],
     ...(typmods && { typmods }),
@@ -28,15 +30,17 @@ export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'
 }
 
 /** A constant, or for PostGIS a bare word: geometry(Point, 4326). */
-function typmod(node: Node, written: string, at: number | undefined): Node {
+function typmod(node: Node, isOwn: boolean): Node | undefined {
   const value = node.A_Const?.ival
   if (value) return { A_Const: { ival: value.ival ? { ival: value.ival } : {} } }
   const text = node.A_Const?.sval?.sval
   if (text !== undefined) return { A_Const: { sval: { sval: text } } }
-  const name = words(node.ColumnRef?.fields)
-  if (name[0] !== undefined && name.length === 1 && node.ColumnRef?.fields?.length === 1) {
-    return { ColumnRef: { fields: [word(name[0])] } }
-  }
+  const fields = node.ColumnRef?.fields
+  const name = fields?.length === 1 ? fields[0]?.String?.sval : undefined
+  return name === undefined || isOwn ? undefined : { ColumnRef: { fields: [word(name)] } }
+}
+
+function badTypmod(written: string, at: number | undefined): never {
   throw refusedType(written, at, 'In the parentheses of a type only constants may stand.')
 }
 

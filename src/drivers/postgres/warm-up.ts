@@ -17,13 +17,14 @@ const QUERIES = [
 ]
 
 const ROUNDS = 12
+const WARM_MS = 80
 
-/** Confines the queries a few times, in about 50 ms. */
+/** Confines the queries a few times, for 80 ms at most. */
 export async function warmUp(parser: Parser): Promise<void> {
   const limits = { rowCap: 100, maxResponseBytes: 1, timeoutMs: 1, maxCost: 1 }
   const signal = new AbortController().signal
   const before = performance.now()
-  for (let round = 0; round < ROUNDS && performance.now() - before < 100; round++) {
+  for (let round = 0; round < ROUNDS && performance.now() - before < WARM_MS; round++) {
     for (const text of QUERIES) await confine(parser, { text, limit: null }, catalog(), limits, signal)
   }
 }

@@ -1,0 +1,78 @@
+// A second opinion on what the guard printed: a plain walk over the parsed text that knows nothing of scopes, only that
+// every table is an exposed one, every function and type has its schema, and there is one SELECT.
+import type { Catalog } from '../../src/drivers/driver.ts'
+
+interface Found {
+  readonly tag: string
+  readonly node: Record<string, unknown>
+}
+
+/** What is wrong with a printed text's tree, one line each. */
+export function audit(
+  tree: unknown,
+  exposed: Catalog,
+  schemas: readonly string[] = ['pg_catalog', 'public'],
+): string[] {
+  const stmts = at(tree, 'stmts')
+  if (!Array.isArray(stmts) || stmts.length !== 1) return ['not one statement']
+  const found = [...walk(at(stmts[0], 'stmt'))]
+  const tables = new Set(exposed.tables.map((table) => `${table.schema}.${table.table}`))
+  return found.flatMap(({ tag, node }) => {
+    if (tag.endsWith('Stmt') && tag !== 'SelectStmt') return [`a ${tag}`]
+    if (node['intoClause'] !== undefined || node['lockingClause'] !== undefined) return ['INTO or FOR UPDATE']
+    if (tag === 'RangeVar') return table(node, tables)
+    if (tag === 'FuncCall') return called(node, schemas)
+    if (tag === 'A_Expr') return operator(node, schemas)
+    if (tag === 'TypeCast' || tag === 'ColumnDef') return typed(at(node, 'typeName'), schemas)
+    return []
+  })
+}
+
+function table(node: Record<string, unknown>, tables: ReadonlySet<string>): string[] {
+  const [schema, name] = [node['schemaname'], String(node['relname'])]
+  if (schema === undefined) return /^_*c\d+$/.test(name) ? [] : [`the table ${name} without a schema`]
+  const isKnown = tables.has(`${String(schema)}.${name}`) && node['catalogname'] === undefined
+  return isKnown ? [] : [`the table ${String(schema)}.${name}`]
+}
+
+function called(node: Record<string, unknown>, schemas: readonly string[]): string[] {
+  const parts = names(node['funcname'])
+  if (parts.length === 1 && parts[0] === 'unnest') return []
+  return parts.length === 2 && schemas.includes(parts[0] ?? '') ? [] : [`the function ${parts.join('.')}`]
+}
+
+function operator(node: Record<string, unknown>, schemas: readonly string[]): string[] {
+  const parts = names(node['name'])
+  const isWorded = !['AEXPR_OP', 'AEXPR_OP_ANY', 'AEXPR_OP_ALL'].includes(String(node['kind']))
+  return isWorded || (parts.length === 2 && schemas.includes(parts[0] ?? '')) ? [] : [`the operator ${parts.join('.')}`]
+}
+
+function typed(type: unknown, schemas: readonly string[]): string[] {
+  const parts = names(at(type, 'names'))
+  return parts.length === 2 && schemas.includes(parts[0] ?? '') && !/^_?reg/.test(parts[1] ?? '')
+    ? []
+    : [`the type ${parts.join('.')}`]
+}
+
+function names(list: unknown): string[] {
+  return Array.isArray(list) ? list.map((item) => String(at(at(item, 'String'), 'sval') ?? '')) : []
+}
+
+function* walk(value: unknown): Generator<Found> {
+  if (Array.isArray(value)) {
+    for (const item of value) yield* walk(item)
+  } else if (isObject(value)) {
+    for (const [tag, held] of Object.entries(value)) {
+      if (isObject(held) && /^[A-Z]/.test(tag)) yield { tag, node: held }
+      yield* walk(held)
+    }
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function at(value: unknown, key: string): unknown {
+  return isObject(value) ? value[key] : undefined
+}
