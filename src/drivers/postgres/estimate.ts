@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
 import type { CostBound } from './query.ts'
-import { literal } from './session.ts'
+import { literal } from './quote.ts'
 
 /** The size of a table and the planner's prices, as the server has them now. */
 export interface TableSize {

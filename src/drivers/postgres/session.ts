@@ -1,8 +1,8 @@
 // One logged-in session and the transactions it may hold: each is READ ONLY, with the settings that make an answer safe
 // and exact pinned in the same write. No statement but these, EXPLAIN and the texts it is handed ever runs here.
-import { quoted } from './ask.ts'
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import { bindMessage, EXECUTE, parseMessage, statement, SYNC } from './messages.ts'
+import { identifier, literal } from './quote.ts'
 
 /** As the server shows them. What a session is started with, and, behind a pooler, each transaction (guard/postgres.md, Session). */
 const PINS: Readonly<Record<string, string>> = {
@@ -143,7 +143,7 @@ export class Session {
   }
 
   #around(pinned: Pinned): Around {
-    const path = ['pg_catalog', ...pinned.searchPath].map(quoted).join(', ')
+    const path = ['pg_catalog', ...pinned.searchPath].map(identifier).join(', ')
     const key = `${pinned.timeoutMs} ${path}`
     const ready = this.#ready.get(key)
     if (ready !== undefined) return ready
@@ -182,10 +182,4 @@ function pinAll(path: string, timeoutMs: number): string {
     .filter(([name]) => !SESSION_ONLY.has(name))
     .map(([name, value]) => `pg_catalog.set_config('${name}', ${literal(value)}, true)`)
   return `SELECT ${calls.join(', ')}`
-}
-
-/** A text as SQL, whatever standard_conforming_strings is. */
-export function literal(text: string): string {
-  const quotes = `'${text.replaceAll("'", "''")}'`
-  return text.includes('\\') ? `E${quotes.replaceAll('\\', '\\\\')}` : quotes
 }
