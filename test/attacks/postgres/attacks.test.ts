@@ -1,0 +1,102 @@
+// The corpus against a real server, as superuser, who may read and write everything: whatever the guard lets through is
+// run, and must say nothing that is not exposed. What is legitimate must be answered as a role with column GRANTs is.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { AppError } from '../../../src/errors.ts'
+import type { Catalog, Connection, Driver, Limits, Rows } from '../../../src/drivers/driver.ts'
+import { createPostgresDriver } from '../../../src/drivers/postgres/driver.ts'
+import { cut } from '../../../src/exposure/cut.ts'
+import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
+import { openSession, settingsOf, type TestSession } from '../../support/postgres-session.ts'
+import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, STATE, failures, textOf, type Told } from './judge.ts'
+
+const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 8 << 20, timeoutMs: 1_500, maxCost: 1e12 }
+const signal = new AbortController().signal
+
+let server: TestPostgres
+let driver: Driver
+let connection: Connection
+let oracle: TestSession
+let exposed: Catalog
+let stateBefore: (string | null)[][]
+
+before(async () => {
+  // Of its own: the corpus makes roles, and reads the server's files.
+  server = await startPostgres({ settings: { autovacuum: 'off' } })
+  await server.createDatabase('shop', FIXTURE)
+  driver = await createPostgresDriver()
+  connection = await connect()
+  const everything = await connection.introspect(signal)
+  exposed = cut(
+    everything,
+    EXPOSURE.tables.map((shown) => ({ ...shown, columns: shown.columns ?? all(everything, shown) })),
+  )
+  const login = { username: 'vitrine_oracle', secrets: { password: 'oracle-pw' } }
+  oracle = await openSession(settingsOf(server, 'shop', login))
+  stateBefore = await server.query('shop', STATE)
+})
+after(async () => {
+  await oracle[Symbol.asyncDispose]()
+  await connection[Symbol.asyncDispose]()
+  await driver[Symbol.asyncDispose]()
+  await server[Symbol.asyncDispose]()
+})
+
+function connect(): Promise<Connection> {
+  return driver.connect(settingsOf(server, 'shop'), { allowPrivateHosts: true }, signal)
+}
+
+function all(catalog: Catalog, shown: { readonly schema: string; readonly table: string }): string[] {
+  const found = catalog.tables.find(({ schema, table }) => schema === shown.schema && table === shown.table)
+  return (found?.columns ?? []).map((column) => column.name)
+}
+
+/** The query's way through the driver, as a caller would be told. */
+async function ask(sql: string): Promise<Told & { readonly rows?: Rows }> {
+  try {
+    const body = driver.read({ sql })
+    const verdict = await driver.confine(body, exposed, LIMITS, signal)
+    if (verdict.kind !== 'confined') return { outcome: verdict.kind, text: JSON.stringify(verdict) }
+    if (!connection.usable) connection = await connect()
+    const rows = await connection.run(verdict.query, LIMITS, signal)
+    const text = JSON.stringify({ columns: rows.columns, rows: rows.rows })
+    return { outcome: 'answered', text, rowCount: rows.rowCount, rows }
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    assert.notEqual(error.code, 'INTERNAL')
+    const outcome = error.code === 'QUERY_TIMEOUT' ? 'timeout' : error.code === 'QUERY_DENIED' ? 'denied' : 'failed'
+    return { outcome, text: `${error.message} ${JSON.stringify(error.extra)}` }
+  }
+}
+
+describe('an attack says nothing that is not exposed', () => {
+  for (const attack of ATTACKS) {
+    const sql = textOf(attack, { database: 'shop', port: 5432 })
+    if (sql === undefined) continue
+    test(attack.id, async () => {
+      const told = await ask(sql)
+      assert.deepEqual(failures(attack, sql, told), [])
+    })
+  }
+
+  test('and has changed nothing', async () => {
+    assert.deepEqual(await server.query('shop', STATE), stateBefore)
+  })
+})
+
+describe('a legitimate query is answered as the oracle is', () => {
+  for (const { id, sql, oracle_sql, ordered } of LEGIT) {
+    test(id, async () => {
+      const told = await ask(sql)
+      assert.ok(told.rows, told.text)
+      const expected = await oracle.run(oracle_sql ?? sql, { searchPath: ['public'] })
+      assert.deepEqual(told.rows.columns, expected.columns)
+      assert.deepEqual(sorted(told.rows.rows, ordered), sorted(expected.rows, ordered))
+    })
+  }
+})
+
+function sorted(rows: string, isOrdered: boolean): unknown[] {
+  const list = (JSON.parse(rows) as unknown[]).map((row) => JSON.stringify(row))
+  return isOrdered ? list : list.toSorted()
+}

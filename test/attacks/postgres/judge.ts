@@ -1,0 +1,94 @@
+// The attack corpus, and what an answer to one of its items must be: the same whether the guard was asked directly or
+// over HTTP. Data in attacks.json and legit.json, a fifth of the cases that a release is judged by.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface Attack {
+  readonly id: string
+  readonly class: string
+  readonly sql: string | null
+  readonly gen?: Generated
+  readonly body_b64?: string
+  /** deny: QUERY_DENIED; error: any refusal or failure; no-leak: anything that says nothing secret. */
+  readonly expect: 'deny' | 'error' | 'no-leak'
+  readonly alsoOk?: readonly Attack['expect'][]
+  readonly leak_regex?: string
+  readonly leak_any?: string
+  readonly max_rows?: number
+}
+
+interface Generated {
+  readonly pre: string
+  readonly unit: string
+  readonly n: number
+  readonly mid?: string
+  readonly unit2?: string
+  readonly n2?: number
+  readonly post: string
+}
+
+export interface Legit {
+  readonly id: string
+  readonly sql: string
+  /** What the oracle is asked instead, where the guard answers more than a GRANT would. */
+  readonly oracle_sql?: string
+  readonly ordered: boolean
+}
+
+/** All that a caller was told. `timeout` where the query ran into its deadline. */
+export interface Told {
+  readonly outcome: 'answered' | 'denied' | 'malformed' | 'failed' | 'timeout'
+  readonly text: string
+  readonly rowCount?: number
+}
+
+const read = (name: string): unknown => JSON.parse(readFileSync(join(import.meta.dirname, name), 'utf8'))
+
+export const ATTACKS = read('attacks.json') as readonly Attack[]
+export const LEGIT = read('legit.json') as readonly Legit[]
+export const FIXTURE = readFileSync(join(import.meta.dirname, 'fixture.sql'), 'utf8')
+export const STATE = readFileSync(join(import.meta.dirname, 'state.sql'), 'utf8')
+export const EXPOSURE = read('exposure.json') as {
+  readonly tables: readonly { readonly schema: string; readonly table: string; readonly columns: string[] | null }[]
+}
+
+/** The attack's SQL; undefined where it is an attack on the body around it. */
+export function textOf(
+  attack: Attack,
+  place: { readonly database: string; readonly port: number },
+): string | undefined {
+  const { gen } = attack
+  const made =
+    gen && gen.pre + gen.unit.repeat(gen.n) + (gen.mid ?? '') + (gen.unit2 ?? '').repeat(gen.n2 ?? 0) + gen.post
+  const sql = made ?? attack.sql ?? undefined
+  return sql?.replaceAll('__DB__', place.database).replaceAll('__PGPORT__', String(place.port))
+}
+
+const CANARY = /CANARY_[A-Za-z0-9_@.]*|\b9876[5-8]\d{4}\b|root:x:0:0|43414e4152595f[0-9a-f]*|Q0FOQVJZ[\w+/=]*/gi
+
+/** What is wrong with an answer, one line each. */
+export function failures(attack: Attack, sql: string, told: Told): string[] {
+  const asked = sql.toLowerCase()
+  const secrets = (told.text.match(CANARY) ?? []).filter(
+    (secret) => told.outcome === 'answered' || !asked.includes(secret.toLowerCase()),
+  )
+  const leaks = [
+    ...new Set(secrets),
+    ...(told.outcome === 'answered' && attack.leak_regex !== undefined
+      ? (new RegExp(attack.leak_regex).exec(told.text)?.slice(0, 1) ?? [])
+      : []),
+    ...(attack.leak_any === undefined ? [] : (new RegExp(attack.leak_any).exec(told.text)?.slice(0, 1) ?? [])),
+  ].map((secret) => `it says ${secret}`)
+  const fitting = [attack.expect, ...(attack.alsoOk ?? [])].some((expected) => fits(told.outcome, expected))
+  const tooMany = told.rowCount !== undefined && told.rowCount > (attack.max_rows ?? Number.POSITIVE_INFINITY)
+  return [
+    ...leaks,
+    ...(fitting ? [] : [`expected ${attack.expect}, but it was ${told.outcome}: ${told.text.slice(0, 200)}`]),
+    ...(tooMany ? [`${told.rowCount} rows`] : []),
+  ]
+}
+
+function fits(outcome: Told['outcome'], expected: Attack['expect']): boolean {
+  if (expected === 'deny') return outcome === 'denied'
+  return expected === 'no-leak' || (outcome !== 'answered' && outcome !== 'timeout')
+}
