@@ -7,11 +7,12 @@ import { Client, type ClientConfig } from 'pg'
 import { AppError } from '../../errors.ts'
 import { dial, type Receive } from './address.ts'
 import { loginFailure } from './login-failure.ts'
+import { shieldLogin } from './login-shield.ts'
 import { question, SYNC } from './messages.ts'
 import { Texts } from './result.ts'
 import { readBack, readBackSql, Session, startUpOptions } from './session.ts'
 import type { Target } from './settings.ts'
-import { Wire } from './wire.ts'
+import { LostConnection, Wire } from './wire.ts'
 
 const CONNECT_MS = 10_000
 const CANCEL_MS = 5_000
@@ -71,12 +72,19 @@ async function attempt(
     // After the take-over these are the wire's to notice.
     client.on('error', () => undefined)
     if (target.channelBinding) requireChannelBinding(client, socket)
-    await client.connect()
+    // Under TLS pg reads from the encrypted stream alone, without it from the first moment.
+    let unshield = (): Buffer => Buffer.alloc(0)
+    client.connection.on('sslconnect', () => (unshield = shieldLogin(client.connection.stream)))
+    const loggedIn = client.connect()
+    if (plain) unshield = shieldLogin(socket)
+    await loggedIn
     const stream = client.connection.stream
-    stream.removeAllListeners('data')
+    const rest = unshield()
+    if (stream.destroyed) throw new LostConnection('the connection was closed')
     const wire = new Wire(stream)
     if (plain) receive = (bytes) => wire.take(bytes)
     else stream.on('data', (bytes: Buffer) => wire.take(bytes))
+    wire.take(rest)
     const session = await open(wire, options !== null)
     return { session, cancel: () => cancel(target, keyOf(client), allowPrivateHosts) }
   } catch (error) {

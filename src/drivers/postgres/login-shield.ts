@@ -1,0 +1,93 @@
+// Between a server and `pg` while it logs in. pg believes what it is sent: a message shorter than its kind makes it throw
+// out of the socket's event or read past the end for ever, and a long one is gathered whole, however long it says it is.
+// So it gets whole messages of a login and nothing else, each of the form of its kind.
+import type { Duplex } from 'node:stream'
+
+/** Far above what servers and poolers send. */
+const MESSAGE_BYTES_MAX = 16 << 10
+const LOGIN_BYTES_MAX = 256 << 10
+const HEAD = 5
+const READY = 'Z'
+
+/**
+ * To be called where pg has begun to read `stream`. What is no login destroys the stream, with the reason. Answers with
+ * how to end it: that takes pg off the stream, and gives what came after the login.
+ */
+export function shieldLogin(stream: Duplex): () => Buffer {
+  const listeners = stream.listeners('data')
+  let held: Buffer = Buffer.alloc(0)
+  let taken = 0
+  let ready = false
+  const hear = (bytes: Buffer): void => {
+    taken += bytes.length
+    if (taken > LOGIN_BYTES_MAX) throw new Error('the server sends more than a login takes')
+    held = Buffer.concat([held, bytes])
+    while (!ready && !stream.destroyed && held.length >= HEAD) {
+      const length = held.readUInt32BE(1) + 1
+      if (length < HEAD || length > MESSAGE_BYTES_MAX) throw new Error('a message of no login')
+      if (length > held.length) return
+      const message = held.subarray(0, length)
+      held = held.subarray(length)
+      const code = String.fromCharCode(message[0] ?? 0)
+      if (!isWhole(code, message.subarray(HEAD))) throw new Error('a message of no login')
+      ready = code === READY
+      for (const listener of listeners) Reflect.apply(listener, stream, [message])
+    }
+  }
+  stream.removeAllListeners('data')
+  stream.on('data', (bytes: Buffer) => {
+    // What is given up already is not read on.
+    if (stream.destroyed) return
+    try {
+      hear(bytes)
+    } catch (error) {
+      stream.destroy(error instanceof Error ? error : new Error('an answer that is no PostgreSQL'))
+    }
+  })
+  return () => {
+    stream.removeAllListeners('data')
+    return held
+  }
+}
+
+/** Whether a body has all that pg reads of a message of this kind; false for kinds that belong to no login. */
+function isWhole(code: string, body: Buffer): boolean {
+  switch (code) {
+    case 'R':
+      return isAuthentication(body)
+    case 'S': // two texts
+      return body.at(-1) === 0 && body.indexOf(0) < body.length - 1
+    case 'K':
+      return body.length >= 8
+    case READY:
+      return body.length === 1
+    case 'E':
+    case 'N':
+      return hasEndedFields(body)
+    default:
+      return false
+  }
+}
+
+function isAuthentication(body: Buffer): boolean {
+  if (body.length < 4) return false
+  switch (body.readInt32BE(0)) {
+    case 5: // with a salt
+      return body.length >= 8
+    case 10: // a list of texts, ended by an empty one
+      return body.length >= 6 && body.at(-1) === 0 && body.at(-2) === 0
+    default:
+      return true
+  }
+}
+
+/** Fields of a letter and a text each, ended by a zero. */
+function hasEndedFields(body: Buffer): boolean {
+  for (let at = 0; at < body.length;) {
+    if (body[at] === 0) return true
+    const end = body.indexOf(0, at + 1)
+    if (end === -1) return false
+    at = end + 1
+  }
+  return false
+}
