@@ -128,10 +128,13 @@ export interface ResultColumn {
   readonly dataType: string
 }
 
-/** An answer, already JSON: `rows` is the text of an array of arrays, written from the database's own bytes. */
+/**
+ * An answer, already JSON: `rows` is an array of arrays, written from the database's own bytes. A large one stays UTF-8
+ * bytes: as a JavaScript string it would cost its size three times over before it is sent.
+ */
 export interface Rows {
   readonly columns: readonly ResultColumn[]
-  readonly rows: string
+  readonly rows: string | Buffer
   readonly rowCount: number
   readonly truncated: boolean
 }

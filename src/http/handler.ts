@@ -57,7 +57,7 @@ type Frozen<T> = T extends readonly (infer U)[]
 
 /** JSON already written. With an `etag` that the caller holds, the answer is 304 without a body. */
 export interface Prebuilt {
-  readonly json: string
+  readonly json: string | Buffer
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -130,5 +130,5 @@ function paramsOf(params: unknown): Record<string, string> {
 }
 
 function isPrebuilt(value: unknown): value is Prebuilt {
-  return typeof value === 'object' && value !== null && 'json' in value && typeof value.json === 'string'
+  return typeof value === 'object' && value !== null && 'json' in value
 }

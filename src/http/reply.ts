@@ -66,7 +66,7 @@ function read(error: unknown, log: Logger): AppError {
 function sendJson(
   reply: FastifyReply,
   status: number,
-  json: string,
+  json: string | Buffer,
   headers: Readonly<Record<string, string>>,
 ): FastifyReply {
   reply.code(status).header('content-type', JSON_TYPE)

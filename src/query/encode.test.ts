@@ -8,6 +8,6 @@ test('puts the rows in as they are: no number is rounded, no key reordered', () 
   const columns = [{ name: 'a "b"', dataType: 'json' }]
   const json = encode({ columns, rows, rowCount: 1, truncated: false }, 1.23456)
   assert.ok(json.includes(`"rows":${rows},`))
-  const read = JSON.parse(json)
+  const read = JSON.parse(String(json))
   assert.deepEqual([read.columns, read.rowCount, read.truncated, read.durationMs], [columns, 1, false, 1.235])
 })

@@ -2,9 +2,11 @@
 // and are put in as they are: never parsed, never written again.
 import type { Rows } from '../drivers/driver.ts'
 
-export function encode(rows: Rows, durationMs: number): string {
+export function encode(rows: Rows, durationMs: number): string | Buffer {
+  const head = `{"columns":${JSON.stringify(rows.columns)},"rows":`
   const about = `"rowCount":${rows.rowCount},"truncated":${rows.truncated},"durationMs":${rounded(durationMs)}`
-  return `{"columns":${JSON.stringify(rows.columns)},"rows":${rows.rows},${about}}`
+  if (typeof rows.rows === 'string') return `${head}${rows.rows},${about}}`
+  return Buffer.concat([Buffer.from(head), rows.rows, Buffer.from(`,${about}}`)])
 }
 
 /** To the microsecond. */

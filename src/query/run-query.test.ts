@@ -96,8 +96,8 @@ describe('the path of a query', () => {
 
   test('answers columns, rows, count, whether there were more, and how long it took', async () => {
     const { json, headers } = await run({ sql: 'SELECT id, name FROM customers ORDER BY id', limit: 1 })
-    const { durationMs, ...answer } = JSON.parse(json)
-    assert.deepEqual(Object.keys(JSON.parse(json)), ['columns', 'rows', 'rowCount', 'truncated', 'durationMs'])
+    const { durationMs, ...answer } = JSON.parse(String(json))
+    assert.deepEqual(Object.keys(JSON.parse(String(json))), ['columns', 'rows', 'rowCount', 'truncated', 'durationMs'])
     assert.deepEqual(answer.rows, [[1, 'Ada']])
     assert.deepEqual([answer.rowCount, answer.truncated, durationMs > 0], [1, true, true])
     assert.deepEqual([headers['RateLimit-Limit'], headers['RateLimit-Remaining']], ['5', '4'])
@@ -149,7 +149,7 @@ describe('the path of a query', () => {
     const row = await lastRow()
     assert.deepEqual([row?.outcome, row?.code, row?.query], ['FAILED', undefined, SLOW])
     // And the connection is there for the next.
-    assert.equal(JSON.parse((await run({ sql: 'SELECT 1' })).json).rowCount, 1)
+    assert.equal(JSON.parse(String((await run({ sql: 'SELECT 1' })).json)).rowCount, 1)
   })
 
   test('a query over its time is a QUERY_TIMEOUT, and ended in the database', async () => {

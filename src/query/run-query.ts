@@ -31,7 +31,7 @@ export interface QueryDeps {
 
 /** {columns, rows, rowCount, truncated, durationMs}, already JSON. */
 export interface QueryAnswer {
-  readonly json: string
+  readonly json: string | Buffer
   readonly headers: Readonly<Record<string, string>>
 }
 

@@ -136,7 +136,7 @@ export function conformance(
       for (let i = 0; i < 3; i++) {
         const answer = await connection.run(await confined(ground.bodies.small), wide, soon())
         assert.equal(answer.rows, ground.bodies.rows)
-        assert.equal(answer.rowCount, (JSON.parse(answer.rows) as unknown[]).length)
+        assert.equal(answer.rowCount, (JSON.parse(String(answer.rows)) as unknown[]).length)
         assert.equal(answer.truncated, false)
         assert.ok(answer.columns.every((column) => column.dataType !== ''))
         assert.equal(connection.usable, true)
@@ -147,7 +147,10 @@ export function conformance(
       const limits = { ...wide, rowCap: 7 }
       await using connection = await connect()
       const answer = await connection.run(await confined(ground.bodies.many, limits), limits, soon())
-      assert.deepEqual([answer.rowCount, answer.truncated, (JSON.parse(answer.rows) as unknown[]).length], [7, true, 7])
+      assert.deepEqual(
+        [answer.rowCount, answer.truncated, (JSON.parse(String(answer.rows)) as unknown[]).length],
+        [7, true, 7],
+      )
       assert.equal((await connection.run(await confined(ground.bodies.small), wide, soon())).rows, ground.bodies.rows)
     })
 

@@ -4,6 +4,8 @@
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const SLICE = 4096
+/** A string goes out in one write with its headers; beyond this bytes are cheaper. */
+const STRING_MAX = 32_768
 
 // 0: as it is; 'u': \u00XX; otherwise the letter behind the backslash.
 const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
@@ -44,8 +46,10 @@ export class JsonBytes {
     this.room(1)[this.length++] = value
   }
 
-  toString(): string {
-    return this.bytes.toString('utf8', 0, this.length)
+  /** What was written: a small text as a string, a large one as a copy of its bytes. */
+  json(): string | Buffer {
+    if (this.length <= STRING_MAX) return this.bytes.toString('utf8', 0, this.length)
+    return Buffer.copyBytesFrom(this.bytes, 0, this.length)
   }
 }
 

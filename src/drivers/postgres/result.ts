@@ -91,7 +91,7 @@ export class Result implements Sink {
       name,
       dataType: this.#resolved[i]?.name ?? 'unknown',
     }))
-    return { columns, rows: this.#out.toString(), rowCount: this.#rowCount, truncated: this.#truncated }
+    return { columns, rows: this.#out.json(), rowCount: this.#rowCount, truncated: this.#truncated }
   }
 
   #resolve(): void {

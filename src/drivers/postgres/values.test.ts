@@ -149,14 +149,14 @@ for (const [expression, json, dataType] of VALUES) {
 }
 
 test('a type made after the connection is looked up when it is first met', async () => {
-  const [database = ''] = (await session.run('SELECT current_database()')).rows.match(/\w+/) ?? []
+  const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(database, `CREATE TYPE fresh AS (a int, b bool[])`)
   const rows = await session.run(`SELECT ROW(1, '{t}')::public.fresh AS v, 2 AS n UNION ALL SELECT NULL, 3`)
   assert.equal(rows.rows, '[[{"a":1,"b":[true]},2],[null,3]]')
 })
 
 test('rows of a type not known yet are cut at the byte cap, and the session goes on', async () => {
-  const [database = ''] = (await session.run('SELECT current_database()')).rows.match(/\w+/) ?? []
+  const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(database, `CREATE TYPE heavy AS (a text)`)
   const text = `SELECT ROW(repeat('x', 30000))::public.heavy AS v FROM generate_series(1, 1000)`
   const rows = await session.run(text, {}, { maxResponseBytes: 100_000 })
@@ -192,7 +192,7 @@ const COLUMNS: readonly (readonly [string, string])[] = [
 
 test('5,000 rows of random values come out as pg and the rule, one value at a time, say', async () => {
   const list = COLUMNS.map(([, sql], i) => `CASE WHEN random() < 0.05 THEN NULL ELSE ${sql} END AS c${i}`)
-  const [database = ''] = (await session.run('SELECT current_database()')).rows.match(/\w+/) ?? []
+  const [database = ''] = String((await session.run('SELECT current_database()')).rows).match(/\w+/) ?? []
   await server.query(
     database,
     `CREATE TABLE fuzz AS SELECT ${list.join(', ')} FROM (SELECT i, random() AS r FROM generate_series(1, 5000) i) s`,
@@ -206,7 +206,7 @@ test('5,000 rows of random values come out as pg and the rule, one value at a ti
   })
   await client.end()
   const rows = await session.run('SELECT * FROM public.fuzz ORDER BY ctid', {}, { maxResponseBytes: 64 << 20 })
-  const actual = JSON.parse(rows.rows) as unknown[][]
+  const actual = JSON.parse(String(rows.rows)) as unknown[][]
   assert.equal(actual.length, expected.rows.length)
   expected.rows.forEach((row, r) =>
     row.forEach((text, c) => {

@@ -59,7 +59,7 @@ async function ask(sql: string): Promise<Told & { readonly rows?: Rows }> {
     if (verdict.kind !== 'confined') return { outcome: verdict.kind, text: JSON.stringify(verdict) }
     if (!connection.usable) connection = await connect()
     const rows = await connection.run(verdict.query, LIMITS, signal)
-    const text = JSON.stringify({ columns: rows.columns, rows: rows.rows })
+    const text = JSON.stringify({ columns: rows.columns, rows: String(rows.rows) })
     return { outcome: 'answered', text, rowCount: rows.rowCount, rows }
   } catch (error) {
     if (!(error instanceof AppError)) throw error
@@ -91,7 +91,7 @@ describe('a legitimate query is answered as the oracle is', () => {
       assert.ok(told.rows, told.text)
       const expected = await oracle.run(oracle_sql ?? sql, { searchPath: ['public'] })
       assert.deepEqual(told.rows.columns, expected.columns)
-      assert.deepEqual(sorted(told.rows.rows, ordered), sorted(expected.rows, ordered))
+      assert.deepEqual(sorted(String(told.rows.rows), ordered), sorted(String(expected.rows), ordered))
     })
   }
 })
