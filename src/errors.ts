@@ -73,8 +73,12 @@ export function notFound(): AppError {
   return new AppError('NOT_FOUND', 'There is no such thing here, or you cannot reach it.')
 }
 
+/** An answer names so many: a body of a megabyte can be wrong a hundred thousand times. */
+const DETAILS_MAX = 101
+
 /** A body, parameter or field that is not as it must be; `details` names each. */
-export function invalidRequest(details: readonly string[], message?: string): AppError {
+export function invalidRequest(all: readonly string[], message?: string): AppError {
+  const details = all.slice(0, DETAILS_MAX)
   return new AppError('INVALID_REQUEST', message ?? `The request is not valid: ${details.join('; ')}`, {
     extra: { details },
   })

@@ -48,12 +48,9 @@ export function refuse(reply: FastifyReply, log: Logger, error: unknown): Fastif
   return sendJson(reply, STATUS[refusal.code], JSON.stringify(body), headers)
 }
 
-/** Any error as a refusal of ours: Fastify's by their codes, the unknown as INTERNAL. */
+/** Any error as a refusal of ours: Fastify's by their codes, the unknown as INTERNAL, whoever called it so. */
 function read(error: unknown, log: Logger): AppError {
-  if (error instanceof AppError) {
-    if (error.code === 'INTERNAL') log.error({ err: error }, 'a defect')
-    return error
-  }
+  if (error instanceof AppError && error.code !== 'INTERNAL') return error
   const known = fastifyRefusal(error)
   if (known !== null) return known
   const requestId = randomUUID()

@@ -1,6 +1,7 @@
 // Fastify ↔ Web: carries /auth/* to the sign-in library and back. The only routes where a cookie is read; bodies are
 // JSON here too.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { invalidRequest } from '../errors.ts'
 import type { KnownPath } from './unknown.ts'
 
 /** src/auth/sign-in.ts. */
@@ -36,10 +37,26 @@ function toWeb(request: FastifyRequest): Request {
   headers.set(CLIENT_ADDRESS, request.ip)
   const init: RequestInit = { method: request.method, headers }
   if (request.body !== undefined && request.method !== 'GET') {
-    init.body = JSON.stringify(request.body)
+    init.body = writtenAgain(request.body)
     headers.set('content-type', 'application/json')
   }
-  return new Request(new URL(request.url, `${request.protocol}://${request.host || 'localhost'}`), init)
+  return new Request(addressOf(request), init)
+}
+
+/** Throws INVALID_REQUEST for a Host header that names no host: it is the caller's, and was only read as text so far. */
+function addressOf(request: FastifyRequest): URL {
+  const url = URL.parse(request.url, `${request.protocol}://${request.host || 'localhost'}`)
+  if (url === null || url.username !== '' || url.password !== '') throw invalidRequest(['Host: names no host'])
+  return url
+}
+
+/** Throws INVALID_REQUEST for what is nested deeper than can be written: reading it takes no stack, writing it does. */
+function writtenAgain(body: unknown): string {
+  try {
+    return JSON.stringify(body)
+  } catch {
+    throw invalidRequest(['body: nested too deep'])
+  }
 }
 
 async function carry(response: Response, reply: FastifyReply): Promise<FastifyReply> {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { STATUS } from '../../src/errors.ts'
+import { AppError, STATUS } from '../../src/errors.ts'
 import { startApp } from '../support/app.ts'
 import type { Answer, Asked, Person, TestApp } from '../support/app.ts'
 
@@ -21,8 +21,12 @@ describe('refusals', () => {
   before(async () => {
     app = await startApp({
       more: {
-        routes: { broken: { method: 'GET', path: '/broken', summary: 'Fails.', answer: null, errors: [] } },
+        routes: {
+          broken: { method: 'GET', path: '/broken', summary: 'Fails.', answer: null, errors: [] },
+          named: { method: 'GET', path: '/named', summary: 'Fails.', answer: null, errors: [] },
+        },
         handlers: {
+          named: () => Promise.reject(new AppError('INTERNAL', 'hunter2')),
           broken: () => Promise.reject(new Error('postgres://admin:hunter2@db.internal/secret')),
         },
       },
@@ -106,6 +110,37 @@ describe('refusals', () => {
     const text = Buffer.concat(chunks).toString()
     assert.match(text, /^HTTP\/1\.1 400 /)
     assert.equal(JSON.parse(text.slice(text.indexOf('{'))).code, 'INVALID_REQUEST')
+  })
+
+  test('a Host header that names no host is refused under /auth', async () => {
+    const { hostname, port } = new URL(app.url)
+    for (const host of ['a b', '[', 'user:word@host', 'host:99999999']) {
+      const socket = connect(Number(port), hostname)
+      socket.write(`GET /auth/get-session HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      const told = Buffer.concat(await socket.toArray()).toString()
+      assert.match(told, /^HTTP\/1\.1 400 .*"code":"INVALID_REQUEST"/s, host)
+    }
+  })
+
+  test('a body nested without end is refused under /auth', async () => {
+    const body = '['.repeat(30_000) + ']'.repeat(30_000)
+    assertRefusal(await app.ask('POST', '/auth/sign-in/email', { body }), 'INVALID_REQUEST')
+  })
+
+  test('a body that is wrong in very many places is told a hundred of them', async () => {
+    const { id } = await ada.must('POST', '/teams', { name: 'Wrong' })
+    const config = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key${n}`, n]))
+    const order = { name: 'x', type: 'POSTGRES', connectionMode: 'DIRECT', host: 'h', database: 'd', username: 'u' }
+    const answer = await ada.ask('POST', `/teams/${id}/datasources`, { ...order, config })
+    assertRefusal(answer, 'INVALID_REQUEST')
+    assert.ok(answer.json.details.length >= 100 && answer.text.length < 50_000, `${answer.text.length} bytes`)
+  })
+
+  test('a defect that a room has named so has its number too', async () => {
+    const answer = await app.ask('GET', '/named', { token: ada.jwt })
+    assertRefusal(answer, 'INTERNAL')
+    assert.match(answer.json.requestId, /^[0-9a-f-]{36}$/)
+    assert.doesNotMatch(answer.text, /hunter2/)
   })
 
   test('no answer says what serves it', async () => {
