@@ -1,5 +1,6 @@
 // How many members a team has, and how many of its datasources a caller reaches (session-interface.md §5).
 import type { Caller } from '../auth/caller.ts'
+import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { canReach } from './access.ts'
 import type { Membership } from './belong.ts'
@@ -18,22 +19,37 @@ export async function countsOf(store: Store, caller: Caller, membership: Members
       .select((eb) => eb.fn.countAll<number>().as('members'))
       .where('team_id', '=', teamId)
       .executeTakeFirstOrThrow()
-    const rows = await store.db
-      .selectFrom('datasources')
-      .leftJoin('access_entries', (join) =>
-        join
-          .onRef('access_entries.datasource_id', '=', 'datasources.id')
-          .on('access_entries.account_id', '=', accountId),
-      )
-      .select(['datasources.id', 'access_mode', 'min_role', 'access_entries.account_id as listed'])
-      .where('team_id', '=', teamId)
-      .execute()
+    const rows = await standings(store.db, membership)
     return { members: counted.members, datasources: rows }
   })
   const reached = datasources.filter(
     (row) =>
       (caller.kind === 'session' || caller.datasourceIds === null || caller.datasourceIds.has(row.id)) &&
-      canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, row.listed !== null),
+      isReached(membership, row),
   )
   return { memberCount: members, dataSourceCount: reached.length }
+}
+
+/** The ids of a team's datasources that a member reaches, as they stand in the store. */
+export async function reachedIdsOf(db: Store['db'], membership: Membership): Promise<ReadonlySet<DatasourceId>> {
+  const rows = await standings(db, membership)
+  return new Set(rows.filter((row) => isReached(membership, row)).map((row) => row.id))
+}
+
+/** What of each datasource of a team decides whether a member reaches it. */
+function standings(db: Store['db'], { teamId, accountId }: Membership) {
+  return db
+    .selectFrom('datasources')
+    .leftJoin('access_entries', (join) =>
+      join.onRef('access_entries.datasource_id', '=', 'datasources.id').on('access_entries.account_id', '=', accountId),
+    )
+    .select(['datasources.id', 'access_mode', 'min_role', 'access_entries.account_id as listed'])
+    .where('team_id', '=', teamId)
+    .execute()
+}
+
+type Standing = Awaited<ReturnType<typeof standings>>[number]
+
+function isReached(membership: Membership, row: Standing): boolean {
+  return canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, row.listed !== null)
 }

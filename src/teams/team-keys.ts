@@ -3,15 +3,16 @@ import { shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
 import type { Call } from '../auth/caller.ts'
 import { endedTeamIdsOf, teamIdsOf } from '../auth/find-key.ts'
 import { notFound } from '../errors.ts'
-import type { ApiKeyId, DatasourceId, TeamId } from '../ids.ts'
+import type { ApiKeyId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { canTouch } from './access.ts'
 import { roleRequired, type Membership } from './belong.ts'
 import { changing, membershipIn } from './changing.ts'
+import { reachedIdsOf } from './counts.ts'
 
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
 
-/** The members' keys that reach this team, the oldest first; of their narrowing only what lies in this team. */
+/** The members' keys that reach this team, the oldest first; of their narrowing only what the manager reaches. */
 export async function listTeamKeys(
   deps: Pick<KeyDeps, 'store' | 'now'>,
   membership: Membership,
@@ -21,8 +22,7 @@ export async function listTeamKeys(
     .orderBy('api_keys.created_at')
     .orderBy('api_keys.id')
     .execute()
-  const datasources = await deps.store.db.selectFrom('datasources').select('id').where('team_id', '=', teamId).execute()
-  const here = new Set<DatasourceId>(datasources.map((row) => row.id))
+  const here = await reachedIdsOf(deps.store.db, membership)
   return rows
     .filter((row) => reaches(row, teamId))
     .map((row) => {

@@ -330,6 +330,19 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(end(owner.id)), 'ROLE_REQUIRED')
     })
 
+    test('of a key’s narrowing, managers see what they reach themselves', async () => {
+      await using rooms = await openRooms(source)
+      const { call: ada, teamId } = await owned(rooms)
+      const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
+      const open = await someDatasource(rooms, teamId)
+      const shut = await someDatasource(rooms, teamId, { accessMode: 'EXPLICIT' })
+      await createKey(rooms, ada, { name: 'k', scopes: ['data:schema'], datasourceIds: [open, shut] })
+      const seenBy = async (call: typeof ada) =>
+        (await listTeamKeys(rooms, await belong(rooms, call, teamId))).map((key) => key.datasourceIds)
+      assert.deepEqual(await seenBy(bo), [[open]])
+      assert.deepEqual(await seenBy(ada), [[open, shut]])
+    })
+
     test('a team is deleted by its slug and a fresh sign-in, with all that is in it', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
