@@ -1,6 +1,12 @@
 // Exposed catalogs made by hand, for tests of the guard that need no server: the shop of the attack corpus, cut to what
 // is exposed there, and what a test adds.
-import type { CapturedType, PostgresCapture, TableDetail, TypeName } from '../../src/drivers/postgres/capture.ts'
+import {
+  CAPTURE_VERSION,
+  type CapturedType,
+  type PostgresCapture,
+  type TableDetail,
+  type TypeName,
+} from '../../src/drivers/postgres/capture.ts'
 import type { Catalog, CatalogColumn, CatalogTable } from '../../src/drivers/driver.ts'
 
 export interface TableOptions {
@@ -96,7 +102,7 @@ export function shop(capture: Partial<PostgresCapture> = {}, tables: readonly Ca
 
 export function catalog(tables: readonly CatalogTable[], capture: Partial<PostgresCapture> = {}): Catalog {
   const whole: PostgresCapture = {
-    version: 1,
+    version: CAPTURE_VERSION,
     serverVersion: 180_000,
     database: 'shop',
     searchPath: ['public'],

@@ -147,8 +147,13 @@ function ofExtension(
   return undefined
 }
 
+/** One that somebody's own function shadows could be answered by that. */
 function isCallable(extension: CapturedExtension, name: string): boolean {
-  return extension.trusted && EXTENSION_FUNCTIONS.get(extension.name)?.has(name) === true
+  return (
+    extension.trusted &&
+    !extension.shadowed.includes(name) &&
+    EXTENSION_FUNCTIONS.get(extension.name)?.has(name) === true
+  )
 }
 
 function checkVersion(

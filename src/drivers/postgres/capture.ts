@@ -1,7 +1,7 @@
 // What introspection captures of a PostgreSQL server for the guard and the value writer, beyond tables and columns.
 // It is stored as JSON with the catalog, so plain data only; a capture of another CAPTURE_VERSION must be made anew.
 
-export const CAPTURE_VERSION = 1
+export const CAPTURE_VERSION = 2
 
 export interface PostgresCapture {
   readonly version: number
@@ -26,9 +26,11 @@ export interface CapturedExtension {
   readonly schema: string
   /** On the list of extensions this guard knows, at a version it knows. */
   readonly trusted: boolean
-  /** Functions (names) and operators (symbols) that pg_depend says are the extension's. */
+  /** Functions (names) and operators (symbols) in its schema that pg_depend says are the extension's. */
   readonly functions: readonly string[]
   readonly operators: readonly string[]
+  /** Those of both that something in the same schema bears too, which no trusted extension made: never to be called. */
+  readonly shadowed: readonly string[]
 }
 
 export interface TypeName {

@@ -36,12 +36,28 @@ export const extensions = `
 SELECT e.oid, e.extname, e.extversion, n.nspname
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
 
-/** Functions and operators of each extension. */
+/**
+ * Functions and operators that each extension has in its own schema; and those of other making (by the extension, 0:
+ * none, that they belong to) that bear the same name in the same schema, and so could be called in their stead.
+ */
 export const extensionMembers = `
-SELECT DISTINCT d.refobjid, 'function', p.proname::text FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
-WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
-UNION SELECT d.refobjid, 'operator', o.oprname::text FROM pg_depend d JOIN pg_operator o ON o.oid = d.objid
-WHERE d.classid = 'pg_operator'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+WITH member AS (
+  SELECT e.oid AS extension, e.extnamespace AS space, 'function' AS kind, p.proname AS name
+  FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid JOIN pg_proc p ON p.oid = d.objid
+  WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+    AND p.pronamespace = e.extnamespace
+  UNION SELECT e.oid, e.extnamespace, 'operator', o.oprname
+  FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid JOIN pg_operator o ON o.oid = d.objid
+  WHERE d.classid = 'pg_operator'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+    AND o.oprnamespace = e.extnamespace
+)
+SELECT extension, kind, name::text, extension FROM member
+UNION SELECT m.extension, 'shadow', m.name::text, ${extensionOf('pg_proc', 'p.oid')}
+FROM member m JOIN pg_proc p ON p.pronamespace = m.space AND p.proname = m.name
+WHERE m.kind = 'function' AND ${extensionOf('pg_proc', 'p.oid')} <> m.extension
+UNION SELECT m.extension, 'shadow', m.name::text, ${extensionOf('pg_operator', 'o.oid')}
+FROM member m JOIN pg_operator o ON o.oprnamespace = m.space AND o.oprname = m.name
+WHERE m.kind = 'operator' AND ${extensionOf('pg_operator', 'o.oid')} <> m.extension
 ORDER BY 1, 2, 3`
 
 /**

@@ -28,8 +28,8 @@ const SMALL = { tokens: 400, depth: 60 }
 const TEXT_MAX = 65_536
 
 /**
- * Confines one query to the exposed catalog. Returns the sealed query, the refusal, or that the text is no SQL; rejects
- * only where the signal is aborted.
+ * Confines one query to the exposed catalog. Returns the sealed query, the refusal, or that the text is no SQL. Rejects
+ * where the signal is aborted, and with AppError SCHEMA_STALE for a capture of another version.
  */
 export async function confine(
   parser: Parser,

@@ -1,13 +1,15 @@
 // What a caller may read, as the guard looks it up: tables and columns of the exposed catalog by name, and the types and
 // extensions of its capture. Built once for a catalog; a catalog that is not one of PostgreSQL is a TypeError.
 import type { Catalog } from '../driver.ts'
-import type {
-  CapturedExtension,
-  CapturedType,
-  ColumnDetail,
-  PostgresCapture,
-  TableDetail,
-  TypeName,
+import { AppError } from '../../errors.ts'
+import {
+  CAPTURE_VERSION,
+  type CapturedExtension,
+  type CapturedType,
+  type ColumnDetail,
+  type PostgresCapture,
+  type TableDetail,
+  type TypeName,
 } from './capture.ts'
 
 export interface ExposedColumn {
@@ -58,6 +60,12 @@ export function exposedOf(catalog: Catalog): Exposed {
 function build(catalog: Catalog): Exposed {
   const { capture } = catalog
   if (!isCapture(capture)) throw new TypeError('not a catalog of PostgreSQL')
+  if (capture.version !== CAPTURE_VERSION) {
+    throw new AppError(
+      'SCHEMA_STALE',
+      'This database was introspected by another version of the service. An administrator must introspect it again.',
+    )
+  }
   const tables = catalog.tables.map(tableOf)
   const bySchema = new Map<string, Map<string, ExposedTable>>()
   for (const table of tables) {

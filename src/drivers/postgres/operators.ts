@@ -1,5 +1,6 @@
 // Operators: PostgreSQL's own by OPERATOR(pg_catalog.x) wherever the grammar has a place for it, an extension's where
 // pg_depend says it is. LIKE and its kin become the operators they stand for.
+import type { CapturedExtension } from './capture.ts'
 import { expression } from './expression.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { refusedOperator, refusedStatement, type Refusal } from './refusal.ts'
@@ -70,13 +71,18 @@ export function operatorName(
   const [schema] = names
   if (names.length === 2 && schema !== 'pg_catalog') {
     const { extensions } = walk.exposed.capture
-    const owner = extensions.find((each) => each.schema === schema && each.trusted && each.operators.includes(symbol))
+    const owner = extensions.find((each) => each.schema === schema && hasOwn(each, symbol))
     if (!owner) throw unknownOperator(names, at)
     return [word(owner.schema), word(symbol)]
   }
   checkComparison(walk, symbol, types, at)
   const mayBeExtensions = names.length === 1 && walk.exposed.pathOperators.has(symbol)
   return mayBeExtensions ? [word(symbol)] : [word('pg_catalog'), word(symbol)]
+}
+
+/** One that somebody's own operator shadows could be answered by that. */
+function hasOwn(extension: CapturedExtension, symbol: string): boolean {
+  return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
 }
 
 function unknownOperator(names: readonly string[], at: number | undefined): Refusal {

@@ -38,29 +38,31 @@ function isOlder(version: string, oldest: string): boolean {
 
 /** The extensions of a database by their oid. */
 export function readExtensions(rows: readonly Row[], members: readonly Row[]): ReadonlyMap<number, CapturedExtension> {
-  const functions = grouped(
-    members.filter((row) => row[1] === 'function'),
-    (row) => numberAt(row, 0),
-    (row) => textAt(row, 2),
+  const trusted = new Set(
+    rows.filter((row) => isTrusted(textAt(row, 1), textAt(row, 2))).map((row) => numberAt(row, 0)),
   )
-  const operators = grouped(
-    members.filter((row) => row[1] === 'operator'),
-    (row) => numberAt(row, 0),
-    (row) => textAt(row, 2),
-  )
+  const named = (kind: string, rest: (row: Row) => boolean = () => true): ReadonlyMap<number, readonly string[]> =>
+    grouped(
+      members.filter((row) => row[1] === kind && rest(row)),
+      (row) => numberAt(row, 0),
+      (row) => textAt(row, 2),
+    )
+  const functions = named('function')
+  const operators = named('operator')
+  const shadowed = named('shadow', (row) => !trusted.has(numberAt(row, 3)))
   return new Map(
     rows.map((row) => {
       const oid = numberAt(row, 0)
-      const [name, version] = [textAt(row, 1), textAt(row, 2)]
       return [
         oid,
         {
-          name,
-          version,
+          name: textAt(row, 1),
+          version: textAt(row, 2),
           schema: textAt(row, 3),
-          trusted: isTrusted(name, version),
+          trusted: trusted.has(oid),
           functions: functions.get(oid) ?? [],
           operators: operators.get(oid) ?? [],
+          shadowed: shadowed.get(oid) ?? [],
         },
       ]
     }),

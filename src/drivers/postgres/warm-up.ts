@@ -1,7 +1,7 @@
 // The first queries after a start would be the slowest: the engine compiles the parser and the guard while they wait. So
 // the guard confines some of its own first, over a catalog that is nobody's.
 import type { Catalog, CatalogColumn } from '../driver.ts'
-import type { ColumnDetail, PostgresCapture, TableDetail } from './capture.ts'
+import { CAPTURE_VERSION, type ColumnDetail, type PostgresCapture, type TableDetail } from './capture.ts'
 import { confine } from './confine.ts'
 import type { Parser } from './parser.ts'
 
@@ -31,7 +31,7 @@ export async function warmUp(parser: Parser): Promise<void> {
 
 function catalog(): Catalog {
   const capture: PostgresCapture = {
-    version: 1,
+    version: CAPTURE_VERSION,
     serverVersion: 180000,
     database: 'warm',
     searchPath: ['public'],
