@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Catalog, TestReport } from '../drivers/driver.ts'
-import { AppError } from '../errors.ts'
+import { AppError, notFound } from '../errors.ts'
 import { tableKey } from '../exposure/cut.ts'
 import type { JobId } from '../ids.ts'
 import { deadlineOf } from './deadline.ts'
@@ -79,7 +79,15 @@ export async function introspectDatasource(
   patienceMs = PATIENCE_MS,
 ): Promise<Introspected | { readonly jobId: JobId }> {
   if (at.row.status === 'DISABLED') throw disabled()
-  const job = await deps.jobs.start(at.id, 'introspect', (_progress, signal) => introspect(deps, call, at, signal))
+  const job = await deps.jobs.start(at.id, 'introspect', async (_progress, signal) => {
+    try {
+      return await introspect(deps, call, at, signal)
+    } catch (error) {
+      // Told here, as whoever asked may have their answer, a job, long since.
+      deps.audit.refused(call, { teamId: at.teamId, datasourceId: at.id }, error)
+      throw error
+    }
+  })
   const { promise: late, resolve } = Promise.withResolvers<null>()
   const timer = setTimeout(() => resolve(null), patienceMs)
   try {
@@ -88,6 +96,18 @@ export async function introspectDatasource(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Ends a job of this datasource; one that has ended stays as it is. Throws NOT_FOUND for none. */
+export async function cancelJob(
+  deps: Pick<DatasourceDeps, 'jobs' | 'audit'>,
+  call: Call,
+  at: Pick<Reached, 'id' | 'teamId'>,
+  id: JobId,
+): Promise<void> {
+  if (!(await deps.jobs.cancel(at.id, id))) throw notFound()
+  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
+  await deps.audit.flush()
 }
 
 async function introspect(deps: DatasourceDeps, call: Call, at: Reached, ended: AbortSignal): Promise<Introspected> {

@@ -6,11 +6,11 @@ import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts
 import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
 import type { AppError } from '../errors.ts'
 import { putExposure } from '../exposure/exposure.ts'
-import { newId, type DatasourceId, type TeamId } from '../ids.ts'
+import { newId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
 import type { Membership } from '../teams/belong.ts'
 import { getAccess, putAccess } from './access-list.ts'
 import { listAudit } from './audit-trail.ts'
-import { introspectDatasource, testDatasource } from './connect.ts'
+import { cancelJob, introspectDatasource, testDatasource } from './connect.ts'
 import {
   changeDatasource,
   createDatasource,
@@ -259,7 +259,16 @@ describe('datasources', () => {
       assert.ok('jobId' in began)
       assert.equal((await rooms.jobs.find(id, began.jobId))?.state, 'RUNNING')
       assert.deepEqual(await introspectDatasource(rooms, call('introspectDatasource'), await at(id), 50), began)
-      assert.equal(await rooms.jobs.cancel(id, began.jobId), true)
+      await cancelJob(rooms, call('cancelJob'), await at(id), began.jobId)
+      const { items } = await rooms.audit.page(teamId, { datasourceIds: [id], limit: 2 })
+      assert.deepEqual(
+        items.map((row) => [row.action, row.outcome, row.code]),
+        [
+          ['cancelJob', 'ANSWERED', undefined],
+          ['introspectDatasource', 'FAILED', 'CONFLICT'],
+        ],
+      )
+      await assert.rejects(cancelJob(rooms, call('cancelJob'), await at(id), newId<JobId>()), { code: 'NOT_FOUND' })
       assert.equal((await rooms.jobs.find(id, began.jobId))?.state, 'CANCELLED')
       assert.deepEqual([(await at(id)).row.catalog_version, (await at(id)).row.status], [0, 'PENDING'])
       const next = await introspectDatasource(rooms, call('introspectDatasource'), await at(id), 50)
