@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts'
 export type AddressKind = 'public' | 'private' | 'metadata'
 
 // Where clouds answer a machine about itself, credentials among it: AWS, GCP, Azure, Oracle; ECS, EKS; Azure's wire
-// server; Alibaba; Oracle classic.
+// server; Alibaba; Oracle classic; Scaleway; Tencent.
 const METADATA_V4 = [
   '169.254.169.254',
   '169.254.170.2',
@@ -15,8 +15,18 @@ const METADATA_V4 = [
   '168.63.129.16',
   '100.100.100.200',
   '192.0.0.192',
+  '169.254.42.42',
+  '169.254.0.23',
 ]
-const METADATA_V6 = ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:42::42']
+// AWS, EKS, GCP, Scaleway, Oracle, OpenStack.
+const METADATA_V6 = [
+  'fd00:ec2::254',
+  'fd00:ec2::23',
+  'fd20:ce::254',
+  'fd00:42::42',
+  'fd00:c1::a9fe:a9fe',
+  'fe80::a9fe:a9fe',
+]
 // Nothing public is here: this host, private, shared, loopback, link-local, protocol, test, multicast and reserved nets.
 const PRIVATE_V4 = [
   '0.0.0.0/8',
