@@ -25,6 +25,11 @@ const HEADERS_MS = 15_000
 /** Longer than the idle time of common load balancers, so that they close first. */
 const KEEP_ALIVE_MS = 72_000
 const CONNECTIONS_MAX = 4096
+/**
+ * Without a byte in either direction: longer than a query at its limits takes with its waits. Whoever does not read their
+ * answer would have it kept in memory for ever.
+ */
+const STALLED_MS = 90_000
 
 export interface Door extends House {
   readonly routes: Readonly<Record<string, Route>>
@@ -45,6 +50,7 @@ export function createServer(door: Door): FastifyInstance {
     bodyLimit: BODY_BYTES,
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionTimeout: STALLED_MS,
     return503OnClosing: false,
     trustProxy: door.trustProxy,
     onProtoPoisoning: 'error',
