@@ -3,6 +3,7 @@
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from './capture.ts'
 import { FUNCTIONS } from './functions.ts'
+import { isLookedUp } from './looked-up.ts'
 import { isOfTrusted } from './trust.ts'
 
 export interface TypeRows {
@@ -117,6 +118,8 @@ function attributeOf(row: Row): CapturedAttribute {
 interface Judgement {
   readonly unexposable: string | null
   readonly refused: string | null
+  /** Its values are names of things in the database, or an array of them. */
+  readonly isLookedUp: boolean
 }
 
 interface Known {
@@ -130,28 +133,39 @@ interface Known {
   readonly rangeOf: ReadonlyMap<number, number>
 }
 
-const fine: Judgement = { unexposable: null, refused: null }
+const fine: Judgement = { unexposable: null, refused: null, isLookedUp: false }
+/** A column of it is read as text; a cast to it, or to what is made of it, would tell what exists. */
+const lookedUp: Judgement = {
+  unexposable: null,
+  refused: 'Its values are names of things in the database.',
+  isLookedUp: true,
+}
 
 function judgement(known: Known): (oid: number) => Judgement {
   const judged = new Map<number, Judgement>()
   const judge = (oid: number): Judgement => {
-    if (known.isBuiltIn(oid)) return fine
+    if (known.isBuiltIn(oid)) return isLookedUp(oid) ? lookedUp : fine
     const before = judged.get(oid)
     if (before !== undefined) return before
     const row = known.byOid.get(oid)
     const own = unexposableItself(known, oid, row)
     // Whoever asks again from below is answered by what is known so far: types do not hold themselves.
-    judged.set(oid, { unexposable: own, refused: own })
+    judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
     const below = row === undefined ? [] : [row.type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(row.type)]
     const verdicts = below.filter((part) => part !== 0).map(judge)
-    const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? null
+    const names = verdicts.some((verdict) => verdict.isLookedUp)
+    // Of these a whole column can be read as text, of a field inside another type nothing can.
+    const isPlain = row?.type.kind === 'domain' || row?.type.kind === 'array'
+    const field = names && !isPlain ? holdsNames(row) : null
+    const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? field
     const check = row?.hasCheck === true ? `A cast to the domain ${row.shown} would run its CHECK.` : null
     const [support] = known.support.get(oid) ?? []
     const unknown = row === undefined || support === undefined ? null : behind(row, support.what)
     const refused =
       unexposable ?? check ?? unknown ?? verdicts.find((verdict) => verdict.refused !== null)?.refused ?? null
-    judged.set(oid, { unexposable, refused })
-    return { unexposable, refused }
+    const verdict = { unexposable, refused, isLookedUp: names && isPlain }
+    judged.set(oid, verdict)
+    return verdict
   }
   return judge
 }
@@ -170,6 +184,10 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
   if (called !== undefined) return `The CHECK of the domain ${row.shown} calls ${called}, and a query could run it.`
   const [support] = known.support.get(oid) ?? []
   return support === undefined || support.isCompiled ? null : behind(row, support.what)
+}
+
+function holdsNames(row: TypeRow | undefined): string {
+  return `The type ${row?.shown ?? ''} holds names of things in the database, and a query could look up others.`
 }
 
 function behind(row: TypeRow, what: string): string {

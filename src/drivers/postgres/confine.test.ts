@@ -414,6 +414,8 @@ each(
     ['a row type of a table', 'SELECT NULL::customers', 'type: customers'],
     ['a domain with a CHECK', 'SELECT 5::public.leaky_dom', 'type: public.leaky_dom'],
     ['a domain without', 'SELECT 5::plain_dom', 'SELECT CAST(5 AS "public"."plain_dom") AS "plain_dom"'],
+    ['an enum that only a hidden column is made of', 'SELECT enum_range(NULL::hidden_mood)', 'type: hidden_mood'],
+    ['a composite of the same', 'SELECT (NULL::public.hidden_pair).*', 'type: public.hidden_pair'],
     ['an enum', "SELECT 'paid'::order_status[]", `SELECT CAST('paid' AS "public"."order_status"[]) AS "order_status"`],
     ['numeric(10, 2)', 'SELECT 1::numeric(10, 2)', 'SELECT CAST(1 AS "pg_catalog"."numeric"(10, 2)) AS "numeric"'],
     ['INTERVAL YEAR', "SELECT INTERVAL '1' YEAR", `SELECT CAST('1' AS "pg_catalog"."interval"(4)) AS "interval"`],
@@ -452,11 +454,13 @@ each(
         type('public.address', 'composite', { attributes: ['city text', 'zip text'] }),
         type('public._address', 'array', { of: 'public.address' }),
         type('public.plain_dom', 'domain', { of: 'int4' }),
+        type('public.hidden_mood', 'enum'),
+        type('public.hidden_pair', 'composite', { attributes: ['a text', 'b text'] }),
         type('public.leaky_dom', 'domain', { of: 'int4', refused: 'A cast would run its CHECK.' }),
         type('public.customers', 'composite', { attributes: ['ssn text'], refused: 'It is the row type of a table.' }),
       ],
     },
-    [table('people', ['id int4', 'home public.address', 'homes public._address'])],
+    [table('people', ['id int4', 'home public.address', 'homes public._address', 'n public.plain_dom'])],
   ),
 )
 

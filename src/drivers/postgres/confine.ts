@@ -78,7 +78,8 @@ async function judge(
   if (parsed.kind !== 'tree') return denied(tooDeep(), text)
   const made = attempt(parser, text, parsed.tree, exposedOf(catalog), rowCap)
   if ('kind' in made) return made
-  const again = await parser.parse(made.query.text, isSmall, signal)
+  const isShort = isSmall && made.query.text.length <= TEXT_MAX
+  const again = await parser.parse(made.query.text, isShort, signal)
   if (again.kind === 'lost' || again.kind === 'deep') return denied(tooDeep(), text)
   if (again.kind === 'tree' && isSameTree(again.tree, made.tree)) return { kind: 'made', query: made.query }
   parser.report('the printed text, parsed again, differs', text)
@@ -145,6 +146,7 @@ function newWalk(exposed: Exposed, words: ReadonlySet<string>): Walk {
     rowFunctions: 0,
     operations: 0,
     sorts: false,
+    spent: 0,
   }
 }
 

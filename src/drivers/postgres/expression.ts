@@ -7,16 +7,17 @@ import { constant } from './constants.ts'
 import { indirection } from './indirection.ts'
 import { jsonExpression } from './json.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
-import { checkComparison, operatorExpression, operatorName } from './operators.ts'
+import { checkComparison, compared, operatorExpression, operatorName } from './operators.ts'
 import { Refusal, refusedFunction, refusedStatement } from './refusal.ts'
 import { reference, resolve, starColumns } from './resolve.ts'
-import type { Level, SqlType, Typed, Walk } from './scope.ts'
+import { checkColumns, spend, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
 import { select } from './select.ts'
 import { typeName } from './type-names.ts'
 
 /** Confines one expression as seen from `level`. Throws Refusal. */
 export function expression(walk: Walk, level: Level, node: Node): Typed {
   walk.operations += 1
+  spend(walk, 1)
   if (node.ColumnRef) return resolve(walk, level, node.ColumnRef)
   if (node.A_Const) return { node: constant(node.A_Const), type: null }
   if (node.FuncCall) return call(walk, level, node.FuncCall)
@@ -66,11 +67,13 @@ export function optional<K extends string>(
 
 /** Elements of ROW() and VALUES, where `t.*` stands for all of its columns. */
 export function elements(walk: Walk, level: Level, nodes: readonly Node[] | undefined): Typed[] {
-  return (nodes ?? []).flatMap((node) => {
+  const items = (nodes ?? []).flatMap((node) => {
     const ref = node.ColumnRef
     if (!ref?.fields?.some((field) => field.A_Star)) return [expression(walk, level, node)]
     return starColumns(walk, level, ref).map((found) => reference(found.column, found.level))
   })
+  checkColumns(items.length)
+  return items
 }
 
 function boolean(walk: Walk, level: Level, { boolop, args }: Struct<'BoolExpr'>): Typed {
@@ -105,7 +108,13 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
     case 'ALL_SUBLINK': {
       if (!link.testexpr) throw refusedStatement('ANY', link.location)
       const test = expression(walk, level, link.testexpr)
-      const operName = operatorName(walk, words(link.operName ?? [word('=')]), [test.type, type], link.location)
+      const types = inner.outputs.map((output) => output.type)
+      const operName = operatorName(
+        walk,
+        words(link.operName ?? [word('=')]),
+        [...compared(test), ...types],
+        link.location,
+      )
       return { node: { SubLink: { subLinkType, testexpr: test.node, operName, subselect } }, type: null }
     }
     default:
@@ -130,7 +139,7 @@ function caseOf(walk: Walk, level: Level, { arg, args, defresult, location }: St
     const when = node.CaseWhen
     if (!when?.expr || !when.result) throw refusedStatement('CASE', location)
     const test = expression(walk, level, when.expr)
-    if (subject) checkComparison(walk, '=', [subject.type, test.type], location)
+    if (subject) checkComparison(walk, '=', [...compared(subject), ...compared(test)], location)
     const result = expression(walk, level, when.result)
     types.push(result.type)
     return { CaseWhen: { expr: test.node, result: result.node } }

@@ -5,15 +5,18 @@ import { couldBeCalled } from './functions.ts'
 import { functionItem } from './from-functions.ts'
 import { jsonTable } from './json-table.ts'
 import { join } from './joins.ts'
+import { readAs } from './looked-up.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { Refusal, refusedStatement, refusedTable } from './refusal.ts'
-import type { ExposedTable } from './exposed.ts'
+import type { TypeName } from './capture.ts'
+import type { ExposedColumn, ExposedTable } from './exposed.ts'
 import {
   columnRef,
   distinctNames,
   findCte,
   newAlias,
   newLevel,
+  spend,
   type Base,
   type Column,
   type Cte,
@@ -25,6 +28,7 @@ import {
 } from './scope.ts'
 import { select } from './select.ts'
 import { sqlType } from './type-names.ts'
+import { addItem } from './weight.ts'
 
 /** A FROM item, confined, and the names that it makes visible. */
 export interface From {
@@ -45,7 +49,7 @@ export function fromItems(walk: Walk, level: Level, nodes: readonly Node[]): Nod
 export function fromItem(walk: Walk, level: Level, node: Node): From {
   if (node.JoinExpr) return join(walk, level, node.JoinExpr)
   if (node.RangeVar) return table(walk, level, node.RangeVar)
-  walk.weight.items += 1
+  addItem(walk.weight)
   if (node.RangeSubselect) return subselect(walk, level, node.RangeSubselect)
   if (node.RangeFunction) return functionItem(walk, level, node.RangeFunction)
   if (node.RangeTableSample) return sample(walk, level, node.RangeTableSample)
@@ -67,7 +71,7 @@ export function together(left: readonly Entry[], right: readonly Entry[]): reado
 }
 
 function table(walk: Walk, level: Level, node: Struct<'RangeVar'>): From {
-  walk.weight.items += 1
+  addItem(walk.weight)
   const cte = node.schemaname === undefined ? findCte(level.ctes, node.relname ?? '') : undefined
   return cte ? cteItem(walk, cte, node) : tableItem(walk, node)
 }
@@ -163,11 +167,12 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
   const aliasname = newAlias(walk, 't', name)
   const names = renamed(name, found.columns, node.alias)
   const printed = distinctNames(names)
+  spend(walk, found.columns.length / 8)
   const columns = found.columns.map((column, index): Column => {
     const own = printed[index] ?? column.name
     return {
       name: names[index] ?? column.name,
-      type: sqlType(walk.exposed, column.type),
+      type: sqlType(walk.exposed, shownType(walk, column)),
       origin: { base, column: column.name },
       read: () => {
         base.used.add(column.name)
@@ -177,12 +182,19 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
   })
   const whole: Item['whole'] = () => {
     for (const column of found.columns) base.used.add(column.name)
+    spend(walk, columns.length)
     const row = rowOf(aliasname, columns)
     return node.alias?.colnames ? { ...row, node: rowUnder(walk, found.columns, columns) } : row
   }
   const item: Item = { name, schema: node.alias ? null : found.schema, columns, whole, base }
   const wrapped = wrap(walk, base, { aliasname, printed, node, inside })
   return { node: wrapped, entries: [{ item, named: true, open: true }] }
+}
+
+/** A column's type as the query sees it. */
+function shownType(walk: Walk, column: ExposedColumn): TypeName {
+  const name = readAs(walk.exposed, column)
+  return name === undefined ? column.type : { schema: 'pg_catalog', name }
 }
 
 /** The exposed table that a name means. Throws Refusal, in the same words for a hidden one and none. */
@@ -214,11 +226,12 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
   walk.bases.push({
     base,
     finish: () => {
-      for (const [index, { name }] of base.table.columns.entries()) {
+      for (const [index, column] of base.table.columns.entries()) {
+        const { name } = column
         if (!base.used.has(name)) continue
         // Qualified, so that a column gone since is no column of a query around. But b.max, gone, would be max(b).
         const val = couldBeCalled(name) ? columnRef(name) : columnRef(INNER, name)
-        targetList.push({ ResTarget: { val } })
+        targetList.push({ ResTarget: { val: plainly(val, readAs(walk.exposed, column)) } })
         colnames.push(word(printed[index] ?? name))
       }
     },
@@ -235,6 +248,12 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
   }
   const query = { targetList, fromClause: [inside(plain)], limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' }
   return { RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname, colnames } } }
+}
+
+/** A name of something in the database is read as the text it shows, so that no literal is taken for its type. */
+function plainly(arg: Node, type: string | undefined): Node {
+  if (type === undefined) return arg
+  return { TypeCast: { arg, typeName: { names: [word('pg_catalog'), word(type)], typemod: -1 } } }
 }
 
 const METHODS: ReadonlySet<string> = new Set(['bernoulli', 'system'])

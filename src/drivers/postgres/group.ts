@@ -23,12 +23,19 @@ export function groupBy(
 ): Node[] | undefined {
   if (!clause) return undefined
   level.phase = 'group'
-  const out = clause.map((node) => groupItem(walk, level, node, targets))
-  if (!clause.some((node) => node.GroupingSet)) cover(level, flatten(clause), walk, targets)
+  const grouping: Grouping = { targets, places: new Map() }
+  const out = clause.map((node) => groupItem(walk, level, node, grouping))
+  if (!clause.some((node) => node.GroupingSet)) cover(level, flatten(clause), walk, grouping)
   return out
 }
 
-function groupItem(walk: Walk, level: Level, node: Node, targets: readonly Target[]): Node {
+interface Grouping {
+  readonly targets: readonly Target[]
+  /** Places of outputs by name, as found before; -1 where the name means a column. */
+  readonly places: Map<string, number>
+}
+
+function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Node {
   const set = node.GroupingSet
   if (set) {
     if (set.kind === undefined || !SETS.has(set.kind)) throw refusedStatement('GROUPING SETS', set.location)
@@ -46,18 +53,25 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: readonly Targe
 }
 
 /** The output that a bare name means: one of FROM's columns comes before it. A written place is left as it is. */
-function placeMeant(walk: Walk, level: Level, node: Node, targets: readonly Target[]): number | undefined {
+function placeMeant(walk: Walk, level: Level, node: Node, { targets, places }: Grouping): number | undefined {
   if (node.A_Const?.ival) return node.A_Const.ival.ival
   const ref = node.ColumnRef
   const name = ref?.fields?.length === 1 ? ref.fields[0]?.String?.sval : undefined
-  if (name === undefined || unqualifiedHere(level, name, ref?.location)) return undefined
+  if (name === undefined) return undefined
+  const index = places.get(name) ?? placeOf(walk, level, name, targets, ref?.location)
+  places.set(name, index)
+  return index < 0 ? undefined : index + 1
+}
+
+function placeOf(walk: Walk, level: Level, name: string, targets: readonly Target[], at: number | undefined): number {
+  if (unqualifiedHere(level, name, at)) return -1
   const index = targets.findIndex((target) => target.name === name)
-  if (index < 0) return undefined
+  if (index < 0) return index
   const first = meaning(walk, level, targets[index])
   for (const other of targets.slice(index + 1)) {
-    if (other.name === name && meaning(walk, level, other) !== first) throw ambiguousOutput(name, ref?.location)
+    if (other.name === name && meaning(walk, level, other) !== first) throw ambiguousOutput(name, at)
   }
-  return index + 1
+  return index
 }
 
 /** What an output is, comparable: its column, or its text as a tree. */
@@ -77,10 +91,10 @@ function flatten(nodes: readonly Node[]): Node[] {
 }
 
 /** Notes the tables whose whole key is among the columns grouped by. */
-function cover(level: Level, items: readonly Node[], walk: Walk, targets: readonly Target[]): void {
+function cover(level: Level, items: readonly Node[], walk: Walk, grouping: Grouping): void {
   const grouped = new Map<Base, Set<string>>()
   for (const node of items) {
-    const origin = columnGrouped(walk, level, node, targets)?.origin
+    const origin = columnGrouped(walk, level, node, grouping)?.origin
     if (!origin) continue
     const names = grouped.get(origin.base) ?? new Set()
     grouped.set(origin.base, names.add(origin.column))
@@ -91,9 +105,9 @@ function cover(level: Level, items: readonly Node[], walk: Walk, targets: readon
   }
 }
 
-function columnGrouped(walk: Walk, level: Level, node: Node, targets: readonly Target[]): Column | undefined {
-  const place = placeMeant(walk, level, node, targets)
-  const target = place === undefined ? undefined : targets[place - 1]
+function columnGrouped(walk: Walk, level: Level, node: Node, grouping: Grouping): Column | undefined {
+  const place = placeMeant(walk, level, node, grouping)
+  const target = place === undefined ? undefined : grouping.targets[place - 1]
   if (target?.kind === 'column') return target.of.column
   const meant = target ? (target.kind === 'expression' ? target.node : undefined) : node
   return meant?.ColumnRef && columnHere(walk, level, meant.ColumnRef)

@@ -270,6 +270,26 @@ test('types: what a query may name, and columns that would run or show something
   assert.equal(column(seen, 'w', 'q').unexposable, null, 'a cast by INOUT runs nobody’s function')
 })
 
+test('what would look a name up is read as text alone, and not at all inside another type', async () => {
+  const seen = await fill(
+    'names',
+    `CREATE DOMAIN rel AS regclass; CREATE TYPE holder AS (r regclass, n int); CREATE TYPE grant_ AS (a aclitem[]);
+    CREATE TYPE rels AS RANGE (subtype = regclass); CREATE DOMAIN held AS holder;
+    CREATE TABLE t (r regclass, rs regrole[], d rel, ds rel[], h holder, hs holder[], g grant_, ra rels, hd held);`,
+  )
+  const types = new Map(capture(seen).types.map((one) => [one.name, one]))
+  for (const name of ['rel', '_rel', 'holder', '_holder', 'grant_', 'rels', 'held']) {
+    assert.notEqual(types.get(name)?.refused ?? null, null, name)
+  }
+  assert.deepEqual(
+    table(seen, 't')
+      .columns.filter((one) => one.unexposable === null)
+      .map((one) => one.name),
+    ['r', 'rs', 'd', 'ds'],
+  )
+  assert.match(column(seen, 't', 'hs').unexposable ?? '', /holder holds names/)
+})
+
 test('a cast or operator class between built-in types closes the database, by name', async () => {
   const cast = `CREATE FUNCTION leak(jsonb) RETURNS date LANGUAGE sql AS 'SELECT current_date'; CREATE CAST (jsonb AS date) WITH FUNCTION leak(jsonb)`
   await assert.rejects(fill('casts', cast), /the cast \(jsonb AS date\) with function public\.leak\(jsonb\)/)

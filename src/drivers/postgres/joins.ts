@@ -10,6 +10,7 @@ import {
   distinctNames,
   newAlias,
   newLevel,
+  spend,
   type Column,
   type Entry,
   type Item,
@@ -35,6 +36,8 @@ export function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const merged = using(walk, sides, names, node)
   const on = condition(walk, level, both, node, merged !== undefined, jointype)
   const columns = [...(merged?.columns ?? []), ...rest(sides.left, names), ...rest(sides.right, names)]
+  // Each join of a chain lists the columns of all before it: little for each, much for hundreds of wide tables.
+  spend(walk, columns.length / 40)
   const confined = {
     jointype,
     larg: left.node,
@@ -67,7 +70,8 @@ function openColumns(entries: readonly Entry[]): readonly Column[] {
 }
 
 function rest(entries: readonly Entry[], names: readonly string[]): readonly Column[] {
-  return openColumns(entries).filter((column) => !names.includes(column.name))
+  const merged = new Set(names)
+  return openColumns(entries).filter((column) => !merged.has(column.name))
 }
 
 interface Merged {
@@ -81,9 +85,10 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
   if (names.length === 0) return undefined
   const given = node.join_using_alias?.aliasname
   const alias = newAlias(walk, 't', given ?? 'a join')
+  const [onLeft, onRight] = [openColumns(sides.left), openColumns(sides.right)].map(columnsByName)
   const columns = names.map((name): Column => {
-    const left = onlyColumn(sides.left, name)
-    const right = onlyColumn(sides.right, name)
+    const left = onlyColumn(onLeft, name)
+    const right = onlyColumn(onRight, name)
     checkComparison(walk, '=', [left.type, right.type], undefined)
     left.read()
     right.read()
@@ -98,11 +103,17 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
   return { alias, columns, named }
 }
 
-function onlyColumn(entries: readonly Entry[], name: string): Column {
-  const found = openColumns(entries).filter((column) => column.name === name)
+type Named = ReadonlyMap<string, readonly Column[]>
+
+function columnsByName(columns: readonly Column[]): Named {
+  return Map.groupBy(columns, (column) => column.name)
+}
+
+function onlyColumn(side: Named | undefined, name: string): Column {
+  const found = side?.get(name) ?? []
   const [column] = found
   if (!column) {
-    const shown = openColumns(entries).map((each) => each.name)
+    const shown = [...(side?.values() ?? [])].flat().map((each) => each.name)
     throw refusedColumn(name, `One side of the join shows: ${shown.slice(0, 40).join(', ') || 'no columns'}.`, -1)
   }
   if (found.length > 1) {

@@ -30,7 +30,7 @@ export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Exp
   if (!rexpr) throw refusedStatement('an operator without its right side', location)
   const left = lexpr && expression(walk, level, lexpr)
   const right = side(walk, level, rexpr)
-  const types = [left?.type ?? null, ...right.types]
+  const types = [...compared(left), ...right.types]
   const operands = { ...(left && { lexpr: left.node }), rexpr: right.node }
   if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
     const name = operatorName(walk, words(node.name), types, location)
@@ -52,10 +52,16 @@ function side(
 ): { readonly node: Node; readonly types: readonly (SqlType | null)[] } {
   if (!node.List) {
     const one = expression(walk, level, node)
-    return { node: one.node, types: [one.type] }
+    return { node: one.node, types: compared(one) }
   }
   const items = (node.List.items ?? []).map((item) => expression(walk, level, item))
-  return { node: { List: { items: items.map((item) => item.node) } }, types: items.map((item) => item.type) }
+  return { node: { List: { items: items.map((item) => item.node) } }, types: items.flatMap(compared) }
+}
+
+/** The types that an operator meets: of (a, b) each of its own, of anything else the value's. */
+export function compared(value: Typed | undefined): readonly (SqlType | null)[] {
+  if (value?.node.RowExpr && value.type?.kind === 'row') return value.type.columns.map((column) => column.type)
+  return [value?.type ?? null]
 }
 
 /** The name to print for an operator over operands of these types. Throws Refusal. */

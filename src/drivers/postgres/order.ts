@@ -12,9 +12,10 @@ import { sortKey } from './windows.ts'
  */
 export function sortBy(walk: Walk, level: Level, clause: readonly Node[], outputs: readonly Named[]): Node[] {
   walk.sorts = true
+  const places = new Map<string, number>()
   return clause.map(({ SortBy: sort }) => {
     if (!sort?.node) throw refusedStatement('ORDER BY')
-    return sortKey(walk, sort, outputOr(walk, level, sort.node, outputs))
+    return sortKey(walk, sort, outputOr(walk, level, sort.node, outputs, places))
   })
 }
 
@@ -24,19 +25,29 @@ interface Named extends Field {
 
 /** DISTINCT, or DISTINCT ON (…). Throws Refusal. */
 export function distinctOn(walk: Walk, level: Level, clause: readonly Node[], outputs: readonly Named[]): Node[] {
-  return clause.map((node) => (Object.keys(node).length === 0 ? {} : outputOr(walk, level, node, outputs).node))
+  const places = new Map<string, number>()
+  return clause.map((node) => (Object.keys(node).length === 0 ? {} : outputOr(walk, level, node, outputs, places).node))
 }
 
-/** The place of the output that a bare name means, or else the expression. */
-function outputOr(walk: Walk, level: Level, node: Node, outputs: readonly Named[]): Typed {
+/** The place of the output that a bare name means, or else the expression. `places` are those found before. */
+function outputOr(walk: Walk, level: Level, node: Node, outputs: readonly Named[], places: Map<string, number>): Typed {
   const ref = node.ColumnRef
   const name = ref?.fields?.length === 1 ? ref.fields[0]?.String?.sval : undefined
-  const index = name === undefined ? -1 : outputs.findIndex((output) => output.name === name)
+  if (name === undefined) return expression(walk, level, node)
+  const index = places.get(name) ?? placeOf(name, outputs, ref?.location)
+  places.set(name, index)
   const meant = outputs[index]
-  if (!meant || name === undefined) return expression(walk, level, node)
-  const text = JSON.stringify(meant.node)
-  for (const other of outputs.slice(index + 1)) {
-    if (other.name === name && JSON.stringify(other.node) !== text) throw ambiguousOutput(name, ref?.location)
-  }
+  if (!meant) return expression(walk, level, node)
   return { node: { A_Const: { ival: { ival: index + 1 } } }, type: meant.type }
+}
+
+/** The first output of this name, -1 where there is none. Throws Refusal where another one of it says something else. */
+function placeOf(name: string, outputs: readonly Named[], at: number | undefined): number {
+  const index = outputs.findIndex((output) => output.name === name)
+  if (index < 0) return index
+  const text = JSON.stringify(outputs[index]?.node)
+  for (const other of outputs.slice(index + 1)) {
+    if (other.name === name && JSON.stringify(other.node) !== text) throw ambiguousOutput(name, at)
+  }
+  return index
 }

@@ -3,7 +3,7 @@
 import { WITHOUT_EQUALITY } from './allowed.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { Refusal, refusedColumn } from './refusal.ts'
-import type { Column, Entry, Item, Level, SqlType, Typed, Walk } from './scope.ts'
+import { spend, type Column, type Entry, type Item, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
 
 /** What a ColumnRef means. Throws Refusal. */
 export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typed {
@@ -105,6 +105,12 @@ export interface ColumnOf {
 
 /** Columns that `*` or `t.*` stands for. Throws Refusal. */
 export function starColumns(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): readonly ColumnOf[] {
+  const columns = columnsMeant(walk, level, ref)
+  spend(walk, columns.length)
+  return columns
+}
+
+function columnsMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): readonly ColumnOf[] {
   const names = words(ref.fields)
   if (names.length === 0) {
     if (level.entries.length === 0) {
@@ -164,14 +170,21 @@ function wholeOf(walk: Walk, level: Level, names: readonly string[], at: number 
   throw new Refusal('column', '*', '* cannot stand here', 'Name the columns, or use count(*).', at)
 }
 
+const byName = new WeakMap<Item, ReadonlyMap<string, Column | null>>()
+
 function only(item: Item, name: string, at: number | undefined): Column | undefined {
-  let found: Column | undefined
-  for (const column of item.columns) {
-    if (column.name !== name) continue
-    if (found) throw ambiguous(name, at)
-    found = column
-  }
+  const known = byName.get(item) ?? indexed(item)
+  const found = known.get(name)
+  if (found === null) throw ambiguous(name, at)
   return found
+}
+
+/** An item's columns by name, null where two bear it: a wide table is not read through for each reference. */
+function indexed(item: Item): ReadonlyMap<string, Column | null> {
+  const index = new Map<string, Column | null>()
+  for (const column of item.columns) index.set(column.name, index.has(column.name) ? null : column)
+  byName.set(item, index)
+  return index
 }
 
 function ambiguous(name: string, at: number | undefined): Refusal {

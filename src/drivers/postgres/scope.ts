@@ -2,6 +2,7 @@
 // that is not found here is never printed, so the server is never asked what it might mean.
 import type { Exposed, ExposedTable } from './exposed.ts'
 import { word, type Node, type Struct } from './nodes.ts'
+import { refusedLimit } from './refusal.ts'
 
 /** What is known of an expression's type; null where nothing is (most of the time nothing needs to be). */
 export type SqlType =
@@ -146,6 +147,28 @@ export interface Walk {
   rowFunctions: number
   operations: number
   sorts: boolean
+  /** Expressions walked and columns that stars stood for: see spend(). */
+  spent: number
+}
+
+// A text of 64 KiB holds 33,000 expressions at most.
+const SPENT_MAX = 60_000
+
+/**
+ * Notes work that a short text can ask for again and again: stars of stars double with every query around them, and the
+ * fields of a row are each walked for themselves. Throws Refusal where it is too much.
+ */
+export function spend(walk: Walk, count: number): void {
+  walk.spent += count
+  if (walk.spent > SPENT_MAX) throw refusedLimit('length', 'the query stands for too many columns and expressions')
+}
+
+/** What a server makes of one select list, row or list of values at most (MaxTupleAttributeNumber). */
+export const COLUMNS_MAX = 1_664
+
+/** Throws Refusal for more columns than any server answers. */
+export function checkColumns(count: number): void {
+  if (count > COLUMNS_MAX) throw refusedLimit('columns', `more than ${COLUMNS_MAX} columns in one list`)
 }
 
 /** A new alias, remembered with the caller's word for it. */
@@ -164,9 +187,12 @@ export function columnRef(...names: string[]): Node {
 export function distinctNames(names: readonly string[]): string[] {
   const taken = new Set<string>()
   const all = new Set(names)
+  const last = new Map<string, number>()
   return names.map((name) => {
     let free = name
-    for (let n = 1; taken.has(free) || (free !== name && all.has(free)); n++) free = `${name}_${n}`
+    let n = last.get(name) ?? 0
+    while (taken.has(free) || (free !== name && all.has(free))) free = `${name}_${++n}`
+    last.set(name, n)
     taken.add(free)
     return free
   })

@@ -87,7 +87,10 @@ function limits(walk: Walk, raw: SelectStmt, { parent, ctes }: Level): Partial<S
 function values(walk: Walk, raw: SelectStmt, parent: Level | null, ctes: CteScope | null, withClause: With): Selected {
   const level = newLevel(parent, ctes)
   const rows = (raw.valuesLists ?? []).map((list) => elements(walk, level, list.List?.items))
-  const outputs = (rows[0] ?? []).map((item, index) => ({ name: `column${index + 1}`, type: item.type }))
+  const outputs = (rows[0] ?? []).map((_, index) => {
+    const typed = rows.find((row) => (row[index]?.type ?? null) !== null)
+    return { name: `column${index + 1}`, type: typed?.[index]?.type ?? null }
+  })
   const valuesLists = rows.map((row): Node => ({ List: { items: row.map((item) => item.node) } }))
   const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
   const node = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { unseal } from '../confined.ts'
 import type { Catalog, Limits } from '../driver.ts'
-import type { PostgresCapture, TableDetail } from './capture.ts'
+import { CAPTURE_VERSION, type PostgresCapture, type TableDetail } from './capture.ts'
 import { confine } from './confine.ts'
 import { openParser } from './parse.ts'
 import type { PostgresQuery } from './query.ts'
@@ -15,7 +15,7 @@ const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_
 const signal = new AbortController().signal
 
 const capture: PostgresCapture = {
-  version: 1,
+  version: CAPTURE_VERSION,
   serverVersion: 170_000,
   database: 'shop',
   searchPath: ['public'],
@@ -57,6 +57,8 @@ const TEXTS = [
   'SELECT # AS one, #.5, 1e#, 0#, # FROM orders UNION ALL SELECT #, #, #, #, # ORDER BY # LIMIT #',
   'WITH c AS (SELECT id, # AS n FROM orders WHERE id < #) SELECT n, id FROM c WHERE n = # ORDER BY #',
   'SELECT ssn FROM orders WHERE id = #',
+  'SELECT id, total, note FROM orders GROUP BY DISTINCT #, #',
+  'SELECT id, total, note FROM orders GROUP BY - -#, total',
 ]
 
 test('a remembered shape gives what a text never seen gives, whatever its numbers', async () => {
@@ -93,6 +95,16 @@ test('a third query of a shape is not parsed again', async () => {
   const before = parsed
   await look(3)
   assert.equal(parsed, before)
+})
+
+test('a short text that stands for a long one is not kept', async () => {
+  const shown = catalog()
+  const text = (id: number): string =>
+    `SELECT ${'*, '.repeat(150)}1 FROM orders a, orders b, orders c WHERE a.id = ${id}`
+  let parsed = 0
+  const counting = { ...parser, parse: (...args: Parameters<typeof parser.parse>) => (parsed++, parser.parse(...args)) }
+  for (const id of [1, 2, 3]) await confine(counting, { text: text(id), limit: null }, shown, limits, signal)
+  assert.equal(parsed, 6)
 })
 
 test('another exposure, and another row cap, is another shape', async () => {

@@ -25,6 +25,8 @@ type Entry = Template | boolean
 const TEXT_MAX = 4_096
 const NUMBERS_MAX = 32
 const SHAPES_MAX = 2_000
+// A short text may stand for a long one, and each is printed up to thirty times to learn what varies.
+const PRINTED_MAX = 16_384
 
 const shapes = new WeakMap<Catalog, Map<string, Entry>>()
 
@@ -35,7 +37,7 @@ const PIECES = /'[^']*'|"[^"]*"|(?<![\w.])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
 const GAP = '\0'
 // Behind one of these a number may stand for an output column, and then the query means another thing with another one.
 const LISTS = /\b(?:by|on)\b/i
-const ITEM = /(?:[,(]|\bby)\s*$/i
+const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
 
 /** The shape of a text; null where it has no numbers to vary or is not simple enough to tell. */
 export function shapeOf(text: string): Shape | null {
@@ -70,6 +72,7 @@ export async function remember(
   made: PostgresQuery,
   confined: Try,
 ): Promise<void> {
+  if (made.text.length > PRINTED_MAX) return
   const known = shapes.get(catalog) ?? new Map<string, Entry>()
   shapes.set(catalog, known)
   const key = keyOf(shape, rowCap)

@@ -5,7 +5,7 @@ import { outputName } from './names.ts'
 import type { Node, Struct } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
 import { reference, rowMeant, starColumns, type ColumnOf } from './resolve.ts'
-import type { Level, SqlType, Walk } from './scope.ts'
+import { checkColumns, type Level, type SqlType, type Walk } from './scope.ts'
 
 /** An output before it is walked: GROUP BY is walked first, and may mean it by place or name. */
 export type Target =
@@ -21,7 +21,7 @@ export interface Output {
 
 /** The outputs that a select list stands for, in order. Throws Refusal. */
 export function planTargets(walk: Walk, level: Level, list: readonly Node[]): Target[] {
-  return list.flatMap((node): Target[] => {
+  const targets = list.flatMap((node): Target[] => {
     const target = node.ResTarget
     if (!target?.val) throw refusedStatement('a select list')
     const { val, name } = target
@@ -31,6 +31,8 @@ export function planTargets(walk: Walk, level: Level, list: readonly Node[]): Ta
     if (of?.indirection?.at(-1)?.A_Star) return starTargets(walk, level, of)
     return [{ kind: 'expression', name: name ?? nameFor(walk, val), given: name, node: val }]
   })
+  checkColumns(targets.length)
+  return targets
 }
 
 function columnTargets(columns: readonly ColumnOf[]): Target[] {

@@ -6,6 +6,7 @@ import type { Exposed } from './exposed.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { refusedType } from './refusal.ts'
 import type { Field, SqlType, Walk } from './scope.ts'
+import { isShown } from './shown-types.ts'
 
 /** A TypeName, confined, and what it means. Throws Refusal. */
 export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
@@ -60,7 +61,10 @@ function findType(exposed: Exposed, names: readonly string[]): TypeName | undefi
 }
 
 function inSchema(exposed: Exposed, schema: string, name: string): TypeName | undefined {
-  if (schema !== 'pg_catalog') return exposed.type(schema, name)?.refused === null ? { schema, name } : undefined
+  if (schema !== 'pg_catalog') {
+    const mayBeNamed = exposed.type(schema, name)?.refused === null && isShown(exposed, { schema, name })
+    return mayBeNamed ? { schema, name } : undefined
+  }
   const isListed = TYPES.has(name) || (name.startsWith('_') && TYPES.has(name.slice(1)))
   return isListed ? { schema, name } : undefined
 }

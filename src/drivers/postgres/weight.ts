@@ -1,17 +1,25 @@
 // What a query weighs: its FROM items, where a reference to a common table expression that the server copies in place
 // counts as all of that. The server copies without looking at any timeout; thirty doublings took 15 GB and only SIGKILL.
-import { refusedLimit } from './refusal.ts'
+import { refusedLimit, type Refusal } from './refusal.ts'
 import type { Cte, Weight } from './scope.ts'
 
 const WEIGHT_MAX = 1_000
 
+/** Counts one more FROM item. Throws Refusal where those of one body alone are too many. */
+export function addItem(weight: Weight): void {
+  weight.items += 1
+  if (weight.items > WEIGHT_MAX) throw tooHeavy()
+}
+
 /** Throws Refusal for a query that weighs too much. */
 export function checkWeight(weight: Weight): void {
   const known = new Map<Cte, number>()
-  if (weigh(weight, known) > WEIGHT_MAX) {
-    const why = `the query reads more than ${WEIGHT_MAX} tables, counting each WITH where it is used`
-    throw refusedLimit('WITH', why)
-  }
+  if (weigh(weight, known) > WEIGHT_MAX) throw tooHeavy()
+}
+
+function tooHeavy(): Refusal {
+  const why = `the query reads more than ${WEIGHT_MAX} tables, counting each WITH where it is used`
+  return refusedLimit('WITH', why)
 }
 
 function weigh(weight: Weight, known: Map<Cte, number>): number {
