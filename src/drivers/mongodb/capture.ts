@@ -18,6 +18,8 @@ export type CollectionKind = 'collection' | 'view' | 'timeseries'
 export interface MongoTableDetail {
   readonly kind: CollectionKind
   readonly capped: boolean
+  /** Documents, counted for views too (within a time); null where that took too long or was not allowed. */
+  readonly documents: number | null
   /** The first path of each index that can answer an equality alone (no partial, sparse, text, hashed or wildcard one). */
   readonly indexedPaths: readonly string[]
   /** False where the sample held fields beyond the limits on paths, so more exist than are listed. */
