@@ -1,0 +1,49 @@
+// A pipeline on a collection: what reads the same before and behind the projection goes in front, where indexes serve it,
+// then the projection, then everything else (guard/mongodb.md §3).
+import { Barrier } from './barrier.ts'
+import { shapeOf, type ExposedCollection } from './exposed.ts'
+import { filter } from './filter.ts'
+import { Flow, type Whole } from './flow.ts'
+import { isDocument, type Bson, type BsonDocument } from './query.ts'
+import { sortSpecOf } from './sort.ts'
+import { checkStages, confineStage, stageOf } from './stages.ts'
+
+/** Throws Refusal and Broken. */
+export function confineSource(
+  whole: Whole,
+  collection: ExposedCollection,
+  pipeline: Bson,
+  variables: ReadonlySet<string>,
+): Flow {
+  const stages = checkStages(pipeline, whole)
+  const out: BsonDocument[] = []
+  const barrier = new Barrier(out, { $project: collection.projection })
+  const flow = new Flow(whole, variables, false, out, shapeOf(collection, barrier), collection.tops)
+  const rest = hoist(stages, flow)
+  barrier.place()
+  for (const stage of rest) confineStage(stage, flow)
+  return flow
+}
+
+/** Prints the leading filters, then sorts, skips and limits, as far as they may move; returns the rest. */
+function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocument[] {
+  let at = 0
+  for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
+    const [name, value] = stageOf(stage)
+    if (name !== '$match') break
+    const { printed, hoistable } = filter(value, flow.scope)
+    if (!hoistable) return stages.slice(at)
+    flow.out.push({ $match: printed })
+  }
+  for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
+    const [name, value] = stageOf(stage)
+    if (name === '$sort' ? !sortsAlike(value, flow) : name !== '$skip' && name !== '$limit') break
+    confineStage(stage, flow)
+  }
+  return stages.slice(at)
+}
+
+function sortsAlike(value: Bson, flow: Flow): boolean {
+  if (!isDocument(value)) return false
+  return sortSpecOf('$sort', value, flow.scope).paths.every((path) => path.kind === 'whole' && !path.numeric)
+}
