@@ -2,11 +2,12 @@
 // and no clock, and nothing it does not understand is passed on.
 import type { Catalog, Limits, Verdict } from '../driver.ts'
 import { seal } from '../confined.ts'
-import { exposedOf, type Exposed } from './exposed.ts'
+import { exposedOf } from './exposed.ts'
 import { Whole } from './flow.ts'
 import { lift } from './lift.ts'
 import { isArray, type Bson, type MongoQuery } from './query.ts'
 import type { MongoBody } from './read.ts'
+import { readsOf } from './reads.ts'
 import { Broken, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
 import { confineSource } from './source.ts'
 
@@ -16,7 +17,7 @@ const NODES_MAX = 20_000
 /** Same body, same exposure, same verdict. The sealed value is a MongoQuery. */
 export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verdict {
   try {
-    return { kind: 'confined', query: seal('MONGODB', query(body, exposedOf(exposed), limits)) }
+    return { kind: 'confined', query: seal('MONGODB', query(body, exposed, limits)) }
   } catch (error) {
     if (error instanceof Broken) return { kind: 'malformed', why: error.message }
     if (!(error instanceof Refusal)) throw error
@@ -24,7 +25,8 @@ export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verd
   }
 }
 
-function query(body: MongoBody, exposed: Exposed, limits: Limits): MongoQuery {
+function query(body: MongoBody, catalog: Catalog, limits: Limits): MongoQuery {
+  const exposed = exposedOf(catalog)
   if (body.depth > DEPTH_MAX) throw refusedLimit('depth', `the query is nested deeper than ${DEPTH_MAX} levels`)
   if (body.nodes > NODES_MAX) throw refusedLimit('values', `the query holds more than ${NODES_MAX} values`)
   const collection = exposed.collection(body.collection)
@@ -34,7 +36,9 @@ function query(body: MongoBody, exposed: Exposed, limits: Limits): MongoQuery {
   const flow = confineSource(whole, collection, stagesOf(body), new Set())
   flow.out.push({ $limit: rowCap + 1 })
   const { database, name } = collection
-  return { database, collection: name, pipeline: flow.out, rowCap, columns: flow.columns, joins: whole.joins }
+  const { joins } = whole
+  const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
+  return { database, collection: name, pipeline: flow.out, rowCap, columns: flow.columns, joins, reads }
 }
 
 /** The filter is the first stage; an empty one is none. */
