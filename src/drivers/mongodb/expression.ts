@@ -145,7 +145,7 @@ function over(name: '$map' | '$filter', value: Bson | undefined, scope: Scope): 
 
 function field(name: '$getField' | '$setField' | '$unsetField', value: Bson | undefined, scope: Scope): Bson {
   if (name === '$getField' && (!isDocument(value) || Object.keys(value).some((key) => key.startsWith('$')))) {
-    return { field: fieldName(value, undefined, scope), input: '$$CURRENT' }
+    return { field: fieldName(value, undefined, scope), input: expression('$$CURRENT', scope) }
   }
   const read = fieldsOf(
     name,

@@ -1,4 +1,5 @@
 // One pipeline while it is confined: the stages printed so far, and what is known of the documents behind them.
+import type { Barrier } from './barrier.ts'
 import type { BsonDocument, Join } from './query.ts'
 import type { Exposed } from './exposed.ts'
 import type { Scope } from './scope.ts'
@@ -40,6 +41,8 @@ export class Flow {
   readonly variables: ReadonlySet<string>
   readonly inFacet: boolean
   readonly out: BsonDocument[]
+  /** Of the projection in front of it. */
+  readonly barrier: Barrier
   shape: Shape
   /** Top-level names in the order the query fixes. */
   columns: readonly string[]
@@ -49,6 +52,7 @@ export class Flow {
     variables: ReadonlySet<string>,
     inFacet: boolean,
     out: BsonDocument[],
+    barrier: Barrier,
     shape: Shape,
     columns: readonly string[],
   ) {
@@ -56,12 +60,19 @@ export class Flow {
     this.variables = variables
     this.inFacet = inFacet
     this.out = out
+    this.barrier = barrier
     this.shape = shape
     this.columns = columns
   }
 
   get scope(): Scope {
-    return { exposed: this.whole.exposed, shape: this.shape, variables: this.variables, redacting: false }
+    return {
+      exposed: this.whole.exposed,
+      shape: this.shape,
+      barrier: this.barrier,
+      variables: this.variables,
+      redacting: false,
+    }
   }
 
   /** A field is set; the path is checked. */

@@ -4,7 +4,7 @@ import { Barrier } from './barrier.ts'
 import { shapeOf, type ExposedCollection } from './exposed.ts'
 import { expression } from './expression.ts'
 import { filter } from './filter.ts'
-import type { Flow} from './flow.ts';
+import type { Flow } from './flow.ts'
 import { outputPath } from './flow.ts'
 import { isDocument, type Bson, type BsonDocument } from './query.ts'
 import { Broken, refusedCollection, refusedOperator, refusedPath, refusedStage } from './refusal.ts'
@@ -56,7 +56,8 @@ function equality(
 }
 
 function rawScope(from: ExposedCollection, flow: Flow): Scope {
-  return { ...flow.scope, shape: shapeOf(from, new Barrier([], {})) }
+  const barrier = new Barrier([], {})
+  return { ...flow.scope, barrier, shape: shapeOf(from, barrier) }
 }
 
 /** A path that the server reads before any projection. */

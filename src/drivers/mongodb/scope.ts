@@ -1,4 +1,5 @@
 // Where a filter or an expression stands: what fields and variables there are, and which server will read it.
+import type { Barrier } from './barrier.ts'
 import type { Exposed } from './exposed.ts'
 import { Broken, refusedOperator, refusedPath, refusedVariable } from './refusal.ts'
 import { find, namesOf, type Found, type Shape } from './shape.ts'
@@ -7,6 +8,8 @@ import { missing, type Vocabulary } from './versions.ts'
 export interface Scope {
   readonly exposed: Exposed
   readonly shape: Shape
+  /** Of the projection that this pipeline stands behind. */
+  readonly barrier: Barrier
   /** Bound by $let, $map, $lookup …, without their $$. */
   readonly variables: ReadonlySet<string>
   /** DESCEND, PRUNE and KEEP, within $redact. */
@@ -25,11 +28,16 @@ export function withVariables(scope: Scope, names: readonly string[]): Scope {
   return { ...scope, variables: new Set([...scope.variables, ...names]) }
 }
 
-/** The components of a path as written (address.city). Throws Broken where no path is written so, Refusal where hidden. */
+/**
+ * The components of a path as written (address.city). Throws Broken where no path is written so, Refusal where hidden.
+ * What is shown in part must have gone through the projection, which mongod 6.0 drops in front of a $group that reads
+ * whole documents: a wall is put behind it.
+ */
 export function resolve(path: string, scope: Scope): Found & { readonly components: readonly string[] } {
   const components = componentsOf(path)
   const found = find(scope.shape, components)
   if (found.kind === 'hidden') throw refusedPath(path, fieldsHint(scope.shape))
+  if (found.kind === 'parent') scope.barrier.raise()
   return { ...found, components }
 }
 
@@ -62,9 +70,9 @@ export function variable(written: string, scope: Scope): Found | undefined {
     return undefined
   }
   if (name === 'ROOT' || name === 'CURRENT') {
-    return path === undefined
-      ? { kind: 'parent', shape: scope.shape, numeric: false, crossed: [] }
-      : resolve(path, scope)
+    if (path !== undefined) return resolve(path, scope)
+    scope.barrier.raise()
+    return { kind: 'parent', shape: scope.shape, numeric: false, crossed: [] }
   }
   if (path === undefined && (SYSTEM.has(name) || (scope.redacting && REDACT.has(name)))) return undefined
   const bound = [...scope.variables].map((known) => `$$${known}`)

@@ -18,7 +18,7 @@ export function confineSource(
   const stages = checkStages(pipeline, whole)
   const out: BsonDocument[] = []
   const barrier = new Barrier(out, { $project: collection.projection })
-  const flow = new Flow(whole, variables, false, out, shapeOf(collection, barrier), collection.tops)
+  const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
   const rest = hoist(stages, flow)
   barrier.place()
   for (const stage of rest) confineStage(stage, flow)

@@ -165,7 +165,7 @@ function facet(value: Bson, flow: Flow): void {
   for (const [name, pipeline] of branches) {
     checkName('$facet', name)
     const stages = checkStages(pipeline, flow.whole)
-    const inner = new Flow(flow.whole, flow.variables, true, [], flow.shape, flow.columns)
+    const inner = new Flow(flow.whole, flow.variables, true, [], flow.barrier, flow.shape, flow.columns)
     for (const stage of stages) {
       if (stageOf(stage)[0] === '$facet')
         throw refusedStage('$facet', 'it may not stand in another one', 'Put the branches side by side.')
