@@ -23,6 +23,8 @@ export interface Login {
   readonly versionText: string
   readonly sslMode: SslMode
   readonly isLocal: boolean
+  /** Its operations can be ended by the session that they belong to. */
+  readonly hasSessions: boolean
 }
 
 /** Loaded at the first connection: the client library takes 30 MB. */
@@ -63,6 +65,7 @@ async function connected(client: MongoClient): Promise<void> {
 
 async function facts(client: MongoClient, target: Target): Promise<Omit<Login, 'client'>> {
   const info = await client.db(target.database).command({ buildInfo: 1 })
+  const hello = await client.db(target.database).command({ hello: 1 })
   const parts: unknown = info['versionArray']
   const [major = 0, minor = 0, patch = 0] = Array.isArray(parts) ? parts.map(Number) : []
   if (major < OLDEST_SERVER[0]) {
@@ -73,6 +76,7 @@ async function facts(client: MongoClient, target: Target): Promise<Omit<Login, '
     serverVersion: [major, minor, patch],
     versionText: String(info['version']),
     sslMode: target.sslMode,
+    hasSessions: typeof hello['logicalSessionTimeoutMinutes'] === 'number',
     isLocal: target.hosts.every(({ host }) => /^(127\.|::1$|localhost$)/.test(host)),
   }
 }
