@@ -45,5 +45,5 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
 
 function sortsAlike(value: Bson, flow: Flow): boolean {
   if (!isDocument(value)) return false
-  return sortSpecOf('$sort', value, flow.scope).paths.every((path) => path.kind === 'whole' && !path.numeric)
+  return sortSpecOf('$sort', value, flow.scope).hoistable
 }
