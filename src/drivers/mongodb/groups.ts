@@ -10,9 +10,10 @@ import { resolve } from './scope.ts'
 import { closed, WHOLE, type Shape } from './shape.ts'
 import { sortSpecOf } from './sort.ts'
 
-function made(flow: Flow, id: Shape, names: readonly string[]): void {
+/** `written`: what the query itself names; MongoDB's own `count` is a column only where a document holds it. */
+function made(flow: Flow, id: Shape, names: readonly string[], written = names): void {
   flow.shape = closed(new Map([['_id', id], ...names.map((name): [string, Shape] => [name, WHOLE])]))
-  flow.columns = ['_id', ...names]
+  flow.columns = ['_id', ...written]
 }
 
 function outputs(of: string, value: BsonDocument, flow: Flow): BsonDocument {
@@ -43,7 +44,7 @@ export function bucket(value: Bson, flow: Flow): void {
     ...bucketOutput('$bucket', read['output'], flow),
   }
   flow.out.push({ $bucket: printed })
-  made(flow, WHOLE, Object.keys(printed.output ?? { count: 0 }))
+  made(flow, WHOLE, Object.keys(printed.output ?? { count: 0 }), Object.keys(printed.output ?? {}))
 }
 
 export function bucketAuto(value: Bson, flow: Flow): void {
@@ -56,7 +57,7 @@ export function bucketAuto(value: Bson, flow: Flow): void {
     ...bucketOutput('$bucketAuto', read['output'], flow),
   }
   flow.out.push({ $bucketAuto: printed })
-  made(flow, WHOLE, Object.keys(printed.output ?? { count: 0 }))
+  made(flow, WHOLE, Object.keys(printed.output ?? { count: 0 }), Object.keys(printed.output ?? {}))
 }
 
 function bucketOutput(of: string, value: Bson | undefined, flow: Flow): { output?: BsonDocument } {
@@ -68,7 +69,7 @@ function bucketOutput(of: string, value: Bson | undefined, flow: Flow): { output
 export function sortByCount(value: Bson, flow: Flow): void {
   const { scope } = flow
   flow.out.push({ $sortByCount: expression(value, scope) })
-  made(flow, computed(value, scope), ['count'])
+  made(flow, computed(value, scope), ['count'], [])
 }
 
 export function count(value: Bson, flow: Flow): void {

@@ -28,11 +28,23 @@ export interface Privileges {
 }
 
 export async function privilegesOf(db: mongodb.Db, signal: AbortSignal): Promise<Privileges> {
-  const status = Status.parse(await db.command({ connectionStatus: 1, showPrivileges: true }, { signal }))
+  const status = Status.parse(await connectionStatus(db, signal))
   const { authenticatedUsers, authenticatedUserRoles, authenticatedUserPrivileges } = status.authInfo
   return {
     user: authenticatedUsers[0] ?? null,
     roles: authenticatedUserRoles,
     privileges: authenticatedUserPrivileges,
+  }
+}
+
+const COMMAND_NOT_FOUND = 59
+
+/** A server that does not know the command (MongoDB in process) has no logins. */
+async function connectionStatus(db: mongodb.Db, signal: AbortSignal): Promise<unknown> {
+  try {
+    return await db.command({ connectionStatus: 1, showPrivileges: true }, { signal })
+  } catch (error) {
+    if (Reflect.get(Object(error), 'code') !== COMMAND_NOT_FOUND) throw error
+    return { authInfo: {} }
   }
 }
