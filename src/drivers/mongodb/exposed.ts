@@ -1,10 +1,10 @@
 // What a caller may read, as the guard looks it up: collections of the exposed catalog by name, each with the projection
 // that is put in front of everything. Built once for a catalog; a catalog that is not one of MongoDB is a TypeError.
 import type { Catalog, CatalogTable } from '../driver.ts'
-import type { Barrier } from './barrier.ts'
+import { Barrier } from './barrier.ts'
 import type { MongoCapture } from './capture.ts'
 import type { BsonDocument } from './query.ts'
-import { closed, isPlace, WHOLE, type Shape } from './shape.ts'
+import { closed, isPlace, WHOLE, type Cut, type Shape } from './shape.ts'
 
 /** Exposed components; null where everything below is exposed. */
 interface Tree extends ReadonlyMap<string, Tree | null> {}
@@ -111,14 +111,23 @@ function leaves(tree: Tree, prefix: string): string[] {
   return [...tree].flatMap(([name, below]) => (below === null ? [prefix + name] : leaves(below, `${prefix}${name}.`)))
 }
 
-/** What a document looks like behind the injected projection. */
-export function shapeOf(collection: ExposedCollection, barrier: Barrier): Shape {
-  return closed(kidsOf(collection.tree, [barrier]))
+/** What a document looks like behind the injected projection; `as` is the field it stands in, where it is not alone. */
+export function shapeOf(collection: ExposedCollection, barrier: Barrier, as?: string): Shape {
+  const kids = new Map<string, Shape>()
+  for (const [name, below] of collection.tree) {
+    kids.set(name, below === null ? WHOLE : cutShape(below, [{ raise: () => barrier.raise(as ?? name) }]))
+  }
+  return closed(kids)
 }
 
-function kidsOf(tree: Tree, cut: readonly Barrier[]): ReadonlyMap<string, Shape> {
+function cutShape(tree: Tree, cut: readonly Cut[]): Shape {
   const kids = new Map<string, Shape>()
-  for (const [name, below] of tree)
-    kids.set(name, below === null ? WHOLE : { kids: kidsOf(below, cut), open: false, cut })
-  return kids
+  for (const [name, below] of tree) kids.set(name, below === null ? WHOLE : cutShape(below, cut))
+  return { kids, open: false, cut }
+}
+
+/** The injected projection in front of `pipeline`, not yet placed. */
+export function barrierOf(collection: ExposedCollection, pipeline: BsonDocument[]): Barrier {
+  const [first = '_id'] = collection.tops
+  return new Barrier(pipeline, { $project: collection.projection }, first)
 }

@@ -1,7 +1,7 @@
 // $lookup, $unionWith, $graphLookup: only into exposed collections, what they bring projected anew before anything sees it.
 import { fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { Barrier } from './barrier.ts'
-import { shapeOf, type ExposedCollection } from './exposed.ts'
+import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import { expression } from './expression.ts'
 import { filter } from './filter.ts'
 import type { Flow } from './flow.ts'
@@ -56,7 +56,7 @@ function equality(
 }
 
 function rawScope(from: ExposedCollection, flow: Flow): Scope {
-  const barrier = new Barrier([], {})
+  const barrier = barrierOf(from, [])
   return { ...flow.scope, barrier, shape: shapeOf(from, barrier) }
 }
 
@@ -149,10 +149,11 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   const projection = { ...from.projection, ...(depthField === null ? {} : { [depthField]: 1 }) }
   const documents = !flow.inFacet && atLeast(flow.whole.exposed.server, [5, 1])
   const inner: BsonDocument[] = documents ? [{ $documents: '$$g' }] : flow.out
-  const barrier = new Barrier(inner, { $project: documents ? projection : beside(projection, as, flow) })
+  const stage = { $project: documents ? projection : beside(projection, as, flow) }
+  const barrier = new Barrier(inner, stage, documents ? (from.tops[0] ?? '_id') : as)
   barrier.place()
   if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })
-  const found = shapeOf(from, barrier)
+  const found = documents ? shapeOf(from, barrier) : shapeOf(from, barrier, as)
   flow.set('$graphLookup', as, depthField === null ? found : withField(found, [depthField], WHOLE))
 }
 

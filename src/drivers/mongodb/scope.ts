@@ -37,7 +37,10 @@ export function resolve(path: string, scope: Scope): Found & { readonly componen
   const components = componentsOf(path)
   const found = find(scope.shape, components)
   if (found.kind === 'hidden') throw refusedPath(path, fieldsHint(scope.shape))
-  if (found.kind === 'parent') scope.barrier.raise()
+  if (found.kind === 'parent') {
+    scope.barrier.raise()
+    for (const cut of [...found.crossed, ...found.shape.cut]) cut.raise()
+  }
   return { ...found, components }
 }
 

@@ -1,6 +1,10 @@
 // What fields a document is known to have at one place of a pipeline. Safety does not rest on it, the injected projection
 // does; it gives the honest refusal of a hidden name, and tells which paths lead through a partly shown object.
-import type { Barrier } from './barrier.ts'
+
+/** A projection that cut an object: raise() keeps what reads it from moving in front. */
+export interface Cut {
+  raise(): void
+}
 
 export interface Shape {
   /** Null: the whole value is shown, or computed; whatever is below may be asked for. */
@@ -11,7 +15,7 @@ export interface Shape {
    * Of the projections that cut this object: what is no object in its place was dropped, and a comparison with null
    * could tell, were it moved before them.
    */
-  readonly cut: readonly Barrier[]
+  readonly cut: readonly Cut[]
 }
 
 export const WHOLE: Shape = { kids: null, open: true, cut: [] }
@@ -28,14 +32,14 @@ export interface Found {
   /** A component is the place in an array. */
   readonly numeric: boolean
   /** Projections that cut an object on the way. */
-  readonly crossed: readonly Barrier[]
+  readonly crossed: readonly Cut[]
 }
 
 export const isPlace = (component: string) => /^\d+$/.test(component)
 
 /** Follows a path; places in arrays are passed through, as arrays themselves are. */
 export function find(shape: Shape, components: readonly string[]): Found {
-  const crossed: Barrier[] = []
+  const crossed: Cut[] = []
   let at = shape
   let numeric = false
   for (const [n, component] of components.entries()) {
@@ -88,7 +92,7 @@ export function union(one: Shape, other: Shape): Shape {
   return { kids, open: one.open || other.open, cut }
 }
 
-function barriersOf(shape: Shape): readonly Barrier[] {
+function barriersOf(shape: Shape): readonly Cut[] {
   return shape.kids === null ? shape.cut : [...shape.cut, ...[...shape.kids.values()].flatMap(barriersOf)]
 }
 

@@ -1,7 +1,6 @@
 // A pipeline on a collection: what reads the same before and behind the projection goes in front, where indexes serve it,
 // then the projection, then everything else (guard/mongodb.md §3).
-import { Barrier } from './barrier.ts'
-import { shapeOf, type ExposedCollection } from './exposed.ts'
+import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import { filter } from './filter.ts'
 import { Flow, type Whole } from './flow.ts'
 import { isDocument, type Bson, type BsonDocument } from './query.ts'
@@ -17,7 +16,7 @@ export function confineSource(
 ): Flow {
   const stages = checkStages(pipeline, whole)
   const out: BsonDocument[] = []
-  const barrier = new Barrier(out, { $project: collection.projection })
+  const barrier = barrierOf(collection, out)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
   const rest = hoist(stages, flow)
   barrier.place()
