@@ -16,7 +16,10 @@ const OLDEST_SERVER = [5, 0] as const
 
 /** A client that is logged in, and what is on the other side. */
 export interface Login {
+  readonly library: typeof mongodb
   readonly client: MongoClient
+  /** The datasource’s own database: made once, since the client makes it anew each time it is asked. */
+  readonly db: mongodb.Db
   readonly database: string
   /** [6, 0, 5] */
   readonly serverVersion: readonly [number, number, number]
@@ -27,11 +30,6 @@ export interface Login {
   readonly hasSessions: boolean
 }
 
-/** Loaded at the first connection: the client library takes 30 MB. */
-export function library(): Promise<typeof mongodb> {
-  return import('mongodb')
-}
-
 /** Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
 export async function logIn(target: Target, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Login> {
   signal.throwIfAborted()
@@ -39,15 +37,17 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
     const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
     if (sentence !== null) throw new AppError('DATASOURCE_UNAVAILABLE', sentence)
   }
-  const { MongoClient } = await library()
+  // Loaded by the first connection: it takes 30 MB.
+  const library = await import('mongodb')
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
   let client: MongoClient | undefined
   const refused: string[] = []
   try {
-    client = new MongoClient(uriOf(target), optionsOf(target, allowPrivateHosts))
+    client = new library.MongoClient(uriOf(target), optionsOf(target, allowPrivateHosts))
     client.on('serverHeartbeatSucceeded', (event) => refused.push(...keepJudgedMembers(event, allowPrivateHosts)))
     await unless(deadline, nobodyAnswers(client), connected(client))
-    return { client, ...(await unless(deadline, null, facts(client, target))) }
+    const db = client.db(target.database)
+    return { library, client, db, ...(await unless(deadline, null, facts(db, target))) }
   } catch (error) {
     void client?.close(true).catch(() => undefined)
     signal.throwIfAborted()
@@ -63,9 +63,9 @@ async function connected(client: MongoClient): Promise<void> {
   await client.connect()
 }
 
-async function facts(client: MongoClient, target: Target): Promise<Omit<Login, 'client'>> {
-  const info = await client.db(target.database).command({ buildInfo: 1 })
-  const hello = await client.db(target.database).command({ hello: 1 })
+async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'client' | 'db' | 'library'>> {
+  const info = await db.command({ buildInfo: 1 })
+  const hello = await db.command({ hello: 1 })
   const parts: unknown = info['versionArray']
   const [major = 0, minor = 0, patch = 0] = Array.isArray(parts) ? parts.map(Number) : []
   if (major < OLDEST_SERVER[0]) {

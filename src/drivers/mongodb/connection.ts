@@ -5,6 +5,7 @@ import type { Confined } from '../confined.ts'
 import { unseal } from '../confined.ts'
 import type { Catalog, Connection, Estimate, Limits, Rows, TestReport } from '../driver.ts'
 import { AppError } from '../../errors.ts'
+import { JsonBytes } from '../json-bytes.ts'
 import type { Login } from './connect.ts'
 import { failure, isLost, timedOut } from './failure.ts'
 import { grade } from './grade.ts'
@@ -17,12 +18,16 @@ const GRACE_MS = 500
 const TEST_MS = 15_000
 const INTROSPECT_MS = 30 * 60_000
 const KILL_MS = 3_000
+const OUT_BYTES = 16 * 1024
+const OUT_KEPT_BYTES = 4 * 1024 * 1024
 
 /** A logged-in client; what `known` answers is shared with the other connections of its datasource. */
 export class MongoConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: mongodb.ClientSession | null
+  readonly #collections = new Map<string, mongodb.Collection>()
+  #out = new JsonBytes(OUT_BYTES)
   #ending: Promise<void> | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -52,7 +57,7 @@ export class MongoConnection implements Connection {
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {
     return this.#within(TEST_MS, signal, async ({ signal: ended }) => {
       const started = performance.now()
-      await this.#login.client.db(this.#login.database).command({ ping: 1 }, { signal: ended })
+      await this.#login.db.command({ ping: 1 }, { signal: ended })
       const latencyMs = Math.max(1, Math.round(performance.now() - started))
       const steps = await grade(this.#login, exposed, ended)
       const worst = (['FAIL', 'WARN'] as const).find((status) => steps.some((step) => step.status === status))
@@ -63,6 +68,18 @@ export class MongoConnection implements Connection {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await (this.#ending ?? this.#login.client.close())
+  }
+
+  #running(signal: AbortSignal): Running {
+    if (this.#out.bytes.length > OUT_KEPT_BYTES) this.#out = new JsonBytes(OUT_BYTES)
+    return {
+      login: this.#login,
+      known: this.#known(),
+      session: this.#session,
+      signal,
+      collections: this.#collections,
+      out: this.#out,
+    }
   }
 
   /** Runs with a deadline and the signal; on either, what runs in the database is ended and the client given up. */
@@ -80,7 +97,7 @@ export class MongoConnection implements Connection {
     const timer = setTimeout(() => giveUp(timedOut()), deadlineMs)
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      return await work({ login: this.#login, known: this.#known(), session: this.#session, signal: ended.signal })
+      return await work(this.#running(ended.signal))
     } catch (error) {
       const failed = why ?? failure(error)
       if (isLost(failed)) this.#end(false)

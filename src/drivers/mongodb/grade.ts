@@ -21,7 +21,7 @@ const OWN = new Set(['admin', 'config', 'local'])
 
 /** The steps in a fixed order. `exposed` is what the privileges should equal; null before any exposure. */
 export async function grade(login: Login, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
-  const privileges = await privilegesOf(login.client.db(login.database), signal)
+  const privileges = await privilegesOf(login.db, signal)
   const better = betterLogin({ user: privileges.user?.user ?? null, database: login.database, exposed })
   const facts: Facts = { ...privileges, login, exposed, better }
   return judges.map((judge) => judge(facts))

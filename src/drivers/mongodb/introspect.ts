@@ -18,7 +18,7 @@ const LOOK_BYTES = 16 * 1024 * 1024
 
 /** Throws what the client library throws. */
 export async function introspect(login: Login, signal: AbortSignal): Promise<Catalog> {
-  const db = login.client.db(login.database)
+  const db = login.db
   const tables: CatalogTable[] = []
   for (const found of await findCollections(db, signal)) {
     const table = await tableOf(db, found, signal)

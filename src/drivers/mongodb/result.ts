@@ -1,13 +1,18 @@
 // Documents as they come from the database, and the table that is made of them: columns are their top-level fields, in an
-// order that does not depend on which document came first (guard/mongodb.md §6). Cut at the caps.
+// order that does not depend on which document came first (guard/mongodb.md §6). Written while they arrive, cut at the caps.
 import { AppError } from '../../errors.ts'
 import type { ResultColumn, Rows } from '../driver.ts'
 import { JsonBytes } from '../json-bytes.ts'
+import { cellsOf } from './cells.ts'
 import { ALIASES, endOfName, sizeOf, writeAscii, writeValue } from './values.ts'
 
 const COLUMNS_MAX = 1_000
-const CELLS_BYTES = 16 * 1024
+const ROWS_ROOM = 16 * 1024
 const COMMA = 0x2c
+const OPEN = 0x5b
+const CLOSE = 0x5d
+/** `,null`: what a row grows by for a column that came after it. */
+const NULL_BYTES = 5
 
 export interface Caps {
   readonly rowCap: number
@@ -17,110 +22,147 @@ export interface Caps {
 
 interface Column {
   readonly name: string
+  /** The name as BSON holds it. */
+  readonly bytes: Buffer
   readonly place: number
   /** Null while no value but null was seen. */
   type: string | null
 }
 
-/** The rows of one query: values are written as they come, and put into their columns at the end. */
+/** The rows of one query. */
 export class Result {
   readonly #caps: Caps
+  readonly #out: JsonBytes
   readonly #columns = new Map<string, Column>()
-  readonly #cells = new JsonBytes(CELLS_BYTES)
-  /** Of each cell: its column, and where it ends in the cells. A row begins where the last one ended. */
-  readonly #places: number[] = []
+  /** The same, by place. */
+  readonly #placed: Column[] = []
+  /** Of each row: where it ends, and how many columns there were when it was written. */
   readonly #ends: number[] = []
-  /** Of each row: how many cells there are with it. */
-  readonly #rows: number[] = []
+  readonly #widths: number[] = []
+  /** Of the document at hand, by the place of the column: type, where its value begins, its size. */
+  #types = new Int32Array(64)
+  #starts = new Int32Array(64)
+  #sizes = new Int32Array(64)
+  #missing = 0
   #truncated = false
 
-  /** `fixed`: names that the query itself gives, in their order. */
-  constructor(caps: Caps, fixed: readonly string[]) {
+  /** `fixed`: names that the query itself gives, in their order. Writes into `out`, from its beginning. */
+  constructor(caps: Caps, fixed: readonly string[], out: JsonBytes = new JsonBytes(ROWS_ROOM)) {
     this.#caps = caps
+    this.#out = out
+    out.length = 0
+    out.byte(OPEN)
+    if (fixed.includes('_id')) this.#columnOf('_id')
     for (const name of fixed) this.#columnOf(name)
   }
 
   /** Takes one document. False: nothing more is wanted. */
   add(document: Uint8Array): boolean {
-    if (this.#rows.length >= this.#caps.rowCap) {
+    if (this.#ends.length >= this.#caps.rowCap) {
       // One more than the cap is asked for, to know that there is more.
       this.#truncated = true
       return false
     }
     const from = Buffer.from(document.buffer, document.byteOffset, document.byteLength)
+    const before = this.#columns.size
+    this.#locate(from)
+    const out = this.#out
+    const start = out.length
+    if (start > 1) out.byte(COMMA)
+    out.byte(OPEN)
+    for (const column of this.#placed) this.#write(column, from)
+    out.byte(CLOSE)
+    const padding = this.#missing + (this.#columns.size - before) * this.#ends.length
+    if (out.length + padding * NULL_BYTES + 1 > this.#caps.bytesMax) {
+      out.length = start
+      this.#truncated = true
+      this.#forget(before)
+      return false
+    }
+    this.#missing = padding
+    this.#ends.push(out.length)
+    this.#widths.push(this.#columns.size)
+    return true
+  }
+
+  finish(): Rows {
+    const columns = [...this.#placed]
+    const id = this.#columns.get('_id')
+    const isInOrder = id === undefined || id.place === 0
+    const rows = this.#missing === 0 && isInOrder ? this.#whole() : this.#again(isInOrder ? 0 : id.place)
+    if (!isInOrder) columns.unshift(...columns.splice(id.place, 1))
+    const named = columns.map(({ name, type }): ResultColumn => ({ name, dataType: type ?? 'null' }))
+    return { columns: named, rows, rowCount: this.#ends.length, truncated: this.#truncated }
+  }
+
+  #whole(): string {
+    this.#out.byte(CLOSE)
+    return this.#out.toString()
+  }
+
+  /** The rows with nulls for the columns that came after them, and the column of this place in front. */
+  #again(first: number): string {
+    const { bytes } = this.#out
+    const out = new JsonBytes(this.#out.length + this.#missing * NULL_BYTES + 16)
+    let start = 1
+    this.#ends.forEach((end, n) => {
+      const cells = first === 0 ? null : cellsOf(bytes, start + (n === 0 ? 1 : 2), end - 1)
+      out.byte(n === 0 ? OPEN : COMMA)
+      out.byte(OPEN)
+      if (cells === null) copy(bytes, start + (n === 0 ? 1 : 2), end - 1, out)
+      else {
+        const [cell] = cells.splice(first, 1)
+        const inFront = cell ?? { start: 0, end: 0 }
+        if (cell === undefined) writeAscii('null', out)
+        else copy(bytes, inFront.start, inFront.end, out)
+        for (const other of cells) {
+          out.byte(COMMA)
+          copy(bytes, other.start, other.end, out)
+        }
+      }
+      const there = Math.max(this.#widths[n] ?? 0, cells === null ? 0 : cells.length + 1)
+      for (let column = there; column < this.#columns.size; column++) writeAscii(column === 0 ? 'null' : ',null', out)
+      out.byte(CLOSE)
+      start = end
+    })
+    if (this.#ends.length === 0) out.byte(OPEN)
+    out.byte(CLOSE)
+    return out.toString()
+  }
+
+  /** Finds the values of a document by their columns; of a field that it holds twice the last counts. */
+  #locate(from: Buffer): void {
+    this.#types.fill(0, 0, this.#columns.size)
     const end = from.readInt32LE(0) - 1
     for (let at = 4; at < end;) {
       const type = from[at] ?? 0
       const nameEnd = endOfName(from, at + 1)
-      const column = this.#columnOf(from.toString('utf8', at + 1, nameEnd))
+      const { place } = this.#columnOf(from.toString('utf8', at + 1, nameEnd))
       const size = sizeOf(type, from, nameEnd + 1)
-      this.#write(column, type, from, nameEnd + 1, size)
+      this.#types[place] = type
+      this.#starts[place] = nameEnd + 1
+      this.#sizes[place] = size
       at = nameEnd + 1 + size
     }
-    this.#rows.push(this.#ends.length)
-    if (this.#cells.length <= this.#caps.bytesMax) return true
-    this.#truncated = true
-    return false
   }
 
-  finish(): Rows {
-    const columns = this.#inOrder()
-    const slots = new Int32Array(this.#columns.size)
-    columns.forEach((column, slot) => (slots[column.place] = slot))
-    const out = new JsonBytes(this.#cells.length + 1024)
-    out.byte(0x5b)
-    let rowCount = 0
-    let cell = 0
-    // The cell of each slot of this row; a field that a document holds twice counts as its last.
-    const row = new Int32Array(columns.length)
-    for (const cellsEnd of this.#rows) {
-      row.fill(-1)
-      for (; cell < cellsEnd; cell++) row[slots[this.#places[cell] ?? 0] ?? 0] = cell
-      const before = out.length
-      if (rowCount > 0) out.byte(COMMA)
-      this.#writeRow(row, out)
-      if (out.length + 1 > this.#caps.bytesMax) {
-        out.length = before
-        this.#truncated = true
-        break
-      }
-      rowCount++
-    }
-    out.byte(0x5d)
-    const named = columns.map(({ name, type }): ResultColumn => ({ name, dataType: type ?? 'null' }))
-    return { columns: named, rows: out.toString(), rowCount, truncated: this.#truncated }
-  }
-
-  #writeRow(row: Int32Array, out: JsonBytes): void {
-    out.byte(0x5b)
-    for (let slot = 0; slot < row.length; slot++) {
-      if (slot > 0) out.byte(COMMA)
-      const cell = row[slot] ?? -1
-      if (cell < 0) {
-        writeAscii('null', out)
-        continue
-      }
-      const start = cell === 0 ? 0 : (this.#ends[cell - 1] ?? 0)
-      const end = this.#ends[cell] ?? start
-      this.#cells.bytes.copy(out.room(end - start), out.length, start, end)
-      out.length += end - start
-    }
-    out.byte(0x5d)
-  }
-
-  #write(column: Column, type: number, from: Buffer, at: number, size: number): void {
-    const alias = ALIASES[type] ?? 'null'
-    if (alias !== 'null') column.type = column.type === null || column.type === alias ? alias : 'mixed'
-    const before = this.#cells.length
+  #write(column: Column, from: Buffer): void {
+    const { place } = column
+    const out = this.#out
+    if (place > 0) out.byte(COMMA)
+    const type = this.#types[place] ?? 0
+    const alias = type === 0 ? 'null' : (ALIASES[type] ?? 'null')
+    if (alias === 'null') return writeAscii('null', out)
+    column.type = column.type === null || column.type === alias ? alias : 'mixed'
+    const before = out.length
     try {
-      writeValue(type, from, at, size, this.#cells)
+      writeValue(type, from, this.#starts[place] ?? 0, this.#sizes[place] ?? 0, out)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
-      this.#cells.length = before
-      writeAscii('null', this.#cells)
+      // What is no BSON within a value stands as null; one bad stored value fails no query.
+      out.length = before
+      writeAscii('null', out)
     }
-    this.#places.push(column.place)
-    this.#ends.push(this.#cells.length)
   }
 
   #columnOf(name: string): Column {
@@ -132,15 +174,38 @@ export class Result {
         `The documents of the answer have more than ${COLUMNS_MAX} different fields; choose those you need by $project.`,
       )
     }
-    const column: Column = { name, place: this.#columns.size, type: null }
+    const column: Column = { name, bytes: Buffer.from(name), place: this.#columns.size, type: null }
     this.#columns.set(name, column)
+    this.#placed.push(column)
+    if (column.place >= this.#types.length) this.#grow()
+    this.#types[column.place] = 0
     return column
   }
 
-  /** `_id` first, then what the query gives, then first seen first. */
-  #inOrder(): readonly Column[] {
-    const all = [...this.#columns.values()]
-    const id = this.#columns.get('_id')
-    return id === undefined ? all : [id, ...all.filter((column) => column !== id)]
+  #grow(): void {
+    const wider = (from: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> => {
+      const to = new Int32Array(from.length * 2)
+      to.set(from)
+      return to
+    }
+    this.#types = wider(this.#types)
+    this.#starts = wider(this.#starts)
+    this.#sizes = wider(this.#sizes)
   }
+
+  /** Columns that only the row had that did not fit. */
+  #forget(size: number): void {
+    for (const { name } of this.#placed.splice(size)) this.#columns.delete(name)
+  }
+}
+
+function copy(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  from.copy(out.room(end - start), out.length, start, end)
+  out.length += end - start
+}
+
+function isAt(from: Buffer, start: number, end: number, bytes: Buffer): boolean {
+  if (end - start !== bytes.length) return false
+  for (let i = 0; i < bytes.length; i++) if (from[start + i] !== bytes[i]) return false
+  return true
 }

@@ -2,7 +2,8 @@
 // that came from the database until they are JSON.
 import type * as mongodb from 'mongodb'
 import type { Estimate, Limits, Rows } from '../driver.ts'
-import { library, type Login } from './connect.ts'
+import type { JsonBytes } from '../json-bytes.ts'
+import type { Login } from './connect.ts'
 import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
 import { outgoing } from './outgoing.ts'
@@ -20,10 +21,15 @@ export interface Running {
   /** By it a cancelled query is ended in the database; null where the server has no sessions. */
   readonly session: mongodb.ClientSession | null
   readonly signal: AbortSignal
+  /** The client's own objects, which it would make anew for each query. */
+  readonly collections: Map<string, mongodb.Collection>
+  /** Reused from query to query. */
+  readonly out: JsonBytes
 }
 
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
+const COLLECTIONS_MAX = 1_000
 /** Names of one query's operations in the database's own lists. */
 const COMMENT = 'vitrine'
 
@@ -31,12 +37,12 @@ const COMMENT = 'vitrine'
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
   const ends = performance.now() + limits.timeoutMs
   const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
-  const pipeline = await stages(query)
+  const pipeline = stages(at, query)
   const bound = await costBound(query, sizesOf(at, left))
   if (bound === null || bound > limits.maxCost) {
     checkCost(await explainedCost(at, query, pipeline, left), limits.maxCost, query.collection)
   }
-  const result = new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.columns)
+  const result = new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.columns, at.out)
   const cursor = collectionOf(at, query).aggregate(pipeline, {
     ...shared(at),
     raw: true,
@@ -48,11 +54,14 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
     comment: COMMENT,
   })
   try {
-    for (;;) {
-      const document: unknown = await cursor.next()
-      if (document === null) break
-      if (!(document instanceof Uint8Array)) throw new TypeError('a document that is no bytes')
-      if (!result.add(document)) break
+    let wanted = true
+    // A batch at a time: asking for each document by itself costs more than writing it.
+    while (wanted && (await cursor.hasNext())) {
+      const batch: readonly unknown[] = cursor.readBufferedDocuments()
+      wanted = batch.every((document) => {
+        if (!(document instanceof Uint8Array)) throw new TypeError('a document that is no bytes')
+        return result.add(document)
+      })
     }
   } finally {
     await cursor.close().catch(() => undefined)
@@ -66,16 +75,21 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
 export async function estimateQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Estimate> {
   const ends = performance.now() + limits.timeoutMs
   const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
-  return { cost: await explainedCost(at, query, await stages(query), left) }
+  return { cost: await explainedCost(at, query, stages(at, query), left) }
 }
 
-async function stages(query: MongoQuery): Promise<mongodb.Document[]> {
-  const loaded = await library()
-  return query.pipeline.map((stage) => outgoing(loaded, stage))
+function stages({ login }: Running, query: MongoQuery): mongodb.Document[] {
+  return query.pipeline.map((stage) => outgoing(login.library, stage))
 }
 
 function collectionOf(at: Running, query: MongoQuery): mongodb.Collection {
-  return at.login.client.db(query.database).collection(query.collection)
+  const { collections } = at
+  const known = collections.get(query.collection)
+  if (known !== undefined) return known
+  if (collections.size >= COLLECTIONS_MAX) collections.clear()
+  const made = at.login.db.collection(query.collection)
+  collections.set(query.collection, made)
+  return made
 }
 
 function shared(at: Running): { session?: mongodb.ClientSession; signal: AbortSignal } {
@@ -89,9 +103,10 @@ async function explainedCost(
   left: () => number,
 ): Promise<number> {
   const aggregate = { aggregate: query.collection, pipeline, cursor: {}, allowDiskUse: false }
-  const plan = await at.login.client
-    .db(query.database)
-    .command({ explain: aggregate, verbosity: 'queryPlanner', maxTimeMS: left(), comment: COMMENT }, shared(at))
+  const plan = await at.login.db.command(
+    { explain: aggregate, verbosity: 'queryPlanner', maxTimeMS: left(), comment: COMMENT },
+    shared(at),
+  )
   return planCost(query, plan, sizesOf(at, left))
 }
 
@@ -110,7 +125,7 @@ function sizesOf(at: Running, left: () => number): Sizes {
 
 async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
   try {
-    const answer = await at.login.client.db(at.login.database).command({ count: collection, maxTimeMS }, shared(at))
+    const answer = await at.login.db.command({ count: collection, maxTimeMS }, shared(at))
     return typeof answer['n'] === 'number' ? answer['n'] : null
   } catch (error) {
     // What a view stands on is not always the login's to count; whatever else is wrong the query itself will show.
@@ -129,7 +144,7 @@ async function isThere(at: Running, query: MongoQuery, maxTimeMS: number): Promi
     authorizedCollections: true,
   }
   try {
-    const answer = await at.login.client.db(query.database).command({ ...command, maxTimeMS }, shared(at))
+    const answer = await at.login.db.command({ ...command, maxTimeMS }, shared(at))
     const cursor: unknown = answer['cursor']
     if (typeof cursor !== 'object' || cursor === null || !('firstBatch' in cursor)) return true
     return !Array.isArray(cursor.firstBatch) || cursor.firstBatch.length > 0

@@ -29,16 +29,16 @@ export const ALIASES: Readonly<Record<number, string>> = {
   0xff: 'minKey',
 }
 
-const DATE_MAX = 8_640_000_000_000_000n
+const DATE_MAX = 8_640_000_000_000_000
 const UUID_DASHES = new Set([4, 6, 8, 10])
 /** MongoDB stores at most 200 levels. */
 const DEPTH_MAX = 250
 
 /** Where the next NUL is: the end of a name. Throws RangeError where there is none. */
 export function endOfName(from: Buffer, start: number): number {
-  const end = from.indexOf(0, start)
-  if (end === -1) throw new RangeError('a BSON name that does not end')
-  return end
+  // Names are short: a loop is over before a call into the runtime has begun.
+  for (let at = start; at < from.length; at++) if (from[at] === 0) return at
+  throw new RangeError('a BSON name that does not end')
 }
 
 /** The bytes of a value of this type that begins at `at`. Throws RangeError for a type that BSON does not have. */
@@ -97,11 +97,11 @@ export function writeValue(type: number, from: Buffer, at: number, size: number,
     case 0x05:
       return writeBinary(from, at, out)
     case 0x07:
-      return writeAscii(`"${from.toString('hex', at, at + 12)}"`, out)
+      return writeObjectId(from, at, out)
     case 0x08:
       return writeAscii(from[at] === 0 ? 'false' : 'true', out)
     case 0x09:
-      return writeDate(from.readBigInt64LE(at), out)
+      return writeDate(from, at, out)
     case 0x0b:
       return writePattern(from, at, out)
     case 0x0c:
@@ -113,7 +113,7 @@ export function writeValue(type: number, from: Buffer, at: number, size: number,
     case 0x11:
       return writeAscii(`{"t":${from.readUInt32LE(at + 4)},"i":${from.readUInt32LE(at)}}`, out)
     case 0x12:
-      return writeLong(from.readBigInt64LE(at), out)
+      return writeLong(from, at, out)
     case 0x13:
       return writeAscii(writeDecimal(from.readBigUInt64LE(at), from.readBigUInt64LE(at + 8)), out)
     case 0x7f:
@@ -126,8 +126,26 @@ export function writeValue(type: number, from: Buffer, at: number, size: number,
 }
 
 export function writeAscii(text: string, out: JsonBytes): void {
-  out.room(text.length).write(text, out.length, 'latin1')
-  out.length += text.length
+  const into = out.room(text.length)
+  let at = out.length
+  if (text.length > 64) at += into.write(text, at, 'latin1')
+  else for (let i = 0; i < text.length; i++) into[at++] = text.charCodeAt(i)
+  out.length = at
+}
+
+const HEX = Buffer.from('0123456789abcdef', 'latin1')
+
+function writeObjectId(from: Buffer, start: number, out: JsonBytes): void {
+  const into = out.room(26)
+  let at = out.length
+  into[at++] = 0x22
+  for (let i = start; i < start + 12; i++) {
+    const byte = from[i] ?? 0
+    into[at++] = HEX[byte >> 4] ?? 0
+    into[at++] = HEX[byte & 15] ?? 0
+  }
+  into[at++] = 0x22
+  out.length = at
 }
 
 function writeDocument(from: Buffer, start: number, out: JsonBytes, depth: number): void {
@@ -168,14 +186,22 @@ function writeDouble(value: number, out: JsonBytes): void {
   else writeAscii(Number.isNaN(value) ? '"NaN"' : value > 0 ? '"Infinity"' : '"-Infinity"', out)
 }
 
-function writeLong(value: bigint, out: JsonBytes): void {
-  const number = Number(value)
-  writeAscii(Number.isSafeInteger(number) ? String(number) : `"${value}"`, out)
+/** The high half of a 64-bit integer that JavaScript's numbers hold exactly. */
+const HIGH_MAX = 2 ** 21
+
+function writeLong(from: Buffer, at: number, out: JsonBytes): void {
+  const high = from.readInt32LE(at + 4)
+  const number = high * 2 ** 32 + from.readUInt32LE(at)
+  const isSafe = high >= -HIGH_MAX && high < HIGH_MAX && Number.isSafeInteger(number)
+  writeAscii(isSafe ? String(number) : `"${from.readBigInt64LE(at)}"`, out)
 }
 
-function writeDate(ms: bigint, out: JsonBytes): void {
-  const isWithin = ms >= -DATE_MAX && ms <= DATE_MAX
-  writeAscii(isWithin ? `"${new Date(Number(ms)).toISOString()}"` : `{"$date":{"$numberLong":"${ms}"}}`, out)
+function writeDate(from: Buffer, at: number, out: JsonBytes): void {
+  const high = from.readInt32LE(at + 4)
+  const ms = high * 2 ** 32 + from.readUInt32LE(at)
+  const isWithin = high >= -HIGH_MAX && high < HIGH_MAX && ms >= -DATE_MAX && ms <= DATE_MAX
+  const text = isWithin ? `"${new Date(ms).toISOString()}"` : `{"$date":{"$numberLong":"${from.readBigInt64LE(at)}"}}`
+  writeAscii(text, out)
 }
 
 function writeBinary(from: Buffer, at: number, out: JsonBytes): void {
