@@ -17,6 +17,8 @@ export interface ExposedCollection {
   readonly tree: Tree
   /** The exposed top-level names, in the catalog's order. */
   readonly tops: readonly string[]
+  /** A view or a time series: the server puts stages of its own in front of ours. */
+  readonly rewritten: boolean
 }
 
 export interface Exposed {
@@ -78,6 +80,7 @@ function collectionOf(table: CatalogTable): ExposedCollection | null {
     projection: root.has('_id') ? projection : { ...projection, _id: 0 },
     tree: root,
     tops: [...root.keys()],
+    rewritten: table.kind === 'view' || table.kind === 'time-series collection',
   }
 }
 

@@ -19,6 +19,8 @@ export function confineSource(
   const barrier = barrierOf(collection, out)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
   const rest = hoist(stages, flow)
+  // mongod 6.0 moves a $match with outer variables into what it caches of a time series: later rows get the first's.
+  if (collection.rewritten && variables.size > 0) for (const name of collection.tops) barrier.raise(name)
   barrier.place()
   for (const stage of rest) confineStage(stage, flow)
   return flow
