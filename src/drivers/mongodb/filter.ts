@@ -7,7 +7,7 @@ import { checkPattern, numberOf } from './lift.ts'
 import { literal } from './literal.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from './query.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
-import { resolve, type Scope } from './scope.ts'
+import { hold, locate, type Scope } from './scope.ts'
 import type { Found } from './shape.ts'
 
 const LIST_MAX = 2000
@@ -62,7 +62,7 @@ function refusedName(name: string): Error {
 }
 
 function condition(path: string, value: Bson, walk: Walk): Bson {
-  const found = resolve(path, walk.scope)
+  const found = locate(path, walk.scope)
   const operators = isDocument(value) && Object.keys(value).some((name) => name.startsWith('$'))
   if (operators) return tests(path, value, found, walk)
   markPath(found, walk)
@@ -71,6 +71,7 @@ function condition(path: string, value: Bson, walk: Walk): Bson {
 
 function markPath(found: Found, walk: Walk): void {
   if (found.kind !== 'whole' || found.numeric) walk.hoistable = false
+  hold(found, walk.scope)
 }
 
 /** A literal that is compared: with null, nothing may move in front of a projection that cuts the path. */

@@ -28,20 +28,31 @@ export function withVariables(scope: Scope, names: readonly string[]): Scope {
   return { ...scope, variables: new Set([...scope.variables, ...names]) }
 }
 
-/**
- * The components of a path as written (address.city). Throws Broken where no path is written so, Refusal where hidden.
- * What is shown in part must have gone through the projection, which mongod 6.0 drops in front of a $group that reads
- * whole documents: a wall is put behind it.
- */
-export function resolve(path: string, scope: Scope): Found & { readonly components: readonly string[] } {
+/** A path as written (address.city). Throws Broken where no path is written so, Refusal where it leads to what is hidden. */
+export function locate(path: string, scope: Scope): Located {
   const components = componentsOf(path)
   const found = find(scope.shape, components)
   if (found.kind === 'hidden') throw refusedPath(path, fieldsHint(scope.shape))
-  if (found.kind === 'parent') {
-    scope.barrier.raise()
-    for (const cut of [...found.crossed, ...found.shape.cut]) cut.raise()
-  }
   return { ...found, components }
+}
+
+export type Located = Found & { readonly components: readonly string[] }
+
+/** As locate(), and what is shown in part is read behind the projection alone. */
+export function resolve(path: string, scope: Scope): Located {
+  const found = locate(path, scope)
+  hold(found, scope)
+  return found
+}
+
+/**
+ * What is shown in part must have gone through the projection, which mongod 6.0 drops in front of a $group that reads
+ * whole documents: a wall is put behind it.
+ */
+export function hold(found: Found, scope: Scope): void {
+  if (found.kind !== 'parent') return
+  scope.barrier.raise()
+  for (const cut of [...found.crossed, ...found.shape.cut]) cut.raise()
 }
 
 export function fieldsHint(shape: Shape): string {

@@ -1,6 +1,6 @@
 // A database made to be attacked: what is hidden bears SECRET or a number from 900,000 on; shapes are as odd as stored
 // data can be (scalars among objects, arrays in arrays, null beside missing). Made by rule, the same on every run.
-import { Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, UUID, type Db, type Document } from 'mongodb'
+import { Decimal128, Double, Int32, Long, ObjectId, UUID, type Db, type Document } from 'mongodb'
 
 export const FULL = 'vt_attack_full'
 export const BARE = 'vt_attack_bare'
@@ -100,6 +100,7 @@ function spot(n: number): Document {
   }
 }
 
+// No MinKey and MaxKey: mongod 6.0 groups by them as {"": MinKey}.
 const VALUES = [
   7,
   new Double(1.5),
@@ -111,8 +112,6 @@ const VALUES = [
   new Date(0),
   id(1),
   new UUID('6f9619ff-8b86-d011-b42d-00cf4fc964ff'),
-  new MinKey(),
-  new MaxKey(),
   { a: 1, b: [1, { c: null }] },
   [1, 'x', null],
   '',

@@ -413,7 +413,7 @@ export class Generator {
           depthField: 'far',
         }
         this.#joined(state, found)
-        return [{ $graphLookup: stage }]
+        return [{ $graphLookup: stage }, { $set: { j: { $sortArray: { input: '$j', sortBy: { _id: 1 } } } } }]
       }
       default: {
         const by = `$${this.#path(state)}`
