@@ -32,7 +32,7 @@ const FORM = 'uri: must be mongodb://user:password@host:port/database or mongodb
 /** The parts of a URI, or what is wrong with it, one sentence for each. */
 export function readUri(text: string): UriParts | readonly string[] {
   // Several hosts are no URL, so the text is taken apart by hand, as MongoDB's specification says.
-  const match = /^mongodb(\+srv)?:\/\/(?:([^/?#]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/.exec(text)
+  const match = /^mongodb(\+srv)?:\/\/(?:([^/?#@]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/.exec(text)
   if (match === null) return [FORM]
   const [, plus, login, hostList = '', path = '', query = '', fragment] = match
   const srv = plus !== undefined
