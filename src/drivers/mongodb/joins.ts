@@ -31,6 +31,10 @@ export function lookup(value: Bson, flow: Flow): void {
   if (fields === null && pipeline === undefined) {
     throw new Broken('$lookup takes localField and foreignField, or a pipeline, or both')
   }
+  if (fields !== null && !atLeast(flow.whole.exposed.server, [5, 0])) {
+    const why = 'on this server it takes no pipeline beside fields, which the exposure needs'
+    throw refusedStage('$lookup', why, '$lookup by fields needs MongoDB 5.0 or newer; write it with let and $expr.')
+  }
   const { scope, bound } = letOf(read['let'], flow)
   const perDocument = fields !== null || bound !== null || flow.variables.size > 0
   flow.whole.join({ stage: '$lookup', collection: from.name, foreignField: fields?.foreignField ?? null, perDocument })

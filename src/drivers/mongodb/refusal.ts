@@ -2,6 +2,8 @@
 // A hidden name and one that does not exist are refused by the same words; a hint names only what is exposed.
 import type { BlockedKind } from '../driver.ts'
 
+const NAME_MAX = 300
+
 /** A refusal on its way out of the walkers. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
@@ -12,7 +14,7 @@ export class Refusal extends Error {
   constructor(kind: BlockedKind, blocked: string, why: string, hint: string) {
     super(why)
     this.kind = kind
-    this.blocked = blocked
+    this.blocked = blocked.slice(0, NAME_MAX)
     this.hint = hint
   }
 }

@@ -1,7 +1,7 @@
 // Where a filter or an expression stands: what fields and variables there are, and which server will read it.
 import type { Barrier } from './barrier.ts'
 import type { Exposed } from './exposed.ts'
-import { Broken, refusedOperator, refusedPath, refusedVariable } from './refusal.ts'
+import { Broken, refusedOperator, refusedPath, refusedStage, refusedVariable } from './refusal.ts'
 import { find, namesOf, type Found, type Shape } from './shape.ts'
 import { missing, type Vocabulary } from './versions.ts'
 
@@ -100,7 +100,8 @@ export function variable(written: string, scope: Scope): Found | undefined {
 export function needVersion(vocabulary: Vocabulary, name: string, exposed: Exposed): void {
   const version = missing(vocabulary, name, exposed.server)
   if (version === null) return
-  throw refusedOperator(
+  const refused = vocabulary === 'stage' ? refusedStage : refusedOperator
+  throw refused(
     name,
     `this server, MongoDB ${exposed.versionText}, does not know it`,
     `${name} needs MongoDB ${version} or newer; write the query without it.`,
