@@ -3,7 +3,7 @@
 import { Broken, refusedLimit } from './refusal.ts'
 import { Scalar, type Bson, type ScalarValue } from './query.ts'
 
-export const PATTERN_MAX = 512
+const PATTERN_MAX = 512
 const DATE_MAX = 8.64e15
 const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 

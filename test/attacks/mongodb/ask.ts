@@ -10,7 +10,7 @@ import type { BsonDocument, MongoQuery } from '../../../src/drivers/mongodb/quer
 import { readBody } from '../../../src/drivers/mongodb/read.ts'
 import { EXPOSED, FULL, isDocument } from './fixture.ts'
 
-export const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
+const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
 
 const OPTIONS = { maxTimeMS: 8000, promoteValues: false, bsonRegExp: true, enableUtf8Validation: false } as const
 

@@ -2,7 +2,7 @@
 // the copy that never held it. Ideas: guard/mongodb.md, and the reports it names.
 import type { Document } from 'mongodb'
 
-export type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'
+type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'
 
 export interface Attack {
   readonly family: string
