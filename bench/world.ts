@@ -71,7 +71,9 @@ async function end(child: ChildProcess): Promise<void> {
   await gone
 }
 
-async function startVitrine(stack: AsyncDisposableStack): Promise<{ base: string; pid: number; readyMs: number }> {
+export async function startVitrine(
+  stack: AsyncDisposableStack,
+): Promise<{ base: string; pid: number; readyMs: number }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   const port = await freePort()
@@ -118,6 +120,17 @@ async function freePort(): Promise<number> {
 
 /** Signs up, connects the database, exposes everything, makes a key. */
 async function connect(base: string, postgres: TestPostgres, database: string): Promise<{ at: string; key: string }> {
+  const { host, port, superuser: username, password } = postgres
+  const where = { type: 'POSTGRES', connectionMode: 'DIRECT', host, port, database, username, password }
+  return connectTo(base, where, [{ schema: 'public', table: 'orders', columns: null }])
+}
+
+/** A new account's datasource of this spec, `tables` of it exposed, with a key. */
+export async function connectTo(
+  base: string,
+  spec: object,
+  tables: readonly object[],
+): Promise<{ at: string; key: string }> {
   const person = { name: 'Bench', email: 'bench@example.test', password: 'correct horse battery staple' }
   const up = await fetch(`${base}/auth/sign-up/email`, {
     method: 'POST',
@@ -136,20 +149,23 @@ async function connect(base: string, postgres: TestPostgres, database: string): 
     return (await res.json()) as Record<string, string>
   }
   const team = await api('POST', '/teams', { name: 'Bench' })
-  const settings = { queryBudget: { limit: 10_000_000, windowSeconds: 60 }, rowCap: 50_000 }
+  const settings = {
+    queryBudget: { limit: 10_000_000, windowSeconds: 60 },
+    rowCap: 50_000,
+    maxResponseBytes: 64 * 1024 * 1024,
+  }
   await api('PATCH', `/teams/${team['id']}`, { settings })
-  const { host, port, superuser: username, password } = postgres
-  const where = { name: 'bench', type: 'POSTGRES', connectionMode: 'DIRECT', host, port, database, username, password }
   const datasource = await api('POST', `/teams/${team['id']}/datasources`, {
-    ...where,
+    name: 'bench',
     sslMode: 'disable',
     config: {},
     accessMode: 'ROLE_BASED',
     minRole: 'MEMBER',
+    ...spec,
   })
   const path = `/teams/${team['id']}/datasources/${datasource['id']}`
   await api('POST', `${path}/introspect`, {})
-  await api('PUT', `${path}/exposure`, { tables: [{ schema: 'public', table: 'orders', columns: null }] })
+  await api('PUT', `${path}/exposure`, { tables })
   const { key } = await api('POST', '/users/me/keys', {
     name: 'bench',
     scopes: ['profile', 'data:schema', 'data:read'],

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
-import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import { tableKey } from '../exposure/cut.ts'
@@ -67,11 +67,9 @@ async function describeFull(deps: Deps, at: Reached): Promise<Description> {
   const full = await deps.catalogs.full(at.row)
   if (full === null) throw notIntrospected()
   return await written(deps, at, 'f', async () => {
-    const restricted = new Set(restrictedTables(await deps.catalogs.exposed(at.row)))
-    const tables = full.tables.map((table) => ({
-      ...table,
-      columnsRestricted: restricted.has(tableKey(table.schema, table.table)),
-    }))
+    const exposed = await deps.catalogs.exposed(at.row)
+    const shown = new Map(exposed?.tables.map((table) => [tableKey(table.schema, table.table), table]))
+    const tables = full.tables.map((table) => asFull(table, shown.get(tableKey(table.schema, table.table))))
     return textOf(at, full.capturedAt, tables)
   })
 }
@@ -88,9 +86,13 @@ async function written(deps: Deps, at: Reached, part: 'e' | 'f', write: () => Pr
   return description
 }
 
-function restrictedTables(exposed: Catalog | null): readonly string[] {
-  const tables = exposed?.tables.filter((table) => table.columnsRestricted === true) ?? []
-  return tables.map((table) => tableKey(table.schema, table.table))
+/** What is seen of values is told of exposed columns only, even to those who may see every name. */
+function asFull(table: CatalogTable, exposed: CatalogTable | undefined): CatalogTable {
+  const shown = new Set(exposed?.columns.map((column) => column.name))
+  const columns = table.columns.map(({ signals, ...column }) =>
+    signals !== undefined && shown.has(column.name) ? { ...column, signals } : column,
+  )
+  return { ...table, columns, columnsRestricted: exposed?.columnsRestricted === true }
 }
 
 function textOf(at: Reached, capturedAt: string | null, tables: readonly CatalogTable[]): string {
@@ -113,6 +115,7 @@ function describeTable(table: CatalogTable) {
     documentation: null,
     estimatedRows: table.estimatedRows,
     columnsRestricted: table.columnsRestricted ?? false,
+    indexes: table.indexes,
     columns: table.columns.map((column) => ({
       name: column.name,
       type: column.type,
@@ -120,7 +123,13 @@ function describeTable(table: CatalogTable) {
       primaryKey: column.primaryKey,
       references: column.references,
       description: column.description,
-      stats: null,
+      stats: statsOf(column),
     })),
   }
+}
+
+function statsOf({ signals }: CatalogColumn) {
+  return signals === undefined || signals.length === 0
+    ? null
+    : { nullFrac: null, distinctCount: null, values: null, range: null, signals }
 }

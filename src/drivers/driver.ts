@@ -33,8 +33,15 @@ export interface CatalogTable {
   readonly warnings: readonly string[]
   /** True when the exposure shows only some of the columns; absent in a full catalog. */
   readonly columnsRestricted?: boolean
+  /** Only of kinds where indexes are a meaningful concept. An exposure shows those whose every key is exposed. */
+  readonly indexes?: readonly CatalogIndex[]
   /** What the driver needs of the table (pages, tuples, keys …); opaque above the driver. */
   readonly detail: unknown
+}
+
+export interface CatalogIndex {
+  readonly keys: readonly { readonly path: string; readonly direction: number | string }[]
+  readonly unique: boolean
 }
 
 export interface CatalogColumn {
@@ -47,6 +54,10 @@ export interface CatalogColumn {
   readonly description: string | null
   /** Why this column may not be exposed, as a sentence; null when it may. */
   readonly unexposable: string | null
+  /** The column whose value this one is a part of (a path of a document): exposing that one shows this one too. */
+  readonly partOf?: string
+  /** What introspection noticed of its values, in words; shown only of exposed columns. */
+  readonly signals?: readonly string[]
   /** What the driver needs of the column (type oid …); opaque above the driver. */
   readonly detail: unknown
 }

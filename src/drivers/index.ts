@@ -1,9 +1,11 @@
 // The kinds of database this build serves: one line each. Only app.ts imports this.
 import type { DatasourceType, Driver } from './driver.ts'
+import { createMongoDriver } from './mongodb/driver.ts'
 import { createPostgresDriver } from './postgres/driver.ts'
 
 const FACTORIES = {
   POSTGRES: createPostgresDriver,
+  MONGODB: createMongoDriver,
 } as const satisfies Partial<Record<DatasourceType, () => Promise<Driver>>>
 
 /** Every driver, ready to judge. Disposing it ends what they hold. */

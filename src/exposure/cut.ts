@@ -21,17 +21,30 @@ export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog 
   for (const table of catalog.tables) {
     const names = chosen.get(tableKey(table.schema, table.table))
     if (names === undefined) continue
-    const shown = table.columns.filter((column) => column.unexposable === null && names.has(column.name))
-    if (shown.length > 0) visible.set(tableKey(table.schema, table.table), new Set(shown.map((column) => column.name)))
+    const shown = shownNames(table, names)
+    if (shown.size > 0) visible.set(tableKey(table.schema, table.table), shown)
   }
   const tables: CatalogTable[] = []
   for (const table of catalog.tables) {
     const names = visible.get(tableKey(table.schema, table.table))
     if (names === undefined) continue
     const columns = table.columns.filter((column) => names.has(column.name)).map((column) => cutColumn(column, visible))
-    tables.push({ ...table, columns, columnsRestricted: columns.length < table.columns.length })
+    const columnsRestricted = columns.length < table.columns.length
+    const { indexes } = table
+    const shown = indexes?.filter((index) => index.keys.every((key) => names.has(key.path)))
+    tables.push({ ...table, columns, columnsRestricted, ...(shown === undefined ? {} : { indexes: shown }) })
   }
   return { capturedAt: catalog.capturedAt, capture: catalog.capture, tables }
+}
+
+/** The chosen columns, and whatever is a part of one: a parent stands before its parts. */
+function shownNames(table: CatalogTable, chosen: ReadonlySet<string>): Set<string> {
+  const shown = new Set<string>()
+  for (const { name, unexposable, partOf } of table.columns) {
+    if (unexposable !== null) continue
+    if (chosen.has(name) || (partOf !== undefined && shown.has(partOf))) shown.add(name)
+  }
+  return shown
 }
 
 function cutColumn(column: CatalogColumn, visible: ReadonlyMap<string, ReadonlySet<string>>): CatalogColumn {

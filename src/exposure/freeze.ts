@@ -82,7 +82,10 @@ function frozenColumns(
   problems: string[],
 ): readonly string[] {
   if (ask.columns === null) {
-    const free = table.columns.filter((column) => column.unexposable === null).map((column) => column.name)
+    // A part is shown with the column that it is a part of, whole.
+    const free = table.columns
+      .filter((column) => column.unexposable === null && column.partOf === undefined)
+      .map((column) => column.name)
     if (free.length === 0) problems.push(`${at}: has no column that may be exposed`)
     return free
   }

@@ -12,7 +12,14 @@ const StoredColumn = z.object({
   references: z.object({ schema: z.string(), table: z.string(), column: z.string() }).nullable(),
   description: z.string().nullable(),
   unexposable: z.string().nullable(),
+  partOf: z.string().exactOptional(),
+  signals: z.array(z.string()).exactOptional(),
   detail: z.unknown(),
+})
+
+const StoredIndex = z.object({
+  keys: z.array(z.object({ path: z.string(), direction: z.union([z.number(), z.string()]) })),
+  unique: z.boolean(),
 })
 
 const StoredCatalog = z.object({
@@ -27,6 +34,7 @@ const StoredCatalog = z.object({
       estimatedRows: z.number().nullable(),
       warnings: z.array(z.string()),
       columns: z.array(StoredColumn),
+      indexes: z.array(StoredIndex).exactOptional(),
       detail: z.unknown(),
     }),
   ),

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../src/drivers/driver.ts'
 import { createPostgresDriver } from '../../src/drivers/postgres/driver.ts'
-import { NoSuchEngine, startPostgres, type PostgresVersion, type TestPostgres } from '../support/postgres.ts'
+import { NoSuchEngine } from '../support/no-such-engine.ts'
+import { startPostgres, type PostgresVersion, type TestPostgres } from '../support/postgres.ts'
 
 const attacks = join(import.meta.dirname, '../attacks/postgres')
 const fixture = readFileSync(join(attacks, 'fixture.sql'), 'utf8')

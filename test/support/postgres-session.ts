@@ -1,6 +1,6 @@
 // A logged-in session to a test server, and a way to run a text as if the guard had printed it.
 import { logIn, type Login } from '../../src/drivers/postgres/connect.ts'
-import { JsonBytes } from '../../src/drivers/postgres/json-bytes.ts'
+import { JsonBytes } from '../../src/drivers/json-bytes.ts'
 import type { PostgresQuery } from '../../src/drivers/postgres/query.ts'
 import { runQuery, type Known, type Running } from '../../src/drivers/postgres/run.ts'
 import { readSettings, targetOf } from '../../src/drivers/postgres/settings.ts'

@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { packagedNative, platform, reachableBin, serverAccount, type Account } from '../../demo/account.ts'
 import { initCluster, startCluster } from '../../demo/cluster.ts'
+import { NoSuchEngine } from './no-such-engine.ts'
 
 export type PostgresVersion = 14 | 15 | 16 | 17 | 18
 
@@ -34,11 +35,6 @@ export interface TestPostgres extends AsyncDisposable {
   createDatabase(name: string, sql?: string): Promise<string>
   /** Ends the server as if its machine had gone. Not for a server of TEST_POSTGRES_URL. */
   stop(): Promise<void>
-}
-
-/** A server of this version cannot be had here; the message is the one line of the skip. */
-export class NoSuchEngine extends Error {
-  override readonly name = 'NoSuchEngine'
 }
 
 /** Starts a server (about 1.5 s). Throws NoSuchEngine where a `version` cannot be installed. */

@@ -1,6 +1,6 @@
 // Where rows go: an answer as JSON, written while they arrive and cut at the caps, or texts for our own catalog queries.
 import type { ResultColumn, Rows } from '../driver.ts'
-import type { JsonBytes } from './json-bytes.ts'
+import type { JsonBytes } from '../json-bytes.ts'
 import type { Field } from './messages.ts'
 import type { ColumnType, TypeBook } from './types.ts'
 import { writeNull, type WriteValue } from './values.ts'

@@ -1,18 +1,12 @@
 // How a PostgreSQL datasource is reached: reads the connection part of a datasource, field by field. Refusals name the
 // field and never repeat what was in it.
-import { X509Certificate } from 'node:crypto'
-import { isIP } from 'node:net'
-import { createSecureContext } from 'node:tls'
 import { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
+import { SslMode, wrongHost, wrongSecrets } from '../connection-fields.ts'
 import type { ConnectionSettings, SettingsInput } from '../driver.ts'
 import { readUri, type UriParts } from './uri.ts'
 
-const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
-type SslMode = z.infer<typeof SslMode>
-
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
-const SECRET_LENGTH_MAX = 65_536
 
 /** Where and as whom to log in; made anew from the settings at each connect. `password` and `tls` are secret. */
 export interface Target {
@@ -28,7 +22,7 @@ export interface Target {
 
 /** Throws AppError INVALID_REQUEST with details. */
 export function readSettings(input: SettingsInput): ConnectionSettings {
-  const wrong: string[] = [...wrongSecrets(input.secrets), ...wrongConfig(input.config)]
+  const wrong: string[] = [...wrongSecrets('POSTGRES', SECRETS, input.secrets), ...wrongConfig(input.config)]
   if (input.connectionMode === 'URI') return finish(input, wrong, uriParts(input, wrong))
   if (input.connectionMode === 'DIRECT') return finish(input, wrong, directParts(input, wrong))
   wrong.push(
@@ -104,55 +98,11 @@ function directParts(input: SettingsInput, wrong: string[]): Parts | null {
   return null
 }
 
-function wrongHost(host: string): string[] {
-  const isName = /^(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host)
-  return isName || isIP(host) !== 0 ? [] : ['host: must be one host name or IP address (no socket, no list)']
-}
-
 function wrongConfig(config: unknown): string[] {
   if (config === undefined || config === null) return []
   const read = z.record(z.string(), z.unknown()).safeParse(config)
   if (!read.success) return ['config: must be an object']
   return Object.keys(read.data).map((key) => `config.${key.slice(0, 60)}: is not a setting of POSTGRES`)
-}
-
-function wrongSecrets(secrets: SettingsInput['secrets']): string[] {
-  const known: readonly string[] = SECRETS
-  const wrong = Object.keys(secrets)
-    .filter((secret) => !known.includes(secret))
-    .map((secret) => `${secret.slice(0, 60)}: is not a secret of POSTGRES`)
-  for (const secret of SECRETS) {
-    const value = secrets[secret] ?? ''
-    if (value.length > SECRET_LENGTH_MAX) wrong.push(`${secret}: is too long`)
-    if (value.includes('\0')) wrong.push(`${secret}: holds a NUL`)
-  }
-  return [...wrong, ...wrongTls(secrets)]
-}
-
-function wrongTls(secrets: SettingsInput['secrets']): string[] {
-  const { tlsCa, tlsCertificate, tlsKey } = secrets
-  const wrong: string[] = []
-  if (tlsCa !== undefined && !isCertificate(tlsCa)) wrong.push('tlsCa: is not a PEM certificate')
-  if (tlsCertificate !== undefined && !isCertificate(tlsCertificate))
-    wrong.push('tlsCertificate: is not a PEM certificate')
-  if ((tlsCertificate === undefined) !== (tlsKey === undefined))
-    wrong.push('tlsCertificate and tlsKey: must come together')
-  if (wrong.length === 0 && tlsCertificate !== undefined && tlsKey !== undefined) {
-    try {
-      createSecureContext({ cert: tlsCertificate, key: tlsKey })
-    } catch {
-      wrong.push('tlsKey: is not an unencrypted PEM key that fits tlsCertificate')
-    }
-  }
-  return wrong
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).subject !== ''
-  } catch {
-    return false
-  }
 }
 
 /** The target of settings that readSettings() made. Throws AppError INVALID_REQUEST where they were not. */

@@ -2,7 +2,7 @@
 // database made itself (enums, composites, arrays of them, extension types) is looked up in pg_type once.
 import type { BuiltinType } from './types-builtin.ts'
 import { BUILTIN_TYPES } from './types-builtin.ts'
-import { writeText } from './json-bytes.ts'
+import { writeText } from '../json-bytes.ts'
 import { arrayWriter, compositeWriter } from './values-nested.ts'
 import { WRITERS, type WriteValue } from './values.ts'
 

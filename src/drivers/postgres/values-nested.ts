@@ -1,6 +1,6 @@
 // Arrays and named composites in PostgreSQL's text form to JSON: lists and objects, by the same rule inside. A text that
 // does not fit the type as it was looked up is written as the text it is.
-import { writeText, type JsonBytes } from './json-bytes.ts'
+import { writeText, type JsonBytes } from '../json-bytes.ts'
 import { writeNull, type WriteValue } from './values.ts'
 
 const [OPEN, CLOSE, QUOTE, BACKSLASH, BRACKET, EQUALS] = [0x7b, 0x7d, 0x22, 0x5c, 0x5b, 0x3d]

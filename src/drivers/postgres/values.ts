@@ -1,7 +1,7 @@
 // The one encoding rule of session-interface.md §5 for PostgreSQL: the database's own text of a value, as bytes, to JSON,
 // exact. Nothing is rounded and nothing passes through a JavaScript number, Date or JSON.parse.
-import type { JsonBytes } from './json-bytes.ts'
-import { writePlain, writeRaw, writeText } from './json-bytes.ts'
+import type { JsonBytes } from '../json-bytes.ts'
+import { writePlain, writeRaw, writeText } from '../json-bytes.ts'
 import type { Form } from './types-builtin.ts'
 
 /** Writes the value whose text is from[start…end) as JSON. */

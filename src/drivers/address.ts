@@ -1,8 +1,8 @@
 // Where a datasource may connect to. The name is resolved here and the socket goes to the address that was judged, so a
 // name cannot answer one address to the check and another to the connection.
 import { lookup, type LookupAddress } from 'node:dns'
-import { BlockList, connect, isIP, isIPv4, type OnReadOpts, type Socket } from 'node:net'
-import { AppError } from '../../errors.ts'
+import { BlockList, connect, isIP, isIPv4, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
+import { AppError } from '../errors.ts'
 
 export type AddressKind = 'public' | 'private' | 'metadata'
 
@@ -107,7 +107,7 @@ function groupsOf(address: string): number[] {
 }
 
 /** Why an address is refused, or null. */
-function refusal(address: string, allowPrivateHosts: boolean): string | null {
+export function refusal(address: string, allowPrivateHosts: boolean): string | null {
   const kind = addressKind(address)
   if (kind === 'metadata') return 'The host is an address of a cloud’s metadata service; those are never connected to.'
   if (kind === 'private' && !allowPrivateHosts)
@@ -115,8 +115,24 @@ function refusal(address: string, allowPrivateHosts: boolean): string | null {
   return null
 }
 
-class RefusedAddress extends Error {
+/** What judgedLookup() answers where no address may be connected to; its message may be shown. */
+export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
+}
+
+/** The `lookup` of a socket: answers only addresses that may be connected to. A host that is an address is not asked. */
+export function judgedLookup(allowPrivateHosts: boolean): LookupFunction {
+  return (host, options, callback) =>
+    lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
+      if (error !== null) return callback(error, [])
+      const allowed = found.filter((entry: LookupAddress) => refusal(entry.address, allowPrivateHosts) === null)
+      const [first] = allowed
+      if (first === undefined) {
+        return callback(new RefusedAddress(refusal(found[0]?.address ?? '', allowPrivateHosts) ?? ''), [])
+      }
+      if (options.all === true) callback(null, allowed)
+      else callback(null, first.address, first.family)
+    })
 }
 
 /** Takes what was received; the bytes are overwritten by the next call. */
@@ -142,13 +158,7 @@ export async function dial(
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
     ...(receive === undefined ? {} : { onread: intoOneBuffer(receive) }),
-    lookup: (host, _options, callback) =>
-      lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
-        if (error !== null) return callback(error, [])
-        const allowed = found.filter((entry: LookupAddress) => refusal(entry.address, allowPrivateHosts) === null)
-        if (allowed.length > 0) return callback(null, allowed)
-        callback(new RefusedAddress(refusal(found[0]?.address ?? '', allowPrivateHosts) ?? ''), [])
-      }),
+    lookup: judgedLookup(allowPrivateHosts),
   })
   try {
     await connected(socket, signal)

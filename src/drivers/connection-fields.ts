@@ -1,0 +1,62 @@
+// What the kinds of database that are reached by host, port and TLS have in common: their sslModes and how their secrets
+// must look. Refusals name the field and never repeat what was in it.
+import { X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { createSecureContext } from 'node:tls'
+import { z } from 'zod'
+import type { DatasourceType, SettingsInput } from './driver.ts'
+
+/** require encrypts, verify-ca checks the chain, verify-full the chain and the name. */
+export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
+export type SslMode = z.infer<typeof SslMode>
+
+const SECRET_LENGTH_MAX = 65_536
+
+/** What is wrong with a host, one sentence; empty where it is one name or address. */
+export function wrongHost(host: string): string[] {
+  const isName = /^(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host)
+  return isName || isIP(host) !== 0 ? [] : ['host: must be one host name or IP address (no socket, no list)']
+}
+
+/** What is wrong with the secrets: unknown ones, too long ones, certificates and keys that are none. */
+export function wrongSecrets(
+  type: DatasourceType,
+  known: readonly string[],
+  secrets: SettingsInput['secrets'],
+): string[] {
+  const wrong = Object.keys(secrets)
+    .filter((secret) => !known.includes(secret))
+    .map((secret) => `${secret.slice(0, 60)}: is not a secret of ${type}`)
+  for (const secret of known) {
+    const value = secrets[secret] ?? ''
+    if (value.length > SECRET_LENGTH_MAX) wrong.push(`${secret}: is too long`)
+    if (value.includes('\0')) wrong.push(`${secret}: holds a NUL`)
+  }
+  return [...wrong, ...wrongTls(secrets)]
+}
+
+function wrongTls(secrets: SettingsInput['secrets']): string[] {
+  const { tlsCa, tlsCertificate, tlsKey } = secrets
+  const wrong: string[] = []
+  if (tlsCa !== undefined && !isCertificate(tlsCa)) wrong.push('tlsCa: is not a PEM certificate')
+  if (tlsCertificate !== undefined && !isCertificate(tlsCertificate))
+    wrong.push('tlsCertificate: is not a PEM certificate')
+  if ((tlsCertificate === undefined) !== (tlsKey === undefined))
+    wrong.push('tlsCertificate and tlsKey: must come together')
+  if (wrong.length === 0 && tlsCertificate !== undefined && tlsKey !== undefined) {
+    try {
+      createSecureContext({ cert: tlsCertificate, key: tlsKey })
+    } catch {
+      wrong.push('tlsKey: is not an unencrypted PEM key that fits tlsCertificate')
+    }
+  }
+  return wrong
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).subject !== ''
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BSON } from 'mongodb'
+import { Result } from './result.ts'
+
+const { Binary, BSONRegExp, Code, DBRef, Decimal128, Double, Long, MaxKey, MinKey, ObjectId, Timestamp, UUID } = BSON
+const caps = { rowCap: 1_000, bytesMax: 1 << 20 }
+
+function answer(documents: readonly (object | Uint8Array)[], fixed: readonly string[] = [], limits = caps) {
+  const result = new Result(limits, fixed)
+  for (const each of documents) if (!result.add(each instanceof Uint8Array ? each : BSON.serialize(each))) break
+  return result.finish()
+}
+
+/** The JSON of one value, and its type. */
+function written(value: unknown): [string, string] {
+  const { rows, columns } = answer([{ v: value }])
+  return [String(rows).slice(2, -2), columns[0]?.dataType ?? '']
+}
+
+const VALUES: readonly (readonly [string, unknown, string, string])[] = [
+  ['an int', 42, '42', 'int'],
+  ['a double', 1.5, '1.5', 'double'],
+  ['a whole double', new Double(5), '5', 'double'],
+  ['NaN', Number.NaN, '"NaN"', 'double'],
+  ['-Infinity', -Infinity, '"-Infinity"', 'double'],
+  ['a text', 'a "q" \\ \n \u0001 ü 😀', '"a \\"q\\" \\\\ \\n \\u0001 ü 😀"', 'string'],
+  ['true', true, 'true', 'bool'],
+  ['null', null, 'null', 'null'],
+  ['a safe long', Long.fromString('9007199254740991'), '9007199254740991', 'long'],
+  ['a long beyond', Long.fromString('9007199254740993'), '"9007199254740993"', 'long'],
+  ['the least long', Long.MIN_VALUE, '"-9223372036854775808"', 'long'],
+  ['a negative long', Long.fromString('-5'), '-5', 'long'],
+  ['a decimal', Decimal128.fromString('12.50'), '12.50', 'decimal'],
+  ['a decimal of 16 digits', Decimal128.fromString('1.234567890123456'), '"1.234567890123456"', 'decimal'],
+  ['a huge decimal', Decimal128.fromString('1E+3000'), '"1E+3000"', 'decimal'],
+  ['a small decimal', Decimal128.fromString('-0.00000001'), '-1E-8', 'decimal'],
+  ['a zero decimal', Decimal128.fromString('0E-10'), '0E-10', 'decimal'],
+  ['a decimal that is none', Decimal128.fromString('NaN'), '"NaN"', 'decimal'],
+  ['a date', new Date(0), '"1970-01-01T00:00:00.000Z"', 'date'],
+  ['a date before', new Date(-1), '"1969-12-31T23:59:59.999Z"', 'date'],
+  ['an ObjectId', new ObjectId('0123456789abcdef01234567'), '"0123456789abcdef01234567"', 'objectId'],
+  ['bytes', new Binary(Buffer.from([1, 2, 255])), '"AQL/"', 'binData'],
+  ['bytes of old', new Binary(Buffer.from([1, 2, 255]), 2), '"AQL/"', 'binData'],
+  ['a UUID', new UUID('01234567-89ab-cdef-0123-456789abcdef'), '"01234567-89ab-cdef-0123-456789abcdef"', 'binData'],
+  ['a timestamp', new Timestamp({ t: 4_294_967_295, i: 2 }), '{"t":4294967295,"i":2}', 'timestamp'],
+  ['a pattern', new BSONRegExp('a(', 'i'), '"/a(/i"', 'regex'],
+  ['code', new Code('x => x'), '"x => x"', 'javascript'],
+  ['code with a scope', new Code('f', { a: 1 }), '"f"', 'javascript'],
+  ['the least key', new MinKey(), '"MinKey"', 'minKey'],
+  ['the greatest key', new MaxKey(), '"MaxKey"', 'maxKey'],
+  [
+    'a reference',
+    new DBRef('c', new ObjectId('0123456789abcdef01234567')),
+    '{"$ref":"c","$id":"0123456789abcdef01234567"}',
+    'object',
+  ],
+  ['a document', { a: [1, { b: null }], '': 2 }, '{"a":[1,{"b":null}],"":2}', 'object'],
+]
+
+for (const [name, value, json, type] of VALUES) {
+  test(`writes ${name}`, () => {
+    assert.deepEqual(written(value), [json, type])
+    JSON.parse(json)
+  })
+}
+
+test('one bad stored value fails nothing: a date past JavaScript’s, half a character', () => {
+  const date = Buffer.from(BSON.serialize({ v: Long.fromString('9000000000000000000') }))
+  date[4] = 0x09
+  assert.equal(answer([date]).rows, '[[{"$date":{"$numberLong":"9000000000000000000"}}]]')
+  const text = Buffer.from(BSON.serialize({ v: 'ab' }))
+  text[text.indexOf('ab')] = 0xff
+  assert.equal(answer([text]).rows, '[["\uFFFDb"]]')
+})
+
+test('columns: _id first, then what the query gives, then first seen first; missing is null', () => {
+  const { columns, rows } = answer([{ x: 1, b: 2 }, { _id: 7, b: 'x', y: [','] }, { a: true }], ['a', 'b'])
+  assert.deepEqual(
+    columns.map(({ name, dataType }) => [name, dataType]),
+    [
+      ['_id', 'int'],
+      ['a', 'bool'],
+      ['b', 'mixed'],
+      ['x', 'int'],
+      ['y', 'array'],
+    ],
+  )
+  assert.deepEqual(JSON.parse(String(rows)), [
+    [null, null, 2, 1, null],
+    [7, null, 'x', null, [',']],
+    [null, true, null, null, null],
+  ])
+})
+
+test('without a row the columns are those the query gives', () => {
+  assert.deepEqual(answer([], ['n', '_id']), {
+    columns: [
+      { name: '_id', dataType: 'null' },
+      { name: 'n', dataType: 'null' },
+    ],
+    rows: '[]',
+    rowCount: 0,
+    truncated: false,
+  })
+})
+
+test('documents without a field are rows too', () => {
+  assert.deepEqual(answer([{}, { a: 1 }, {}]).rows, '[[null],[1],[null]]')
+  assert.deepEqual(answer([{}, {}]).rows, '[[],[]]')
+})
+
+test('rows past the caps are cut, with the nulls that late columns add', () => {
+  const many = Array.from({ length: 50 }, (_, i) => ({ [`f${i}`]: i }))
+  for (const bytesMax of [10, 100, 1_000, 5_000]) {
+    const { rows, rowCount, truncated } = answer(many, [], { rowCap: 1_000, bytesMax })
+    assert.ok(rows.length <= bytesMax && truncated, `${rows.length} of ${bytesMax}`)
+    assert.equal(JSON.parse(String(rows)).length, rowCount)
+  }
+  assert.deepEqual(
+    [answer(many, [], { ...caps, rowCap: 3 }).rowCount, answer(many, [], { ...caps, rowCap: 3 }).truncated],
+    [3, true],
+  )
+})
+
+test('more than 1,000 different fields are refused in words', () => {
+  const wide = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`f${i}`, i]))
+  assert.throws(() => answer([wide]), { code: 'QUERY_FAILED' })
+})

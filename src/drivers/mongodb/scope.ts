@@ -1,0 +1,109 @@
+// Where a filter or an expression stands: what fields and variables there are, and which server will read it.
+import type { Barrier } from './barrier.ts'
+import type { Exposed } from './exposed.ts'
+import { Broken, refusedOperator, refusedPath, refusedStage, refusedVariable } from './refusal.ts'
+import { find, namesOf, type Found, type Shape } from './shape.ts'
+import { missing, type Vocabulary } from './versions.ts'
+
+export interface Scope {
+  readonly exposed: Exposed
+  readonly shape: Shape
+  /** Of the projection that this pipeline stands behind. */
+  readonly barrier: Barrier
+  /** Bound by $let, $map, $lookup …, without their $$. */
+  readonly variables: ReadonlySet<string>
+  /** DESCEND, PRUNE and KEEP, within $redact. */
+  readonly redacting: boolean
+}
+
+const SYSTEM = new Set(['ROOT', 'CURRENT', 'NOW', 'REMOVE'])
+const REDACT = new Set(['DESCEND', 'PRUNE', 'KEEP'])
+const VARIABLE = /^[a-z\u0080-\uffff][\w\u0080-\uffff]*$/
+
+export function withVariables(scope: Scope, names: readonly string[]): Scope {
+  for (const name of names) {
+    if (!VARIABLE.test(name))
+      throw new Broken('the name of a variable starts with a small letter; letters, digits and _ follow')
+  }
+  return { ...scope, variables: new Set([...scope.variables, ...names]) }
+}
+
+/** A path as written (address.city). Throws Broken where no path is written so, Refusal where it leads to what is hidden. */
+export function locate(path: string, scope: Scope): Located {
+  const components = componentsOf(path)
+  const found = find(scope.shape, components)
+  if (found.kind === 'hidden') throw refusedPath(path, fieldsHint(scope.shape))
+  return { ...found, components }
+}
+
+export type Located = Found & { readonly components: readonly string[] }
+
+/** As locate(), and what is shown in part is read behind the projection alone. */
+export function resolve(path: string, scope: Scope): Located {
+  const found = locate(path, scope)
+  hold(found, scope)
+  return found
+}
+
+/**
+ * What is shown in part must have gone through the projection, which mongod 6.0 drops in front of a $group that reads
+ * whole documents: a wall is put behind it.
+ */
+export function hold(found: Found, scope: Scope): void {
+  if (found.kind !== 'parent') return
+  scope.barrier.raise()
+  for (const cut of [...found.crossed, ...found.shape.cut]) cut.raise()
+}
+
+export function fieldsHint(shape: Shape): string {
+  const names = namesOf(shape)
+  return names === '' ? 'No field is known here.' : `Fields here: ${names}.`
+}
+
+const REFERENCE = new Set(['$id', '$ref', '$db'])
+
+/** Throws Broken for what is no path: an empty component, or one that starts with $ (but for those of a reference). */
+export function componentsOf(path: string): readonly string[] {
+  const components = path.split('.')
+  for (const [n, component] of components.entries()) {
+    if (component === '') throw new Broken('a path holds an empty name')
+    if (component.startsWith('$') && !(n > 0 && REFERENCE.has(component))) {
+      throw refusedPath(path, 'A field whose name starts with $ cannot be read by a path.')
+    }
+  }
+  return components
+}
+
+/** $$name or $$name.path, as written. Returns the shape of what it stands for, undefined where nothing is known. */
+export function variable(written: string, scope: Scope): Found | undefined {
+  const dot = written.indexOf('.')
+  const name = written.slice(2, dot === -1 ? undefined : dot)
+  const path = dot === -1 ? undefined : written.slice(dot + 1)
+  if (scope.variables.has(name)) {
+    if (path !== undefined) componentsOf(path)
+    return undefined
+  }
+  if (name === 'ROOT' || name === 'CURRENT') {
+    if (path !== undefined) return resolve(path, scope)
+    scope.barrier.raise()
+    return { kind: 'parent', shape: scope.shape, numeric: false, crossed: [] }
+  }
+  if (path === undefined && (SYSTEM.has(name) || (scope.redacting && REDACT.has(name)))) return undefined
+  const bound = [...scope.variables].map((known) => `$$${known}`)
+  throw refusedVariable(
+    `$$${name}`,
+    `Variables here: ${['$$ROOT', '$$CURRENT', '$$NOW', '$$REMOVE', ...bound].join(', ')}.`,
+  )
+}
+
+/** Throws Refusal where the captured server is older than a name. */
+export function needVersion(vocabulary: Vocabulary, name: string, exposed: Exposed): void {
+  const version = missing(vocabulary, name, exposed.server)
+  if (version === null) return
+  const refused = vocabulary === 'stage' ? refusedStage : refusedOperator
+  throw refused(
+    name,
+    `this server, MongoDB ${exposed.versionText}, does not know it`,
+    `${name} needs MongoDB ${version} or newer; write the query without it.`,
+  )
+}

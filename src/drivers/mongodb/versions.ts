@@ -1,0 +1,47 @@
+// Since which server version a name is known, where that is later than 4.2: what is above the captured server is refused
+// here, with a hint that names the version, and never sent to see what happens.
+
+export type Version = readonly [number, number]
+export type Vocabulary = 'stage' | 'expression' | 'accumulator' | 'window'
+
+const SINCE: Readonly<Record<Vocabulary, Readonly<Record<string, Version>>>> = {
+  stage: { $unionWith: [4, 4], $setWindowFields: [5, 0], $densify: [5, 1], $fill: [5, 3] },
+  expression: {
+    ...since([4, 4], '$first $last $binarySize $bsonSize $isNumber $replaceOne $replaceAll'),
+    ...since([5, 0], '$dateAdd $dateSubtract $dateDiff $dateTrunc $getField $setField $unsetField'),
+    ...since([5, 1], '$tsIncrement $tsSecond'),
+    ...since([5, 2], '$firstN $lastN $maxN $minN $sortArray'),
+    ...since([6, 3], '$bitAnd $bitOr $bitXor $bitNot'),
+    ...since([7, 0], '$median $percentile'),
+    ...since([8, 0], '$toUUID'),
+  },
+  accumulator: {
+    ...since([5, 0], '$count'),
+    ...since([5, 2], '$top $topN $bottom $bottomN $firstN $lastN $maxN $minN'),
+    ...since([7, 0], '$median $percentile'),
+    ...since([8, 1], '$concatArrays $setUnion'),
+  },
+  window: {
+    ...since([5, 2], '$top $topN $bottom $bottomN $firstN $lastN $maxN $minN $locf'),
+    ...since([5, 3], '$linearFill'),
+    ...since([7, 0], '$median $percentile'),
+    ...since([8, 1], '$concatArrays $setUnion'),
+    ...since([8, 2], '$minMaxScaler'),
+  },
+}
+
+function since(version: Version, names: string): Record<string, Version> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, version]))
+}
+
+/** The version a name needs, where this server is older; null where it knows it. */
+export function missing(vocabulary: Vocabulary, name: string, server: readonly number[]): string | null {
+  const known = SINCE[vocabulary]
+  const version = Object.hasOwn(known, name) ? known[name] : undefined
+  return version === undefined || atLeast(server, version) ? null : version.join('.')
+}
+
+export function atLeast(server: readonly number[], [major, minor]: Version): boolean {
+  const [ofServer = 0, minorOfServer = 0] = server
+  return ofServer > major || (ofServer === major && minorOfServer >= minor)
+}

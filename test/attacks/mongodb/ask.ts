@@ -1,0 +1,143 @@
+// Asks the guard, then the engine; and the engine alone on the copy that never held what is hidden: the two must agree.
+import { BSON, type Db, type Document } from 'mongodb'
+import { AppError } from '../../../src/errors.ts'
+import { unseal } from '../../../src/drivers/confined.ts'
+import type { Catalog, Limits } from '../../../src/drivers/driver.ts'
+import { confine } from '../../../src/drivers/mongodb/confine.ts'
+import { lift } from '../../../src/drivers/mongodb/lift.ts'
+import { outgoing } from '../../../src/drivers/mongodb/outgoing.ts'
+import type { BsonDocument, MongoQuery } from '../../../src/drivers/mongodb/query.ts'
+import { readBody } from '../../../src/drivers/mongodb/read.ts'
+import { EXPOSED, FULL, isDocument } from './fixture.ts'
+
+const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
+
+const OPTIONS = { maxTimeMS: 8000, promoteValues: false, bsonRegExp: true, enableUtf8Validation: false } as const
+
+const KINDS = new Map([
+  ['gauge', 'time-series collection'],
+  ['people_view', 'view'],
+])
+
+export type Outcome =
+  | { readonly kind: 'answered'; readonly documents: readonly Document[]; readonly query: MongoQuery }
+  | {
+      readonly kind: 'refused'
+      readonly code: string
+      readonly why: string
+      readonly blocked?: { kind: string; name: string }
+    }
+  | { readonly kind: 'failed'; readonly why: string; readonly query?: MongoQuery }
+
+/** The exposed catalog, as introspection and the cut would hand it over. */
+export function catalog(
+  version: readonly number[],
+  exposed: Readonly<Record<string, readonly string[]>> = EXPOSED,
+): Catalog {
+  const rest = { description: null, estimatedRows: null, warnings: [] }
+  const column = {
+    type: 'bson',
+    nullable: true,
+    primaryKey: false,
+    references: null,
+    description: null,
+    unexposable: null,
+    detail: null,
+  }
+  const detail = { kind: 'collection', capped: false, documents: null, indexedPaths: [], complete: true }
+  return {
+    capturedAt: '2026-01-01T00:00:00.000Z',
+    capture: { version: 1, serverVersion: version, versionText: version.join('.'), database: FULL },
+    tables: Object.entries(exposed).map(([table, paths]) => ({
+      schema: FULL,
+      table,
+      kind: KINDS.get(table) ?? 'collection',
+      ...rest,
+      columns: paths.map((name) => ({ name, ...column })),
+      detail,
+    })),
+  }
+}
+
+/** The verdict alone: the query, or the refusal. */
+export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Outcome, { kind: 'refused' }> {
+  try {
+    const verdict = confine(readBody(body), exposed, LIMITS)
+    if (verdict.kind === 'confined') return unseal<MongoQuery>(verdict.query, 'MONGODB')
+    if (verdict.kind === 'malformed') return { kind: 'refused', code: 'INVALID_QUERY', why: verdict.why }
+    if (verdict.hint === '') throw new Error('a refusal without a hint')
+    return { kind: 'refused', code: 'QUERY_DENIED', why: `${verdict.why} ${verdict.hint}`, blocked: verdict.blocked }
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    return { kind: 'refused', code: error.code, why: error.message }
+  }
+}
+
+export async function ask(full: Db, exposed: Catalog, body: unknown): Promise<Outcome> {
+  const query = judge(exposed, body)
+  if ('kind' in query) return query
+  const pipeline = query.pipeline.map((stage) => outgoing({ BSON }, stage))
+  try {
+    return {
+      kind: 'answered',
+      documents: await full.collection(query.collection).aggregate(pipeline, OPTIONS).toArray(),
+      query,
+    }
+  } catch (error) {
+    return { kind: 'failed', why: String(error), query }
+  }
+}
+
+export interface Body {
+  readonly collection: string
+  readonly filter?: Document
+  readonly pipeline?: readonly Document[]
+}
+
+/** The same body with no guard at all, on the copy. Null where the engine itself refuses it. */
+export async function unguarded(
+  bare: Db,
+  { collection, filter = {}, pipeline = [] }: Body,
+): Promise<readonly Document[] | null> {
+  const stages = [...(Object.keys(filter).length === 0 ? [] : [{ $match: filter }]), ...pipeline]
+  try {
+    const lifted = stages.map((stage) => outgoing({ BSON }, lift(stage) as BsonDocument))
+    return await bare.collection(collection).aggregate(lifted, OPTIONS).toArray()
+  } catch {
+    return null
+  }
+}
+
+/** As sets of documents, or in order; `loose`: arrays as sets too. Numbers count by value. */
+export function equal(
+  some: readonly Document[],
+  others: readonly Document[],
+  how: { ordered?: boolean; loose?: boolean } = {},
+): boolean {
+  const [one, other] = [some, others].map((documents) => {
+    const texts = documents.map((document) => canonical(document, how.loose === true))
+    return (how.ordered === true ? texts : texts.sort()).join('\n')
+  })
+  return one === other
+}
+
+function canonical(value: unknown, loose: boolean): string {
+  if (Array.isArray(value)) {
+    const texts = value.map((element) => canonical(element, loose))
+    return `[${(loose ? texts.sort() : texts).join()}]`
+  }
+  if (isDocument(value)) {
+    const names = Object.keys(value).sort()
+    return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name], loose)}`).join()}}`
+  }
+  if (value instanceof BSON.Double || value instanceof BSON.Int32) return Number(value.value).toPrecision(12)
+  return BSON.EJSON.stringify({ value }, { relaxed: false })
+}
+
+const SECRET = /SECRET|9000\d\d/
+
+/** Whether something hidden stands in what a caller would see and did not write. */
+export function leaks(outcome: Outcome, body: unknown): boolean {
+  const text = outcome.kind === 'answered' ? BSON.EJSON.stringify([...outcome.documents]) : outcome.why
+  return SECRET.test(text) && !SECRET.test(JSON.stringify(body))
+}

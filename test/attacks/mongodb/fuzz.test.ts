@@ -1,0 +1,72 @@
+// Non-interference: what the guard lets through answers on the full database as the same query does, unguarded, on a copy
+// that never held what is hidden. FUZZ sets how many, SEED where they begin.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Db, Document } from 'mongodb'
+import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
+import { engineOrSkip } from '../../support/no-such-engine.ts'
+import { ask, catalog, equal, leaks, unguarded } from './ask.ts'
+import { BARE, EXPOSED, FULL, load } from './fixture.ts'
+import { Generator, know } from './random-query.ts'
+
+const COUNT = Number(process.env['FUZZ'] ?? 5000)
+const SEED = Number(process.env['SEED'] ?? 14)
+
+for (const [name, start] of [
+  ['the real mongod', startMongod],
+  ['the newest engine', startNewest],
+] as const) {
+  test(`${COUNT} random queries answer as on the stripped copy: ${name}`, async (t) => {
+    const mongo = await engineOrSkip<TestMongo>(t, start)
+    if (mongo === null) return
+    await using _ = mongo
+    const [full, bare] = [mongo.client.db(mongo.database(FULL)), mongo.client.db(mongo.database(BARE))]
+    await load(full, bare)
+    const tally = await run(full, bare, mongo.version)
+    t.diagnostic(JSON.stringify({ ...tally, wrong: tally.wrong.length, refused: tally.refused.length }))
+    assert.deepEqual(tally.wrong.slice(0, 5), [])
+    assert.ok(
+      tally.refused.length < COUNT / 100,
+      `${tally.refused.length} refused: ${tally.refused.slice(0, 3).join('\n')}`,
+    )
+    assert.ok(tally.withRows > COUNT / 4, `only ${tally.withRows} answers had rows`)
+  })
+}
+
+interface Tally {
+  equal: number
+  withRows: number
+  /** Neither ran: the engine itself refuses them. */
+  invalid: number
+  /** Named something hidden, and were refused. */
+  denied: number
+  readonly refused: string[]
+  readonly wrong: string[]
+}
+
+async function run(full: Db, bare: Db, version: readonly number[]): Promise<Tally> {
+  const exposed = catalog(version)
+  const documents = new Map<string, readonly Document[]>()
+  for (const collection of Object.keys(EXPOSED)) {
+    const found = bare.collection(collection).find({}, { promoteValues: false, bsonRegExp: true }).limit(40)
+    documents.set(collection, await found.toArray())
+  }
+  const generator = new Generator(SEED, know(documents))
+  const tally: Tally = { equal: 0, withRows: 0, invalid: 0, denied: 0, refused: [], wrong: [] }
+  for (let n = 0; n < COUNT; n++) {
+    const { body, clean, ordered, loose } = generator.next()
+    const [outcome, oracle] = await Promise.all([ask(full, exposed, body), unguarded(bare, body)])
+    const note = `#${n} ${JSON.stringify(body)}`
+    if (leaks(outcome, body)) tally.wrong.push(`LEAK ${note}`)
+    else if (outcome.kind === 'refused' && !clean) tally.denied++
+    else if (oracle === null) {
+      if (outcome.kind === 'answered') tally.wrong.push(`ANSWERED ${note}`)
+      else tally.invalid++
+    } else if (outcome.kind !== 'answered') tally.refused.push(`${outcome.why} ${note}`)
+    else if (oracle.length > 1000 || equal(outcome.documents, oracle, { ordered, loose })) {
+      tally.equal++
+      if (oracle.length > 0) tally.withRows++
+    } else tally.wrong.push(`DIFFERS ${note} ${JSON.stringify(outcome.query.pipeline)}`)
+  }
+  return tally
+}

