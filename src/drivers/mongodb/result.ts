@@ -134,10 +134,15 @@ export class Result {
   #locate(from: Buffer): void {
     this.#types.fill(0, 0, this.#columns.size)
     const end = from.readInt32LE(0) - 1
+    let next = 0
     for (let at = 4; at < end;) {
       const type = from[at] ?? 0
       const nameEnd = endOfName(from, at + 1)
-      const { place } = this.#columnOf(from.toString('utf8', at + 1, nameEnd))
+      // Most documents of one answer have the same fields in the same order.
+      const guess = this.#placed[next]
+      const isGuess = guess !== undefined && isAt(from, at + 1, nameEnd, guess.bytes)
+      const { place } = isGuess ? guess : this.#columnOf(from.toString('utf8', at + 1, nameEnd))
+      next = place + 1
       const size = sizeOf(type, from, nameEnd + 1)
       this.#types[place] = type
       this.#starts[place] = nameEnd + 1

@@ -30,6 +30,8 @@ export interface Running {
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const COLLECTIONS_MAX = 1_000
+/** The default row cap and one more: such answers take one command (guard/mongodb.md §3). */
+const BATCH_MAX = 1_001
 /** Names of one query's operations in the database's own lists. */
 const COMMENT = 'vitrine'
 
@@ -47,8 +49,9 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
     ...shared(at),
     raw: true,
     maxTimeMS: left(),
-    // The server ends the query and its cursor with the first batch where the answer fits one.
-    batchSize: query.rowCap + 1,
+    // The server ends the query and its cursor with the first batch where the answer fits one; more at once than this
+    // stays in memory whole.
+    batchSize: Math.min(query.rowCap + 1, BATCH_MAX),
     allowDiskUse: false,
     readConcern: { level: 'local' },
     comment: COMMENT,

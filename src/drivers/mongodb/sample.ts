@@ -51,7 +51,7 @@ function newNode(): Node {
 }
 
 /** Why a name cannot be a part of a path, whatever its value. */
-export function isOdd(name: string): boolean {
+function isOdd(name: string): boolean {
   return name === '' || name === '__proto__' || name.includes('.') || name.startsWith('$') || /^\d+$/.test(name)
 }
 
