@@ -202,8 +202,7 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
 
 /** A column's type as the query sees it. */
 function shownType(walk: Walk, column: ExposedColumn): TypeName {
-  const name = readAs(walk.exposed, column)
-  return name === undefined ? column.type : { schema: 'pg_catalog', name }
+  return readAs(walk.exposed, column) ?? column.type
 }
 
 /** The exposed table that a name means. Throws Refusal, in the same words for a hidden one and none. */
@@ -259,10 +258,10 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
   return { RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname, colnames } } }
 }
 
-/** A name of something in the database is read as the text it shows, so that no literal is taken for its type. */
-function plainly(arg: Node, type: string | undefined): Node {
+/** Names of things, and domains with a CHECK, are read as something plainer, so that no literal is taken for their type. */
+function plainly(arg: Node, type: TypeName | undefined): Node {
   if (type === undefined) return arg
-  return { TypeCast: { arg, typeName: { names: [word('pg_catalog'), word(type)], typemod: -1 } } }
+  return { TypeCast: { arg, typeName: { names: [word(type.schema), word(type.name)], typemod: -1 } } }
 }
 
 const METHODS: ReadonlySet<string> = new Set(['bernoulli', 'system'])

@@ -1,5 +1,7 @@
 // Types whose values are names of things in the database: an oid or a name is looked up wherever one is read or printed.
-// A literal beside such a column would be taken for its type, and tell what exists.
+// A literal beside such a column would be taken for its type, and tell what exists; beside one of a domain it would run
+// the domain's CHECK.
+import type { TypeName } from './capture.ts'
 import type { Exposed, ExposedColumn } from './exposed.ts'
 
 const NAMES = [
@@ -20,8 +22,21 @@ export function isLookedUp(oid: number): boolean {
   return LOOKED_UP.has(oid)
 }
 
-/** The type of pg_catalog that a column is read as instead, through domains and arrays of them; undefined for most. */
-export function readAs(exposed: Exposed, column: ExposedColumn): 'text' | '_text' | undefined {
+/** The type that a column is read as instead of its own; undefined for most. */
+export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | undefined {
+  const name = asText(exposed, column)
+  return name === undefined ? belowChecks(exposed, column.type) : { schema: 'pg_catalog', name }
+}
+
+/** For a domain that a query may not name, what lies below it: reading that runs no CHECK. */
+function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
+  const captured = exposed.type(type.schema, type.name)
+  if (captured?.kind !== 'domain' || captured.of === null || captured.refused === null) return undefined
+  return belowChecks(exposed, captured.of) ?? captured.of
+}
+
+/** For names of things, also through domains and arrays of them: the text they show. */
+function asText(exposed: Exposed, column: ExposedColumn): 'text' | '_text' | undefined {
   let { type, typeOid } = column
   let isArray = false
   // Types do not hold themselves; the count is against a capture that says so.
