@@ -62,11 +62,13 @@ export function readTypes(
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   }
   const judge = judgement(known)
-  // A column of a domain is read as what lies below it (looked-up.ts): its CHECK does not count.
+  // A column of a domain, or of an array of one, is read as what lies below (looked-up.ts): its CHECK does not count. An
+  // array of a domain over arrays has nothing below it; what a literal beside it may tell is whether the CHECK takes it.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)
-    if (row?.type.kind !== 'domain') return judge(oid).unexposable
+    const isBelow = row?.type.kind === 'domain' || byOid.get(row?.type.ofOid ?? 0)?.type.kind === 'domain'
+    if (row === undefined || !isBelow) return judge(oid).unexposable
     return unexposableItself(withoutChecks, oid, row) ?? ofColumn(row.type.ofOid)
   }
   const isNotNull = (oid: number): boolean => {
