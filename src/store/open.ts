@@ -31,7 +31,7 @@ export interface Store extends AsyncDisposable {
 }
 
 /** A change is seen by other replicas within one second (session-interface.md §6, end). */
-const OTHERS_UNSEEN_MS = 1_000
+const OTHERS_UNSEEN_MS = 750
 /** Between two tries, times their number: those that lost together do not meet again. */
 const PAUSE_MS = 5
 

@@ -44,7 +44,7 @@ export function readTypes(
   )
   // What initdb made outside pg_catalog, in information_schema, is not built in: it has domains with a CHECK.
   const isBuiltIn = (oid: number): boolean => oid < 16384 && !byOid.has(oid)
-  const judge = judgement({
+  const known: Known = {
     byOid,
     isBuiltIn,
     tainted: taintOf(isBuiltIn),
@@ -60,14 +60,24 @@ export function readTypes(
         .map((row) => [numberAt(row, 0), textAt(row, 1)]),
     ),
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
-  })
+  }
+  const judge = judgement(known)
+  // A column of a domain, or of an array of one, is read as what lies below (looked-up.ts): its CHECK does not count. An
+  // array of a domain over arrays has nothing below it; what a literal beside it may tell is whether the CHECK takes it.
+  const withoutChecks: Known = { ...known, checks: new Map() }
+  const ofColumn = (oid: number): string | null => {
+    const row = byOid.get(oid)
+    const isBelow = row?.type.kind === 'domain' || byOid.get(row?.type.ofOid ?? 0)?.type.kind === 'domain'
+    if (row === undefined || !isBelow) return judge(oid).unexposable
+    return unexposableItself(withoutChecks, oid, row) ?? ofColumn(row.type.ofOid)
+  }
   const isNotNull = (oid: number): boolean => {
     const row = byOid.get(oid)
     return row?.type.kind === 'domain' && (row.notNull || isNotNull(row.type.ofOid))
   }
   return {
     types: [...byOid.values()].map(({ type }) => ({ ...type, refused: judge(type.oid).refused })),
-    unexposable: (oid) => judge(oid).unexposable,
+    unexposable: (oid) => ofColumn(oid),
     isNotNull,
   }
 }

@@ -10,11 +10,11 @@ import type { Parser } from './parser.ts'
 import { fromBytes } from './position.ts'
 import { prescan } from './prescan.ts'
 import { printSelect } from './print.ts'
-import type { PostgresQuery, ReadTable } from './query.ts'
+import type { PostgresQuery, ReadTable, RecordShape } from './query.ts'
 import { readStatement } from './read-tree.ts'
 import { Refusal, refusedLimit, refusedStatement } from './refusal.ts'
 import type { Walk } from './scope.ts'
-import { select } from './select.ts'
+import { select, type Selected } from './select.ts'
 import { recall, remember, shapeOf } from './shapes.ts'
 import { isSameTree } from './verify.ts'
 import { checkWeight } from './weight.ts'
@@ -124,12 +124,25 @@ function rewrite(tree: unknown, exposed: Exposed, rowCap: number): Made {
     text: printSelect(confined),
     rowCap,
     names: walk.names,
+    records: recordsOf(selected),
     reads: readTables(walk),
     bound: costBound(walk),
     searchPath: exposed.capture.trustedSchemas,
     serverVersion: exposed.capture.serverVersion,
   }
   return { tree: confined, query }
+}
+
+/** Output columns that are rows of a table, which the server knows for no more than records. */
+function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
+  const records = new Map<number, RecordShape>()
+  for (const [index, { type }] of outputs.entries()) {
+    const row = type?.kind === 'array' ? type.of : type
+    if (row?.kind !== 'row' || !row.oids) continue
+    const columns = row.columns.map(({ name }, at) => ({ name, typeOid: row.oids?.[at] ?? 0 }))
+    records.set(index, { columns, isList: type?.kind === 'array' })
+  }
+  return records
 }
 
 function newWalk(exposed: Exposed, words: ReadonlySet<string>): Walk {
@@ -147,6 +160,7 @@ function newWalk(exposed: Exposed, words: ReadonlySet<string>): Walk {
     operations: 0,
     sorts: false,
     spent: 0,
+    depth: 0,
   }
 }
 

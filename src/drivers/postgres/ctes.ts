@@ -73,6 +73,7 @@ class Body implements Cte {
   readonly alias: string
   readonly weight = { items: 0, ctes: new Map<Cte, number>() }
   readonly materialized: string | undefined
+  readonly depth: number
   references = 0
   #state: 'waiting' | 'walking' | 'done' = 'waiting'
   #columns: readonly Field[] | undefined
@@ -86,6 +87,7 @@ class Body implements Cte {
     this.name = raw.ctename ?? ''
     this.alias = newAlias(walk, 'c', this.name)
     this.materialized = raw.ctematerialized
+    this.depth = walk.depth
     this.#walk = walk
     this.#raw = raw
     this.#where = where
@@ -98,14 +100,13 @@ class Body implements Cte {
   /** Its columns; inside itself, those of its first arm. Throws Refusal. */
   columns(): readonly CteColumn[] {
     if (this.#state === 'waiting') this.#walkBody()
-    const isInside = this.#state === 'walking'
-    if (isInside) this.#refersToItself = true
+    if (this.#state === 'walking') this.#refersToItself = true
     if (!this.#columns) {
       const why = `table ${this.name} refers to itself where it may not`
       const hint = 'In WITH RECURSIVE only the second arm of UNION may name the expression itself.'
       throw new Refusal('table', this.name, why, hint, this.#raw.location)
     }
-    const added = this.#added().map((name) => ({ name, type: null, added: true, notInStar: isInside }))
+    const added = this.#added().map((name) => ({ name, type: null, added: true }))
     return [...this.#columns, ...added]
   }
 

@@ -24,6 +24,7 @@ import {
   type Entry,
   type Item,
   type Level,
+  type SqlType,
   type Walk,
 } from './scope.ts'
 import { select } from './select.ts'
@@ -80,7 +81,9 @@ function cteItem(walk: Walk, cte: Cte, node: Struct<'RangeVar'>): From {
   walk.weight.items -= 1
   walk.weight.ctes.set(cte, (walk.weight.ctes.get(cte) ?? 0) + 1)
   cte.references += 1
-  const fields = cte.columns()
+  // Beside its WITH, `*` shows the columns of SEARCH and CYCLE too; the server leaves them out further in.
+  const isFurtherIn = walk.depth !== cte.depth
+  const fields = cte.columns().map((field) => ({ ...field, notInStar: isFurtherIn && field.added === true }))
   const made = namedItem(walk, { name: node.alias?.aliasname ?? cte.name, alias: node.alias, fields })
   const from: Node = { RangeVar: { relname: cte.alias, inh: true, relpersistence: 'p', alias: made.alias } }
   return { node: from, entries: [made.entry] }
@@ -103,7 +106,7 @@ function subselect(walk: Walk, level: Level, node: Struct<'RangeSubselect'>): Fr
 interface Named {
   readonly name: string | null
   readonly alias: Struct<'Alias'> | undefined
-  readonly fields: readonly CteColumn[]
+  readonly fields: readonly (CteColumn & { readonly notInStar?: boolean })[]
 }
 
 /** An item under an alias of ours, its columns named as the caller sees them. Throws Refusal. */
@@ -184,7 +187,13 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
     for (const column of found.columns) base.used.add(column.name)
     spend(walk, columns.length)
     const row = rowOf(aliasname, columns)
-    return node.alias?.colnames ? { ...row, node: rowUnder(walk, found.columns, columns) } : row
+    const oids = found.columns.map((column) => column.typeOid)
+    const type: SqlType = {
+      kind: 'row',
+      columns: found.columns.map(({ name: own }, index) => ({ name: own, type: columns[index]?.type ?? null })),
+      oids,
+    }
+    return node.alias?.colnames ? { node: rowUnder(walk, found.columns, columns), type } : { node: row.node, type }
   }
   const item: Item = { name, schema: node.alias ? null : found.schema, columns, whole, base }
   const wrapped = wrap(walk, base, { aliasname, printed, node, inside })
@@ -193,8 +202,7 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
 
 /** A column's type as the query sees it. */
 function shownType(walk: Walk, column: ExposedColumn): TypeName {
-  const name = readAs(walk.exposed, column)
-  return name === undefined ? column.type : { schema: 'pg_catalog', name }
+  return readAs(walk.exposed, column) ?? column.type
 }
 
 /** The exposed table that a name means. Throws Refusal, in the same words for a hidden one and none. */
@@ -250,10 +258,10 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
   return { RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname, colnames } } }
 }
 
-/** A name of something in the database is read as the text it shows, so that no literal is taken for its type. */
-function plainly(arg: Node, type: string | undefined): Node {
+/** Names of things, and domains with a CHECK, are read as something plainer, so that no literal is taken for their type. */
+function plainly(arg: Node, type: TypeName | undefined): Node {
   if (type === undefined) return arg
-  return { TypeCast: { arg, typeName: { names: [word('pg_catalog'), word(type)], typemod: -1 } } }
+  return { TypeCast: { arg, typeName: { names: [word(type.schema), word(type.name)], typemod: -1 } } }
 }
 
 const METHODS: ReadonlySet<string> = new Set(['bernoulli', 'system'])

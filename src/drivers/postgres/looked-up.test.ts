@@ -61,3 +61,20 @@ test('any other type made here is read as it is', async () => {
   const said = say(await guard.judge('SELECT m FROM t', shown))
   assert.equal(said, 'SELECT "t1"."m" AS "m" FROM (SELECT "b"."m" FROM "public"."t" AS "b") AS "t1" ("m") LIMIT 1001')
 })
+
+test('a literal beside a column of a domain with a CHECK runs none: the column is read as what lies below', async () => {
+  const checked = catalog(
+    [typed(table('t', ['id int4', 'd public.above', 'ds public._above']), [23, 20_001, 20_002])],
+    {
+      types: [
+        { ...type('public.leaky', 'domain', { of: 'text', refused: 'Its CHECK.' }), ofOid: 25 },
+        { ...type('public.above', 'domain', { of: 'public.leaky', refused: 'A CHECK below.' }), ofOid: 20_000 },
+        { ...type('public._above', 'array', { of: 'public.above', refused: 'A CHECK below.' }), ofOid: 20_001 },
+      ],
+    },
+  )
+  const said = say(await guard.judge(`SELECT coalesce(d, 'x') AS x FROM t`, checked))
+  assert.equal(said, `SELECT COALESCE("t1"."d", 'x') AS "x" FROM ${inner('d', 'text')} LIMIT 1001`)
+  const many = say(await guard.judge(`SELECT array_append(ds, 'x') AS x FROM t`, checked))
+  assert.match(many, /CAST\("b"\."ds" AS "pg_catalog"\."_text"\)/)
+})

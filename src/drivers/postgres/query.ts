@@ -24,6 +24,12 @@ export interface CostBound {
   readonly sorts: boolean
 }
 
+/** A row of a table in an answer, or a list of such rows. */
+export interface RecordShape {
+  readonly columns: readonly ReadColumn[]
+  readonly isList: boolean
+}
+
 export interface PostgresQuery {
   /** The printed text; it asks for rowCap + 1 rows at most. No parameters. */
   readonly text: string
@@ -31,6 +37,8 @@ export interface PostgresQuery {
   readonly rowCap: number
   /** Our aliases and what the caller called them (t7 → orders), to map a database's message back. */
   readonly names: ReadonlyMap<string, string>
+  /** By place (from 0), the output columns that the server answers as record or record[] though their columns are known. */
+  readonly records?: ReadonlyMap<number, RecordShape>
   readonly reads: readonly ReadTable[]
   /** Null: only EXPLAIN can tell the cost. */
   readonly bound: CostBound | null

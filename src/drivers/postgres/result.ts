@@ -2,10 +2,14 @@
 import type { ResultColumn, Rows } from '../driver.ts'
 import type { JsonBytes } from '../json-bytes.ts'
 import type { Field } from './messages.ts'
+import type { RecordShape } from './query.ts'
 import type { ColumnType, TypeBook } from './types.ts'
+import { arrayWriter, compositeWriter } from './values-nested.ts'
 import { writeNull, type WriteValue } from './values.ts'
 import type { Sink } from './wire.ts'
 
+/** pg_type's oids of record and record[]. */
+const [RECORD, RECORDS] = [2249, 2287]
 const COMMA = 0x2c
 const OPEN = 0x5b
 const CLOSE = 0x5d
@@ -21,6 +25,7 @@ export class Result implements Sink {
   readonly #caps: Caps
   readonly #types: TypeBook
   readonly #out: JsonBytes
+  readonly #records: ReadonlyMap<number, RecordShape>
   #fields: readonly Field[] = []
   #resolved: readonly ColumnType[] = []
   #writers: readonly WriteValue[] = []
@@ -31,11 +36,12 @@ export class Result implements Sink {
   #rowCount = 0
   #truncated = false
 
-  /** Writes into `out`, from its beginning. */
-  constructor(caps: Caps, types: TypeBook, out: JsonBytes) {
+  /** Writes into `out`, from its beginning. `records`: what is known of columns that come as records. */
+  constructor(caps: Caps, types: TypeBook, out: JsonBytes, records: ReadonlyMap<number, RecordShape> = new Map()) {
     this.#caps = caps
     this.#types = types
     this.#out = out
+    this.#records = records
     out.length = 0
     out.byte(OPEN)
   }
@@ -53,7 +59,11 @@ export class Result implements Sink {
 
   describe(fields: readonly Field[]): void {
     this.#fields = fields
-    const unknown = fields.map((field) => field.typeOid).filter((oid) => this.#types.find(oid) === undefined)
+    const oids = [
+      ...fields.map((field) => field.typeOid),
+      ...[...this.#records.values()].flatMap(({ columns }) => columns.map((column) => column.typeOid)),
+    ]
+    const unknown = oids.filter((oid) => this.#types.find(oid) === undefined)
     if (unknown.length === 0) return this.#resolve()
     this.#unknown = [...new Set(unknown)]
     this.#held = []
@@ -95,12 +105,26 @@ export class Result implements Sink {
   }
 
   #resolve(): void {
-    this.#resolved = this.#fields.map(({ typeOid }) => {
-      const type = this.#types.find(typeOid)
-      if (type === undefined) throw new Error(`type ${typeOid} was not looked up`)
-      return type
-    })
-    this.#writers = this.#resolved.map((type) => type.write)
+    this.#resolved = this.#fields.map(({ typeOid }) => this.#type(typeOid))
+    this.#writers = this.#fields.map(
+      ({ typeOid }, index) => this.#recordWriter(index, typeOid) ?? this.#type(typeOid).write,
+    )
+  }
+
+  #type(oid: number): ColumnType {
+    const type = this.#types.find(oid)
+    if (type === undefined) throw new Error(`type ${oid} was not looked up`)
+    return type
+  }
+
+  /** A record is written as the row that the guard knows it for. */
+  #recordWriter(index: number, typeOid: number): WriteValue | undefined {
+    const shape = this.#records.get(index)
+    if (shape === undefined || typeOid !== (shape.isList ? RECORDS : RECORD)) return undefined
+    const row = compositeWriter(
+      shape.columns.map((column) => ({ name: column.name, write: this.#type(column.typeOid).write })),
+    )
+    return shape.isList ? arrayWriter(row, COMMA) : row
   }
 
   /** False where the row does not fit the byte cap: it is taken back. */

@@ -33,7 +33,7 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   sameServer(at.session, query)
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
   const caps = { rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }
-  const result = new Result(caps, at.known.types, out)
+  const result = new Result(caps, at.known.types, out, query.records)
   const frames = question(query.text)
   const started = performance.now()
   const bounded = knownBound(at.known, query)

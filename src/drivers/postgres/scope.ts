@@ -8,8 +8,8 @@ import { refusedLimit } from './refusal.ts'
 export type SqlType =
   | { readonly kind: 'named'; readonly schema: string; readonly name: string }
   | { readonly kind: 'array'; readonly of: SqlType }
-  /** A row whose columns are known by name: of a sub-select, a CTE, a function. */
-  | { readonly kind: 'row'; readonly columns: readonly Field[] }
+  /** A row whose columns are known by name: of a sub-select, a CTE, a function; of a table with their type's oids. */
+  | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
 
 export interface Field {
   readonly name: string
@@ -81,10 +81,9 @@ export interface Level {
   readonly covered: Map<Base, ReadonlySet<string>>
 }
 
-/** `added` by SEARCH or CYCLE: an alias list does not reach it. */
+/** `added` by SEARCH or CYCLE: an alias list does not reach it, and `*` only beside its WITH. */
 export interface CteColumn extends Field {
   readonly added?: boolean
-  readonly notInStar?: boolean
 }
 
 export interface Cte {
@@ -92,6 +91,8 @@ export interface Cte {
   readonly alias: string
   columns(): readonly CteColumn[]
   readonly weight: Weight
+  /** Of the query that WITH stands in. */
+  readonly depth: number
   /** References to it, while it is not known whether the server will inline it. */
   references: number
   isRecursive(): boolean
@@ -149,6 +150,8 @@ export interface Walk {
   sorts: boolean
   /** Expressions walked and columns that stars stood for: see spend(). */
   spent: number
+  /** Queries around the one that is walked. */
+  depth: number
 }
 
 // A text of 64 KiB holds 33,000 expressions at most.

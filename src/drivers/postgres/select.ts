@@ -28,6 +28,19 @@ export function select(
   onLeft?: OnLeft,
 ): Selected {
   walk.selects += 1
+  walk.depth += 1
+  const selected = selectAt(walk, raw, parent, outer, onLeft)
+  walk.depth -= 1
+  return selected
+}
+
+function selectAt(
+  walk: Walk,
+  raw: SelectStmt,
+  parent: Level | null,
+  outer: CteScope | null,
+  onLeft?: OnLeft,
+): Selected {
   const clause = raw.withClause && walkWith(walk, raw.withClause, parent, outer)
   const ctes = clause?.scope ?? outer
   const withClause = clause && { withClause: clause.node }

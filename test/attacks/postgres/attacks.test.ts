@@ -8,7 +8,7 @@ import { createPostgresDriver } from '../../../src/drivers/postgres/driver.ts'
 import { cut } from '../../../src/exposure/cut.ts'
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
 import { openSession, settingsOf, type TestSession } from '../../support/postgres-session.ts'
-import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, STATE, failures, textOf, type Told } from './judge.ts'
+import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, ODD, STATE, failures, textOf, type Told } from './judge.ts'
 
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 8 << 20, timeoutMs: 1_500, maxCost: 1e12 }
 const signal = new AbortController().signal
@@ -17,6 +17,7 @@ let server: TestPostgres
 let driver: Driver
 let connection: Connection
 let oracle: TestSession
+let superuser: TestSession
 let exposed: Catalog
 let stateBefore: (string | null)[][]
 
@@ -33,10 +34,12 @@ before(async () => {
   )
   const login = { username: 'vitrine_oracle', secrets: { password: 'oracle-pw' } }
   oracle = await openSession(settingsOf(server, 'shop', login))
+  superuser = await openSession(settingsOf(server, 'shop'))
   stateBefore = await server.query('shop', STATE)
 })
 after(async () => {
   await oracle[Symbol.asyncDispose]()
+  await superuser[Symbol.asyncDispose]()
   await connection[Symbol.asyncDispose]()
   await driver[Symbol.asyncDispose]()
   await server[Symbol.asyncDispose]()
@@ -96,7 +99,23 @@ describe('a legitimate query is answered as the oracle is', () => {
   }
 })
 
-function sorted(rows: string, isOrdered: boolean): unknown[] {
-  const list = (JSON.parse(rows) as unknown[]).map((row) => JSON.stringify(row))
+describe('an odd query is answered as without a guard', () => {
+  for (const sql of ODD) {
+    test(sql, async () => {
+      const told = await ask(sql)
+      assert.ok(told.rows, told.text)
+      const expected = await superuser.run(sql, { searchPath: ['public'] })
+      const own = told.rows.columns.map((column) => column.name)
+      assert.deepEqual(
+        own,
+        expected.columns.map((column) => column.name),
+      )
+      assert.deepEqual(sorted(told.rows.rows, false), sorted(expected.rows, false))
+    })
+  }
+})
+
+function sorted(rows: Rows['rows'], isOrdered: boolean): unknown[] {
+  const list = (JSON.parse(String(rows)) as unknown[]).map((row) => JSON.stringify(row))
   return isOrdered ? list : list.toSorted()
 }

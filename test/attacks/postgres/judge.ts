@@ -47,6 +47,11 @@ const read = (name: string): unknown => JSON.parse(readFileSync(join(import.meta
 export const ATTACKS = read('attacks.json') as readonly Attack[]
 export const LEGIT = read('legit.json') as readonly Legit[]
 export const FIXTURE = readFileSync(join(import.meta.dirname, 'fixture.sql'), 'utf8')
+/** Odd and legal queries over exposed columns alone. */
+export const ODD = readFileSync(join(import.meta.dirname, 'odd.sql'), 'utf8')
+  .replace(/^--.*\n/, '')
+  .split(/;\n/)
+  .filter((sql) => sql !== '')
 export const STATE = readFileSync(join(import.meta.dirname, 'state.sql'), 'utf8')
 export const EXPOSURE = read('exposure.json') as {
   readonly tables: readonly { readonly schema: string; readonly table: string; readonly columns: string[] | null }[]
