@@ -41,7 +41,7 @@ export default tseslint.config(
   },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/drivers/*/confine.ts', 'src/drivers/confined.ts', '**/*.test.ts'],
+    ignores: ['src/drivers/*/guard/confine.ts', 'src/drivers/confined.ts', '**/*.test.ts'],
     rules: {
       'no-restricted-imports': [
         'error',

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { z } from 'zod'
 import exposure from './exposure.json' with { type: 'json' }
-import { grantColumns, limitTemporaryFiles } from '../src/drivers/postgres/grants.ts'
+import { grantColumns, limitTemporaryFiles } from '../src/drivers/postgres/catalog/grants.ts'
 import { packagedNative, platform, reachableBin, serverAccount } from './account.ts'
 import { initCluster, startCluster, type RunningCluster } from './cluster.ts'
 

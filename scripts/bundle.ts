@@ -17,7 +17,7 @@ const path = (name: string, base = ROOT) => fileURLToPath(new URL(name, base))
 const ENTRIES = {
   main: 'src/main.ts',
   cli: 'src/cli.ts',
-  'parse-worker': 'src/drivers/postgres/parse-worker.ts',
+  'parse-worker': 'src/drivers/postgres/guard/parse-worker.ts',
 }
 
 async function bundle(): Promise<void> {

@@ -1,4 +1,4 @@
-// The brand of a query that a guard has confined. Only drivers/*/confine.ts may seal (lint holds it); run() unseals.
+// The brand of a query that a guard has confined. Only drivers/*/guard/confine.ts may seal (lint holds it); run() unseals.
 // Raw text does not type-check, a forged object is a TypeError, another kind's query is refused.
 import type { DatasourceType } from './driver.ts'
 

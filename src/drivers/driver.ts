@@ -5,7 +5,7 @@ import type { Confined } from './confined.ts'
 export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 
 /** The words this kind uses for its own concepts. */
-export interface Vocabulary {
+interface Vocabulary {
   readonly schema: string
   readonly table: string
   readonly queryLanguage: string

@@ -1,8 +1,8 @@
 // The guard as a test asks it: SQL in, the printed text or the refusal out.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, Limits, Verdict } from '../../src/drivers/driver.ts'
-import { confine } from '../../src/drivers/postgres/confine.ts'
-import { openParser, type ParserOptions } from '../../src/drivers/postgres/parse.ts'
+import { confine } from '../../src/drivers/postgres/guard/confine.ts'
+import { openParser, type ParserOptions } from '../../src/drivers/postgres/guard/parse.ts'
 import type { PostgresQuery } from '../../src/drivers/postgres/query.ts'
 
 export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e9 }

@@ -1,10 +1,10 @@
 // A logged-in session to a test server, and a way to run a text as if the guard had printed it.
-import { logIn, type Login } from '../../src/drivers/postgres/connect.ts'
+import { logIn, type Login } from '../../src/drivers/postgres/session/connect.ts'
 import { JsonBytes } from '../../src/drivers/json-bytes.ts'
 import type { PostgresQuery } from '../../src/drivers/postgres/query.ts'
-import { runQuery, type Known, type Running } from '../../src/drivers/postgres/run.ts'
-import { readSettings, targetOf } from '../../src/drivers/postgres/settings.ts'
-import { TypeBook } from '../../src/drivers/postgres/types.ts'
+import { runQuery, type Known, type Running } from '../../src/drivers/postgres/session/run.ts'
+import { readSettings, targetOf } from '../../src/drivers/postgres/session/settings.ts'
+import { TypeBook } from '../../src/drivers/postgres/session/types.ts'
 import type { ConnectionSettings, Limits, Rows } from '../../src/drivers/driver.ts'
 import type { TestPostgres } from './postgres.ts'
 

@@ -1,14 +1,14 @@
 // The MongoDB driver put together: the guard judges, connections do. Nothing here decides anything of its own.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
-import { confine } from './confine.ts'
-import { logIn } from './connect.ts'
-import { MongoConnection } from './connection.ts'
-import { printed } from './print.ts'
+import { confine } from './guard/confine.ts'
+import { logIn } from './session/connect.ts'
+import { MongoConnection } from './session/connection.ts'
+import { printed } from './guard/print.ts'
 import type { MongoQuery } from './query.ts'
-import { readBody, type MongoBody } from './read.ts'
-import type { Known } from './run.ts'
-import { readSettings, targetOf } from './settings.ts'
+import { readBody, type MongoBody } from './guard/read.ts'
+import type { Known } from './session/run.ts'
+import { readSettings, targetOf } from './session/settings.ts'
 
 const KNOWN_MS = 300_000
 const KNOWN_MAX = 500

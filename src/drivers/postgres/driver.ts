@@ -1,15 +1,15 @@
 // The PostgreSQL driver put together: the guard judges, connections do. Nothing here decides anything of its own.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
-import { readBody } from './body.ts'
-import { confine } from './confine.ts'
-import { logIn } from './connect.ts'
-import { PostgresConnection } from './connection.ts'
-import { openParser } from './parse.ts'
+import { readBody } from './guard/body.ts'
+import { confine } from './guard/confine.ts'
+import { logIn } from './session/connect.ts'
+import { PostgresConnection } from './session/connection.ts'
+import { openParser } from './guard/parse.ts'
 import type { PostgresQuery } from './query.ts'
-import type { Known } from './run.ts'
-import { readSettings, targetOf } from './settings.ts'
-import { TypeBook } from './types.ts'
+import type { Known } from './session/run.ts'
+import { readSettings, targetOf } from './session/settings.ts'
+import { TypeBook } from './session/types.ts'
 
 const KNOWN_MS = 300_000
 const KNOWN_MAX = 500

@@ -1,7 +1,7 @@
 // What the Postgres guard hands to the Postgres runner, behind the seal.
 
 /** A column that the printed text reads, as it was at introspection. */
-export interface ReadColumn {
+interface ReadColumn {
   readonly name: string
   readonly typeOid: number
 }

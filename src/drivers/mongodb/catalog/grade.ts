@@ -1,0 +1,138 @@
+// Grades a login for this service: what it could do that reading the exposed collections does not need. Warnings, each
+// with the lines that make a better one. It changes nothing.
+import type { Catalog, TestStep } from '../../driver.ts'
+import type { Login } from '../session/connect.ts'
+import { betterLogin } from './better-login.ts'
+import { privilegesOf, type Privilege, type Privileges } from './privileges.ts'
+
+interface Facts extends Privileges {
+  readonly login: Login
+  readonly exposed: Catalog | null
+  readonly better: string
+}
+
+/** What may change or end something of the database; whatever else an action does, it reads. */
+const WRITES =
+  /^(insert|update|remove|drop|create|grant|revoke|convertTo|rename|collMod|compact|reIndex|enable|bypass|change|set|applyOps|fsync|shutdown|kill|repl|resync|add|move|split|refine|reshard|clearJumbo|unlock|evict|rotate|internal|anyAction|impersonate|import|export|flush|cpu|closeAll|dbAdmin|emptycapped|restore|storageDetails|touch|validate|writeOrigin|advance|cleanup|invalidate|oidReset|fle)/i
+/** Those that every login of MongoDB may have without harm. */
+const HARMLESS = new Set(['killCursors', 'killAnyCursor', 'changeOwnPassword', 'changeOwnCustomData'])
+/** Of the cluster: they read nothing that is stored. */
+const OWN = new Set(['admin', 'config', 'local'])
+
+/** The steps in a fixed order. `exposed` is what the privileges should equal; null before any exposure. */
+export async function grade(login: Login, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
+  const privileges = await privilegesOf(login.db, signal)
+  const better = betterLogin({ user: privileges.user?.user ?? null, database: login.database, exposed })
+  const facts: Facts = { ...privileges, login, exposed, better }
+  return judges.map((judge) => judge(facts))
+}
+
+function pass(name: string, message: string, advice: string | null = null): TestStep {
+  return { name, status: 'PASS', message, remedy: advice }
+}
+
+function warn(name: string, message: string, remedy: string): TestStep {
+  return { name, status: 'WARN', message, remedy }
+}
+
+/** "a, b, c and 4 more". */
+function few(names: readonly string[]): string {
+  const more = names.length - 3
+  return more > 0 ? `${names.slice(0, 3).join(', ')} and ${more} more` : names.join(', ')
+}
+
+const judges: readonly ((facts: Facts) => TestStep)[] = [
+  function connection({ login }) {
+    return pass('connection', `Connected to the database ${login.database}.`)
+  },
+  function serverVersion({ login }) {
+    const [major] = login.serverVersion
+    if (major >= 6) return pass('server version', `The server is MongoDB ${login.versionText}.`)
+    const message = `The server is MongoDB ${login.versionText}: some stages and operators are refused, as it does not have them.`
+    return warn('server version', message, 'Upgrade the server to MongoDB 6.0 or newer.')
+  },
+  function tls({ login }) {
+    if (login.sslMode !== 'disable') return pass('tls', 'The connection is encrypted.')
+    if (login.isLocal) return pass('tls', 'The connection is not encrypted; it does not leave this machine.')
+    return warn(
+      'tls',
+      'The connection is not encrypted: every document passes the network in the open.',
+      'Choose sslMode verify-full, with the authority that signed the server’s certificate as tlsCa.',
+    )
+  },
+  function loginStep({ user, better }) {
+    if (user !== null) return pass('login', `Logged in as ${user.user} of ${user.db}.`)
+    return warn(
+      'login',
+      'There is no login: where the server asks for none, nothing in the database would hold this service back.',
+      better,
+    )
+  },
+  function writes({ user, privileges, better }) {
+    if (user === null) return warn('writes', 'Without a login whoever connects may write everything.', better)
+    const where = privileges.filter((each) => each.actions.some(isWriting)).map(placeOf)
+    if (where.length === 0) return pass('writes', 'The login may not change anything.')
+    return warn('writes', `The login may write, or change settings, in ${few([...new Set(where)])}.`, better)
+  },
+  function otherDatabases({ user, privileges, login, better }) {
+    const name = 'other databases'
+    if (user === null) return warn(name, 'Without a login whoever connects may read every database.', better)
+    const others = privileges.filter(isReading).filter(({ resource }) => resource.db !== login.database)
+    const where = [...new Set(others.filter(({ resource }) => !isOwnCorner(resource)).map(placeOf))]
+    if (where.length === 0) return pass(name, 'The login may read no other database.')
+    return warn(name, `The login may also read ${few(where)}.`, better)
+  },
+  function collections(facts) {
+    const name = 'collections'
+    const { exposed } = facts
+    if (exposed === null) return pass(name, 'Nothing is exposed yet to compare the privileges with.')
+    if (facts.user === null)
+      return warn(name, 'Without a login only this service hides what is not exposed.', facts.better)
+    const shown = exposed.tables.map((table) => table.table)
+    const missing = shown.filter((collection) => !mayRead(facts, collection))
+    if (missing.length > 0) return warn(name, `The login may not read ${few(missing)}, which is exposed.`, facts.better)
+    const beyond = facts.privileges.filter(isReading).filter(({ resource }) => {
+      return resource.db === facts.login.database && !shown.includes(resource.collection ?? '') && !isSystem(resource)
+    })
+    if (beyond.length === 0 && !facts.privileges.some(({ resource }) => resource.anyResource === true))
+      return pass(name, 'The login may read the exposed collections and nothing else of the database.')
+    return pass(
+      name,
+      'The login may read collections that are not exposed; only this service hides them.',
+      facts.better,
+    )
+  },
+]
+
+function isWriting(action: string): boolean {
+  return WRITES.test(action) && !HARMLESS.has(action)
+}
+
+function isReading({ actions }: Privilege): boolean {
+  return actions.includes('find') || actions.includes('anyAction')
+}
+
+function isSystem(resource: Privilege['resource']): boolean {
+  return resource.collection?.startsWith('system.') === true
+}
+
+/** MongoDB's built-in roles name some of its own collections, which hold nothing of a team's. */
+function isOwnCorner(resource: Privilege['resource']): boolean {
+  return isSystem(resource) || (OWN.has(resource.db ?? '') && (resource.collection ?? '') !== '')
+}
+
+function mayRead({ privileges, login }: Facts, collection: string): boolean {
+  return privileges.some((each) => {
+    const { db, collection: named, anyResource } = each.resource
+    const fits = (db === '' || db === login.database) && (named === '' || named === collection)
+    return isReading(each) && (anyResource === true || fits)
+  })
+}
+
+function placeOf({ resource }: Privilege): string {
+  if (resource.anyResource === true || resource.cluster === true) return 'the whole server'
+  const db = resource.db ?? ''
+  const collection = resource.collection ?? ''
+  if (db === '') return collection === '' ? 'every database' : `${collection} of every database`
+  return collection === '' ? db : `${db}.${collection}`
+}

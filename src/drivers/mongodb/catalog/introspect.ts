@@ -1,0 +1,223 @@
+// Reads what there is in a database: collections, views, their paths from a sample, their indexes. Nothing it does reads
+// a large collection whole: each look has a time of its own, and where that is over, less is known.
+import type * as mongodb from 'mongodb'
+import type { Catalog, CatalogColumn, CatalogIndex, CatalogTable } from '../../driver.ts'
+import { CAPTURE_VERSION, type MongoCapture, type MongoColumnDetail, type MongoTableDetail } from '../capture.ts'
+import { findCollections, type FoundCollection } from '../guard/collections.ts'
+import type { Login } from '../session/connect.ts'
+import { failure } from '../session/failure.ts'
+import { Sample, type Sampled, type SampledPath } from './sample.ts'
+import { readValidator, type Declared, type Validator } from './validator.ts'
+
+const SAMPLE = 1_000
+const FIRST = 100
+const NEWEST = 100
+const LOOK_MS = 1_000
+/** Bytes of documents that one look reads. */
+const LOOK_BYTES = 16 * 1024 * 1024
+
+/** Throws what the client library throws. */
+export async function introspect(login: Login, signal: AbortSignal): Promise<Catalog> {
+  const db = login.db
+  const tables: CatalogTable[] = []
+  for (const found of await findCollections(db, signal)) {
+    const table = await tableOf(db, found, signal)
+    if (table !== null) tables.push(table)
+  }
+  const capture: MongoCapture = {
+    version: CAPTURE_VERSION,
+    serverVersion: login.serverVersion,
+    versionText: login.versionText,
+    database: login.database,
+  }
+  return { capturedAt: new Date().toISOString(), tables, capture }
+}
+
+/** Null where the login may not read it. */
+async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSignal): Promise<CatalogTable | null> {
+  const collection = db.collection(found.name)
+  const documents = await counted(db, found.name, signal)
+  const sample = new Sample()
+  const validator = readValidator(found.options)
+  const may = await look(collection, documents, sample, signal)
+  if (!may) return null
+  if (found.kind !== 'view') sample.declare(['_id'])
+  for (const { path } of validator.paths) sample.declare(path)
+  const sampled = sample.finish()
+  const indexes = found.kind === 'view' ? [] : await indexesOf(collection)
+  const detail: MongoTableDetail = {
+    kind: found.kind,
+    capped: found.options['capped'] === true,
+    documents,
+    indexedPaths: [...new Set(indexes.flatMap(({ leads }) => (leads === null ? [] : [leads])))],
+    complete: sampled.complete,
+  }
+  return {
+    schema: db.databaseName,
+    table: found.name,
+    kind: detail.capped ? 'capped collection' : found.kind === 'timeseries' ? 'time-series collection' : found.kind,
+    description: validator.description,
+    estimatedRows: found.kind === 'view' ? null : documents,
+    columns: columnsOf(sampled, validator, found.kind),
+    indexes: indexes.flatMap(({ shown }) => (shown === null ? [] : [shown])),
+    warnings: warningsOf(sampled),
+    detail,
+  }
+}
+
+/** Documents, by metadata where there is any. Null where counting takes too long, or the login may not. */
+function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<number | null> {
+  return within(null, async () => {
+    const { n } = await db.command({ count: name, maxTimeMS: LOOK_MS }, { signal })
+    return typeof n === 'number' ? n : null
+  })
+}
+
+/** The first (whose order of fields is the same each time), the newest, and of a large collection some at random. */
+async function look(
+  collection: mongodb.Collection,
+  documents: number | null,
+  sample: Sample,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const options = { raw: true, maxTimeMS: LOOK_MS, signal, batchSize: FIRST } as const
+  const isSmall = documents !== null && documents <= SAMPLE
+  const first = isSmall ? SAMPLE : FIRST
+  const may = await taken(sample, () => collection.aggregate([{ $limit: first }], options))
+  if (!may || isSmall || sample.documents < first) return may
+  await taken(sample, () => collection.find({}, { ...options, sort: { _id: -1 }, limit: NEWEST }))
+  await taken(sample, () => collection.aggregate([{ $sample: { size: SAMPLE } }], options))
+  return true
+}
+
+/** False where the login may not read it; a time that is over leaves what was seen until then. */
+async function taken(
+  sample: Sample,
+  open: () => mongodb.AggregationCursor | mongodb.FindCursor<mongodb.Document>,
+): Promise<boolean> {
+  const cursor = open()
+  let bytes = 0
+  try {
+    for (;;) {
+      const document: unknown = await cursor.next()
+      if (!(document instanceof Uint8Array)) return true
+      sample.add(document)
+      bytes += document.length
+      if (bytes > LOOK_BYTES) return true
+    }
+  } catch (error) {
+    if (Reflect.get(Object(error), 'code') === 13) return false
+    const { code } = failure(error)
+    if (code !== 'QUERY_FAILED' && code !== 'QUERY_TIMEOUT') throw error
+    return true
+  } finally {
+    await cursor.close().catch(() => undefined)
+  }
+}
+
+interface Index {
+  /** Null where a text index stands for paths that it does not name. */
+  readonly shown: CatalogIndex | null
+  /** The path whose equality it answers alone. */
+  readonly leads: string | null
+}
+
+function indexesOf(collection: mongodb.Collection): Promise<readonly Index[]> {
+  return within([], async () => {
+    const all = await collection.listIndexes({ maxTimeMS: LOOK_MS }).toArray()
+    return all.map(indexOf)
+  })
+}
+
+function indexOf(index: mongodb.Document): Index {
+  const entries = Object.entries(Object(index['key']))
+  const keys = entries.map(([path, value]) => {
+    const number = Number(value)
+    return { path, direction: typeof value === 'string' ? value : number < 0 ? -1 : 1 }
+  })
+  const isText = keys.some(({ path }) => path === '_fts')
+  const [first] = keys
+  const isPartial = ['partialFilterExpression', 'sparse', 'hidden', 'collation'].some((option) =>
+    Boolean(index[option]),
+  )
+  const leads = first !== undefined && typeof first.direction === 'number' && !isPartial && !first.path.includes('$')
+  const unique = index['unique'] === true || (keys.length === 1 && first?.path === '_id')
+  return { shown: isText ? null : { keys, unique }, leads: leads ? first.path : null }
+}
+
+/** What the work answers, or the other where the server refuses it or takes too long. */
+async function within<T>(other: T, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code } = failure(error)
+    if (code !== 'QUERY_FAILED' && code !== 'QUERY_TIMEOUT') throw error
+    return other
+  }
+}
+
+function columnsOf(sampled: Sampled, validator: Validator, kind: FoundCollection['kind']): readonly CatalogColumn[] {
+  const declared = new Map(validator.paths.map((each) => [each.path.join('.'), each]))
+  return sampled.paths.map((path) => columnOf(path, sampled.documents, declared.get(path.path), kind))
+}
+
+function columnOf(
+  path: SampledPath,
+  documents: number,
+  declared: Declared | undefined,
+  kind: FoundCollection['kind'],
+): CatalogColumn {
+  const isId = path.path === '_id' && kind === 'collection'
+  const presence = documents === 0 ? 0 : path.documents / documents
+  const detail: MongoColumnDetail = { types: Object.fromEntries(path.types), presence, top: path.parent === null }
+  return {
+    name: path.path,
+    type: 'bson',
+    nullable: !isId && declared?.isAlwaysThere !== true && (presence < 1 || path.types.has('null')),
+    primaryKey: isId,
+    references: null,
+    description: declared?.description ?? null,
+    unexposable: null,
+    detail,
+    signals: signalsOf(path, documents, declared),
+    ...(path.parent === null ? {} : { partOf: path.parent }),
+  }
+}
+
+function signalsOf(path: SampledPath, documents: number, declared: Declared | undefined): readonly string[] {
+  const signals: string[] = []
+  if (path.types.size > 0) signals.push(`types seen: ${shares(path.types)}`)
+  else if (declared !== undefined && declared.types.length > 0)
+    signals.push(`declared as ${declared.types.join(' or ')}`)
+  if (path.elements.size > 0) signals.push(`elements of its arrays: ${shares(path.elements)}`)
+  if (documents > 0) signals.push(`in ${percent(path.documents, documents)} of ${documents} sampled documents`)
+  if (path.isDictionary) signals.push('its keys are data, not names: shown whole or not at all')
+  return signals
+}
+
+function shares(counts: ReadonlyMap<string, number>): string {
+  const all = [...counts].sort((a, b) => b[1] - a[1])
+  const total = all.reduce((sum, [, n]) => sum + n, 0)
+  return all.map(([type, n]) => (all.length === 1 ? type : `${type} (${percent(n, total)})`)).join(', ')
+}
+
+/** Never 100 % or 0 % where it is not quite. */
+function percent(part: number, whole: number): string {
+  if (part === whole) return '100 %'
+  return `${Math.min(99, Math.max(1, Math.round((part / whole) * 100)))} %`
+}
+
+function warningsOf({ odd, complete }: Sampled): readonly string[] {
+  const warnings: string[] = []
+  if (odd.length > 0) {
+    const names = odd.slice(0, 5).map((name) => JSON.stringify(name))
+    warnings.push(
+      `Documents hold fields whose names no path can say: ${names.join(', ')}; they are shown only as a part of what is above them.`,
+    )
+  }
+  if (!complete)
+    warnings.push(
+      'There are more paths, or deeper ones, than are listed; what is not listed cannot be exposed by itself.',
+    )
+  return warnings
+}

@@ -1,0 +1,186 @@
+// What a schemaless collection looks like, from some of its documents: dotted paths, the types seen at each, and in how
+// many documents. It keeps names and counts, never a value.
+import { ALIASES, endOfName, sizeOf } from '../session/values.ts'
+
+const DEPTH_MAX = 8
+/** More names than this under one parent are data, not names. */
+const SIBLINGS_MAX = 200
+const PATHS_MAX = 500
+const TOPS_MAX = 2_000
+const ODD_MAX = 20
+const NAME_BYTES_MAX = 500
+/** Identifiers used as names: ObjectIds, UUIDs, long hexadecimal or decimal numbers. */
+const ID_LIKE = /^([0-9a-f]{24}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32,}|\d{6,})$/i
+const IDS_MIN = 3
+
+/** One path as it was seen. */
+export interface SampledPath {
+  readonly path: string
+  /** The path it is part of; null for a top-level field. */
+  readonly parent: string | null
+  /** Documents that hold it with this type; elements of arrays are counted in `elements`. */
+  readonly types: ReadonlyMap<string, number>
+  readonly elements: ReadonlyMap<string, number>
+  /** Documents that hold it. */
+  readonly documents: number
+  /** Its keys are data, or cannot be exposed one by one: it is shown whole or not at all. */
+  readonly isDictionary: boolean
+}
+
+export interface Sampled {
+  readonly documents: number
+  readonly paths: readonly SampledPath[]
+  /** Names that no exposure can name: empty, dotted, beginning with $ … */
+  readonly odd: readonly string[]
+  /** False where there were more paths or levels than are listed. */
+  readonly complete: boolean
+}
+
+interface Node {
+  readonly children: Map<string, Node>
+  readonly types: Map<string, number>
+  readonly elements: Map<string, number>
+  documents: number
+  /** The document that counted last, so that an array's elements count once. */
+  last: number
+  isDictionary: boolean
+}
+
+function newNode(): Node {
+  return { children: new Map(), types: new Map(), elements: new Map(), documents: 0, last: 0, isDictionary: false }
+}
+
+/** Why a name cannot be a part of a path, whatever its value. */
+function isOdd(name: string): boolean {
+  return name === '' || name === '__proto__' || name.includes('.') || name.startsWith('$') || /^\d+$/.test(name)
+}
+
+export class Sample {
+  readonly #root = newNode()
+  readonly #odd = new Set<string>()
+  #documents = 0
+  #complete = true
+
+  get documents(): number {
+    return this.#documents
+  }
+
+  /** Takes the bytes of one document; what of it is no BSON is left out. */
+  add(document: Uint8Array): void {
+    this.#documents++
+    const from = Buffer.from(document.buffer, document.byteOffset, document.byteLength)
+    try {
+      this.#document(from, 0, this.#root, 0)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+    }
+  }
+
+  /** A path that is known from elsewhere (a validator), seen or not. */
+  declare(path: readonly string[]): void {
+    let node = this.#root
+    for (const name of path) {
+      if (isOdd(name)) return
+      node = childOf(node, name)
+    }
+  }
+
+  finish(): Sampled {
+    const paths: SampledPath[] = []
+    this.#list(this.#root, null, paths)
+    if (paths.length > PATHS_MAX) this.#complete = false
+    const { documents } = this
+    return { documents, paths: paths.slice(0, PATHS_MAX), odd: [...this.#odd], complete: this.#complete }
+  }
+
+  #document(from: Buffer, start: number, node: Node, depth: number): void {
+    if (node.isDictionary) return
+    if (depth >= DEPTH_MAX) {
+      this.#complete = false
+      return
+    }
+    const end = start + from.readInt32LE(start) - 1
+    for (let at = start + 4; at < end;) {
+      const type = from[at] ?? 0
+      const nameEnd = endOfName(from, at + 1)
+      const size = sizeOf(type, from, nameEnd + 1)
+      const name = from.toString('utf8', at + 1, nameEnd)
+      if (isOdd(name) || nameEnd - at > NAME_BYTES_MAX || name.includes('\uFFFD')) this.#noteOdd(name, depth)
+      else if (node.children.has(name) || node.children.size < (depth === 0 ? TOPS_MAX : SIBLINGS_MAX))
+        this.#value(type, from, nameEnd + 1, childOf(node, name), depth + 1)
+      else if (depth === 0) this.#complete = false
+      else asDictionary(node)
+      if (node.isDictionary) return
+      at = nameEnd + 1 + size
+    }
+  }
+
+  #value(type: number, from: Buffer, at: number, node: Node, depth: number): void {
+    if (node.last !== this.#documents) {
+      node.last = this.#documents
+      node.documents++
+    }
+    count(node.types, ALIASES[type] ?? 'null')
+    if (type === 0x03) this.#document(from, at, node, depth)
+    if (type === 0x04) this.#array(from, at, node, depth, 0)
+  }
+
+  /** Arrays are walked through, arrays of arrays too: a path goes on behind them. */
+  #array(from: Buffer, start: number, node: Node, depth: number, nested: number): void {
+    const end = start + from.readInt32LE(start) - 1
+    for (let at = start + 4; at < end;) {
+      const type = from[at] ?? 0
+      const value = endOfName(from, at + 1) + 1
+      count(node.elements, ALIASES[type] ?? 'null')
+      if (type === 0x03) this.#document(from, value, node, depth)
+      if (type === 0x04 && nested < DEPTH_MAX) this.#array(from, value, node, depth, nested + 1)
+      at = value + sizeOf(type, from, value)
+    }
+  }
+
+  #noteOdd(name: string, depth: number): void {
+    // Below, the parent is shown whole, and numbers are the commonest of data used as names.
+    if (depth > 0 && /^\d+$/.test(name)) return
+    if (this.#odd.size < ODD_MAX) this.#odd.add(name.slice(0, 100))
+  }
+
+  #list(node: Node, parent: string | null, into: SampledPath[]): void {
+    for (const name of inOrder(node, parent)) {
+      const child = node.children.get(name)
+      if (child === undefined) continue
+      if (looksLikeIds(child)) asDictionary(child)
+      const path = parent === null ? name : `${parent}.${name}`
+      into.push({ path, parent, ...child })
+      if (into.length > PATHS_MAX) return
+      this.#list(child, path, into)
+    }
+  }
+}
+
+/** As first seen; `_id` stands first in what MongoDB stores, but not in every view. */
+function inOrder(node: Node, parent: string | null): readonly string[] {
+  const names = [...node.children.keys()]
+  return parent === null && node.children.has('_id') ? ['_id', ...names.filter((name) => name !== '_id')] : names
+}
+
+function childOf(node: Node, name: string): Node {
+  const known = node.children.get(name)
+  if (known !== undefined) return known
+  const made = newNode()
+  node.children.set(name, made)
+  return made
+}
+
+function asDictionary(node: Node): void {
+  node.isDictionary = true
+  node.children.clear()
+}
+
+function looksLikeIds(node: Node): boolean {
+  const names = [...node.children.keys()]
+  return names.length >= IDS_MIN && names.every((name) => ID_LIKE.test(name))
+}
+
+function count(into: Map<string, number>, name: string): void {
+  into.set(name, (into.get(name) ?? 0) + 1)
+}

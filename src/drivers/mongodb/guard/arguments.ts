@@ -1,0 +1,65 @@
+// Reading an argument that is an object with fixed fields, a number, a name: Broken says which stage or operator it was.
+import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
+import { numberOf } from './lift.ts'
+import { Broken, shown } from './refusal.ts'
+
+/** The object itself. Throws Broken where it is none, lacks a field, or has another. */
+export function fieldsOf(
+  of: string,
+  value: Bson | undefined,
+  needed: readonly string[],
+  optional: readonly string[],
+): BsonDocument {
+  if (!isDocument(value)) throw new Broken(`${of} takes an object`)
+  const lacking = needed.find((name) => !Object.hasOwn(value, name))
+  if (lacking !== undefined) throw new Broken(`${of} lacks ${lacking}`)
+  const extra = Object.keys(value).find((name) => !needed.includes(name) && !optional.includes(name))
+  if (extra !== undefined) throw new Broken(`${of} takes no field ${shown(extra)}`)
+  return value
+}
+
+export function arrayOf(of: string, value: Bson | undefined): readonly Bson[] {
+  if (!isArray(value)) throw new Broken(`${of} takes an array`)
+  return value
+}
+
+export function textOf(of: string, value: Bson | undefined): string {
+  if (typeof value !== 'string') throw new Broken(`${of} takes a text`)
+  return value
+}
+
+/** A whole number from `least` on, as it is to be printed. */
+export function wholeOf(of: string, value: Bson | undefined, least: number): Bson {
+  const number = numberOf(value)
+  if (value === undefined || number === undefined || !Number.isSafeInteger(number) || number < least) {
+    throw new Broken(`${of} takes a whole number from ${least} on`)
+  }
+  return value
+}
+
+export function booleanOf(of: string, value: Bson | undefined): boolean {
+  if (typeof value !== 'boolean') throw new Broken(`${of} takes true or false`)
+  return value
+}
+
+/** The one key of an object that starts with $, and its value; null for any other object. */
+export function operatorOf(value: Bson | undefined): readonly [string, Bson] | null {
+  if (!isDocument(value)) return null
+  const [first, ...others] = Object.entries(value)
+  return first !== undefined && others.length === 0 && first[0].startsWith('$') ? first : null
+}
+
+/** A name for a field of an output: not empty, without dots, no operator. */
+export function checkName(of: string, name: string): void {
+  if (name === '' || name.startsWith('$') || name.includes('.')) {
+    throw new Broken(`${of}: ${shown(name) || 'an empty text'} cannot be the name of a field`)
+  }
+}
+
+/** 1 for what a projection takes for "include", 0 for "exclude", null for an expression. */
+export function flagOf(value: Bson | undefined): 0 | 1 | null {
+  if (typeof value === 'boolean') return value ? 1 : 0
+  if (value instanceof Scalar && value.of.kind === '$numberDecimal') return Number(value.of.text) === 0 ? 0 : 1
+  const number = numberOf(value)
+  return number === undefined ? null : number === 0 ? 0 : 1
+}

@@ -1,0 +1,42 @@
+// The injected projection, and the wall that may have to stand behind it. Engines move a $match in front of a projection
+// although, where null is compared on a path through arrays, the results differ (guard/mongodb.md B10), and mongod 6.0
+// drops a projection in front of a $group that reads whole documents. A $limit does not hold them: it moves to the front
+// itself, and with two projections in a row (a view's, then ours) the $match follows. What does: a stage that computes
+// the field anew, to the same value; nothing that reads the field can pass it, and what it reads is kept.
+import type { Bson, BsonDocument } from '../query.ts'
+
+export class Barrier {
+  readonly #pipeline: BsonDocument[]
+  readonly #projection: BsonDocument
+  readonly #first: string
+  readonly #computed: Record<string, Bson> = {}
+  #placed = false
+
+  /** `first` is the name of any field that the projection keeps at the top. */
+  constructor(pipeline: BsonDocument[], projection: BsonDocument, first: string) {
+    this.#pipeline = pipeline
+    this.#projection = projection
+    this.#first = first
+  }
+
+  /** Ends what was hoisted: from here on the pipeline sees exposed fields alone. */
+  place(): void {
+    this.#placed = true
+    this.#pipeline.push(this.#projection)
+    if (this.#raised) this.#pipeline.push({ $set: this.#computed })
+  }
+
+  /** `name` is the top-level field that must stay behind; without one, the whole document. */
+  raise(name = this.#first): void {
+    const before = this.#raised
+    this.#computed[name] ??= {
+      $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`],
+    }
+    if (before || !this.#placed) return
+    this.#pipeline.splice(this.#pipeline.indexOf(this.#projection) + 1, 0, { $set: this.#computed })
+  }
+
+  get #raised(): boolean {
+    return Object.keys(this.#computed).length > 0
+  }
+}

@@ -1,0 +1,67 @@
+// Which collections there are, by whatever of the three ways the login may use: with their options, by name alone, or
+// only those that its own privileges name.
+import type * as mongodb from 'mongodb'
+import { failure } from '../session/failure.ts'
+import type { CollectionKind } from '../capture.ts'
+import { privilegesOf } from '../catalog/privileges.ts'
+
+export interface FoundCollection {
+  readonly name: string
+  readonly kind: CollectionKind
+  /** As listCollections shows them; empty where the login may not see them. */
+  readonly options: mongodb.Document
+}
+
+const LIST_MS = 60_000
+
+/** In the order of their names, without MongoDB's own. */
+export async function findCollections(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
+  const found = await firstAllowed([
+    () => listed(db, { nameOnly: false }, signal),
+    () => listed(db, { nameOnly: true, authorizedCollections: true }, signal),
+    () => privileged(db, signal),
+  ])
+  return found
+    .filter(({ name }) => !name.startsWith('system.'))
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+}
+
+async function listed(
+  db: mongodb.Db,
+  options: { nameOnly: boolean; authorizedCollections?: boolean },
+  signal: AbortSignal,
+): Promise<readonly FoundCollection[]> {
+  const found: FoundCollection[] = []
+  for await (const each of db.listCollections({}, { ...options, maxTimeMS: LIST_MS, signal })) {
+    const { name, type } = each
+    const more: unknown = Reflect.get(each, 'options')
+    found.push({ name, kind: kindOf(type), options: typeof more === 'object' && more !== null ? more : {} })
+  }
+  return found
+}
+
+/** Names in the privileges that do not exist any more show as collections without documents. */
+async function privileged(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
+  const names = (await privilegesOf(db, signal)).privileges
+    .filter(({ actions, resource }) => resource.db === db.databaseName && actions.includes('find'))
+    .map(({ resource }) => resource.collection ?? '')
+  return [...new Set(names)].filter((name) => name !== '').map((name) => ({ name, kind: 'collection', options: {} }))
+}
+
+function kindOf(type: unknown): CollectionKind {
+  return type === 'view' || type === 'timeseries' ? type : 'collection'
+}
+
+/** The first that the server does not refuse. */
+async function firstAllowed<T>(ways: readonly (() => Promise<T>)[]): Promise<T> {
+  let refused: unknown
+  for (const way of ways) {
+    try {
+      return await way()
+    } catch (error) {
+      if (failure(error).code !== 'QUERY_FAILED') throw error
+      refused = error
+    }
+  }
+  throw refused
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { unseal } from '../../confined.ts'
+import type { Catalog, Verdict } from '../../driver.ts'
+import { confine } from './confine.ts'
+import { printed } from './print.ts'
+import type { MongoQuery } from '../query.ts'
+import { readBody } from './read.ts'
+
+const EXPOSED = { people: ['_id', 'name', 'home.city', 'cards.brand', 'meta'], orders: ['person', 'total'] }
+
+function catalog(serverVersion: readonly number[] = [6, 0, 5]): Catalog {
+  return {
+    capturedAt: '2026-01-01T00:00:00.000Z',
+    capture: { version: 1, serverVersion, versionText: serverVersion.join('.'), database: 'shop' },
+    tables: Object.entries(EXPOSED).map(([table, names]) => ({
+      schema: 'shop',
+      table,
+      kind: 'collection',
+      description: null,
+      estimatedRows: null,
+      warnings: [],
+      detail: { kind: 'collection', capped: false, documents: null, indexedPaths: [], complete: true },
+      columns: names.map((name) => ({
+        name,
+        type: 'bson',
+        nullable: true,
+        primaryKey: name === '_id',
+        references: null,
+        description: null,
+        unexposable: null,
+        detail: null,
+      })),
+    })),
+  }
+}
+
+const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }
+
+function verdict(body: object, version?: readonly number[]): Verdict {
+  return confine(readBody({ collection: 'people', ...body }), catalog(version), LIMITS)
+}
+
+function queryOf(body: object): MongoQuery {
+  const judged = verdict(body)
+  assert.ok(judged.kind === 'confined', judged.kind === 'confined' ? '' : judged.why)
+  return unseal<MongoQuery>(judged.query, 'MONGODB')
+}
+
+const P = { $project: { _id: 1, name: 1, 'home.city': 1, 'cards.brand': 1, meta: 1 } }
+const END = { $limit: 101 }
+const computed = (name: string): object => ({
+  $set: { [name]: { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] } },
+})
+
+test('the projection comes first, and one row more than the cap is asked for', () => {
+  assert.deepEqual(queryOf({}).pipeline, [P, END])
+  assert.equal(queryOf({ limit: 5 }).rowCap, 5)
+  assert.equal(queryOf({ limit: 5000 }).rowCap, 100)
+  assert.deepEqual(queryOf({ collection: 'orders' }).pipeline[0], { $project: { person: 1, total: 1, _id: 0 } })
+})
+
+test('filters, sorts and limits that read the same before the projection stand before it, where indexes serve them', () => {
+  const filter = { 'home.city': 'Ghent', cards: { $elemMatch: { brand: 'visa' } } }
+  assert.deepEqual(queryOf({ filter }).pipeline, [{ $match: filter }, P, END])
+  const pipeline = [{ $match: { name: 'x' } }, { $sort: { 'meta.at': 1, name: -1 } }, { $skip: 1 }, { $limit: 5 }]
+  assert.deepEqual(queryOf({ filter, pipeline }).pipeline, [{ $match: filter }, ...pipeline, P, END])
+  assert.deepEqual(queryOf({ pipeline: [{ $sort: { 'cards.brand': -1 } }] }).pipeline, [
+    { $sort: { 'cards.brand': -1 } },
+    P,
+    END,
+  ])
+})
+
+test('what would read hidden things there stays behind it', () => {
+  const behind = (stage: object): void => assert.deepEqual(queryOf({ pipeline: [stage] }).pipeline, [P, stage, END])
+  behind({ $match: { 'cards.0.brand': 'visa' } })
+  behind({ $match: { $expr: { $eq: ['$name', 'x'] } } })
+  behind({ $sort: { 'cards.brand': 1 } })
+})
+
+test('null below a cut object, a cut object itself and whole documents are held back by a field computed anew', () => {
+  const held = (stage: object, name: string): void =>
+    assert.deepEqual(queryOf({ pipeline: [stage] }).pipeline, [P, computed(name), stage, END])
+  held({ $match: { 'cards.brand': null } }, 'cards')
+  held({ $match: { 'cards.brand': { $nin: ['visa', null] } } }, 'cards')
+  held({ $group: { _id: '$$ROOT' } }, '_id')
+  assert.deepEqual(queryOf({ filter: { 'meta.at': null } }).pipeline, [{ $match: { 'meta.at': null } }, P, END])
+  const late = [{ $set: { x: '$home' } }, { $match: { 'x.city': { $ne: null } } }]
+  assert.ok(JSON.stringify(queryOf({ pipeline: late }).pipeline[1]).includes('"home":{"$cond"'))
+})
+
+test('joins are projected anew, and their columns and costs are told', () => {
+  const lookup = { from: 'orders', localField: '_id', foreignField: 'person', as: 'o' }
+  const { pipeline, joins, columns } = queryOf({ pipeline: [{ $lookup: lookup }] })
+  assert.deepEqual(pipeline[1], { $lookup: { ...lookup, pipeline: [{ $project: { person: 1, total: 1, _id: 0 } }] } })
+  assert.deepEqual(joins, [{ stage: '$lookup', collection: 'orders', foreignField: 'person', perDocument: true }])
+  assert.deepEqual(columns, ['_id', 'name', 'home', 'cards', 'meta', 'o'])
+})
+
+test('columns follow the last stage that fixes them', () => {
+  const columns = (...pipeline: object[]): readonly string[] => queryOf({ pipeline }).columns
+  assert.deepEqual(columns({ $project: { b: '$name', name: 1 } }), ['_id', 'b', 'name'])
+  assert.deepEqual(columns({ $group: { _id: '$name', n: { $sum: 1 } } }, { $set: { z: 1 } }), ['_id', 'n', 'z'])
+  assert.deepEqual(columns({ $unset: ['meta', 'home.city'] }), ['_id', 'name', 'home', 'cards'])
+  assert.deepEqual(columns({ $count: 'n' }), ['n'])
+  assert.deepEqual(columns({ $replaceWith: '$meta' }), [])
+})
+
+test('a scalar is printed as strict Extended JSON', () => {
+  const text = printed(
+    queryOf({ filter: { meta: { $gt: { $date: '2024-05-31T12:00:00+02:00' }, $lt: { $numberLong: '5' } } } }),
+  )
+  assert.ok(text.includes('{"$date":"2024-05-31T10:00:00.000Z"}') && text.includes('{"$numberLong":"5"}'), text)
+})
+
+test('$reduce may carry its value on, but not wrap it', () => {
+  const reduced = (step: unknown): string =>
+    verdict({ pipeline: [{ $project: { x: { $reduce: { input: '$meta', initialValue: [], in: step } } } }] }).kind
+  for (const step of [
+    { $concatArrays: ['$$value', ['$$this']] },
+    { sum: { $add: ['$$value.sum', '$$this'] }, last: '$$value.last' },
+    { $mergeObjects: ['$$value', { k: '$$this' }] },
+    { $map: { input: '$$value', as: 'v', in: '$$v' } },
+    [{ $arrayElemAt: ['$$value', 0] }],
+  ]) {
+    assert.equal(reduced(step), 'confined', JSON.stringify(step))
+  }
+  for (const step of [
+    ['$$value'],
+    { a: '$$value' },
+    { $cond: [true, { a: { b: '$$value.x' } }, 1] },
+    { $mergeObjects: ['$$this', { a: '$$value' }] },
+    { $let: { vars: { v: ['$$value'] }, in: '$$v' } },
+    { $zip: { inputs: ['$$value', [1]] } },
+    { $setField: { field: 'a', input: '$$this', value: '$$value' } },
+    { $reduce: { input: [1], initialValue: '$$value', in: ['$$value'] } },
+  ]) {
+    assert.equal(reduced(step), 'denied', JSON.stringify(step))
+  }
+})
+
+test('$graphLookup in $facet projects the fields it knows, and needs to know them', () => {
+  const graph = { from: 'people', startWith: '$name', connectFromField: 'name', connectToField: '_id', as: 'g' }
+  const [, stage] = queryOf({ pipeline: [{ $facet: { a: [{ $graphLookup: graph }] } }] }).pipeline
+  assert.ok(JSON.stringify(stage).includes('"g.home.city":1') && !JSON.stringify(stage).includes('$documents'))
+  assert.equal(
+    verdict({
+      pipeline: [{ $replaceWith: '$meta' }, { $facet: { a: [{ $graphLookup: { ...graph, startWith: 1 } }] } }],
+    }).kind,
+    'denied',
+  )
+})

@@ -1,0 +1,136 @@
+// What a caller may read, as the guard looks it up: collections of the exposed catalog by name, each with the projection
+// that is put in front of everything. Built once for a catalog; a catalog that is not one of MongoDB is a TypeError.
+import type { Catalog, CatalogTable } from '../../driver.ts'
+import { Barrier } from './barrier.ts'
+import type { MongoCapture } from '../capture.ts'
+import type { BsonDocument } from '../query.ts'
+import { closed, isPlace, WHOLE, type Cut, type Shape } from './shape.ts'
+
+/** Exposed components; null where everything below is exposed. */
+interface Tree extends ReadonlyMap<string, Tree | null> {}
+
+export interface ExposedCollection {
+  readonly database: string
+  readonly name: string
+  /** The value of the injected $project: always an inclusion, of the topmost exposed paths. */
+  readonly projection: BsonDocument
+  readonly tree: Tree
+  /** The exposed top-level names, in the catalog's order. */
+  readonly tops: readonly string[]
+  /** A view or a time series: the server puts stages of its own in front of ours. */
+  readonly rewritten: boolean
+}
+
+export interface Exposed {
+  readonly server: readonly number[]
+  readonly versionText: string
+  collection(name: string): ExposedCollection | undefined
+  /** What is exposed, for a hint. */
+  readonly listed: string
+}
+
+const built = new WeakMap<Catalog, Exposed>()
+
+/** The look-up of an exposed catalog; made once for the object. */
+export function exposedOf(catalog: Catalog): Exposed {
+  const known = built.get(catalog)
+  if (known) return known
+  const made = build(catalog)
+  built.set(catalog, made)
+  return made
+}
+
+function build(catalog: Catalog): Exposed {
+  const { capture } = catalog
+  if (!isCapture(capture)) throw new TypeError('not a catalog of MongoDB')
+  const collections = new Map<string, ExposedCollection>()
+  for (const table of catalog.tables) {
+    const made = table.schema === capture.database && !table.table.startsWith('system.') ? collectionOf(table) : null
+    if (made) collections.set(table.table, made)
+  }
+  const names = [...collections.keys()]
+  const some = names.length > 30 ? `${names.slice(0, 30).join(', ')} …` : names.join(', ')
+  return {
+    server: capture.serverVersion,
+    versionText: capture.versionText,
+    collection: (name) => collections.get(name),
+    listed: names.length === 0 ? 'No collection is exposed.' : `Exposed are: ${some}.`,
+  }
+}
+
+function isCapture(value: unknown): value is MongoCapture {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'serverVersion' in value &&
+    'versionText' in value &&
+    'database' in value
+  )
+}
+
+function collectionOf(table: CatalogTable): ExposedCollection | null {
+  const root = new Map<string, Branch | null>()
+  const paths = table.columns.filter((column) => column.unexposable === null).map((column) => column.name.split('.'))
+  for (const path of paths) if (path.every(isExposable)) add(root, path)
+  if (root.size === 0) return null
+  const projection = Object.fromEntries(leaves(root, '').map((path) => [path, 1]))
+  return {
+    database: table.schema,
+    name: table.table,
+    projection: root.has('_id') ? projection : { ...projection, _id: 0 },
+    tree: root,
+    tops: [...root.keys()],
+    rewritten: table.kind === 'view' || table.kind === 'time-series collection',
+  }
+}
+
+interface Branch extends Map<string, Branch | null> {}
+
+/** As a projection would read it: no empty name, no place in an array, no operator. */
+function isExposable(component: string): boolean {
+  return (
+    component !== '' &&
+    component !== '__proto__' &&
+    !component.startsWith('$') &&
+    !component.includes('\0') &&
+    !isPlace(component)
+  )
+}
+
+function add(tree: Branch, [name, ...below]: readonly string[]): void {
+  if (name === undefined) return
+  const known = tree.get(name)
+  if (known === null) return
+  if (below.length === 0) {
+    tree.set(name, null)
+    return
+  }
+  const branch: Branch = known ?? new Map()
+  tree.set(name, branch)
+  add(branch, below)
+}
+
+function leaves(tree: Tree, prefix: string): string[] {
+  return [...tree].flatMap(([name, below]) => (below === null ? [prefix + name] : leaves(below, `${prefix}${name}.`)))
+}
+
+/** What a document looks like behind the injected projection; `as` is the field it stands in, where it is not alone. */
+export function shapeOf(collection: ExposedCollection, barrier: Barrier, as?: string): Shape {
+  const kids = new Map<string, Shape>()
+  for (const [name, below] of collection.tree) {
+    kids.set(name, below === null ? WHOLE : cutShape(below, [{ raise: () => barrier.raise(as ?? name) }]))
+  }
+  return closed(kids)
+}
+
+function cutShape(tree: Tree, cut: readonly Cut[]): Shape {
+  const kids = new Map<string, Shape>()
+  for (const [name, below] of tree) kids.set(name, below === null ? WHOLE : cutShape(below, cut))
+  return { kids, open: false, cut }
+}
+
+/** The injected projection in front of `pipeline`, not yet placed. */
+export function barrierOf(collection: ExposedCollection, pipeline: BsonDocument[]): Barrier {
+  const [first = '_id'] = collection.tops
+  return new Barrier(pipeline, { $project: collection.projection }, first)
+}

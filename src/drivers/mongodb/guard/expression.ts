@@ -1,0 +1,212 @@
+// Aggregation expressions: every operator by the list, every path and variable resolved, and printed anew. Nothing that is
+// not understood is passed on.
+import { arrayOf, booleanOf, fieldsOf } from './arguments.ts'
+import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
+import { checkPattern, numberOf } from './lift.ts'
+import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
+import { checkReduce } from './reduce.ts'
+import { Broken, refusedLimit, refusedOperator, refusedPath, shown } from './refusal.ts'
+import { fieldsHint, needVersion, resolve, variable, withVariables, type Scope } from './scope.ts'
+import { sortSpecOf } from './sort.ts'
+
+const RANGE_MAX = 10_000
+
+/** The expression as it is printed. Throws Refusal and Broken. */
+export function expression(value: Bson | undefined, scope: Scope): Bson {
+  if (value === undefined) throw new Broken('an expression is missing')
+  if (typeof value === 'string') return textExpression(value, scope)
+  if (isArray(value)) return value.map((element) => expression(element, scope))
+  if (!isDocument(value)) return value
+  const names = Object.keys(value)
+  const operator = names.find((name) => name.startsWith('$'))
+  if (operator === undefined) return objectExpression(value, scope)
+  const form = EXPRESSIONS.get(operator)
+  if (form === undefined) throw refusedOperator(operator, reasonAgainst(operator), EXPRESSION_HINT)
+  if (names.length > 1) throw new Broken(`${operator} must be the only key of its object`)
+  needVersion('expression', operator, scope.exposed)
+  return { [operator]: operand(operator, form, value[operator], scope) }
+}
+
+function textExpression(text: string, scope: Scope): string {
+  if (text.startsWith('$$')) variable(text, scope)
+  else if (text.startsWith('$')) resolve(text.slice(1), scope)
+  return text
+}
+
+function objectExpression(value: BsonDocument, scope: Scope): BsonDocument {
+  const printed: Record<string, Bson> = {}
+  for (const [name, below] of Object.entries(value)) {
+    if (name.includes('.') || name === '') throw new Broken(`${shown(name)} cannot be the name of a computed field`)
+    printed[name] = expression(below, scope)
+  }
+  return printed
+}
+
+function operand(name: string, form: 'any' | 'date' | 'special' | Fields, value: Bson | undefined, scope: Scope): Bson {
+  if (form === 'special') return special(name, value, scope)
+  if (form === 'any') return expression(value, scope)
+  if (form === 'date') {
+    const parts = isDocument(value) && Object.hasOwn(value, 'date')
+    return parts ? named(name, fieldsOf(name, value, ['date'], ['timezone']), scope) : expression(value, scope)
+  }
+  return named(name, fieldsOf(name, value, form.needed, form.optional), scope)
+}
+
+function named(of: string, value: BsonDocument, scope: Scope): BsonDocument {
+  const printed: Record<string, Bson> = {}
+  for (const [name, below] of Object.entries(value)) {
+    printed[name] = name === 'useLongestLength' ? booleanOf(of, below) : expression(below, scope)
+  }
+  return printed
+}
+
+function special(name: string, value: Bson | undefined, scope: Scope): Bson {
+  switch (name) {
+    case '$literal':
+      if (value === undefined) throw new Broken('$literal lacks its value')
+      return value
+    case '$cond':
+      return condition(value, scope)
+    case '$switch':
+      return switched(value, scope)
+    case '$let':
+      return bound(value, scope)
+    case '$map':
+    case '$filter':
+      return over(name, value, scope)
+    case '$reduce': {
+      const { input, initialValue, in: step } = fieldsOf(name, value, ['input', 'initialValue', 'in'], [])
+      checkReduce(step)
+      const inner = withVariables(scope, ['this', 'value'])
+      return {
+        input: expression(input, scope),
+        initialValue: expression(initialValue, scope),
+        in: expression(step, inner),
+      }
+    }
+    case '$getField':
+    case '$setField':
+    case '$unsetField':
+      return field(name, value, scope)
+    case '$sortArray': {
+      const { input, sortBy } = fieldsOf(name, value, ['input', 'sortBy'], [])
+      return {
+        input: expression(input, scope),
+        sortBy: isDocument(sortBy) ? sortSpecOf(name, sortBy, null).printed : direction(sortBy),
+      }
+    }
+    case '$range':
+      return range(value, scope)
+    default:
+      return matching(name, value, scope)
+  }
+}
+
+function condition(value: Bson | undefined, scope: Scope): Bson {
+  if (!isDocument(value)) {
+    const branches = arrayOf('$cond', value)
+    if (branches.length !== 3) throw new Broken('$cond takes three expressions')
+    return expression(branches, scope)
+  }
+  return named('$cond', fieldsOf('$cond', value, ['if', 'then', 'else'], []), scope)
+}
+
+function switched(value: Bson | undefined, scope: Scope): Bson {
+  const { branches, default: otherwise } = fieldsOf('$switch', value, ['branches'], ['default'])
+  const printed = arrayOf('$switch', branches).map((branch) =>
+    named('$switch', fieldsOf('a branch of $switch', branch, ['case', 'then'], []), scope),
+  )
+  return otherwise === undefined ? { branches: printed } : { branches: printed, default: expression(otherwise, scope) }
+}
+
+function bound(value: Bson | undefined, scope: Scope): Bson {
+  const { vars, in: body } = fieldsOf('$let', value, ['vars', 'in'], [])
+  if (!isDocument(vars)) throw new Broken('$let takes an object of variables')
+  const inner = withVariables(scope, Object.keys(vars))
+  const printed: Record<string, Bson> = {}
+  for (const [name, below] of Object.entries(vars)) printed[name] = expression(below, scope)
+  return { vars: printed, in: expression(body, inner) }
+}
+
+/** $map and $filter: an array, and an expression over each element. */
+function over(name: '$map' | '$filter', value: Bson | undefined, scope: Scope): Bson {
+  const body = name === '$map' ? 'in' : 'cond'
+  const read = fieldsOf(name, value, ['input', body], name === '$map' ? ['as'] : ['as', 'limit'])
+  const { as = 'this', limit } = read
+  if (typeof as !== 'string') throw new Broken(`${name} takes a text for as`)
+  const inner = withVariables(scope, [as])
+  return {
+    input: expression(read['input'], scope),
+    as,
+    [body]: expression(read[body], inner),
+    ...(limit === undefined ? {} : { limit: expression(limit, scope) }),
+  }
+}
+
+function field(name: '$getField' | '$setField' | '$unsetField', value: Bson | undefined, scope: Scope): Bson {
+  if (name === '$getField' && (!isDocument(value) || Object.keys(value).some((key) => key.startsWith('$')))) {
+    return { field: fieldName(value, undefined, scope), input: expression('$$CURRENT', scope) }
+  }
+  const read = fieldsOf(
+    name,
+    value,
+    name === '$getField' ? ['field'] : name === '$setField' ? ['field', 'input', 'value'] : ['field', 'input'],
+    name === '$getField' ? ['input'] : [],
+  )
+  const { input = '$$CURRENT', value: set } = read
+  return {
+    field: fieldName(read['field'], name === '$getField' ? input : null, scope),
+    input: expression(input, scope),
+    ...(set === undefined ? {} : { value: expression(set, scope) }),
+  }
+}
+
+/** A constant name is printed as a literal, and must be shown where it is read off the document itself. */
+function fieldName(written: Bson | undefined, input: Bson | undefined, scope: Scope): Bson {
+  const literal = isDocument(written) && Object.keys(written).length === 1 ? written['$literal'] : undefined
+  const name =
+    typeof literal === 'string' ? literal : typeof written === 'string' && !written.startsWith('$') ? written : null
+  if (name === null) return expression(written, scope)
+  const offDocument = input === undefined || input === '$$CURRENT' || input === '$$ROOT'
+  const { kids, open } = scope.shape
+  if (offDocument && kids?.has(name) === false && !open) throw refusedPath(name, fieldsHint(scope.shape))
+  return { $literal: name }
+}
+
+function direction(value: Bson | undefined): Bson {
+  const number = numberOf(value)
+  if (value === undefined || (number !== 1 && number !== -1))
+    throw new Broken('$sortArray sorts by 1, -1 or an object of them')
+  return value
+}
+
+function range(value: Bson | undefined, scope: Scope): Bson {
+  const ends = arrayOf('$range', value)
+  if (ends.length < 2 || ends.length > 3) throw new Broken('$range takes a start, an end and perhaps a step')
+  const [start, end, step = 1] = ends.map(numberOf)
+  if (start !== undefined && end !== undefined && Math.abs((end - start) / step) > RANGE_MAX) {
+    throw refusedLimit('$range', `$range makes more than ${RANGE_MAX} elements`)
+  }
+  return expression(ends, scope)
+}
+
+/** $regexMatch, $regexFind, $regexFindAll: a constant pattern. */
+function matching(name: string, value: Bson | undefined, scope: Scope): Bson {
+  const { input, regex, options } = fieldsOf(name, value, ['input', 'regex'], ['options'])
+  const literal = isDocument(regex) && Object.keys(regex).length === 1 ? regex['$literal'] : undefined
+  const constant = literal ?? regex
+  const pattern =
+    constant instanceof Scalar && constant.of.kind === '$regularExpression' ? constant.of.pattern : constant
+  const named =
+    typeof pattern === 'string' && (literal !== undefined || constant instanceof Scalar || !pattern.startsWith('$'))
+  if (pattern !== null && !named) {
+    expression(regex, scope)
+    throw refusedOperator(name, 'its pattern must be a constant', `Write the pattern of ${name} as a text.`)
+  }
+  if (pattern !== null) checkPattern(pattern)
+  return {
+    input: expression(input, scope),
+    regex: literal === undefined ? (constant ?? null) : { $literal: literal },
+    ...(options === undefined ? {} : { options: expression(options, scope) }),
+  }
+}

@@ -1,0 +1,243 @@
+// Filters: every operator by the list, every path resolved, values literal, and printed anew. It also tells whether a
+// filter may stand in front of the projection, where indexes serve it (guard/mongodb.md §3).
+import { arrayOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
+import { reasonAgainst } from './expression-list.ts'
+import { expression } from './expression.ts'
+import { checkPattern, numberOf } from './lift.ts'
+import { literal } from './literal.ts'
+import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
+import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
+import { hold, locate, type Scope } from './scope.ts'
+import type { Found } from './shape.ts'
+
+const LIST_MAX = 2000
+
+export interface Filter {
+  readonly printed: BsonDocument
+  /** Reads the same before and behind the projection: exposed paths alone, no place in an array, no $expr. */
+  readonly hoistable: boolean
+}
+
+interface Walk {
+  readonly scope: Scope
+  hoistable: boolean
+}
+
+/** The filter as it is printed. Throws Refusal and Broken. */
+export function filter(value: Bson | undefined, scope: Scope): Filter {
+  const walk: Walk = { scope, hoistable: true }
+  const printed = conditions(value, '', walk)
+  return { printed, hoistable: walk.hoistable }
+}
+
+/** `above` is the path of the array whose elements an $elemMatch asks about, with a dot; empty at the top. */
+function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDocument {
+  if (!isDocument(value)) throw new Broken('a filter is an object')
+  const printed: Record<string, Bson> = {}
+  for (const [name, below] of Object.entries(value)) {
+    if (name === '$and' || name === '$or' || name === '$nor') {
+      const branches = alternatives(name, below)
+      printed[name] = branches.map((branch) => conditions(branch, above, walk))
+    } else if (name === '$expr' && above === '') {
+      walk.hoistable = false
+      printed[name] = expression(below, walk.scope)
+    } else if (name === '$comment') continue
+    else if (name.startsWith('$')) throw refusedName(name)
+    else printed[name] = condition(above + name, below, walk)
+  }
+  return printed
+}
+
+function alternatives(name: string, value: Bson): readonly Bson[] {
+  if (!isArray(value)) throw refusedOperator(name, 'it takes an array of filters', `Write {"${name}": [{…}, {…}]}.`)
+  if (value.length === 0) throw new Broken(`${name} takes at least one filter`)
+  return value
+}
+
+const HINT =
+  'Operators of a filter: $eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex $options $all $elemMatch $size $not, the $bits… four, $geoWithin, $geoIntersects; $and $or $nor $expr at its top.'
+
+function refusedName(name: string): Error {
+  return refusedOperator(name, reasonAgainst(name), HINT)
+}
+
+function condition(path: string, value: Bson, walk: Walk): Bson {
+  const found = locate(path, walk.scope)
+  const operators = isDocument(value) && Object.keys(value).some((name) => name.startsWith('$'))
+  if (operators) return tests(path, value, found, walk)
+  markPath(found, walk)
+  return compared(value, found, walk)
+}
+
+function markPath(found: Found, walk: Walk): void {
+  if (found.kind !== 'whole' || found.numeric) walk.hoistable = false
+  hold(found, walk.scope)
+}
+
+/** A literal that is compared: with null, nothing may move in front of a projection that cuts the path. */
+function compared(value: Bson, found: Found, walk: Walk): Bson {
+  if (found.crossed.length > 0 && holdsNull(value)) {
+    walk.hoistable = false
+    for (const barrier of found.crossed) barrier.raise()
+  }
+  return literal(value)
+}
+
+function holdsNull(value: Bson): boolean {
+  if (value === null) return true
+  if (value instanceof Scalar) return value.of.kind === '$minKey' || value.of.kind === '$maxKey'
+  return isArray(value) && value.some(holdsNull)
+}
+
+/** The object of operators under a path. */
+function tests(path: string, value: BsonDocument, found: Found, walk: Walk): BsonDocument {
+  const printed: Record<string, Bson> = {}
+  for (const [name, operand] of Object.entries(value)) {
+    if (!name.startsWith('$')) {
+      throw refusedOperator(
+        name,
+        'operators and the fields of a value may not be mixed',
+        'Write either {"field": {"$operator": …}} or {"field": {"name": value}}.',
+      )
+    }
+    if (name === '$comment') continue
+    printed[name] =
+      name === '$elemMatch' ? elements(path, operand, found, walk) : test(path, name, operand, found, walk)
+    if (name === '$options' && !Object.hasOwn(value, '$regex')) throw new Broken('$options needs a $regex beside it')
+  }
+  return printed
+}
+
+function test(path: string, name: string, operand: Bson, found: Found, walk: Walk): Bson {
+  markPath(found, walk)
+  switch (name) {
+    case '$eq':
+    case '$ne':
+    case '$gt':
+    case '$gte':
+    case '$lt':
+    case '$lte':
+      return compared(operand, found, walk)
+    case '$in':
+    case '$nin':
+      return list(name, operand).map((value) => compared(value, found, walk))
+    case '$all':
+      return list(name, operand).map((value) => every(path, value, found, walk))
+    case '$not':
+      return negated(path, operand, found, walk)
+    case '$regex':
+      return pattern(operand)
+    case '$options':
+      return options(operand)
+    default:
+      return plainTest(name, operand)
+  }
+}
+
+function list(name: string, operand: Bson): readonly Bson[] {
+  const values = arrayOf(name, operand)
+  if (values.length > LIST_MAX) throw refusedLimit(name, `${name} lists more than ${LIST_MAX} values`)
+  return values
+}
+
+function every(path: string, value: Bson, found: Found, walk: Walk): Bson {
+  const inner = isDocument(value) && Object.keys(value).length === 1 ? value['$elemMatch'] : undefined
+  return inner === undefined ? compared(value, found, walk) : { $elemMatch: elements(path, inner, found, walk) }
+}
+
+function negated(path: string, operand: Bson, found: Found, walk: Walk): Bson {
+  if (operand instanceof Scalar && operand.of.kind === '$regularExpression') return operand
+  if (!isDocument(operand) || Object.keys(operand).length === 0) {
+    throw new Broken('$not takes an object of operators, or a regular expression')
+  }
+  return tests(path, operand, found, walk)
+}
+
+/** $elemMatch: conditions on the fields of an element, or operators on the element itself. */
+function elements(path: string, operand: Bson, found: Found, walk: Walk): Bson {
+  if (!isDocument(operand)) throw new Broken('$elemMatch takes an object')
+  const names = Object.keys(operand)
+  const ofFields = names.every((name) => !name.startsWith('$') || name === '$and' || name === '$or' || name === '$nor')
+  if (found.numeric) walk.hoistable = false
+  if (ofFields) return conditions(operand, `${path}.`, walk)
+  markPath(found, walk)
+  return tests(path, operand, found, walk)
+}
+
+function pattern(operand: Bson): Bson {
+  if (operand instanceof Scalar && operand.of.kind === '$regularExpression') return operand
+  const text = textOf('$regex', operand)
+  checkPattern(text)
+  return text
+}
+
+function options(operand: Bson): string {
+  const text = textOf('$options', operand)
+  if (!/^[imsux]*$/.test(text)) throw new Broken('$options takes letters out of i m s u x')
+  return text
+}
+
+function plainTest(name: string, operand: Bson): Bson {
+  switch (name) {
+    case '$exists':
+      return literal(operand)
+    case '$type':
+      return typeNames(operand)
+    case '$size':
+      return wholeOf(name, operand, 0)
+    case '$mod': {
+      const numbers = arrayOf(name, operand)
+      if (numbers.length !== 2 || !numbers.every(isNumber)) throw new Broken('$mod takes a divisor and a remainder')
+      return numbers
+    }
+    case '$bitsAllClear':
+    case '$bitsAllSet':
+    case '$bitsAnyClear':
+    case '$bitsAnySet':
+      return bits(name, operand)
+    case '$geoWithin':
+    case '$geoIntersects':
+      return area(name, operand)
+    default:
+      throw refusedName(name)
+  }
+}
+
+function isNumber(value: Bson): boolean {
+  return numberOf(value) !== undefined || (value instanceof Scalar && value.of.kind === '$numberDecimal')
+}
+
+function typeNames(operand: Bson): Bson {
+  const names = isArray(operand) ? operand : [operand]
+  if (names.length === 0 || !names.every((name) => typeof name === 'string' || numberOf(name) !== undefined)) {
+    throw new Broken('$type takes the name or number of a type, or an array of them')
+  }
+  return operand
+}
+
+function bits(name: string, operand: Bson): Bson {
+  if (operand instanceof Scalar && operand.of.kind === '$binary') return operand
+  if (isArray(operand)) return operand.map((place) => wholeOf(name, place, 0))
+  return wholeOf(name, operand, 0)
+}
+
+const SHAPES = new Set(['$geometry', '$box', '$polygon', '$center', '$centerSphere'])
+
+function area(name: string, operand: Bson): Bson {
+  const [first, ...others] = isDocument(operand) ? Object.entries(operand) : []
+  if (!first || others.length > 0) throw new Broken(`${name} takes an object with one shape`)
+  const [kind, value] = first
+  if (!SHAPES.has(kind)) {
+    throw refusedOperator(kind, `${name} does not take it`, `Shapes of ${name}: ${[...SHAPES].join(' ')}.`)
+  }
+  if (kind !== '$geometry') return { [kind]: literal(arrayOf(kind, value)) }
+  const { type, coordinates, crs, geometries } = fieldsOf(kind, value, ['type'], ['coordinates', 'crs', 'geometries'])
+  return {
+    $geometry: {
+      type: textOf(kind, type),
+      ...(coordinates === undefined ? {} : { coordinates: literal(coordinates) }),
+      ...(geometries === undefined ? {} : { geometries: literal(geometries) }),
+      ...(crs === undefined ? {} : { crs: literal(crs) }),
+    },
+  }
+}

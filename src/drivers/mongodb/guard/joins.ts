@@ -1,0 +1,178 @@
+// $lookup, $unionWith, $graphLookup: only into exposed collections, what they bring projected anew before anything sees it.
+import { fieldsOf, textOf, wholeOf } from './arguments.ts'
+import { Barrier } from './barrier.ts'
+import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
+import { expression } from './expression.ts'
+import { filter } from './filter.ts'
+import type { Flow } from './flow.ts'
+import { outputPath } from './flow.ts'
+import { isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { Broken, refusedCollection, refusedOperator, refusedPath, refusedStage } from './refusal.ts'
+import { fieldsHint, resolve, withVariables, type Scope } from './scope.ts'
+import { confineSource } from './source.ts'
+import { union, WHOLE, withField, type Shape } from './shape.ts'
+import { atLeast } from './versions.ts'
+
+function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCollection {
+  const text = textOf(of, name)
+  const { exposed } = flow.whole
+  const found = exposed.collection(text)
+  if (!found) throw refusedCollection(text, exposed.listed)
+  return found
+}
+
+export function lookup(value: Bson, flow: Flow): void {
+  const read = fieldsOf('$lookup', value, ['from', 'as'], ['localField', 'foreignField', 'let', 'pipeline'])
+  const from = collectionOf('$lookup', read['from'], flow)
+  const as = textOf('$lookup', read['as'])
+  outputPath('$lookup', as)
+  const { pipeline } = read
+  const fields = equality(read, from, flow)
+  if (fields === null && pipeline === undefined) {
+    throw new Broken('$lookup takes localField and foreignField, or a pipeline, or both')
+  }
+  if (fields !== null && !atLeast(flow.whole.exposed.server, [5, 0])) {
+    const why = 'on this server it takes no pipeline beside fields, which the exposure needs'
+    throw refusedStage('$lookup', why, '$lookup by fields needs MongoDB 5.0 or newer; write it with let and $expr.')
+  }
+  const { scope, bound } = letOf(read['let'], flow)
+  const perDocument = fields !== null || bound !== null || flow.variables.size > 0
+  flow.whole.join({ stage: '$lookup', collection: from.name, foreignField: fields?.foreignField ?? null, perDocument })
+  const inner = confineSource(flow.whole, from, pipeline ?? [], scope.variables)
+  flow.out.push({
+    $lookup: { from: from.name, ...fields, ...(bound === null ? {} : { let: bound }), pipeline: inner.out, as },
+  })
+  flow.set('$lookup', as, inner.shape)
+}
+
+/** The two fields of an equality: the foreign one runs on raw documents, so it must be shown whole. */
+function equality(
+  read: BsonDocument,
+  from: ExposedCollection,
+  flow: Flow,
+): { readonly localField: string; readonly foreignField: string } | null {
+  if (read['localField'] === undefined && read['foreignField'] === undefined) return null
+  const localField = textOf('$lookup', read['localField'])
+  const foreignField = textOf('$lookup', read['foreignField'])
+  resolve(localField, flow.scope)
+  checkRaw(foreignField, rawScope(from, flow))
+  return { localField, foreignField }
+}
+
+function rawScope(from: ExposedCollection, flow: Flow): Scope {
+  const barrier = barrierOf(from, [])
+  return { ...flow.scope, barrier, shape: shapeOf(from, barrier) }
+}
+
+/** A path that the server reads before any projection. */
+function checkRaw(path: string, scope: Scope): void {
+  const found = resolve(path, scope)
+  if (found.kind === 'whole' && !found.numeric) return
+  throw refusedPath(path, `A field to look up by must be exposed whole. ${fieldsHint(scope.shape)}`)
+}
+
+function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; readonly bound: BsonDocument | null } {
+  if (value === undefined) return { scope: flow.scope, bound: null }
+  if (!isDocument(value)) throw new Broken('$lookup takes an object for let')
+  const bound: Record<string, Bson> = {}
+  for (const [name, below] of Object.entries(value)) bound[name] = expression(below, flow.scope)
+  return { scope: withVariables(flow.scope, Object.keys(value)), bound }
+}
+
+export function unionWith(value: Bson, flow: Flow): void {
+  const read = typeof value === 'string' ? { coll: value } : fieldsOf('$unionWith', value, ['coll'], ['pipeline'])
+  const from = collectionOf('$unionWith', read['coll'], flow)
+  flow.whole.join({ stage: '$unionWith', collection: from.name, foreignField: null, perDocument: false })
+  const pipeline = 'pipeline' in read ? read['pipeline'] : undefined
+  const inner = confineSource(flow.whole, from, pipeline ?? [], flow.variables)
+  flow.out.push({ $unionWith: { coll: from.name, pipeline: inner.out } })
+  flow.shape = union(flow.shape, inner.shape)
+  flow.columns = [...new Set([...flow.columns, ...inner.columns])]
+}
+
+export function graphLookup(value: Bson, flow: Flow): void {
+  const read = fieldsOf(
+    '$graphLookup',
+    value,
+    ['from', 'startWith', 'connectFromField', 'connectToField', 'as'],
+    ['maxDepth', 'depthField', 'restrictSearchWithMatch'],
+  )
+  const from = collectionOf('$graphLookup', read['from'], flow)
+  const as = textOf('$graphLookup', read['as'])
+  outputPath('$graphLookup', as)
+  const raw = rawScope(from, flow)
+  const [connectFromField = '', connectToField = ''] = ['connectFromField', 'connectToField'].map((name) => {
+    const path = textOf('$graphLookup', read[name])
+    checkRaw(path, raw)
+    return path
+  })
+  const { maxDepth } = read
+  const depthField = depthOf(read['depthField'], raw)
+  const restriction = restrictionOf(read['restrictSearchWithMatch'], raw)
+  flow.whole.join({ stage: '$graphLookup', collection: from.name, foreignField: connectToField, perDocument: true })
+  flow.out.push({
+    $graphLookup: {
+      from: from.name,
+      startWith: expression(read['startWith'], flow.scope),
+      connectFromField,
+      connectToField,
+      as,
+      ...(maxDepth === undefined ? {} : { maxDepth: wholeOf('$graphLookup', maxDepth, 0) }),
+      ...(depthField === null ? {} : { depthField }),
+      ...(restriction === null ? {} : { restrictSearchWithMatch: restriction }),
+    },
+  })
+  reproject(from, as, depthField, flow)
+}
+
+function depthOf(value: Bson | undefined, raw: Scope): string | null {
+  if (value === undefined) return null
+  const name = textOf('$graphLookup', value)
+  const [only, ...others] = outputPath('$graphLookup', name)
+  if (others.length === 0 && only !== undefined && raw.shape.kids?.has(only) === false) return name
+  throw refusedPath(name, 'depthField must be a new name, unlike those of exposed fields, and without dots.')
+}
+
+/** It runs on raw documents: only what reads the same before and behind the projection. */
+function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null {
+  if (value === undefined) return null
+  const { printed, hoistable } = filter(value, raw)
+  if (hoistable) return printed
+  throw refusedOperator(
+    'restrictSearchWithMatch',
+    'it may only compare exposed fields with values',
+    'Leave $expr, places in arrays, objects that are shown in part and null below them to a $match behind the stage.',
+  )
+}
+
+/**
+ * $graphLookup brings whole documents and takes no pipeline. Its result is looked up as documents of its own through the
+ * projection; where that is not possible ($facet, servers before 5.1), the known fields are projected.
+ */
+function reproject(from: ExposedCollection, as: string, depthField: string | null, flow: Flow): void {
+  const projection = { ...from.projection, ...(depthField === null ? {} : { [depthField]: 1 }) }
+  const documents = !flow.inFacet && atLeast(flow.whole.exposed.server, [5, 1])
+  const inner: BsonDocument[] = documents ? [{ $documents: '$$g' }] : flow.out
+  const stage = { $project: documents ? projection : beside(projection, as, flow) }
+  const barrier = new Barrier(inner, stage, documents ? (from.tops[0] ?? '_id') : as)
+  barrier.place()
+  if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })
+  const found = documents ? shapeOf(from, barrier) : shapeOf(from, barrier, as)
+  flow.set('$graphLookup', as, depthField === null ? found : withField(found, [depthField], WHOLE))
+}
+
+/** The known fields of the document whole, and of the found ones what is exposed. */
+function beside(projection: BsonDocument, as: string, flow: Flow): BsonDocument {
+  const { kids, open }: Shape = flow.shape
+  if (kids === null || open || as.includes('.')) {
+    throw refusedStage(
+      '$graphLookup',
+      'in $facet, and on servers before 5.1, it needs to know the fields there are',
+      'Put a $project that names the fields before it, and a plain name for as.',
+    )
+  }
+  const fields: Record<string, Bson> = kids.has('_id') ? {} : { _id: 0 }
+  for (const name of kids.keys()) if (name !== as) fields[name] = 1
+  for (const [path, flag] of Object.entries(projection)) if (flag === 1) fields[`${as}.${path}`] = 1
+  return fields
+}

@@ -1,0 +1,48 @@
+// What the database is sent, as relaxed Extended JSON: for the audit and `check`, never parsed again.
+import { isArray, isDocument, Scalar, type Bson, type MongoQuery, type ScalarValue } from '../query.ts'
+
+/** {"aggregate": collection, "pipeline": […]} on one line. */
+export function printed(query: MongoQuery): string {
+  return `{"aggregate":${JSON.stringify(query.collection)},"pipeline":${text(query.pipeline)}}`
+}
+
+function text(value: Bson): string {
+  if (value instanceof Scalar) return JSON.stringify(wrapped(value.of))
+  if (isArray(value)) return `[${value.map(text).join(',')}]`
+  if (!isDocument(value)) return JSON.stringify(value)
+  return `{${Object.entries(value)
+    .map(([name, below]) => `${JSON.stringify(name)}:${text(below)}`)
+    .join(',')}}`
+}
+
+function wrapped(scalar: ScalarValue): unknown {
+  switch (scalar.kind) {
+    case '$oid':
+      return { $oid: scalar.hex }
+    case '$date':
+      return { $date: dateText(scalar.milliseconds) }
+    case '$numberInt':
+    case '$numberLong':
+    case '$numberDouble':
+      return { [scalar.kind]: String(scalar.value) }
+    case '$numberDecimal':
+    case '$uuid':
+      return { [scalar.kind]: scalar.text }
+    case '$binary':
+      return { $binary: { base64: scalar.base64, subType: scalar.subType.toString(16).padStart(2, '0') } }
+    case '$regularExpression':
+      return { $regularExpression: { pattern: scalar.pattern, options: scalar.options } }
+    case '$timestamp':
+      return { $timestamp: { t: scalar.t, i: scalar.i } }
+    case '$minKey':
+    case '$maxKey':
+      return { [scalar.kind]: 1 }
+    default:
+      return scalar satisfies never
+  }
+}
+
+function dateText(milliseconds: number): unknown {
+  const iso = new Date(milliseconds).toISOString()
+  return iso.length === 24 ? iso : { $numberLong: String(milliseconds) }
+}

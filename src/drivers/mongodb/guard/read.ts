@@ -1,0 +1,109 @@
+// The body of a query on MongoDB, {collection, filter?, pipeline?, limit?}: its shape, and what no body may hold. Nothing
+// here recurses: a body may be nested as deep as its bytes allow. What the names in it mean is confine.ts's to say.
+import { z } from 'zod'
+import { invalidRequest } from '../../../errors.ts'
+import type { QueryBody } from '../../driver.ts'
+import { isJson } from './lift.ts'
+
+const BODY_BYTES_MAX = 256 * 1024
+/** Deeper ones are refused anyway: their text is not kept, for writing it would recurse. */
+const WRITTEN_DEPTH_MAX = 500
+const FORBIDDEN_KEYS = new Set(['__proto__', '_bsontype', 'toBSON'])
+
+export interface MongoBody extends QueryBody {
+  readonly collection: string
+  /** A JSON object. */
+  readonly filter: unknown
+  /** One-key JSON objects. */
+  readonly pipeline: readonly unknown[] | null
+  /** How deep arrays and objects are nested within the filter or a stage: 1 for a flat one. */
+  readonly depth: number
+  /** How many values there are in all. */
+  readonly nodes: number
+}
+
+const Body = z.strictObject({
+  collection: z.string({ error: 'must be the name of a collection' }).min(1, 'must be the name of a collection'),
+  filter: z.custom<unknown>(isJson, 'must be an object').optional(),
+  pipeline: z
+    .array(z.custom<unknown>(isStage, 'must be an object with one key, the name of the stage'), {
+      error: 'must be an array of stages',
+    })
+    .optional(),
+  limit: z.int({ error: 'must be a whole number' }).min(1, 'must be at least 1').optional(),
+})
+
+/** Throws AppError INVALID_REQUEST; `details` names each field that is wrong, and the fields there are. */
+export function readBody(body: unknown): MongoBody {
+  const read = Body.safeParse(body)
+  if (!read.success) {
+    throw invalidRequest([...read.error.issues.slice(0, 20).flatMap(detailsOf), FIELDS])
+  }
+  const { collection, filter = {}, pipeline = null, limit = null } = read.data
+  const found = scan({ collection, filter, pipeline })
+  if (found.wrong.size > 0) throw invalidRequest([...found.wrong].slice(0, 20))
+  const { depth, nodes } = found
+  const text = depth > WRITTEN_DEPTH_MAX ? JSON.stringify({ collection, nested: depth }) : JSON.stringify(body)
+  if (Math.max(Buffer.byteLength(text), found.size) > BODY_BYTES_MAX) {
+    throw invalidRequest([`the body is longer than ${BODY_BYTES_MAX} bytes`])
+  }
+  return { text, limit, collection, filter, pipeline, depth, nodes }
+}
+
+const FIELDS =
+  'a query on MongoDB takes collection (text), filter (object, optional), pipeline (array of stages, optional) and limit (whole number, optional)'
+
+function isStage(value: unknown): boolean {
+  return isJson(value) && Object.keys(value).length === 1
+}
+
+function detailsOf(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.slice(0, 20).map((key) => `${key.slice(0, 60)}: is not a field`)
+  if (issue.path.length === 0) return ['the body must be {collection, filter?, pipeline?, limit?}']
+  return [`${issue.path.join('.')}: ${issue.message}`]
+}
+
+interface Scan {
+  readonly depth: number
+  readonly nodes: number
+  /** At least so many bytes, as JSON. */
+  readonly size: number
+  readonly wrong: ReadonlySet<string>
+}
+
+function scan(body: { collection: string; filter: unknown; pipeline: readonly unknown[] | null }): Scan {
+  const wrong = new Set<string>()
+  const checked = (text: string): number => {
+    if (text.includes('\0')) wrong.add('a text holds a NUL')
+    if (!text.isWellFormed()) wrong.add('a text holds half of a surrogate pair')
+    return text.length + 3
+  }
+  let level: unknown[] = [body.filter, ...(body.pipeline ?? [])]
+  let depth = 0
+  let nodes = 0
+  let size = checked(body.collection)
+  while (level.length > 0) {
+    const next: unknown[] = []
+    nodes += level.length
+    let containers = 0
+    for (const value of level) {
+      if (typeof value === 'string') size += checked(value)
+      else size += 2
+      if (typeof value !== 'object' || value === null) continue
+      containers++
+      if (Array.isArray(value)) {
+        for (const element of value) next.push(element)
+        continue
+      }
+      for (const [key, below] of Object.entries(value)) {
+        if (FORBIDDEN_KEYS.has(key)) wrong.add(`${key}: may not be the name of a field`)
+        size += checked(key)
+        next.push(below)
+      }
+    }
+    if (containers > 0) depth++
+    level = next
+  }
+  return { depth, nodes, size, wrong }
+}

@@ -1,0 +1,112 @@
+// $reduce may not build a value that is nested deeper with each element (guard/mongodb.md, CVE-2026-1849): how much deeper
+// than $$value can the result be? Literals, $map … wrap once more, paths and elements take one wrapping off.
+import { isArray, isDocument, type Bson } from '../query.ts'
+import { refusedOperator } from './refusal.ts'
+
+/** Does not hold the value at all. */
+const NONE = Number.NEGATIVE_INFINITY
+
+type Depths = ReadonlyMap<string, number>
+
+/** Throws Refusal where the result can be deeper than $$value. */
+export function checkReduce(step: Bson | undefined): void {
+  if (depthOf(step, new Map([['value', 0]])) <= 0) return
+  throw refusedOperator(
+    '$reduce',
+    'its result may not be nested deeper than $$value',
+    'Put $$value into no new object or array: use $concatArrays, $mergeObjects, or parts such as $$value.total.',
+  )
+}
+
+function depthOf(value: Bson | undefined, depths: Depths): number {
+  if (typeof value === 'string') return ofText(value, depths)
+  if (isArray(value)) return 1 + deepest(value, depths)
+  if (!isDocument(value)) return NONE
+  const entries = Object.entries(value)
+  const [first] = entries
+  if (first?.[0].startsWith('$') !== true) return 1 + deepest(Object.values(value), depths)
+  return ofOperator(first[0], first[1], depths)
+}
+
+function ofText(text: string, depths: Depths): number {
+  if (!text.startsWith('$$')) return NONE
+  const [name = '', ...path] = text.slice(2).split('.')
+  return (depths.get(name) ?? NONE) - path.length
+}
+
+function deepest(values: readonly Bson[], depths: Depths): number {
+  return Math.max(NONE, ...values.map((value) => depthOf(value, depths)))
+}
+
+const SAME = new Set(
+  '$ifNull $mergeObjects $concatArrays $setUnion $setIntersection $setDifference $slice $reverseArray $min $max'.split(
+    ' ',
+  ),
+)
+/** Their arguments may be the fields of an object, which is then no literal. */
+const NAMED = new Set('$cond $firstN $lastN $maxN $minN $convert'.split(' '))
+const ONE_LESS = new Set(['$arrayElemAt', '$first', '$last', '$arrayToObject'])
+
+function ofOperator(name: string, operand: Bson, depths: Depths): number {
+  const field = (key: string): Bson | undefined => (isDocument(operand) ? operand[key] : undefined)
+  const args = isArray(operand) ? operand : [operand]
+  if (ONE_LESS.has(name)) return deepest(args, depths) - 1
+  if (name === '$objectToArray') return deepest(args, depths) + 1
+  if (SAME.has(name)) return deepest(args, depths)
+  if (NAMED.has(name)) return deepest(isDocument(operand) ? Object.values(operand) : args, depths)
+  switch (name) {
+    case '$switch':
+      return deepest(branchesOf(operand), depths)
+    case '$filter':
+    case '$sortArray':
+    case '$unsetField':
+      return depthOf(field('input'), depths)
+    case '$getField':
+      return depthOf(field('input'), depths) - 1
+    case '$setField':
+      return Math.max(depthOf(field('input'), depths), depthOf(field('value'), depths) + 1)
+    case '$zip':
+      return Math.max(ofList(field('inputs'), depths), ofList(field('defaults'), depths)) + 1
+    case '$map':
+      return depthOf(field('in'), bind(depths, as(operand), depthOf(field('input'), depths) - 1)) + 1
+    case '$let':
+      return ofLet(field('vars'), field('in'), depths)
+    case '$reduce': {
+      const initial = depthOf(field('initialValue'), depths)
+      const inner = bind(bind(depths, 'this', depthOf(field('input'), depths) - 1), 'value', initial)
+      return Math.max(initial, depthOf(field('in'), inner))
+    }
+    default:
+      return NONE
+  }
+}
+
+/** The elements of a list of arrays, or a path to one. */
+function ofList(list: Bson | undefined, depths: Depths): number {
+  return isArray(list) ? deepest(list, depths) : depthOf(list, depths)
+}
+
+function branchesOf(argument: Bson): readonly Bson[] {
+  if (!isDocument(argument)) return [argument]
+  const { branches, default: otherwise } = argument
+  const thens = isArray(branches)
+    ? branches.flatMap((branch) => (isDocument(branch) ? [branch['then'] ?? null] : []))
+    : []
+  return otherwise === undefined ? thens : [...thens, otherwise]
+}
+
+function ofLet(vars: Bson | undefined, body: Bson | undefined, depths: Depths): number {
+  let inner = depths
+  for (const [name, value] of isDocument(vars) ? Object.entries(vars) : [])
+    inner = bind(inner, name, depthOf(value, depths))
+  return depthOf(body, inner)
+}
+
+function as(operand: Bson): string {
+  const name = isDocument(operand) ? operand['as'] : undefined
+  return typeof name === 'string' ? name : 'this'
+}
+
+function bind(depths: Depths, name: string, depth: number): Depths {
+  return new Map([...depths, [name, depth]])
+}

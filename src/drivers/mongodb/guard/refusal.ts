@@ -1,0 +1,56 @@
+// How the guard says no from deep inside a body: two throwables that confine.ts turns into a verdict, and the sentences.
+// A hidden name and one that does not exist are refused by the same words; a hint names only what is exposed.
+import type { BlockedKind } from '../../driver.ts'
+
+const NAME_MAX = 300
+
+/** A refusal on its way out of the walkers. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly kind: BlockedKind
+  readonly blocked: string
+  readonly hint: string
+
+  constructor(kind: BlockedKind, blocked: string, why: string, hint: string) {
+    super(why)
+    this.kind = kind
+    this.blocked = blocked.slice(0, NAME_MAX)
+    this.hint = hint
+  }
+}
+
+/** A value or argument that is not of the form its place asks for. */
+export class Broken extends Error {
+  override readonly name = 'Broken'
+}
+
+export function refusedCollection(name: string, listed: string): Refusal {
+  return new Refusal('table', name, `collection ${shown(name)} does not exist or is not exposed`, listed)
+}
+
+export function refusedPath(path: string, hint: string): Refusal {
+  return new Refusal('column', path, `field ${shown(path)} does not exist or is not exposed`, hint)
+}
+
+export function refusedStage(name: string, because: string, hint: string): Refusal {
+  return new Refusal('stage', name, `stage ${shown(name)} is not allowed: ${because}`, hint)
+}
+
+export function refusedOperator(name: string, because: string, hint: string): Refusal {
+  return new Refusal('operator', name, `operator ${shown(name)} is not allowed here: ${because}`, hint)
+}
+
+export function refusedVariable(name: string, hint: string): Refusal {
+  return new Refusal('operator', name, `variable ${shown(name)} is not defined here, or may not be read`, hint)
+}
+
+/** Too deep, too long, too many; `name` is what there is too much of. */
+export function refusedLimit(name: string, why: string, hint?: string): Refusal {
+  return new Refusal('limit', name, why, hint ?? 'Ask for less at once: split the query, or write it with fewer parts.')
+}
+
+/** A caller's name in a sentence: cut, and nothing in it that would break a line. */
+export function shown(name: string): string {
+  const plain = name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '�')
+  return plain.length > 120 ? `${plain.slice(0, 120)}…` : plain
+}

@@ -1,0 +1,50 @@
+// A pipeline on a collection: what reads the same before and behind the projection goes in front, where indexes serve it,
+// then the projection, then everything else (guard/mongodb.md §3).
+import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
+import { filter } from './filter.ts'
+import { Flow, type Whole } from './flow.ts'
+import { isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { sortSpecOf } from './sort.ts'
+import { checkStages, confineStage, stageOf } from './stages.ts'
+
+/** Throws Refusal and Broken. */
+export function confineSource(
+  whole: Whole,
+  collection: ExposedCollection,
+  pipeline: Bson,
+  variables: ReadonlySet<string>,
+): Flow {
+  const stages = checkStages(pipeline, whole)
+  const out: BsonDocument[] = []
+  const barrier = barrierOf(collection, out)
+  const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
+  const rest = hoist(stages, flow)
+  // mongod 6.0 moves a $match with outer variables into what it caches of a time series: later rows get the first's.
+  if (collection.rewritten && variables.size > 0) for (const name of collection.tops) barrier.raise(name)
+  barrier.place()
+  for (const stage of rest) confineStage(stage, flow)
+  return flow
+}
+
+/** Prints the leading filters, then sorts, skips and limits, as far as they may move; returns the rest. */
+function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocument[] {
+  let at = 0
+  for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
+    const [name, value] = stageOf(stage)
+    if (name !== '$match') break
+    const { printed, hoistable } = filter(value, flow.scope)
+    if (!hoistable) return stages.slice(at)
+    flow.out.push({ $match: printed })
+  }
+  for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
+    const [name, value] = stageOf(stage)
+    if (name === '$sort' ? !sortsAlike(value, flow) : name !== '$skip' && name !== '$limit') break
+    confineStage(stage, flow)
+  }
+  return stages.slice(at)
+}
+
+function sortsAlike(value: Bson, flow: Flow): boolean {
+  if (!isDocument(value)) return false
+  return sortSpecOf('$sort', value, flow.scope).hoistable
+}

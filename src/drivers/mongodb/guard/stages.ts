@@ -1,0 +1,179 @@
+// The 25 stages that are allowed, each by its own reader; of every other the reason why not (guard/mongodb.md §4).
+import { booleanOf, checkName, fieldsOf, textOf, wholeOf } from './arguments.ts'
+import { asDocument, computed } from './computed.ts'
+import { expression } from './expression.ts'
+import { filter } from './filter.ts'
+import { Flow, outputPath, type Whole } from './flow.ts'
+import { bucket, bucketAuto, count, densify, fill, group, setWindowFields, sortByCount } from './groups.ts'
+import { graphLookup, lookup, unionWith } from './joins.ts'
+import { project, set, unset } from './projections.ts'
+import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { Broken, refusedLimit, refusedStage } from './refusal.ts'
+import { needVersion, resolve } from './scope.ts'
+import { closed, WHOLE } from './shape.ts'
+import { sortSpecOf } from './sort.ts'
+
+const STAGES_MAX = 40
+const BRANCHES_MAX = 10
+
+type Reader = (value: Bson, flow: Flow) => void
+
+const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ['$match', match],
+  ['$project', project],
+  ['$set', (value, flow) => set('$set', value, flow)],
+  ['$addFields', (value, flow) => set('$addFields', value, flow)],
+  ['$unset', unset],
+  ['$sort', sort],
+  ['$limit', (value, flow) => flow.out.push({ $limit: wholeOf('$limit', value, 1) })],
+  ['$skip', (value, flow) => flow.out.push({ $skip: wholeOf('$skip', value, 0) })],
+  ['$sample', sample],
+  ['$group', group],
+  ['$bucket', bucket],
+  ['$bucketAuto', bucketAuto],
+  ['$sortByCount', sortByCount],
+  ['$count', count],
+  ['$unwind', unwind],
+  [
+    '$replaceRoot',
+    (value, flow) => replace('$replaceRoot', fieldsOf('$replaceRoot', value, ['newRoot'], [])['newRoot'], flow),
+  ],
+  ['$replaceWith', (value, flow) => replace('$replaceWith', value, flow)],
+  ['$redact', redact],
+  ['$facet', facet],
+  ['$lookup', lookup],
+  ['$unionWith', unionWith],
+  ['$graphLookup', graphLookup],
+  ['$setWindowFields', setWindowFields],
+  ['$densify', densify],
+  ['$fill', fill],
+])
+
+/** The stages of a pipeline. Throws Broken where it is none, Refusal where it is too long. */
+export function checkStages(pipeline: Bson, whole: Whole): readonly BsonDocument[] {
+  if (!isArray(pipeline)) throw new Broken('a pipeline is an array of stages')
+  if (pipeline.length > STAGES_MAX) throw refusedLimit('stages', `a pipeline has more than ${STAGES_MAX} stages`)
+  whole.count(pipeline.length)
+  return pipeline.map((stage) => {
+    if (!isDocument(stage)) throw new Broken('a stage is an object with one key')
+    stageOf(stage)
+    return stage
+  })
+}
+
+export function stageOf(stage: BsonDocument): readonly [string, Bson] {
+  const [first, ...others] = Object.entries(stage)
+  if (first === undefined || others.length > 0) throw new Broken('a stage is an object with one key')
+  return first
+}
+
+/** Prints one stage into the flow. Throws Refusal and Broken. */
+export function confineStage(stage: BsonDocument, flow: Flow): void {
+  const [name, value] = stageOf(stage)
+  const reader = READERS.get(name)
+  if (!reader) throw refusedStage(name, reasonAgainst(name), HINT)
+  needVersion('stage', name, flow.whole.exposed)
+  reader(value, flow)
+}
+
+const HINT = `Allowed stages: ${[...READERS.keys()].join(' ')}.`
+
+const REASONS: readonly (readonly [string, string])[] = [
+  ['it writes', '$out $merge'],
+  [
+    'it tells of things that are not exposed',
+    '$collStats $indexStats $planCacheStats $listCatalog $listClusterCatalog $listSearchIndexes $shardedDataDistribution',
+  ],
+  [
+    'it tells of the server and of other users',
+    '$currentOp $listSessions $listLocalSessions $listCachedAndActiveUsers $listSampledQueries $queryStats $listQueryKnobs $listMqlEntities $operationMetrics $backupCursor $backupCursorExtend',
+  ],
+  ['it never ends, and passes by the exposure', '$changeStream $changeStreamSplitLargeEvent'],
+  ['it must come first, where it reads fields that are not exposed', '$geoNear'],
+  [
+    'it reads indexes or documents past the exposure',
+    '$search $searchBeta $searchMeta $vectorSearch $rankFusion $scoreFusion $score $setMetadata',
+  ],
+  ['it reads no collection', '$documents $queue $mergeCursors'],
+]
+
+function reasonAgainst(name: string): string {
+  if (name.startsWith('$_')) return "it is the server's own"
+  const known = REASONS.find(([, names]) => names.split(' ').includes(name))
+  return known?.[0] ?? 'it is not on the list of stages that may be used'
+}
+
+function match(value: Bson, flow: Flow): void {
+  flow.out.push({ $match: filter(value, flow.scope).printed })
+}
+
+function sort(value: Bson, flow: Flow): void {
+  if (!isDocument(value)) throw new Broken('$sort takes an object of fields')
+  flow.out.push({ $sort: sortSpecOf('$sort', value, flow.scope).printed })
+}
+
+function sample(value: Bson, flow: Flow): void {
+  const { size } = fieldsOf('$sample', value, ['size'], [])
+  flow.out.push({ $sample: { size: wholeOf('$sample', size, 0) } })
+}
+
+function unwind(value: Bson, flow: Flow): void {
+  const read =
+    typeof value === 'string'
+      ? { path: value }
+      : fieldsOf('$unwind', value, ['path'], ['includeArrayIndex', 'preserveNullAndEmptyArrays'])
+  const path = textOf('$unwind', read['path'])
+  if (!path.startsWith('$') || path.startsWith('$$')) throw new Broken('$unwind takes a path, which starts with one $')
+  resolve(path.slice(1), flow.scope)
+  const { includeArrayIndex: index, preserveNullAndEmptyArrays: preserve }: BsonDocument = read
+  flow.out.push({
+    $unwind: {
+      path,
+      ...(index === undefined ? {} : { includeArrayIndex: outputPath('$unwind', textOf('$unwind', index)).join('.') }),
+      ...(preserve === undefined ? {} : { preserveNullAndEmptyArrays: booleanOf('$unwind', preserve) }),
+    },
+  })
+  if (typeof index === 'string') flow.set('$unwind', index, WHOLE)
+}
+
+function replace(name: '$replaceRoot' | '$replaceWith', value: Bson | undefined, flow: Flow): void {
+  const { scope } = flow
+  const root = expression(value, scope)
+  flow.out.push(name === '$replaceRoot' ? { $replaceRoot: { newRoot: root } } : { $replaceWith: root })
+  flow.shape = asDocument(computed(value, scope))
+  flow.columns = isDocument(value) && flow.shape.kids !== null ? [...flow.shape.kids.keys()] : []
+}
+
+function redact(value: Bson, flow: Flow): void {
+  // $$DESCEND asks the same of every object below, where other fields are.
+  const descends = mentions(value, '$$DESCEND')
+  const { scope } = flow
+  const shape = descends ? { ...scope.shape, open: true } : scope.shape
+  flow.out.push({ $redact: expression(value, { ...scope, shape, redacting: true }) })
+}
+
+function mentions(value: Bson, text: string): boolean {
+  if (isArray(value)) return value.some((element) => mentions(element, text))
+  return isDocument(value) ? Object.values(value).some((below) => mentions(below, text)) : value === text
+}
+
+function facet(value: Bson, flow: Flow): void {
+  if (!isDocument(value) || Object.keys(value).length === 0) throw new Broken('$facet takes an object of pipelines')
+  const branches = Object.entries(value)
+  if (branches.length > BRANCHES_MAX) throw refusedLimit('$facet', `$facet has more than ${BRANCHES_MAX} branches`)
+  const printed: Record<string, Bson> = {}
+  for (const [name, pipeline] of branches) {
+    checkName('$facet', name)
+    const stages = checkStages(pipeline, flow.whole)
+    const inner = new Flow(flow.whole, flow.variables, true, [], flow.barrier, flow.shape, flow.columns)
+    for (const stage of stages) {
+      if (stageOf(stage)[0] === '$facet')
+        throw refusedStage('$facet', 'it may not stand in another one', 'Put the branches side by side.')
+      confineStage(stage, inner)
+    }
+    printed[name] = inner.out
+  }
+  flow.out.push({ $facet: printed })
+  flow.shape = closed(new Map(branches.map(([name]) => [name, WHOLE])))
+  flow.columns = branches.map(([name]) => name)
+}

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { makeCertificates, type Certificates } from '../../../../test/support/certificates.ts'
+import { startMongod, startNewest, type TestMongo } from '../../../../test/support/mongodb.ts'
+import { engineOrSkip, NoSuchEngine } from '../../../../test/support/no-such-engine.ts'
+import { AppError } from '../../../errors.ts'
+import type { SettingsInput } from '../../driver.ts'
+import { logIn, type Login } from './connect.ts'
+import { readSettings, targetOf } from './settings.ts'
+
+const soon = (): AbortSignal => AbortSignal.timeout(20_000)
+
+async function enter(input: SettingsInput, allowPrivateHosts = true): Promise<Login & AsyncDisposable> {
+  const login = await logIn(targetOf(readSettings(input)), allowPrivateHosts, soon())
+  return { ...login, [Symbol.asyncDispose]: () => login.client.close(true) }
+}
+
+function refused(input: SettingsInput, expected: RegExp, allowPrivateHosts = true): Promise<void> {
+  return assert.rejects(enter(input, allowPrivateHosts), (error) => {
+    assert.ok(error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE', String(error))
+    assert.match(error.message, expected)
+    assert.doesNotMatch(error.message, /ann-pw|mongodb:/)
+    return true
+  })
+}
+
+/** The message of the skip, where the real mongod cannot be had. */
+const missing = await startMongod({}).then(
+  async (server) => (await server[Symbol.asyncDispose](), false as const),
+  (error: unknown) => (error instanceof NoSuchEngine ? error.message : Promise.reject(error)),
+)
+
+describe('TLS and logins', { skip: missing }, () => {
+  const stack = new AsyncDisposableStack()
+  let server: TestMongo
+  let certificates: Certificates
+  let at: (more?: Partial<SettingsInput>) => SettingsInput
+
+  before(async () => {
+    certificates = stack.use(await makeCertificates())
+    const file = (name: string): string => `${certificates.folder}/${name}`
+    const tls = { certFile: file('server.crt'), keyFile: file('server.key'), caFile: file('ca.crt') }
+    server = stack.use(await startMongod({ auth: true, tls }))
+    await server.createUser('shop', 'ann', 'ann-pw/@:ü', ['read'])
+    await server.createUser('$external', 'CN=ann,O=people', '', [{ role: 'read', db: 'shop' }]).catch(async () => {
+      const roles = [{ role: 'read', db: 'shop' }]
+      await server.client.db('$external').command({ createUser: 'CN=ann,O=people', roles })
+    })
+    at = (more) => ({
+      connectionMode: 'DIRECT',
+      host: 'localhost',
+      port: server.port,
+      database: 'shop',
+      username: 'ann',
+      sslMode: 'verify-full',
+      config: { authSource: 'shop' },
+      secrets: { password: 'ann-pw/@:ü', tlsCa: pem('ca.crt') },
+      ...more,
+    })
+  })
+  after(() => stack.disposeAsync())
+  const pem = (name: string): string => certificates.pem[name] ?? ''
+  const password = 'ann-pw/@:ü'
+
+  test('verify-full takes the right name under the right authority only', async () => {
+    await using login = await enter(at())
+    assert.deepEqual(login.serverVersion.length, 3)
+    await refused(at({ host: '127.0.0.1' }), /another host name/)
+    await refused(at({ secrets: { password, tlsCa: pem('other.crt') } }), /not trusted/)
+    await refused(at({ secrets: { password } }), /not trusted/)
+  })
+
+  test('verify-ca takes any name, require any certificate, disable no TLS', async () => {
+    await using byAuthority = await enter(at({ host: '127.0.0.1', sslMode: 'verify-ca' }))
+    assert.ok(byAuthority.client)
+    await refused(at({ sslMode: 'verify-ca', secrets: { password, tlsCa: pem('other.crt') } }), /not trusted/)
+    await using encrypted = await enter(at({ host: '127.0.0.1', sslMode: 'require', secrets: { password } }))
+    assert.ok(encrypted.client)
+    await refused(at({ sslMode: 'disable' }), /may ask for TLS/)
+  })
+
+  test('X.509: the certificate says who', async () => {
+    const secrets = { tlsCa: pem('ca.crt'), tlsCertificate: pem('ann.crt'), tlsKey: pem('ann.key') }
+    await using login = await enter(at({ username: null, config: { authMechanism: 'X509' }, secrets }))
+    const status = await login.db.command({ connectionStatus: 1 })
+    assert.deepEqual(status['authInfo'].authenticatedUsers, [{ user: 'CN=ann,O=people', db: '$external' }])
+  })
+
+  test('a wrong password, user, source or mechanism is one sentence', async () => {
+    const wrong = /refuses the user name/
+    await refused(at({ secrets: { password: 'ann-pw', tlsCa: pem('ca.crt') } }), wrong)
+    await refused(at({ username: 'bob' }), wrong)
+    await refused(at({ config: {} }), wrong)
+    const uri = `mongodb://ann:${encodeURIComponent(password)}@localhost:${server.port}/shop?tls=true&authMechanism=`
+    await using login = await enter({
+      connectionMode: 'URI',
+      secrets: { uri: `${uri}SCRAM-SHA-1`, tlsCa: pem('ca.crt') },
+    })
+    assert.equal(login.database, 'shop')
+  })
+
+  test('a private address is refused unless the operator allows it; a metadata address always', async () => {
+    await refused(at(), /private, loopback/, false)
+    await refused(at({ host: '127.0.0.1', sslMode: 'verify-ca' }), /private, loopback/, false)
+    await refused(at({ host: '169.254.169.254' }), /metadata/)
+    await refused(at({ host: '::ffff:169.254.169.254' }), /metadata/)
+  })
+
+  test('nobody there, no such host, and a caller who hangs up: at once', async () => {
+    const began = performance.now()
+    await refused(at({ port: 1 }), /nothing listens/)
+    await refused(at({ host: 'no-such-host.invalid' }), /no such host|resolved/)
+    const gone = AbortSignal.abort(new Error('hung up'))
+    await assert.rejects(logIn(targetOf(readSettings(at())), true, gone), /hung up/)
+    assert.ok(performance.now() - began < 4_000)
+  })
+})
+
+test(
+  'a replica set: found from one member, read from where it should be, a failover survived',
+  { skip: missing },
+  async () => {
+    await using server = await startMongod({ auth: true, members: 3 })
+    await server.createUser('admin', 'ann', 'ann-pw', [{ role: 'read', db: 'shop' }])
+    await server.client
+      .db('shop')
+      .collection('orders')
+      .insertOne({ a: 1 }, { writeConcern: { w: 3 } })
+    const [first = 0, second = 0] = server.ports
+    const hosts = `127.0.0.1:${second},127.0.0.1:${first}`
+    const uri = `mongodb://ann:ann-pw@${hosts}/shop?replicaSet=rs&authSource=admin`
+    const input = (text: string): SettingsInput => ({
+      connectionMode: 'URI',
+      sslMode: 'disable',
+      secrets: { uri: text },
+    })
+    await using login = await enter(input(uri))
+    const where = async (of: Login): Promise<boolean> =>
+      (await of.db.command({ hello: 1 }, { readPreference: 'primary' }))['isWritablePrimary']
+    assert.equal(await where(login), true)
+    await using far = await enter(input(`${uri}&readPreference=secondary`))
+    assert.equal(far.client.readPreference.mode, 'secondary')
+    assert.equal((await far.db.collection('orders').findOne())?.['a'], 1)
+    await using alone = await enter(
+      input(`mongodb://ann:ann-pw@127.0.0.1:${second}/shop?authSource=admin&directConnection=true`),
+    )
+    assert.equal((await alone.db.collection('orders').findOne())?.['a'], 1)
+    await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
+
+    await server.kill(first)
+    // Whoever held the old primary is told; who comes next finds the new one.
+    await using next = await enter(input(uri))
+    assert.equal((await next.db.collection('orders').findOne())?.['a'], 1)
+  },
+)
+
+test('a member that a set names at a refused address is never connected to', { skip: missing }, async () => {
+  await using server = await startMongod({ members: 1 })
+  const admin = server.client.db('admin')
+  const { config } = await admin.command({ replSetGetConfig: 1 })
+  // Its own address in a form that MongoDB does not know for this machine's: it takes no mix of both.
+  const own = { ...config.members[0], host: `0x7f000001:${server.port}` }
+  const members = [own, { _id: 1, host: '169.254.169.254:27017', votes: 0, priority: 0 }]
+  await admin.command({ replSetReconfig: { ...config, version: config.version + 1, members }, force: true })
+  const uri = `mongodb://127.0.0.1:${server.port}/shop?replicaSet=rs`
+  await using login = await enter({ connectionMode: 'URI', sslMode: 'disable', secrets: { uri } })
+  const hello = await login.db.command({ hello: 1 })
+  assert.ok(JSON.stringify(hello).includes('169.254.169.254'))
+  const known = [...(Reflect.get(login.client, 'topology').description.servers as Map<string, unknown>).keys()]
+  assert.deepEqual(known, [`0x7f000001:${server.port}`])
+})
+
+test('the newest engine', async (t) => {
+  const server = await engineOrSkip(t, startNewest)
+  if (server === null) return
+  await using _ = server
+  const uri = `mongodb://127.0.0.1:${server.port}/shop?directConnection=true`
+  await using login = await enter({ connectionMode: 'URI', sslMode: 'disable', secrets: { uri } })
+  assert.ok(login.serverVersion[0] >= 7)
+})

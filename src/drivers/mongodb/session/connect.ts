@@ -1,0 +1,182 @@
+// Logs in: a client of one lease's own, whose every socket goes to an address that was judged, those of members that a
+// replica set names too. Every failure becomes one sentence of ours, and no secret is in it.
+import { isIP } from 'node:net'
+import type * as mongodb from 'mongodb'
+import type { MongoClient, MongoClientOptions, ServerHeartbeatSucceededEvent, TopologyDescription } from 'mongodb'
+import { AppError } from '../../../errors.ts'
+import { judgedLookup, refusal } from '../../address.ts'
+import type { SslMode } from '../../connection-fields.ts'
+import { loginFailure } from './login-failure.ts'
+import type { Target } from './settings.ts'
+
+const CONNECT_MS = 10_000
+/** Less than CONNECT_MS: what the client library then says tells more than that the time is up. */
+const SELECTION_MS = 5_000
+const OLDEST_SERVER = [5, 0] as const
+
+/** A client that is logged in, and what is on the other side. */
+export interface Login {
+  readonly library: typeof mongodb
+  readonly client: MongoClient
+  /** The datasource’s own database: made once, since the client makes it anew each time it is asked. */
+  readonly db: mongodb.Db
+  readonly database: string
+  /** [6, 0, 5] */
+  readonly serverVersion: readonly [number, number, number]
+  readonly versionText: string
+  readonly sslMode: SslMode
+  readonly isLocal: boolean
+  /** Its operations can be ended by the session that they belong to. */
+  readonly hasSessions: boolean
+}
+
+/** Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
+export async function logIn(target: Target, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Login> {
+  signal.throwIfAborted()
+  for (const { host } of target.hosts) {
+    const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
+    if (sentence !== null) throw new AppError('DATASOURCE_UNAVAILABLE', sentence)
+  }
+  // Loaded by the first connection: it takes 30 MB.
+  const library = await import('mongodb')
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
+  let client: MongoClient | undefined
+  const refused: string[] = []
+  try {
+    client = new library.MongoClient(uriOf(target), optionsOf(target, allowPrivateHosts))
+    client.on('serverHeartbeatSucceeded', (event) => refused.push(...keepJudgedMembers(event, allowPrivateHosts)))
+    await unless(deadline, nobodyAnswers(client), connected(client))
+    const db = client.db(target.database)
+    return { library, client, db, ...(await unless(deadline, null, facts(db, target))) }
+  } catch (error) {
+    void client?.close(true).catch(() => undefined)
+    signal.throwIfAborted()
+    const [sentence] = refused
+    if (sentence !== undefined && !(error instanceof AppError)) {
+      throw new AppError('DATASOURCE_UNAVAILABLE', `A member of the replica set: ${sentence}`, { cause: error })
+    }
+    throw loginFailure(error, target)
+  }
+}
+
+async function connected(client: MongoClient): Promise<void> {
+  await client.connect()
+}
+
+async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'client' | 'db' | 'library'>> {
+  const info = await db.command({ buildInfo: 1 })
+  const hello = await db.command({ hello: 1 })
+  const parts: unknown = info['versionArray']
+  const [major = 0, minor = 0, patch = 0] = Array.isArray(parts) ? parts.map(Number) : []
+  if (major < OLDEST_SERVER[0]) {
+    throw new AppError('DATASOURCE_UNAVAILABLE', 'The server is older than MongoDB 5.0, the oldest version served.')
+  }
+  return {
+    database: target.database,
+    serverVersion: [major, minor, patch],
+    versionText: String(info['version']),
+    sslMode: target.sslMode,
+    hasSessions: typeof hello['logicalSessionTimeoutMinutes'] === 'number',
+    isLocal: target.hosts.every(({ host }) => /^(127\.|::1$|localhost$)/.test(host)),
+  }
+}
+
+/** Only hosts and what SRV needs: everything else is an option, so no text of the caller's is read as a URI. */
+function uriOf(target: Target): string {
+  const [first] = target.hosts
+  if (target.srv) return `mongodb+srv://${first?.host ?? ''}/${encodeURIComponent(target.database)}`
+  const hosts = target.hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port ?? 27_017}`)
+  return `mongodb://${hosts.join(',')}/`
+}
+
+function optionsOf(target: Target, allowPrivateHosts: boolean): MongoClientOptions {
+  return {
+    appName: 'vitrine',
+    // One for the query, one to end it by.
+    maxPoolSize: 2,
+    serverMonitoringMode: 'poll',
+    serverSelectionTimeoutMS: SELECTION_MS,
+    connectTimeoutMS: SELECTION_MS,
+    waitQueueTimeoutMS: SELECTION_MS,
+    retryWrites: false,
+    readPreference: target.readPreference,
+    lookup: judgedLookup(allowPrivateHosts),
+    ...(target.direct ? { directConnection: true } : {}),
+    ...(target.replicaSet === null ? {} : { replicaSet: target.replicaSet }),
+    ...(target.srvServiceName === null ? {} : { srvServiceName: target.srvServiceName }),
+    ...(target.srvMaxHosts === 0 ? {} : { srvMaxHosts: target.srvMaxHosts }),
+    ...credentials(target),
+    ...tlsOptions(target),
+  }
+}
+
+function credentials(target: Target): MongoClientOptions {
+  const { mechanism, username, password, authSource } = target
+  if (mechanism === null) return {}
+  if (mechanism === 'X509') return { authMechanism: 'MONGODB-X509', authSource: '$external' }
+  return {
+    auth: { username: username ?? '', password: password ?? '' },
+    ...(mechanism === 'SCRAM' ? {} : { authMechanism: mechanism }),
+    ...(authSource === null ? {} : { authSource }),
+  }
+}
+
+/** require encrypts, verify-ca checks the chain, verify-full the chain and each server's name. */
+function tlsOptions(target: Target): MongoClientOptions {
+  const { sslMode, tls } = target
+  if (sslMode === 'disable') return { tls: false }
+  return {
+    tls: true,
+    ...tls,
+    rejectUnauthorized: sslMode !== 'require',
+    ...(sslMode === 'verify-full' ? {} : { checkServerIdentity: () => undefined }),
+  }
+}
+
+/**
+ * Takes members at refused addresses out of a server's answer before the client library reads it: a host that is an
+ * address is never looked up, and one that ends in .sock would be a socket of this machine. Answers why, by member.
+ */
+function keepJudgedMembers(event: ServerHeartbeatSucceededEvent, allowPrivateHosts: boolean): string[] {
+  const refused: string[] = []
+  const isJudged = (member: unknown): boolean => {
+    const match = typeof member === 'string' ? /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9_.-]+)):\d+$/.exec(member) : null
+    const host = match?.[1] ?? match?.[2]
+    if (host === undefined) return false
+    const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
+    if (sentence !== null) refused.push(sentence)
+    return sentence === null
+  }
+  for (const list of ['hosts', 'passives', 'arbiters']) {
+    const members: unknown = event.reply[list]
+    if (Array.isArray(members)) event.reply[list] = members.filter(isJudged)
+  }
+  return refused
+}
+
+/** Rejects as soon as every server that is known has failed, instead of trying them until the time is up. */
+function nobodyAnswers(client: MongoClient): Promise<never> {
+  return new Promise((_, reject) => {
+    client.on('topologyDescriptionChanged', ({ newDescription }: { newDescription: TopologyDescription }) => {
+      const servers = [...newDescription.servers.values()]
+      const errors = servers.flatMap(({ error }) => (error === null ? [] : [error]))
+      if (errors.length === servers.length && errors[0] !== undefined) reject(errors[0])
+    })
+  })
+}
+
+/** The work, unless the signal or the other comes first; what then still runs is not waited for. */
+async function unless<T>(signal: AbortSignal, failed: Promise<never> | null, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const onAbort = (): void => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  work.catch(() => undefined)
+  promise.catch(() => undefined)
+  failed?.catch(() => undefined)
+  try {
+    signal.throwIfAborted()
+    return await Promise.race(failed === null ? [work, promise] : [work, promise, failed])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

@@ -1,0 +1,133 @@
+// One lease's worth of MongoDB: a client, a deadline and a way to cancel. Whatever is abandoned is ended in the database
+// first, and its client is never used again.
+import type * as mongodb from 'mongodb'
+import type { Confined } from '../../confined.ts'
+import { unseal } from '../../confined.ts'
+import type { Catalog, Connection, Estimate, Limits, Rows, TestReport } from '../../driver.ts'
+import { AppError } from '../../../errors.ts'
+import { JsonBytes } from '../../json-bytes.ts'
+import type { Login } from './connect.ts'
+import { failure, isLost, timedOut } from './failure.ts'
+import { grade } from '../catalog/grade.ts'
+import { introspect } from '../catalog/introspect.ts'
+import type { MongoQuery } from '../query.ts'
+import { estimateQuery, runQuery, type Known, type Running } from './run.ts'
+
+// The server's own timeout should hit first; this is for a server that does not look at it.
+const GRACE_MS = 500
+const TEST_MS = 15_000
+const INTROSPECT_MS = 30 * 60_000
+const KILL_MS = 3_000
+const OUT_BYTES = 16 * 1024
+const OUT_KEPT_BYTES = 4 * 1024 * 1024
+
+/** A logged-in client; what `known` answers is shared with the other connections of its datasource. */
+export class MongoConnection implements Connection {
+  readonly #login: Login
+  readonly #known: () => Known
+  readonly #session: mongodb.ClientSession | null
+  readonly #collections = new Map<string, mongodb.Collection>()
+  #out = new JsonBytes(OUT_BYTES)
+  #ending: Promise<void> | null = null
+
+  constructor(login: Login, known: () => Known) {
+    this.#login = login
+    this.#known = known
+    this.#session = login.hasSessions ? login.client.startSession() : null
+  }
+
+  get usable(): boolean {
+    return this.#ending === null
+  }
+
+  run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
+    const query = unseal<MongoQuery>(confined, 'MONGODB')
+    return this.#within(limits.timeoutMs + GRACE_MS, signal, (at) => runQuery(at, query, limits))
+  }
+
+  estimate(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate> {
+    const query = unseal<MongoQuery>(confined, 'MONGODB')
+    return this.#within(limits.timeoutMs + GRACE_MS, signal, (at) => estimateQuery(at, query, limits))
+  }
+
+  introspect(signal: AbortSignal): Promise<Catalog> {
+    return this.#within(INTROSPECT_MS, signal, ({ signal: ended }) => introspect(this.#login, ended))
+  }
+
+  test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {
+    return this.#within(TEST_MS, signal, async ({ signal: ended }) => {
+      const started = performance.now()
+      await this.#login.db.command({ ping: 1 }, { signal: ended })
+      const latencyMs = Math.max(1, Math.round(performance.now() - started))
+      const steps = await grade(this.#login, exposed, ended)
+      const worst = (['FAIL', 'WARN'] as const).find((status) => steps.some((step) => step.status === status))
+      const serverVersion = this.#login.versionText
+      return { ok: worst !== 'FAIL', latencyMs, serverVersion, steps, grade: worst ?? 'PASS' }
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (this.#ending ?? this.#login.client.close())
+  }
+
+  #running(signal: AbortSignal): Running {
+    if (this.#out.bytes.length > OUT_KEPT_BYTES) this.#out = new JsonBytes(OUT_BYTES)
+    return {
+      login: this.#login,
+      known: this.#known(),
+      session: this.#session,
+      signal,
+      collections: this.#collections,
+      out: this.#out,
+    }
+  }
+
+  /** Runs with a deadline and the signal; on either, what runs in the database is ended and the client given up. */
+  async #within<T>(deadlineMs: number, signal: AbortSignal, work: (at: Running) => Promise<T>): Promise<T> {
+    if (signal.aborted) throw gaveUp(signal)
+    if (!this.usable) throw new AppError('DATASOURCE_UNAVAILABLE', 'The connection to the database was lost.')
+    const ended = new AbortController()
+    let why: AppError | null = null
+    const giveUp = (error: AppError): void => {
+      why = error
+      this.#end(true)
+      ended.abort(error)
+    }
+    const onAbort = (): void => giveUp(gaveUp(signal))
+    const timer = setTimeout(() => giveUp(timedOut()), deadlineMs)
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await work(this.#running(ended.signal))
+    } catch (error) {
+      const failed = why ?? failure(error)
+      if (isLost(failed)) this.#end(false)
+      throw failed
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Closing the sockets ends the work as well, but only where the server next looks at them. */
+  #end(isWorking: boolean): void {
+    const { client } = this.#login
+    const kill = isWorking && this.#session !== null ? this.#kill(this.#session) : Promise.resolve()
+    this.#ending ??= kill.then(() => client.close(true)).catch(() => undefined)
+  }
+
+  async #kill(session: mongodb.ClientSession): Promise<void> {
+    try {
+      const signal = AbortSignal.timeout(KILL_MS)
+      await this.#login.client.db('admin').command({ killSessions: [session.id] }, { signal })
+    } catch {
+      // maxTimeMS, set with the query itself, still ends it.
+    }
+  }
+}
+
+/** A hang-up and a deadline look alike to the database; the caller of the first is not there to read it. */
+function gaveUp(signal: AbortSignal): AppError {
+  const reason: unknown = signal.reason
+  if (reason instanceof AppError) return reason
+  return timedOut(reason)
+}

@@ -1,0 +1,149 @@
+// How many documents a query would read: bounded by the sizes of its collections alone where that is enough, else from
+// the plan. explain is asked for the plan only: executionStats would run the query (guard/mongodb.md §7).
+import type * as mongodb from 'mongodb'
+import { AppError } from '../../../errors.ts'
+import type { Join, MongoQuery, ReadCollection } from '../query.ts'
+
+/** Measurements in one bucket of a time-series collection. */
+const BUCKET = 1_000
+
+/** Documents in a collection as the server has them now; null where nobody knows. */
+export type Sizes = (collection: string) => Promise<number | null>
+
+/** No plan reads more documents than this; null where a size is not known. */
+export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number | null> {
+  const [base] = query.reads
+  if (base === undefined || base.kind === 'view') return null
+  const documents = await sizeOf(base, sizes)
+  if (documents === null) return null
+  let rows = documents
+  for (const join of query.joins) {
+    if (join.stage === '$unionWith') rows += (await foreignSize(query, join, sizes)) ?? Infinity
+  }
+  const joined = await joinCost(query, Math.min(rows, limitBeforeJoins(query)), sizes)
+  return joined === null ? null : rows + joined
+}
+
+/** The cost by the server's plan of the printed pipeline. */
+export async function planCost(query: MongoQuery, plan: mongodb.Document, sizes: Sizes): Promise<number> {
+  const planners = plannersOf(plan)
+  let scanned = 0
+  for (const planner of planners) scanned += await scanCost(query, planner, sizes)
+  const outer = Math.max(1, Math.min(scanned, limitBeforeJoins(query)))
+  // Those of $unionWith show a plan of their own.
+  const joined = await joinCost(query, outer, sizes)
+  return scanned + (joined ?? 0)
+}
+
+/** Throws AppError QUERY_DENIED where the estimate is over the limit. */
+export function checkCost(estimate: number, limit: number, collection: string): void {
+  if (estimate <= limit) return
+  const message = `This query would scan about ${Math.round(estimate)} documents of ${collection}, over the limit of ${limit}.`
+  throw new AppError('QUERY_DENIED', message, {
+    extra: {
+      blocked: { kind: 'cost', name: 'scanned documents' },
+      hint: 'Read less: filter first, on a path that an index begins with; join by an indexed foreignField.',
+      estimate: Math.round(estimate),
+      limit,
+    },
+  })
+}
+
+/** What $lookup and $graphLookup read: explain says nothing of it. Null where a size is not known. */
+async function joinCost(query: MongoQuery, outer: number, sizes: Sizes): Promise<number | null> {
+  let cost = 0
+  for (const join of query.joins) {
+    if (join.stage === '$unionWith') continue
+    const foreign = await foreignSize(query, join, sizes)
+    if (foreign === null) return null
+    const each = isIndexed(query, join) ? Math.min(1, foreign) : foreign
+    cost += join.perDocument ? outer * each : foreign
+  }
+  return cost
+}
+
+function isIndexed(query: MongoQuery, { collection, foreignField }: Join): boolean {
+  const read = query.reads.find((each) => each.name === collection)
+  return foreignField !== null && read?.indexedPaths.includes(foreignField) === true
+}
+
+function foreignSize(query: MongoQuery, join: Join, sizes: Sizes): Promise<number | null> {
+  const read = query.reads.find((each) => each.name === join.collection)
+  return read === undefined ? Promise.resolve(null) : sizeOf(read, sizes)
+}
+
+async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number | null> {
+  // Counting a view or a time-series collection reads it.
+  if (read.kind === 'view') return read.documents
+  if (read.kind === 'timeseries') return read.documents === null ? null : Math.ceil(read.documents / BUCKET)
+  return (await sizes(read.name)) ?? read.documents
+}
+
+/** Rows that can reach the first join at most. */
+function limitBeforeJoins(query: MongoQuery): number {
+  let rows = Infinity
+  for (const stage of query.pipeline) {
+    const [name = ''] = Object.keys(stage)
+    if (name === '$lookup' || name === '$graphLookup' || name === '$unionWith' || name === '$facet') return rows
+    const limit = stage['$limit']
+    if (typeof limit === 'number') rows = Math.min(rows, limit)
+    if (name === '$unwind') rows = Infinity
+  }
+  return rows
+}
+
+type Node = Readonly<Record<string, unknown>>
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Every queryPlanner of an answer, of whatever shape: one for the collection, one for each $unionWith, for each shard. */
+function plannersOf(value: unknown, depth = 0): readonly Node[] {
+  if (depth > 100) return []
+  if (Array.isArray(value)) return value.flatMap((each) => plannersOf(each, depth + 1))
+  if (!isNode(value)) return []
+  const planner = value['queryPlanner']
+  if (isNode(planner)) return [planner]
+  return Object.values(value).flatMap((each) => plannersOf(each, depth + 1))
+}
+
+async function scanCost(query: MongoQuery, planner: Node, sizes: Sizes): Promise<number> {
+  const namespace = planner['namespace']
+  const collection = typeof namespace === 'string' ? namespace.slice(namespace.indexOf('.') + 1) : query.collection
+  const winning = planner['winningPlan']
+  const plan = isNode(winning) && isNode(winning['queryPlan']) ? winning['queryPlan'] : winning
+  let cost = 0
+  for (const limit of scansOf(plan, Infinity)) cost += Math.min(limit, await scannedSize(query, collection, sizes))
+  return cost
+}
+
+async function scannedSize(query: MongoQuery, collection: string, sizes: Sizes): Promise<number> {
+  const read = query.reads.find((each) => each.name === collection)
+  if (read !== undefined && read.kind === 'collection') return (await sizeOf(read, sizes)) ?? 0
+  const buckets = query.reads.find((each) => `system.buckets.${each.name}` === collection)
+  if (buckets !== undefined) return (await sizeOf(buckets, sizes)) ?? 0
+  // What a view stands on: the login may not be allowed to count it.
+  return (await sizes(collection)) ?? query.reads.find((each) => each.kind === 'view')?.documents ?? 0
+}
+
+const NARROW = new Set(['LIMIT', 'PROJECTION_SIMPLE', 'PROJECTION_DEFAULT', 'PROJECTION_COVERED'])
+
+/** Of each scan of a whole collection in the plan: how many documents it stops after. */
+function scansOf(node: unknown, limit: number): readonly number[] {
+  if (!isNode(node)) return []
+  const { stage } = node
+  if (stage === 'COLLSCAN') {
+    const filter = node['filter']
+    const hasFilter = isNode(filter) && Object.keys(filter).length > 0
+    return [hasFilter ? Infinity : limit]
+  }
+  const amount = node['limitAmount']
+  const below =
+    typeof stage === 'string' && NARROW.has(stage)
+      ? Math.min(limit, stage === 'LIMIT' && typeof amount === 'number' ? amount : Infinity)
+      : Infinity
+  const inputs = [node['inputStage'], node['outerStage'], node['innerStage'], node['queryPlan'], node['winningPlan']]
+  const lists = [node['inputStages'], node['shards']].flatMap((list) => (Array.isArray(list) ? list : []))
+  return [...inputs, ...lists].flatMap((each) => scansOf(each, below))
+}

@@ -1,0 +1,158 @@
+// Runs what the guard confined: one aggregate of the pipeline as it was sealed, cost first. Its documents stay the bytes
+// that came from the database until they are JSON.
+import type * as mongodb from 'mongodb'
+import type { Estimate, Limits, Rows } from '../../driver.ts'
+import type { JsonBytes } from '../../json-bytes.ts'
+import type { Login } from './connect.ts'
+import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
+import { failure, schemaStale } from './failure.ts'
+import { outgoing } from '../guard/outgoing.ts'
+import type { MongoQuery } from '../query.ts'
+import { Result } from './result.ts'
+
+/** What the connections of one datasource know together, for some minutes. */
+export interface Known {
+  readonly sizes: Map<string, { readonly documents: number | null; readonly at: number }>
+}
+
+export interface Running {
+  readonly login: Login
+  readonly known: Known
+  /** By it a cancelled query is ended in the database; null where the server has no sessions. */
+  readonly session: mongodb.ClientSession | null
+  readonly signal: AbortSignal
+  /** The client's own objects, which it would make anew for each query. */
+  readonly collections: Map<string, mongodb.Collection>
+  /** Reused from query to query. */
+  readonly out: JsonBytes
+}
+
+const SIZE_MS = 180_000
+const SIZES_MAX = 1_000
+const COLLECTIONS_MAX = 1_000
+/** The default row cap and one more: such answers take one command (guard/mongodb.md §3). */
+const BATCH_MAX = 1_001
+/** Names of one query's operations in the database's own lists. */
+const COMMENT = 'vitrine'
+
+/** Throws AppError, as Connection.run() says. */
+export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
+  const ends = performance.now() + limits.timeoutMs
+  const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
+  const pipeline = stages(at, query)
+  const bound = await costBound(query, sizesOf(at, left))
+  if (bound === null || bound > limits.maxCost) {
+    checkCost(await explainedCost(at, query, pipeline, left), limits.maxCost, query.collection)
+  }
+  const result = new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.columns, at.out)
+  const cursor = collectionOf(at, query).aggregate(pipeline, {
+    ...shared(at),
+    raw: true,
+    maxTimeMS: left(),
+    // The server ends the query and its cursor with the first batch where the answer fits one; more at once than this
+    // stays in memory whole.
+    batchSize: Math.min(query.rowCap + 1, BATCH_MAX),
+    allowDiskUse: false,
+    readConcern: { level: 'local' },
+    comment: COMMENT,
+  })
+  try {
+    let wanted = true
+    // A batch at a time: asking for each document by itself costs more than writing it.
+    while (wanted && (await cursor.hasNext())) {
+      const batch: readonly unknown[] = cursor.readBufferedDocuments()
+      wanted = batch.every((document) => {
+        if (!(document instanceof Uint8Array)) throw new TypeError('a document that is no bytes')
+        return result.add(document)
+      })
+    }
+  } finally {
+    await cursor.close().catch(() => undefined)
+  }
+  const rows = result.finish()
+  if (rows.rowCount === 0 && !(await isThere(at, query, left()))) throw schemaStale()
+  return rows
+}
+
+/** The plan alone. Throws AppError as runQuery() does. */
+export async function estimateQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Estimate> {
+  const ends = performance.now() + limits.timeoutMs
+  const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
+  return { cost: await explainedCost(at, query, stages(at, query), left) }
+}
+
+function stages({ login }: Running, query: MongoQuery): mongodb.Document[] {
+  return query.pipeline.map((stage) => outgoing(login.library, stage))
+}
+
+function collectionOf(at: Running, query: MongoQuery): mongodb.Collection {
+  const { collections } = at
+  const known = collections.get(query.collection)
+  if (known !== undefined) return known
+  if (collections.size >= COLLECTIONS_MAX) collections.clear()
+  const made = at.login.db.collection(query.collection)
+  collections.set(query.collection, made)
+  return made
+}
+
+function shared(at: Running): { session?: mongodb.ClientSession; signal: AbortSignal } {
+  return { ...(at.session === null ? {} : { session: at.session }), signal: at.signal }
+}
+
+async function explainedCost(
+  at: Running,
+  query: MongoQuery,
+  pipeline: mongodb.Document[],
+  left: () => number,
+): Promise<number> {
+  const aggregate = { aggregate: query.collection, pipeline, cursor: {}, allowDiskUse: false }
+  const plan = await at.login.db.command(
+    { explain: aggregate, verbosity: 'queryPlanner', maxTimeMS: left(), comment: COMMENT },
+    shared(at),
+  )
+  return planCost(query, plan, sizesOf(at, left))
+}
+
+/** By the collection's own metadata: nothing is read. */
+function sizesOf(at: Running, left: () => number): Sizes {
+  const { sizes } = at.known
+  return async (collection) => {
+    const entry = sizes.get(collection)
+    if (entry !== undefined && performance.now() - entry.at < SIZE_MS) return entry.documents
+    if (sizes.size >= SIZES_MAX) sizes.clear()
+    const documents = await count(at, collection, left())
+    sizes.set(collection, { documents, at: performance.now() })
+    return documents
+  }
+}
+
+async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
+  try {
+    const answer = await at.login.db.command({ count: collection, maxTimeMS }, shared(at))
+    return typeof answer['n'] === 'number' ? answer['n'] : null
+  } catch (error) {
+    // What a view stands on is not always the login's to count; whatever else is wrong the query itself will show.
+    const { code } = failure(error)
+    if (code !== 'QUERY_FAILED') throw error
+    return null
+  }
+}
+
+/** MongoDB answers for a collection that is gone as for an empty one. */
+async function isThere(at: Running, query: MongoQuery, maxTimeMS: number): Promise<boolean> {
+  const command = {
+    listCollections: 1,
+    filter: { name: query.collection },
+    nameOnly: true,
+    authorizedCollections: true,
+  }
+  try {
+    const answer = await at.login.db.command({ ...command, maxTimeMS }, shared(at))
+    const cursor: unknown = answer['cursor']
+    if (typeof cursor !== 'object' || cursor === null || !('firstBatch' in cursor)) return true
+    return !Array.isArray(cursor.firstBatch) || cursor.firstBatch.length > 0
+  } catch (error) {
+    if (failure(error).code !== 'QUERY_FAILED') throw error
+    return true
+  }
+}

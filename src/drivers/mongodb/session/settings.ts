@@ -1,0 +1,264 @@
+// How a MongoDB datasource is reached: reads the connection part of a datasource, field by field. Refusals name the field
+// and never repeat what was in it.
+import { z } from 'zod'
+import { invalidRequest } from '../../../errors.ts'
+import { SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
+import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
+import { readUri, type Host, type UriParts } from './uri.ts'
+
+const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
+const READ_PREFERENCES = ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'] as const
+/** Of the user names, sources and names of sets that MongoDB takes none is longer in practice. */
+const NAME_MAX = 256
+
+const Config = z.strictObject({
+  authSource: name(NAME_MAX).optional(),
+  authMechanism: z.enum(['SCRAM', 'X509'], { error: 'must be SCRAM or X509' }).optional(),
+  replicaSet: name(NAME_MAX).optional(),
+  readPreference: z.enum(READ_PREFERENCES, { error: `must be ${READ_PREFERENCES.join(', ')}` }).optional(),
+})
+type Config = z.infer<typeof Config>
+
+/** Where and as whom to log in; made anew from the settings at each connect. `password` and `tls` are secret. */
+export interface Target {
+  readonly hosts: readonly Host[]
+  readonly srv: boolean
+  readonly database: string
+  /** Null without a login, and for X.509: the certificate says who. */
+  readonly username: string | null
+  readonly password: string | null
+  readonly mechanism: 'SCRAM' | 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'X509' | null
+  /** Null: as the SRV record's text says, else the database. */
+  readonly authSource: string | null
+  readonly replicaSet: string | null
+  readonly readPreference: (typeof READ_PREFERENCES)[number]
+  /** One server as it is, without looking for the members of its set. */
+  readonly direct: boolean
+  readonly srvServiceName: string | null
+  readonly srvMaxHosts: number
+  readonly sslMode: SslMode
+  readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+}
+
+/** Throws AppError INVALID_REQUEST with details. */
+export function readSettings(input: SettingsInput): ConnectionSettings {
+  return read(input).settings
+}
+
+/** The target of settings that readSettings() made. Throws AppError INVALID_REQUEST where they were not. */
+export function targetOf(settings: ConnectionSettings): Target {
+  return read(settings).target
+}
+
+interface Read {
+  readonly settings: ConnectionSettings
+  readonly target: Target
+}
+
+function read(input: SettingsInput): Read {
+  const wrong: string[] = wrongSecrets('MONGODB', SECRETS, input.secrets)
+  const config = configOf(input.config, wrong)
+  if (input.connectionMode === 'URI') return finish(input, wrong, config, uriParts(input, wrong))
+  if (input.connectionMode === 'DIRECT') return finish(input, wrong, config, directParts(input, wrong))
+  wrong.push(
+    input.connectionMode === 'SSH_TUNNEL'
+      ? 'connectionMode: SSH_TUNNEL is not built yet'
+      : 'connectionMode: must be DIRECT or URI',
+  )
+  throw invalidRequest(wrong)
+}
+
+function finish(input: SettingsInput, wrong: string[], config: Config, parts: UriParts | null): Read {
+  if (parts === null) throw invalidRequest(wrong)
+  const sslMode = SslMode.safeParse(sslModeOf(input, parts))
+  if (!sslMode.success) wrong.push('sslMode: must be disable, require, verify-ca or verify-full')
+  wrong.push(...wrongDatabase(parts.database))
+  const asked = parametersOf(parts, wrong)
+  const merged = { ...config, ...asked.config }
+  const mechanism = mechanismOf(asked.mechanism ?? merged.authMechanism ?? null, parts)
+  wrong.push(...wrongLogin(input, mechanism, parts, sslMode.data))
+  if (!sslMode.success || wrong.length > 0) throw invalidRequest(wrong)
+  const uri = input.connectionMode === 'URI'
+  const username = mechanism === 'X509' ? null : parts.username
+  const [first] = parts.hosts
+  const secrets = Object.fromEntries(
+    SECRETS.filter((each) => !(each === 'uri' && !uri)).flatMap((each) => {
+      const secret = input.secrets[each]
+      return secret === undefined ? [] : [[each, secret]]
+    }),
+  )
+  const { tlsCa: ca, tlsCertificate: cert, tlsKey: key } = secrets
+  return {
+    settings: {
+      connectionMode: uri ? 'URI' : 'DIRECT',
+      host: first?.host ?? null,
+      port: first?.port ?? null,
+      database: parts.database,
+      username,
+      sslMode: sslMode.data,
+      config: merged,
+      secrets,
+    },
+    target: {
+      hosts: parts.hosts,
+      srv: parts.srv,
+      database: parts.database,
+      username,
+      password: parts.password ?? secrets['password'] ?? null,
+      mechanism,
+      authSource: merged.authSource ?? (uri ? (parts.srv ? null : parts.database) : 'admin'),
+      replicaSet: merged.replicaSet ?? null,
+      readPreference: merged.readPreference ?? 'primary',
+      direct: asked.direct ?? (!uri && merged.replicaSet === undefined),
+      srvServiceName: parts.parameters.get('srvservicename') ?? null,
+      srvMaxHosts: asked.srvMaxHosts,
+      sslMode: sslMode.data,
+      tls: {
+        ...(ca === undefined ? {} : { ca }),
+        ...(cert === undefined ? {} : { cert }),
+        ...(key === undefined ? {} : { key }),
+      },
+    },
+  }
+}
+
+function uriParts(input: SettingsInput, wrong: string[]): UriParts | null {
+  const uri = input.secrets['uri']
+  if (uri === undefined) {
+    wrong.push('uri: is needed with connectionMode URI')
+    return null
+  }
+  const parts = readUri(uri)
+  if ('hosts' in parts) return parts
+  wrong.push(...parts)
+  return null
+}
+
+const Direct = z.object({
+  host: z.string({ error: 'must be a text' }).min(1, 'must not be empty').max(253, 'is too long'),
+  port: z
+    .int({ error: 'must be a whole number' })
+    .min(1, 'must be 1 to 65535')
+    .max(65_535, 'must be 1 to 65535')
+    .nullish()
+    .transform((port) => port ?? 27_017),
+  database: name(63),
+  // Left out for X.509, and for a server that asks for no login.
+  username: name(NAME_MAX)
+    .nullish()
+    .transform((username) => username ?? null),
+})
+
+function name(max: number): z.ZodString {
+  return z
+    .string({ error: 'must be a text' })
+    .min(1, 'must not be empty')
+    .max(max, `is longer than ${max} characters`)
+    .regex(/^\P{Cc}*$/u, 'holds control characters')
+}
+
+function directParts(input: SettingsInput, wrong: string[]): UriParts | null {
+  const direct = Direct.safeParse(input)
+  if (!direct.success) {
+    wrong.push(...direct.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`))
+    return null
+  }
+  const { host, port, database, username } = direct.data
+  wrong.push(...wrongHost(host))
+  if (/\.sock$/i.test(host)) wrong.push('host: a socket is not allowed')
+  const password = input.secrets['password'] ?? null
+  return { hosts: [{ host, port }], srv: false, database, username, password, sslMode: null, parameters: new Map() }
+}
+
+/** What the URI says wins; that it wants TLS at all is not weakened by an sslMode beside it. */
+function sslModeOf(input: SettingsInput, parts: UriParts): unknown {
+  if (parts.sslMode !== null) return parts.sslMode
+  const given = input.sslMode ?? 'verify-full'
+  const wantsTls = (parts.parameters.get('tls') ?? parts.parameters.get('ssl')) === 'true'
+  return wantsTls && given === 'disable' ? 'verify-full' : given
+}
+
+function configOf(config: unknown, wrong: string[]): Config {
+  const parsed = Config.safeParse(config ?? {})
+  if (parsed.success) return parsed.data
+  for (const issue of parsed.error.issues) {
+    if (issue.code === 'unrecognized_keys')
+      wrong.push(...issue.keys.map((key) => `config.${key.slice(0, 60)}: is not a setting of MONGODB`))
+    else
+      wrong.push(
+        `${['config', ...issue.path].join('.')}: ${issue.path.length === 0 ? 'must be an object' : issue.message}`,
+      )
+  }
+  return {}
+}
+
+interface Asked {
+  readonly config: Config
+  readonly mechanism: Target['mechanism']
+  readonly direct: boolean | null
+  readonly srvMaxHosts: number
+}
+
+const MECHANISMS: Readonly<Record<string, Target['mechanism']>> = {
+  DEFAULT: 'SCRAM',
+  'SCRAM-SHA-1': 'SCRAM-SHA-1',
+  'SCRAM-SHA-256': 'SCRAM-SHA-256',
+  'MONGODB-X509': 'X509',
+}
+
+/** The parameters of a URI that a caller's config could say too, in the config's words. */
+function parametersOf(parts: UriParts, wrong: string[]): Asked {
+  const at = (key: string): string | undefined => parts.parameters.get(key)
+  const [mechanism, direct] = [at('authmechanism'), at('directconnection')]
+  const known = mechanism === undefined ? null : (MECHANISMS[mechanism.toUpperCase()] ?? null)
+  if (mechanism !== undefined && known === null)
+    wrong.push('uri: authMechanism must be SCRAM-SHA-1, SCRAM-SHA-256 or MONGODB-X509')
+  const readPreference = READ_PREFERENCES.find((each) => each.toLowerCase() === at('readpreference')?.toLowerCase())
+  if (at('readpreference') !== undefined && readPreference === undefined)
+    wrong.push(`uri: readPreference must be ${READ_PREFERENCES.join(', ')}`)
+  if (direct === 'true' && (parts.hosts.length > 1 || parts.srv)) wrong.push('uri: directConnection takes one host')
+  const [replicaSet, authSource] = [at('replicaset'), at('authsource')]
+  const srvMaxHosts = Number(at('srvmaxhosts') ?? 0)
+  if (!Number.isSafeInteger(srvMaxHosts) || srvMaxHosts < 0) wrong.push('uri: srvMaxHosts must be a whole number')
+  for (const key of ['srvmaxhosts', 'srvservicename'])
+    if (!parts.srv && at(key) !== undefined) wrong.push('uri: srvMaxHosts and srvServiceName need mongodb+srv')
+  if (srvMaxHosts > 0 && replicaSet !== undefined) wrong.push('uri: srvMaxHosts and replicaSet exclude each other')
+  return {
+    config: {
+      ...(authSource === undefined ? {} : { authSource }),
+      ...(known === null ? {} : { authMechanism: known === 'X509' ? ('X509' as const) : ('SCRAM' as const) }),
+      ...(replicaSet === undefined ? {} : { replicaSet }),
+      ...(readPreference === undefined ? {} : { readPreference }),
+    },
+    mechanism: known,
+    direct: direct === undefined ? null : direct === 'true',
+    srvMaxHosts,
+  }
+}
+
+function mechanismOf(asked: Target['mechanism'], parts: UriParts): Target['mechanism'] {
+  if (asked === 'X509') return 'X509'
+  return parts.username === null ? null : (asked ?? 'SCRAM')
+}
+
+function wrongLogin(
+  input: SettingsInput,
+  mechanism: Target['mechanism'],
+  parts: UriParts,
+  sslMode: SslMode | undefined,
+): string[] {
+  if (mechanism === 'X509') {
+    const wrong = input.secrets['tlsCertificate'] === undefined ? ['tlsCertificate: is needed with X509'] : []
+    return sslMode === 'disable' ? [...wrong, 'sslMode: X509 needs TLS'] : wrong
+  }
+  const password = parts.password ?? input.secrets['password'] ?? null
+  if (parts.username === null && password !== null) return ['username: is needed with a password']
+  return []
+}
+
+/** As MongoDB itself takes them; its own databases are never served. */
+function wrongDatabase(database: string): string[] {
+  if (/[/\\. "$\0]/.test(database) || database.length > 63) return ['database: is not a name MongoDB takes']
+  if (['admin', 'config', 'local'].includes(database)) return [`database: ${database} is MongoDB’s own`]
+  return []
+}

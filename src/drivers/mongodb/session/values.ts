@@ -1,0 +1,237 @@
+// Stored values to JSON (session-interface.md §5, guard/mongodb.md §6), from the bytes of BSON straight to bytes of JSON.
+// The client library's own reader is not used: a date past JavaScript's, half a character or a strange regular expression
+// makes it throw, and one bad stored value must never fail a query.
+import { writeText, type JsonBytes } from '../../json-bytes.ts'
+import { writeDecimal } from '../guard/decimal.ts'
+
+/** BSON's own name of each type; undefined (6) is as good as null. */
+export const ALIASES: Readonly<Record<number, string>> = {
+  0x01: 'double',
+  0x02: 'string',
+  0x03: 'object',
+  0x04: 'array',
+  0x05: 'binData',
+  0x06: 'null',
+  0x07: 'objectId',
+  0x08: 'bool',
+  0x09: 'date',
+  0x0a: 'null',
+  0x0b: 'regex',
+  0x0c: 'dbPointer',
+  0x0d: 'javascript',
+  0x0e: 'symbol',
+  0x0f: 'javascript',
+  0x10: 'int',
+  0x11: 'timestamp',
+  0x12: 'long',
+  0x13: 'decimal',
+  0x7f: 'maxKey',
+  0xff: 'minKey',
+}
+
+const DATE_MAX = 8_640_000_000_000_000
+const UUID_DASHES = new Set([4, 6, 8, 10])
+/** MongoDB stores at most 200 levels. */
+const DEPTH_MAX = 250
+
+/** Where the next NUL is: the end of a name. Throws RangeError where there is none. */
+export function endOfName(from: Buffer, start: number): number {
+  // Names are short: a loop is over before a call into the runtime has begun.
+  for (let at = start; at < from.length; at++) if (from[at] === 0) return at
+  throw new RangeError('a BSON name that does not end')
+}
+
+/** The bytes of a value of this type that begins at `at`. Throws RangeError for a type that BSON does not have. */
+export function sizeOf(type: number, from: Buffer, at: number): number {
+  switch (type) {
+    case 0x01:
+    case 0x09:
+    case 0x11:
+    case 0x12:
+      return 8
+    case 0x02:
+    case 0x0d:
+    case 0x0e:
+      return 4 + from.readInt32LE(at)
+    case 0x03:
+    case 0x04:
+    case 0x0f:
+      return from.readInt32LE(at)
+    case 0x05:
+      return 5 + from.readInt32LE(at)
+    case 0x06:
+    case 0x0a:
+    case 0x7f:
+    case 0xff:
+      return 0
+    case 0x07:
+      return 12
+    case 0x08:
+      return 1
+    case 0x0b:
+      return endOfName(from, endOfName(from, at) + 1) + 1 - at
+    case 0x0c:
+      return 4 + from.readInt32LE(at) + 12
+    case 0x10:
+      return 4
+    case 0x13:
+      return 16
+    default:
+      throw new RangeError(`a BSON type ${type}`)
+  }
+}
+
+/** Writes one value. `size` is what sizeOf() says. */
+export function writeValue(type: number, from: Buffer, at: number, size: number, out: JsonBytes, depth = 0): void {
+  switch (type) {
+    case 0x01:
+      return writeDouble(from.readDoubleLE(at), out)
+    case 0x02:
+    case 0x0d:
+    case 0x0e:
+      return writeText(from, at + 4, at + size - 1, out)
+    case 0x03:
+      return writeDocument(from, at, out, depth + 1)
+    case 0x04:
+      return writeArray(from, at, out, depth + 1)
+    case 0x05:
+      return writeBinary(from, at, out)
+    case 0x07:
+      return writeObjectId(from, at, out)
+    case 0x08:
+      return writeAscii(from[at] === 0 ? 'false' : 'true', out)
+    case 0x09:
+      return writeDate(from, at, out)
+    case 0x0b:
+      return writePattern(from, at, out)
+    case 0x0c:
+      return writePointer(from, at, size, out)
+    case 0x0f:
+      return writeText(from, at + 8, at + 8 + from.readInt32LE(at + 4) - 1, out)
+    case 0x10:
+      return writeAscii(String(from.readInt32LE(at)), out)
+    case 0x11:
+      return writeAscii(`{"t":${from.readUInt32LE(at + 4)},"i":${from.readUInt32LE(at)}}`, out)
+    case 0x12:
+      return writeLong(from, at, out)
+    case 0x13:
+      return writeAscii(writeDecimal(from.readBigUInt64LE(at), from.readBigUInt64LE(at + 8)), out)
+    case 0x7f:
+      return writeAscii('"MaxKey"', out)
+    case 0xff:
+      return writeAscii('"MinKey"', out)
+    default:
+      return writeAscii('null', out)
+  }
+}
+
+export function writeAscii(text: string, out: JsonBytes): void {
+  const into = out.room(text.length)
+  let at = out.length
+  if (text.length > 64) at += into.write(text, at, 'latin1')
+  else for (let i = 0; i < text.length; i++) into[at++] = text.charCodeAt(i)
+  out.length = at
+}
+
+const HEX = Buffer.from('0123456789abcdef', 'latin1')
+
+function writeObjectId(from: Buffer, start: number, out: JsonBytes): void {
+  const into = out.room(26)
+  let at = out.length
+  into[at++] = 0x22
+  for (let i = start; i < start + 12; i++) {
+    const byte = from[i] ?? 0
+    into[at++] = HEX[byte >> 4] ?? 0
+    into[at++] = HEX[byte & 15] ?? 0
+  }
+  into[at++] = 0x22
+  out.length = at
+}
+
+function writeDocument(from: Buffer, start: number, out: JsonBytes, depth: number): void {
+  if (depth > DEPTH_MAX) throw new RangeError('a document that is nested too deeply')
+  const end = start + from.readInt32LE(start) - 1
+  out.byte(0x7b)
+  for (let at = start + 4, n = 0; at < end; n++) {
+    const type = from[at] ?? 0
+    const name = at + 1
+    const nameEnd = endOfName(from, name)
+    if (n > 0) out.byte(0x2c)
+    writeText(from, name, nameEnd, out)
+    out.byte(0x3a)
+    const size = sizeOf(type, from, nameEnd + 1)
+    writeValue(type, from, nameEnd + 1, size, out, depth)
+    at = nameEnd + 1 + size
+  }
+  out.byte(0x7d)
+}
+
+function writeArray(from: Buffer, start: number, out: JsonBytes, depth: number): void {
+  if (depth > DEPTH_MAX) throw new RangeError('a document that is nested too deeply')
+  const end = start + from.readInt32LE(start) - 1
+  out.byte(0x5b)
+  for (let at = start + 4, n = 0; at < end; n++) {
+    const type = from[at] ?? 0
+    const value = endOfName(from, at + 1) + 1
+    if (n > 0) out.byte(0x2c)
+    const size = sizeOf(type, from, value)
+    writeValue(type, from, value, size, out, depth)
+    at = value + size
+  }
+  out.byte(0x5d)
+}
+
+function writeDouble(value: number, out: JsonBytes): void {
+  if (Number.isFinite(value)) writeAscii(String(value), out)
+  else writeAscii(Number.isNaN(value) ? '"NaN"' : value > 0 ? '"Infinity"' : '"-Infinity"', out)
+}
+
+/** The high half of a 64-bit integer that JavaScript's numbers hold exactly. */
+const HIGH_MAX = 2 ** 21
+
+function writeLong(from: Buffer, at: number, out: JsonBytes): void {
+  const high = from.readInt32LE(at + 4)
+  const number = high * 2 ** 32 + from.readUInt32LE(at)
+  const isSafe = high >= -HIGH_MAX && high < HIGH_MAX && Number.isSafeInteger(number)
+  writeAscii(isSafe ? String(number) : `"${from.readBigInt64LE(at)}"`, out)
+}
+
+function writeDate(from: Buffer, at: number, out: JsonBytes): void {
+  const high = from.readInt32LE(at + 4)
+  const ms = high * 2 ** 32 + from.readUInt32LE(at)
+  const isWithin = high >= -HIGH_MAX && high < HIGH_MAX && ms >= -DATE_MAX && ms <= DATE_MAX
+  const text = isWithin ? `"${new Date(ms).toISOString()}"` : `{"$date":{"$numberLong":"${from.readBigInt64LE(at)}"}}`
+  writeAscii(text, out)
+}
+
+function writeBinary(from: Buffer, at: number, out: JsonBytes): void {
+  const subType = from[at + 4]
+  // Subtype 2 holds its length once more.
+  const start = subType === 2 ? at + 9 : at + 5
+  const end = at + 5 + from.readInt32LE(at)
+  if (subType === 4 && end - start === 16) {
+    const parts = Array.from(from.subarray(start, end), (byte, i) => {
+      return (UUID_DASHES.has(i) ? '-' : '') + byte.toString(16).padStart(2, '0')
+    })
+    return writeAscii(`"${parts.join('')}"`, out)
+  }
+  writeAscii(`"${from.toString('base64', start, Math.max(start, end))}"`, out)
+}
+
+function writePattern(from: Buffer, at: number, out: JsonBytes): void {
+  const end = endOfName(from, at)
+  const text = Buffer.concat([
+    Buffer.from('/'),
+    from.subarray(at, end),
+    Buffer.from('/'),
+    from.subarray(end + 1, endOfName(from, end + 1)),
+  ])
+  writeText(text, 0, text.length, out)
+}
+
+/** A pointer of old, as the document that took its place. */
+function writePointer(from: Buffer, at: number, size: number, out: JsonBytes): void {
+  writeAscii('{"$ref":', out)
+  writeText(from, at + 4, at + size - 13, out)
+  writeAscii(`,"$id":"${from.toString('hex', at + size - 12, at + size)}"}`, out)
+}

@@ -1,0 +1,205 @@
+// The types of a database that are not built in: what a query may name, and which columns may be exposed at all.
+// Decides over rows; asks nothing. What it does not know it refuses.
+import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
+import type { CapturedAttribute, CapturedExtension, CapturedType } from '../capture.ts'
+import { FUNCTIONS } from '../guard/functions.ts'
+import { isLookedUp } from '../guard/looked-up.ts'
+import { isOfTrusted } from './trust.ts'
+
+export interface TypeRows {
+  readonly types: readonly Row[]
+  readonly attributes: readonly Row[]
+  readonly support: readonly Row[]
+  readonly checks: readonly Row[]
+  readonly ranges: readonly Row[]
+}
+
+export interface ReadTypes {
+  readonly types: readonly CapturedType[]
+  /** Why a column of this type may not be exposed, as a sentence; null when it may. */
+  unexposable(oid: number): string | null
+  /** Whether a domain of this type, or one below it, refuses nulls. */
+  isNotNull(oid: number): boolean
+}
+
+interface TypeRow {
+  readonly type: Omit<CapturedType, 'refused'>
+  /** As format_type prints it. */
+  readonly shown: string
+  readonly notNull: boolean
+  /** The row type of a table or view, or an array of it; a composite type in its own right is none. */
+  readonly isRowType: boolean
+  readonly hasCheck: boolean
+}
+
+/** `taintOf` gives what runs for a type, by its oid (trust.ts). */
+export function readTypes(
+  rows: TypeRows,
+  extensions: ReadonlyMap<number, CapturedExtension>,
+  taintOf: (isBuiltIn: (oid: number) => boolean) => ReadonlyMap<number, string>,
+): ReadTypes {
+  const attributes = grouped(rows.attributes, (row) => numberAt(row, 0), attributeOf)
+  const byOid = new Map(
+    rows.types.map((row) => [numberAt(row, 0), typeOf(row, extensions, attributes.get(numberAt(row, 0)) ?? [])]),
+  )
+  // What initdb made outside pg_catalog, in information_schema, is not built in: it has domains with a CHECK.
+  const isBuiltIn = (oid: number): boolean => oid < 16384 && !byOid.has(oid)
+  const known: Known = {
+    byOid,
+    isBuiltIn,
+    tainted: taintOf(isBuiltIn),
+    support: grouped(
+      rows.support.filter((row) => !isOfTrusted(extensions, numberAt(row, 2))),
+      (row) => numberAt(row, 0),
+      (row) => ({ what: textAt(row, 1), isCompiled: isTrueAt(row, 3) }),
+    ),
+    checks: new Map(
+      rows.checks
+        .filter((row) => !(isTrueAt(row, 2) && FUNCTIONS.has(textAt(row, 3))))
+        .filter((row) => !isOfTrusted(extensions, numberAt(row, 4)))
+        .map((row) => [numberAt(row, 0), textAt(row, 1)]),
+    ),
+    rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
+  }
+  const judge = judgement(known)
+  // A column of a domain, or of an array of one, is read as what lies below (looked-up.ts): its CHECK does not count. An
+  // array of a domain over arrays has nothing below it; what a literal beside it may tell is whether the CHECK takes it.
+  const withoutChecks: Known = { ...known, checks: new Map() }
+  const ofColumn = (oid: number): string | null => {
+    const row = byOid.get(oid)
+    const isBelow = row?.type.kind === 'domain' || byOid.get(row?.type.ofOid ?? 0)?.type.kind === 'domain'
+    if (row === undefined || !isBelow) return judge(oid).unexposable
+    return unexposableItself(withoutChecks, oid, row) ?? ofColumn(row.type.ofOid)
+  }
+  const isNotNull = (oid: number): boolean => {
+    const row = byOid.get(oid)
+    return row?.type.kind === 'domain' && (row.notNull || isNotNull(row.type.ofOid))
+  }
+  return {
+    types: [...byOid.values()].map(({ type }) => ({ ...type, refused: judge(type.oid).refused })),
+    unexposable: (oid) => ofColumn(oid),
+    isNotNull,
+  }
+}
+
+const kinds: ReadonlyMap<string, CapturedType['kind']> = new Map([
+  ['b', 'base'],
+  ['e', 'enum'],
+  ['d', 'domain'],
+  ['c', 'composite'],
+  ['r', 'range'],
+  ['m', 'multirange'],
+])
+
+function typeOf(
+  row: Row,
+  extensions: ReadonlyMap<number, CapturedExtension>,
+  attributes: readonly CapturedAttribute[],
+): TypeRow {
+  const ofOid = numberAt(row, 4)
+  const kind = kinds.get(textAt(row, 3)) ?? 'base'
+  return {
+    type: {
+      oid: numberAt(row, 0),
+      schema: textAt(row, 1),
+      name: textAt(row, 2),
+      kind: kind === 'base' && ofOid !== 0 ? 'array' : kind,
+      extension: extensions.get(numberAt(row, 9))?.name ?? null,
+      of: ofOid === 0 ? null : { schema: textAt(row, 5), name: textAt(row, 6) },
+      ofOid,
+      attributes,
+      delimiter: textAt(row, 7),
+    },
+    shown: textAt(row, 11),
+    notNull: isTrueAt(row, 8),
+    isRowType: isTrueAt(row, 10),
+    hasCheck: isTrueAt(row, 12),
+  }
+}
+
+function attributeOf(row: Row): CapturedAttribute {
+  return {
+    name: textAt(row, 1),
+    typeOid: numberAt(row, 2),
+    type: { schema: textAt(row, 3), name: textAt(row, 4) },
+  }
+}
+
+interface Judgement {
+  readonly unexposable: string | null
+  readonly refused: string | null
+  /** Its values are names of things in the database, or an array of them. */
+  readonly isLookedUp: boolean
+}
+
+interface Known {
+  readonly byOid: ReadonlyMap<number, TypeRow>
+  readonly isBuiltIn: (oid: number) => boolean
+  readonly tainted: ReadonlyMap<number, string>
+  /** What stands behind a type and is of no trusted extension; what is not compiled comes first. */
+  readonly support: ReadonlyMap<number, readonly { readonly what: string; readonly isCompiled: boolean }[]>
+  /** What a domain's CHECK calls that could read something. */
+  readonly checks: ReadonlyMap<number, string>
+  readonly rangeOf: ReadonlyMap<number, number>
+}
+
+const fine: Judgement = { unexposable: null, refused: null, isLookedUp: false }
+/** A column of it is read as text; a cast to it, or to what is made of it, would tell what exists. */
+const lookedUp: Judgement = {
+  unexposable: null,
+  refused: 'Its values are names of things in the database.',
+  isLookedUp: true,
+}
+
+function judgement(known: Known): (oid: number) => Judgement {
+  const judged = new Map<number, Judgement>()
+  const judge = (oid: number): Judgement => {
+    if (known.isBuiltIn(oid)) return isLookedUp(oid) ? lookedUp : fine
+    const before = judged.get(oid)
+    if (before !== undefined) return before
+    const row = known.byOid.get(oid)
+    const own = unexposableItself(known, oid, row)
+    // Whoever asks again from below is answered by what is known so far: types do not hold themselves.
+    judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
+    const below = row === undefined ? [] : [row.type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(row.type)]
+    const verdicts = below.filter((part) => part !== 0).map(judge)
+    const names = verdicts.some((verdict) => verdict.isLookedUp)
+    // Of these a whole column can be read as text, of a field inside another type nothing can.
+    const isPlain = row?.type.kind === 'domain' || row?.type.kind === 'array'
+    const field = names && !isPlain ? holdsNames(row) : null
+    const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? field
+    const check = row?.hasCheck === true ? `A cast to the domain ${row.shown} would run its CHECK.` : null
+    const [support] = known.support.get(oid) ?? []
+    const unknown = row === undefined || support === undefined ? null : behind(row, support.what)
+    const refused =
+      unexposable ?? check ?? unknown ?? verdicts.find((verdict) => verdict.refused !== null)?.refused ?? null
+    const verdict = { unexposable, refused, isLookedUp: names && isPlain }
+    judged.set(oid, verdict)
+    return verdict
+  }
+  return judge
+}
+
+function attributeOids(type: TypeRow['type']): readonly number[] {
+  return type.attributes.map((attribute) => attribute.typeOid)
+}
+
+function unexposableItself(known: Known, oid: number, row: TypeRow | undefined): string | null {
+  if (row === undefined) return 'Its type is not one that introspection could read.'
+  const tainted = known.tainted.get(oid)
+  if (tainted !== undefined) return `Reading the type ${row.shown} may run ${tainted}, which was made in this database.`
+  if (row.isRowType) return `Its type ${row.shown} is the row type of a table, and would show columns of that table.`
+  // A literal beside such a column, lag(d, 1, 'x') say, may be taken for its type and run the CHECK.
+  const called = known.checks.get(oid)
+  if (called !== undefined) return `The CHECK of the domain ${row.shown} calls ${called}, and a query could run it.`
+  const [support] = known.support.get(oid) ?? []
+  return support === undefined || support.isCompiled ? null : behind(row, support.what)
+}
+
+function holdsNames(row: TypeRow | undefined): string {
+  return `The type ${row?.shown ?? ''} holds names of things in the database, and a query could look up others.`
+}
+
+function behind(row: TypeRow, what: string): string {
+  return `Behind the type ${row.shown} stands the ${what}, which belongs to no extension that Vitrine knows.`
+}

@@ -1,0 +1,173 @@
+// From rows of pg_catalog to the tables of a Catalog: keys, references, sizes, what may be exposed. Decides over rows;
+// asks nothing.
+import type { CatalogColumn, CatalogTable } from '../../driver.ts'
+import { grouped, isTrueAt, numberAt, numbersAt, quoted, textAt, type Row } from './ask.ts'
+import type { ColumnDetail, TableDetail } from '../capture.ts'
+import type { ReadTypes } from './captured-types.ts'
+
+/** The rows of the statements of the same names in catalog-queries.ts, and the warnings of views by oid. */
+export interface CatalogRows {
+  readonly tables: readonly Row[]
+  readonly columns: readonly Row[]
+  readonly primaryKeys: readonly Row[]
+  readonly foreignKeys: readonly Row[]
+  readonly targets: readonly Row[]
+  readonly children: readonly Row[]
+  readonly warnings: ReadonlyMap<number, readonly string[]>
+}
+
+const kindNames: ReadonlyMap<string, readonly [TableDetail['kind'], string]> = new Map([
+  ['r', ['r', 'table']],
+  ['p', ['p', 'partitioned table']],
+  ['v', ['v', 'view']],
+  ['m', ['m', 'materialized view']],
+  ['f', ['f', 'foreign table']],
+])
+
+/** A column as read, before keys are known. */
+interface ReadColumn {
+  readonly number: number
+  readonly row: Row
+}
+
+/** The tables in the order of their rows. */
+export function catalogTables(rows: CatalogRows, types: ReadTypes, searchPath: readonly string[]): CatalogTable[] {
+  const columns = grouped(
+    rows.columns,
+    (row) => numberAt(row, 0),
+    (row): ReadColumn => ({ number: numberAt(row, 1), row }),
+  )
+  const keys = new Map(rows.primaryKeys.map((row) => [numberAt(row, 0), row]))
+  const references = readReferences(rows)
+  const sizes = sizeOf(rows)
+  return rows.tables.flatMap((row): CatalogTable[] => {
+    const oid = numberAt(row, 0)
+    const [kind, kindName] = kindNames.get(textAt(row, 3)) ?? []
+    if (kind === undefined || kindName === undefined) return []
+    const own = columns.get(oid) ?? []
+    const key = keyColumns(keys.get(oid), own)
+    const size = sizes(oid)
+    const detail: TableDetail = { kind, oid, ...size, primaryKey: key.isImmediate ? key.names : [] }
+    return [
+      {
+        schema: textAt(row, 1),
+        table: textAt(row, 2),
+        kind: kindName,
+        description: row[6] ?? null,
+        estimatedRows: kind === 'v' || size.tuples < 0 ? null : Math.round(size.tuples),
+        columns: own.map((column) =>
+          catalogColumn(column, {
+            types,
+            searchPath,
+            isKey: key.names.includes(textAt(column.row, 2)),
+            references: references.get(`${oid}.${column.number}`) ?? null,
+          }),
+        ),
+        warnings: [...tableWarnings(row), ...(rows.warnings.get(oid) ?? [])],
+        detail,
+      },
+    ]
+  })
+}
+
+function tableWarnings(row: Row): string[] {
+  const [extension, foreignServer] = [row[7] ?? null, row[8] ?? null]
+  return [
+    ...(extension === null ? [] : [`It belongs to the extension ${extension}, not to your own schema.`]),
+    ...(foreignServer === null ? [] : [`It is a foreign table: reading it asks the server ${foreignServer}.`]),
+  ]
+}
+
+function keyColumns(
+  row: Row | undefined,
+  columns: readonly ReadColumn[],
+): { readonly names: readonly string[]; readonly isImmediate: boolean } {
+  if (row === undefined) return { names: [], isImmediate: false }
+  const numbers = numbersAt(row, 1).slice(0, numberAt(row, 2))
+  const names = numbers.flatMap((number) =>
+    columns.filter((column) => column.number === number).map((column) => textAt(column.row, 2)),
+  )
+  return { names, isImmediate: isTrueAt(row, 3) }
+}
+
+type Reference = NonNullable<CatalogColumn['references']>
+
+/** The column that each column points to, by "oid.number"; of several foreign keys the one with the fewest columns. */
+function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
+  const names = new Map(rows.targets.map((row) => [`${textAt(row, 0)}.${textAt(row, 1)}`, textAt(row, 2)]))
+  const references = new Map<string, Reference>()
+  for (const row of rows.foreignKeys) {
+    const targets = numbersAt(row, 3)
+    for (const [index, number] of numbersAt(row, 1).entries()) {
+      const from = `${textAt(row, 0)}.${number}`
+      const column = names.get(`${textAt(row, 2)}.${targets[index] ?? 0}`)
+      if (column === undefined || references.has(from)) continue
+      references.set(from, { schema: textAt(row, 4), table: textAt(row, 5), column })
+    }
+  }
+  return references
+}
+
+/**
+ * Pages and tuples of a table with all its children, since reading it reads them; tuples -1 where none was analysed.
+ * An analysed partitioned table has a count of its own, which is its children's.
+ */
+function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; readonly tuples: number } {
+  const children = grouped(
+    rows.children,
+    (row) => numberAt(row, 0),
+    (row) => numberAt(row, 1),
+  )
+  const own = new Map([
+    ...rows.children.map((row) => [numberAt(row, 1), [numberAt(row, 2), numberAt(row, 3)] as const] as const),
+    ...rows.tables.map((row) => [numberAt(row, 0), [numberAt(row, 4), numberAt(row, 5)] as const] as const),
+  ])
+  const partitioned = new Set(rows.tables.filter((row) => row[3] === 'p').map((row) => numberAt(row, 0)))
+  const size = (oid: number): { readonly pages: number; readonly tuples: number } => {
+    const [pages, tuples] = own.get(oid) ?? [0, -1]
+    const below = (children.get(oid) ?? []).map(size)
+    const counted = below.map((child) => child.tuples).filter((count) => count >= 0)
+    const sum = counted.reduce((total, count) => total + count, 0)
+    return {
+      pages: Math.max(pages, 0) + below.reduce((total, child) => total + child.pages, 0),
+      tuples: partitioned.has(oid) && tuples >= 0 ? tuples : counted.length === 0 ? tuples : Math.max(tuples, 0) + sum,
+    }
+  }
+  return size
+}
+
+function catalogColumn(
+  column: ReadColumn,
+  about: {
+    readonly types: ReadTypes
+    readonly searchPath: readonly string[]
+    readonly isKey: boolean
+    readonly references: Reference | null
+  },
+): CatalogColumn {
+  const { row } = column
+  const typeOid = numberAt(row, 3)
+  const isReadable = isTrueAt(row, 10)
+  const detail: ColumnDetail = {
+    typeOid,
+    type: { schema: textAt(row, 5), name: textAt(row, 6) },
+    typmod: numberAt(row, 4),
+  }
+  return {
+    name: textAt(row, 2),
+    type: shownType(textAt(row, 7), textAt(row, 5), about.searchPath),
+    nullable: !isTrueAt(row, 8) && !about.types.isNotNull(typeOid),
+    primaryKey: about.isKey,
+    references: about.references,
+    description: row[9] ?? null,
+    unexposable: isReadable ? about.types.unexposable(typeOid) : 'The login may not read this column.',
+    detail,
+  }
+}
+
+/** format_type under our pinned path names the schema of a type made here; the login's own session would not always. */
+function shownType(formatted: string, schema: string, searchPath: readonly string[]): string {
+  if (!searchPath.includes(schema)) return formatted
+  const prefix = [schema, quoted(schema)].find((name) => formatted.startsWith(`${name}.`))
+  return prefix === undefined ? formatted : formatted.slice(prefix.length + 1)
+}

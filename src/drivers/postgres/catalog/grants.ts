@@ -1,0 +1,62 @@
+// The SQL that makes a login no wider than an exposure, for a person to read and run. It decides nothing and is never
+// run by the service.
+import type { Catalog } from '../../driver.ts'
+import { quoted } from './ask.ts'
+
+/** A table and the columns of it to be read. */
+export interface Shown {
+  readonly schema: string
+  readonly table: string
+  readonly columns: readonly string[]
+}
+
+export interface BetterLogin {
+  readonly role: string
+  readonly database: string
+  /** Null before any exposure. */
+  readonly exposed: Catalog | null
+  /** Further schemas whose types, functions or operators a query of the exposed columns may name. */
+  readonly schemas: readonly string[]
+  /** Schemas where PUBLIC, and so any login, may create. */
+  readonly openSchemas: readonly string[]
+}
+
+/** What of temporary files one session may fill, where the administrator sets no other limit. */
+const temporaryFiles = '1GB'
+
+/**
+ * Lines for a superuser (or the owner of it all) to run in the database. Columns are named one by one even where all of
+ * a table are shown: a column added later stays closed until the exposure is saved again.
+ */
+export function betterLogin(login: BetterLogin): string {
+  const role = quoted(login.role)
+  const tables = login.exposed?.tables.filter((table) => table.columns.length > 0) ?? []
+  const shown = tables.map(({ schema, table, columns }) => ({ schema, table, columns: columns.map((one) => one.name) }))
+  const schemas = new Set([...shown.map((table) => table.schema), ...login.schemas])
+  const lines = [
+    `CREATE ROLE ${role} LOGIN;`,
+    `-- Its password, in psql, so that no log holds it: \\password ${role}`,
+    `ALTER ROLE ${role} SET default_transaction_read_only = on;`,
+    limitTemporaryFiles(login.role),
+    `GRANT CONNECT ON DATABASE ${quoted(login.database)} TO ${role};`,
+    ...login.openSchemas.map(closeSchema),
+    ...[...schemas].map((schema) => `GRANT USAGE ON SCHEMA ${quoted(schema)} TO ${role};`),
+    ...shown.map((table) => grantColumns(table, login.role)),
+  ]
+  if (shown.length === 0)
+    lines.push('-- Once an exposure is saved, test again: the GRANT of each shown column stands here.')
+  return lines.join('\n')
+}
+
+export function grantColumns(table: Shown, role: string): string {
+  const columns = table.columns.map(quoted).join(', ')
+  return `GRANT SELECT (${columns}) ON ${quoted(table.schema)}.${quoted(table.table)} TO ${quoted(role)};`
+}
+
+export function limitTemporaryFiles(role: string): string {
+  return `ALTER ROLE ${quoted(role)} SET temp_file_limit = '${temporaryFiles}';`
+}
+
+export function closeSchema(schema: string): string {
+  return `REVOKE CREATE ON SCHEMA ${quoted(schema)} FROM PUBLIC;`
+}

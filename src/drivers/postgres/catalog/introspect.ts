@@ -1,0 +1,116 @@
+// Reads a PostgreSQL database's shape from pg_catalog alone: what the login may select, and what the guard must know of
+// types, extensions and schemas. It reads no rows of anybody's tables.
+import { AppError } from '../../../errors.ts'
+import type { Catalog } from '../../driver.ts'
+import { isTrueAt, numberAt, textAt, type Ask } from './ask.ts'
+import { CAPTURE_VERSION, type PostgresCapture } from '../capture.ts'
+import { readTypes, type ReadTypes } from './captured-types.ts'
+import * as queries from './catalog-queries.ts'
+import { catalogTables, type CatalogRows } from './catalog-tables.ts'
+import { readExtensions, taintedTypes, trustedSchemas, userMade } from './trust.ts'
+import { viewFunctions, viewRelations, views, viewWarnings } from './views.ts'
+
+/** The oldest server the guard was tried on. */
+export const OLDEST_SERVER = 140000
+
+/** Who and what answers: read before anything else, since the rest depends on it. */
+export interface ServerFacts {
+  readonly version: number
+  readonly database: string
+  readonly isSuperuser: boolean
+  readonly searchPath: readonly string[]
+}
+
+/** Pins the session's search_path and reads what the login's own would be. */
+export async function readServer(ask: Ask, signal: AbortSignal): Promise<ServerFacts> {
+  await ask(queries.pinPath, signal)
+  const [row] = await ask(queries.server, signal)
+  // Inside a transaction the statement above has left the login's own path: back to ours.
+  await ask(queries.pinPath, signal)
+  if (row === undefined) throw new AppError('DATASOURCE_UNAVAILABLE', 'The server does not know who is asking.')
+  const path: unknown = JSON.parse(textAt(row, 3))
+  return {
+    version: numberAt(row, 0),
+    database: textAt(row, 1),
+    isSuperuser: isTrueAt(row, 2),
+    searchPath: Array.isArray(path) ? path.filter((name) => typeof name === 'string').filter(isOrdinarySchema) : [],
+  }
+}
+
+function isOrdinarySchema(name: string): boolean {
+  return !name.startsWith('pg_')
+}
+
+/** "14" or "9.6": as people call the version. */
+export function versionName(version: number): string {
+  const major = Math.trunc(version / 10000)
+  return major >= 10 ? String(major) : `${major}.${Math.trunc(version / 100) % 100}`
+}
+
+/**
+ * Reads everything the login may select from. Throws AppError DATASOURCE_UNAVAILABLE for a server older than 14 and for
+ * a database where somebody made a cast or operator class on built-in types.
+ */
+export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog> {
+  const server = await readServer(ask, signal)
+  if (server.version < OLDEST_SERVER) {
+    const name = versionName(server.version)
+    throw new AppError(
+      'DATASOURCE_UNAVAILABLE',
+      `This server is PostgreSQL ${name}; 14 is the oldest that can be used.`,
+    )
+  }
+  const { capture, types } = await readCapture(ask, server, signal)
+  const rows = await readRows(ask, server, signal)
+  return { capturedAt: new Date().toISOString(), tables: catalogTables(rows, types, server.searchPath), capture }
+}
+
+async function readCapture(
+  ask: Ask,
+  server: ServerFacts,
+  signal: AbortSignal,
+): Promise<{ readonly capture: PostgresCapture; readonly types: ReadTypes }> {
+  const extensions = readExtensions(await ask(queries.extensions, signal), await ask(queries.extensionMembers, signal))
+  const schemas = await ask(queries.extensionSchemas, signal)
+  const made = userMade(
+    extensions,
+    await ask(queries.userCasts, signal),
+    await ask(queries.userOperatorClasses, signal),
+  )
+  const rows = {
+    types: await ask(queries.userTypes, signal),
+    attributes: await ask(queries.compositeAttributes, signal),
+    support: await ask(queries.typeSupport, signal),
+    checks: await ask(queries.checkCalls, signal),
+    ranges: await ask(queries.ranges, signal),
+  }
+  const types = readTypes(rows, extensions, (isBuiltIn) => taintedTypes(made, isBuiltIn))
+  return {
+    types,
+    capture: {
+      version: CAPTURE_VERSION,
+      serverVersion: server.version,
+      database: server.database,
+      searchPath: server.searchPath,
+      trustedSchemas: trustedSchemas(extensions, schemas),
+      extensions: [...extensions.values()],
+      types: types.types,
+    },
+  }
+}
+
+async function readRows(ask: Ask, server: ServerFacts, signal: AbortSignal): Promise<CatalogRows> {
+  return {
+    tables: await ask(queries.tables, signal),
+    columns: await ask(queries.columns(server.version), signal),
+    primaryKeys: await ask(queries.primaryKeys, signal),
+    foreignKeys: await ask(queries.foreignKeys(server.version), signal),
+    targets: await ask(queries.foreignKeyTargets, signal),
+    children: await ask(queries.children, signal),
+    warnings: viewWarnings({
+      views: await ask(views, signal),
+      relations: await ask(viewRelations, signal),
+      functions: await ask(viewFunctions, signal),
+    }),
+  }
+}

@@ -1,0 +1,139 @@
+// What of a database may answer a query without being named: extensions this guard knows, schemas that hold nothing
+// else, and the casts and operator classes somebody made. Decides over rows; asks nothing.
+import { AppError } from '../../../errors.ts'
+import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
+import type { CapturedExtension } from '../capture.ts'
+
+/**
+ * Extensions whose functions, operators, casts and types are known to read nothing but their arguments, with the oldest
+ * version that holds for. Which of their functions a query may call is the guard's list (guard/postgres.md §4); the
+ * last row is there for their operators and operator classes alone.
+ */
+const knownExtensions: ReadonlyMap<string, string> = new Map([
+  ...['pg_trgm', 'unaccent', 'citext', 'hstore', 'uuid-ossp', 'pgcrypto', 'cube', 'intarray', 'ltree'].map(anyVersion),
+  ...['fuzzystrmatch', 'tablefunc', 'vector', 'timescaledb', 'postgis'].map(anyVersion),
+  // Before 1.2 its SQL functions found their own helpers by search_path.
+  ['earthdistance', '1.2'],
+  ...['btree_gin', 'btree_gist', 'isn', 'seg'].map(anyVersion),
+])
+
+function anyVersion(name: string): readonly [string, string] {
+  return [name, '0']
+}
+
+/** Whether the guard knows this extension, at a version it knows. */
+function isTrusted(name: string, version: string): boolean {
+  const oldest = knownExtensions.get(name)
+  return oldest !== undefined && !isOlder(version, oldest)
+}
+
+function isOlder(version: string, oldest: string): boolean {
+  const [have, need] = [version, oldest].map((text) => text.split('.').map((part) => Number.parseInt(part, 10)))
+  for (const [index, part] of (need ?? []).entries()) {
+    const own = have?.[index] ?? 0
+    if (own !== part) return !(own > part)
+  }
+  return false
+}
+
+/** The extensions of a database by their oid. */
+export function readExtensions(rows: readonly Row[], members: readonly Row[]): ReadonlyMap<number, CapturedExtension> {
+  const trusted = new Set(
+    rows.filter((row) => isTrusted(textAt(row, 1), textAt(row, 2))).map((row) => numberAt(row, 0)),
+  )
+  const named = (kind: string, rest: (row: Row) => boolean = () => true): ReadonlyMap<number, readonly string[]> =>
+    grouped(
+      members.filter((row) => row[1] === kind && rest(row)),
+      (row) => numberAt(row, 0),
+      (row) => textAt(row, 2),
+    )
+  const functions = named('function')
+  const operators = named('operator')
+  const shadowed = named('shadow', (row) => !trusted.has(numberAt(row, 3)))
+  return new Map(
+    rows.map((row) => {
+      const oid = numberAt(row, 0)
+      return [
+        oid,
+        {
+          name: textAt(row, 1),
+          version: textAt(row, 2),
+          schema: textAt(row, 3),
+          trusted: trusted.has(oid),
+          functions: functions.get(oid) ?? [],
+          operators: operators.get(oid) ?? [],
+          shadowed: shadowed.get(oid) ?? [],
+        },
+      ]
+    }),
+  )
+}
+
+type Extensions = ReadonlyMap<number, CapturedExtension>
+
+/** Whether an object is of a trusted extension; `oid` 0 is an object of none. */
+export function isOfTrusted(extensions: Extensions, oid: number): boolean {
+  return extensions.get(oid)?.trusted === true
+}
+
+/** The Path rule: nothing in the schema but what belongs to trusted extensions, and PUBLIC may not create there. */
+export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): string[] {
+  const refused = new Set(
+    rows.filter((row) => isTrueAt(row, 1) || !isOfTrusted(extensions, numberAt(row, 2))).map((row) => textAt(row, 0)),
+  )
+  return [...new Set(rows.map((row) => textAt(row, 0)))].filter((schema) => !refused.has(schema))
+}
+
+/** A cast or a default operator class that no trusted extension made. */
+export interface UserMade {
+  /** As CREATE would name it, for a sentence. */
+  readonly what: string
+  /** The statement that takes it away. */
+  readonly drop: string
+  /** Oids of the types it works on. */
+  readonly types: readonly number[]
+}
+
+export function userMade(extensions: Extensions, casts: readonly Row[], classes: readonly Row[]): UserMade[] {
+  return [
+    ...casts
+      .filter((row) => !isOfTrusted(extensions, numberAt(row, 5)))
+      .map((row) => ({
+        what: `the cast (${textAt(row, 2)} AS ${textAt(row, 3)}) with function ${textAt(row, 4)}`,
+        drop: `DROP CAST (${textAt(row, 2)} AS ${textAt(row, 3)});`,
+        types: [numberAt(row, 0), numberAt(row, 1)],
+      })),
+    ...classes
+      .filter((row) => !isOfTrusted(extensions, numberAt(row, 4)))
+      .map((row) => ({
+        what: `the default ${textAt(row, 3)} operator class ${textAt(row, 2)} for ${textAt(row, 1)}`,
+        drop: `DROP OPERATOR CLASS ${textAt(row, 2)} USING ${textAt(row, 3)};`,
+        types: [numberAt(row, 0)],
+      })),
+  ]
+}
+
+/**
+ * What runs for each type made here, by the type's oid. Of a cast between a built-in type and one made here, only the
+ * latter is meant: the built-in one reaches the function only where a query names or reads the other.
+ * Throws AppError DATASOURCE_UNAVAILABLE where all types of a cast or operator class are built in: no query could be
+ * kept from running it.
+ */
+export function taintedTypes(
+  made: readonly UserMade[],
+  isBuiltIn: (oid: number) => boolean,
+): ReadonlyMap<number, string> {
+  const tainted = new Map<number, string>()
+  for (const { what, types } of made) {
+    const own = types.filter((oid) => !isBuiltIn(oid))
+    if (own.length === 0) {
+      throw new AppError(
+        'DATASOURCE_UNAVAILABLE',
+        `This database has something of its own making on built-in types, ${what}: no query could be kept from running ` +
+          'it. Drop it there to use this database.',
+      )
+    }
+    for (const oid of own) if (!tainted.has(oid)) tainted.set(oid, what)
+  }
+  return tainted
+}

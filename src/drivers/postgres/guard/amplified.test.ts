@@ -1,0 +1,100 @@
+// Short texts that ask for a lot: the verdict must come at once, before the database is asked.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { shop, table } from '../../../../test/support/postgres-catalog.ts'
+import { openGuard, say, type Guard } from '../../../../test/support/postgres-guard.ts'
+import type { CapturedExtension } from '../capture.ts'
+
+let guard: Guard
+before(async () => {
+  guard = await openGuard()
+})
+after(() => guard[Symbol.asyncDispose]())
+
+function nested(count: number, innermost: string, around: (query: string) => string): string {
+  let query = innermost
+  for (let n = 0; n < count; n++) query = around(query)
+  return query
+}
+
+const list = (count: number, item: (n: number) => string | number, separator = ', '): string =>
+  Array.from({ length: count }, (_, n) => item(n)).join(separator)
+
+const wide = shop({}, [
+  table(
+    'wide',
+    Array.from({ length: 1_500 }, (_, n) => `column_${n} int4`),
+  ),
+])
+
+for (const [name, sql, expected] of [
+  [
+    'stars that double',
+    nested(40, 'SELECT * FROM orders', (query) => `SELECT a.*, a.* FROM (${query}) a`),
+    'limit: columns',
+  ],
+  [
+    'stars that double through WITH',
+    `WITH c0 AS (SELECT * FROM orders), ${list(30, (n) => `c${n + 1} AS (SELECT a.*, b.* FROM c${n} a, c${n} b)`)} TABLE c30`,
+    'limit: columns',
+  ],
+  [
+    'fields of rows of fields',
+    nested(14, 'SELECT 1 AS a, 2 AS b', (query) => `SELECT ((SELECT q FROM (${query}) q)).*`),
+    'limit: length',
+  ],
+  ['a row of stars', `SELECT ROW(${list(400, () => 'o.*')}) FROM orders o`, 'limit: columns'],
+  ['rows of wide tables', `SELECT ${list(60, (n) => `a${n}`)} FROM ${list(60, (n) => `wide a${n}`)}`, 'limit: length'],
+  ['joins of wide tables', `SELECT 1 FROM ${list(400, (n) => `wide a${n}`, ' CROSS JOIN ')}`, 'limit: length'],
+  ['more tables than it may weigh', `SELECT 1 FROM ${list(2_900, (n) => `orders a${n}`)}`, 'limit: WITH'],
+  ['a list of columns too many', `SELECT 1 FROM (SELECT ${list(9_000, () => '1 a')}) q`, 'limit: columns'],
+] as const) {
+  test(`${name}: refused at once`, async () => {
+    const started = performance.now()
+    assert.equal(say(await guard.judge(sql, wide)), expected)
+    assert.ok(performance.now() - started < 3_000, 'it took too long')
+  })
+}
+
+for (const [name, clause] of [
+  ['ORDER BY', 'ORDER BY'],
+  ['GROUP BY', 'GROUP BY'],
+] as const) {
+  test(`one output meant ten thousand times in ${name} is looked for once`, async () => {
+    const started = performance.now()
+    const sql = `SELECT ${list(1_600, () => '1 AS x')} FROM orders ${clause} ${list(10_000, () => 'x')}`
+    assert.match(say(await guard.judge(sql, wide)), /^SELECT 1 AS "x"/)
+    assert.ok(performance.now() - started < 3_000, 'it took too long')
+  })
+}
+
+const citext: CapturedExtension = {
+  ...{ name: 'citext', version: '1.6', schema: 'public', trusted: true },
+  ...{ functions: ['citext'], operators: ['=', '<', '>', '<=', '>=', '<>'], shadowed: [] },
+}
+const mails = shop(
+  {
+    extensions: [citext],
+    types: [
+      {
+        ...{ oid: 20_000, schema: 'public', name: 'citext', kind: 'base', extension: 'citext', of: null, ofOid: 0 },
+        ...{ attributes: [], delimiter: ',', refused: null },
+      },
+    ],
+  },
+  [table('mails', ['id int4', 'mail public.citext'])],
+)
+
+for (const sql of [
+  "SELECT id FROM mails WHERE (mail, id) = ('A', 1)",
+  "SELECT id FROM mails WHERE (mail, id) IN (('A', 1), ('B', 2))",
+  "SELECT id FROM mails WHERE (id, mail) IN (SELECT 1, 'A')",
+  "SELECT id FROM mails WHERE ('A', 1) IN (SELECT mail, id FROM mails)",
+  "SELECT CASE (mail, 1) WHEN ('A', 1) THEN 1 END FROM mails",
+  "SELECT (mail, 1) IS DISTINCT FROM ('A', 1) FROM mails",
+  "SELECT v.column1 = 'A' FROM (VALUES ('x'), ((SELECT mail FROM mails))) v",
+]) {
+  test(`a row's comparison that would not be citext's is refused: ${sql}`, async () => {
+    assert.equal(say(await guard.judge(sql, mails)), 'operator: =')
+  })
+}

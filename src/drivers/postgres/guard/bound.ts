@@ -1,0 +1,15 @@
+// Whether a table's size alone bounds what a query costs: one plain table, nothing that makes rows of its own. Then
+// nobody needs to ask the server for a plan first.
+import type { CostBound } from '../query.ts'
+import type { Walk } from './scope.ts'
+
+/** The bound, or null where only EXPLAIN can tell. */
+export function costBound(walk: Walk): CostBound | null {
+  const [only, second] = walk.bases
+  if (!only || second || walk.selects !== 1 || walk.rowFunctions > 0 || walk.ctes > 0 || walk.weight.items !== 1) {
+    return null
+  }
+  const { schema, name, kind } = only.base.table
+  if (kind !== 'r' && kind !== 'm' && kind !== 'p') return null
+  return { schema, table: name, operations: walk.operations, sorts: walk.sorts }
+}

@@ -1,0 +1,695 @@
+// What the guard makes of a query, as text: what is printed, and what is refused by which name.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { catalog, shop, table, type } from '../../../../test/support/postgres-catalog.ts'
+import { openGuard, say, type Guard } from '../../../../test/support/postgres-guard.ts'
+
+let guard: Guard
+before(async () => {
+  guard = await openGuard()
+})
+after(() => guard[Symbol.asyncDispose]())
+
+/** name, SQL, what is printed or `kind: name`. */
+type Row = readonly [string, string, string]
+
+function each(title: string, rows: readonly Row[], exposed = shop()): void {
+  describe(title, () => {
+    for (const [name, sql, expected] of rows) {
+      test(name, async () => {
+        const said = say(await guard.judge(sql, exposed))
+        assert.equal(said.replace(/ LIMIT 1001$/, ''), expected)
+        assert.deepEqual(guard.reported, [])
+      })
+    }
+  })
+}
+
+const customers = (columns: string, alias = 't1'): string =>
+  `(SELECT ${columns
+    .split(', ')
+    .map((name) => `"b"."${name}"`)
+    .join(', ')} FROM "public"."customers" AS "b") AS "${alias}" (${columns
+    .split(', ')
+    .map((name) => `"${name}"`)
+    .join(', ')})`
+
+each('prints a query that can read nothing else', [
+  ['a constant needs no table', "SELECT 'x'", `SELECT 'x' AS "?column?"`],
+  [
+    'a table becomes a sub-select of the columns that are read',
+    'SELECT id, name FROM customers WHERE country = $$DE$$',
+    `SELECT "t1"."id" AS "id", "t1"."name" AS "name" FROM ${customers('id, name, country')} WHERE ("t1"."country" OPERATOR("pg_catalog".=) 'DE')`,
+  ],
+  [
+    '* stands for the exposed columns',
+    'SELECT * FROM customers',
+    `SELECT "t1"."id" AS "id", "t1"."name" AS "name", "t1"."country" AS "country", "t1"."created_at" AS "created_at" FROM ${customers('id, name, country, created_at')}`,
+  ],
+  [
+    'count(*) reads no column at all',
+    'SELECT count(*) FROM customers',
+    'SELECT "pg_catalog"."count"(*) AS "count" FROM (SELECT FROM "public"."customers" AS "b") AS "t1"',
+  ],
+  [
+    'a table of pg_catalog gives way to an exposed one of its name',
+    'SELECT label FROM pg_class',
+    'SELECT "t1"."label" AS "label" FROM (SELECT "b"."label" FROM "public"."pg_class" AS "b") AS "t1" ("label")',
+  ],
+  [
+    'names are quoted, whatever they hold',
+    'SELECT "Id", "select", "a.b", "Col""umn" FROM "Weird Table"',
+    'SELECT "t1"."Id" AS "Id", "t1"."select" AS "select", "t1"."a.b" AS "a.b", "t1"."Col""umn" AS "Col""umn" FROM (SELECT "b"."Id", "b"."Col""umn", "b"."select", "b"."a.b" FROM "public"."Weird Table" AS "b") AS "t1" ("Id", "Col""umn", "select", "a.b")',
+  ],
+  [
+    'ONLY stays',
+    'SELECT id FROM ONLY customers',
+    'SELECT "t1"."id" AS "id" FROM (SELECT "b"."id" FROM ONLY "public"."customers" AS "b") AS "t1" ("id")',
+  ],
+  [
+    'a sample is taken inside',
+    'SELECT id FROM customers TABLESAMPLE system (5) REPEATABLE (1)',
+    'SELECT "t1"."id" AS "id" FROM (SELECT "b"."id" FROM "public"."customers" AS "b" TABLESAMPLE "pg_catalog"."system" (5) REPEATABLE (1)) AS "t1" ("id")',
+  ],
+  [
+    'a query may name its own database',
+    'SELECT shop.public.customers.id FROM shop.public.customers',
+    `SELECT "t1"."id" AS "id" FROM ${customers('id')}`,
+  ],
+])
+
+each(
+  'keeps clear of columns that look like something else',
+  [
+    [
+      'a column whose name is a function is not qualified: gone, it would be a call',
+      'SELECT max FROM odd',
+      'SELECT "_t1"."max" AS "max" FROM (SELECT "max" FROM "public"."odd" AS "b") AS "_t1" ("max")',
+    ],
+    [
+      'a column called like our aliases changes these',
+      'SELECT t1 FROM odd',
+      'SELECT "_t1"."t1" AS "t1" FROM (SELECT "b"."t1" FROM "public"."odd" AS "b") AS "_t1" ("t1")',
+    ],
+    [
+      'so does a word of the query',
+      'SELECT __c7.n FROM odd __c7',
+      'SELECT "___t1"."n" AS "n" FROM (SELECT "b"."n" FROM "public"."odd" AS "b") AS "___t1" ("n")',
+    ],
+  ],
+  catalog([table('odd', ['max int4', 't1 int4', 'n int4'])]),
+)
+
+each('takes fields of rows it knows and calls nothing by a dot', [
+  [
+    'f.pg_read_file of a function',
+    "SELECT f.pg_read_file FROM unnest(ARRAY['/etc/passwd']) AS f",
+    'column: f.pg_read_file',
+  ],
+  [
+    '… with a decoy beside it',
+    "SELECT f.pg_read_file FROM unnest(ARRAY['/etc/passwd']) f, (SELECT 1 AS pg_read_file) g",
+    'column: f.pg_read_file',
+  ],
+  [
+    '… from a sub-select',
+    "SELECT (SELECT f.pg_read_file FROM (SELECT 1) g) FROM unnest(ARRAY['/etc/passwd']) f",
+    'column: f.pg_read_file',
+  ],
+  [
+    'an alias list may call a column pg_read_file',
+    "SELECT f.pg_read_file FROM unnest(ARRAY['/etc/passwd']) f(pg_read_file)",
+    `SELECT "t1"."pg_read_file" AS "pg_read_file" FROM "pg_catalog"."unnest"(ARRAY['/etc/passwd']) AS "t1" ("pg_read_file")`,
+  ],
+  ['(x).function', "SELECT ('work_mem').current_setting", 'column: current_setting'],
+  ['(x).pg_sleep', 'SELECT (0.01::float8).pg_sleep', 'column: pg_sleep'],
+  ['(x).type is a cast', "SELECT ('pg_authid').regclass", 'column: regclass'],
+  ['f.type is a cast', "SELECT f.regclass FROM unnest(ARRAY['pg_authid']) f", 'column: f.regclass'],
+  ['f.text is a cast', 'SELECT c.text FROM customers c', 'column: c.text'],
+  ['a function of a row', 'SELECT (c).customer_secret FROM customers c', 'column: customer_secret'],
+  ['… by (c.*)', 'SELECT (c.*).customer_secret FROM customers c', 'column: customer_secret'],
+  ['a column as a function of the row', 'SELECT ssn(c) FROM customers c', 'function: ssn'],
+  ['(c).id is c.id', 'SELECT (c).id FROM customers c', `SELECT "t1"."id" AS "id" FROM ${customers('id')}`],
+  [
+    'a field of a row that a sub-select passes on',
+    'SELECT (x.c).name FROM (SELECT c FROM customers c) x',
+    `SELECT ("t2"."c")."name" AS "name" FROM (SELECT "t1" AS "c" FROM ${customers('id, name, country, created_at')}) AS "t2" ("c")`,
+  ],
+  ['… but no hidden one', 'SELECT (x.c).ssn FROM (SELECT c FROM customers c) x', 'column: ssn'],
+  [
+    'fields of a function with named columns',
+    `SELECT (jsonb_each(meta)).key FROM orders`,
+    `SELECT ("pg_catalog"."jsonb_each"("t1"."meta"))."key" AS "key" FROM (SELECT "b"."meta" FROM "public"."orders" AS "b") AS "t1" ("meta")`,
+  ],
+  ['fields of a function without', "SELECT (to_jsonb('x')).text", 'column: text'],
+  ['a system column', 'SELECT ctid FROM customers', 'column: ctid'],
+  ['… of a row', 'SELECT c.tableoid FROM customers c', 'column: c.tableoid'],
+])
+
+each('cannot be led astray about what a name means', [
+  ['our own aliases are not the caller’s', 'SELECT b.ssn FROM customers', 'column: b.ssn'],
+  ['… nor the outer ones', 'SELECT t1.id FROM customers', 'column: t1.id'],
+  ['… nor as a row', 'SELECT to_jsonb(b) FROM customers', 'column: b'],
+  [
+    'WITH of a table’s name reads the table inside, and its columns',
+    'WITH customers AS (SELECT * FROM customers) SELECT ssn FROM customers',
+    'column: ssn',
+  ],
+  ['WITH does not see itself', 'WITH secrets AS (SELECT token FROM secrets) SELECT 1', 'table: secrets'],
+  [
+    'WITH RECURSIVE does',
+    'WITH RECURSIVE secrets AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM secrets WHERE n < 3) SELECT n FROM secrets',
+    'WITH RECURSIVE "c1" ("n") AS ((SELECT 1 AS "n") UNION ALL (SELECT ("t2"."n" OPERATOR("pg_catalog".+) 1) AS "?column?" FROM "c1" AS "t2" ("n") WHERE ("t2"."n" OPERATOR("pg_catalog".<) 3))) SELECT "t3"."n" AS "n" FROM "c1" AS "t3" ("n")',
+  ],
+  ['WITH sees only what is before it', 'WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT 1', 'table: b'],
+  [
+    'a WITH ends with its sub-select',
+    'SELECT * FROM (WITH secrets AS (SELECT 2 z) TABLE secrets) q, secrets',
+    'table: secrets',
+  ],
+  ['a schema means no WITH', 'WITH a AS (SELECT 1) SELECT * FROM public.a', 'table: public.a'],
+  [
+    'an alias hides the table’s name',
+    'SELECT customers.id FROM orders AS customers, public.customers c WHERE customers.name = 1',
+    'column: customers.name',
+  ],
+  [
+    'a sub-select without LATERAL does not see its neighbour',
+    'SELECT 1 FROM customers c, (SELECT c.id) x',
+    'column: c.id',
+  ],
+  ['JOIN USING a hidden column', 'SELECT 1 FROM customers JOIN customers c USING (ssn)', 'column: ssn'],
+  ['two tables of one name', 'SELECT 1 FROM customers, customers', 'table: customers'],
+  ['a bare column that two tables have', 'SELECT id FROM customers, orders', 'column: id'],
+  ['another database', 'SELECT 1 FROM other.public.customers', 'table: other.public.customers'],
+  ['a schema that is not the exposed one', 'SELECT 1 FROM private.orders', 'table: private.orders'],
+  ['U& spells a name', 'SELECT U&"\\0071uery_to_xml"(1)', 'function: query_to_xml'],
+  ['quotes keep the case', 'SELECT 1 FROM "Customers"', 'table: Customers'],
+])
+
+test('NATURAL JOIN joins on the exposed columns that both sides have', async () => {
+  const exposed = catalog([table('a', ['id int4', 'x int4']), table('b', ['id int4', 'y int4'])])
+  const { text } = await guard.confined('SELECT * FROM a NATURAL JOIN b', exposed)
+  assert.match(text, /JOIN .* USING \("id"\) AS "t3"\)/)
+  const hidden = catalog([table('a', ['x int4']), table('b', ['id int4', 'y int4'])])
+  assert.match((await guard.confined('SELECT * FROM a NATURAL JOIN b', hidden)).text, /CROSS JOIN/)
+  assert.match((await guard.confined('SELECT * FROM a NATURAL LEFT JOIN b', hidden)).text, /LEFT JOIN .* ON TRUE/)
+})
+
+describe('reads no table from any slot of an expression', () => {
+  const slots: readonly string[] = [
+    'SELECT # ',
+    'SELECT 1 ORDER BY #',
+    'SELECT 1 LIMIT #',
+    'SELECT 1 OFFSET #',
+    'SELECT 1 FETCH FIRST # ROWS ONLY',
+    'SELECT count(*) FILTER (WHERE #)',
+    'SELECT count(*) OVER (PARTITION BY #)',
+    'SELECT count(*) OVER (ORDER BY #)',
+    'SELECT count(*) OVER (ROWS # PRECEDING)',
+    'SELECT count(*) OVER (ORDER BY 1 ROWS BETWEEN CURRENT ROW AND # FOLLOWING)',
+    'SELECT count(*) OVER w WINDOW w AS (PARTITION BY #)',
+    'SELECT DISTINCT ON (#) 1',
+    'SELECT 1 FROM customers GROUP BY #',
+    'SELECT 1 FROM customers GROUP BY GROUPING SETS ((#), ())',
+    'SELECT 1 FROM customers GROUP BY ROLLUP (#)',
+    'SELECT grouping(#) FROM customers GROUP BY 1',
+    'SELECT 1 FROM customers HAVING #',
+    'VALUES (1), (#)',
+    "SELECT ('{1}'::int[])[#]",
+    "SELECT ('{1}'::int[])[1:#]",
+    "SELECT ('{1}'::int[])[#:]",
+    'SELECT 1 FROM customers TABLESAMPLE system (#)',
+    'SELECT 1 FROM customers TABLESAMPLE system (1) REPEATABLE (#)',
+    'SELECT percentile_cont(#) WITHIN GROUP (ORDER BY 1)',
+    'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY #)',
+    "SELECT string_agg('a', 'b' ORDER BY #)",
+    'SELECT string_agg(#, 1)',
+    'SELECT concat(VARIADIC #)',
+    'SELECT make_interval(days => #)',
+    'SELECT CASE # WHEN 1 THEN 2 END',
+    'SELECT CASE WHEN # THEN 2 END',
+    'SELECT CASE WHEN 1 = 1 THEN # END',
+    'SELECT CASE WHEN 1 = 1 THEN 2 ELSE # END',
+    'SELECT COALESCE(1, #)',
+    'SELECT GREATEST(1, #)',
+    'SELECT NULLIF(1, #)',
+    'SELECT ROW(1, #)',
+    'SELECT ARRAY[1, #]',
+    'SELECT 1 IN (2, #)',
+    'SELECT # IN (2)',
+    'SELECT 1 BETWEEN 0 AND #',
+    'SELECT 1 = ANY (#)',
+    'SELECT 1 IS DISTINCT FROM #',
+    'SELECT # IS NULL',
+    'SELECT # IS TRUE',
+    'SELECT NOT #',
+    'SELECT true AND #',
+    'SELECT - #',
+    'SELECT #::text',
+    'SELECT # COLLATE "C"',
+    'SELECT # LIKE 1',
+    "SELECT 'a' LIKE 'b' ESCAPE #",
+    "SELECT 'a' SIMILAR TO #",
+    "SELECT # AT TIME ZONE 'UTC'",
+    'SELECT EXTRACT(year FROM #)',
+    'SELECT # IS NORMALIZED',
+    'SELECT (#, 1) OVERLAPS (1, 1)',
+    'SELECT 1 FROM generate_series(1, #)',
+    'SELECT 1 FROM ROWS FROM (generate_series(1, 2), generate_series(1, #))',
+    'SELECT 1 FROM unnest(ARRAY[1], #)',
+    'SELECT 1 FROM customers JOIN orders ON #',
+    'SELECT 1 FROM customers WHERE #',
+    'SELECT JSON_OBJECT(1: #)',
+    'SELECT JSON_OBJECT(#: 1)',
+    'SELECT JSON_ARRAY(1, #)',
+    'SELECT JSON_ARRAYAGG(#)',
+    'SELECT JSON_ARRAYAGG(1 ORDER BY #)',
+    'SELECT JSON_OBJECTAGG(1: #)',
+    'SELECT JSON_OBJECTAGG(1: 2) FILTER (WHERE #)',
+    'SELECT # IS JSON',
+    'SELECT JSON(#)',
+    'SELECT JSON_SCALAR(#)',
+    'SELECT JSON_SERIALIZE(#)',
+    "SELECT JSON_QUERY(#, '$')",
+    "SELECT JSON_VALUE('{}', #)",
+    "SELECT JSON_VALUE('{}', '$' PASSING # AS x)",
+    "SELECT JSON_VALUE('{}', '$' DEFAULT # ON EMPTY)",
+    "SELECT JSON_VALUE('{}', '$' DEFAULT # ON ERROR)",
+    "SELECT 1 FROM JSON_TABLE(#, '$' COLUMNS (a int))",
+    "SELECT 1 FROM JSON_TABLE('{}', '$' PASSING # AS x COLUMNS (a int))",
+    "SELECT 1 FROM JSON_TABLE('{}', '$' COLUMNS (a int DEFAULT # ON EMPTY))",
+    "SELECT 1 FROM JSON_TABLE('{}', '$' COLUMNS (NESTED PATH '$' COLUMNS (a int DEFAULT # ON ERROR)))",
+  ]
+  const queries = ['(SELECT max(token) FROM secrets)', '(TABLE secrets)', 'EXISTS (SELECT 1 FROM secrets)']
+  for (const slot of slots) {
+    test(slot, async () => {
+      for (const query of queries)
+        assert.equal(say(await guard.judge(slot.replace('#', query), shop())), 'table: secrets')
+      assert.equal(say(await guard.judge(slot.replace('#', 'pg_read_file(1)'), shop())), 'function: pg_read_file')
+    })
+  }
+  const whole: readonly string[] = [
+    'TABLE secrets',
+    'SELECT 1 UNION TABLE secrets',
+    '(TABLE secrets) INTERSECT SELECT 1',
+    'SELECT 1 FROM (TABLE secrets) s',
+    'SELECT 1 FROM customers, LATERAL (TABLE secrets) s',
+    'WITH s AS (TABLE secrets) SELECT 1',
+    'WITH s AS MATERIALIZED (TABLE secrets) SELECT 1',
+    'SELECT JSON_ARRAY(TABLE secrets)',
+    'SELECT ARRAY(TABLE secrets)',
+    'SELECT 1 IN (TABLE secrets)',
+    'SELECT 1 = ALL (TABLE secrets)',
+    'SELECT 1 FROM customers NATURAL JOIN secrets',
+    'SELECT 1 FROM customers LEFT JOIN (orders CROSS JOIN secrets) ON true',
+    'SELECT 1 FROM secrets TABLESAMPLE system (1)',
+    'SELECT 1 FROM ONLY secrets',
+    'WITH RECURSIVE r AS (SELECT 1 UNION SELECT 1 FROM r, secrets) SELECT 1',
+  ]
+  for (const sql of whole) {
+    test(sql, async () => {
+      assert.equal(say(await guard.judge(sql, shop())), 'table: secrets')
+    })
+  }
+})
+
+each('is one SELECT that only reads', [
+  ['two statements', 'SELECT 1; SELECT 2', 'statement: more than one statement'],
+  ['a trailing semicolon is fine', 'SELECT 1;', 'SELECT 1 AS "?column?"'],
+  ['DELETE', 'DELETE FROM orders', 'statement: DELETE'],
+  ['INSERT in WITH', 'WITH x AS (INSERT INTO orders VALUES (1) RETURNING *) SELECT 1', 'statement: INSERT'],
+  ['FOR UPDATE', 'SELECT id FROM orders FOR UPDATE', 'statement: FOR UPDATE'],
+  ['… deep down', 'SELECT 1 FROM (SELECT id FROM orders FOR SHARE) x', 'statement: FOR UPDATE'],
+  ['INTO', 'SELECT id INTO x FROM orders', 'statement: SELECT INTO'],
+  ['a parameter', 'SELECT $1', 'statement: parameter $1'],
+  ['EXPLAIN', 'EXPLAIN ANALYZE SELECT 1', 'statement: EXPLAIN'],
+  ['SET', 'SET row_security = off', 'statement: SET'],
+  ['DO', 'DO $$ BEGIN END $$', 'statement: DO'],
+  ['MERGE_ACTION', 'SELECT merge_action()', 'function: merge_action'],
+  ['XMLTABLE', "SELECT 1 FROM XMLTABLE('/a' PASSING '<a/>' COLUMNS x int)", 'function: xmltable'],
+  ['xmlelement', 'SELECT xmlelement(name a, 1)', 'function: xmlelement'],
+  ['nothing', ' \n\t ', 'malformed'],
+  ['a NUL', 'SELECT 1\0; DROP TABLE x', 'malformed'],
+  ['no SQL', 'SELEC 1', 'malformed'],
+])
+
+each('calls only functions of the list, by their own schema', [
+  ['a user’s function', 'SELECT get_ssn(1)', 'function: get_ssn'],
+  ['… with its schema', 'SELECT public.get_ssn(1)', 'function: public.get_ssn'],
+  ['a listed name in another schema', 'SELECT public.lower($$A$$)', 'function: public.lower'],
+  ['the same in pg_catalog', 'SELECT pg_catalog.lower($$A$$)', `SELECT "pg_catalog"."lower"('A') AS "lower"`],
+  ['three parts', 'SELECT shop.pg_catalog.pg_read_file(1)', 'function: shop.pg_catalog.pg_read_file'],
+  ['in FROM', 'SELECT * FROM pg_read_file(1)', 'function: pg_read_file'],
+  ['current_user', 'SELECT current_user', 'function: current_user'],
+  ['in FROM too', 'SELECT * FROM current_schema', 'function: current_schema'],
+  [
+    'EXTRACT',
+    'SELECT EXTRACT(year FROM now())',
+    `SELECT "pg_catalog"."extract"('year', "pg_catalog"."now"()) AS "extract"`,
+  ],
+  [
+    'what is hidden in a unit stays a text',
+    `SELECT extract('year FROM now()), (SELECT token FROM secrets), extract(year' FROM now())`,
+    `SELECT "pg_catalog"."extract"('year FROM now()), (SELECT token FROM secrets), extract(year', "pg_catalog"."now"()) AS "extract"`,
+  ],
+  [
+    'what is hidden in an argument’s name stays a name',
+    `SELECT make_interval("days => 1), (select 1), make_interval(days" => 1)`,
+    `SELECT "pg_catalog"."make_interval"("days => 1), (select 1), make_interval(days" => 1) AS "make_interval"`,
+  ],
+  [
+    'unnest of several is printed by its bare name, which the grammar needs',
+    'SELECT * FROM unnest(ARRAY[1], ARRAY[2]) u(a, b)',
+    'SELECT "t1"."a" AS "a", "t1"."b" AS "b" FROM "unnest"(ARRAY[1], ARRAY[2]) AS "t1" ("a", "b")',
+  ],
+  [
+    'pg_typeof answers a text',
+    'SELECT pg_typeof(1)',
+    'SELECT CAST("pg_catalog"."pg_typeof"(1) AS "pg_catalog"."text") AS "pg_typeof"',
+  ],
+  [
+    'LIKE … ESCAPE is a plain operator',
+    "SELECT 'a' NOT LIKE 'b' ESCAPE '!'",
+    `SELECT ('a' OPERATOR("pg_catalog".!~~) "pg_catalog"."like_escape"('b', '!')) AS "?column?"`,
+  ],
+  ['json_to_record needs its columns', "SELECT * FROM json_to_record('{}')", 'function: json_to_record'],
+  [
+    'and takes them from the caller',
+    "SELECT * FROM json_to_record('{}') AS t(a int)",
+    `SELECT "t1"."a" AS "a" FROM "pg_catalog"."json_to_record"('{}') AS "t1" ("a" "pg_catalog"."int4")`,
+  ],
+  ['but not of any type', "SELECT * FROM json_to_record('{}') AS t(a regclass)", 'type: regclass'],
+  ['a row type', 'SELECT * FROM json_populate_record(NULL::private.salaries, $${}$$)', 'type: private.salaries'],
+  ['a row type that nobody knows', "SELECT * FROM json_populate_record(NULL, '{}')", 'function: json_populate_record'],
+  [
+    'a configuration of text search is PostgreSQL’s own',
+    "SELECT to_tsvector('english'::regconfig, 'a')",
+    `SELECT "pg_catalog"."to_tsvector"('pg_catalog.english', 'a') AS "to_tsvector"`,
+  ],
+])
+
+each('asks for no more at once than it must', [
+  ['repeat', "SELECT repeat('x', 1000000000)", 'limit: repeat'],
+  ['repeat of a column', "SELECT repeat('x', id) FROM customers", 'limit: repeat'],
+  [
+    'lpad of a column by a constant',
+    "SELECT lpad(name, 5, '0') FROM customers",
+    `SELECT "pg_catalog"."lpad"("t1"."name", 5, '0') AS "lpad" FROM ${customers('name')}`,
+  ],
+  ['rpad', "SELECT rpad('x', 10001)", 'limit: rpad'],
+  ['array_fill', 'SELECT array_fill(1, ARRAY[1000, 1000])', 'limit: array_fill'],
+  ['a width of format', "SELECT format('%10001s', 'x')", 'limit: format'],
+  ['a width from elsewhere', "SELECT format('%*s', 1000000, 'x')", 'limit: format'],
+  ['a width from a column', "SELECT format('%s %*s', 'a', id, 'x') FROM customers", 'limit: format'],
+  ['a plain one', "SELECT format('%-5s|%%', 'x')", `SELECT "pg_catalog"."format"('%-5s|%%', 'x') AS "format"`],
+])
+
+each(
+  'names only types that run nothing',
+  [
+    ['regclass', "SELECT 'x'::regclass", 'type: regclass'],
+    ['its array', "SELECT '{}'::regclass[]", 'type: regclass'],
+    ['_regclass', "SELECT '{}'::_regclass", 'type: _regclass'],
+    ['a row type of a table', 'SELECT NULL::customers', 'type: customers'],
+    ['a domain with a CHECK', 'SELECT 5::public.leaky_dom', 'type: public.leaky_dom'],
+    ['a domain without', 'SELECT 5::plain_dom', 'SELECT CAST(5 AS "public"."plain_dom") AS "plain_dom"'],
+    ['an enum that only a hidden column is made of', 'SELECT enum_range(NULL::hidden_mood)', 'type: hidden_mood'],
+    ['a composite of the same', 'SELECT (NULL::public.hidden_pair).*', 'type: public.hidden_pair'],
+    ['an enum', "SELECT 'paid'::order_status[]", `SELECT CAST('paid' AS "public"."order_status"[]) AS "order_status"`],
+    ['numeric(10, 2)', 'SELECT 1::numeric(10, 2)', 'SELECT CAST(1 AS "pg_catalog"."numeric"(10, 2)) AS "numeric"'],
+    ['INTERVAL YEAR', "SELECT INTERVAL '1' YEAR", `SELECT CAST('1' AS "pg_catalog"."interval"(4)) AS "interval"`],
+    ['SETOF', 'SELECT 1::SETOF int', 'statement: setof'],
+    [
+      'a field of a composite',
+      'SELECT (home).city FROM people',
+      'SELECT ("t1"."home")."city" AS "city" FROM (SELECT "b"."home" FROM "public"."people" AS "b") AS "t1" ("home")',
+    ],
+    ['one that it has not', 'SELECT (home).pg_read_file FROM people', 'column: pg_read_file'],
+    [
+      'all of them',
+      'SELECT (p.home).* FROM people p',
+      'SELECT ("t1"."home")."city" AS "city", ("t1"."home")."zip" AS "zip" FROM (SELECT "b"."home" FROM "public"."people" AS "b") AS "t1" ("home")',
+    ],
+    [
+      'of an element of an array',
+      'SELECT (homes[1]).city, (homes[1:2])[1].zip FROM people',
+      'SELECT (("t1"."homes")[1])."city" AS "city", (("t1"."homes")[1:2])[1]."zip" AS "zip" FROM (SELECT "b"."homes" FROM "public"."people" AS "b") AS "t1" ("homes")',
+    ],
+    [
+      'unnest of such an array shows its fields',
+      'SELECT u.city FROM people, unnest(homes) u',
+      'SELECT "t2"."city" AS "city" FROM (SELECT "b"."homes" FROM "public"."people" AS "b") AS "t1" ("homes"), "pg_catalog"."unnest"("t1"."homes") AS "t2" ("city", "zip")',
+    ],
+    [
+      'json_populate_record of it',
+      "SELECT city FROM json_populate_record(NULL::address, '{}')",
+      `SELECT "t1"."city" AS "city" FROM "pg_catalog"."json_populate_record"(CAST(NULL AS "public"."address"), '{}') AS "t1" ("city", "zip")`,
+    ],
+  ],
+  shop(
+    {
+      types: [
+        type('public.order_status', 'enum'),
+        type('public.address', 'composite', { attributes: ['city text', 'zip text'] }),
+        type('public._address', 'array', { of: 'public.address' }),
+        type('public.plain_dom', 'domain', { of: 'int4' }),
+        type('public.hidden_mood', 'enum'),
+        type('public.hidden_pair', 'composite', { attributes: ['a text', 'b text'] }),
+        type('public.leaky_dom', 'domain', { of: 'int4', refused: 'A cast would run its CHECK.' }),
+        type('public.customers', 'composite', { attributes: ['ssn text'], refused: 'It is the row type of a table.' }),
+      ],
+    },
+    [table('people', ['id int4', 'home public.address', 'homes public._address', 'n public.plain_dom'])],
+  ),
+)
+
+each('says numbers and strings as every server reads them', [
+  [
+    'hexadecimal',
+    'SELECT 0xFFFFFFFFFF, 0b101, 0o17',
+    'SELECT 1099511627775 AS "?column?", 5 AS "?column?", 15 AS "?column?"',
+  ],
+  ['underscores', 'SELECT 1_000_000_000_000, 1_0.5_0', 'SELECT 1000000000000 AS "?column?", 10.50 AS "?column?"'],
+  [
+    'negative ones',
+    'SELECT -1, -1.5, 2 - -3',
+    'SELECT (-1) AS "?column?", (-1.5) AS "?column?", (2 OPERATOR("pg_catalog".-) (-3)) AS "?column?"',
+  ],
+  ['backslashes', String.raw`SELECT 'a\'`, String.raw`SELECT E'a\\' AS "?column?"`],
+  ['quotes', `SELECT 'it''s', E'\\'x'`, `SELECT 'it''s' AS "?column?", '''x' AS "?column?"`],
+  ['bits', `SELECT B'101', X'1f'`, `SELECT B'101' AS "?column?", X'1f' AS "?column?"`],
+  ['dollars', 'SELECT $x$;--$x$', `SELECT ';--' AS "?column?"`],
+])
+
+describe('groups by a table’s key as a server would', () => {
+  const rows: readonly Row[] = [
+    [
+      'the key covers the rest',
+      'SELECT id, name, count(*) FROM customers GROUP BY id',
+      'GROUP BY "t1"."id", "t1"."name"',
+    ],
+    ['by place', 'SELECT id, name FROM customers GROUP BY 1', 'GROUP BY 1, "t1"."name"'],
+    ['by an output’s name', 'SELECT id AS k, name FROM customers GROUP BY k', 'GROUP BY 1, "t1"."name"'],
+    [
+      'what an aggregate reads needs no grouping',
+      'SELECT id, max(name) FROM customers GROUP BY id',
+      'GROUP BY "t1"."id"',
+    ],
+    ['in HAVING', 'SELECT id FROM customers GROUP BY id HAVING country = $$x$$', 'GROUP BY "t1"."id", "t1"."country"'],
+    ['in ORDER BY', 'SELECT id FROM customers GROUP BY id ORDER BY country', 'GROUP BY "t1"."id", "t1"."country"'],
+    [
+      'in a window',
+      'SELECT id, rank() OVER (ORDER BY name) FROM customers GROUP BY id',
+      'GROUP BY "t1"."id", "t1"."name"',
+    ],
+    [
+      'from a sub-select',
+      'SELECT id, (SELECT max(o.id) FROM orders o WHERE o.status::text = c.name) FROM customers c GROUP BY id',
+      'GROUP BY "t1"."id", "t1"."name"',
+    ],
+    ['half a key covers nothing', 'SELECT country, label FROM regions GROUP BY country', 'GROUP BY "t1"."country"'],
+    [
+      'the whole key does',
+      'SELECT label FROM regions GROUP BY (country, code)',
+      'GROUP BY ("t1"."country", "t1"."code"), "t1"."label"',
+    ],
+    ['not in grouping sets', 'SELECT id, name FROM customers GROUP BY ROLLUP (id)', 'GROUP BY ROLLUP ("t1"."id")'],
+    [
+      'of a merged column',
+      'SELECT id, name FROM customers JOIN stores USING (id) GROUP BY id',
+      'GROUP BY "t3"."id", "t1"."name"',
+    ],
+    ['a row as a whole', 'SELECT to_jsonb(c) FROM customers c GROUP BY id', 'GROUP BY "t1"."id", "t1"'],
+  ]
+  for (const [name, sql, expected] of rows) {
+    test(name, async () => {
+      const { text } = await guard.confined(sql, shop())
+      assert.equal(/GROUP BY .*?(?= HAVING| ORDER BY (?!"t1"."name"\))| LIMIT|$)/.exec(text)?.[0], expected)
+    })
+  }
+
+  test('json, which has no =, is taken from any row of the group', async () => {
+    const { text } = await guard.confined('SELECT id, doc FROM products GROUP BY id', shop())
+    assert.match(text, /\("pg_catalog"\."array_agg"\("t1"\."doc"\)\)\[1\] AS "doc".* GROUP BY "t1"\."id" LIMIT/)
+  })
+
+  test('a key that is not shown whole covers nothing', async () => {
+    const exposed = catalog([table('regions', ['country text', 'label text'], { key: ['country', 'code'] })])
+    const { text } = await guard.confined('SELECT country, label FROM regions GROUP BY country', exposed)
+    assert.match(text, /GROUP BY "t1"\."country" LIMIT/)
+  })
+})
+
+describe('asks for one row more than it will answer', () => {
+  const rows: readonly Row[] = [
+    ['no limit', 'SELECT 1', 'LIMIT 1001'],
+    ['a lower one', 'SELECT 1 LIMIT 5', 'LIMIT 5'],
+    ['a higher one', 'SELECT 1 LIMIT 5000', 'LIMIT 1001'],
+    ['ALL', 'SELECT 1 LIMIT ALL', 'LIMIT 1001'],
+    ['an expression', 'SELECT 1 LIMIT 2 + 3', 'LIMIT LEAST((2 OPERATOR("pg_catalog".+) 3), 1001)'],
+    ['with an offset', 'SELECT 1 OFFSET 3', 'LIMIT 1001 OFFSET 3'],
+    ['around UNION', 'SELECT 1 UNION SELECT 2', 'LIMIT 1001'],
+    ['VALUES', 'VALUES (1), (2)', 'LIMIT 1001'],
+  ]
+  for (const [name, sql, expected] of rows) {
+    test(name, async () => {
+      const { text } = await guard.confined(sql, shop())
+      assert.ok(text.endsWith(expected), text)
+    })
+  }
+
+  test('WITH TIES is kept, and the cap put around it', async () => {
+    const sql = 'SELECT name FROM customers ORDER BY country FETCH FIRST 2 ROWS WITH TIES'
+    const { text } = await guard.confined(sql, shop())
+    assert.match(
+      text,
+      /^SELECT "t2"\."name" AS "name" FROM \(.* FETCH FIRST \(2\) ROWS WITH TIES\) AS "t2" \("name"\) LIMIT 1001$/,
+    )
+  })
+
+  test('the caller’s limit lowers the team’s, and cannot raise it', async () => {
+    const query = await guard.confined('SELECT 1', shop(), { limit: 7 })
+    assert.deepEqual([query.rowCap, query.text.endsWith('LIMIT 8')], [7, true])
+    assert.equal((await guard.confined('SELECT 1', shop(), { limit: 1e6 })).rowCap, 1_000)
+  })
+})
+
+test('tells what is read, our aliases, and whether a table’s size bounds the cost', async () => {
+  const query = await guard.confined('SELECT upper(name) FROM customers AS people WHERE id > 5 ORDER BY 1', shop())
+  assert.deepEqual(query.reads, [
+    {
+      schema: 'public',
+      table: 'customers',
+      columns: [
+        { name: 'id', typeOid: 25 },
+        { name: 'name', typeOid: 25 },
+      ],
+    },
+  ])
+  assert.deepEqual([...query.names], [['t1', 'people']])
+  assert.equal(query.bound?.table, 'customers')
+  assert.equal(query.bound.sorts, true)
+  const unbounded = [
+    'SELECT 1 FROM customers, orders',
+    'SELECT generate_series(1, id) FROM customers',
+    'SELECT (SELECT 1) FROM customers',
+    'WITH x AS (SELECT 1) SELECT 1 FROM customers',
+    'SELECT 1 FROM customers UNION ALL SELECT 1',
+    'SELECT 1 FROM customers c, generate_series(1, 9)',
+  ]
+  for (const sql of unbounded) assert.equal((await guard.confined(sql, shop())).bound, null, sql)
+})
+
+test('a hidden name and one that does not exist are refused by the same words', async () => {
+  const pairs: readonly (readonly [string, string, string])[] = [
+    ['SELECT ssn FROM customers', 'ssn', 'ssm'],
+    ['SELECT c.ssn FROM customers c', 'ssn', 'ssm'],
+    ['SELECT id FROM customers ORDER BY email', 'email', 'emayl'],
+    ['SELECT 1 FROM customers JOIN orders USING (ssn)', 'ssn', 'ssm'],
+    ['SELECT * FROM private.salaries', 'salaries', 'salaryes'],
+    ['SELECT * FROM private.salaries', 'private', 'privatx'],
+    ['SELECT get_ssn(1)', 'get_ssn', 'get_ssm'],
+    ['SELECT 5::public.leaky_dom', 'leaky_dom', 'leaky_don'],
+    ['SELECT 1 OPERATOR(public.@!!) 2', '@!!', '@!@'],
+  ]
+  const exposed = shop({ types: [type('public.leaky_dom', 'domain', { of: 'int4', refused: 'A CHECK.' })] })
+  for (const [sql, hidden, none] of pairs) {
+    const [one, other] = [await guard.judge(sql, exposed), await guard.judge(sql.replace(hidden, none), exposed)]
+    assert.equal(one.kind, 'denied')
+    assert.equal(JSON.stringify(one).replaceAll(hidden, '*'), JSON.stringify(other).replaceAll(none, '*'))
+  }
+})
+
+test('a refusal names what was blocked, hints how to go on, and says where', async () => {
+  const verdict = await guard.judge("SELECT 'ü😀', ssn FROM customers", shop())
+  assert.deepEqual(verdict, {
+    kind: 'denied',
+    blocked: { kind: 'column', name: 'ssn' },
+    why: 'column ssn does not exist or is not exposed',
+    hint: 'FROM shows customers (id, name, country, created_at).',
+    position: 14,
+  })
+  const malformed = await guard.judge("SELECT 'ü😀' FROM", shop())
+  assert.deepEqual(malformed, { kind: 'malformed', why: 'syntax error at end of input', position: 17 })
+})
+
+describe('knows what a server does not have yet', () => {
+  const older: readonly Row[] = [
+    ['a function', 'SELECT regexp_count($$a$$, $$a$$)', 'regexp_count() needs PostgreSQL 15, this server is 14'],
+    [
+      'an arity',
+      "SELECT regexp_replace('a', 'b', 'c', 1, 2)",
+      'regexp_replace() needs PostgreSQL 15, this server is 14',
+    ],
+    ['a constructor', 'SELECT JSON_OBJECT(1: 2)', 'JSON_OBJECT needs PostgreSQL 16, this server is 14'],
+    ['IS JSON', 'SELECT $$a$$ IS JSON', 'IS JSON needs PostgreSQL 16, this server is 14'],
+    [
+      'JSON_TABLE',
+      "SELECT 1 FROM JSON_TABLE('{}', '$' COLUMNS (a int))",
+      'JSON_TABLE needs PostgreSQL 17, this server is 14',
+    ],
+    ['a collation', 'SELECT $$a$$ COLLATE pg_c_utf8', 'collation pg_c_utf8 needs PostgreSQL 17, this server is 14.'],
+  ]
+  for (const [name, sql, hint] of older) {
+    test(name, async () => {
+      const verdict = await guard.judge(sql, shop({ serverVersion: 140_023 }))
+      assert.equal(verdict.kind === 'denied' && verdict.hint, hint)
+      assert.equal((await guard.judge(sql, shop())).kind, 'confined')
+    })
+  }
+
+  test('TRUE without an alias is called bool before 15', async () => {
+    assert.match((await guard.confined('SELECT TRUE', shop({ serverVersion: 140_023 }))).text, /AS "bool"/)
+    assert.match((await guard.confined('SELECT TRUE', shop())).text, /AS "\?column\?"/)
+  })
+})
+
+describe('weighs what the server would copy', () => {
+  const doubling = (n: number, how: string): string =>
+    `WITH a0 AS (SELECT 1 AS x)${Array.from({ length: n }, (_, i) => `, a${i + 1} AS ${how} (SELECT l.x FROM a${i} l, a${i} r)`).join('')} SELECT * FROM a${n}`
+
+  test('thirty doublings are refused, and so is a chain of a hundred and one', async () => {
+    assert.equal(say(await guard.judge(doubling(30, 'NOT MATERIALIZED'), shop())), 'limit: WITH')
+    assert.equal(say(await guard.judge(doubling(101, ''), shop())), 'limit: WITH')
+  })
+
+  test('what is used twice and not inlined is planned once', async () => {
+    assert.match(say(await guard.judge(doubling(30, ''), shop())), /^WITH/)
+    assert.match(say(await guard.judge(doubling(8, 'NOT MATERIALIZED'), shop())), /^WITH/)
+  })
+
+  test('a long UNION is no deep query', async () => {
+    assert.match(say(await guard.judge(`SELECT 1${' UNION ALL SELECT 1'.repeat(500)}`, shop())), /^\(SELECT/)
+    assert.equal(say(await guard.judge(`SELECT 1${' UNION ALL SELECT 1'.repeat(1_500)}`, shop())), 'limit: UNION')
+  })
+
+  test('too deep is a limit', async () => {
+    assert.equal(say(await guard.judge(`SELECT ${'NOT '.repeat(500)}true`, shop())), 'limit: depth')
+    assert.equal(
+      say(await guard.judge(`${'SELECT * FROM ('.repeat(70)}SELECT 1${') x'.repeat(70)}`, shop())),
+      'limit: nesting',
+    )
+    assert.equal(say(await guard.judge(`SELECT ${'('.repeat(10_000)}1${')'.repeat(10_000)}`, shop())), 'limit: depth')
+  })
+})

@@ -1,0 +1,147 @@
+// What a caller may read, as the guard looks it up: tables and columns of the exposed catalog by name, and the types and
+// extensions of its capture. Built once for a catalog; a catalog that is not one of PostgreSQL is a TypeError.
+import type { Catalog } from '../../driver.ts'
+import { AppError } from '../../../errors.ts'
+import {
+  CAPTURE_VERSION,
+  type CapturedExtension,
+  type CapturedType,
+  type ColumnDetail,
+  type PostgresCapture,
+  type TableDetail,
+  type TypeName,
+} from '../capture.ts'
+
+export interface ExposedColumn {
+  readonly name: string
+  readonly typeOid: number
+  readonly type: TypeName
+}
+
+export interface ExposedTable {
+  readonly schema: string
+  readonly name: string
+  readonly kind: TableDetail['kind']
+  /** By number, as the server keeps them. */
+  readonly columns: readonly ExposedColumn[]
+  /** Empty where the key is not shown whole. */
+  readonly primaryKey: readonly string[]
+}
+
+export interface Exposed {
+  readonly capture: PostgresCapture
+  /** 14, 15 … */
+  readonly major: number
+  readonly tables: readonly ExposedTable[]
+  /** The table of this name: in this schema, or without one the first on the login's path. */
+  table(schema: string | undefined, name: string): ExposedTable | undefined
+  /** A type that is not built in. */
+  type(schema: string, name: string): CapturedType | undefined
+  extension(name: string): CapturedExtension | undefined
+  /** Symbols that an extension on the session's path has: unqualified, the server chooses by type. */
+  readonly pathOperators: ReadonlySet<string>
+  /** Underscores of the column named most like one of our aliases (__t1: 2); -1 without any. */
+  readonly longestPrefix: number
+  /** What is exposed, for a hint. */
+  readonly listed: string
+}
+
+const built = new WeakMap<Catalog, Exposed>()
+
+/** The look-up of an exposed catalog; made once for the object. */
+export function exposedOf(catalog: Catalog): Exposed {
+  const known = built.get(catalog)
+  if (known) return known
+  const made = build(catalog)
+  built.set(catalog, made)
+  return made
+}
+
+function build(catalog: Catalog): Exposed {
+  const { capture } = catalog
+  if (!isCapture(capture)) throw new TypeError('not a catalog of PostgreSQL')
+  if (capture.version !== CAPTURE_VERSION) {
+    throw new AppError(
+      'SCHEMA_STALE',
+      'This database was introspected by another version of the service. An administrator must introspect it again.',
+    )
+  }
+  const tables = catalog.tables.map(tableOf)
+  const bySchema = new Map<string, Map<string, ExposedTable>>()
+  for (const table of tables) {
+    const names = bySchema.get(table.schema) ?? new Map<string, ExposedTable>()
+    bySchema.set(table.schema, names.set(table.name, table))
+  }
+  const types = new Map(capture.types.map((type) => [`${type.schema}\0${type.name}`, type]))
+  const extensions = new Map(capture.extensions.map((extension) => [extension.name, extension]))
+  return {
+    capture,
+    major: Math.trunc(capture.serverVersion / 10_000),
+    tables,
+    table: (schema, name) => {
+      if (schema !== undefined) return bySchema.get(schema)?.get(name)
+      for (const place of capture.searchPath) {
+        const found = bySchema.get(place)?.get(name)
+        if (found) return found
+      }
+      return undefined
+    },
+    type: (schema, name) => types.get(`${schema}\0${name}`),
+    extension: (name) => extensions.get(name),
+    pathOperators: new Set(
+      capture.extensions
+        .filter((extension) => capture.trustedSchemas.includes(extension.schema))
+        .flatMap((extension) => extension.operators),
+    ),
+    longestPrefix: Math.max(-1, ...columnsLikeAliases(tables)),
+    listed: listed(tables, capture.searchPath),
+  }
+}
+
+function tableOf(table: Catalog['tables'][number]): ExposedTable {
+  const { detail } = table
+  if (!isTableDetail(detail)) throw new TypeError('not a table of PostgreSQL')
+  const columns = table.columns.map(({ name, detail: column }) => {
+    if (!isColumnDetail(column)) throw new TypeError('not a column of PostgreSQL')
+    return { name, typeOid: column.typeOid, type: column.type }
+  })
+  const shown = new Set(columns.map((column) => column.name))
+  const primaryKey = detail.primaryKey.every((name) => shown.has(name)) ? detail.primaryKey : []
+  return { schema: table.schema, name: table.table, kind: detail.kind, columns, primaryKey }
+}
+
+function columnsLikeAliases(tables: readonly ExposedTable[]): number[] {
+  const names = tables.flatMap((table) => table.columns.map((column) => column.name))
+  return names.filter((name) => /^_*[tc]\d+$/.test(name)).map((name) => name.search(/[tc]/))
+}
+
+const LISTED_MAX = 30
+
+function listed(tables: readonly ExposedTable[], path: readonly string[]): string {
+  if (tables.length === 0) return 'No table is exposed here.'
+  const names = tables.slice(0, LISTED_MAX).map((table) => (path.includes(table.schema) ? table.name : nameOf(table)))
+  const more = tables.length > LISTED_MAX ? ` and ${tables.length - LISTED_MAX} more` : ''
+  return `Exposed are: ${names.join(', ')}${more}.`
+}
+
+function nameOf(table: { readonly schema: string; readonly name: string }): string {
+  return `${table.schema}.${table.name}`
+}
+
+function isCapture(value: unknown): value is PostgresCapture {
+  return has(value, 'serverVersion', 'number') && has(value, 'database', 'string') && has(value, 'types', 'object')
+}
+
+function isTableDetail(value: unknown): value is TableDetail {
+  return has(value, 'kind', 'string') && has(value, 'primaryKey', 'object')
+}
+
+function isColumnDetail(value: unknown): value is ColumnDetail {
+  return has(value, 'typeOid', 'number') && has(value, 'type', 'object')
+}
+
+function has(value: unknown, key: string, type: 'number' | 'string' | 'object'): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const held: unknown = Object.getOwnPropertyDescriptor(value, key)?.value
+  return typeof held === type && held !== null
+}

@@ -1,0 +1,118 @@
+// Operators: PostgreSQL's own by OPERATOR(pg_catalog.x) wherever the grammar has a place for it, an extension's where
+// pg_depend says it is. LIKE and its kin become the operators they stand for.
+import type { CapturedExtension } from '../capture.ts'
+import { expression } from './expression.ts'
+import { word, words, type Node, type Struct } from './nodes.ts'
+import { refusedOperator, refusedStatement, type Refusal } from './refusal.ts'
+import type { Level, SqlType, Typed, Walk } from './scope.ts'
+import { extensionOf } from './type-names.ts'
+
+const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
+
+/** Kinds written as `a op b`, and those that become so. */
+const PLAIN: ReadonlySet<string> = new Set(['AEXPR_OP', 'AEXPR_LIKE', 'AEXPR_ILIKE', 'AEXPR_SIMILAR'])
+const OVER_ARRAY: ReadonlySet<string> = new Set(['AEXPR_OP_ANY', 'AEXPR_OP_ALL'])
+/** Kinds with words of their own, and the operators that the server looks up for them by name. */
+const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
+  ['AEXPR_DISTINCT', ['=']],
+  ['AEXPR_NOT_DISTINCT', ['=']],
+  ['AEXPR_NULLIF', ['=']],
+  ['AEXPR_IN', ['=', '<>']],
+  ['AEXPR_BETWEEN', ['>=', '<=']],
+  ['AEXPR_NOT_BETWEEN', ['<', '>']],
+  ['AEXPR_BETWEEN_SYM', ['>=', '<=']],
+  ['AEXPR_NOT_BETWEEN_SYM', ['<', '>']],
+])
+
+/** An A_Expr, confined. Throws Refusal. */
+export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): Typed {
+  const { kind = '', lexpr, rexpr, location } = node
+  if (!rexpr) throw refusedStatement('an operator without its right side', location)
+  const left = lexpr && expression(walk, level, lexpr)
+  const right = side(walk, level, rexpr)
+  const types = [...compared(left), ...right.types]
+  const operands = { ...(left && { lexpr: left.node }), rexpr: right.node }
+  if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
+    const name = operatorName(walk, words(node.name), types, location)
+    return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...operands } }, type: null }
+  }
+  const needed = WORDED.get(kind)
+  const written = words(node.name)
+  if (!needed || written.length !== 1 || !left) throw refusedStatement(kind || 'an operator', location)
+  for (const symbol of needed) checkComparison(walk, symbol, types, location)
+  const type = kind === 'AEXPR_NULLIF' ? left.type : null
+  return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
+}
+
+/** The right side: an expression, or the list of IN and BETWEEN. */
+function side(
+  walk: Walk,
+  level: Level,
+  node: Node,
+): { readonly node: Node; readonly types: readonly (SqlType | null)[] } {
+  if (!node.List) {
+    const one = expression(walk, level, node)
+    return { node: one.node, types: compared(one) }
+  }
+  const items = (node.List.items ?? []).map((item) => expression(walk, level, item))
+  return { node: { List: { items: items.map((item) => item.node) } }, types: items.flatMap(compared) }
+}
+
+/** The types that an operator meets: of (a, b) each of its own, of anything else the value's. */
+export function compared(value: Typed | undefined): readonly (SqlType | null)[] {
+  if (value?.node.RowExpr && value.type?.kind === 'row') return value.type.columns.map((column) => column.type)
+  return [value?.type ?? null]
+}
+
+/** The name to print for an operator over operands of these types. Throws Refusal. */
+export function operatorName(
+  walk: Walk,
+  names: readonly string[],
+  types: readonly (SqlType | null)[],
+  at: number | undefined,
+): Node[] {
+  const symbol = names.at(-1) ?? ''
+  const isSymbol = SYMBOL.test(symbol) && !symbol.includes('--') && !symbol.includes('/*')
+  if (!isSymbol || names.length > 2) throw unknownOperator(names, at)
+  const [schema] = names
+  if (names.length === 2 && schema !== 'pg_catalog') {
+    const { extensions } = walk.exposed.capture
+    const owner = extensions.find((each) => each.schema === schema && hasOwn(each, symbol))
+    if (!owner) throw unknownOperator(names, at)
+    return [word(owner.schema), word(symbol)]
+  }
+  checkComparison(walk, symbol, types, at)
+  const mayBeExtensions = names.length === 1 && walk.exposed.pathOperators.has(symbol)
+  return mayBeExtensions ? [word(symbol)] : [word('pg_catalog'), word(symbol)]
+}
+
+/** One that somebody's own operator shadows could be answered by that. */
+function hasOwn(extension: CapturedExtension, symbol: string): boolean {
+  return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
+}
+
+function unknownOperator(names: readonly string[], at: number | undefined): Refusal {
+  const hint = "Use PostgreSQL's own operators, or a known extension's as OPERATOR(schema.symbol)."
+  return refusedOperator(names.join('.'), hint, at)
+}
+
+/**
+ * Refuses an operator over a column of an extension's type, where the extension lives in a schema that cannot be on the
+ * path: the server would not find the extension's operator, and silently compare as text (citext, say).
+ */
+export function checkComparison(
+  walk: Walk,
+  symbol: string,
+  types: readonly (SqlType | null)[],
+  at: number | undefined,
+): void {
+  for (const type of types) {
+    const name = extensionOf(walk.exposed, type)
+    const extension = name === null ? undefined : walk.exposed.extension(name)
+    if (!extension || walk.exposed.capture.trustedSchemas.includes(extension.schema)) continue
+    if (!extension.operators.includes(symbol)) continue
+    const hint = `Write it as OPERATOR("${extension.schema}".${symbol}), or let the extension ${extension.name} be moved into a schema of its own.`
+    const why = `operator ${symbol} on a value of the extension ${extension.name} would not be that extension's`
+    throw refusedOperator(symbol, hint, at, why)
+  }
+}

@@ -1,0 +1,240 @@
+// From a name to the column it means: level by level outwards, as PostgreSQL looks, over what FROM shows. Everything else
+// that `a.b` could mean to a server (a function of a row, a cast, a system column) is refused: rule F1.
+import { WITHOUT_EQUALITY } from './allowed.ts'
+import { word, words, type Node, type Struct } from './nodes.ts'
+import { Refusal, refusedColumn } from './refusal.ts'
+import { spend, type Column, type Entry, type Item, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
+
+/** What a ColumnRef means. Throws Refusal. */
+export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typed {
+  const fields = ref.fields ?? []
+  const names = words(fields)
+  if (names.length !== fields.length) return wholeOf(walk, level, names, ref.location)
+  const last = names.at(-1) ?? ''
+  if (names.length === 1) {
+    const column = unqualified(level, last, ref.location)
+    if (column) return reference(column.column, column.level)
+    const item = findItem(walk, level, names)
+    if (item) return noteWhole(item.item, item.level)
+    throw refusedColumn(last, shownHere(level), ref.location)
+  }
+  const found = findItem(walk, level, names.slice(0, -1))
+  if (!found) throw noItem(walk, level, names, ref.location)
+  const column = only(found.item, last, ref.location)
+  if (column) return reference(column, found.level)
+  throw refusedColumn(names.join('.'), shownBy([found.item]), ref.location)
+}
+
+/** The column that a bare name means in this query alone, not in one around it. Throws where two do. */
+export function unqualifiedHere(level: Level, name: string, at: number | undefined): Column | undefined {
+  let found: Column | undefined
+  for (const { item, open } of level.entries) {
+    if (!open) continue
+    const column = only(item, name, at)
+    if (!column) continue
+    if (found) throw ambiguous(name, at)
+    found = column
+  }
+  return found
+}
+
+function unqualified(level: Level, name: string, at: number | undefined): { column: Column; level: Level } | undefined {
+  for (let here: Level | null = level; here; here = here.parent) {
+    const column = unqualifiedHere(here, name, at)
+    if (column) return { column, level: here }
+  }
+  return undefined
+}
+
+/** The FROM item that `t`, `schema.t` or `database.schema.t` means. */
+function findItem(
+  walk: Walk,
+  level: Level,
+  names: readonly string[],
+): { readonly item: Item; readonly level: Level } | undefined {
+  const name = names.at(-1)
+  const schema = names.length > 1 ? names.at(-2) : undefined
+  if (names.length > 3 || (names.length === 3 && names[0] !== walk.exposed.capture.database)) return undefined
+  for (let here: Level | null = level; here; here = here.parent) {
+    const found = here.entries.filter(
+      (entry) => entry.named && entry.item.name === name && (schema === undefined || entry.item.schema === schema),
+    )
+    if (found.length > 1) throw ambiguousTable(names.join('.'))
+    if (found[0]) return { item: found[0].item, level: here }
+  }
+  return undefined
+}
+
+/** The FROM item that a ColumnRef means as a row: `t` where no column is called so, or `t.*`. */
+export function rowMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): RowMeant | undefined {
+  const names = words(ref.fields)
+  const isStar = names.length !== ref.fields?.length
+  if (names.length === 0) return undefined
+  if (!isStar && names.length === 1 && unqualified(level, names[0] ?? '', ref.location)) return undefined
+  if (!isStar && names.length > 1) return undefined
+  return findItem(walk, level, names)
+}
+
+interface RowMeant {
+  readonly item: Item
+  readonly level: Level
+}
+
+/** `(t).column`, the same as t.column. Throws Refusal. */
+export function columnOfRow({ item, level }: RowMeant, name: string, ref: Struct<'ColumnRef'>): Typed {
+  const column = only(item, name, ref.location)
+  if (!column) throw refusedColumn(name, shownBy([item]), ref.location)
+  return reference(column, level)
+}
+
+/** The column of this very query that a ColumnRef means; undefined where it is none, or of a query around it. */
+export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Column | undefined {
+  const names = words(ref.fields)
+  if (names.length === 0 || names.length !== ref.fields?.length) return undefined
+  const last = names.at(-1) ?? ''
+  if (names.length === 1) return unqualifiedHere(level, last, ref.location)
+  const found = findItem(walk, level, names.slice(0, -1))
+  return found?.level === level ? only(found.item, last, ref.location) : undefined
+}
+
+/** A column, and the query whose FROM shows it. */
+export interface ColumnOf {
+  readonly column: Column
+  readonly level: Level
+}
+
+/** Columns that `*` or `t.*` stands for. Throws Refusal. */
+export function starColumns(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): readonly ColumnOf[] {
+  const columns = columnsMeant(walk, level, ref)
+  spend(walk, columns.length)
+  return columns
+}
+
+function columnsMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): readonly ColumnOf[] {
+  const names = words(ref.fields)
+  if (names.length === 0) {
+    if (level.entries.length === 0) {
+      throw new Refusal('column', '*', '* needs a FROM', 'Name what to select, or add FROM and a table.', ref.location)
+    }
+    const open = level.entries.filter((entry) => entry.open)
+    return open.flatMap(({ item }) => inStar(item).map((column) => ({ column, level })))
+  }
+  const found = findItem(walk, level, names)
+  if (!found) throw noItem(walk, level, [...names, '*'], ref.location)
+  return inStar(found.item).map((column) => ({ column, level: found.level }))
+}
+
+function inStar(item: Item): readonly Column[] {
+  return item.columns.filter((column) => column.notInStar !== true)
+}
+
+/** Reads a column on behalf of a query, noting what GROUP BY must know. */
+export function reference(column: Column, level: Level): Typed {
+  const node = column.read()
+  const { origin } = column
+  if (!origin || level.phase !== 'output' || level.aggregates > 0) return { node, type: column.type }
+  const grouped = level.covered.get(origin.base)
+  if (!grouped || grouped.has(origin.column)) return { node, type: column.type }
+  if (hasNoEquality(column.type)) return { node: anyOfGroup(node), type: column.type }
+  level.ungrouped.set(words(node.ColumnRef?.fields).join('\0'), node)
+  return { node, type: column.type }
+}
+
+/** The same of a whole row; where GROUP BY covers the table's key, the row is the same all over the group. */
+function noteWhole(item: Item, level: Level): Typed {
+  const whole = item.whole()
+  if (!item.base || level.phase !== 'output' || level.aggregates > 0 || !level.covered.has(item.base)) return whole
+  if (!whole.node.ColumnRef || item.columns.some((column) => hasNoEquality(column.type)))
+    return { ...whole, node: anyOfGroup(whole.node) }
+  level.ungrouped.set(words(whole.node.ColumnRef?.fields).join('\0'), whole.node)
+  return whole
+}
+
+function hasNoEquality(type: SqlType | null): boolean {
+  return type?.kind === 'named' && type.schema === 'pg_catalog' && WITHOUT_EQUALITY.has(type.name)
+}
+
+/** One of a group's values, all alike: for json and such, which GROUP BY cannot take. */
+function anyOfGroup(node: Node): Node {
+  const all: Node = {
+    FuncCall: { funcname: [word('pg_catalog'), word('array_agg')], args: [node], funcformat: 'COERCE_EXPLICIT_CALL' },
+  }
+  const first: Node = { A_Indices: { uidx: { A_Const: { ival: { ival: 1 } } } } }
+  return { A_Indirection: { arg: all, indirection: [first] } }
+}
+
+function wholeOf(walk: Walk, level: Level, names: readonly string[], at: number | undefined): Typed {
+  const found = names.length > 0 ? findItem(walk, level, names) : undefined
+  if (found) return noteWhole(found.item, found.level)
+  if (names.length > 0) throw noItem(walk, level, [...names, '*'], at)
+  throw new Refusal('column', '*', '* cannot stand here', 'Name the columns, or use count(*).', at)
+}
+
+const byName = new WeakMap<Item, ReadonlyMap<string, Column | null>>()
+
+function only(item: Item, name: string, at: number | undefined): Column | undefined {
+  const known = byName.get(item) ?? indexed(item)
+  const found = known.get(name)
+  if (found === null) throw ambiguous(name, at)
+  return found
+}
+
+/** An item's columns by name, null where two bear it: a wide table is not read through for each reference. */
+function indexed(item: Item): ReadonlyMap<string, Column | null> {
+  const index = new Map<string, Column | null>()
+  for (const column of item.columns) index.set(column.name, index.has(column.name) ? null : column)
+  byName.set(item, index)
+  return index
+}
+
+function ambiguous(name: string, at: number | undefined): Refusal {
+  return new Refusal(
+    'column',
+    name,
+    `column ${name} is ambiguous: more than one in FROM is called so`,
+    `Write which one is meant: table.${name}.`,
+    at,
+  )
+}
+
+function ambiguousTable(name: string): Refusal {
+  return new Refusal('table', name, `table ${name} is ambiguous here`, 'Give each table in FROM an alias.', -1)
+}
+
+/** `t.x` where FROM has no t: the same words, whether t is hidden, elsewhere or nowhere. */
+function noItem(walk: Walk, level: Level, names: readonly string[], at: number | undefined): Refusal {
+  const item = names.slice(0, -1).join('.')
+  const here = shownHere(level)
+  return new Refusal(
+    'column',
+    names.join('.'),
+    `column ${names.join('.')} does not exist or is not exposed: FROM shows nothing called ${item}`,
+    here === NOTHING ? walk.exposed.listed : here,
+    at,
+  )
+}
+
+const NOTHING = 'FROM shows no columns here.'
+
+function shownHere(level: Level): string {
+  const items: Item[] = []
+  for (let here: Level | null = level; here; here = here.parent) {
+    items.push(...here.entries.filter((entry: Entry) => entry.named || entry.open).map((entry) => entry.item))
+  }
+  return shownBy(items)
+}
+
+const SHOWN_MAX = 40
+
+/** The columns that FROM shows, for a hint. */
+function shownBy(items: readonly Item[]): string {
+  if (items.length === 0) return NOTHING
+  let left = SHOWN_MAX
+  const parts = items.map((item) => {
+    const names = item.columns.slice(0, Math.max(left, 0)).map((column) => column.name)
+    const more = item.columns.length > names.length ? ', …' : ''
+    left -= names.length
+    return `${item.name ?? 'a part of FROM'} (${names.join(', ')}${more})`
+  })
+  return `FROM shows ${parts.join('; ')}.`
+}

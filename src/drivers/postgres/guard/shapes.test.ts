@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { unseal } from '../../confined.ts'
+import type { Catalog, Limits } from '../../driver.ts'
+import { CAPTURE_VERSION, type PostgresCapture, type TableDetail } from '../capture.ts'
+import { confine } from './confine.ts'
+import { openParser } from './parse.ts'
+import type { PostgresQuery } from '../query.ts'
+import { shapeOf } from './shapes.ts'
+
+const parser = await openParser({ threads: 1 })
+after(() => parser[Symbol.asyncDispose]())
+
+const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e6 }
+const signal = new AbortController().signal
+
+const capture: PostgresCapture = {
+  version: CAPTURE_VERSION,
+  serverVersion: 170_000,
+  database: 'shop',
+  searchPath: ['public'],
+  trustedSchemas: [],
+  extensions: [],
+  types: [],
+}
+const detail: TableDetail = { kind: 'r', oid: 1, pages: 1, tuples: 1, primaryKey: ['id'] }
+
+/** A catalog of its own: nothing is remembered for it. */
+function catalog(): Catalog {
+  const column = (name: string, typeOid: number, type: string): Catalog['tables'][number]['columns'][number] => ({
+    ...{ name, type, nullable: true, primaryKey: name === 'id', references: null, description: null },
+    unexposable: null,
+    detail: { typeOid, type: { schema: 'pg_catalog', name: type }, typmod: -1 },
+  })
+  const columns = [column('id', 23, 'int4'), column('total', 1700, 'numeric'), column('note', 25, 'text')]
+  const table = { schema: 'public', table: 'orders', kind: 'table', description: null, estimatedRows: 1, warnings: [] }
+  return { capturedAt: '', tables: [{ ...table, columns, detail }], capture }
+}
+
+/** The printed text, or the refusal as text. */
+async function ask(text: string, shown: Catalog): Promise<string> {
+  const verdict = await confine(parser, { text, limit: null }, shown, limits, signal)
+  return verdict.kind === 'confined' ? unseal<PostgresQuery>(verdict.query, 'POSTGRES').text : JSON.stringify(verdict)
+}
+
+const TEXTS = [
+  'SELECT id, note FROM orders WHERE id = #',
+  'SELECT * FROM orders WHERE id > # AND id < # ORDER BY id LIMIT # OFFSET #',
+  'SELECT id FROM orders WHERE id IN (#, #, #) ORDER BY # DESC',
+  'SELECT note, count(*), sum(total) / # FROM orders GROUP BY # HAVING count(*) > #',
+  'SELECT id, total, note FROM orders GROUP BY #, total',
+  'SELECT total::numeric(#, #), repeat(note, #), lpad(note, #) FROM orders',
+  "SELECT note || 'a#b', -#, id - # FROM orders WHERE note = '#' AND id = -#",
+  'SELECT DISTINCT ON (#) id, note FROM orders ORDER BY #, # LIMIT #',
+  'SELECT (ARRAY[#, #])[#], id % # AS "c#" FROM orders FETCH FIRST # ROWS ONLY',
+  'SELECT ntile(#) OVER (ORDER BY id ROWS # PRECEDING) FROM orders',
+  'SELECT # AS one, #.5, 1e#, 0#, # FROM orders UNION ALL SELECT #, #, #, #, # ORDER BY # LIMIT #',
+  'WITH c AS (SELECT id, # AS n FROM orders WHERE id < #) SELECT n, id FROM c WHERE n = # ORDER BY #',
+  'SELECT ssn FROM orders WHERE id = #',
+  'SELECT id, total, note FROM orders GROUP BY DISTINCT #, #',
+  'SELECT id, total, note FROM orders GROUP BY - -#, total',
+]
+
+test('a remembered shape gives what a text never seen gives, whatever its numbers', async () => {
+  const shown = catalog()
+  let seed = 20_261_121
+  const next = (): number => (seed = (seed * 48_271) % 2_147_483_647)
+  const number = (): string => String([0, 1, 2, 3, 7, 10, 9_999, 10_001, 999_999_999][next() % 9])
+  for (const pattern of TEXTS) {
+    for (let round = 0; round < 40; round++) {
+      const text = pattern.replaceAll('#', number)
+      assert.equal(await ask(text, shown), await ask(text, catalog()), text)
+    }
+  }
+})
+
+test('the numbers of a shape are those that stand alone, outside texts and names', () => {
+  const read = (text: string): unknown => shapeOf(text)?.numbers
+  assert.deepEqual(read('SELECT 1, a1, 1.5, 1e5, .5, 12345678901, "2", \'3\', -4, x[5:6], 07'), ['1', '4', '5', '6'])
+  assert.equal(shapeOf('SELECT 1 -- 2'), null)
+  assert.equal(shapeOf('SELECT 1 /* 2 */'), null)
+  assert.equal(shapeOf("SELECT E'\\'' , 1"), null)
+  assert.equal(shapeOf('SELECT $$1$$'), null)
+  assert.equal(shapeOf("SELECT 'ü', 1"), null)
+})
+
+test('a third query of a shape is not parsed again', async () => {
+  const shown = catalog()
+  let parsed = 0
+  const counting = { ...parser, parse: (...args: Parameters<typeof parser.parse>) => (parsed++, parser.parse(...args)) }
+  const look = (id: number) =>
+    confine(counting, { text: `SELECT note FROM orders WHERE id = ${id}`, limit: null }, shown, limits, signal)
+  await look(1)
+  await look(2)
+  const before = parsed
+  await look(3)
+  assert.equal(parsed, before)
+})
+
+test('a short text that stands for a long one is not kept', async () => {
+  const shown = catalog()
+  const text = (id: number): string =>
+    `SELECT ${'*, '.repeat(150)}1 FROM orders a, orders b, orders c WHERE a.id = ${id}`
+  let parsed = 0
+  const counting = { ...parser, parse: (...args: Parameters<typeof parser.parse>) => (parsed++, parser.parse(...args)) }
+  for (const id of [1, 2, 3]) await confine(counting, { text: text(id), limit: null }, shown, limits, signal)
+  assert.equal(parsed, 6)
+})
+
+test('another exposure, and another row cap, is another shape', async () => {
+  const shown = catalog()
+  const text = (id: number): string => `SELECT note FROM orders WHERE id = ${id}`
+  for (const id of [1, 2, 3]) await ask(text(id), shown)
+  const other: Catalog = { ...shown, tables: [] }
+  assert.match(await ask(text(4), other), /denied/)
+  const capped = await confine(parser, { text: text(5), limit: 7 }, shown, limits, signal)
+  assert.ok(capped.kind === 'confined')
+  assert.match(unseal<PostgresQuery>(capped.query, 'POSTGRES').text, /LIMIT .*8/)
+})

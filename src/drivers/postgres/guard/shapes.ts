@@ -1,0 +1,134 @@
+// What queries of one shape became. Programs send the same text again and again with other whole numbers in it: once a
+// shape was confined twice, its printed text is kept with gaps where those numbers stand, and a third query of it costs a
+// look-up. A number may vary only where the guard, given marks instead, printed nothing but the marks differently.
+import type { Catalog } from '../../driver.ts'
+import type { PostgresQuery } from '../query.ts'
+
+/** A text with its whole numbers taken out. */
+export interface Shape {
+  readonly key: string
+  readonly numbers: readonly string[]
+}
+
+interface Template {
+  readonly query: PostgresQuery
+  /** The printed text around its gaps, and which number of the shape stands in each. */
+  readonly parts: readonly string[]
+  readonly slots: readonly number[]
+  /** Numbers that belong to the shape: an ordinal, a length, a count under a limit. */
+  readonly fixed: readonly { readonly index: number; readonly value: string }[]
+}
+
+/** Seen once: true. Cannot vary: false. */
+type Entry = Template | boolean
+
+const TEXT_MAX = 4_096
+const NUMBERS_MAX = 32
+const SHAPES_MAX = 2_000
+// A short text may stand for a long one, and each is printed up to thirty times to learn what varies.
+const PRINTED_MAX = 16_384
+
+const shapes = new WeakMap<Catalog, Map<string, Entry>>()
+
+// Whatever makes reading a text harder than this is not worth remembering: comments, escapes, dollar quotes, letters
+// outside ASCII. Up to nine digits are an int4 wherever they stand.
+const UNUSUAL = /--|\/\*|[\\$]|[^\n\r\t\x20-\x7e]/
+const PIECES = /'[^']*'|"[^"]*"|(?<![\w.])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
+const GAP = '\0'
+// Behind one of these a number may stand for an output column, and then the query means another thing with another one.
+const LISTS = /\b(?:by|on)\b/i
+const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
+
+/** The shape of a text; null where it has no numbers to vary or is not simple enough to tell. */
+export function shapeOf(text: string): Shape | null {
+  if (text.length > TEXT_MAX || UNUSUAL.test(text)) return null
+  const numbers: string[] = []
+  const lists = text.search(LISTS)
+  const key = text.replaceAll(PIECES, (piece, at: number) => {
+    if (piece.startsWith("'") || piece.startsWith('"')) return piece
+    if (lists >= 0 && lists < at && ITEM.test(text.slice(0, at))) return piece
+    numbers.push(piece)
+    return GAP
+  })
+  return numbers.length > NUMBERS_MAX ? null : { key, numbers }
+}
+
+/** The confined query of a known shape; null where it is not known, or another number belongs to it. */
+export function recall(catalog: Catalog, shape: Shape, rowCap: number): PostgresQuery | null {
+  const template = shapes.get(catalog)?.get(keyOf(shape, rowCap))
+  if (template === undefined || typeof template === 'boolean') return null
+  if (template.fixed.some(({ index, value }) => shape.numbers[index] !== value)) return null
+  return { ...template.query, text: filled(template, shape.numbers) }
+}
+
+/** Confines the text of a shape with these numbers; null where that is refused. */
+export type Try = (text: string) => Promise<PostgresQuery | null>
+
+/** Remembers what a query of this shape became: that it was seen, or, the second time, how its numbers vary. */
+export async function remember(
+  catalog: Catalog,
+  shape: Shape,
+  rowCap: number,
+  made: PostgresQuery,
+  confined: Try,
+): Promise<void> {
+  if (made.text.length > PRINTED_MAX) return
+  const known = shapes.get(catalog) ?? new Map<string, Entry>()
+  shapes.set(catalog, known)
+  const key = keyOf(shape, rowCap)
+  const entry = known.get(key)
+  if (entry === undefined) {
+    if (known.size >= SHAPES_MAX) known.delete(known.keys().next().value ?? key)
+    known.set(key, true)
+  } else if (entry === true) known.set(key, (await templateOf(shape, made, confined)) ?? false)
+}
+
+function keyOf(shape: Shape, rowCap: number): string {
+  return `${rowCap} ${shape.key}`
+}
+
+async function templateOf(shape: Shape, made: PostgresQuery, confined: Try): Promise<Template | null> {
+  const marks = shape.numbers.map((_, index) => String(812_345_601 + index * 37))
+  if (marks.some((mark) => made.text.includes(mark) || shape.key.includes(mark))) return null
+  const all = new Set(marks.keys())
+  const varying = (await isFree(shape, marks, all, confined)) ? all : await eachFree(shape, marks, confined)
+  const query = await confined(texted(shape, marked(shape, marks, varying)))
+  if (query === null) return null
+  const gap = new RegExp(`(?<!\\w)(?:${[...varying].map((index) => marks[index]).join('|') || '(?!)'})(?!\\w)`, 'g')
+  const slots = [...query.text.matchAll(gap)].map(([mark]) => marks.indexOf(mark))
+  const fixed = shape.numbers.map((value, index) => ({ index, value })).filter(({ index }) => !varying.has(index))
+  const template = { query, parts: query.text.split(gap), slots, fixed }
+  return filled(template, shape.numbers) === made.text ? template : null
+}
+
+/** Which numbers may vary, tried one at a time. */
+async function eachFree(shape: Shape, marks: readonly string[], confined: Try): Promise<ReadonlySet<number>> {
+  const free = new Set<number>()
+  for (const index of marks.keys()) if (await isFree(shape, marks, new Set([index]), confined)) free.add(index)
+  return free
+}
+
+/** Whether the guard lets these numbers be any, and prints each of them. */
+async function isFree(
+  shape: Shape,
+  marks: readonly string[],
+  which: ReadonlySet<number>,
+  confined: Try,
+): Promise<boolean> {
+  const query = await confined(texted(shape, marked(shape, marks, which)))
+  return query !== null && [...which].every((index) => query.text.includes(marks[index] ?? GAP))
+}
+
+function marked(shape: Shape, marks: readonly string[], which: ReadonlySet<number>): readonly string[] {
+  return shape.numbers.map((value, index) => (which.has(index) ? (marks[index] ?? value) : value))
+}
+
+function texted(shape: Shape, numbers: readonly string[]): string {
+  return shape.key.split(GAP).reduce((text, part, index) => text + (numbers[index - 1] ?? '') + part)
+}
+
+function filled(template: Pick<Template, 'parts' | 'slots'>, numbers: readonly string[]): string {
+  let text = template.parts[0] ?? ''
+  for (const [n, slot] of template.slots.entries()) text += (numbers[slot] ?? '') + (template.parts[n + 1] ?? '')
+  return text
+}

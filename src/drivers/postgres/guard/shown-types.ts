@@ -1,0 +1,36 @@
+// Types of the database's own making that a query may name: those that an exposed column is made of, and those of
+// extensions. Any other would tell the labels or fields of what a hidden table holds, or that it is there.
+import type { TypeName } from '../capture.ts'
+import type { Exposed } from './exposed.ts'
+
+const shown = new WeakMap<Exposed, ReadonlySet<string>>()
+
+/** Whether some exposed column is made of this type, or an extension brought it. */
+export function isShown(exposed: Exposed, type: TypeName): boolean {
+  if (exposed.type(type.schema, type.name)?.extension) return true
+  const known = shown.get(exposed) ?? collect(exposed)
+  return known.has(keyOf(type))
+}
+
+function collect(exposed: Exposed): ReadonlySet<string> {
+  const found = new Set<string>()
+  const add = (type: TypeName): void => {
+    const key = keyOf(type)
+    const captured = exposed.type(type.schema, type.name)
+    if (!captured || found.has(key)) return
+    found.add(key)
+    if (captured.of) add(captured.of)
+    for (const attribute of captured.attributes) add(attribute.type)
+  }
+  for (const table of exposed.tables) for (const column of table.columns) add(column.type)
+  // An array's own name, _mood, says nothing more than its element's.
+  for (const type of exposed.capture.types) {
+    if (type.kind === 'array' && type.of && found.has(keyOf(type.of))) found.add(keyOf(type))
+  }
+  shown.set(exposed, found)
+  return found
+}
+
+function keyOf({ schema, name }: TypeName): string {
+  return `${schema}\0${name}`
+}

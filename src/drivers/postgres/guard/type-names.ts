@@ -1,0 +1,109 @@
+// Types as a query may name them: PostgreSQL's own by list, the schema's where introspection found nothing behind them
+// that runs. Always printed with their schema; '…'::regclass and row types of tables are no types here.
+import { TYPES } from './allowed.ts'
+import type { CapturedType, TypeName } from '../capture.ts'
+import type { Exposed } from './exposed.ts'
+import { word, words, type Node, type Struct } from './nodes.ts'
+import { refusedType } from './refusal.ts'
+import type { Field, SqlType, Walk } from './scope.ts'
+import { isShown } from './shown-types.ts'
+
+/** A TypeName, confined, and what it means. Throws Refusal. */
+export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
+  const names = words(type.names)
+  const written = names.join('.')
+  const found = findType(walk.exposed, names)
+  if (!found) throw refusedType(written, type.location)
+  const isOwn = found.schema === 'pg_catalog'
+  const typmods = type.typmods?.map((modifier) => typmod(modifier, isOwn) ?? badTypmod(written, type.location))
+  const bounds = type.arrayBounds?.map(({ Integer: bound }): Node => {
+    if (!bound) throw refusedType(written, type.location)
+    return { Integer: bound.ival ? { ival: bound.ival } : {} }
+  })
+  const node = {
+    names: [word(found.schema), word(found.name)],
+    ...(typmods && { typmods }),
+    typemod: -1,
+    ...(bounds && { arrayBounds: bounds }),
+  }
+  const named = sqlType(walk.exposed, found)
+  return { node, type: bounds ? { kind: 'array', of: named } : named }
+}
+
+/** A constant, or for PostGIS a bare word: geometry(Point, 4326). */
+function typmod(node: Node, isOwn: boolean): Node | undefined {
+  const value = node.A_Const?.ival
+  if (value) return { A_Const: { ival: value.ival ? { ival: value.ival } : {} } }
+  const text = node.A_Const?.sval?.sval
+  if (text !== undefined) return { A_Const: { sval: { sval: text } } }
+  const fields = node.ColumnRef?.fields
+  const name = fields?.length === 1 ? fields[0]?.String?.sval : undefined
+  return name === undefined || isOwn ? undefined : { ColumnRef: { fields: [word(name)] } }
+}
+
+function badTypmod(written: string, at: number | undefined): never {
+  throw refusedType(written, at, 'In the parentheses of a type only constants may stand.')
+}
+
+function findType(exposed: Exposed, names: readonly string[]): TypeName | undefined {
+  const [first, second, third] = names
+  if (first === undefined || names.length > 3) return undefined
+  if (third !== undefined && second !== undefined) {
+    return first === exposed.capture.database ? inSchema(exposed, second, third) : undefined
+  }
+  if (second !== undefined) return inSchema(exposed, first, second)
+  const builtIn = inSchema(exposed, 'pg_catalog', first)
+  if (builtIn) return builtIn
+  for (const schema of [...exposed.capture.searchPath, ...exposed.capture.trustedSchemas]) {
+    if (exposed.type(schema, first)) return inSchema(exposed, schema, first)
+  }
+  return undefined
+}
+
+function inSchema(exposed: Exposed, schema: string, name: string): TypeName | undefined {
+  if (schema !== 'pg_catalog') {
+    const mayBeNamed = exposed.type(schema, name)?.refused === null && isShown(exposed, { schema, name })
+    return mayBeNamed ? { schema, name } : undefined
+  }
+  const isListed = TYPES.has(name) || (name.startsWith('_') && TYPES.has(name.slice(1)))
+  return isListed ? { schema, name } : undefined
+}
+
+/** What a captured name stands for; an array of what is known of its elements. */
+export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
+  if (schema === 'pg_catalog') {
+    if (!name.startsWith('_')) return { kind: 'named', schema, name }
+    return { kind: 'array', of: { kind: 'named', schema, name: name.slice(1) } }
+  }
+  const captured = exposed.type(schema, name)
+  if (captured?.kind === 'array' && captured.of) return { kind: 'array', of: sqlType(exposed, captured.of) }
+  if (captured?.kind === 'domain' && captured.of && !captured.extension) {
+    const base = sqlType(exposed, captured.of)
+    if (base.kind === 'array') return base
+  }
+  return { kind: 'named', schema, name }
+}
+
+/** The captured type behind a named one, through domains. */
+function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | undefined {
+  if (type?.kind !== 'named') return undefined
+  let captured = exposed.type(type.schema, type.name)
+  for (let n = 0; captured?.kind === 'domain' && captured.of && n < 32; n++) {
+    captured = exposed.type(captured.of.schema, captured.of.name)
+  }
+  return captured
+}
+
+/** The fields that may be selected from a value of this type; undefined where it is no row that is known. */
+export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field[] | undefined {
+  if (type?.kind === 'row') return type.columns
+  const captured = capturedOf(exposed, type)
+  if (captured?.kind !== 'composite') return undefined
+  return captured.attributes.map((attribute) => ({ name: attribute.name, type: sqlType(exposed, attribute.type) }))
+}
+
+/** The extension whose type this is, through arrays and domains. */
+export function extensionOf(exposed: Exposed, type: SqlType | null): string | null {
+  if (type?.kind === 'array') return extensionOf(exposed, type.of)
+  return capturedOf(exposed, type)?.extension ?? null
+}

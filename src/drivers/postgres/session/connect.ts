@@ -1,0 +1,209 @@
+// Logs in: TCP to an address that may be connected to, then TLS, SCRAM and start-up by `pg`, whose socket is taken over.
+// Every failure becomes one sentence of ours; what the server or the network said is its cause, and no secret is in either.
+import { checkServerIdentity, connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { isIP, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { Client, type ClientConfig } from 'pg'
+import { AppError } from '../../../errors.ts'
+import { dial, type Receive } from '../../address.ts'
+import { loginFailure } from './login-failure.ts'
+import { shieldLogin } from './login-shield.ts'
+import { question, SYNC } from './messages.ts'
+import { Texts } from './result.ts'
+import { readBack, readBackSql, Session, startUpOptions } from './session.ts'
+import type { Target } from './settings.ts'
+import { LostConnection, Wire } from './wire.ts'
+
+const CONNECT_MS = 10_000
+const CANCEL_MS = 5_000
+const FLOOR = 140_000
+
+/** A session, and how to have the server end what runs in it. */
+export interface Login {
+  readonly session: Session
+  /** A CancelRequest over a connection of its own; done when the server has sent its signal. Never throws. */
+  cancel(): Promise<void>
+}
+
+/** Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
+export async function logIn(target: Target, allowPrivateHosts: boolean, signal: AbortSignal): Promise<Login> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
+  try {
+    return await attempt(target, startUpOptions(), allowPrivateHosts, deadline)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!mayBeOptions(error)) throw loginFailure(error, target)
+  }
+  // A pooler that refuses start-up options, or a login trigger that cannot bear them (25006 among its errors): without
+  // them every pin goes into every transaction instead.
+  try {
+    return await attempt(target, null, allowPrivateHosts, deadline)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw loginFailure(error, target)
+  }
+}
+
+/** The server answered with an error that is not about the login, the database, or its own resources. */
+function mayBeOptions(error: unknown): boolean {
+  const code = sqlState(error)
+  return code !== null && !/^(28|3D|53|57)/.test(code)
+}
+
+function sqlState(error: unknown): string | null {
+  if (!(error instanceof Error) || !('code' in error) || !('severity' in error)) return null
+  return typeof error.code === 'string' ? error.code : null
+}
+
+async function attempt(
+  target: Target,
+  options: string | null,
+  allowPrivateHosts: boolean,
+  signal: AbortSignal,
+): Promise<Login> {
+  // Without TLS the wire reads from one buffer; until it takes over, pg gets copies of its own.
+  let receive: Receive = (bytes) => void socket.emit('data', Buffer.from(bytes))
+  const plain = target.sslMode === 'disable'
+  const socket = await dial(target, allowPrivateHosts, signal, plain ? (bytes) => receive(bytes) : undefined)
+  const stop = (): void => void socket.destroy(signal.reason instanceof Error ? signal.reason : undefined)
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    const client = new Client(clientConfig(target, options, socket))
+    // After the take-over these are the wire's to notice.
+    client.on('error', () => undefined)
+    if (target.channelBinding) requireChannelBinding(client, socket)
+    // Under TLS pg reads from the encrypted stream alone, without it from the first moment.
+    let unshield = (): Buffer => Buffer.alloc(0)
+    client.connection.on('sslconnect', () => (unshield = shieldLogin(client.connection.stream)))
+    const loggedIn = client.connect()
+    if (plain) unshield = shieldLogin(socket)
+    await loggedIn
+    const stream = client.connection.stream
+    const rest = unshield()
+    if (stream.destroyed) throw new LostConnection('the connection was closed')
+    const wire = new Wire(stream)
+    if (plain) receive = (bytes) => wire.take(bytes)
+    else stream.on('data', (bytes: Buffer) => wire.take(bytes))
+    wire.take(rest)
+    const session = await open(wire, options !== null)
+    return { session, cancel: () => cancel(target, keyOf(client), allowPrivateHosts) }
+  } catch (error) {
+    socket.destroy()
+    signal.throwIfAborted()
+    throw error
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+async function open(wire: Wire, withOptions: boolean): Promise<Session> {
+  const texts = new Texts(65_536)
+  const outcome = await wire.exchange(Buffer.concat([question(readBackSql()), SYNC]), 1, texts)
+  const row = texts.answers[0]?.[0]
+  if (outcome.error !== null) throw outcome.error
+  const server = readBack(row ?? [])
+  if (!(server.version >= FLOOR)) {
+    wire.close()
+    throw new AppError('DATASOURCE_UNAVAILABLE', 'The server is older than PostgreSQL 14, the oldest version served.')
+  }
+  return new Session(wire, { ...server, pinsEach: server.pinsEach || !withOptions })
+}
+
+function clientConfig(target: Target, options: string | null, socket: Socket): ClientConfig {
+  // pg finds the socket connected already, to the address that was judged.
+  socket.connect = () => {
+    queueMicrotask(() => socket.emit('connect'))
+    return socket
+  }
+  return {
+    host: target.host,
+    port: target.port,
+    user: target.username,
+    database: target.database,
+    // As a function: pg falls back to the environment and to ~/.pgpass where the text is empty.
+    password: () => target.password ?? '',
+    ssl: target.sslMode === 'disable' ? false : tlsOptions(target),
+    sslnegotiation: 'postgres',
+    application_name: 'vitrine',
+    enableChannelBinding: target.channelBinding,
+    stream: () => socket,
+    ...(options === null ? {} : { options }),
+  }
+}
+
+/** require encrypts, verify-ca checks the chain, verify-full the chain and the name. */
+function tlsOptions(target: Target): ConnectionOptions {
+  const { host, sslMode, tls } = target
+  return {
+    ...tls,
+    host,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: sslMode !== 'require',
+    checkServerIdentity: (_, certificate) =>
+      sslMode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
+  }
+}
+
+/** libpq's channel_binding=require: nothing but SCRAM bound to this TLS connection is answered. */
+function requireChannelBinding(client: Client, socket: Socket): void {
+  const refuse = (): void =>
+    void socket.destroy(
+      new AppError('DATASOURCE_UNAVAILABLE', 'The server does not offer channel binding, which the URI requires.'),
+    )
+  client.connection.on('authenticationCleartextPassword', refuse)
+  client.connection.on('authenticationMD5Password', refuse)
+  client.connection.on('authenticationOk', () => {
+    if (!bound) refuse()
+  })
+  let bound = false
+  client.connection.on('authenticationSASL', (message: { readonly mechanisms?: readonly string[] }) => {
+    bound = message.mechanisms?.includes('SCRAM-SHA-256-PLUS') === true
+    if (!bound) refuse()
+  })
+}
+
+interface Key {
+  readonly processId: number
+  readonly secret: number
+}
+
+/** pg keeps the backend's key where its types do not say; without one there is nothing to cancel by. */
+function keyOf(client: Client): Key | null {
+  const processId: unknown = Reflect.get(client, 'processID')
+  const secret: unknown = Reflect.get(client, 'secretKey')
+  return typeof processId === 'number' && typeof secret === 'number' ? { processId, secret } : null
+}
+
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+
+async function cancel(target: Target, key: Key | null, allowPrivateHosts: boolean): Promise<void> {
+  if (key === null) return
+  const request = Buffer.alloc(16)
+  request.writeInt32BE(16, 0)
+  request.writeInt32BE(80_877_102, 4)
+  request.writeInt32BE(key.processId, 8)
+  request.writeInt32BE(key.secret, 12)
+  try {
+    const signal = AbortSignal.timeout(CANCEL_MS)
+    const socket = await dial(target, allowPrivateHosts, signal)
+    signal.addEventListener('abort', () => socket.destroy(), { once: true })
+    socket.on('error', () => undefined)
+    const stream = target.sslMode === 'disable' ? socket : await encrypted(socket, target, signal)
+    const closed = once(stream, 'close', { signal })
+    stream.resume().end(request)
+    await closed
+  } catch {
+    // The statement timeout, set in the query's own transaction, still ends it.
+  }
+}
+
+async function encrypted(socket: Socket, target: Target, signal: AbortSignal): Promise<Socket> {
+  socket.write(SSL_REQUEST)
+  const [answer]: unknown[] = await once(socket, 'data', { signal })
+  if (!Buffer.isBuffer(answer) || answer.length !== 1 || answer[0] !== 0x53) throw new Error('no TLS')
+  const stream = connectTls({ ...tlsOptions(target), socket })
+  stream.on('error', () => socket.destroy())
+  await once(stream, 'secureConnect', { signal })
+  return stream
+}

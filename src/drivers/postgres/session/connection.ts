@@ -1,0 +1,121 @@
+// One lease's worth of PostgreSQL: a session, a deadline and a way to cancel. Whatever is abandoned is ended in the
+// database first, and its session is never used again.
+import { AppError } from '../../../errors.ts'
+import type { Confined } from '../../confined.ts'
+import { unseal } from '../../confined.ts'
+import type { Catalog, Connection, Estimate, Limits, Rows, TestReport } from '../../driver.ts'
+import type { Login } from './connect.ts'
+import { failure, timedOut } from './failure.ts'
+import { grade } from '../catalog/grade.ts'
+import { introspect } from '../catalog/introspect.ts'
+import { Sheets } from '../../json-bytes.ts'
+import type { PostgresQuery } from '../query.ts'
+import { ask, estimateQuery, runQuery, type Known, type Running } from './run.ts'
+import type { Session } from './session.ts'
+
+// The server's own timeout should hit first; this is for a server that does not look at it.
+const GRACE_MS = 500
+// One catalog query of introspection; large catalogs take their time.
+const ASK_MS = 60_000
+const sheets = new Sheets()
+
+/** A logged-in connection; what `known` answers is shared with the other connections of its datasource. */
+export class PostgresConnection implements Connection {
+  readonly #login: Login
+  readonly #known: () => Known
+  readonly #session: Session
+  #ending: Promise<void> | null = null
+
+  constructor(login: Login, known: () => Known) {
+    this.#login = login
+    this.#known = known
+    this.#session = login.session
+  }
+
+  get usable(): boolean {
+    return this.#session.wire.usable
+  }
+
+  run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
+    const query = unseal<PostgresQuery>(confined, 'POSTGRES')
+    return this.#within(limits.timeoutMs + GRACE_MS, signal, async () => {
+      const out = sheets.take()
+      try {
+        return await runQuery(this.#running(), query, limits, out)
+      } finally {
+        sheets.giveBack(out)
+      }
+    })
+  }
+
+  estimate(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate> {
+    const query = unseal<PostgresQuery>(confined, 'POSTGRES')
+    return this.#within(limits.timeoutMs + GRACE_MS, signal, () => estimateQuery(this.#running(), query, limits))
+  }
+
+  introspect(signal: AbortSignal): Promise<Catalog> {
+    return introspect((sql, within) => this.ask(sql, within), signal).catch((error: unknown) => {
+      throw failure(error)
+    })
+  }
+
+  async test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {
+    const started = performance.now()
+    await this.ask('SELECT 1', signal)
+    const latencyMs = Math.max(1, Math.round(performance.now() - started))
+    const steps = await grade((sql, within) => this.ask(sql, within), exposed, signal)
+    const worst = (['FAIL', 'WARN'] as const).find((status) => steps.some((step) => step.status === status))
+    const serverVersion = this.#session.server.versionText
+    const report = { ok: worst !== 'FAIL', latencyMs, serverVersion, steps, grade: worst ?? 'PASS' } as const
+    const failed = steps.find((step) => step.status === 'FAIL')
+    return failed === undefined ? report : { ...report, error: failed.message }
+  }
+
+  /** Rows of one statement of ours as text, in a READ ONLY transaction with pg_catalog alone on the path. */
+  ask(sql: string, signal: AbortSignal): Promise<(string | null)[][]> {
+    return this.#within(ASK_MS + GRACE_MS, signal, () => ask(this.#session, sql, ASK_MS))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#ending
+    this.#session.wire.close()
+  }
+
+  #running(): Running {
+    return { session: this.#session, known: this.#known() }
+  }
+
+  /** Runs with a deadline and the signal; on either, what runs in the database is cancelled and the session given up. */
+  async #within<T>(deadlineMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    if (signal.aborted) throw gaveUp(signal)
+    const onAbort = (): void => this.#giveUp(gaveUp(signal))
+    const timer = setTimeout(() => this.#giveUp(timedOut()), deadlineMs)
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await work()
+    } catch (error) {
+      throw failure(error)
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+      // Cut at a cap, say: the server may still be sending.
+      if (!this.usable) this.#end()
+    }
+  }
+
+  #giveUp(why: AppError): void {
+    this.#session.wire.fail(why)
+    this.#end()
+  }
+
+  #end(): void {
+    this.#ending ??= this.#login.cancel().finally(() => this.#session.wire.close())
+  }
+}
+
+/** A hang-up and a deadline look alike to the database; the caller of the first is not there to read it. */
+function gaveUp(signal: AbortSignal): AppError {
+  const reason: unknown = signal.reason
+  if (reason instanceof AppError) return reason
+  return timedOut(reason)
+}

@@ -1,0 +1,79 @@
+// What a query would cost in the planner's units: by EXPLAIN, or, where table sizes alone bound it, without asking.
+import { z } from 'zod'
+import { AppError } from '../../../errors.ts'
+import type { CostBound } from '../query.ts'
+import { literal } from '../quote.ts'
+
+/** The size of a table and the planner's prices, as the server has them now. */
+export interface TableSize {
+  readonly pages: number
+  readonly tuples: number
+  readonly pageCost: number
+  readonly tupleCost: number
+  readonly operatorCost: number
+}
+
+/** EXPLAIN of a printed text. It plans and folds constants, so it runs under the timeout like the query itself. */
+export function explainSql(text: string): string {
+  return `EXPLAIN (FORMAT JSON) ${text}`
+}
+
+const Plan = z.tuple([z.object({ Plan: z.object({ 'Total Cost': z.number() }) })])
+
+/** The cost in the answer to explainSql(). */
+export function planCost(answer: readonly (readonly (string | null)[])[]): number {
+  const plan: unknown = JSON.parse(answer[0]?.[0] ?? 'null')
+  return Plan.parse(plan)[0].Plan['Total Cost']
+}
+
+/**
+ * Asks for the size of one plain table. No row where the bound would not hold: partitions, children, row level security
+ * (whose conditions are not the caller's), columns computed when read.
+ */
+export function sizeSql(at: { readonly schema: string; readonly table: string }): string {
+  return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,
+  greatest(pg_catalog.current_setting('seq_page_cost')::float8, pg_catalog.current_setting('random_page_cost')::float8),
+  pg_catalog.current_setting('cpu_tuple_cost'), pg_catalog.current_setting('cpu_operator_cost')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = ${literal(at.schema)} AND c.relname = ${literal(at.table)} AND c.relkind IN ('r', 'm')
+  AND NOT c.relhassubclass AND NOT c.relrowsecurity AND c.reltablespace = 0
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated = 'v')`
+}
+
+/** Reads the answer to sizeSql(); null where there is no bound. */
+export function readSize(answer: readonly (readonly (string | null)[])[]): TableSize | null {
+  const row = answer[0]?.map(Number)
+  if (row === undefined) return null
+  const [blocks = 0, relpages = 0, reltuples = 0, pageCost = 0, tupleCost = 0, operatorCost = 0] = row
+  // As the planner does: the density of the last ANALYZE over the size of now, and at least ten pages. A page holds at
+  // most 291 rows.
+  const pages = Math.max(blocks, 10)
+  const density = relpages > 0 && reltuples >= 0 ? reltuples / relpages : 291
+  return { pages, tuples: Math.max(1, density * pages), pageCost, tupleCost, operatorCost }
+}
+
+// The dearest of the allowed functions count as a hundred operators (procost 100).
+const OPERATORS_EACH = 100
+
+/** No plan that the planner would choose costs more: reading the table whole, sorting all of it on disk. */
+export function costBound(bound: CostBound, size: TableSize): number {
+  const { pages, tuples, pageCost, tupleCost, operatorCost } = size
+  const scan = pages * pageCost + tuples * (3 * tupleCost + bound.operations * OPERATORS_EACH * operatorCost)
+  if (!bound.sorts) return scan
+  const compared = tuples * Math.log2(tuples + 2) * operatorCost * 2 * (bound.operations + 1)
+  return scan + compared + 24 * pages * pageCost + 4 * tuples * tupleCost
+}
+
+/** Throws AppError QUERY_DENIED where the estimate is over the limit. */
+export function checkCost(estimate: number, limit: number): void {
+  if (estimate <= limit) return
+  const message = `The plan cost of this query is estimated at ${Math.round(estimate)}, over the limit of ${limit}.`
+  throw new AppError('QUERY_DENIED', message, {
+    extra: {
+      blocked: { kind: 'cost', name: 'plan cost' },
+      hint: 'Read less: a narrower WHERE, fewer joined tables, a join condition for each of them.',
+      estimate,
+      limit,
+    },
+  })
+}

@@ -1,0 +1,140 @@
+// What a caller is told when PostgreSQL refuses or fails (session-interface.md §3, QUERY_FAILED). Only the primary text of
+// listed classes passes, and only where it names nothing but what the printed text named; never DETAIL, HINT or CONTEXT.
+import { AppError } from '../../../errors.ts'
+import { DatabaseError } from './messages.ts'
+import { LostConnection } from './wire.ts'
+
+/** What of a query the message may be about. */
+export interface FailedQuery {
+  readonly text: string
+  readonly names: ReadonlyMap<string, string>
+}
+
+const LOST = 'The connection to the database was lost.'
+
+// Class 22, by code: the value itself is never told.
+const DATA_SENTENCES: Readonly<Record<string, string>> = {
+  '22001': 'A text is too long for its type.',
+  '22003': 'A number is out of the range of its type.',
+  '22004': 'A null value is not allowed here.',
+  '22007': 'A text is not a valid date or time.',
+  '22008': 'A date or time is out of range.',
+  '22009': 'A time zone displacement is not valid.',
+  '22011': 'A substring has a negative length.',
+  '22012': 'Division by zero.',
+  '22013': 'A window frame’s preceding or following size is not valid.',
+  '22014': 'The argument of ntile must be greater than zero.',
+  '22016': 'The argument of nth_value must be greater than zero.',
+  '2201B': 'A regular expression is not valid.',
+  '2201E': 'A logarithm of zero or of a negative number.',
+  '2201F': 'A power or root that is not defined.',
+  '2201G': 'The arguments of width_bucket are not valid.',
+  '2201W': 'LIMIT must not be negative.',
+  '2201X': 'OFFSET must not be negative.',
+  '2202E': 'An array subscript is wrong.',
+  '2202G': 'A TABLESAMPLE REPEATABLE value is not valid.',
+  '2202H': 'A TABLESAMPLE argument is not valid.',
+  '22018': 'A text is not a valid value of the type it is cast to.',
+  '22019': 'An escape character is not valid.',
+  '22021': 'A text holds a character that the encoding does not have.',
+  '22023': 'An argument has a value that is not valid.',
+  '22024': 'A text ends without its end mark.',
+  '22025': 'An escape sequence is not valid.',
+  '22026': 'A text has the wrong length for its type.',
+  '22030': 'A JSON object has a key twice.',
+  '22032': 'A text is not valid JSON.',
+  '22033': 'A JSON subscript is not valid.',
+  '22034': 'A JSON path finds more than one item.',
+  '22035': 'A JSON path finds no item.',
+  '22036': 'A JSON item is not a number.',
+  '22038': 'A JSON path needs a single item.',
+  '22039': 'A JSON path finds no array.',
+  '2203A': 'A JSON path finds no member of that name.',
+  '2203B': 'A JSON path finds no number.',
+  '2203C': 'A JSON path finds no object.',
+  '2203F': 'A JSON path finds no scalar.',
+  '2203G': 'A JSON value cannot be cast to that type.',
+  '22P01': 'A floating-point number is out of range.',
+  '22P02': 'A text is not a valid value of the type it is cast to.',
+  '22P03': 'A binary value is not valid.',
+  '22P05': 'A character has no equivalent in the encoding.',
+  '2200F': 'A text must not be empty here.',
+  '2200H': 'A sequence generator has reached its limit.',
+  '2200L': 'A text is not a valid XML document.',
+  '2200M': 'A text is not a valid XML document.',
+  '2200N': 'A text is not valid XML content.',
+}
+
+const CODE_SENTENCES: Readonly<Record<string, string>> = {
+  '0A000': 'The database does not support something this query asks for.',
+  '21000': 'A sub-select used as a value gives more than one row.',
+  '25006': 'The query tries to change data; it runs read-only.',
+  '40001': 'The database gave the query up because of concurrent changes; try again.',
+  '40P01': 'The database gave the query up because of a deadlock; try again.',
+  '42501': 'The login of this datasource may not read something this query needs.',
+  '55P03': 'Something this query reads is locked by another session; try again.',
+  '57014': 'The query was cancelled in the database.',
+}
+
+const CLASS_SENTENCES: Readonly<Record<string, string>> = {
+  '22': 'A value does not fit what the query does with it.',
+  '42': 'The database refuses the query as it stands.',
+  '53': 'The database has not enough resources for this query.',
+  '54': 'The query is over a limit of the database.',
+  '58': 'The database had an error of its system.',
+  HV: 'A foreign server behind a table of this query failed.',
+  XX: 'The database had an internal error.',
+}
+
+/** What run() throws for what went wrong: an AppError as it is, anything else by its class, with it as the cause. */
+export function failure(error: unknown, query?: FailedQuery): AppError {
+  if (error instanceof AppError) return error
+  if (error instanceof LostConnection) return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
+  if (!(error instanceof DatabaseError)) return new AppError('INTERNAL', 'Something went wrong here.', { cause: error })
+  const group = error.code.slice(0, 2)
+  if (error.code === '25P03' || error.code === '25P04') return timedOut(error)
+  if (group === '08' || (group === '57' && error.code !== '57014')) {
+    return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
+  }
+  return new AppError('QUERY_FAILED', sentence(error, group, query), { cause: error })
+}
+
+/** The statement timeout or the deadline hit. */
+export function timedOut(cause?: unknown): AppError {
+  return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
+}
+
+/** A table or column of the query is gone since introspection, or its type is another. */
+export function schemaStale(cause?: unknown): AppError {
+  const message =
+    'The database has changed since it was introspected: a table or column of this query is gone or has another type. An administrator must introspect it again.'
+  return new AppError('SCHEMA_STALE', message, { cause })
+}
+
+/** The text of a database's message that a caller may see, or a sentence of ours. */
+function sentence(error: DatabaseError, group: string, query: FailedQuery | undefined): string {
+  const fixed = DATA_SENTENCES[error.code] ?? CODE_SENTENCES[error.code]
+  if (fixed !== undefined) return fixed
+  if ((group === '42' || group === '53' || group === '54') && query !== undefined && !error.inner) {
+    const message = mapped(error.message, query)
+    if (message !== null) return message
+  }
+  return CLASS_SENTENCES[group] ?? 'The database failed the query.'
+}
+
+/**
+ * The message with our aliases as the caller's names; null where it quotes something that the printed text does not
+ * hold. Such a name was added by the server: a file, a role, a table behind a policy.
+ */
+function mapped(message: string, query: FailedQuery): string | null {
+  if (message.length > 1_000) return null
+  for (const [, quoted = ''] of message.matchAll(/"([^"]*)"/g)) {
+    if (!query.text.includes(quoted) && !quoted.split('.').every((part) => query.text.includes(`"${part}"`)))
+      return null
+  }
+  const alias = (ours: string): string => query.names.get(ours) ?? ours
+  return message
+    .replaceAll('pg_catalog.', '')
+    .replaceAll(/"([a-z]+\d+)"/g, (_, ours: string) => `"${alias(ours)}"`)
+    .replaceAll(/(?<![\w.])([a-z]+\d+)(?=\.)/g, (_, ours: string) => alias(ours))
+}

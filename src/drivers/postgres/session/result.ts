@@ -1,0 +1,197 @@
+// Where rows go: an answer as JSON, written while they arrive and cut at the caps, or texts for our own catalog queries.
+import type { ResultColumn, Rows } from '../../driver.ts'
+import type { JsonBytes } from '../../json-bytes.ts'
+import type { Field } from './messages.ts'
+import type { RecordShape } from '../query.ts'
+import type { ColumnType, TypeBook } from './types.ts'
+import { arrayWriter, compositeWriter } from './values-nested.ts'
+import { writeNull, type WriteValue } from './values.ts'
+import type { Sink } from './wire.ts'
+
+/** pg_type's oids of record and record[]. */
+const [RECORD, RECORDS] = [2249, 2287]
+const COMMA = 0x2c
+const OPEN = 0x5b
+const CLOSE = 0x5d
+
+export interface Caps {
+  readonly rowCap: number
+  /** Bytes of JSON of all rows. */
+  readonly bytesMax: number
+}
+
+/** The rows of one query. Where a type is not known yet, rows are held as they came until finish(). */
+export class Result implements Sink {
+  readonly #caps: Caps
+  readonly #types: TypeBook
+  readonly #out: JsonBytes
+  readonly #records: ReadonlyMap<number, RecordShape>
+  #fields: readonly Field[] = []
+  #resolved: readonly ColumnType[] = []
+  #writers: readonly WriteValue[] = []
+  #unknown: readonly number[] = []
+  #held: Buffer[] | null = null
+  #heldBytes = 0
+  #seen = 0
+  #rowCount = 0
+  #truncated = false
+
+  /** Writes into `out`, from its beginning. `records`: what is known of columns that come as records. */
+  constructor(caps: Caps, types: TypeBook, out: JsonBytes, records: ReadonlyMap<number, RecordShape> = new Map()) {
+    this.#caps = caps
+    this.#types = types
+    this.#out = out
+    this.#records = records
+    out.length = 0
+    out.byte(OPEN)
+  }
+
+  /** Types to be looked up before finish(). */
+  get unknown(): readonly number[] {
+    return this.#unknown
+  }
+
+  /** No value's JSON is shorter than two thirds of its text (bytea's), so a longer row cannot fit. */
+  rowBytesMax(): number {
+    const left = this.#caps.bytesMax - (this.#held === null ? this.#out.length : this.#heldBytes)
+    return left * 1.5 + 4 * this.#fields.length + 64
+  }
+
+  describe(fields: readonly Field[]): void {
+    this.#fields = fields
+    const oids = [
+      ...fields.map((field) => field.typeOid),
+      ...[...this.#records.values()].flatMap(({ columns }) => columns.map((column) => column.typeOid)),
+    ]
+    const unknown = oids.filter((oid) => this.#types.find(oid) === undefined)
+    if (unknown.length === 0) return this.#resolve()
+    this.#unknown = [...new Set(unknown)]
+    this.#held = []
+  }
+
+  row(from: Buffer, start: number, end: number): boolean {
+    this.#seen++
+    if (this.#truncated) return this.#held !== null
+    if (this.#seen > this.#caps.rowCap) {
+      // One row more than the cap is asked for, to know that there is more; a second one nobody asked for.
+      this.#truncated = true
+      return true
+    }
+    if (this.#held === null) return this.#write(from, start, end)
+    this.#heldBytes += end - start
+    if (this.#heldBytes <= this.#caps.bytesMax * 1.5) this.#held.push(Buffer.from(from.subarray(start, end)))
+    else this.#truncated = true
+    return true
+  }
+
+  /** While rows are held the session is still needed for the look-up, so the rest is read and dropped. */
+  tooLong(): boolean {
+    this.#truncated = true
+    return this.#held !== null || this.#seen >= this.#caps.rowCap
+  }
+
+  /** The answer. Every type must be known by now. */
+  finish(): Rows {
+    const held = this.#held ?? []
+    this.#held = null
+    if (this.#unknown.length > 0) this.#resolve()
+    for (const row of held) if (!this.#write(row, 0, row.length)) break
+    this.#out.byte(CLOSE)
+    const columns = this.#fields.map(({ name }, i): ResultColumn => ({
+      name,
+      dataType: this.#resolved[i]?.name ?? 'unknown',
+    }))
+    return { columns, rows: this.#out.json(), rowCount: this.#rowCount, truncated: this.#truncated }
+  }
+
+  #resolve(): void {
+    this.#resolved = this.#fields.map(({ typeOid }) => this.#type(typeOid))
+    this.#writers = this.#fields.map(
+      ({ typeOid }, index) => this.#recordWriter(index, typeOid) ?? this.#type(typeOid).write,
+    )
+  }
+
+  #type(oid: number): ColumnType {
+    const type = this.#types.find(oid)
+    if (type === undefined) throw new Error(`type ${oid} was not looked up`)
+    return type
+  }
+
+  /** A record is written as the row that the guard knows it for. */
+  #recordWriter(index: number, typeOid: number): WriteValue | undefined {
+    const shape = this.#records.get(index)
+    if (shape === undefined || typeOid !== (shape.isList ? RECORDS : RECORD)) return undefined
+    const row = compositeWriter(
+      shape.columns.map((column) => ({ name: column.name, write: this.#type(column.typeOid).write })),
+    )
+    return shape.isList ? arrayWriter(row, COMMA) : row
+  }
+
+  /** False where the row does not fit the byte cap: it is taken back. */
+  #write(from: Buffer, start: number, end: number): boolean {
+    const out = this.#out
+    const before = out.length
+    const writers = this.#writers
+    if (from.readUInt16BE(start) !== writers.length) throw new RangeError('a row of another length')
+    let at = start + 2
+    if (this.#rowCount > 0) out.byte(COMMA)
+    out.byte(OPEN)
+    for (let i = 0; i < writers.length; i++) {
+      if (i > 0) out.byte(COMMA)
+      const length = from.readInt32BE(at)
+      at += 4
+      if (length === -1) writeNull(out)
+      else {
+        if (length < 0 || at + length > end) throw new RangeError('a value that ends behind its row')
+        writers[i]?.(from, at, at + length, out)
+        at += length
+      }
+      if (out.length + 2 > this.#caps.bytesMax) {
+        out.length = before
+        this.#truncated = true
+        return false
+      }
+    }
+    out.byte(CLOSE)
+    this.#rowCount++
+    return true
+  }
+}
+
+/** Rows as texts, per statement: for catalog queries and plans, which are ours. */
+export class Texts implements Sink {
+  readonly answers: (string | null)[][][] = []
+  readonly #bytesMax: number
+  #bytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  rowBytesMax(): number {
+    return this.#bytesMax - this.#bytes
+  }
+
+  describe(): void {
+    this.answers.push([])
+  }
+
+  row(from: Buffer, start: number, end: number): boolean {
+    this.#bytes += end - start
+    const cells: (string | null)[] = []
+    let at = start + 2
+    for (let left = from.readUInt16BE(start); left > 0; left--) {
+      const length = from.readInt32BE(at)
+      at += 4
+      if (at + length > end) throw new RangeError('a value that ends behind its row')
+      cells.push(length < 0 ? null : from.toString('utf8', at, at + length))
+      at += Math.max(length, 0)
+    }
+    this.answers.at(-1)?.push(cells)
+    return this.#bytes <= this.#bytesMax
+  }
+
+  tooLong(): boolean {
+    return false
+  }
+}

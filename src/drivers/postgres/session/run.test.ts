@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { AppError } from '../../../errors.ts'
+import {
+  emptyKnown,
+  LIMITS,
+  openSession,
+  queryOf,
+  settingsOf,
+  type TestSession,
+} from '../../../../test/support/postgres-session.ts'
+import { startPostgres, type TestPostgres } from '../../../../test/support/postgres.ts'
+import { seal } from '../../confined.ts'
+import { costBound, explainSql, planCost } from './estimate.ts'
+import { logIn } from './connect.ts'
+import { PostgresConnection } from './connection.ts'
+import type { PostgresQuery } from '../query.ts'
+import { targetOf } from './settings.ts'
+
+const SETUP = `
+CREATE TABLE orders AS SELECT i AS id, 'note ' || i AS note, i % 7 AS kind FROM generate_series(1, 20000) i; ANALYZE orders;
+CREATE TABLE secrets AS SELECT 'canary' AS token;
+CREATE FUNCTION leak() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the token is %', (SELECT token FROM public.secrets) USING ERRCODE = '42883'; END $$;
+CREATE TABLE protected (id int); ALTER TABLE protected ENABLE ROW LEVEL SECURITY;
+CREATE TABLE parted (id int) PARTITION BY RANGE (id); CREATE TABLE part1 PARTITION OF parted FOR VALUES FROM (0) TO (10);`
+const stack = new AsyncDisposableStack()
+let server: TestPostgres
+let database: string
+let version: number
+before(async () => {
+  server = stack.use(await startPostgres())
+  database = await server.createDatabase('runs', SETUP)
+  version = Number((await server.query(database, 'SHOW server_version_num'))[0]?.[0])
+})
+after(() => stack.disposeAsync())
+
+async function connection(): Promise<PostgresConnection> {
+  const login = await logIn(targetOf(settingsOf(server, database)), true, AbortSignal.timeout(5_000))
+  const known = emptyKnown()
+  return new PostgresConnection(login, () => known)
+}
+
+function confined(text: string, more: Partial<PostgresQuery> = {}): ReturnType<typeof seal> {
+  return seal('POSTGRES', queryOf(text, version, more))
+}
+
+function open(): Promise<TestSession> {
+  return openSession(settingsOf(server, database))
+}
+
+async function failed(work: Promise<unknown>): Promise<AppError> {
+  try {
+    await work
+  } catch (error) {
+    assert.ok(error instanceof AppError, String(error))
+    return error
+  }
+  return assert.fail('did not fail')
+}
+
+/** Sessions of the driver that are at work in the database, this moment or within three seconds. */
+async function busy(): Promise<string> {
+  const sql = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'vitrine' AND state <> 'idle'`
+  for (const until = performance.now() + 3_000; performance.now() < until;) {
+    const [[count] = []] = await server.query('postgres', sql)
+    if (count === '0') return '0'
+  }
+  return 'some'
+}
+
+const never = new AbortController().signal
+
+test('an error leaves the session clean: the next query runs on it', async () => {
+  await using session = await open()
+  for (const text of ['SELECT 1/0', 'SELECT id FROM public.orders WHERE note::int = 1', 'SELECT nothing()']) {
+    await failed(session.run(text))
+    assert.equal((await session.run('SELECT 1')).rows, '[[1]]')
+  }
+  const [[state] = []] = await server.query(
+    'postgres',
+    `SELECT state FROM pg_stat_activity WHERE application_name = 'vitrine'`,
+  )
+  assert.equal(state, 'idle')
+})
+
+test('two statements in one text never run', async () => {
+  await using session = await open()
+  await failed(session.run('SELECT 1; CREATE TABLE evil (x int)'))
+  await failed(session.run('COMMIT'))
+  assert.deepEqual(await server.query(database, `SELECT 1 FROM pg_class WHERE relname = 'evil'`), [])
+})
+
+test('a text that ends the transaction leaves no session that could write', async () => {
+  await using session = await open()
+  await session.run('COMMIT').catch(() => undefined)
+  assert.equal((await session.run(`SELECT current_setting('transaction_read_only')`)).rows, '[["on"]]')
+})
+
+test('a poisoned session is still read-only, and its timeout and path are pinned again', async () => {
+  await using session = await open()
+  await session.run(
+    `SELECT set_config('default_transaction_read_only', 'off', false), set_config('statement_timeout', '0', false), set_config('search_path', 'public', false)`,
+  )
+  const settings = ['transaction_read_only', 'statement_timeout', 'search_path'].map(
+    (name) => `current_setting('${name}')`,
+  )
+  assert.equal((await session.run(`SELECT ${settings.join(', ')}`)).rows, '[["on","15s","pg_catalog"]]')
+  const write = await failed(session.run(`SELECT lo_create(0) FROM public.orders FOR UPDATE`))
+  assert.match(write.message, /read-only/)
+})
+
+test('rows are cut at the row cap, and the session goes on', async () => {
+  await using session = await open()
+  const rows = await session.run('SELECT id FROM public.orders ORDER BY id LIMIT 4', { rowCap: 3 })
+  assert.deepEqual([rows.rows, rows.rowCount, rows.truncated], ['[[1],[2],[3]]', 3, true])
+  const all = await session.run('SELECT id FROM public.orders ORDER BY id LIMIT 3', { rowCap: 3 })
+  assert.deepEqual([all.rowCount, all.truncated], [3, false])
+})
+
+test('rows are cut at the byte cap, and what is left is whole', async () => {
+  await using at = await connection()
+  const limits = { ...LIMITS, maxResponseBytes: 65_536 }
+  const rows = await at.run(confined(`SELECT repeat('x', 1000) FROM generate_series(1, 200)`), limits, never)
+  assert.equal(rows.truncated, true)
+  assert.ok(rows.rows.length <= 65_536 && rows.rowCount === 65, `${rows.rows.length} ${rows.rowCount}`)
+  assert.equal((JSON.parse(String(rows.rows)) as unknown[]).length, rows.rowCount)
+  assert.equal(at.usable, false)
+  assert.equal(await busy(), '0')
+})
+
+test('a cell of 200 MB is not held: the row does not fit, memory stays flat', async () => {
+  await using at = await connection()
+  await at.run(confined(`SELECT 1`), LIMITS, never)
+  const before = process.memoryUsage.rss()
+  let peak = before
+  const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 5)
+  const rows = await at.run(
+    confined(`SELECT 7 AS a, 'x' AS b UNION ALL SELECT 8, repeat('x', 200000000)`),
+    LIMITS,
+    never,
+  )
+  clearInterval(watch)
+  assert.deepEqual([rows.rows, rows.truncated, at.usable], ['[[7,"x"]]', true, false])
+  assert.ok(peak - before < 60e6, `${(peak - before) / 1e6} MB more`)
+  assert.equal(await busy(), '0')
+})
+
+test('an error that quotes 100 MB is not held either', async () => {
+  await using at = await connection()
+  const error = await failed(at.run(confined(`SELECT repeat('x', 100000000)::int`), LIMITS, never))
+  assert.deepEqual(
+    [error.code, error.message],
+    ['QUERY_FAILED', 'A text is not a valid value of the type it is cast to.'],
+  )
+  assert.equal((await at.run(confined('SELECT 1'), LIMITS, never)).rows, '[[1]]')
+})
+
+test('a row in many small pieces and many rows in one piece are read alike', async () => {
+  await using session = await open()
+  const rows = await session.run(
+    `SELECT g, repeat('é', g * 37) FROM generate_series(1, 700) g`,
+    {},
+    { maxResponseBytes: 64 << 20 },
+  )
+  const expected = Array.from({ length: 700 }, (_, i) => [i + 1, 'é'.repeat((i + 1) * 37)])
+  assert.deepEqual(JSON.parse(String(rows.rows)), expected)
+})
+
+test('a query over its time is cancelled in the database: QUERY_TIMEOUT', async () => {
+  await using at = await connection()
+  const started = performance.now()
+  const error = await failed(at.run(confined('SELECT pg_sleep(60)'), { ...LIMITS, timeoutMs: 300 }, never))
+  assert.equal(error.code, 'QUERY_TIMEOUT')
+  assert.ok(performance.now() - started < 3_000)
+  assert.equal(at.usable, true)
+  assert.equal(await busy(), '0')
+})
+
+test('when the caller hangs up the query is cancelled in the database', async () => {
+  await using at = await connection()
+  const hangUp = new AbortController()
+  const running = failed(at.run(confined('SELECT count(*) FROM generate_series(1, 1e12)'), LIMITS, hangUp.signal))
+  for (let seen = '0'; seen === '0';) {
+    const sql = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'vitrine' AND state = 'active'`
+    seen = (await server.query('postgres', sql))[0]?.[0] ?? '0'
+  }
+  hangUp.abort(new Error('hung up'))
+  assert.equal((await running).code, 'QUERY_TIMEOUT')
+  assert.equal(at.usable, false)
+  assert.equal(await busy(), '0')
+})
+
+test('a session ended by the server is told as DATASOURCE_UNAVAILABLE, and is not used again', async () => {
+  await using at = await connection()
+  const running = failed(at.run(confined('SELECT pg_sleep(60)'), LIMITS, never))
+  const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'vitrine' AND state = 'active'`
+  while ((await server.query('postgres', end)).length === 0);
+  assert.equal((await running).code, 'DATASOURCE_UNAVAILABLE')
+  assert.equal(at.usable, false)
+  assert.equal((await failed(at.run(confined('SELECT 1'), LIMITS, never))).code, 'DATASOURCE_UNAVAILABLE')
+})
+
+test('an idle session that the server ends is no longer usable', async () => {
+  await using at = await connection()
+  await at.run(confined('SELECT 1'), LIMITS, never)
+  await server.query(
+    'postgres',
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'vitrine'`,
+  )
+  for (const until = performance.now() + 2_000; at.usable && performance.now() < until;)
+    await server.query('postgres', 'SELECT 1')
+  assert.equal(at.usable, false)
+})
+
+test('a plan over the cost limit is refused with estimate and limit, and does not run', async () => {
+  await using at = await connection()
+  const text = 'SELECT count(*) FROM public.orders a, public.orders b, public.orders c'
+  const error = await failed(at.run(confined(text), { ...LIMITS, maxCost: 1_000 }, never))
+  assert.equal(error.code, 'QUERY_DENIED')
+  assert.deepEqual([error.extra['blocked'], error.extra['limit']], [{ kind: 'cost', name: 'plan cost' }, 1_000])
+  assert.ok(Number(error.extra['estimate']) > 1e9 && error.message.includes('plan cost'))
+  assert.equal(typeof error.extra['hint'], 'string')
+  assert.equal((await at.run(confined('SELECT 1'), LIMITS, never)).rows, '[[1]]')
+})
+
+test('estimate() tells the planner’s cost and runs nothing', async () => {
+  await using at = await connection()
+  const { cost } = await at.estimate(confined('SELECT pg_sleep(60)'), LIMITS, never)
+  assert.ok(cost > 0 && cost < 1)
+})
+
+test('where the size of one plain table bounds the cost, EXPLAIN is left out from the second time on', async () => {
+  await using session = await open()
+  const bound = { schema: 'public', table: 'orders', operations: 1, sorts: false }
+  await session.run('SELECT id FROM public.orders WHERE id = 1', { bound }, { maxCost: 1e6 })
+  assert.ok((session.running.known.sizes.get('public\0orders')?.size?.pages ?? 0) > 100)
+  // The limit is under what the bound says, so EXPLAIN is asked again.
+  const error = await failed(session.run('SELECT id FROM public.orders', { bound }, { maxCost: 10 }))
+  assert.equal(error.code, 'QUERY_DENIED')
+})
+
+for (const table of ['parted', 'protected']) {
+  test(`the size of a table bounds nothing where it is ${table}`, async () => {
+    await using session = await open()
+    await session.run(`SELECT id FROM public.${table}`, {
+      bound: { schema: 'public', table, operations: 1, sorts: false },
+    })
+    assert.equal(session.running.known.sizes.get(`public\0${table}`)?.size, null)
+  })
+}
+
+test('the bound is never below what the planner says', async () => {
+  await using at = await open()
+  const texts = [
+    ['SELECT id FROM public.orders WHERE id = 1', 1, false],
+    ['SELECT note, count(*) FROM public.orders GROUP BY note ORDER BY 2 DESC', 1, true],
+    ['SELECT DISTINCT note, kind, id FROM public.orders ORDER BY note, id', 0, true],
+    [`SELECT to_tsvector('simple', note), id + 1 FROM public.orders ORDER BY 2`, 2, true],
+  ] as const
+  for (const [text, operations, sorts] of texts) {
+    await at.run('SELECT 1 FROM public.orders LIMIT 1', {
+      bound: { schema: 'public', table: 'orders', operations, sorts },
+    })
+    const size = at.running.known.sizes.get('public\0orders')?.size
+    assert.ok(size)
+    const [[plan] = []] = await server.query(database, explainSql(text))
+    const cost = planCost([[plan ?? '']])
+    assert.ok(costBound({ schema: '', table: '', operations, sorts }, size) >= cost, `${text} ${cost}`)
+  }
+})
+
+test('a table dropped or a column retyped since introspection is SCHEMA_STALE', async () => {
+  await using session = await open()
+  assert.equal((await failed(session.run('SELECT id FROM public.gone'))).code, 'SCHEMA_STALE')
+  assert.equal((await failed(session.run('SELECT b.gone FROM public.orders AS b'))).code, 'SCHEMA_STALE')
+  const reads = [{ schema: 'public', table: 'orders', columns: [{ name: 'note', typeOid: 23 }] }]
+  assert.equal((await failed(session.run('SELECT b.note + 1 FROM public.orders AS b', { reads }))).code, 'SCHEMA_STALE')
+  const same = [{ schema: 'public', table: 'orders', columns: [{ name: 'note', typeOid: 25 }] }]
+  const error = await failed(session.run('SELECT b.note + 1 FROM public.orders AS b', { reads: same }))
+  assert.deepEqual([error.code, error.message], ['QUERY_FAILED', 'operator does not exist: text + integer'])
+})
+
+test('a server of another major version than at introspection is SCHEMA_STALE', async () => {
+  await using session = await open()
+  assert.equal((await failed(session.run('SELECT 1', { serverVersion: 90_600 }))).code, 'SCHEMA_STALE')
+})
+
+test('a message raised inside a function does not pass', async () => {
+  await using session = await open()
+  const error = await failed(session.run('SELECT public.leak()'))
+  assert.equal(error.code, 'QUERY_FAILED')
+  assert.ok(!error.message.includes('token') && !error.message.includes('canary'), error.message)
+})
+
+test('column names are as the database says, also doubled and odd ones', async () => {
+  await using session = await open()
+  const rows = await session.run('SELECT 1 AS "A b", 2 AS "é", 3 AS "A b"')
+  assert.deepEqual(
+    rows.columns.map((column) => column.name),
+    ['A b', 'é', 'A b'],
+  )
+})
+
+test('no columns at all is an answer too', async () => {
+  await using session = await open()
+  const rows = await session.run('SELECT FROM public.orders WHERE id < 3')
+  assert.deepEqual([rows.rows, rows.columns, rows.rowCount], ['[[],[]]', [], 2])
+})

@@ -1,0 +1,159 @@
+// Runs what the guard confined: cost first, then rows, each query one READ ONLY transaction. In the usual case that is
+// one write to the database; where only EXPLAIN can tell the cost, two.
+import type { Estimate, Limits, Rows } from '../../driver.ts'
+import { AppError } from '../../../errors.ts'
+import { checkCost, costBound, explainSql, planCost, readSize, sizeSql, type TableSize } from './estimate.ts'
+import { failure, schemaStale, timedOut, type FailedQuery } from './failure.ts'
+import type { JsonBytes } from '../../json-bytes.ts'
+import { question, type DatabaseError } from './messages.ts'
+import type { PostgresQuery, ReadTable } from '../query.ts'
+import { literal } from '../quote.ts'
+import { Result, Texts } from './result.ts'
+import type { Pinned, Session } from './session.ts'
+import { lookUpSql, type TypeBook } from './types.ts'
+import { NO_ROWS } from './wire.ts'
+
+/** What the connections of one datasource know together, for some minutes. */
+export interface Known {
+  readonly types: TypeBook
+  readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
+}
+
+export interface Running {
+  readonly session: Session
+  readonly known: Known
+}
+
+const SIZE_MS = 180_000
+const SIZES_MAX = 1_000
+const PLAN_BYTES = 32 * 1024 * 1024
+
+/** Writes the rows into `out`. Throws AppError, as Connection.run() says. */
+export async function runQuery(at: Running, query: PostgresQuery, limits: Limits, out: JsonBytes): Promise<Rows> {
+  sameServer(at.session, query)
+  const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
+  const caps = { rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }
+  const result = new Result(caps, at.known.types, out, query.records)
+  const frames = question(query.text)
+  const started = performance.now()
+  const bounded = knownBound(at.known, query)
+  if (bounded !== null && bounded <= limits.maxCost) {
+    const outcome = await at.session.transaction(frames, pinned, result)
+    if (outcome.error !== null) throw await explained(at, query, pinned, outcome.error, started)
+  } else {
+    const cost = await explain(at, query, pinned, started)
+    if (cost > limits.maxCost) await at.session.end(null, pinned, NO_ROWS)
+    checkCost(cost, limits.maxCost)
+    const outcome = await at.session.end(frames, pinned, result)
+    if (outcome.error !== null) throw await explained(at, query, pinned, outcome.error, started)
+  }
+  if (result.unknown.length > 0) await lookUp(at, result.unknown, limits.timeoutMs)
+  return result.finish()
+}
+
+/** EXPLAIN alone. Throws AppError as runQuery() does. */
+export async function estimateQuery(at: Running, query: PostgresQuery, limits: Limits): Promise<Estimate> {
+  sameServer(at.session, query)
+  const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
+  const cost = await explain(at, query, pinned, performance.now())
+  await at.session.end(null, pinned, NO_ROWS)
+  return { cost }
+}
+
+/** Rows of a query of our own, as texts. Throws what the wire threw, or the DatabaseError. */
+export async function ask(session: Session, sql: string, timeoutMs: number): Promise<(string | null)[][]> {
+  const texts = new Texts(512 * 1024 * 1024)
+  const outcome = await session.transaction(question(sql), { searchPath: [], timeoutMs }, texts)
+  if (outcome.error !== null) throw outcome.error
+  if (outcome.cut) throw new AppError('QUERY_FAILED', 'The catalog of this database is too large to be read.')
+  return texts.answers[0] ?? []
+}
+
+/** A capture of another major version says too little of this server's functions, casts and types. */
+function sameServer(session: Session, query: PostgresQuery): void {
+  const major = (version: number): number => Math.floor(version / 10_000)
+  if (major(session.server.version) !== major(query.serverVersion)) {
+    throw new AppError(
+      'SCHEMA_STALE',
+      'The database server is another version than when it was introspected. An administrator must introspect it again.',
+    )
+  }
+}
+
+function knownBound(known: Known, query: PostgresQuery): number | null {
+  if (query.bound === null) return null
+  const entry = known.sizes.get(sizeKey(query.bound))
+  if (entry === undefined || entry.size === null || performance.now() - entry.at > SIZE_MS) return null
+  return costBound(query.bound, entry.size)
+}
+
+function sizeKey(at: { readonly schema: string; readonly table: string }): string {
+  return `${at.schema}\0${at.table}`
+}
+
+/** Opens the transaction with EXPLAIN, and the size of the table where that may spare the next EXPLAIN. */
+async function explain(at: Running, query: PostgresQuery, pinned: Pinned, started: number): Promise<number> {
+  const plan = new Texts(PLAN_BYTES)
+  const frames = [question(explainSql(query.text))]
+  if (query.bound !== null) frames.unshift(question(sizeSql(query.bound)))
+  const outcome = await at.session.begin(Buffer.concat(frames), pinned, plan)
+  if (outcome.error !== null) {
+    await at.session.end(null, pinned, NO_ROWS)
+    throw await explained(at, query, pinned, outcome.error, started)
+  }
+  if (outcome.cut) throw planTooLarge()
+  if (query.bound !== null) keepSize(at.known, query.bound, readSize(plan.answers[0] ?? []))
+  return planCost(plan.answers.at(-1) ?? [])
+}
+
+/** So many partitions, joined so often, that the plan alone is tens of megabytes. */
+function planTooLarge(): AppError {
+  const extra = { blocked: { kind: 'limit', name: 'plan' }, hint: 'Join fewer tables, or fewer partitions of them.' }
+  return new AppError('QUERY_DENIED', 'The plan of this query is too large.', { extra })
+}
+
+function keepSize(known: Known, at: { readonly schema: string; readonly table: string }, size: TableSize | null): void {
+  if (known.sizes.size >= SIZES_MAX) known.sizes.clear()
+  known.sizes.set(sizeKey(at), { size, at: performance.now() })
+}
+
+async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): Promise<void> {
+  at.known.types.learn(oids, await ask(at.session, lookUpSql(oids), timeoutMs))
+}
+
+/** The caller's error for a database's: our timeout, a schema that has moved on, or what failure() says. */
+async function explained(
+  at: Running,
+  query: PostgresQuery,
+  pinned: Pinned,
+  error: DatabaseError,
+  started: number,
+): Promise<AppError> {
+  if (error.code === '57014' && performance.now() - started > pinned.timeoutMs * 0.9) return timedOut(error)
+  // The guard resolved every name of the text, so one that the server does not know has gone since. What a function
+  // of a view does not find is another matter.
+  const unknownName = error.code === '42P01' || error.code === '42703' || error.code === '3F000'
+  if (unknownName && !error.inner) return schemaStale(error)
+  if (error.code.startsWith('42') && (await hasMoved(at, query.reads, pinned.timeoutMs))) return schemaStale(error)
+  return failure(error, query satisfies FailedQuery)
+}
+
+/** Whether a column that the query reads is gone or has another type than at introspection. */
+async function hasMoved(at: Running, reads: readonly ReadTable[], timeoutMs: number): Promise<boolean> {
+  const wanted = reads.flatMap((table) =>
+    table.columns.map(
+      (column) => `(${literal(table.schema)}, ${literal(table.table)}, ${literal(column.name)}, ${column.typeOid})`,
+    ),
+  )
+  if (wanted.length === 0 || !at.session.wire.usable) return false
+  const rows = await ask(
+    at.session,
+    `SELECT 1 FROM (VALUES ${wanted.join(', ')}) w(s, t, c, type)
+LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = w.s
+LEFT JOIN pg_catalog.pg_class r ON r.relnamespace = n.oid AND r.relname = w.t
+LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attname = w.c AND a.attnum > 0 AND NOT a.attisdropped
+WHERE a.atttypid IS DISTINCT FROM w.type::pg_catalog.oid LIMIT 1`,
+    timeoutMs,
+  )
+  return rows.length > 0
+}

@@ -1,0 +1,185 @@
+// One logged-in session and the transactions it may hold: each is READ ONLY, with the settings that make an answer safe
+// and exact pinned in the same write. No statement but these, EXPLAIN and the texts it is handed ever runs here.
+import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
+import { bindMessage, EXECUTE, parseMessage, statement, SYNC } from './messages.ts'
+import { identifier, literal } from '../quote.ts'
+
+/** As the server shows them. What a session is started with, and, behind a pooler, each transaction (guard/postgres.md, Session). */
+const PINS: Readonly<Record<string, string>> = {
+  default_transaction_read_only: 'on',
+  search_path: 'pg_catalog',
+  statement_timeout: '1min',
+  lock_timeout: '10s',
+  idle_in_transaction_session_timeout: '1min',
+  idle_session_timeout: '0',
+  standard_conforming_strings: 'on',
+  client_encoding: 'UTF8',
+  client_min_messages: 'error',
+  // MDY is how a server reads 02/03/2024 unless told otherwise.
+  DateStyle: 'ISO, MDY',
+  IntervalStyle: 'postgres',
+  TimeZone: 'UTC',
+  extra_float_digits: '1',
+  bytea_output: 'hex',
+  transform_null_equals: 'off',
+  row_security: 'on',
+  xmloption: 'content',
+  // A disabled node adds 1e10 to a plan's cost before 18, and a role may have one disabled.
+  enable_seqscan: 'on',
+  enable_indexscan: 'on',
+  enable_indexonlyscan: 'on',
+  enable_bitmapscan: 'on',
+  enable_tidscan: 'on',
+  enable_sort: 'on',
+  enable_incremental_sort: 'on',
+  enable_hashagg: 'on',
+  enable_material: 'on',
+  enable_memoize: 'on',
+  enable_nestloop: 'on',
+  enable_mergejoin: 'on',
+  enable_hashjoin: 'on',
+  enable_gathermerge: 'on',
+}
+
+// These two are of the session, not of a transaction.
+const SESSION_ONLY = new Set(['default_transaction_read_only', 'idle_session_timeout'])
+
+/** The start-up option that sets every pin. */
+export function startUpOptions(): string {
+  return Object.entries(PINS)
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
+    .join(' ')
+}
+
+/** Asks for the server's version and every pin as it stands. Nothing in it is looked up along a search_path. */
+export function readBackSql(): string {
+  const names = ['server_version_num', 'server_version', ...Object.keys(PINS)]
+  return `SELECT ${names.map((name) => `pg_catalog.current_setting('${name}')`).join(', ')}`
+}
+
+/** Reads the answer to readBackSql(). */
+export function readBack(row: readonly (string | null)[]): Server {
+  const [version, versionText, ...settings] = row
+  const held = Object.values(PINS).every((value, i) => settings[i] === value)
+  return { version: Number(version), versionText: versionText ?? '', pinsEach: !held }
+}
+
+export interface Server {
+  /** server_version_num. */
+  readonly version: number
+  readonly versionText: string
+  /** The start-up options did not hold (a pooler, a login trigger): every pin goes into every transaction. */
+  readonly pinsEach: boolean
+}
+
+/** What changes from transaction to transaction. */
+export interface Pinned {
+  /** Schemas behind pg_catalog on the search_path. */
+  readonly searchPath: readonly string[]
+  readonly timeoutMs: number
+}
+
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY'
+const COMMIT = 'COMMIT'
+const ROLLBACK = Buffer.concat([statement('ROLLBACK'), SYNC])
+const PREPARED_MAX = 64
+
+/** The frames around a query: what comes before it, what ends its transaction, and which texts were parsed on the way. */
+interface Around {
+  readonly before: Buffer
+  readonly after: Buffer
+  readonly prepared: readonly string[]
+}
+
+/** Named statements for the few texts around every query; behind a pooler each transaction may be another server's. */
+export class Session {
+  readonly wire: Wire
+  readonly server: Server
+  readonly #names = new Map<string, string>()
+  readonly #ready = new Map<string, Around>()
+  #named = 0
+
+  constructor(wire: Wire, server: Server) {
+    this.wire = wire
+    this.server = server
+  }
+
+  /** A whole transaction in one write. The session is idle again afterwards, also where the query failed. */
+  transaction(frames: Buffer, pinned: Pinned, sink: Sink): Promise<Outcome> {
+    const around = this.#around(pinned)
+    return this.#whole(Buffer.concat([around.before, frames, around.after]), around.prepared, sink)
+  }
+
+  /** Opens a transaction and leaves it open: end() must follow unless the session is lost. */
+  begin(frames: Buffer, pinned: Pinned, sink: Sink): Promise<Outcome> {
+    const around = this.#around(pinned)
+    return this.#send(Buffer.concat([around.before, frames, SYNC]), around.prepared, 1, sink)
+  }
+
+  /** The rest of an open transaction, and its end; without frames only its end. */
+  end(frames: Buffer | null, pinned: Pinned, sink: Sink): Promise<Outcome> {
+    const { after } = this.#around(pinned)
+    return this.#whole(frames === null ? after : Buffer.concat([frames, after]), [], sink)
+  }
+
+  /**
+   * One Sync for all of it: the server sends its answer in one piece. Where a query fails, COMMIT is skipped with it and
+   * a ROLLBACK follows, the one case that takes a second trip.
+   */
+  async #whole(request: Buffer, prepared: readonly string[], sink: Sink): Promise<Outcome> {
+    const outcome = await this.#send(request, prepared, 1, sink)
+    if (outcome.cut || outcome.status === 'I') return outcome
+    const { status } = await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
+    if (status !== 'I') this.wire.fail(new LostConnection('a transaction that did not end'))
+    return outcome
+  }
+
+  async #send(request: Buffer, prepared: readonly string[], syncs: number, sink: Sink): Promise<Outcome> {
+    const outcome = await this.wire.exchange(request, syncs, sink)
+    // They come first in the request, so as many as were parsed are there, whatever failed behind them.
+    prepared.slice(0, outcome.parsed).forEach((text, i) => this.#names.set(text, `v${this.#named + i}`))
+    this.#named += prepared.length
+    return outcome
+  }
+
+  #around(pinned: Pinned): Around {
+    const path = ['pg_catalog', ...pinned.searchPath].map(identifier).join(', ')
+    const key = `${pinned.timeoutMs} ${path}`
+    const ready = this.#ready.get(key)
+    if (ready !== undefined) return ready
+    const settings = [`SET LOCAL search_path = ${path}`, `SET LOCAL statement_timeout = ${pinned.timeoutMs}`]
+    const around = this.server.pinsEach
+      ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs)])
+      : this.#name([BEGIN, ...settings])
+    if (around.prepared.length === 0 && this.#ready.size < PREPARED_MAX) this.#ready.set(key, around)
+    return around
+  }
+
+  #name(before: readonly string[]): Around {
+    const fresh = [...before, COMMIT].filter((text) => !this.#names.has(text))
+    if (this.#names.size + fresh.length > PREPARED_MAX) return unnamed(before)
+    const run = (text: string): Buffer => {
+      const name = this.#names.get(text) ?? `v${this.#named + fresh.indexOf(text)}`
+      return Buffer.concat([bindMessage(name), EXECUTE])
+    }
+    const parses = fresh.map((text, i) => parseMessage(`v${this.#named + i}`, text))
+    return {
+      before: Buffer.concat([...parses, ...before.map(run)]),
+      after: Buffer.concat([run(COMMIT), SYNC]),
+      prepared: fresh,
+    }
+  }
+}
+
+function unnamed(before: readonly string[]): Around {
+  return { before: Buffer.concat(before.map(statement)), after: Buffer.concat([statement(COMMIT), SYNC]), prepared: [] }
+}
+
+/** Every pin of a transaction in one statement, for sessions that may be another server's each time. */
+function pinAll(path: string, timeoutMs: number): string {
+  const settings = { ...PINS, search_path: path, statement_timeout: String(timeoutMs) }
+  const calls = Object.entries(settings)
+    .filter(([name]) => !SESSION_ONLY.has(name))
+    .map(([name, value]) => `pg_catalog.set_config('${name}', ${literal(value)}, true)`)
+  return `SELECT ${calls.join(', ')}`
+}

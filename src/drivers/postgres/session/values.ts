@@ -1,0 +1,150 @@
+// The one encoding rule of session-interface.md §5 for PostgreSQL: the database's own text of a value, as bytes, to JSON,
+// exact. Nothing is rounded and nothing passes through a JavaScript number, Date or JSON.parse.
+import type { JsonBytes } from '../../json-bytes.ts'
+import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
+import type { Form } from './types-builtin.ts'
+
+/** Writes the value whose text is from[start…end) as JSON. */
+export type WriteValue = (from: Buffer, start: number, end: number, out: JsonBytes) => void
+
+const TRUE = Buffer.from('true')
+const FALSE = Buffer.from('false')
+const NULL = Buffer.from('null')
+const SAFE_MAX = Buffer.from('9007199254740991')
+const BASE64 = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
+const MINUS = 0x2d
+const POINT = 0x2e
+const ZERO = 0x30
+const [DASH, COLON, SPACE, PLUS] = [0x2d, 0x3a, 0x20, 0x2b]
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= 0x39
+}
+
+export function writeNull(out: JsonBytes): void {
+  writeRaw(NULL, 0, 4, out)
+}
+
+function writeBool(from: Buffer, start: number, _end: number, out: JsonBytes): void {
+  if (from[start] === 0x74) writeRaw(TRUE, 0, 4, out)
+  else writeRaw(FALSE, 0, 5, out)
+}
+
+/** A number up to ±(2^53−1), a string beyond. */
+function writeInt8(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  const digits = from[start] === MINUS ? start + 1 : start
+  const count = end - digits
+  const safe = count < 16 || (count === 16 && from.compare(SAFE_MAX, 0, 16, digits, end) <= 0)
+  if (safe) writeRaw(from, start, end, out)
+  else writePlain(from, start, end, out)
+}
+
+/** NaN, Infinity and -Infinity are strings; every other text of a float is a JSON number already. */
+function writeFloat(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  if (isDigit(from[from[start] === MINUS ? start + 1 : start])) writeRaw(from, start, end, out)
+  else writePlain(from, start, end, out)
+}
+
+/** A number up to 15 significant digits and between 1e-300 and 1e300, a string beyond. */
+function writeNumeric(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  const digits = from[start] === MINUS ? start + 1 : start
+  if (isDigit(from[digits]) && (end - digits <= 15 || isShort(from, digits, end))) writeRaw(from, start, end, out)
+  else writePlain(from, start, end, out)
+}
+
+/** Zeros at either end do not count: the value is what matters, so 1.50 and 1.5 are told alike. */
+function isShort(from: Buffer, start: number, end: number): boolean {
+  let count = 0
+  let whole = -1
+  let first = -1
+  let last = -1
+  for (let i = start; i < end; i++) {
+    const byte = from[i]
+    if (byte === POINT) {
+      whole = count
+      continue
+    }
+    if (byte !== ZERO) {
+      if (first < 0) first = count
+      last = count
+    }
+    count++
+  }
+  if (first < 0) return true
+  if (whole < 0) whole = count
+  const magnitude = first < whole ? whole - first : first - whole + 1
+  return last - first < 15 && magnitude <= 300
+}
+
+/** `\x` and hex digits, since bytea_output is pinned to hex. */
+function writeBytea(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  const into = out.room(Math.ceil((end - start) / 6) * 4 + 2)
+  let at = out.length
+  into[at++] = 0x22
+  for (let i = start + 2; i < end; i += 6) {
+    const left = Math.min(6, end - i) / 2
+    const bits =
+      (byteOf(from, i) << 16) | ((left > 1 ? byteOf(from, i + 2) : 0) << 8) | (left > 2 ? byteOf(from, i + 4) : 0)
+    into[at++] = BASE64[bits >> 18] ?? 0
+    into[at++] = BASE64[(bits >> 12) & 63] ?? 0
+    into[at++] = left > 1 ? (BASE64[(bits >> 6) & 63] ?? 0) : 0x3d
+    into[at++] = left > 2 ? (BASE64[bits & 63] ?? 0) : 0x3d
+  }
+  into[at++] = 0x22
+  out.length = at
+}
+
+function byteOf(from: Buffer, at: number): number {
+  return (nibble(from[at] ?? 0) << 4) | nibble(from[at + 1] ?? 0)
+}
+
+function nibble(byte: number): number {
+  return byte <= 0x39 ? byte - ZERO : (byte & 0xf) + 9
+}
+
+/** `2024-01-01 10:00:00.5` is RFC 3339 but for the space; infinity, BC and years over 9999 stay the database's text. */
+function writeTimestamp(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  if (isMoment(from, start, end)) writeMoment(from, start, end, out)
+  else writeText(from, start, end, out)
+}
+
+/** The session's TimeZone is pinned to UTC, so a time that RFC 3339 can say ends in +00. */
+function writeTimestamptz(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  const zone = end - 3
+  const utc = from[zone] === PLUS && from[zone + 1] === ZERO && from[zone + 2] === ZERO
+  if (!utc || !isMoment(from, start, zone)) return writeText(from, start, end, out)
+  writeMoment(from, start, zone, out)
+  out.bytes[out.length - 1] = 0x5a
+  out.byte(0x22)
+}
+
+function isMoment(from: Buffer, start: number, end: number): boolean {
+  return (
+    from[start + 4] === DASH &&
+    from[start + 7] === DASH &&
+    from[start + 10] === SPACE &&
+    from[start + 13] === COLON &&
+    from[start + 16] === COLON &&
+    (end === start + 19 || (end > start + 20 && from[start + 19] === POINT && isDigit(from[end - 1])))
+  )
+}
+
+function writeMoment(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  const space = out.length + 11
+  writePlain(from, start, end, out)
+  out.bytes[space] = 0x54
+}
+
+/** How the values of each form are written. */
+export const WRITERS: Readonly<Record<Form, WriteValue>> = {
+  text: writeText,
+  bool: writeBool,
+  integer: writeRaw,
+  int8: writeInt8,
+  numeric: writeNumeric,
+  float: writeFloat,
+  bytea: writeBytea,
+  json: writeRaw,
+  timestamp: writeTimestamp,
+  timestamptz: writeTimestamptz,
+}
