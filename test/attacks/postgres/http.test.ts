@@ -1,0 +1,86 @@
+// The corpus through the door, twice: on a datasource whose login is a superuser, and on one whose login is a careless
+// service account that may read and write everything. Every answer is judged as a caller sees it, and as what it is: JSON
+// {error, code} where refused, never a 5xx but the deadline's.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { startApp, type TestApp } from '../../support/app.ts'
+import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
+import { openSession, settingsOf, type TestSession } from '../../support/postgres-session.ts'
+import { ATTACKS, EXPOSURE, FIXTURE, LEGIT, STATE, failures, textOf, type Told } from './judge.ts'
+
+const LOGINS = [
+  { username: 'postgres', isSuperuser: true },
+  { username: 'vitrine_svc', isSuperuser: false },
+]
+const OUTCOMES: Readonly<Record<number, Told['outcome']>> = { 200: 'answered', 400: 'malformed', 403: 'denied' }
+
+for (const { username, isSuperuser } of LOGINS) {
+  describe(`the corpus over HTTP, with the login ${username}`, () => {
+    let server: TestPostgres
+    let app: TestApp
+    let oracle: TestSession
+    let at: string
+    let key: string
+    let stateBefore: (string | null)[][]
+
+    before(async () => {
+      server = await startPostgres({ settings: { autovacuum: 'off' } })
+      await server.createDatabase('shop', FIXTURE)
+      app = await startApp()
+      const owner = await app.person('Olga')
+      const limits = { statementTimeoutMs: 1_500, postgresMaxPlanCost: 1e12, rowCap: 50_000 }
+      const teamId = await app.team(owner, 'Corpus', { ...limits, queryBudget: { limit: 1_000_000, windowSeconds: 60 } })
+      const { host, port, password } = server
+      const login = { username, password: isSuperuser ? password : 'svc-pw' }
+      const spec = { name: 'shop', host, port, database: 'shop', ...login }
+      at = `/teams/${teamId}/datasources/${await app.datasource(owner, teamId, spec, EXPOSURE.tables)}`
+      key = await app.key(owner)
+      oracle = await openSession(settingsOf(server, 'shop', { username: 'vitrine_oracle', secrets: { password: 'oracle-pw' } }))
+      stateBefore = await server.query('shop', STATE)
+    })
+    after(async () => {
+      await oracle[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+    })
+
+    const post = (sql: string) => app.ask('POST', `${at}/query`, { token: key, body: { sql } })
+
+    test('no attack says anything that is not exposed', async (t) => {
+      for (const attack of ATTACKS) {
+        const sql = textOf(attack, { database: 'shop', port: server.port })
+        if (sql === undefined) continue
+        await t.test(attack.id, async () => {
+          const { status, text, json } = await post(sql)
+          const outcome = status === 504 ? 'timeout' : (OUTCOMES[status] ?? 'failed')
+          assert.ok(status < 500 || status === 504, `${status} ${text}`)
+          const told = outcome === 'answered' ? { outcome, text, rowCount: json.rowCount } : { outcome, text }
+          assert.deepEqual(failures(attack, sql, told), [])
+          if (outcome !== 'answered') assert.match(JSON.stringify([json.error, json.code]), /^\["[^"].*","[A-Z_]+"\]$/)
+        })
+      }
+    })
+
+    test('no attack has changed anything', async () => {
+      assert.deepEqual(await server.query('shop', STATE), stateBefore)
+    })
+
+    test('every legitimate query is answered as the oracle is', async (t) => {
+      for (const { id, sql, oracle_sql, ordered } of LEGIT) {
+        await t.test(id, async () => {
+          const { status, text, json } = await post(sql)
+          assert.equal(status, 200, text)
+          const expected = await oracle.run(oracle_sql ?? sql, { searchPath: ['public'] })
+          assert.deepEqual(json.columns, expected.columns)
+          const rows = JSON.parse(String(expected.rows)) as unknown[]
+          assert.deepEqual(sorted(json.rows, ordered), sorted(rows, ordered))
+        })
+      }
+    })
+  })
+}
+
+function sorted(rows: readonly unknown[], isOrdered: boolean): string[] {
+  const texts = rows.map((row) => JSON.stringify(row))
+  return isOrdered ? texts : texts.toSorted()
+}
