@@ -30,7 +30,7 @@ export interface Store extends AsyncDisposable {
   forget(): void
 }
 
-/** A change is seen by other replicas within one second (session-interface.md §6, end). */
+/** A change is seen by other replicas within one second (session-interface.md §6, end), the time to read it included. */
 const OTHERS_UNSEEN_MS = 750
 /** Between two tries, times their number: those that lost together do not meet again. */
 const PAUSE_MS = 5
