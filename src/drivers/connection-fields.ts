@@ -12,6 +12,28 @@ export type SslMode = z.infer<typeof SslMode>
 
 const SECRET_LENGTH_MAX = 65_536
 
+/** host, as a text; what may stand in it is wrongHost's. */
+export const hostField = z.string({ error: 'must be a text' }).min(1, 'must not be empty').max(253, 'is too long')
+
+/** port, or the kind's own where it is left out. */
+export function portField(usual: number) {
+  return z
+    .int({ error: 'must be a whole number' })
+    .min(1, 'must be 1 to 65535')
+    .max(65_535, 'must be 1 to 65535')
+    .nullish()
+    .transform((port) => port ?? usual)
+}
+
+/** The name of a database or a user, of so many characters at most. */
+export function nameField(max: number): z.ZodString {
+  return z
+    .string({ error: 'must be a text' })
+    .min(1, 'must not be empty')
+    .max(max, `is longer than ${max} characters`)
+    .regex(/^\P{Cc}*$/u, 'holds control characters')
+}
+
 /** What is wrong with a host, one sentence; empty where it is one name or address. */
 export function wrongHost(host: string): string[] {
   const isName = /^(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host)

@@ -2,7 +2,7 @@
 // and never repeat what was in it.
 import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
-import { SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
+import { hostField, nameField, portField, SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
 import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
 import { readUri, type Host, type UriParts } from './uri.ts'
 
@@ -12,9 +12,9 @@ const READ_PREFERENCES = ['primary', 'primaryPreferred', 'secondary', 'secondary
 const NAME_MAX = 256
 
 const Config = z.strictObject({
-  authSource: name(NAME_MAX).optional(),
+  authSource: nameField(NAME_MAX).optional(),
   authMechanism: z.enum(['SCRAM', 'X509'], { error: 'must be SCRAM or X509' }).optional(),
-  replicaSet: name(NAME_MAX).optional(),
+  replicaSet: nameField(NAME_MAX).optional(),
   readPreference: z.enum(READ_PREFERENCES, { error: `must be ${READ_PREFERENCES.join(', ')}` }).optional(),
 })
 type Config = z.infer<typeof Config>
@@ -135,27 +135,14 @@ function uriParts(input: SettingsInput, wrong: string[]): UriParts | null {
 }
 
 const Direct = z.object({
-  host: z.string({ error: 'must be a text' }).min(1, 'must not be empty').max(253, 'is too long'),
-  port: z
-    .int({ error: 'must be a whole number' })
-    .min(1, 'must be 1 to 65535')
-    .max(65_535, 'must be 1 to 65535')
-    .nullish()
-    .transform((port) => port ?? 27_017),
-  database: name(63),
+  host: hostField,
+  port: portField(27_017),
+  database: nameField(63),
   // Left out for X.509, and for a server that asks for no login.
-  username: name(NAME_MAX)
+  username: nameField(NAME_MAX)
     .nullish()
     .transform((username) => username ?? null),
 })
-
-function name(max: number): z.ZodString {
-  return z
-    .string({ error: 'must be a text' })
-    .min(1, 'must not be empty')
-    .max(max, `is longer than ${max} characters`)
-    .regex(/^\P{Cc}*$/u, 'holds control characters')
-}
 
 function directParts(input: SettingsInput, wrong: string[]): UriParts | null {
   const direct = Direct.safeParse(input)

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { makeCertificates } from '../../../../test/support/certificates.ts'
 import { startPostgres, type TestPostgres } from '../../../../test/support/postgres.ts'
 import { emptyKnown, LIMITS, openSession, queryOf, settingsOf } from '../../../../test/support/postgres-session.ts'
 import { seal } from '../../confined.ts'
@@ -27,9 +25,9 @@ let server: TestPostgres
 let pem: Readonly<Record<string, string>>
 
 before(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'vitrine-ca-'))
-  stack.defer(() => rm(folder, { recursive: true, force: true }))
-  pem = await certificates(folder)
+  const certificates = stack.use(await makeCertificates())
+  const { folder } = certificates
+  pem = certificates.pem
   const files = {
     certFile: join(folder, 'server.crt'),
     keyFile: join(folder, 'server.key'),
@@ -44,28 +42,6 @@ before(async () => {
   )
 })
 after(() => stack.disposeAsync())
-
-/** A CA of our own, a server certificate for `localhost` only, a client certificate for ann, and another CA. */
-async function certificates(folder: string): Promise<Readonly<Record<string, string>>> {
-  const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' })
-  const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-  for (const ca of ['ca', 'other'])
-    openssl('req', '-x509', ...ec, '-keyout', `${ca}.key`, '-out', `${ca}.crt`, '-days', '2', '-subj', `/CN=${ca}`)
-  await writeFile(join(folder, 'server.ext'), 'subjectAltName=DNS:localhost\n')
-  await writeFile(join(folder, 'ann.ext'), 'extendedKeyUsage=clientAuth\n')
-  for (const [name, cn] of [
-    ['server', 'localhost'],
-    ['ann', 'ann'],
-  ] as const) {
-    openssl('req', ...ec, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${cn}`)
-    const signed = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', `${name}.ext`]
-    openssl('x509', '-req', '-in', `${name}.csr`, '-out', `${name}.crt`, ...signed)
-  }
-  const names = ['ca.crt', 'other.crt', 'ann.crt', 'ann.key']
-  return Object.fromEntries(
-    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'utf8')] as const)),
-  )
-}
 
 interface Wanted {
   readonly host?: string

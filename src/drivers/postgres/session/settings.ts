@@ -2,7 +2,7 @@
 // field and never repeat what was in it.
 import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
-import { SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
+import { hostField, nameField, portField, SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
 import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
 import { readUri, type UriParts } from './uri.ts'
 
@@ -72,24 +72,11 @@ function uriParts(input: SettingsInput, wrong: string[]): Parts | null {
 }
 
 const Direct = z.object({
-  host: z.string({ error: 'must be a text' }).min(1, 'must not be empty').max(253, 'is too long'),
-  port: z
-    .int({ error: 'must be a whole number' })
-    .min(1, 'must be 1 to 65535')
-    .max(65_535, 'must be 1 to 65535')
-    .nullish()
-    .transform((port) => port ?? 5432),
-  database: name(),
-  username: name(),
+  host: hostField,
+  port: portField(5432),
+  database: nameField(63),
+  username: nameField(63),
 })
-
-function name(): z.ZodString {
-  return z
-    .string({ error: 'must be a text' })
-    .min(1, 'must not be empty')
-    .max(63, 'is longer than 63 characters')
-    .regex(/^\P{Cc}*$/u, 'holds control characters')
-}
 
 function directParts(input: SettingsInput, wrong: string[]): Parts | null {
   const read = Direct.safeParse(input)
