@@ -47,6 +47,7 @@ function person(n: number): Document {
     [{ number: `SECRET only ${n}` }],
     [{ brand: null, number: 'SECRET' }],
     null,
+    [{ brand: [], number: 'SECRET' }, 'SECRET'],
   ]
   const home = [
     { city: `City ${n % 7}`, street: `SECRET street ${n}`, geo: { lat: n, lon: [n, n + 1] } },
@@ -62,7 +63,7 @@ function person(n: number): Document {
     ssn: `SECRET ssn ${n}`,
     pay: hidden(n),
     ...(n % 13 === 0 ? {} : { home: home[n % 5] }),
-    ...(n % 17 === 0 ? {} : { cards: cards[n % 9] }),
+    ...(n % 17 === 0 ? {} : { cards: cards[n % 10] }),
     tags: [['a', `t${n % 4}`], [], [['x'], null], 'solo'][n % 4],
     since: new Date(Date.UTC(2024, n % 12, 1 + (n % 28))),
     score: [n, new Double(n + 0.5), Decimal128.fromString(`${n}.25`), Long.fromNumber(n), null, 'many'][n % 6],

@@ -68,8 +68,10 @@ export class Generator {
   next(): RandomQuery {
     const collection = this.#pick(Object.keys(EXPOSED))
     const state = this.#fresh(collection)
-    const filter = this.#chance(0.75) ? this.#filter(state, 0) : {}
-    const pipeline = this.#chance(0.6) ? this.#stages(state, 1 + this.#below(4), false) : []
+    const sorts = this.#chance(0.15)
+    const filter = this.#chance(sorts ? 0.3 : 0.75) ? this.#filter(state, 0) : {}
+    const first = sorts ? this.#sortedThroughParts(state) : []
+    const pipeline = [...first, ...(this.#chance(0.6) ? this.#stages(state, 1 + this.#below(4), false) : [])]
     const { clean, ordered, loose } = state
     return { body: { collection, filter, pipeline }, clean, ordered, loose }
   }
@@ -224,6 +226,20 @@ export class Generator {
       default:
         return { $literal: this.#pick(['$ssn', { $where: 1 }, [null]]) }
     }
+  }
+
+  /** The first documents by one or two paths that lead through objects shown in part, and by the key where they tie. */
+  #sortedThroughParts(state: State): Document[] {
+    const { key } = state
+    const parts = (EXPOSED[state.collection] ?? []).filter((path) => path.includes('.'))
+    if (key === null || parts.length === 0) return []
+    const some = [this.#pick(parts), this.#pick(parts)].slice(this.#below(2))
+    state.ordered = true
+    return [
+      { $sort: Object.fromEntries([...some.map((path) => [path, this.#pick([1, 1, -1])]), [key, 1]]) },
+      ...(this.#chance(0.2) ? [{ $skip: this.#below(8) }] : []),
+      ...(this.#chance(0.8) ? [{ $limit: 1 + this.#below(6) }] : []),
+    ]
   }
 
   #stages(state: State, count: number, nested: boolean): Document[] {

@@ -65,11 +65,36 @@ test('filters, sorts and limits that read the same before the projection stand b
   assert.deepEqual(queryOf({ filter }).pipeline, [{ $match: filter }, P, END])
   const pipeline = [{ $match: { name: 'x' } }, { $sort: { 'meta.at': 1, name: -1 } }, { $skip: 1 }, { $limit: 5 }]
   assert.deepEqual(queryOf({ filter, pipeline }).pipeline, [{ $match: filter }, ...pipeline, P, END])
-  assert.deepEqual(queryOf({ pipeline: [{ $sort: { 'cards.brand': -1 } }] }).pipeline, [
-    { $sort: { 'cards.brand': -1 } },
-    P,
-    END,
+})
+
+test('a sort through an object shown in part has a second form with it in front, which proves itself', () => {
+  const sort = { $sort: { 'cards.brand': 1, name: -1 } }
+  const early = (body: object): readonly unknown[] | undefined =>
+    queryOf(body).early?.map((stage) => Object.keys(stage)[0])
+  const { pipeline, early: form } = queryOf({ filter: { name: 'x' }, pipeline: [sort, { $skip: 2 }, { $limit: 5 }] })
+  assert.deepEqual(pipeline, [{ $match: { name: 'x' } }, P, sort, { $skip: 2 }, { $limit: 5 }, END])
+  const [filter, moved, limit, proof, ...rest] = form ?? []
+  assert.deepEqual(
+    [filter, moved, limit, ...rest],
+    [{ $match: { name: 'x' } }, sort, { $limit: 7 }, P, { $skip: 2 }, { $limit: 5 }, END],
+  )
+  assert.match(JSON.stringify(proof), /^\{"\$match":\{"\$expr":\{"\$toInt":.*"\$cards"/)
+  assert.deepEqual(early({ pipeline: [sort], limit: 3 }), ['$sort', '$limit', '$match', '$project', '$limit'])
+  assert.deepEqual(early({ pipeline: [sort, { $project: { name: 1 } }, { $limit: 3 }] })?.slice(0, 3), [
+    '$sort',
+    '$limit',
+    '$match',
   ])
+  for (const body of [
+    { pipeline: [{ $sort: { name: 1 } }] },
+    { pipeline: [sort, { $group: { _id: '$name' } }] },
+    { pipeline: [sort, { $unwind: '$cards' }, { $limit: 5 }] },
+    { filter: { 'cards.0.brand': 'x' }, pipeline: [sort] },
+    { pipeline: [{ $sort: { 'cards.0.brand': 1 } }] },
+    { pipeline: [sort, { $skip: Number.MAX_SAFE_INTEGER }, { $skip: 1 }, { $limit: 1 }] },
+  ]) {
+    assert.equal(queryOf(body).early, null, JSON.stringify(body))
+  }
 })
 
 test('what would read hidden things there stays behind it', () => {

@@ -44,7 +44,10 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
   return stages.slice(at)
 }
 
+/** Where only documents that lose an element would be ordered otherwise, the flow keeps what a trial needs. */
 function sortsAlike(value: Bson, flow: Flow): boolean {
   if (!isDocument(value)) return false
-  return sortSpecOf('$sort', value, flow.scope).hoistable
+  const { hoistable, cut } = sortSpecOf('$sort', value, flow.scope)
+  if (hoistable && cut.length > 0) flow.early = { at: flow.out.length, cut }
+  return hoistable && cut.length === 0
 }
