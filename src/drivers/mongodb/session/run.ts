@@ -39,8 +39,7 @@ const COMMENT = 'vitrine'
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
   const ends = performance.now() + limits.timeoutMs
   const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
-  const bound = await costBound(query, sizesOf(at, left))
-  const isCheap = bound !== null && bound <= limits.maxCost
+  const isCheap = (await costBound(query, sizesOf(at, left))) <= limits.maxCost
   const answered = async (form: readonly BsonDocument[]): Promise<Rows> => {
     const pipeline = stages(at, form)
     if (!isCheap) checkCost(await explainedCost(at, query, pipeline, left), limits.maxCost, query.collection)
