@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { BSON, type Db } from 'mongodb'
 import { startMongod, startNewest, type TestMongo } from '../../../../test/support/mongodb.ts'
-import { engineOrSkip, NoSuchEngine } from '../../../../test/support/no-such-engine.ts'
+import { engineOrSkip, skipWithout } from '../../../../test/support/no-such-engine.ts'
 import { cut } from '../../../exposure/cut.ts'
 import type { Confined } from '../../confined.ts'
 import type { Catalog, Connection, Driver, Limits } from '../../driver.ts'
@@ -74,12 +74,9 @@ for (const [name, start] of [
   })
 }
 
-const missing = await startMongod({}).then(
-  async (server) => (await server[Symbol.asyncDispose](), false as const),
-  (error: unknown) => (error instanceof NoSuchEngine ? error.message : Promise.reject(error)),
-)
+const skip = await skipWithout(startMongod)
 
-describe('what the login cannot count', { skip: missing }, () => {
+describe('what the login cannot count', { skip }, () => {
   const stack = new AsyncDisposableStack()
   let driver: Driver
   let connection: Connection
