@@ -141,7 +141,15 @@ test('a scalar is printed as strict Extended JSON', () => {
 
 test('$reduce may carry its value on, but not wrap it', () => {
   const reduced = (step: unknown): string =>
-    verdict({ pipeline: [{ $project: { x: { $reduce: { input: '$meta', initialValue: [], in: step } } } }] }).kind
+    verdict({ pipeline: [{ $project: { x: { $reduce: { input: '$meta', initialValue: [], in: step } } } }] }, [9, 0, 0])
+      .kind
+  const named = { input: '$meta', initialValue: [], as: 'e', valueAs: 'v' }
+  const reduce = (step: unknown): string =>
+    verdict({ pipeline: [{ $project: { x: { $reduce: { ...named, in: step } } } }] }, [9, 0, 0]).kind
+  assert.deepEqual(
+    [reduce({ $add: ['$$v', '$$e'] }), reduce(['$$v']), reduce('$$value')],
+    ['confined', 'denied', 'denied'],
+  )
   for (const step of [
     { $concatArrays: ['$$value', ['$$this']] },
     { sum: { $add: ['$$value.sum', '$$this'] }, last: '$$value.last' },
@@ -159,6 +167,7 @@ test('$reduce may carry its value on, but not wrap it', () => {
     { $let: { vars: { v: ['$$value'] }, in: '$$v' } },
     { $zip: { inputs: ['$$value', [1]] } },
     { $setField: { field: 'a', input: '$$this', value: '$$value' } },
+    { $serializeEJSON: { input: '$$value' } },
     { $reduce: { input: [1], initialValue: '$$value', in: ['$$value'] } },
   ]) {
     assert.equal(reduced(step), 'denied', JSON.stringify(step))

@@ -75,6 +75,7 @@ export class Flow {
       barrier: this.barrier,
       variables: this.variables,
       redacting: false,
+      iterating: false,
     }
   }
 

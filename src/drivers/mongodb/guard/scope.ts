@@ -14,6 +14,8 @@ export interface Scope {
   readonly variables: ReadonlySet<string>
   /** DESCEND, PRUNE and KEEP, within $redact. */
   readonly redacting: boolean
+  /** IDX, within $map, $filter and $reduce. */
+  readonly iterating: boolean
 }
 
 const SYSTEM = new Set(['ROOT', 'CURRENT', 'NOW', 'REMOVE'])
@@ -87,6 +89,10 @@ export function variable(written: string, scope: Scope): Found | undefined {
     if (path !== undefined) return resolve(path, scope)
     scope.barrier.raise()
     return { kind: 'parent', shape: scope.shape, numeric: false, crossed: [] }
+  }
+  if (path === undefined && name === 'IDX' && scope.iterating) {
+    needVersion('expression', '$$IDX', scope.exposed)
+    return undefined
   }
   if (path === undefined && (SYSTEM.has(name) || (scope.redacting && REDACT.has(name)))) return undefined
   const bound = [...scope.variables].map((known) => `$$${known}`)

@@ -19,9 +19,12 @@ export function confineSource(
   const barrier = barrierOf(collection, out)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
   const rest = hoist(stages, flow)
-  // mongod 6.0 moves a $match with outer variables into what it caches of a time series: later rows get the first's.
-  if (collection.rewritten && variables.size > 0) for (const name of collection.tops) barrier.raise(name)
+  const isCached = collection.rewritten && variables.size > 0
+  if (isCached) for (const name of collection.tops) barrier.raise(name)
   barrier.place()
+  // mongod 6.0 moves a $match with outer variables into what it caches of a time series: later rows get the first's. The
+  // wall holds one that reads a field; one that reads none passes it, but no limit.
+  if (isCached) flow.out.push({ $limit: Number.MAX_SAFE_INTEGER })
   for (const stage of rest) confineStage(stage, flow)
   return flow
 }
