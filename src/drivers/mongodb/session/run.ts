@@ -3,6 +3,7 @@
 import type * as mongodb from 'mongodb'
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
+import { takeBatch } from './batch.ts'
 import type { Login } from './connect.ts'
 import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
@@ -82,13 +83,8 @@ async function rowsOf(
   })
   try {
     let wanted = true
-    // A batch at a time: asking for each document by itself costs more than writing it.
     while (wanted && (await cursor.hasNext())) {
-      const batch: readonly unknown[] = cursor.readBufferedDocuments()
-      wanted = batch.every((document) => {
-        if (!(document instanceof Uint8Array)) throw new TypeError('a document that is no bytes')
-        return result.add(document)
-      })
+      wanted = result.addAll(takeBatch(cursor))
     }
   } finally {
     await cursor.close().catch(() => undefined)
