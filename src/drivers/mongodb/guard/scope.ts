@@ -18,7 +18,7 @@ export interface Scope {
   readonly iterating: boolean
 }
 
-const SYSTEM = new Set(['ROOT', 'CURRENT', 'NOW', 'REMOVE'])
+const SYSTEM = new Set(['ROOT', 'CURRENT', 'REMOVE'])
 const REDACT = new Set(['DESCEND', 'PRUNE', 'KEEP'])
 const VARIABLE = /^[a-z\u0080-\uffff][\w\u0080-\uffff]*$/
 
@@ -81,7 +81,7 @@ export function variable(written: string, scope: Scope): Found | undefined {
   const dot = written.indexOf('.')
   const name = written.slice(2, dot === -1 ? undefined : dot)
   const path = dot === -1 ? undefined : written.slice(dot + 1)
-  if (scope.variables.has(name)) {
+  if (scope.variables.has(name) || name === 'NOW') {
     if (path !== undefined) componentsOf(path)
     return undefined
   }
