@@ -17,6 +17,7 @@ const OPTIONS = { maxTimeMS: 8000, promoteValues: false, bsonRegExp: true, enabl
 const KINDS = new Map([
   ['gauge', 'time-series collection'],
   ['people_view', 'view'],
+  ['people_made', 'view'],
 ])
 
 export type Outcome =

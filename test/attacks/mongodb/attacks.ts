@@ -126,6 +126,26 @@ family(
     { $or: [{ $where: '1' }] },
   ].map(people),
 )
+const sized = (collection: string, path: string): Document[] =>
+  [
+    [{ $project: { n: { $size: { $cond: [{ $isArray: path }, path, []] } } } }],
+    [{ $project: { t: { $map: { input: { $cond: [{ $isArray: path }, path, []] }, in: { $type: '$$this' } } } } }],
+    [{ $group: { _id: path, n: { $sum: 1 } } }],
+    [{ $unwind: { path, includeArrayIndex: 'i' } }],
+    [{ $match: { $expr: { $eq: [path, []] } } }],
+  ].map((pipeline) => ({ collection, pipeline }))
+const graph = (as: string): Document => ({
+  $graphLookup: { from: 'people', startWith: '$_id', connectFromField: '_id', connectToField: '_id', as },
+})
+const inGraph = { $project: { n: { $map: { input: '$g.cards', in: { $cond: [{ $isArray: '$$this' }, { $size: '$$this' }, -1] } } } } }
+family('gaps in arrays', 'alike', [
+  ...sized('gauge', '$parts'),
+  ...sized('people_made', '$cards'),
+  ...sized('people_made', '$house'),
+  ...sized('people_view', '$cards'),
+  piped({ $project: { _id: 1 } }, { $facet: { a: [graph('g'), inGraph] } }),
+  piped(graph('g'), inGraph),
+])
 const odd = (...pipeline: Document[]): Document => ({ collection: 'odd', pipeline })
 const read = (field: unknown): Document => odd({ $project: { x: { $getField: { field, input: '$$ROOT' } } } })
 family('names that no path can say', 'QUERY_DENIED', [

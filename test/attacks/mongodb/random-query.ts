@@ -41,7 +41,8 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   people: ['ssn', 'pay', 'home.street', 'cards.number', 'cards.0.number'],
   orders: ['margin', 'lines.cost', 'lines.tax.office'],
   spots: ['_id', 'owner', 'grid.s', 'deep.a.e', 'deep.a.b.d'],
-  gauge: ['raw', 'meta.owner'],
+  gauge: ['raw', 'meta.owner', 'parts.y'],
+  people_made: ['house.street', 'cards.number', 'name'],
   people_view: ['ssn', 'cards.number'],
   odd: ['w.y', 'toString', 'nothing'],
 }
