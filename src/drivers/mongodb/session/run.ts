@@ -7,6 +7,7 @@ import { takeBatch } from './batch.ts'
 import type { Login } from './connect.ts'
 import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
+import { isRemembered, lookupOf, remember, type Lookups } from './lookups.ts'
 import { outgoing } from '../guard/outgoing.ts'
 import type { BsonDocument, MongoQuery } from '../query.ts'
 import { Result } from './result.ts'
@@ -14,6 +15,7 @@ import { Result } from './result.ts'
 /** What the connections of one datasource know together, for some minutes. */
 export interface Known {
   readonly sizes: Map<string, { readonly documents: number | null; readonly at: number }>
+  readonly lookups: Lookups
 }
 
 export interface Running {
@@ -43,7 +45,12 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
   const isCheap = (await costBound(query, sizesOf(at, left))) <= limits.maxCost
   const answered = async (form: readonly BsonDocument[]): Promise<Rows> => {
     const pipeline = stages(at, form)
-    if (!isCheap) checkCost(await explainedCost(at, query, pipeline, left), limits.maxCost, query.collection)
+    const lookup = isCheap ? null : lookupOf(query, form)
+    if (!isCheap && !isRemembered(at.known.lookups, lookup)) {
+      const cost = await explainedCost(at, query, pipeline, left)
+      checkCost(cost, limits.maxCost, query.collection)
+      remember(at.known.lookups, lookup, cost)
+    }
     return await rowsOf(at, query, pipeline, limits, left())
   }
   const early = query.early === null ? null : await unlessFailed(answered(query.early))
