@@ -41,7 +41,7 @@ function knownOf(all: Map<string, { readonly known: Known; readonly at: number }
   const entry = all.get(key)
   if (entry !== undefined && now - entry.at < KNOWN_MS) return entry.known
   if (all.size >= KNOWN_MAX) all.clear()
-  const known = { sizes: new Map() }
+  const known = { sizes: new Map(), lookups: new Map() }
   all.set(key, { known, at: now })
   return known
 }

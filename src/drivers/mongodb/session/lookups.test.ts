@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startMongod, type TestMongo } from '../../../../test/support/mongodb.ts'
+import { engineOrSkip } from '../../../../test/support/no-such-engine.ts'
+import type { Limits } from '../../driver.ts'
+import { createMongoDriver } from '../driver.ts'
+
+const soon = (): AbortSignal => AbortSignal.timeout(20_000)
+/** Less than the collection holds, so that its size alone settles nothing. */
+const limits: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_000, maxCost: 100 }
+
+async function explains(server: TestMongo): Promise<number> {
+  const status = await server.client.db('admin').command({ serverStatus: 1 })
+  const { metrics } = status as unknown as { metrics: { commands: { explain: { total: number } } } }
+  return Number(metrics.commands.explain.total)
+}
+
+test('a look-up by an index is planned once for all values, everything else each time', async (t) => {
+  const server = await engineOrSkip(t, () => startMongod({ auth: true }))
+  if (server === null) return
+  await using _ = server
+  const things = server.client.db('shop').collection('things')
+  await things.insertMany(Array.from({ length: 2_000 }, (_, n) => ({ n, open: n % 2, text: `t${n}`, part: n })))
+  await things.createIndexes([{ key: { n: 1 } }, { key: { part: 1 }, partialFilterExpression: { open: 1 } }])
+  await using driver = await createMongoDriver()
+  const at = { connectionMode: 'DIRECT', host: server.host, port: server.port, database: 'shop', sslMode: 'disable' }
+  const login = { username: 'root', secrets: { password: server.password }, config: {} }
+  const settings = driver.settings({ ...at, ...login })
+  await using connection = await driver.connect(settings, { allowPrivateHosts: true }, soon())
+  const exposed = await connection.introspect(soon())
+  const ask = async (filter: object, more: object = {}): Promise<{ rows: number; explains: number }> => {
+    const body = driver.read({ collection: 'things', filter, ...more })
+    const verdict = await driver.confine(body, exposed, limits, soon())
+    if (verdict.kind !== 'confined') return assert.fail(JSON.stringify(verdict))
+    const before = await explains(server)
+    const { rowCount } = await connection.run(verdict.query, limits, soon())
+    return { rows: rowCount, explains: (await explains(server)) - before }
+  }
+  assert.deepEqual(await ask({ n: 5 }), { rows: 1, explains: 1 })
+  assert.deepEqual(await ask({ n: 6 }), { rows: 1, explains: 0 })
+  assert.deepEqual(await ask({ n: { $eq: 7 }, open: 1 }), { rows: 1, explains: 0 })
+  // Another kind of value, more than one value, or a join: planned.
+  assert.deepEqual(await ask({ n: '6' }), { rows: 0, explains: 1 })
+  assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })
+  assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })
+  const join = { $lookup: { from: 'things', localField: 'n', foreignField: 'n', as: 'same' } }
+  assert.deepEqual(await ask({ n: 6 }, { pipeline: [join] }), { rows: 1, explains: 1 })
+  // A partial index answers for some values only: what it said of one is not remembered.
+  assert.deepEqual(await ask({ part: 3, open: 1 }), { rows: 1, explains: 1 })
+  await assert.rejects(ask({ part: 4, open: 0 }), { code: 'QUERY_DENIED' })
+  await assert.rejects(ask({ text: 't1' }), { code: 'QUERY_DENIED' })
+  await assert.rejects(ask({ text: 't1' }), { code: 'QUERY_DENIED' })
+})
