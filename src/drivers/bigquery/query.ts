@@ -19,6 +19,8 @@ export interface BigQueryQuery {
   /** One query, on one line but for line breaks in strings; no comment, no parameter, every table fully qualified. */
   readonly text: string
   readonly project: string
+  /** The capture's: where its jobs run, unless the datasource names another location. */
+  readonly location: string
   /** Rows to answer at most; the text has no LIMIT of ours, so ask for one row more (maxResults). */
   readonly rowCap: number
   /** Each once. */
