@@ -44,6 +44,8 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   readonly #engine: Engine
   readonly #functions: ReadonlySet<string>
   readonly asked: Asked[] = []
+  /** Texts that BigQuery would not take. */
+  readonly failed: string[] = []
 
   constructor(zetasql: Zetasql, language: Message, functions: ReadonlySet<string>, world: World) {
     this.zetasql = zetasql
@@ -58,6 +60,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
       this.asked.push(asked)
       return { statistics }
     } catch (error) {
+      this.failed.push(sql)
       return { error: this.#failure(error) }
     }
   }
@@ -76,7 +79,6 @@ export class GoogleBrain implements Brain, AsyncDisposable {
 
   async #look(sql: string, kind: Asked['kind']): Promise<Looked> {
     const parsed = await this.#engine.parse(sql)
-    const rest = { kind, sql, totalBytesProcessedAccuracy: 'PRECISE' }
     if (parsed.statement !== 'query') {
       const statistics = { statementType: parsed.statement.toUpperCase(), totalBytesProcessed: '0' }
       return { kind, sql, reads: [], unseen: true, statistics }
@@ -86,7 +88,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
       const schema = { fields: [wireField('f0_', { kind: 'simple', name: 'STRING' })] }
       const referencedRoutines = routines ?? []
       const statistics = { statementType: 'SELECT', totalBytesProcessed: '0', schema, referencedRoutines }
-      return { ...rest, reads: [], unseen: true, statistics }
+      return { kind, sql, reads: [], unseen: true, statistics }
     }
     const { columns, tables, reads } = await this.#engine.analyze(sql)
     const below = [...new Set(tables.flatMap((name) => this.#world.tables[name]?.reads ?? [name]))]
