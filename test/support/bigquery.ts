@@ -21,6 +21,7 @@ export interface WireTableResource {
 
 export interface DoubleDataset {
   readonly location?: string
+  readonly isCaseInsensitive?: boolean
   readonly tables: Readonly<Record<string, WireTableResource>>
 }
 
@@ -37,7 +38,8 @@ export interface DoubleOptions {
 }
 
 export interface Asked {
-  readonly kind: 'token' | 'datasets' | 'tables' | 'table' | 'dry run' | 'run' | 'results' | 'cancel' | 'other'
+  readonly kind:
+    'token' | 'datasets' | 'dataset' | 'tables' | 'table' | 'dry run' | 'run' | 'results' | 'cancel' | 'other'
   readonly method: string
   readonly url: URL
   readonly body: Json
@@ -53,6 +55,11 @@ export type Reply =
 // What a test reads out of a request is whatever the test says it is.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Json = any
+
+interface Place {
+  readonly hostname: string
+  readonly port: string
+}
 
 interface Job {
   readonly id: string
@@ -111,9 +118,11 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#rigged.length = 0
   }
 
-  /** Where Google's own addresses lead to in a test: a driver's `connector`. */
-  readonly connector = (_at: unknown, callback: (error: null, socket: Socket) => void): void => {
-    const socket = connect(portOf(this.#server), '127.0.0.1')
+  /** A driver's `connector`: leads Google's own addresses here, and every other one where it goes. */
+  readonly connector = (at: Place, callback: (...found: [null, Socket] | [Error, null]) => void): void => {
+    const isGoogle = at.hostname.endsWith('.googleapis.com')
+    const socket = isGoogle ? connect(portOf(this.#server), '127.0.0.1') : connect(Number(at.port), at.hostname)
+    socket.once('error', (error) => callback(error, null))
     socket.once('connect', () => callback(null, socket))
   }
 
@@ -179,6 +188,7 @@ export class BigQueryDouble implements AsyncDisposable {
     if (projects !== 'projects' || named !== project)
       return failed({ status: 404, reason: 'notFound', message: `Not found: Project ${named}` })
     if (room === 'datasets' && id === undefined) return this.#datasets(asked)
+    if (room === 'datasets' && inner === undefined) return this.#dataset(id ?? '')
     if (room === 'datasets' && inner === 'tables') return this.#tables(asked, id ?? '', innerId)
     if (asked.kind === 'dry run') return await this.#dryRun(asked)
     if (asked.kind === 'run') return await this.#run(asked)
@@ -198,6 +208,16 @@ export class BigQueryDouble implements AsyncDisposable {
     }))
     const { items, next } = this.#page(all, url)
     return ok({ kind: 'bigquery#datasetList', ...(items.length > 0 && { datasets: items }), ...next })
+  }
+
+  #dataset(datasetId: string): Reply {
+    const { project, location, datasets } = this.options
+    const dataset = datasets[datasetId]
+    if (dataset === undefined)
+      return failed({ status: 404, reason: 'notFound', message: `Not found: Dataset ${project}:${datasetId}` })
+    const { tables: _, ...resource } = dataset
+    const datasetReference = { projectId: project, datasetId }
+    return ok({ kind: 'bigquery#dataset', id: `${project}:${datasetId}`, datasetReference, location, ...resource })
   }
 
   #tables({ url }: Asked, datasetId: string, tableId: string | undefined): Reply {
@@ -396,6 +416,7 @@ function kindOf(method: string, url: URL, body: Json): Asked['kind'] {
   const path = url.pathname
   if (path === '/token') return 'token'
   if (method === 'GET' && /\/datasets$/.test(path)) return 'datasets'
+  if (method === 'GET' && /\/datasets\/[^/]+$/.test(path)) return 'dataset'
   if (method === 'GET' && /\/tables$/.test(path)) return 'tables'
   if (method === 'GET' && /\/tables\/[^/]+$/.test(path)) return 'table'
   if (method === 'POST' && /\/jobs$/.test(path) && body?.configuration?.dryRun === true) return 'dry run'
