@@ -35,7 +35,10 @@ export interface BigQueryTableDetail {
   readonly family: ShardFamily | null
   /** Names of all top-level columns, whether or not they are exposed. */
   readonly columns: readonly string[]
-  /** What a table partitioned by ingestion time has beside its columns: _PARTITIONTIME; by day _PARTITIONDATE too. */
+  /**
+   * What a table partitioned by ingestion time has beside its columns: _PARTITIONTIME; by day _PARTITIONDATE too. They are
+   * listed among CatalogTable.columns, so that an exposure shows or hides them, and are no part of a star.
+   */
   readonly pseudoColumns: readonly PseudoColumn[]
   /**
    * VIEW and MATERIALIZED_VIEW: the tables that a dry run of it reported, as `project.dataset.table`; null where that is

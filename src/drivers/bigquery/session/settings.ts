@@ -2,7 +2,7 @@
 // and never repeat what was in it. Nothing is asked of anybody here.
 import { z } from 'zod'
 import { AppError, invalidRequest } from '../../../errors.ts'
-import { wrongHost, wrongSecrets } from '../../connection-fields.ts'
+import { SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
 import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
 import { readServiceAccount, type ServiceAccount } from './service-account.ts'
 
@@ -94,9 +94,11 @@ interface Read {
 
 function read(allowed: Allowed, input: SettingsInput): Read {
   const wrong = wrongSecrets('BIGQUERY', [KEY], input.secrets)
-  for (const field of ['host', 'port', 'username', 'sslMode'] as const) {
+  for (const field of ['host', 'port', 'username'] as const) {
     if (input[field] !== undefined && input[field] !== null) wrong.push(`${field}: does not apply to BIGQUERY`)
   }
+  // Taken and not kept: an https address is always verified in full.
+  if (!SslMode.nullish().safeParse(input.sslMode).success) wrong.push('sslMode: does not apply to BIGQUERY')
   const mode = z.enum(['SERVICE_ACCOUNT', 'APPLICATION_DEFAULT']).safeParse(input.connectionMode)
   if (!mode.success) wrong.push('connectionMode: must be SERVICE_ACCOUNT or APPLICATION_DEFAULT')
   const project = projectField.safeParse(input.database)
