@@ -3,12 +3,14 @@
 import { seal } from '../../confined.ts'
 import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
 import type { BigQueryQuery, ReadTable } from '../query.ts'
+import { PrintedColumns } from './columns.ts'
 import { exposedOf, isLikeOurs, type Exposed } from './exposed.ts'
 import { lex } from './lex.ts'
 import { parse } from './parse.ts'
-import { printedColumns, printQuery } from './print.ts'
+import { printQuery } from './print.ts'
 import { Broken, Refusal } from './refusal.ts'
 import { resolveQuery, type Walk } from './resolve.ts'
+import type { Source } from './source.ts'
 import type { Token } from './tokens.ts'
 
 /**
@@ -33,24 +35,28 @@ function rewrite(text: string, exposed: Exposed, rowCap: number): BigQueryQuery 
   const tokens = lex(text)
   const query = parse(tokens)
   const words = wordsOf(tokens)
+  const prefix = prefixOf(exposed, words)
   const walk: Walk = {
     exposed,
     words,
-    prefix: prefixOf(exposed, words),
+    prefix,
+    printed: new PrintedColumns(words, prefix),
     paths: new Map(),
     stars: new Map(),
     sources: new Map(),
     renamed: new Map(),
-    printed: text.length,
   }
   resolveQuery(walk, query, null, null)
+  const read = [...walk.paths.values()].filter((resolved) => resolved.kind === 'table')
+  const tables = read.map(({ source, entry }) => ({ source, isWhole: entry.isWhole }))
+  walk.printed.check(tables, text.length)
   const sources = [...walk.sources.values()]
   return {
     text: printQuery(walk, query),
     project: exposed.capture.project,
     location: exposed.capture.location,
     rowCap,
-    reads: readsOf(walk),
+    reads: readsOf(walk, tables),
     closure: new Set(sources.flatMap(({ closure }) => closure)),
     shards: sources.flatMap(({ shards }) => shards),
     names: new Map([...walk.renamed].map(([theirs, ours]) => [ours, theirs])),
@@ -70,23 +76,24 @@ function wordsOf(tokens: readonly Token[]): Set<string> {
   return words
 }
 
-/** `_vt`, or with the first number so that no name of the text or the tables begins like it. */
+/** `_vt`; with a number where a name of the text or the tables begins like it. */
 function prefixOf(exposed: Exposed, words: ReadonlySet<string>): string {
   const taken = [...exposed.likeOurs, ...[...words].filter(isLikeOurs)]
-  let prefix = '_vt'
-  for (let count = 1; taken.some((name) => name.startsWith(prefix)); count += 1) prefix = `_vt${count}`
-  return prefix
+  if (taken.length === 0) return '_vt'
+  const heads = new Set(taken.map((name) => name.slice(0, '_vt100000'.length)))
+  let number = 100_000
+  while (heads.has(`_vt${number}`)) number += 1
+  return `_vt${number}`
 }
 
-function readsOf({ paths, ...walk }: Walk): ReadTable[] {
-  const reads = new Map<string, ReadTable>()
-  for (const resolved of paths.values()) {
-    if (resolved.kind !== 'table') continue
-    const { source, entry } = resolved
-    const key = `${source.dataset}.${source.table}`
-    const columns = printedColumns({ ...walk, paths }, source, entry.isWhole)
-    const seen = reads.get(key)?.columns ?? []
-    reads.set(key, { dataset: source.dataset, table: source.table, columns: [...new Set([...seen, ...columns])] })
+function readsOf(walk: Walk, tables: readonly { readonly source: Source; readonly isWhole: boolean }[]): ReadTable[] {
+  const reads = new Map<Source, Set<string>>()
+  for (const { source, isWhole } of new Map(
+    tables.map((each) => [walk.printed.of(each.source, each.isWhole), each]),
+  ).values()) {
+    const names = reads.get(source) ?? new Set<string>()
+    for (const name of walk.printed.of(source, isWhole).names) names.add(name)
+    reads.set(source, names)
   }
-  return [...reads.values()]
+  return [...reads].map(([{ dataset, table }, names]) => ({ dataset, table, columns: [...names] }))
 }

@@ -10,6 +10,8 @@ export interface ExposedTable {
   readonly table: string
   /** Exposed ones, in the table's order, that can be printed; never empty. */
   readonly columns: readonly string[]
+  /** The same in lower case. */
+  readonly names: ReadonlySet<string>
   /** Exposed and hidden ones, in lower case. */
   readonly all: ReadonlySet<string>
   readonly detail: BigQueryTableDetail
@@ -77,7 +79,7 @@ function build(catalog: Catalog): Exposed {
     families: (name) => dataset(name).families,
     tables: (name) => dataset(name).tables,
     named: (name) => tables.filter(({ table }) => table === name).map(nameOf),
-    likeOurs: tables.flatMap(({ columns }) => columns.map((name) => name.toLowerCase())).filter(isLikeOurs),
+    likeOurs: tables.flatMap(({ names }) => [...names].filter(isLikeOurs)),
     listed: listed(tables),
   }
 }
@@ -112,10 +114,14 @@ function isShard({ prefix, digits }: ShardFamily, id: string): boolean {
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')
-  const columns = table.columns.map(({ name }) => name).filter((name) => PRINTABLE.test(name))
+  // Listed and exposed like columns, and no part of a star.
+  const pseudoColumns = detail.pseudoColumns.filter((pseudo) => table.columns.some(({ name }) => name === pseudo))
+  const isPseudo = (name: string): boolean => pseudoColumns.some((pseudo) => name === pseudo)
+  const columns = table.columns.map(({ name }) => name).filter((name) => PRINTABLE.test(name) && !isPseudo(name))
   if (columns.length === 0 || !PRINTABLE.test(table.schema) || !PRINTABLE.test(table.table)) return null
-  const all = new Set([...detail.columns, ...columns].map((name) => name.toLowerCase()))
-  return { dataset: table.schema, table: table.table, columns, all, detail }
+  const names = new Set(columns.map((name) => name.toLowerCase()))
+  const all = new Set([...detail.columns.map((name) => name.toLowerCase()), ...names])
+  return { dataset: table.schema, table: table.table, columns, names, all, detail: { ...detail, pseudoColumns } }
 }
 
 const OURS = '_vt'

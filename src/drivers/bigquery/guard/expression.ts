@@ -159,9 +159,11 @@ function checkCall(token: Token, run: readonly Piece[]): void {
   if (!mayCall(path) || (chained && path.length > 1)) throw refusedFunction(path.join('.'), token.at)
 }
 
-/** TABLE t, MODEL m as an argument: only table functions and models take them, and they read all of it. */
+const NAMES_MORE = words('TABLE MODEL GRAPH CONNECTION DESCRIPTOR INPUT')
+
+/** TABLE t, MODEL m, GRAPH g: as an argument, or as a query of their own, they would read all of it. */
 function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[]): void {
-  if (token.key !== 'TABLE' && token.key !== 'MODEL') return
+  if (!NAMES_MORE.has(token.key)) return
   const next = peek(reader)
   if (next === undefined || !isName(next) || !['(', ','].includes(keyOf(run.at(-1)))) return
   throw refusedStatement(token.key, token.at, 'Read the table in FROM.', `${token.key} may not be an argument`)

@@ -110,7 +110,8 @@ function behindName(tokens: readonly Token[]): boolean {
 }
 
 function isOperand(token: Token | undefined): boolean {
-  return token !== undefined && (isName(token) || token.key === ')' || token.key === ']' || token.key === PART)
+  if (token === undefined) return false
+  return isName(token) || token.kind === 'string' || token.key === ')' || token.key === ']' || token.key === PART
 }
 
 function wordToken(text: string, at: number, end: number): Token {

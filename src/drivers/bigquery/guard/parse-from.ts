@@ -174,6 +174,7 @@ function takeOffset(reader: Reader): Token[] {
 
 function refuseTimeTravel(reader: Reader): void {
   if (key(reader) !== 'FOR') return
+  if (key(reader, 1) === 'UPDATE') throw refusedStatement('FOR UPDATE', peek(reader)?.at ?? 0)
   const why = 'FOR SYSTEM_TIME is not supported: it would show rows that are gone'
   throw refusedStatement('FOR SYSTEM_TIME', peek(reader)?.at ?? 0, 'Read the table as it is now.', why)
 }

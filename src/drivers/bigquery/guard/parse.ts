@@ -146,7 +146,7 @@ export function readHead(reader: Reader): Token[] {
   const head = takeWords(reader, ['ALL', 'DISTINCT'])
   if (key(reader) !== 'AS') return head
   head.push(take(reader))
-  const kind = takeWords(reader, ['STRUCT', 'VALUE'])
+  const kind = key(reader) === 'STRUCT' || key(reader) === 'VALUE' ? [take(reader)] : []
   if (kind.length !== 1) throw unexpected(reader, 'SELECT AS takes STRUCT or VALUE')
   return [...head, ...kind]
 }

@@ -2,7 +2,7 @@
 // walk thought of it: a sub-select of exposed columns, UNNEST, the name of a WITH query, or what parentheses hold.
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import type { Resolved, Walk } from './resolve.ts'
-import type { Source, Suffixes } from './source.ts'
+import type { Suffixes } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 
 export function printQuery(walk: Walk, query: Query): string {
@@ -128,19 +128,12 @@ function subSelect(walk: Walk, path: Path, resolved: Extract<Resolved, { kind: '
     const ours = walk.renamed.get(each)
     return ours === undefined ? [] : [`${prefix}.${each} AS ${ours}`]
   })
-  const columns = printedColumns(walk, source, entry.isWhole).map((name) => `${prefix}.${quote(name)}`)
+  const columns = walk.printed.of(source, entry.isWhole).list
   return join([
-    `SELECT ${[...columns, ...pseudo].join(', ')} FROM ${table} AS ${prefix}`,
+    `SELECT ${[columns, ...pseudo].join(', ')} FROM ${table} AS ${prefix}`,
     words(path.sample),
     source.suffixes === null ? '' : `WHERE ${filter(`${prefix}._TABLE_SUFFIX`, source.suffixes)}`,
   ])
-}
-
-/** All that is exposed where whole rows are read; else what the text names, so that an older shard need not have the rest. */
-export function printedColumns(walk: Walk, { columns }: Source, isWhole: boolean): readonly string[] {
-  if (isWhole) return columns
-  const used = columns.filter((name) => walk.words.has(name.toLowerCase()))
-  return used.length > 0 ? used : columns.slice(0, 1)
 }
 
 function filter(suffix: string, { patterns, list }: Suffixes): string {

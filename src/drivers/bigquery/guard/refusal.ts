@@ -47,15 +47,14 @@ export function refusedTable(name: string, hint: string, at: number): Refusal {
   return new Refusal('table', name, `table ${shown(name)} does not exist or is not exposed`, hint, at)
 }
 
+const CALLABLE =
+  "Callable are GoogleSQL's own functions for numbers, text, dates, JSON, arrays, geography, aggregates and windows; nothing that calls a model or another service."
+const ROUTINE =
+  'Routines that somebody made cannot be called, since they may read any table: write the expression itself.'
+
 export function refusedFunction(name: string, at: number, hint?: string): Refusal {
-  return new Refusal(
-    'function',
-    name,
-    `function ${shown(name)}() does not exist or may not be called`,
-    hint ??
-      "Callable are GoogleSQL's own functions for numbers, text, dates, JSON, arrays, geography, aggregates and windows; none that a user made, no table function, nothing that calls a model or another service.",
-    at,
-  )
+  const why = `function ${shown(name)}() does not exist or may not be called`
+  return new Refusal('function', name, why, hint ?? (name.includes('.') ? ROUTINE : CALLABLE), at)
 }
 
 /** Too deep, too long, too many; `name` is what there is too much of. */

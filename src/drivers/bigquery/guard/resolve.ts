@@ -1,15 +1,14 @@
 // The walk over a parsed query: says of every path in FROM whether it is a WITH query, an array of something in sight, or
 // an exposed table, and refuses the rest. It changes nothing; print.ts prints what it found.
+import type { PrintedColumns } from './columns.ts'
 import type { Exposed } from './exposed.ts'
 import type { Cte, From, FromItem, FromPart, Operand, Path, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import { Broken, refusedLimit, refusedStatement } from './refusal.ts'
-import { cteOf, Scope, type Ctes, type Entry } from './scope.ts'
+import { cteOf, Scope, type Columns, type Ctes, type Entry } from './scope.ts'
 import { sourceOf, type Source } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 
 const TABLES_MAX = 50
-/** Characters: BigQuery takes a query of 1 MB. */
-const PRINTED_MAX = 900_000
 
 export type Resolved =
   | { readonly kind: 'cte' }
@@ -23,6 +22,7 @@ export interface Walk {
   readonly words: ReadonlySet<string>
   /** What our aliases begin with. */
   readonly prefix: string
+  readonly printed: PrintedColumns
   readonly paths: Map<Path, Resolved>
   /** Our names to be taken out of a star. */
   readonly stars: Map<Star, readonly string[]>
@@ -30,11 +30,10 @@ export interface Walk {
   readonly sources: Map<string, Source>
   /** Our names of the pseudo columns in use, by the caller's, in capitals. */
   readonly renamed: Map<string, string>
-  printed: number
 }
 
 /** Returns the names of the columns, as far as they are known. */
-export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, outer: Scope | null): readonly string[] {
+export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, outer: Scope | null): Columns {
   const ctes = query.with === null ? outerCtes : resolveWith(walk, query.with, outerCtes)
   const first = resolveOperand(walk, query.first, ctes, outer)
   for (const { operand } of query.rest) resolveOperand(walk, operand, ctes, outer)
@@ -45,7 +44,7 @@ export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, o
 
 /** A WITH query sees those before it, in RECURSIVE all of them; never what is around. */
 function resolveWith(walk: Walk, { recursive, ctes: list }: With, outer: Ctes | null): Ctes | null {
-  const named = ({ name }: Cte, columns: readonly string[], next: Ctes | null): Ctes => {
+  const named = ({ name }: Cte, columns: Columns, next: Ctes | null): Ctes => {
     return { name: name.name.toLowerCase(), columns, outer: next }
   }
   let ctes = outer
@@ -55,7 +54,7 @@ function resolveWith(walk: Walk, { recursive, ctes: list }: With, outer: Ctes | 
 }
 
 interface Found {
-  readonly columns: readonly string[]
+  readonly columns: Columns
   /** What ORDER BY and pipes behind it see. */
   readonly scope: Scope | null
 }
@@ -70,13 +69,14 @@ function resolveOperand(walk: Walk, operand: Operand, ctes: Ctes | null, outer: 
   }
   resolveFrom(walk, operand.from, ctes, outer, scope)
   readWhole(scope, 'pipe syntax')
-  return { columns: scope.entries.flatMap(({ columns }) => columns), scope }
+  return { columns: scope.readAll().columns, scope }
 }
 
 function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Scope | null): Found {
   const scope = new Scope(outer)
   if (select.from !== null) resolveFrom(walk, select.from, ctes, outer, scope)
-  const columns: string[] = []
+  const names = new Set<string>()
+  const columns: Columns[number][] = [names]
   for (const item of select.items) {
     if (item.kind === 'star') {
       columns.push(...resolveStar(walk, item, scope))
@@ -86,20 +86,25 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
     }
     resolveRun(walk, item.run, ctes, scope)
     const last = item.run.at(-1)
-    if (last !== undefined && last.kind !== 'nested' && isName(last)) columns.push(last.name.toLowerCase())
+    if (last !== undefined && last.kind !== 'nested' && isName(last)) names.add(last.name.toLowerCase())
   }
   resolveRun(walk, select.clauses, ctes, scope)
   return { columns, scope }
 }
 
 /** A star shows whole rows, but not what we returned besides. */
-function resolveStar(walk: Walk, star: Star, scope: Scope): readonly string[] {
+function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   const [of] = star.of
-  const named = of !== undefined && of.kind !== 'nested' && star.of.length === 1 ? scope.item(of.name) : null
-  const entries = of === undefined ? scope.entries : named === null ? [] : [named]
-  for (const entry of entries) entry.isWhole = true
-  walk.stars.set(star, [...new Set(entries.flatMap((entry) => entry.exports))])
-  return entries.flatMap((entry) => entry.columns)
+  if (of === undefined) {
+    const { columns, exports } = scope.readAll()
+    walk.stars.set(star, exports)
+    return columns
+  }
+  const item = of.kind !== 'nested' && star.of.length === 1 ? scope.item(of.name) : null
+  if (item === null) return []
+  item.isWhole = true
+  walk.stars.set(star, item.exports)
+  return item.columns
 }
 
 /** The sub-queries of an expression, and the rows it reads whole. */
@@ -169,14 +174,14 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
   }
 }
 
-function entryOf(alias: string, columns: readonly string[], exports: readonly string[] = []): Entry {
+function entryOf(alias: string, columns: Columns, exports: readonly string[] = []): Entry {
   return { alias: alias.toLowerCase(), columns, exports, isWhole: false }
 }
 
 /** WITH OFFSET names a column: its alias, or `offset`. */
-function offsetOf(offset: readonly Token[]): string[] {
+function offsetOf(offset: readonly Token[]): Columns {
   const last = offset.at(-1)
-  return last === undefined ? [] : [last.name.toLowerCase()]
+  return last === undefined ? [] : [new Set([last.name.toLowerCase()])]
 }
 
 function resolvePivots(
@@ -226,18 +231,9 @@ function resolveTable(walk: Walk, path: Path, scope: Scope): void {
   const exports = pseudo.map((each) => ourName(walk, each))
   if (exports.length > 0 && path.pivots.length > 0) throw besideWhole('PIVOT', path.at)
   const implicit = path.alias === null && path.pivots.length === 0 ? (parts.at(-1) ?? null) : null
-  const columns = [...source.columns.map((column) => column.toLowerCase()), ...exports]
-  const entry = scope.add(entryOf(path.alias?.name ?? implicit ?? '', columns, exports))
+  const entry = scope.add(entryOf(path.alias?.name ?? implicit ?? '', [source.names], exports))
   if (path.pivots.length > 0) entry.isWhole = true
   walk.paths.set(path, { kind: 'table', source, entry, implicit })
-  spend(walk, source, path.at)
-}
-
-/** A short text can name wide tables often: what it would print is counted before it is made. */
-function spend(walk: Walk, source: Source, at: number): void {
-  for (const column of source.columns) walk.printed += column.length + 10
-  for (const suffix of source.suffixes?.list ?? []) walk.printed += suffix.length + 5
-  if (walk.printed > PRINTED_MAX) throw refusedLimit('length', 'the query reads too many columns at once', at)
 }
 
 function ourName(walk: Walk, pseudo: Source['pseudoColumns'][number]): string {
@@ -258,7 +254,7 @@ function resolvePipes(
   outerCtes: Ctes | null,
   outer: Scope | null,
   scope: Scope,
-): readonly string[] {
+): Columns {
   let ctes = outerCtes
   for (const pipe of pipes) {
     switch (pipe.kind) {
@@ -278,7 +274,7 @@ function resolvePipes(
         break
     }
   }
-  return scope.entries.flatMap(({ columns }) => columns)
+  return scope.readAll().columns
 }
 
 /** |> AS t. */
@@ -288,6 +284,7 @@ function aliasOf(run: Run): string {
 }
 
 /** Names that a pipe may have given: behind AS, and what is listed. */
-function named(run: Run): string[] {
-  return run.flatMap((piece) => (piece.kind !== 'nested' && isName(piece) ? [piece.name.toLowerCase()] : []))
+function named(run: Run): Columns {
+  const names = run.flatMap((piece) => (piece.kind !== 'nested' && isName(piece) ? [piece.name.toLowerCase()] : []))
+  return [new Set(names)]
 }

@@ -11,6 +11,8 @@ export interface Source {
   readonly table: string
   /** At least one. */
   readonly columns: readonly string[]
+  /** The same in lower case. */
+  readonly names: ReadonlySet<string>
   readonly pseudoColumns: readonly ('_TABLE_SUFFIX' | PseudoColumn)[]
   /** Of a wildcard: the suffixes that may be read, always printed; null for a plain table. */
   readonly suffixes: Suffixes | null
@@ -45,10 +47,19 @@ function plain(exposed: Exposed, dataset: string, table: string): Source | 'view
   const found = exposed.find(dataset, table)
   if (found === null) return null
   const { of, id } = found
-  const { columns, detail } = of
+  const { columns, names, detail } = of
   if (detail.closure === null) return 'view'
   const closure = [`${exposed.capture.project}.${dataset}.${id}`, ...detail.closure]
-  return { dataset, table: id, columns, pseudoColumns: detail.pseudoColumns, suffixes: null, closure, shards: [] }
+  return {
+    dataset,
+    table: id,
+    columns,
+    names,
+    pseudoColumns: detail.pseudoColumns,
+    suffixes: null,
+    closure,
+    shards: [],
+  }
 }
 
 function unqualified(exposed: Exposed, name: string, at: number): Error {

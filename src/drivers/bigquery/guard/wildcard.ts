@@ -29,6 +29,7 @@ export function wildcard(exposed: Exposed, dataset: string, prefix: string): Sou
     dataset,
     table: `${prefix}*`,
     columns,
+    names: new Set(columns.map((name) => name.toLowerCase())),
     pseudoColumns: ['_TABLE_SUFFIX', ...(tables[0]?.detail.pseudoColumns ?? [])],
     suffixes,
     closure: [`${root}${prefix}*`, ...single.map((id) => root + id)],
@@ -62,10 +63,9 @@ function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], p
 function shared(tables: readonly ExposedTable[]): string[] {
   const newest = tables.reduce<ExposedTable | null>((best, each) => (isNewer(each, best) ? each : best), null)
   if (newest === null) return []
-  const shown = tables.map((table) => ({ table, names: new Set(table.columns.map((name) => name.toLowerCase())) }))
   return newest.columns.filter((column) => {
     const name = column.toLowerCase()
-    return shown.every(({ table, names }) => names.has(name) || !table.all.has(name))
+    return tables.every(({ names, all }) => names.has(name) || !all.has(name))
   })
 }
 
