@@ -78,6 +78,27 @@ export const CUT: EngineTables = {
   [viewName]: view,
 }
 
+/** Whatever is hidden holds something else, and more of it: nothing that is answered may differ between the two. */
+export const OTHER_WORLD: World = {
+  ...WORLD,
+  tables: Object.fromEntries(
+    Object.entries(WORLD.tables).map(([name, table]) => {
+      const names = shownOf(name) ?? []
+      const other = (row: EngineTable['rows'][number], mark: string) =>
+        Object.fromEntries(Object.entries(row).map(([column, value]) => {
+          return [column, names.includes(column) || typeof value !== 'string' ? value : `${value}${mark}`]
+        }))
+      const rows = table.rows.map((row) => other(row, ' otherwise'))
+      return [name, { ...table, rows: names.length > 0 ? rows : [...rows, ...table.rows.map((row) => other(row, ' more'))] }]
+    }),
+  ),
+}
+
+/** The columns shown of a table by its full name, in its order; null where it is hidden. */
+export function shownOf(name: string): readonly string[] | null {
+  return CUT[name]?.columns.map((column) => column.name) ?? null
+}
+
 /** The body of the exposure; dated shards as the family that introspection lists. */
 export const EXPOSED = [
   ...Object.entries(FIXTURE.exposure)

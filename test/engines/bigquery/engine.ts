@@ -187,7 +187,13 @@ export class Engine {
     const newest = this.#tables[shards.at(-1) ?? '']
     const rows = shards.flatMap((name) => {
       const suffix = name.slice(wildcard.length - 1)
-      return (this.#tables[name]?.rows ?? []).map((row) => ({ ...row, _TABLE_SUFFIX: suffix }))
+      const { columns = [], rows: own = [] } = this.#tables[name] ?? {}
+      // What an older shard held under another type is nothing here.
+      const same = columns.filter(({ name: each, type }) =>
+        newest?.columns.some((c) => c.name === each && c.type === type),
+      )
+      const kept = (row: EngineTable['rows'][number]) => same.map((column) => [column.name, row[column.name]])
+      return own.map((row) => ({ ...Object.fromEntries(kept(row)), _TABLE_SUFFIX: suffix }))
     })
     return { columns: [...(newest?.columns ?? []), { name: '_TABLE_SUFFIX', type: 'STRING', pseudo: true }], rows }
   }

@@ -20,7 +20,7 @@ export function readType(text: string): Type {
   if (outer === 'RANGE') return { kind: 'range', of: readType(inner) }
   const fields = parts(inner).map((part) => {
     const gap = part.indexOf(' ')
-    return { name: part.slice(0, gap), type: readType(part.slice(gap + 1)) }
+    return { name: part.slice(0, gap).replaceAll('`', ''), type: readType(part.slice(gap + 1)) }
   })
   return { kind: 'struct', fields }
 }

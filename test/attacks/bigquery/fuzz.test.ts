@@ -1,0 +1,34 @@
+// A seeded fuzzer against Google's analyzer. N mutants (5,000), SEED and WORKERS from the environment: N=100000 WORKERS=2
+// takes some minutes. `npx node --test test/attacks/bigquery/fuzz.test.ts`
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { once } from 'node:events'
+import { openZetasql } from '../../engines/bigquery/zetasql.ts'
+import { engineOrSkip } from '../../support/no-such-engine.ts'
+import type { Tally } from './fuzz.ts'
+
+const COUNT = Number(process.env['N'] ?? 5000)
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const WORKERS = Number(process.env['WORKERS'] ?? 1)
+
+test(`no mutant of ${COUNT} reads or tells what is hidden (seed ${SEED})`, { timeout: 900_000 }, async (t) => {
+  const engine = await engineOrSkip(t, openZetasql)
+  if (engine === null) return
+  await engine[Symbol.asyncDispose]()
+  const tallies = await Promise.all(Array.from({ length: WORKERS }, (_, n) => worked(SEED + n, Math.ceil(COUNT / WORKERS))))
+  for (const { seed, tally } of tallies) t.diagnostic(`seed ${seed}: ${JSON.stringify({ ...tally, strict: undefined })}`)
+  for (const { tally } of tallies) {
+    assert.deepEqual(tally.leaks, [])
+    assert.deepEqual(tally.crashes, [])
+    assert.deepEqual(tally.differs, [])
+    assert.deepEqual(tally.broken, [])
+    assert.ok(tally.judged > tally.mutants / 100, 'too little was judged')
+  }
+})
+
+async function worked(seed: number, count: number): Promise<{ seed: number; tally: Tally }> {
+  const worker = new Worker(new URL('./fuzz-worker.ts', import.meta.url), { workerData: { seed, count } })
+  const [tally] = (await Promise.race([once(worker, 'message'), once(worker, 'error').then(([error]) => Promise.reject(error))])) as [Tally]
+  return { seed, tally }
+}
