@@ -44,6 +44,7 @@ function rewrite(text: string, exposed: Exposed, rowCap: number): BigQueryQuery 
     paths: new Map(),
     stars: new Map(),
     sources: new Map(),
+    spellings: new Map(),
     renamed: new Map(),
   }
   resolveQuery(walk, query, null, null)

@@ -32,7 +32,7 @@ export interface Exposed {
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
   /** Tables of this name in any dataset, as `dataset.table`. */
   named(table: string): readonly string[]
-  /** Exposed columns that begin like our aliases, in lower case. */
+  /** Columns of exposed tables, hidden ones too, that begin like our aliases, in lower case. */
   readonly likeOurs: readonly string[]
   /** What is exposed, for a hint. */
   readonly listed: string
@@ -79,7 +79,7 @@ function build(catalog: Catalog): Exposed {
     families: (name) => dataset(name).families,
     tables: (name) => dataset(name).tables,
     named: (name) => tables.filter(({ table }) => table === name).map(nameOf),
-    likeOurs: tables.flatMap(({ names }) => [...names].filter(isLikeOurs)),
+    likeOurs: tables.flatMap(({ all }) => [...all].filter(isLikeOurs)),
     listed: listed(tables),
   }
 }
@@ -114,14 +114,11 @@ function isShard({ prefix, digits }: ShardFamily, id: string): boolean {
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')
-  // Listed and exposed like columns, and no part of a star.
-  const pseudoColumns = detail.pseudoColumns.filter((pseudo) => table.columns.some(({ name }) => name === pseudo))
-  const isPseudo = (name: string): boolean => pseudoColumns.some((pseudo) => name === pseudo)
-  const columns = table.columns.map(({ name }) => name).filter((name) => PRINTABLE.test(name) && !isPseudo(name))
+  const columns = table.columns.map(({ name }) => name).filter((name) => PRINTABLE.test(name))
   if (columns.length === 0 || !PRINTABLE.test(table.schema) || !PRINTABLE.test(table.table)) return null
   const names = new Set(columns.map((name) => name.toLowerCase()))
   const all = new Set([...detail.columns.map((name) => name.toLowerCase()), ...names])
-  return { dataset: table.schema, table: table.table, columns, names, all, detail: { ...detail, pseudoColumns } }
+  return { dataset: table.schema, table: table.table, columns, names, all, detail }
 }
 
 const OURS = '_vt'

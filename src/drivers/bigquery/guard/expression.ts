@@ -165,7 +165,7 @@ const NAMES_MORE = words('TABLE MODEL GRAPH CONNECTION DESCRIPTOR INPUT')
 function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[]): void {
   if (!NAMES_MORE.has(token.key)) return
   const next = peek(reader)
-  if (next === undefined || !isName(next) || !['(', ','].includes(keyOf(run.at(-1)))) return
+  if (next === undefined || !isName(next) || !['(', ',', '=>'].includes(keyOf(run.at(-1)))) return
   throw refusedStatement(token.key, token.at, 'Read the table in FROM.', `${token.key} may not be an argument`)
 }
 

@@ -5,6 +5,8 @@ import { checkStart } from './statements.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
 
 const TOKENS_MAX = 20_000
+/** UTF-16 units. The body's reader has said so already, in bytes; nothing past it may be read. */
+const TEXT_MAX = 100_000
 
 // \p{Zs} and the tabs and line ends; BOM and zero-width space come with pasted text.
 const SPACE = /[\t-\r\b\p{Zs}\u200b\ufeff]+/uy
@@ -33,6 +35,9 @@ interface Lexer {
 
 /** The tokens of one statement, without a trailing semicolon. Throws Broken and Refusal. */
 export function lex(text: string): Token[] {
+  const nul = text.indexOf('\0')
+  if (nul >= 0) throw new Broken('the text holds a NUL', nul)
+  if (text.length > TEXT_MAX) throw refusedLimit('length', `the query is longer than ${TEXT_MAX} characters`, 0)
   const lexer: Lexer = { text, at: 0, tokens: [] }
   const { tokens } = lexer
   while (skip(lexer)) {
@@ -164,8 +169,10 @@ function unknown({ text, at }: Lexer): Error {
   }
   if (sign === '@' || sign === '?') {
     const why = 'query parameters (@name, ?) and hints (@{…}) are not supported'
-    return refusedStatement(sign, at, 'Write the value itself into the text.', why)
+    const name = /^[@?]\w*/.exec(text.slice(at, at + 130))?.[0] ?? sign
+    return refusedStatement(name, at, 'Write the value itself into the text.', why)
   }
   if (sign === '{' || sign === '}') return new Broken('a brace: templates must be filled in before they are sent', at)
+  if (sign === ':') return new Broken('unexpected : (a table is written dataset.table; legacy SQL is not spoken)', at)
   return new Broken(`unexpected ${shown(sign)}`, at)
 }

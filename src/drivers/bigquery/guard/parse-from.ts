@@ -168,6 +168,7 @@ export function readPivot(reader: Reader): Pivot | null {
 function takeOffset(reader: Reader): Token[] {
   if (key(reader) !== 'WITH') return []
   const words = [take(reader), expect(reader, 'OFFSET')]
+  if (key(reader) === 'AS') return [...words, take(reader), takeName(reader)]
   const alias = takeAlias(reader)
   return alias === null ? words : [...words, alias]
 }

@@ -26,8 +26,10 @@ export interface Walk {
   readonly paths: Map<Path, Resolved>
   /** Our names to be taken out of a star. */
   readonly stars: Map<Star, readonly string[]>
-  /** Tables by what the caller wrote. */
+  /** By dataset and table. */
   readonly sources: Map<string, Source>
+  /** By what the caller wrote. */
+  readonly spellings: Map<string, Source>
   /** Our names of the pseudo columns in use, by the caller's, in capitals. */
   readonly renamed: Map<string, string>
 }
@@ -80,7 +82,7 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
   for (const item of select.items) {
     if (item.kind === 'star') {
       columns.push(...resolveStar(walk, item, scope))
-      resolveRun(walk, item.of.length === 1 ? [] : item.of, ctes, scope)
+      resolveRun(walk, isNamed(item.of) ? [] : item.of, ctes, scope)
       resolveRun(walk, item.replace, ctes, scope)
       continue
     }
@@ -92,6 +94,11 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
   return { columns, scope }
 }
 
+/** t.* of one name: the star says itself which row it reads. */
+function isNamed(of: Run): boolean {
+  return of.length === 1 && of[0]?.kind !== 'nested'
+}
+
 /** A star shows whole rows, but not what we returned besides. */
 function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   const [of] = star.of
@@ -100,7 +107,7 @@ function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
     walk.stars.set(star, exports)
     return columns
   }
-  const item = of.kind !== 'nested' && star.of.length === 1 ? scope.item(of.name) : null
+  const item = of.kind !== 'nested' && isNamed(star.of) ? scope.item(of.name) : null
   if (item === null) return []
   item.isWhole = true
   walk.stars.set(star, item.exports)
@@ -220,12 +227,7 @@ function resolveArray(walk: Walk, path: Path, scope: Scope): void {
 
 function resolveTable(walk: Walk, path: Path, scope: Scope): void {
   const parts = path.parts.flatMap((part) => part.split('.'))
-  const name = parts.join('.')
-  const source = walk.sources.get(name) ?? sourceOf(walk.exposed, parts, path.at)
-  walk.sources.set(name, source)
-  if (walk.sources.size > TABLES_MAX) {
-    throw refusedLimit('tables', `the query reads more than ${TABLES_MAX} different tables`, path.at)
-  }
+  const source = lookUp(walk, parts, path.at)
   const pseudo = source.pseudoColumns.filter((each) => walk.words.has(each.toLowerCase()))
   for (const each of pseudo) walk.renamed.set(each, ourName(walk, each))
   const exports = pseudo.map((each) => ourName(walk, each))
@@ -234,6 +236,22 @@ function resolveTable(walk: Walk, path: Path, scope: Scope): void {
   const entry = scope.add(entryOf(path.alias?.name ?? implicit ?? '', [source.names], exports))
   if (path.pivots.length > 0) entry.isWhole = true
   walk.paths.set(path, { kind: 'table', source, entry, implicit })
+}
+
+/** One Source for a table, however it is spelt. */
+function lookUp(walk: Walk, parts: readonly string[], at: number): Source {
+  const written = parts.join('.')
+  const known = walk.spellings.get(written)
+  if (known !== undefined) return known
+  const made = sourceOf(walk.exposed, parts, at)
+  const id = `${made.dataset}.${made.table}`
+  const source = walk.sources.get(id) ?? made
+  walk.sources.set(id, source)
+  walk.spellings.set(written, source)
+  if (walk.sources.size > TABLES_MAX) {
+    throw refusedLimit('tables', `the query reads more than ${TABLES_MAX} different tables`, at)
+  }
+  return source
 }
 
 function ourName(walk: Walk, pseudo: Source['pseudoColumns'][number]): string {
