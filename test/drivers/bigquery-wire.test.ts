@@ -44,7 +44,7 @@ describe('the wire to BigQuery', () => {
     const [dry, run] = at.double.asked
     assert.equal(dry?.body.configuration.query.query, run?.body.query)
     const { requestId, jobTimeoutMs, query, ...body } = run?.body ?? {}
-    assert.ok(Number(jobTimeoutMs) <= 10_000 && requestId.length === 36 && query.includes('`shop`.`products`'))
+    assert.ok(Number(jobTimeoutMs) <= 10_000 && requestId.length === 36 && /shop\W+products/.test(query))
     assert.deepEqual(body, {
       useLegacySql: false,
       maximumBytesBilled: '1000000000',

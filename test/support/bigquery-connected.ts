@@ -16,6 +16,8 @@ export interface ConnectedOptions {
   readonly double?: Partial<DoubleOptions>
   readonly driver?: BigQueryOptions
   readonly config?: object
+  /** By the double's own address and without a door, as an emulator is reached. */
+  readonly emulator?: boolean
   /** Exposed of each table; everything where it is left out. */
   readonly columns?: readonly string[]
 }
@@ -76,13 +78,15 @@ export function soon(): AbortSignal {
 export async function connectBigQuery(options: ConnectedOptions = {}): Promise<ConnectedBigQuery> {
   await using stack = new AsyncDisposableStack()
   const door = new TestDoor()
-  const double = stack.use(await startShop(options.known, { door, ...options.double }))
-  const driver = stack.use(await createBigQueryDriver({ connector: double.connector, ...options.driver }))
+  const { emulator } = options
+  const double = stack.use(await startShop(options.known, { ...(emulator !== true && { door }), ...options.double }))
+  const connector = emulator === true ? {} : { connector: double.connector }
+  const driver = stack.use(await createBigQueryDriver({ ...connector, allowEndpoint: true, ...options.driver }))
   const settings: SettingsInput = {
     connectionMode: 'SERVICE_ACCOUNT',
     database: PROJECT,
-    config: options.config ?? {},
-    secrets: { serviceAccountKey: door.keyFile() },
+    config: { ...(emulator === true && { apiEndpoint: double.url, emulator }), ...options.config },
+    secrets: emulator === true ? {} : { serviceAccountKey: door.keyFile() },
   }
   const connection = stack.use(await driver.connect(driver.settings(settings), { allowPrivateHosts: true }, soon()))
   const catalog = await connection.introspect(soon())
