@@ -385,6 +385,12 @@ describe('pseudo columns', () => {
     )
     assert.equal(confined(SHOP, 'SELECT * FROM shop.daily').names.size, 0)
   })
+  test('may be part of a STRUCT under another name', () => {
+    assert.match(
+      told(SHOP, 'SELECT STRUCT(_PARTITIONTIME AS t, MAX(_PARTITIONTIME)) FROM shop.daily'),
+      /^SELECT STRUCT \( _vt_ptime AS t/,
+    )
+  })
   test('stay as written where no table has them', () => {
     assert.match(told(SHOP, 'SELECT _PARTITIONTIME FROM shop.customers'), /^SELECT _PARTITIONTIME FROM/)
   })
@@ -393,6 +399,11 @@ describe('pseudo columns', () => {
     'SELECT _PARTITIONTIME FROM shop.daily NATURAL JOIN shop.customers',
     'FROM shop.daily |> SELECT _PARTITIONTIME',
     'FROM shop.customers |> JOIN shop.daily USING (id) |> SELECT _PARTITIONTIME',
+    "SELECT * FROM (SELECT 's' AS _table_suffix) s, `shop.events_*` e WHERE e._TABLE_SUFFIX > ''",
+    'WITH w AS (SELECT _PARTITIONTIME, id FROM shop.daily) SELECT * FROM w JOIN shop.daily d ON d._PARTITIONTIME = w._PARTITIONTIME',
+    'SELECT * FROM shop.daily a JOIN shop.daily b USING (_PARTITIONTIME)',
+    'SELECT TO_JSON_STRING((SELECT AS STRUCT _PARTITIONTIME, 1 AS x)) FROM shop.daily',
+    'SELECT STRUCT(1 AS a, daily._PARTITIONTIME) FROM shop.daily',
     "SELECT * FROM shop.daily PIVOT(COUNT(id) FOR _PARTITIONTIME IN ('a'))",
   ])
     test(`would change what this says, so it is refused: ${sql}`, () =>

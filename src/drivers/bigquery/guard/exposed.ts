@@ -114,7 +114,8 @@ function isShard({ prefix, digits }: ShardFamily, id: string): boolean {
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')
-  const columns = table.columns.map(({ name }) => name).filter((name) => PRINTABLE.test(name))
+  const pseudo = new Set<string>(detail.pseudoColumns)
+  const columns = table.columns.map(({ name }) => name).filter((name) => PRINTABLE.test(name) && !pseudo.has(name))
   if (columns.length === 0 || !PRINTABLE.test(table.schema) || !PRINTABLE.test(table.table)) return null
   const names = new Set(columns.map((name) => name.toLowerCase()))
   const all = new Set([...detail.columns.map((name) => name.toLowerCase()), ...names])

@@ -63,6 +63,10 @@ describe('names', () => {
       ...[SELECT, 't', '.', '`144A_FLAG`', ',', 'f', '(', 'x', ')', '[', '0', ']', '.', '`5x`'],
     ])
   })
+  test('a reserved word behind a dot that stands behind no name is refused', () => {
+    for (const text of ['SELECT .FROM x', 'SELECT CASE WHEN a THEN b END.FROM x', 'SELECT 1 .FROM x', 'SELECT ..FROM'])
+      assert.throws(() => lex(text), Broken, text)
+  })
   test('in backquotes may stand anything but a backslash, a backquote, a control character, nothing', () => {
     assert.deepEqual(texts('SELECT `häß lich.x-1*`'), [SELECT, '`häß lich.x-1*`'])
     for (const name of ['``', '`a\\`b`', '`a\nb`', '`a', '`\u0000`']) assert.throws(() => lex(`SELECT ${name}`), Broken)

@@ -99,7 +99,11 @@ function next(lexer: Lexer): Token {
   const string = match(STRING, lexer.text, lexer.at)
   if (string !== null) return stringToken(lexer, string)
   const word = match(WORD, lexer.text, lexer.at)
-  if (word !== null) return wordToken(text.slice(at, word), at, word)
+  if (word !== null) {
+    const token = wordToken(text.slice(at, word), at, word)
+    if (before?.key === '.' && RESERVED.has(token.key)) throw new Broken(`unexpected ${token.text} behind a dot`, at)
+    return token
+  }
   if (text[at] === '`') return quotedToken(lexer)
   const number = match(NUMBER, lexer.text, lexer.at)
   if (number !== null && !(text[at] === '.' && isOperand(before))) return numberToken(lexer, number)

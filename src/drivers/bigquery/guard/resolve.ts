@@ -3,7 +3,8 @@
 import type { PrintedColumns } from './columns.ts'
 import type { Exposed } from './exposed.ts'
 import type { Cte, From, FromItem, FromPart, Operand, Path, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
-import { Broken, refusedLimit, refusedStatement } from './refusal.ts'
+import { checkField, checkFields, checkStar, checkUsing, ourName, readWhole, refusedBeside } from './pseudo.ts'
+import { Broken, refusedLimit } from './refusal.ts'
 import { cteOf, Scope, type Columns, type Ctes, type Entry } from './scope.ts'
 import { sourceOf, type Source } from './source.ts'
 import { isName, type Token } from './tokens.ts'
@@ -87,6 +88,7 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
       continue
     }
     resolveRun(walk, item.run, ctes, scope)
+    if (select.head.some(({ key }) => key === 'STRUCT')) checkField(item.run, walk.renamed)
     const last = item.run.at(-1)
     if (last !== undefined && last.kind !== 'nested' && isName(last)) names.add(last.name.toLowerCase())
   }
@@ -104,6 +106,7 @@ function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   const [of] = star.of
   if (of === undefined) {
     const { columns, exports } = scope.readAll()
+    if (exports.length > 0) checkStar(scope, walk.renamed)
     walk.stars.set(star, exports)
     return columns
   }
@@ -116,6 +119,7 @@ function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
 
 /** The sub-queries of an expression, and the rows it reads whole. */
 function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope | null): void {
+  checkFields(run, walk.renamed)
   for (const [index, piece] of run.entries()) {
     if (piece.kind === 'nested') {
       resolveQuery(walk, piece.query, ctes, scope)
@@ -127,25 +131,12 @@ function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope | null
     const entry = scope?.item(piece.name) ?? null
     if (entry === null) continue
     entry.isWhole = true
-    if (entry.exports.length > 0) throw besideWhole(`a row of ${piece.name} as one value`, piece.at)
+    if (entry.exports.length > 0) throw refusedBeside(`a row of ${piece.name} as one value`, piece.at)
   }
 }
 
 function isKey(piece: Run[number] | undefined, key: string): boolean {
   return piece !== undefined && piece.kind !== 'nested' && piece.key === key
-}
-
-function besideWhole(form: string, at: number): Error {
-  const hint = 'Select the columns and the pseudo column in a sub-query first.'
-  const why = `a pseudo column (_TABLE_SUFFIX, _PARTITIONTIME) cannot be read beside ${form}`
-  return refusedStatement('_TABLE_SUFFIX', at, hint, why)
-}
-
-function readWhole(scope: Scope, form: string): void {
-  for (const entry of scope.entries) {
-    entry.isWhole = true
-    if (entry.exports.length > 0) throw besideWhole(form, -1)
-  }
 }
 
 /** Fills `scope` item by item: what comes later sees what came before. */
@@ -155,7 +146,10 @@ function resolveFrom(walk: Walk, from: From, ctes: Ctes | null, outer: Scope | n
 
 function resolvePart(walk: Walk, part: FromPart, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
   resolveItem(walk, part.item, ctes, outer, scope)
-  for (const condition of part.conditions) resolveRun(walk, condition, ctes, scope)
+  for (const condition of part.conditions) {
+    checkUsing(condition, walk.renamed)
+    resolveRun(walk, condition, ctes, scope)
+  }
   if (part.joiner.some(({ key }) => key === 'NATURAL')) readWhole(scope, 'NATURAL JOIN')
 }
 
@@ -229,9 +223,9 @@ function resolveTable(walk: Walk, path: Path, scope: Scope): void {
   const parts = path.parts.flatMap((part) => part.split('.'))
   const source = lookUp(walk, parts, path.at)
   const pseudo = source.pseudoColumns.filter((each) => walk.words.has(each.toLowerCase()))
-  for (const each of pseudo) walk.renamed.set(each, ourName(walk, each))
-  const exports = pseudo.map((each) => ourName(walk, each))
-  if (exports.length > 0 && path.pivots.length > 0) throw besideWhole('PIVOT', path.at)
+  for (const each of pseudo) walk.renamed.set(each, ourName(walk.prefix, each))
+  const exports = pseudo.map((each) => ourName(walk.prefix, each))
+  if (exports.length > 0 && path.pivots.length > 0) throw refusedBeside('PIVOT', path.at)
   const implicit = path.alias === null && path.pivots.length === 0 ? (parts.at(-1) ?? null) : null
   const entry = scope.add(entryOf(path.alias?.name ?? implicit ?? '', [source.names], exports))
   if (path.pivots.length > 0) entry.isWhole = true
@@ -252,17 +246,6 @@ function lookUp(walk: Walk, parts: readonly string[], at: number): Source {
     throw refusedLimit('tables', `the query reads more than ${TABLES_MAX} different tables`, at)
   }
   return source
-}
-
-function ourName(walk: Walk, pseudo: Source['pseudoColumns'][number]): string {
-  switch (pseudo) {
-    case '_TABLE_SUFFIX':
-      return `${walk.prefix}_suffix`
-    case '_PARTITIONTIME':
-      return `${walk.prefix}_ptime`
-    case '_PARTITIONDATE':
-      return `${walk.prefix}_pdate`
-  }
 }
 
 /** What a pipe brings in stays in sight of those behind it. */
