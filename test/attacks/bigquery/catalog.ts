@@ -12,7 +12,7 @@ import type { World } from '../../engines/bigquery/brain.ts'
 import type { EngineColumn } from '../../engines/bigquery/engine.ts'
 import { readType, type Type } from '../../engines/bigquery/types.ts'
 
-/** By the full name of a table or of a shard (`p.d.events_20240101`): the columns to be shown, pseudo ones too, or null. */
+/** By the full name of a table or of a shard (`p.d.events_20240101`): the columns to be shown, or null. */
 export type Shown = (table: string) => readonly string[] | null
 
 export function catalogOf(world: World, shown: Shown): Catalog {

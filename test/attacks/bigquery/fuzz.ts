@@ -129,7 +129,10 @@ async function run(judges: Judges, sql: string, query: BigQueryQuery, note: stri
   if (meant !== answer) tally.differs.push(`${meant} is ${answer}: ${note}`)
 }
 
-/** Columns and rows as one text, rows in any order; an error of the run is an answer too. Null where it does not analyze. */
+/**
+ * Columns and rows as one text, rows in any order, our names of pseudo columns as the caller's; an error of the run is an
+ * answer too. Null where it does not analyze.
+ */
 async function answersOf(engine: Engine, sql: string, names?: BigQueryQuery['names']): Promise<string | null> {
   try {
     const { columns } = await engine.analyze(sql)
@@ -137,7 +140,8 @@ async function answersOf(engine: Engine, sql: string, names?: BigQueryQuery['nam
       (all) => all.map((row) => JSON.stringify(row)).sort(),
       (error) => [error instanceof ZetasqlError ? `failed ${error.code}` : String(error)],
     )
-    return JSON.stringify([columns.map(({ name }) => names?.get(name) ?? name), rows])
+    const text = JSON.stringify([columns.map(({ name }) => name), rows])
+    return [...(names ?? [])].reduce((all, [ours, theirs]) => all.replaceAll(ours, theirs), text)
   } catch (error) {
     if (error instanceof ZetasqlError) return null
     throw error

@@ -43,7 +43,7 @@ const GLUE = [
 const TOKEN = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[A-Za-z_]\w*|\d+|\s+|[^]/g
 
 /** Numbers from 0 up to 1, the same for the same seed (mulberry32). */
-export function chance(seed: number): () => number {
+function chance(seed: number): () => number {
   let state = seed | 0
   return () => {
     state = (state + 0x6d2b79f5) | 0

@@ -10,7 +10,7 @@ import { openZetasql, ZetasqlError, type Message, type Zetasql } from './zetasql
 export const REACHED = 'SECRET-REACHED'
 
 /** What one query reads is billed as so many bytes a table. */
-export const TABLE_BYTES = 10 << 20
+const TABLE_BYTES = 10 << 20
 
 export interface World {
   readonly project: string

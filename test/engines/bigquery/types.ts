@@ -77,27 +77,13 @@ export function fromMessage(message: Message): Type {
   }
 }
 
-/** As BigQuery writes it: ARRAY<STRUCT<sku STRING, qty INT64>>. */
-export function writeType(type: Type): string {
-  switch (type.kind) {
-    case 'array':
-      return `ARRAY<${writeType(type.of)}>`
-    case 'range':
-      return `RANGE<${writeType(type.of)}>`
-    case 'struct':
-      return `STRUCT<${type.fields.map((field) => `${field.name} ${writeType(field.type)}`.trim()).join(', ')}>`
-    case 'simple':
-      return type.name
-  }
-}
-
 /** As tables.get and queries write it. */
 export function wireField(name: string, type: Type, mode: WireField['mode'] = 'NULLABLE'): WireField {
   switch (type.kind) {
     case 'array':
       return wireField(name, type.of, 'REPEATED')
     case 'range':
-      return { name, mode, type: 'RANGE', rangeElementType: { type: writeType(type.of) } }
+      return { name, mode, type: 'RANGE', rangeElementType: { type: type.of.kind === 'simple' ? type.of.name : '' } }
     case 'struct':
       return { name, mode, type: 'RECORD', fields: type.fields.map((field) => wireField(field.name, field.type)) }
     case 'simple':
