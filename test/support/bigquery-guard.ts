@@ -50,7 +50,7 @@ function tableOf({ name, columns, hidden = [], digits, detail }: Given): Catalog
   const whole: BigQueryTableDetail = {
     tableType: 'TABLE',
     family,
-    columns: [...columns, ...hidden],
+    columns: [...columns, ...hidden].filter((column) => !column.startsWith('_PARTITION')),
     pseudoColumns: [],
     closure: [],
     createdAt: null,
@@ -65,7 +65,7 @@ function tableOf({ name, columns, hidden = [], digits, detail }: Given): Catalog
     description: null,
     estimatedRows: null,
     warnings: [],
-    columns: columns.map((column) => ({
+    columns: [...columns, ...whole.pseudoColumns.filter((pseudo) => !hidden.includes(pseudo))].map((column) => ({
       name: column,
       type: 'STRING',
       nullable: true,

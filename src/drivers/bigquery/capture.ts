@@ -37,7 +37,7 @@ export interface BigQueryTableDetail {
   readonly columns: readonly string[]
   /**
    * What a table partitioned by ingestion time has beside its columns: _PARTITIONTIME; by day _PARTITIONDATE too. They are
-   * no columns of the catalog: whoever reads the table may name them, or one that asks for a partition could not be read.
+   * listed among CatalogTable.columns, so that an exposure shows or hides them, and are no part of a star.
    */
   readonly pseudoColumns: readonly PseudoColumn[]
   /**

@@ -8,12 +8,25 @@ import type { Resource } from './resource.ts'
 /** Top-level columns; one that comes twice, whatever its spelling, is listed once. */
 export function columnsOf(resource: Resource, project: string): readonly CatalogColumn[] {
   const seen = new Set<string>()
-  return resource.fields.flatMap((field) => {
+  const real = resource.fields.flatMap((field) => {
     const key = field.name.toLowerCase()
     if (field.name === '' || seen.has(key)) return []
     seen.add(key)
     return [columnOf(field, resource, project)]
   })
+  return [...real, ...pseudoColumnsOf(resource).map((name) => pseudoColumn(name, resource))]
+}
+
+/** Exposed and hidden like a column, though `*` does not hold it. */
+function pseudoColumn(name: PseudoColumn, resource: Resource): CatalogColumn {
+  const type = { name: name === '_PARTITIONDATE' ? 'DATE' : 'TIMESTAMP', repeated: false, fields: [] }
+  const detail: BigQueryColumnDetail = { type, policyTagged: false }
+  const signals = [
+    'when the row was loaded: the table is partitioned by it, so a filter on it reads less; not part of *',
+  ]
+  if (needsFilter(resource)) signals.push('a query must filter on it')
+  const rest = { nullable: true, primaryKey: false, references: null, description: null, unexposable: null }
+  return { name, type: type.name, ...rest, signals, detail }
 }
 
 function columnOf(field: Field, resource: Resource, project: string): CatalogColumn {

@@ -385,6 +385,27 @@ describe('pseudo columns', () => {
     )
     assert.equal(confined(SHOP, 'SELECT * FROM shop.daily').names.size, 0)
   })
+  test('are hidden like columns', () => {
+    const detail = { pseudoColumns: ['_PARTITIONTIME', '_PARTITIONDATE'] } as const
+    const half = catalogOf([{ name: 'd.t', columns: ['a'], hidden: ['_PARTITIONTIME'], detail }])
+    const wanted =
+      'SELECT _PARTITIONTIME, _vt_pdate FROM (SELECT _vt.`a`, _vt._PARTITIONDATE AS _vt_pdate FROM `lake-1.d.t` AS _vt) AS `t`'
+    assert.equal(told(half, 'SELECT _PARTITIONTIME, _PARTITIONDATE FROM d.t'), wanted)
+  })
+  test('of a wildcard are those that all its tables show', () => {
+    const days = (hidden: string[]) =>
+      catalogOf(
+        [
+          { name: 'd.t1', columns: ['a'] },
+          { name: 'd.t2', columns: ['a'], hidden },
+        ].map((each) => ({
+          ...each,
+          detail: { pseudoColumns: ['_PARTITIONTIME'] },
+        })),
+      )
+    assert.match(told(days([]), 'SELECT _PARTITIONTIME FROM `d.t*`'), /^SELECT _vt_ptime FROM/)
+    assert.match(told(days(['_PARTITIONTIME']), 'SELECT _PARTITIONTIME FROM `d.t*`'), /^SELECT _PARTITIONTIME FROM/)
+  })
   test('may be part of a STRUCT under another name', () => {
     assert.match(
       told(SHOP, 'SELECT STRUCT(_PARTITIONTIME AS t, MAX(_PARTITIONTIME)) FROM shop.daily'),

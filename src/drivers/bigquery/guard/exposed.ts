@@ -14,6 +14,7 @@ export interface ExposedTable {
   readonly names: ReadonlySet<string>
   /** Exposed and hidden ones, in lower case. */
   readonly all: ReadonlySet<string>
+  /** Its pseudo columns are those exposed. */
   readonly detail: BigQueryTableDetail
 }
 
@@ -114,12 +115,15 @@ function isShard({ prefix, digits }: ShardFamily, id: string): boolean {
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')
-  const pseudo = new Set<string>(detail.pseudoColumns)
-  const columns = table.columns.map(({ name }) => name).filter((name) => PRINTABLE.test(name) && !pseudo.has(name))
+  // Listed by introspection so that an exposure can name or hide them, and no part of a star.
+  const shown = new Set(table.columns.map(({ name }) => name))
+  const pseudoColumns = detail.pseudoColumns.filter((name) => shown.has(name))
+  for (const name of detail.pseudoColumns) shown.delete(name)
+  const columns = [...shown].filter((name) => PRINTABLE.test(name))
   if (columns.length === 0 || !PRINTABLE.test(table.schema) || !PRINTABLE.test(table.table)) return null
   const names = new Set(columns.map((name) => name.toLowerCase()))
   const all = new Set([...detail.columns.map((name) => name.toLowerCase()), ...names])
-  return { dataset: table.schema, table: table.table, columns, names, all, detail }
+  return { dataset: table.schema, table: table.table, columns, names, all, detail: { ...detail, pseudoColumns } }
 }
 
 const OURS = '_vt'

@@ -1,6 +1,7 @@
 // Wildcard tables (`events_2024*`): they match tables nobody exposed, and tables that come later. So a wildcard is allowed
 // only inside an exposed family of dated shards, or where all that it matches is exposed; and what it may read is always
 // printed as a filter on its suffix.
+import type { PseudoColumn } from '../capture.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
 import type { Source, Suffixes } from './source.ts'
 
@@ -30,7 +31,7 @@ export function wildcard(exposed: Exposed, dataset: string, prefix: string): Sou
     table: `${prefix}*`,
     columns,
     names: new Set(columns.map((name) => name.toLowerCase())),
-    pseudoColumns: ['_TABLE_SUFFIX', ...(tables[0]?.detail.pseudoColumns ?? [])],
+    pseudoColumns: ['_TABLE_SUFFIX', ...sharedPseudo(tables)],
     suffixes,
     closure: [`${root}${prefix}*`, ...single.map((id) => root + id)],
     shards: read.map((family) => ({ prefix: root + family.prefix, digits: family.digits })),
@@ -67,6 +68,12 @@ function shared(tables: readonly ExposedTable[]): string[] {
     const name = column.toLowerCase()
     return tables.every(({ names, all }) => names.has(name) || !all.has(name))
   })
+}
+
+/** Those that every table has and shows. */
+function sharedPseudo(tables: readonly ExposedTable[]): readonly PseudoColumn[] {
+  const [first, ...rest] = tables.map(({ detail }) => detail.pseudoColumns)
+  return (first ?? []).filter((pseudo) => rest.every((others) => others.includes(pseudo)))
 }
 
 function isNewer(each: ExposedTable, best: ExposedTable | null): boolean {
