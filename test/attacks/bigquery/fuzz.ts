@@ -9,6 +9,7 @@ import { Engine, languageOptions } from '../../engines/bigquery/engine.ts'
 import { openZetasql, ZetasqlError } from '../../engines/bigquery/zetasql.ts'
 import { catalogOf } from './catalog.ts'
 import { QueryMaker } from './random-query.ts'
+import { strays } from './strays.ts'
 import { CUT, isHidden, OTHER_WORLD, shownOf, WORLD } from './world.ts'
 
 export interface Tally {
@@ -90,6 +91,9 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   const query = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
   const { text } = query
   const note = `${JSON.stringify(sql)} printed ${JSON.stringify(text)}`
+  // Pipes too, which the analyzer does not know.
+  const stray = strays(text, WORLD.project, shownOf)
+  if (stray.length > 0) tally.leaks.push(`names ${stray.join(' ')}: ${note}`)
   try {
     const { reads, tables } = await judges.world.analyze(text)
     tally.judged++

@@ -95,8 +95,8 @@ function wrongSubSelect(
   const isWild = table.endsWith('*')
   const columns = shown(isWild ? table.replace(/_\d*\*$/, '_20240101') : table)
   if (columns === null) return [`table ${table}`]
-  if (isWild && !/^WHERE REGEXP_CONTAINS \( _vt\d* \. _TABLE_SUFFIX , r'\^\[0-9\]\{\d\}\$' \)/.test(
-      words.slice(at + 3, at + 12).map(({ text }) => text).join(' '),
+  if (isWild && !/^(?:TABLESAMPLE \w+ \( [\d.]+ \w+ \) )?WHERE REGEXP_CONTAINS \( _vt\d* \. _TABLE_SUFFIX , r'\^\[0-9\]\{\d\}\$' \)/.test(
+      words.slice(at + 3, at + 20).map(({ text }) => text).join(' '),
     )) return [`wildcard ${table} without its filter`]
   let start = at - 1
   while (start > 0 && words[start]?.key !== 'SELECT') start -= 1
