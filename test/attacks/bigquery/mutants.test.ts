@@ -7,6 +7,7 @@ import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
 import type { BigQueryQuery } from '../../../src/drivers/bigquery/query.ts'
 import { CAPS } from '../../support/bigquery-guard.ts'
 import { catalogOf } from './catalog.ts'
+import { chance } from './chance.ts'
 import { strays } from './strays.ts'
 import { ATTACKS, LEGIT, shownOf, WORLD } from './world.ts'
 
@@ -29,16 +30,6 @@ const POOL = [
     LEFT EXTRACT( DISTINCT IS \` ' " -- # /* */ [ ] => -> ; @p`.split(/\s+/),
 ]
 
-function random(seed: number): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 function mutant(next: () => number): string {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T
   const text = [...pick(PIECES)]
@@ -58,7 +49,7 @@ function mutant(next: () => number): string {
 }
 
 test(`what the guard lets through of ${COUNT} mutants names nothing but what is exposed (seed ${SEED})`, (t) => {
-  const next = random(SEED)
+  const next = chance(SEED)
   let confined = 0
   for (let n = 0; n < COUNT; n += 1) {
     const text = mutant(next)

@@ -1,5 +1,6 @@
 // Queries made by chance over the sample project: grammar first (every place where a table or column can stand, names that
 // shadow one another, what is hidden among what is shown), then wounds: tokens taken, swapped, repeated, put elsewhere.
+import { chance } from './chance.ts'
 import { ATTACKS, LEGIT } from './world.ts'
 
 /** Exposed ones as they may be written, and the columns that a query may name of them. */
@@ -41,17 +42,6 @@ const GLUE = [
   'FOR', 'OF', 'CROSS JOIN', 'LEFT JOIN', 'IS DISTINCT FROM', 'ARRAY', 'STRUCT', '<', '>', '"""', "r'", '\\', '->', '=>', 'LIMIT 1', '$', '{',
 ]
 const TOKEN = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[A-Za-z_]\w*|\d+|\s+|[^]/g
-
-/** Numbers from 0 up to 1, the same for the same seed (mulberry32). */
-function chance(seed: number): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 export class QueryMaker {
   readonly #chance: () => number
