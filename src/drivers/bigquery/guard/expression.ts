@@ -46,13 +46,13 @@ export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
 function readInto(reader: Reader, run: Piece[], wanted: Wanted): void {
   for (let token = peek(reader); token !== undefined; token = peek(reader)) {
     if (token.key === PART) throw new Broken('a number is glued to a name', token.at)
-    const goesOn =
+    const isTaken =
       token.kind === 'symbol'
         ? sign(reader, run, wanted)
         : RESERVED.has(token.key)
           ? reserved(reader, run, wanted)
           : plain(reader, run)
-    if (!goesOn) return
+    if (!isTaken) return
   }
 }
 
