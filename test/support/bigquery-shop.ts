@@ -4,7 +4,7 @@ import type { Analysis, Brain, Evaluation, WireField, WireValue } from './bigque
 import { startBigQuery, type BigQueryDouble, type DoubleDataset, type DoubleOptions } from './bigquery.ts'
 
 export const PROJECT = 'vitrine-test'
-export const LOCATION = 'EU'
+const LOCATION = 'EU'
 
 /** An answer to every query whose printed text holds the pattern; the first that fits counts. */
 export interface Known {
@@ -20,7 +20,7 @@ const PRODUCTS: readonly WireField[] = [
   { name: 'supplier_secret', type: 'STRING' },
 ]
 
-export const SHOP: Readonly<Record<string, DoubleDataset>> = {
+const SHOP: Readonly<Record<string, DoubleDataset>> = {
   shop: {
     tables: {
       products: {
@@ -74,7 +74,7 @@ function fitting<K extends keyof Known>(known: readonly Known[], sql: string, ke
   return known.find((each) => each[key] !== undefined && each.says.test(sql))?.[key] ?? null
 }
 
-export class ShopBrain implements Brain {
+class ShopBrain implements Brain {
   readonly #known: readonly Known[]
 
   constructor(known: readonly Known[] = []) {

@@ -42,7 +42,7 @@ export async function listDatasets(rest: Rest, project: string, max: number, sig
 }
 
 /** One dataset. Throws Refused where there is none, or it may not be seen. */
-export async function readDataset(rest: Rest, project: string, id: string, signal: AbortSignal): Promise<Dataset> {
+async function readDataset(rest: Rest, project: string, id: string, signal: AbortSignal): Promise<Dataset> {
   const read = Read.safeParse(await rest.json({ method: 'GET', path: ['projects', project, 'datasets', id] }, signal))
   if (!read.success) throw new Unreadable('a dataset that is none')
   return { id, location: read.data.location ?? null, isCaseInsensitive: read.data.isCaseInsensitive ?? false }

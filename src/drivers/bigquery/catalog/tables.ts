@@ -11,7 +11,7 @@ const PAGE_MAX = 1_000
 const IDS_MAX = 50_000
 
 /** A table as it is listed. */
-export interface Listed {
+interface Listed {
   readonly id: string
   readonly type: TableType
   readonly createdAt: number | null

@@ -91,7 +91,7 @@ const FOREIGN =
  * Why the answer is not that of the query that the guard let pass; null where it is. For the log: it names what the
  * caller may not read. `lenient`: what is left out is not missed.
  */
-export function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): string | null {
+function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): string | null {
   const { configuration, statistics } = answer
   const { statementType } = statistics.query
   const missed = <T>(value: T | undefined): boolean => value === undefined && !lenient
