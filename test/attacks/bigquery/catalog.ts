@@ -12,7 +12,7 @@ import type { World } from '../../engines/bigquery/brain.ts'
 import type { EngineColumn } from '../../engines/bigquery/engine.ts'
 import { readType, type Type } from '../../engines/bigquery/types.ts'
 
-/** By the full name of a table or of a shard (`p.d.events_20240101`): the columns to be shown, or null. */
+/** By the full name of a table or of a shard (`p.d.events_20240101`): the columns to be shown, pseudo ones too, or null. */
 export type Shown = (table: string) => readonly string[] | null
 
 export function catalogOf(world: World, shown: Shown): Catalog {
@@ -58,10 +58,10 @@ function tableOf(world: World, name: string, newest: string, shown: Shown): Cata
     requirePartitionFilter: false,
     bytes: isView ? null : 1024,
   }
-  const shownOnes = real.filter((column) => names.includes(column.name))
-  if (shownOnes.length === 0) return []
-  const columns = [...shownOnes, ...own.columns.filter((column) => column.pseudo === true)].map(columnOf)
-  const rest = { description: null, estimatedRows: null, warnings: [], columnsRestricted: shownOnes.length < real.length }
+  const columns = own.columns.filter((column) => names.includes(column.name)).map(columnOf)
+  if (columns.length === 0) return []
+  const columnsRestricted = columns.length < own.columns.length
+  const rest = { description: null, estimatedRows: null, warnings: [], columnsRestricted }
   return [{ schema, table, kind: isView ? 'view' : 'table', ...rest, columns, detail }]
 }
 
