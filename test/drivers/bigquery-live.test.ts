@@ -31,6 +31,7 @@ const MADE = [
   'CREATE TABLE D.events_20240102 AS SELECT 2 AS x',
   'CREATE TABLE D.events_secret AS SELECT 3 AS x',
   'CREATE VIEW D.v AS SELECT x FROM D.t',
+  'CREATE TABLE D.p (day DATE, x INT64) PARTITION BY day OPTIONS (require_partition_filter = TRUE)',
 ]
 
 describe('a real project', { skip }, () => {
@@ -91,7 +92,7 @@ describe('a real project', { skip }, () => {
     await using driver = await createBigQueryDriver()
     await using connection = await driver.connect(driver.settings(settings), { allowPrivateHosts: false }, soon())
     const catalog = await connection.introspect(soon())
-    assert.deepEqual(catalog.tables.map(({ table }) => table).sort(), ['events_*', 'events_secret', 't', 'v'])
+    assert.deepEqual(catalog.tables.map(({ table }) => table).sort(), ['events_*', 'events_secret', 'p', 't', 'v'])
     const shown = [
       { schema: DATASET, table: 't', columns: ['x', 'at'] },
       { schema: DATASET, table: 'v', columns: ['x'] },
@@ -130,6 +131,9 @@ describe('a real project', { skip }, () => {
         async () => (await dry(`SELECT x FROM ${family} WHERE ${filter}`)).statistics.totalBytesProcessed,
       )
     }
+    await line('a partition filter outside of a sub-select', async () => {
+      return (await dry('SELECT * FROM (SELECT day, x FROM D.p) WHERE day = "2024-01-01"')).status.state
+    })
     await line('tables of a view', () => tables('SELECT * FROM D.v'))
     await line(
       'the destination of a dry run',

@@ -104,6 +104,13 @@ export class BigQueryDouble implements AsyncDisposable {
     return [...this.#jobs.values()].filter((job) => job.cancelled).length
   }
 
+  /** Connections that are open. */
+  sockets(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
+    })
+  }
+
   count(kind: Asked['kind']): number {
     return this.asked.filter((each) => each.kind === kind).length
   }

@@ -11,7 +11,7 @@ import type { Target } from '../session/settings.ts'
 import { columnsOf, needsFilter, pseudoColumnsOf } from './columns.ts'
 import { findDatasets } from './datasets.ts'
 import { readResource, type Resource } from './resource.ts'
-import { findTables, type Found } from './tables.ts'
+import { findTables, newRoom, type Found } from './tables.ts'
 
 const AT_ONCE = 8
 const TABLES_MAX = 10_000
@@ -22,7 +22,8 @@ const COLUMNS_MAX = 300_000
 export async function introspect(rest: Rest, target: Target, signal: AbortSignal): Promise<Catalog> {
   const { project } = target
   const { datasets, location } = await findDatasets(rest, target, signal)
-  const found = await mapSome(datasets, AT_ONCE, signal, ({ id }, ended) => findTables(rest, project, id, ended))
+  const room = newRoom()
+  const found = await mapSome(datasets, AT_ONCE, signal, ({ id }, ended) => findTables(rest, project, id, room, ended))
   const all = found.flatMap(({ tables }) => tables)
   if (all.length > TABLES_MAX) {
     throw unavailable(`There are more than ${TABLES_MAX} tables: name the datasets to be looked at in config.datasets.`)

@@ -7,8 +7,8 @@ import type { Rest } from '../session/rest.ts'
 import { readPages } from './pages.ts'
 
 const PAGE_MAX = 1_000
-/** In one dataset, each shard by itself. */
-const IDS_MAX = 50_000
+/** Of all datasets together, each shard by itself. */
+const IDS_MAX = 200_000
 
 /** A table as it is listed. */
 interface Listed {
@@ -58,10 +58,21 @@ export interface FoundTables {
   readonly tables: readonly Found[]
 }
 
+/** How many may still be listed; one for all datasets. */
+export interface Room {
+  left: number
+}
+
+export function newRoom(): Room {
+  return { left: IDS_MAX }
+}
+
+/** Throws AppError DATASOURCE_UNAVAILABLE where there are more than there is room for. */
 export async function findTables(
   rest: Rest,
   project: string,
   dataset: string,
+  room: Room,
   signal: AbortSignal,
 ): Promise<FoundTables> {
   const path = ['projects', project, 'datasets', dataset, 'tables']
@@ -72,8 +83,8 @@ export async function findTables(
     if (!item.success) continue
     const { tableReference, type, creationTime } = item.data
     ids.push(tableReference.tableId)
-    if (ids.length > IDS_MAX) {
-      throw unavailable(`The dataset ${dataset} has more than ${IDS_MAX} tables: leave it out by config.datasets.`)
+    if (--room.left < 0) {
+      throw unavailable(`The datasets have more than ${IDS_MAX} tables: choose among them by config.datasets.`)
     }
     const known = TYPES[type ?? 'TABLE']
     if (known === undefined || !NAME.test(tableReference.tableId)) continue

@@ -8,7 +8,7 @@ export function overCost(estimate: number | null, limit: number, cause?: unknown
     extra: {
       blocked: { kind: 'cost', name: 'bytes processed' },
       hint: 'Read less: name the columns you need instead of *, and filter on the column that a table is partitioned by.',
-      estimate,
+      ...(estimate === null ? {} : { estimate }),
       limit,
     },
     cause,

@@ -153,10 +153,7 @@ function networkFailure(error: unknown): string | null {
     if (code.startsWith('UND_ERR') || code.startsWith('HPE_'))
       return 'What answers at the address of this datasource does not answer as BigQuery does.'
   }
-  // The application default's own library: what it says may name files and accounts of this machine.
-  return error.constructor.name === 'GaxiosError' || /default credentials|authentication/i.test(error.message)
-    ? 'The application default credentials of this machine give no token.'
-    : null
+  return null
 }
 
 function chainOf(error: Error): readonly Error[] {

@@ -31,7 +31,7 @@ const NEXT_WAIT_MS = 10_000
 const SLOW_MS = 5_000
 const CANCEL_MS = 5_000
 /** BigQuery cuts a page at 10 MB, counted before it is JSON. */
-const PAGE_BYTES_MAX = 64 * 1024 * 1024
+const PAGE_BYTES_MAX = 32 * 1024 * 1024
 const PAGES_MAX = 10_000
 
 /** Bytes that the query would read. Throws AppError as runQuery() does, but for the cost. */

@@ -4,6 +4,7 @@ import { createHash, sign } from 'node:crypto'
 import { z } from 'zod'
 import { orAborted } from './abort.ts'
 import { exchange, jsonOf, Unreadable } from './exchange.ts'
+import { unavailable } from './failure.ts'
 import type { Pools } from './pools.ts'
 import { TOKEN_URI, type ServiceAccount } from './service-account.ts'
 import type { Credentials } from './settings.ts'
@@ -23,8 +24,11 @@ export interface TokenSource {
   forget(token: string): void
 }
 
+/** What may stand in a header. */
+const TOKEN = /^[\x21-\x7e]{1,8192}$/
+
 const Answer = z.object({
-  access_token: z.string().regex(/^[\x21-\x7e]{1,8192}$/),
+  access_token: z.string().regex(TOKEN),
   expires_in: z.number().min(0).max(86_400).catch(0),
 })
 
@@ -129,15 +133,18 @@ function applicationDefault(): TokenSource {
     async get(signal) {
       signal.throwIfAborted()
       auth ??= open()
-      const token = await orAborted(
-        auth.then((library) => library.getAccessToken()),
-        AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)]),
-      )
-      if (typeof token !== 'string' || token === '') throw new Unreadable('no token of the application default')
-      return token
+      const fetched = auth.then((library) => library.getAccessToken())
+      const token = await orAborted(fetched, AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)])).catch(noIdentity)
+      signal.throwIfAborted()
+      return typeof token === 'string' && TOKEN.test(token) ? token : noIdentity(undefined)
     },
     forget() {
       auth = null
     },
   }
+}
+
+/** What the library says may name files and accounts of this machine. */
+function noIdentity(cause: unknown): never {
+  throw unavailable('The application default credentials of this machine give no token.', cause)
 }
