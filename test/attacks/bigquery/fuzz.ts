@@ -18,7 +18,9 @@ export interface Tally {
   confined: number
   /** Of those: what the analyzer took and its account was read. */
   judged: number
-  /** Of those: run over two worlds that differ in what is hidden. */
+  /** Of those: pipe syntax, judged as the sub-queries it stands for. */
+  pipes: number
+  /** Of those judged: run over two worlds that differ in what is hidden. */
   run: number
   /** Of those: compared with the original over tables that never held it. */
   compared: number
@@ -58,6 +60,7 @@ export async function fuzz(seed: number, count: number, tell: (tally: Tally) => 
     mutants: 0,
     confined: 0,
     judged: 0,
+    pipes: 0,
     run: 0,
     compared: 0,
     strict: {},
@@ -91,12 +94,13 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   const query = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
   const { text } = query
   const note = `${JSON.stringify(sql)} printed ${JSON.stringify(text)}`
-  // Pipes too, which the analyzer does not know.
+  // Also what the analyzer does not know.
   const stray = strays(text, WORLD.project, shownOf)
   if (stray.length > 0) tally.leaks.push(`names ${stray.join(' ')}: ${note}`)
   try {
     const { reads, tables } = await judges.world.analyze(text)
     tally.judged++
+    if (text.includes('|>')) tally.pipes++
     const hidden = [...tables, ...reads].filter(isHidden)
     if (hidden.length > 0) tally.leaks.push(`reads ${hidden.join(' ')}: ${note}`)
   } catch (error) {

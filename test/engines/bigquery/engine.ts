@@ -2,6 +2,7 @@
 import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'
 import { parse, replaced, type NamedTable, type Parsed } from './parsed.ts'
+import { withoutPipes } from './without-pipes.ts'
 import type { WireValue } from '../../support/bigquery-brain.ts'
 import type { Message, Zetasql } from './zetasql.ts'
 
@@ -68,8 +69,9 @@ export class Engine {
     this.#tables = tables
   }
 
+  /** Throws ZetasqlError. Pipes are read as the sub-queries that they stand for. */
   parse(sql: string): Promise<Parsed> {
-    return parse(this.#zetasql, sql, this.#language)
+    return parse(this.#zetasql, withoutPipes(sql), this.#language)
   }
 
   /** Throws ZetasqlError. */
@@ -122,7 +124,7 @@ export class Engine {
       if (name === null || (table.names.length > 1 && aliases.has(first.toLowerCase()))) return []
       return [{ start: table.start, end: table.end, by: quoted(name, table) }]
     })
-    const text = replaced(sql, [...edits, ...cuts.map((cut) => ({ ...cut, by: '' }))])
+    const text = replaced(withoutPipes(sql), [...edits, ...cuts.map((cut) => ({ ...cut, by: '' }))])
     return { text, catalog: await this.#catalog() }
   }
 
