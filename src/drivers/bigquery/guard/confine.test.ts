@@ -119,6 +119,13 @@ describe('an array of something in sight is UNNEST, never a table', () => {
       `SELECT 1 FROM (SELECT _vt.\`id\` ${O}) AS shop , UNNEST(shop . customers) AS \`customers\``,
     ],
   ])
+  test('parentheses do not see what stands before them', () => {
+    assert.equal(told(SHOP, 'SELECT 1 FROM shop.orders o, (shop.customers c CROSS JOIN o.items)'), 'table o.items')
+    assert.match(
+      told(SHOP, 'SELECT 1 FROM (shop.customers c CROSS JOIN shop.orders o), o.items'),
+      /UNNEST\(o \. items\)/,
+    )
+  })
   test('a sub-query in FROM does not see what stands beside it', () => {
     assert.equal(told(SHOP, 'SELECT 1 FROM shop.orders o, (SELECT 1 FROM o.items)'), 'table o.items')
   })
@@ -443,6 +450,8 @@ describe('refused, and by what name', () => {
     ['SELECT * FROM `shop.customers@1`', 'table shop.customers@1'],
     ['SELECT * FROM shop.INFORMATION_SCHEMA.TABLES', 'table shop.INFORMATION_SCHEMA.TABLES'],
     ['SELECT * FROM `region-eu`.INFORMATION_SCHEMA.JOBS', 'table region-eu.INFORMATION_SCHEMA.JOBS'],
+    ['SELECT 1 FROM shop.orders o, UNNEST(shop.orders.secrets)', 'column shop'],
+    ['SELECT 1 FROM UNNEST(`lake-1.hr`.salaries.list)', 'column lake-1'],
     ['SELECT * FROM `constructor.x*`', 'table constructor.x*'],
     ['SELECT * FROM `__proto__.*`', 'table __proto__.*'],
     ['SELECT * FROM constructor.prototype', 'table constructor.prototype'],

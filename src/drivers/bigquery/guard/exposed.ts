@@ -27,6 +27,8 @@ export interface Exposed {
   readonly capture: BigQueryCapture
   /** A table, view, or shard of an exposed family, and its id as the database spells it; never a wildcard. */
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
+  /** Ids of all that is in a dataset, exposed or not. */
+  ids(dataset: string): readonly string[]
   /** The families of a dataset. */
   families(dataset: string): readonly ExposedFamily[]
   /** Tables of a dataset by id, without families. */
@@ -77,6 +79,8 @@ function build(catalog: Catalog): Exposed {
   return {
     capture,
     find: (name, table) => find(dataset(name), table),
+    // The name is the caller's: `constructor` is one too.
+    ids: (name) => (Object.hasOwn(capture.tableIds, name) ? (capture.tableIds[name] ?? []) : []),
     families: (name) => dataset(name).families,
     tables: (name) => dataset(name).tables,
     named: (name) => tables.filter(({ table }) => table === name).map(nameOf),

@@ -1,7 +1,7 @@
 // The printer: tokens as they came, one space between, comments gone; each item of FROM in one of four forms, whatever the
 // walk thought of it: a sub-select of exposed columns, UNNEST, the name of a WITH query, or what parentheses hold.
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
-import type { Resolved, Walk } from './resolve.ts'
+import type { Resolved, Walk } from './walk.ts'
 import type { Suffixes } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 

@@ -47,6 +47,12 @@ export function refusedTable(name: string, hint: string, at: number): Refusal {
   return new Refusal('table', name, `table ${shown(name)} does not exist or is not exposed`, hint, at)
 }
 
+/** As the runner says it of a column that the dry run does not find. */
+export function refusedColumn(name: string): Refusal {
+  const why = `column ${shown(name)} does not exist or is not exposed`
+  return new Refusal('column', name, why, 'Use a column that GET …/schema lists.', -1)
+}
+
 const CALLABLE =
   "Callable are GoogleSQL's own functions for numbers, text, dates, JSON, arrays, geography, aggregates and windows; nothing that calls a model or another service."
 const ROUTINE =

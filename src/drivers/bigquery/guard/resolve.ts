@@ -1,39 +1,11 @@
-// The walk over a parsed query: says of every path in FROM whether it is a WITH query, an array of something in sight, or
-// an exposed table, and refuses the rest. It changes nothing; print.ts prints what it found.
-import type { PrintedColumns } from './columns.ts'
-import type { Exposed } from './exposed.ts'
-import type { Cte, From, FromItem, FromPart, Operand, Path, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
-import { checkField, checkFields, checkStar, checkUsing, ourName, readWhole, refusedBeside } from './pseudo.ts'
-import { Broken, refusedLimit } from './refusal.ts'
-import { cteOf, Scope, type Columns, type Ctes, type Entry } from './scope.ts'
-import { sourceOf, type Source } from './source.ts'
-import { isName, type Token } from './tokens.ts'
-
-const TABLES_MAX = 50
-
-export type Resolved =
-  | { readonly kind: 'cte' }
-  /** Printed as UNNEST, so that it can never be read as a table. */
-  | { readonly kind: 'array'; readonly implicit: string | null }
-  | { readonly kind: 'table'; readonly source: Source; readonly entry: Entry; readonly implicit: string | null }
-
-export interface Walk {
-  readonly exposed: Exposed
-  /** Names that the text holds anywhere, in lower case. */
-  readonly words: ReadonlySet<string>
-  /** What our aliases begin with. */
-  readonly prefix: string
-  readonly printed: PrintedColumns
-  readonly paths: Map<Path, Resolved>
-  /** Our names to be taken out of a star. */
-  readonly stars: Map<Star, readonly string[]>
-  /** By dataset and table. */
-  readonly sources: Map<string, Source>
-  /** By what the caller wrote. */
-  readonly spellings: Map<string, Source>
-  /** Our names of the pseudo columns in use, by the caller's, in capitals. */
-  readonly renamed: Map<string, string>
-}
+// The walk over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. It changes nothing; print.ts prints
+// what it found.
+import type { Cte, Operand, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
+import { checkField, checkFields, checkStar, readWhole, refusedBeside } from './pseudo.ts'
+import { resolveFrom, resolvePart } from './resolve-from.ts'
+import { entryOf, Scope, type Columns, type Ctes } from './scope.ts'
+import { isName } from './tokens.ts'
+import type { Walk } from './walk.ts'
 
 /** Returns the names of the columns, as far as they are known. */
 export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, outer: Scope | null): Columns {
@@ -118,7 +90,7 @@ function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
 }
 
 /** The sub-queries of an expression, and the rows it reads whole. */
-function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope | null): void {
+export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope | null): void {
   checkFields(run, walk.renamed)
   for (const [index, piece] of run.entries()) {
     if (piece.kind === 'nested') {
@@ -137,115 +109,6 @@ function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope | null
 
 function isKey(piece: Run[number] | undefined, key: string): boolean {
   return piece !== undefined && piece.kind !== 'nested' && piece.key === key
-}
-
-/** Fills `scope` item by item: what comes later sees what came before. */
-function resolveFrom(walk: Walk, from: From, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
-  for (const part of from.parts) resolvePart(walk, part, ctes, outer, scope)
-}
-
-function resolvePart(walk: Walk, part: FromPart, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
-  resolveItem(walk, part.item, ctes, outer, scope)
-  for (const condition of part.conditions) {
-    checkUsing(condition, walk.renamed)
-    resolveRun(walk, condition, ctes, scope)
-  }
-  if (part.joiner.some(({ key }) => key === 'NATURAL')) readWhole(scope, 'NATURAL JOIN')
-}
-
-function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
-  switch (item.kind) {
-    case 'parenthesised':
-      resolveFrom(walk, item.from, ctes, outer, scope)
-      return
-    case 'unnest':
-      resolveRun(walk, item.run, ctes, scope)
-      scope.add(entryOf(item.alias?.name ?? '', offsetOf(item.offset)))
-      return
-    case 'derived': {
-      const columns = resolveQuery(walk, item.query, ctes, outer)
-      scope.add(entryOf(item.alias?.name ?? '', columns))
-      resolvePivots(walk, item, ctes, scope)
-      return
-    }
-    case 'path':
-      resolvePath(walk, item, ctes, scope)
-      resolvePivots(walk, item, ctes, scope)
-      return
-  }
-}
-
-function entryOf(alias: string, columns: Columns, exports: readonly string[] = []): Entry {
-  return { alias: alias.toLowerCase(), columns, exports, isWhole: false }
-}
-
-/** WITH OFFSET names a column: its alias, or `offset`. */
-function offsetOf(offset: readonly Token[]): Columns {
-  const last = offset.at(-1)
-  return last === undefined ? [] : [new Set([last.name.toLowerCase()])]
-}
-
-function resolvePivots(
-  walk: Walk,
-  item: Extract<FromItem, { pivots: unknown }>,
-  ctes: Ctes | null,
-  scope: Scope,
-): void {
-  for (const { run, alias } of item.pivots) {
-    resolveRun(walk, run, ctes, scope)
-    if (alias !== null) scope.add(entryOf(alias.name, []))
-  }
-}
-
-function resolvePath(walk: Walk, path: Path, ctes: Ctes | null, scope: Scope): void {
-  const [first = ''] = path.parts
-  const cte = path.tokens.length === 1 && !first.includes('.') ? cteOf(ctes, first) : null
-  const isArray = cte === null && path.parts.length > 1 && path.tokens[1]?.key === '.' && scope.has(first)
-  if (isArray) return resolveArray(walk, path, scope)
-  if (path.offset.length > 0) throw new Broken('WITH OFFSET needs an array', path.offset[0]?.at ?? path.at)
-  if (cte !== null) {
-    walk.paths.set(path, { kind: 'cte' })
-    scope.add(entryOf(path.alias?.name ?? first, cte.columns))
-    return
-  }
-  resolveTable(walk, path, scope)
-}
-
-function resolveArray(walk: Walk, path: Path, scope: Scope): void {
-  const misplaced = path.sample[0] ?? path.pivots[0]?.run[0]
-  if (misplaced !== undefined) throw new Broken('an array takes neither a sample nor a pivot', path.at)
-  const last = path.parts.at(-1) ?? ''
-  walk.paths.set(path, { kind: 'array', implicit: path.alias === null ? last : null })
-  scope.add(entryOf(path.alias?.name ?? last, offsetOf(path.offset)))
-}
-
-function resolveTable(walk: Walk, path: Path, scope: Scope): void {
-  const parts = path.parts.flatMap((part) => part.split('.'))
-  const source = lookUp(walk, parts, path.at)
-  const pseudo = source.pseudoColumns.filter((each) => walk.words.has(each.toLowerCase()))
-  for (const each of pseudo) walk.renamed.set(each, ourName(walk.prefix, each))
-  const exports = pseudo.map((each) => ourName(walk.prefix, each))
-  if (exports.length > 0 && path.pivots.length > 0) throw refusedBeside('PIVOT', path.at)
-  const implicit = path.alias === null && path.pivots.length === 0 ? (parts.at(-1) ?? null) : null
-  const entry = scope.add(entryOf(path.alias?.name ?? implicit ?? '', [source.names], exports))
-  if (path.pivots.length > 0) entry.isWhole = true
-  walk.paths.set(path, { kind: 'table', source, entry, implicit })
-}
-
-/** One Source for a table, however it is spelt. */
-function lookUp(walk: Walk, parts: readonly string[], at: number): Source {
-  const written = parts.join('.')
-  const known = walk.spellings.get(written)
-  if (known !== undefined) return known
-  const made = sourceOf(walk.exposed, parts, at)
-  const id = `${made.dataset}.${made.table}`
-  const source = walk.sources.get(id) ?? made
-  walk.sources.set(id, source)
-  walk.spellings.set(written, source)
-  if (walk.sources.size > TABLES_MAX) {
-    throw refusedLimit('tables', `the query reads more than ${TABLES_MAX} different tables`, at)
-  }
-  return source
 }
 
 /** What a pipe brings in stays in sight of those behind it. */

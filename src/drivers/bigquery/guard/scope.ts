@@ -17,6 +17,10 @@ export interface Entry {
   isWhole: boolean
 }
 
+export function entryOf(alias: string, columns: Columns, exports: readonly string[] = []): Entry {
+  return { alias: alias.toLowerCase(), columns, exports, isWhole: false }
+}
+
 /** What a bare star shows. */
 interface Everything {
   readonly columns: Columns

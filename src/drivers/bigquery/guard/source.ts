@@ -43,6 +43,14 @@ export function sourceOf(exposed: Exposed, parts: readonly string[], at: number)
   return source
 }
 
+/** Whether a path that goes on begins with a table of the project, exposed or not. */
+export function beginsWithTable(exposed: Exposed, parts: readonly string[]): boolean {
+  const { project } = exposed.capture
+  const name = parts.join('.')
+  const [dataset = '', table = ''] = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
+  return exposed.ids(dataset).includes(table) || exposed.find(dataset, table) !== null
+}
+
 function plain(exposed: Exposed, dataset: string, table: string): Source | 'view' | null {
   const found = exposed.find(dataset, table)
   if (found === null) return null

@@ -13,7 +13,7 @@ export function wildcard(exposed: Exposed, dataset: string, prefix: string): Sou
   if (!SAFE.test(prefix)) return null
   const families = exposed.families(dataset)
   const own = families.filter((family) => leftOf(family, prefix) !== null)
-  const matched = idsOf(exposed, dataset).filter((id) => id.startsWith(prefix))
+  const matched = exposed.ids(dataset).filter((id) => id.startsWith(prefix))
   const found = matched.map((id) => exposed.find(dataset, id))
   const isAll = matched.length > 0 && !found.includes(null)
   if (!isAll && own.length === 0) return null
@@ -36,11 +36,6 @@ export function wildcard(exposed: Exposed, dataset: string, prefix: string): Sou
     closure: [`${root}${prefix}*`, ...single.map((id) => root + id)],
     shards: read.map((family) => ({ prefix: root + family.prefix, digits: family.digits })),
   }
-}
-
-/** The dataset's name is the caller's: `constructor` is one too. */
-function idsOf({ capture: { tableIds } }: Exposed, dataset: string): readonly string[] {
-  return Object.hasOwn(tableIds, dataset) ? (tableIds[dataset] ?? []) : []
 }
 
 /** How many digits of a shard's name the prefix leaves open, where it lies inside the family; else null. */
