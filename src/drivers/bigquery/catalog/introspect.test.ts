@@ -293,7 +293,15 @@ describe('a project that is refused', () => {
     }
     for (const body of [
       { tables: 'x' },
-      { tables: [null, {}, { tableReference: { tableId: 7 } }, { tableReference: { tableId: 'a`; DROP' } }] },
+      {
+        tables: [
+          null,
+          {},
+          { tableReference: { tableId: 7 } },
+          { tableReference: { tableId: 'a`; DROP' } },
+          { tableReference: { tableId: 'orders' }, type: 'constructor' },
+        ],
+      },
     ]) {
       at.double.rig('tables', { status: 200, body }, 10_000)
       await at.connection.introspect(AbortSignal.timeout(10_000)).catch((error: Error & { code?: string }) => {

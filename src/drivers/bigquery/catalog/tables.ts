@@ -39,13 +39,7 @@ const Item = z.object({
     .catch(undefined),
 })
 
-const TYPES: Readonly<Record<string, TableType>> = {
-  TABLE: 'TABLE',
-  VIEW: 'VIEW',
-  EXTERNAL: 'EXTERNAL',
-  MATERIALIZED_VIEW: 'MATERIALIZED_VIEW',
-  SNAPSHOT: 'SNAPSHOT',
-}
+const TYPES: readonly TableType[] = ['TABLE', 'VIEW', 'EXTERNAL', 'MATERIALIZED_VIEW', 'SNAPSHOT']
 
 /** What a table may be called; another name cannot be written in a query of ours. */
 const NAME = /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]+$/u
@@ -86,7 +80,7 @@ export async function findTables(
     if (--room.left < 0) {
       throw unavailable(`The datasets have more than ${IDS_MAX} tables: choose among them by config.datasets.`)
     }
-    const known = TYPES[type ?? 'TABLE']
+    const known = TYPES.find((each) => each === (type ?? 'TABLE'))
     if (known === undefined || !NAME.test(tableReference.tableId)) continue
     listed.push({ id: tableReference.tableId, type: known, createdAt: creationTime ?? null })
   }

@@ -9,24 +9,26 @@ import { Refused } from './refused.ts'
 const BUSY_SECONDS = 10
 
 /** The access is refused, whatever was asked. */
-const ACCESS: Readonly<Record<string, string>> = {
-  invalid_grant:
-    'Google refuses the service account’s key: it was revoked or has expired, or the clock of this machine is wrong.',
-  invalid_client: 'Google does not know the service account; it may have been deleted.',
-  unauthorized_client: 'Google does not know the service account; it may have been deleted.',
-  invalid_scope: 'Google does not let the service account use BigQuery.',
-  account_deleted: 'The service account was deleted.',
-  authError: 'BigQuery refuses the credentials of this datasource.',
-  UNAUTHENTICATED: 'BigQuery refuses the credentials of this datasource.',
-  required: 'BigQuery asks for credentials.',
-  invalidUser: 'BigQuery refuses the credentials of this datasource.',
-  accessNotConfigured: 'The BigQuery API is not enabled in the project.',
-  SERVICE_DISABLED: 'The BigQuery API is not enabled in the project.',
-  billingNotEnabled: 'Billing is not enabled in the project.',
-  policyViolation: 'A policy of the organization refuses this datasource the access.',
-  vpcServiceControls: 'A policy of the organization refuses this datasource the access.',
-  SECURITY_POLICY_VIOLATED: 'A policy of the organization refuses this datasource the access.',
-}
+const ACCESS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    invalid_grant:
+      'Google refuses the service account’s key: it was revoked or has expired, or the clock of this machine is wrong.',
+    invalid_client: 'Google does not know the service account; it may have been deleted.',
+    unauthorized_client: 'Google does not know the service account; it may have been deleted.',
+    invalid_scope: 'Google does not let the service account use BigQuery.',
+    account_deleted: 'The service account was deleted.',
+    authError: 'BigQuery refuses the credentials of this datasource.',
+    UNAUTHENTICATED: 'BigQuery refuses the credentials of this datasource.',
+    required: 'BigQuery asks for credentials.',
+    invalidUser: 'BigQuery refuses the credentials of this datasource.',
+    accessNotConfigured: 'The BigQuery API is not enabled in the project.',
+    SERVICE_DISABLED: 'The BigQuery API is not enabled in the project.',
+    billingNotEnabled: 'Billing is not enabled in the project.',
+    policyViolation: 'A policy of the organization refuses this datasource the access.',
+    vpcServiceControls: 'A policy of the organization refuses this datasource the access.',
+    SECURITY_POLICY_VIOLATED: 'A policy of the organization refuses this datasource the access.',
+  }),
+)
 const DENIED = 'The credentials of this datasource may not do this in BigQuery.'
 const JOBS_DENIED = 'The credentials of this datasource may not run queries in the project (bigquery.jobs.create).'
 const DISABLED = 'The BigQuery API is not enabled in the project.'
@@ -47,13 +49,15 @@ const ITS_OWN = new Set([
 ])
 
 /** Reasons that are the query's own, at any stage of it. */
-const QUERY: Readonly<Record<string, string>> = {
-  resourcesExceeded: 'The query needs more resources than BigQuery gives it; read or sort less at once.',
-  responseTooLarge: 'The answer is larger than BigQuery gives at once; read fewer rows or columns.',
-  billingTierLimitExceeded: 'The query needs more computing than BigQuery allows for the bytes that it reads.',
-  tableUnavailable: 'A table of this query cannot be read just now; try again.',
-  rowAccessPolicy: 'A row access policy of a table refuses this query.',
-}
+const QUERY: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    resourcesExceeded: 'The query needs more resources than BigQuery gives it; read or sort less at once.',
+    responseTooLarge: 'The answer is larger than BigQuery gives at once; read fewer rows or columns.',
+    billingTierLimitExceeded: 'The query needs more computing than BigQuery allows for the bytes that it reads.',
+    tableUnavailable: 'A table of this query cannot be read just now; try again.',
+    rowAccessPolicy: 'A row access policy of a table refuses this query.',
+  }),
+)
 
 /**
  * What connecting, `test`, introspection and a query throw where Google, the network or the credentials refuse them,
@@ -79,10 +83,10 @@ export function failure(error: unknown): AppError {
 
 function refusedAccess(refused: Refused): AppError | null {
   const { reason, status, said } = refused
-  if (BUSY.has(reason) || (status === 429 && !(reason in QUERY))) return busy(refused)
+  if (BUSY.has(reason) || (status === 429 && !QUERY.has(reason))) return busy(refused)
   if (TIMED_OUT.has(reason)) return timedOut(refused)
   if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
-  const sentence = ACCESS[reason] ?? (status === 401 ? ACCESS['authError'] : undefined)
+  const sentence = ACCESS.get(reason) ?? (status === 401 ? ACCESS.get('authError') : undefined)
   if (sentence !== undefined) return unavailable(sentence, refused)
   if (reason === 'accessDenied' || reason === 'forbidden' || reason === 'PERMISSION_DENIED') return denied(refused)
   if (reason === 'notFound' && /^Not found: Project\b/i.test(said)) return unavailable(NO_PROJECT, refused)
@@ -105,7 +109,7 @@ function denied(refused: Refused): AppError {
 
 /** What the query itself is at fault for, by reason; null for reasons whose text matters. */
 export function queryFailure(refused: Refused): AppError | null {
-  const sentence = QUERY[refused.reason]
+  const sentence = QUERY.get(refused.reason)
   if (sentence !== undefined) return new AppError('QUERY_FAILED', sentence, { cause: refused })
   if (refused.reason === 'notFound') return schemaStale(refused)
   return null

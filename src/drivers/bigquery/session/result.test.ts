@@ -52,6 +52,7 @@ const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = 
   ['a float', { type: 'FLOAT' }, '1.0E10', '10000000000', 'FLOAT64'],
   ['a float of all digits', { type: 'FLOAT' }, '0.1', '0.1', 'FLOAT64'],
   ['a tiny float', { type: 'FLOAT' }, '4.9E-324', '5e-324', 'FLOAT64'],
+  ['a float that is a name of JavaScript’s', { type: 'FLOAT' }, 'constructor', '"constructor"', 'FLOAT64'],
   ['minus zero', { type: 'FLOAT' }, '-0.0', '-0', 'FLOAT64'],
   ['NaN', { type: 'FLOAT' }, 'NaN', '"NaN"', 'FLOAT64'],
   ['infinity', { type: 'FLOAT' }, 'Infinity', '"Infinity"', 'FLOAT64'],

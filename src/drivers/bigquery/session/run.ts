@@ -1,6 +1,7 @@
 // Runs what the guard confined: a dry run that must agree with the guard, then the same text once, bounded in bytes and
 // time. A job that nobody waits for any more is cancelled.
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
 import type { Limits, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
@@ -32,7 +33,9 @@ const SLOW_MS = 5_000
 const CANCEL_MS = 5_000
 /** BigQuery cuts a page at 10 MB, counted before it is JSON. */
 const PAGE_BYTES_MAX = 32 * 1024 * 1024
-const PAGES_MAX = 10_000
+const PAGES_MAX = 1_000
+/** Between two looks at a job whose answers come at once, as no BigQuery's do; doubled each time, up to the last. */
+const PAUSE_MS = [20, 1_000] as const
 
 /** Bytes that the query would read. Throws AppError as runQuery() does, but for the cost. */
 export async function estimateQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<number> {
@@ -96,7 +99,8 @@ class Job {
     const { rest, place, signal } = this.#at
     if (this.#known === null) throw new Unreadable('an answer without its job')
     const { id, location } = this.#known
-    for (;;) {
+    for (let pause: number = PAUSE_MS[0]; ; pause = Math.min(pause * 2, PAUSE_MS[1])) {
+      const asked = performance.now()
       const bytes = await rest.bytes(
         {
           method: 'GET',
@@ -114,6 +118,7 @@ class Job {
       )
       const page = this.#read(bytes)
       if (page.isComplete) return page
+      if (performance.now() - asked < pause) await sleep(pause, undefined, { signal })
     }
   }
 

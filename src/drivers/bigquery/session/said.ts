@@ -30,8 +30,10 @@ function refusedText(refused: Refused, query: BigQueryQuery): AppError {
   const alias = escaped(query.alias)
   if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(said)) return schemaStale(refused)
   const column = columnIn(said)
-  if (column !== null && withoutQuotes(query.text).includes(withoutQuotes(column)))
-    return hiddenColumn(namedBack(column, query), said, query, refused)
+  // A name that the query does not hold is one within a view.
+  if (column !== null && !withoutQuotes(query.text).includes(withoutQuotes(column)))
+    return new AppError('QUERY_FAILED', QUIET, { cause: refused })
+  if (column !== null) return hiddenColumn(namedBack(column, query), said, query, refused)
   const message = passed(said, query)
   const isSyntax = /^Syntax error\b/i.test(said)
   return new AppError(isSyntax ? 'INVALID_QUERY' : 'QUERY_FAILED', message, { cause: refused })
@@ -80,6 +82,7 @@ function passed(said: string, query: BigQueryQuery): string {
   if (/without a filter over column/i.test(said)) {
     return 'BigQuery reads a table of this query only with a filter on the column that it is partitioned by.'
   }
+  if (/\bview\b/i.test(said)) return 'BigQuery refuses the query: a view of it may no longer work.'
   const plain = said.replace(/[^.]*https?:\/\/\S+/g, '').trim()
   const text = withoutQuotes(query.text)
   // a.b, p:d.t, and what stands in quotes or backquotes.

@@ -9,31 +9,35 @@ export type WriteScalar = (json: Buffer, start: number, end: number, out: JsonBy
 
 const QUOTE = 0x22
 const SAFE_MAX = '9007199254740991'
-const NOT_FINITE: Readonly<Record<string, string>> = {
-  nan: '"NaN"',
-  inf: '"Infinity"',
-  '+inf': '"Infinity"',
-  infinity: '"Infinity"',
-  '-inf': '"-Infinity"',
-  '-infinity': '"-Infinity"',
-}
+const NOT_FINITE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    nan: '"NaN"',
+    inf: '"Infinity"',
+    '+inf': '"Infinity"',
+    infinity: '"Infinity"',
+    '-inf': '"-Infinity"',
+    '-infinity': '"-Infinity"',
+  }),
+)
 /** The years 1 to 9999, in seconds. */
 const SECONDS_MIN = -62_135_596_800
 const SECONDS_MAX = 253_402_300_799
 
 /** By GoogleSQL's name of the type; what is not listed stays the database's own text. */
-const WRITERS: Readonly<Record<string, WriteScalar>> = {
-  INT64: writeInteger,
-  FLOAT64: writeFloat,
-  NUMERIC: writeDecimal,
-  BIGNUMERIC: writeDecimal,
-  BOOL: writeBool,
-  TIMESTAMP: writeTimestamp,
-  JSON: writeJson,
-}
+const WRITERS: ReadonlyMap<string, WriteScalar> = new Map(
+  Object.entries({
+    INT64: writeInteger,
+    FLOAT64: writeFloat,
+    NUMERIC: writeDecimal,
+    BIGNUMERIC: writeDecimal,
+    BOOL: writeBool,
+    TIMESTAMP: writeTimestamp,
+    JSON: writeJson,
+  }),
+)
 
 export function scalarWriter(type: string): WriteScalar {
-  return WRITERS[type] ?? writeAsText
+  return WRITERS.get(type) ?? writeAsText
 }
 
 /** The text without its quotes; of a number or a word, as an emulator may send one, itself. Not for texts with escapes. */
@@ -63,7 +67,7 @@ function writeInteger(json: Buffer, start: number, end: number, out: JsonBytes):
 
 function writeFloat(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
-  const word = NOT_FINITE[text.toLowerCase()]
+  const word = NOT_FINITE.get(text.toLowerCase())
   if (word !== undefined) return writeAscii(word, out)
   const number = Number(text)
   if (!isNumber(text) || !Number.isFinite(number)) return writeAsText(json, start, end, out)

@@ -54,14 +54,16 @@ type WireField = z.infer<typeof WireField>
 
 const Schema = z.object({ fields: z.array(z.unknown()).optional() })
 
-const GOOGLESQL: Readonly<Record<string, string>> = {
-  INTEGER: 'INT64',
-  FLOAT: 'FLOAT64',
-  BOOLEAN: 'BOOL',
-  RECORD: 'STRUCT',
-  DECIMAL: 'NUMERIC',
-  BIGDECIMAL: 'BIGNUMERIC',
-}
+const GOOGLESQL: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    INTEGER: 'INT64',
+    FLOAT: 'FLOAT64',
+    BOOLEAN: 'BOOL',
+    RECORD: 'STRUCT',
+    DECIMAL: 'NUMERIC',
+    BIGDECIMAL: 'BIGNUMERIC',
+  }),
+)
 
 /** The fields of `{fields: […]}`; none where it is left out. Throws Unreadable. */
 export function readSchema(schema: unknown): readonly Field[] {
@@ -96,7 +98,7 @@ function fieldOf(wire: WireField, parts: readonly Field[]): Field {
 }
 
 function baseOf({ type, rangeElementType }: WireField): string {
-  const name = GOOGLESQL[type.toUpperCase()] ?? type.toUpperCase()
+  const name = GOOGLESQL.get(type.toUpperCase()) ?? type.toUpperCase()
   return name === 'RANGE' && rangeElementType !== undefined ? `RANGE<${rangeElementType.type}>` : name
 }
 
