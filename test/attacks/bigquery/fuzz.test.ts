@@ -16,7 +16,7 @@ test(`no mutant of ${COUNT} reads or tells what is hidden (seed ${SEED})`, { tim
   const engine = await engineOrSkip(t, openZetasql)
   if (engine === null) return
   await engine[Symbol.asyncDispose]()
-  const tallies = await Promise.all(Array.from({ length: WORKERS }, (_, n) => worked(SEED + n, Math.ceil(COUNT / WORKERS))))
+  const tallies = await tallied(Math.ceil(COUNT / WORKERS))
   for (const { seed, tally } of tallies) t.diagnostic(`seed ${seed}: ${JSON.stringify({ ...tally, strict: Object.keys(tally.strict) })}`)
   for (const { tally } of tallies) {
     assert.deepEqual(tally.leaks, [])
@@ -27,8 +27,15 @@ test(`no mutant of ${COUNT} reads or tells what is hidden (seed ${SEED})`, { tim
   }
 })
 
-async function worked(seed: number, count: number): Promise<{ seed: number; tally: Tally }> {
-  const worker = new Worker(new URL('./fuzz-worker.ts', import.meta.url), { workerData: { seed, count } })
-  const [tally] = (await Promise.race([once(worker, 'message'), once(worker, 'error').then(([error]) => Promise.reject(error))])) as [Tally]
-  return { seed, tally }
+/** By as many workers as asked for, each with a seed of its own; where one fails, all end. */
+async function tallied(count: number): Promise<{ seed: number; tally: Tally }[]> {
+  const at = new URL('./fuzz-worker.ts', import.meta.url)
+  const seeds = Array.from({ length: WORKERS }, (_, n) => SEED + n)
+  const workers = seeds.map((seed) => ({ seed, worker: new Worker(at, { workerData: { seed, count } }) }))
+  try {
+    // An error of the worker is what `once` rejects with.
+    return await Promise.all(workers.map(async ({ seed, worker }) => ({ seed, tally: (await once(worker, 'message'))[0] as Tally })))
+  } finally {
+    await Promise.all(workers.map(({ worker }) => worker.terminate()))
+  }
 }

@@ -64,7 +64,7 @@ export function fromMessage(message: Message): Type {
     case 'TYPE_RANGE':
       return { kind: 'range', of: fromMessage(message.range_type.element_type) }
     case 'TYPE_STRUCT': {
-      const fields: Message[] = message.struct_type.field
+      const fields: Message[] = message.struct_type?.field ?? []
       return {
         kind: 'struct',
         fields: fields.map((field) => ({ name: field.field_name, type: fromMessage(field.field_type) })),
