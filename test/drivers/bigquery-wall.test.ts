@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Disagreement } from '../../src/drivers/bigquery/session/dry-run.ts'
 import { connectBigQuery, WIDE, type ConnectedBigQuery } from '../support/bigquery-connected.ts'
 import { PROJECT } from '../support/bigquery-shop.ts'
-import { ok } from '../support/bigquery.ts'
+import { failed, ok } from '../support/bigquery.ts'
 
 const SMALL = 'SELECT id, name FROM shop.products ORDER BY id LIMIT 2'
 const PRODUCTS = { projectId: PROJECT, datasetId: 'shop', tableId: 'products' }
@@ -127,5 +127,7 @@ test('an emulator is not asked for what it leaves out, but held to what it says'
   await assert.rejects(estimate(), { code: 'QUERY_DENIED' })
   at.double.rig('dry run', job({ referencedTables: [table('secrets')] }))
   await assert.rejects(estimate(), { code: 'QUERY_DENIED' })
+  at.double.rig('dry run', failed({ status: 400, reason: 'jobInternalError', message: 'no such function' }))
+  await assert.rejects(estimate(), { code: 'QUERY_FAILED', message: 'no such function' })
   assert.deepEqual(at.double.violations, [])
 })

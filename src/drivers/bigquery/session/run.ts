@@ -9,6 +9,7 @@ import type { BigQueryQuery } from '../query.ts'
 import { orAborted } from './abort.ts'
 import { bytesOf, checkCost, dryRun, judge, type Judging, type Place } from './dry-run.ts'
 import { Unreadable } from './exchange.ts'
+import { Refused } from './refused.ts'
 import type { Rest } from './rest.ts'
 import { readPage, Result, type Page } from './result.ts'
 import { runFailure } from './run-failure.ts'
@@ -45,7 +46,7 @@ export async function estimateQuery(at: Running, query: BigQueryQuery, limits: L
     return bytesOf(answer) ?? 0
   } catch (error) {
     at.signal.throwIfAborted()
-    throw dryRunFailure(error, query, limits.maxCost)
+    throw dryRunFailure(asTold(error, at.judging), query, limits.maxCost)
   }
 }
 
@@ -65,8 +66,14 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   } catch (error) {
     job.abandon()
     at.signal.throwIfAborted()
-    throw error instanceof AppError ? error : runFailure(error, limits.maxCost)
+    throw error instanceof AppError ? error : runFailure(asTold(error, at.judging), limits.maxCost)
   }
+}
+
+/** An emulator has one reason for whatever it cannot do: the query's own, then. */
+function asTold(error: unknown, { lenient }: Judging): unknown {
+  if (!lenient || !(error instanceof Refused) || error.reason !== 'jobInternalError') return error
+  return new Refused(error.status, 'invalidQuery', error.said)
 }
 
 /** One query's work in BigQuery. */
