@@ -114,7 +114,13 @@ async function openRooms(
 ) {
   const secrets = await openSecrets(config)
   await requireKeyOf(store, secrets)
-  const drivers = opened.use(await openDrivers())
+  const drivers = opened.use(
+    await openDrivers({
+      allowApplicationDefault: config.allowApplicationDefault,
+      allowEndpoint: config.allowBigQueryEndpoint,
+      alarm: (err) => log.error({ err }, 'a dry run disagrees with the guard'),
+    }),
+  )
   const retentionDays = async (teamId: TeamId) => (await settingsOf({ store, config }, teamId)).auditRetentionDays
   const audit = opened.use(openAudit({ store, log, retentionDays }))
   const leases = opened.use(

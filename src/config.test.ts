@@ -20,6 +20,7 @@ describe('the environment', () => {
       [null, null, null, null],
     )
     assert.deepEqual(config.ceilings, {})
+    assert.deepEqual([config.allowApplicationDefault, config.allowBigQueryEndpoint], [false, false])
   })
 
   test('runs the demo under npm start on loopback, unless told otherwise', () => {
@@ -46,6 +47,8 @@ describe('the environment', () => {
       VITRINE_PUBLIC_URL: 'https://vitrine.example.com/',
       VITRINE_SIGNUP: 'closed',
       VITRINE_ALLOW_PRIVATE_HOSTS: '0',
+      VITRINE_ALLOW_APPLICATION_DEFAULT: '1',
+      VITRINE_ALLOW_BIGQUERY_ENDPOINT: '1',
       VITRINE_TRUST_PROXY: '10.0.0.0/8, loopback',
       VITRINE_METRICS_ADDR: '127.0.0.1:9090',
       VITRINE_MAX_ROW_CAP: '500',
@@ -53,6 +56,7 @@ describe('the environment', () => {
       LOG_LEVEL: 'warn',
     })
     assert.equal(config.publicUrl, 'https://vitrine.example.com')
+    assert.deepEqual([config.allowApplicationDefault, config.allowBigQueryEndpoint], [true, true])
     assert.equal(config.secretKey?.length, 32)
     assert.deepEqual(config.ceilings, { rowCap: 500, statementTimeoutMs: 5000 })
     assert.equal(config.trustProxy, '10.0.0.0/8,loopback')

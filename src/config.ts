@@ -39,6 +39,10 @@ export interface Config {
   readonly demo: boolean
   readonly signup: (typeof SIGNUP)[number]
   readonly allowPrivateHosts: boolean
+  /** BigQuery datasources may use the identity of the machine that this runs on. */
+  readonly allowApplicationDefault: boolean
+  /** BigQuery datasources may name an address other than Google's, which gets no token. */
+  readonly allowBigQueryEndpoint: boolean
   /** As Fastify's trustProxy: false, true, or addresses and ranges, separated by commas. */
   readonly trustProxy: boolean | string
   /** host:port, or null for none. */
@@ -54,6 +58,8 @@ const KNOWN: ReadonlySet<string> = new Set([
   'VITRINE_DEMO',
   'VITRINE_SIGNUP',
   'VITRINE_ALLOW_PRIVATE_HOSTS',
+  'VITRINE_ALLOW_APPLICATION_DEFAULT',
+  'VITRINE_ALLOW_BIGQUERY_ENDPOINT',
   'VITRINE_TRUST_PROXY',
   'VITRINE_METRICS_ADDR',
   ...Object.values(CEILINGS),
@@ -91,6 +97,8 @@ export function readConfig(env: Environment): Config {
     demo: from.flag('VITRINE_DEMO') ?? (loopback && env['npm_lifecycle_event'] === 'start'),
     signup: from.oneOf('VITRINE_SIGNUP', SIGNUP) ?? (loopback ? 'open' : 'invited'),
     allowPrivateHosts: from.flag('VITRINE_ALLOW_PRIVATE_HOSTS') ?? loopback,
+    allowApplicationDefault: from.flag('VITRINE_ALLOW_APPLICATION_DEFAULT') ?? false,
+    allowBigQueryEndpoint: from.flag('VITRINE_ALLOW_BIGQUERY_ENDPOINT') ?? false,
     trustProxy:
       from.parsed('VITRINE_TRUST_PROXY', '0, 1, or addresses and ranges separated by commas', proxies) ?? false,
     metricsAddr: from.parsed('VITRINE_METRICS_ADDR', 'host:port', address),

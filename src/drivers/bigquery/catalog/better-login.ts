@@ -1,0 +1,42 @@
+// The commands that make a service account no wider than an exposure, for a person to read and run. They decide nothing and
+// are never run by the service.
+import type { Catalog } from '../../driver.ts'
+import { isFamily } from './family.ts'
+
+export interface BetterLogin {
+  readonly project: string
+  readonly billingProject: string
+  readonly location: string
+  /** Null before any exposure. */
+  readonly exposed: Catalog | null
+  /** Of the credentials now; the better ones get another name. */
+  readonly email: string | null
+}
+
+/** jobUser on the project that pays, names and schemas of the datasets, data of what is exposed and nothing else. */
+export function betterLogin({ project, billingProject, location, exposed, email }: BetterLogin): string {
+  const name = email?.startsWith('vitrine-reader@') === true ? 'vitrine-reader-2' : 'vitrine-reader'
+  const account = `${name}@${project.replace(/^(.*):(.*)$/, '$2.$1')}.iam.gserviceaccount.com`
+  const tables = exposed?.tables ?? []
+  const datasets = [...new Set(tables.map(({ schema }) => schema))]
+  const sharded = new Set(tables.filter(isFamily).map(({ schema }) => schema))
+  const grant = (role: string, kind: string, path: readonly string[]): string => {
+    const on = path.map((part) => `\`${part}\``).join('.')
+    const sql = `GRANT \`roles/bigquery.${role}\` ON ${kind} ${on} TO "serviceAccount:${account}"`
+    return `bq query --project_id=${project} --location=${location} --use_legacy_sql=false '${sql}'`
+  }
+  return [
+    `gcloud iam service-accounts create ${name} --project=${project}`,
+    `gcloud projects add-iam-policy-binding ${billingProject} --member=serviceAccount:${account} --role=roles/bigquery.jobUser --condition=None`,
+    ...datasets.map((dataset) => grant('metadataViewer', 'SCHEMA', [project, dataset])),
+    // Tomorrow's shards have names that no one knows today.
+    ...[...sharded].map((dataset) => grant('dataViewer', 'SCHEMA', [project, dataset])),
+    ...tables
+      .filter(({ schema }) => !sharded.has(schema))
+      .map(({ schema, table, kind }) =>
+        grant('dataViewer', kind.includes('view') ? 'VIEW' : 'TABLE', [project, schema, table]),
+      ),
+    ...(tables.length === 0 ? ['# Once an exposure is saved, test again: a line for each table stands here.'] : []),
+    `gcloud iam service-accounts keys create key.json --iam-account=${account}`,
+  ].join('\n')
+}

@@ -1,0 +1,100 @@
+// The datasets of a project and where they lie. Jobs run in one location and read nothing elsewhere, so a datasource has one.
+import { z } from 'zod'
+import { mapSome } from '../session/abort.ts'
+import { Unreadable } from '../session/exchange.ts'
+import { unavailable } from '../session/failure.ts'
+import { Refused } from '../session/refused.ts'
+import type { Rest } from '../session/rest.ts'
+import type { Target } from '../session/settings.ts'
+import { readPages } from './pages.ts'
+
+const DATASETS_MAX = 1_000
+const AT_ONCE = 8
+/** What BigQuery itself takes where nothing says otherwise. */
+const USUAL_LOCATION = 'US'
+
+export interface Dataset {
+  readonly id: string
+  /** As BigQuery writes it: EU, us-central1. */
+  readonly location: string | null
+  readonly isCaseInsensitive: boolean
+}
+
+const Id = z.string().regex(/^\w{1,1024}$/)
+const Location = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,64}$/)
+  .optional()
+  .catch(undefined)
+const Listed = z.object({ datasetReference: z.object({ datasetId: Id }) })
+const Read = z.object({ location: Location, isCaseInsensitive: z.boolean().optional().catch(undefined) })
+
+/** Ids of the datasets that the credentials see, at most so many. */
+export async function listDatasets(rest: Rest, project: string, max: number, signal: AbortSignal): Promise<string[]> {
+  const path = ['projects', project, 'datasets']
+  const ids: string[] = []
+  for await (const item of readPages(rest, { path, key: 'datasets', pageMax: Math.min(max, 1000) }, signal)) {
+    const listed = Listed.safeParse(item)
+    if (listed.success) ids.push(listed.data.datasetReference.datasetId)
+    if (ids.length >= max) break
+  }
+  return ids
+}
+
+/** One dataset. Throws Refused where there is none, or it may not be seen. */
+async function readDataset(rest: Rest, project: string, id: string, signal: AbortSignal): Promise<Dataset> {
+  const read = Read.safeParse(await rest.json({ method: 'GET', path: ['projects', project, 'datasets', id] }, signal))
+  if (!read.success) throw new Unreadable('a dataset that is none')
+  return { id, location: read.data.location ?? null, isCaseInsensitive: read.data.isCaseInsensitive ?? false }
+}
+
+/** What introspection looks at, and the location of it all. Throws AppError DATASOURCE_UNAVAILABLE where there is not one. */
+export async function findDatasets(
+  rest: Rest,
+  target: Target,
+  signal: AbortSignal,
+): Promise<{ readonly datasets: readonly Dataset[]; readonly location: string }> {
+  const isChosen = target.datasets.length > 0
+  const ids = isChosen ? target.datasets : await listDatasets(rest, target.project, DATASETS_MAX + 1, signal)
+  if (ids.length > DATASETS_MAX) {
+    throw unavailable(
+      `The project has more than ${DATASETS_MAX} datasets: name those to be looked at in config.datasets.`,
+    )
+  }
+  const found = await mapSome(ids, AT_ONCE, signal, (id, ended) => {
+    return readDataset(rest, target.project, id, ended).catch((error: unknown) => {
+      // One that was dropped, or that the credentials see by name only.
+      if (error instanceof Refused && /^(notFound|accessDenied)$/.test(error.reason)) {
+        if (!isChosen) return null
+        throw unavailable(`The dataset ${id} does not exist, or may not be seen by the credentials.`, error)
+      }
+      throw error
+    })
+  })
+  return placed(
+    found.filter((each) => each !== null),
+    target,
+  )
+}
+
+function placed(datasets: readonly Dataset[], { location, datasets: chosen }: Target) {
+  const places = [...new Set(datasets.flatMap((each) => each.location ?? []))]
+  if (location === null) {
+    const [only] = places
+    if (places.length <= 1) return { datasets, location: only ?? USUAL_LOCATION }
+    throw unavailable(
+      `The datasets lie in several locations (${few(places)}), and a query reads only one: choose config.location, or config.datasets.`,
+    )
+  }
+  const isHere = (each: Dataset): boolean =>
+    each.location === null || each.location.toLowerCase() === location.toLowerCase()
+  const elsewhere = datasets.find((each) => !isHere(each))
+  if (elsewhere !== undefined && chosen.length > 0) {
+    throw unavailable(`The dataset ${elsewhere.id} lies in ${elsewhere.location}, and config.location is ${location}.`)
+  }
+  return { datasets: datasets.filter(isHere), location }
+}
+
+function few(names: readonly string[]): string {
+  return names.length > 4 ? `${names.slice(0, 4).join(', ')} …` : names.join(', ')
+}

@@ -1,0 +1,122 @@
+// What `test` says of credentials: narrow, wide, broken ones; and the commands of better ones.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { connectBigQuery, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
+import { select, type Known } from '../../../../test/support/bigquery-shop.ts'
+import { failed } from '../../../../test/support/bigquery.ts'
+import type { TestStep } from '../../driver.ts'
+
+const DENIED = { error: { status: 403, reason: 'accessDenied', message: 'Access Denied: CANARY' } }
+
+async function grade(at: ConnectedBigQuery) {
+  const report = await at.connection.test(at.exposed, AbortSignal.timeout(10_000))
+  const step = (name: string): TestStep =>
+    report.steps.find((each) => each.name === name) ?? assert.fail(`no step ${name}`)
+  assert.doesNotMatch(JSON.stringify(report), /CANARY|PRIVATE KEY|ya29/)
+  assert.equal(report.ok, report.grade !== 'FAIL')
+  return { report, step }
+}
+
+const granted: Known = { says: /CREATE TABLE/, analysis: { statistics: { statementType: 'CREATE_TABLE' } } }
+
+describe('credentials', () => {
+  test('that may read what is exposed and write nothing pass, and nothing was run or made', async () => {
+    await using at = await connectBigQuery()
+    const { report, step } = await grade(at)
+    assert.equal(report.grade, 'PASS')
+    assert.match(step('connection').message, /as reader@vitrine-test\.iam/)
+    assert.match(step('datasets').message, /1 datasets in EU: shop/)
+    assert.match(step('writes').message, /may not create tables/)
+    assert.equal(at.double.count('run'), 0)
+    assert.deepEqual(at.double.violations, [])
+  })
+
+  test('that may create tables are warned of, with the commands of better ones', async () => {
+    await using at = await connectBigQuery({ known: [granted] })
+    const { report, step } = await grade(at)
+    assert.deepEqual([report.grade, step('writes').status], ['WARN', 'WARN'])
+    const remedy = step('writes').remedy ?? ''
+    assert.match(remedy, /gcloud iam service-accounts create vitrine-reader --project=vitrine-test/)
+    assert.match(remedy, /add-iam-policy-binding vitrine-test .*roles\/bigquery.jobUser/)
+    assert.match(remedy, /GRANT `roles\/bigquery.dataViewer` ON TABLE `vitrine-test`.`shop`.`products`/)
+    assert.equal(remedy.match(/\.dataViewer/g)?.length, 2)
+  })
+
+  test('of which it cannot be told whether they may write are warned of', async () => {
+    const analysis = { error: { status: 400, reason: 'invalidQuery', message: 'CANARY' } }
+    await using at = await connectBigQuery({ known: [{ says: /CREATE TABLE/, analysis }] })
+    assert.match((await grade(at)).step('writes').message, /could not be found out/)
+  })
+
+  test('that may not read what is exposed are warned of', async () => {
+    await using at = await connectBigQuery({ known: [{ says: /COUNT.*secrets/, analysis: DENIED }] })
+    const { step } = await grade(at)
+    assert.deepEqual(
+      [step('tables').status, step('tables').message],
+      ['WARN', 'The credentials may not read shop.secrets, which is exposed.'],
+    )
+  })
+
+  test('that may run no queries fail, with a sentence', async () => {
+    const analysis = {
+      error: {
+        ...DENIED.error,
+        message: 'Access Denied: User does not have bigquery.jobs.create permission in project CANARY.',
+      },
+    }
+    await using at = await connectBigQuery({ known: [{ says: /^SELECT 1$/, analysis }] })
+    const { report, step } = await grade(at)
+    assert.deepEqual([report.ok, report.error], [false, step('queries').message])
+    assert.match(report.error ?? '', /bigquery\.jobs\.create/)
+  })
+
+  test('that see nothing, or the wrong location, are told so', async () => {
+    await using at = await connectBigQuery({ config: { location: 'EU' }, double: { datasets: {} } })
+    assert.equal((await grade(at)).step('datasets').status, 'WARN')
+    await using other = await connectBigQuery({
+      config: { location: 'US' },
+      known: [{ says: /./, analysis: select() }],
+      double: { location: 'US', datasets: { eu: { location: 'EU', tables: {} } } },
+    })
+    assert.match((await grade(other)).step('datasets').message, /no dataset of vitrine-test in US/)
+  })
+
+  test('for a project that has not enabled the API are a sentence', async () => {
+    await using at = await connectBigQuery()
+    at.double.rig('datasets', failed({ status: 403, reason: 'accessNotConfigured', message: 'CANARY' }), 9)
+    await assert.rejects(at.connection.test(null, AbortSignal.timeout(5000)), {
+      code: 'DATASOURCE_UNAVAILABLE',
+      message: /API is not enabled/,
+    })
+  })
+
+  test('that see more than is exposed are told so, without a warning', async () => {
+    const shop = {
+      shop: { tables: {} },
+      hr: { tables: { salaries: { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } } } },
+    }
+    await using at = await connectBigQuery({ double: { datasets: shop }, config: { datasets: ['shop'] } })
+    const step = (await grade(at)).step('other datasets')
+    assert.equal(step.status, 'PASS')
+    assert.match(step.message, /also see hr/)
+  })
+
+  test('of an emulator are not tried for writing, and said to be none', async () => {
+    await using at = await connectBigQuery({ emulator: true, known: [granted] })
+    const { report, step } = await grade(at)
+    assert.deepEqual([step('connection').status, step('writes').status], ['WARN', 'PASS'])
+    assert.match(report.serverVersion ?? '', /emulator/)
+    assert.ok(at.double.asked.every(({ body }) => !JSON.stringify(body ?? '').includes('CREATE')))
+  })
+
+  test('for families of shards are given their dataset', async () => {
+    const table = { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } }
+    await using at = await connectBigQuery({
+      known: [granted],
+      double: { datasets: { web: { tables: { events_20240101: table, v: { ...table, type: 'VIEW' } } } } },
+    })
+    const remedy = (await grade(at)).step('writes').remedy ?? ''
+    assert.match(remedy, /dataViewer` ON SCHEMA `vitrine-test`.`web`/)
+    assert.doesNotMatch(remedy, /events_|ON TABLE/)
+  })
+})

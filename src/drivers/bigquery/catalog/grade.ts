@@ -1,0 +1,171 @@
+// Grades the credentials of a project: what they lack, and what they could do that reading the exposed tables does not
+// need. Warnings, each with the commands that make better ones. It changes nothing: all that could is a dry run.
+import type { Catalog, TestStep } from '../../driver.ts'
+import { mapSome } from '../session/abort.ts'
+import { dryRun, type Place } from '../session/dry-run.ts'
+import { accessFailure } from '../session/failure.ts'
+import { Refused } from '../session/refused.ts'
+import type { Rest } from '../session/rest.ts'
+import { GOOGLE, type Target } from '../session/settings.ts'
+import { betterLogin } from './better-login.ts'
+import { findDatasets, listDatasets, type Dataset } from './datasets.ts'
+
+const AT_ONCE = 8
+const TRIED_MAX = 10
+const LISTED_MAX = 100
+
+interface Facts {
+  readonly rest: Rest
+  readonly target: Target
+  readonly exposed: Catalog | null
+  readonly datasets: readonly Dataset[]
+  readonly place: Place
+  readonly better: string
+  readonly signal: AbortSignal
+}
+
+export interface Grade {
+  readonly steps: readonly TestStep[]
+  /** Of the first answer. */
+  readonly latencyMs: number
+}
+
+/** The steps in a fixed order. Throws AppError DATASOURCE_UNAVAILABLE where nothing can be asked at all. */
+export async function grade(rest: Rest, target: Target, exposed: Catalog | null, signal: AbortSignal): Promise<Grade> {
+  await rest.signIn(signal)
+  const began = performance.now()
+  const visible = await listDatasets(rest, target.project, LISTED_MAX, signal)
+  const latencyMs = performance.now() - began
+  const { datasets, location } = await findDatasets(rest, target, signal)
+  const place = { billingProject: target.billingProject, location }
+  const { credentials } = target
+  const email = credentials.kind === 'service account' ? credentials.account.email : null
+  const better = betterLogin({
+    project: target.project,
+    billingProject: target.billingProject,
+    location,
+    exposed,
+    email,
+  })
+  const facts: Facts = { rest, target, exposed, datasets, place, better, signal }
+  const steps = [connection(facts), found(facts)]
+  const queries = await mayQuery(facts)
+  steps.push(queries)
+  if (queries.status !== 'FAIL') steps.push(await writes(facts), await reads(facts))
+  steps.push(beyond(facts, visible))
+  return { steps, latencyMs }
+}
+
+function pass(name: string, message: string, advice: string | null = null): TestStep {
+  return { name, status: 'PASS', message, remedy: advice }
+}
+
+function warn(name: string, message: string, remedy: string): TestStep {
+  return { name, status: 'WARN', message, remedy }
+}
+
+/** "a, b, c and 4 more". */
+function few(names: readonly string[]): string {
+  const more = names.length - 3
+  return more > 0 ? `${names.slice(0, 3).join(', ')} and ${more} more` : names.join(', ')
+}
+
+function connection({ target: { project, credentials, endpoint } }: Facts): TestStep {
+  switch (credentials.kind) {
+    case 'service account':
+      return pass('connection', `Signed in to the project ${project} as ${credentials.account.email}.`)
+    case 'application default':
+      return warn(
+        'connection',
+        `Signed in to the project ${project} as the machine that this service runs on.`,
+        'Use a service account of its own: connectionMode SERVICE_ACCOUNT.',
+      )
+    case 'none':
+      return warn(
+        'connection',
+        `Reached the project ${project} at ${endpoint}, without credentials.`,
+        `Only for tests and emulators: leave config.apiEndpoint out for ${GOOGLE}.`,
+      )
+    default:
+      return credentials satisfies never
+  }
+}
+
+function found({ datasets, place, target }: Facts): TestStep {
+  const name = 'datasets'
+  if (datasets.length > 0) {
+    return pass(name, `${datasets.length} datasets in ${place.location}: ${few(datasets.map(({ id }) => id))}.`)
+  }
+  const where = target.location === null ? '' : ` in ${target.location}`
+  return warn(
+    name,
+    `The credentials see no dataset of ${target.project}${where}.`,
+    `Give them roles/bigquery.metadataViewer on the datasets, or look at database and config.location.`,
+  )
+}
+
+async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestStep> {
+  const name = 'queries'
+  try {
+    await dryRun(rest, place, 'SELECT 1', signal)
+    return pass(name, `Queries may run in the project ${place.billingProject}.`)
+  } catch (error) {
+    signal.throwIfAborted()
+    const failed = error instanceof Refused ? accessFailure(error) : null
+    if (failed?.code !== 'DATASOURCE_UNAVAILABLE') throw error
+    return { name, status: 'FAIL', message: failed.message, remedy: better }
+  }
+}
+
+/** Whether a table could be made: told by a dry run, which makes none; were one made, it would end within the hour. */
+async function writes({ rest, target, datasets, place, better, signal }: Facts): Promise<TestStep> {
+  const name = 'writes'
+  if (target.emulator) return pass(name, 'Not tried: an emulator may do what it is only asked about.')
+  const tried = datasets.slice(0, TRIED_MAX)
+  const verdicts = await mapSome(tried, AT_ONCE, signal, async ({ id }, ended) => {
+    const table = `\`${target.project}.${id}.vitrine_write_check\``
+    const expires = 'expiration_timestamp = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL 1 HOUR)'
+    return await isAllowed(rest, place, `CREATE TABLE ${table} (x INT64) OPTIONS (${expires})`, ended)
+  })
+  const names = (verdict: boolean | null): string[] =>
+    tried.filter((_, n) => verdicts[n] === verdict).map(({ id }) => id)
+  const [writable, unknown] = [names(true), names(null)]
+  if (writable.length > 0) return warn(name, `The credentials may create tables in ${few(writable)}.`, better)
+  if (unknown.length > 0) {
+    return warn(name, `Whether the credentials may create tables in ${few(unknown)} could not be found out.`, better)
+  }
+  return pass(name, 'The credentials may not create tables.')
+}
+
+/** Whether what is exposed can be read at all: dry runs again, which read nothing. */
+async function reads({ rest, target, exposed, place, better, signal }: Facts): Promise<TestStep> {
+  const name = 'tables'
+  if (exposed === null) return pass(name, 'Nothing is exposed yet to compare the rights with.')
+  const tried = exposed.tables.slice(0, TRIED_MAX)
+  const verdicts = await mapSome(tried, AT_ONCE, signal, ({ schema, table }, ended) =>
+    isAllowed(rest, place, `SELECT COUNT(*) FROM \`${target.project}.${schema}.${table}\``, ended),
+  )
+  const missing = tried.filter((_, n) => verdicts[n] === false).map(({ schema, table }) => `${schema}.${table}`)
+  if (missing.length > 0) return warn(name, `The credentials may not read ${few(missing)}, which is exposed.`, better)
+  return pass(name, 'The credentials may read what is exposed.')
+}
+
+/** By a dry run; null where BigQuery refuses it for another reason than the right to do it. */
+async function isAllowed(rest: Rest, place: Place, text: string, signal: AbortSignal): Promise<boolean | null> {
+  try {
+    await dryRun(rest, place, text, signal)
+    return true
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof Refused)) throw error
+    return error.reason === 'accessDenied' ? false : null
+  }
+}
+
+function beyond({ exposed, target, better }: Facts, visible: readonly string[]): TestStep {
+  const name = 'other datasets'
+  const used = new Set([...target.datasets, ...(exposed?.tables.map(({ schema }) => schema) ?? [])])
+  const others = visible.filter((id) => !used.has(id))
+  if (used.size === 0 || others.length === 0) return pass(name, 'The credentials see no other dataset.')
+  return pass(name, `The credentials also see ${few(others)}; only this service hides what is in there.`, better)
+}

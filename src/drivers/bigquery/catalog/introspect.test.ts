@@ -1,0 +1,331 @@
+// What introspection makes of a project, and that it asks for nothing that is billed; projects that are mixed, broken or
+// too large.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { connectBigQuery, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
+import { PROJECT, select, type Known } from '../../../../test/support/bigquery-shop.ts'
+import type { DoubleDataset, DoubleOptions, WireTableResource } from '../../../../test/support/bigquery.ts'
+import type { CatalogTable } from '../../driver.ts'
+
+const ONE: WireTableResource = { schema: { fields: [{ name: 'x', type: 'INTEGER' }] }, numRows: '10' }
+const shards = (...ids: readonly string[]) =>
+  Object.fromEntries(ids.map((id, n) => [id, { ...ONE, creationTime: String(1000 + n) }]))
+
+const LAKE: Readonly<Record<string, DoubleDataset>> = {
+  shop: {
+    isCaseInsensitive: true,
+    tables: {
+      orders: {
+        schema: {
+          fields: [
+            { name: 'id', type: 'INTEGER', mode: 'REQUIRED', description: ' The number on the bill. ' },
+            { name: 'customer_id', type: 'INTEGER' },
+            { name: 'shop_id', type: 'INTEGER' },
+            { name: 'day', type: 'DATE' },
+            { name: 'code', type: 'STRING', maxLength: '10' },
+            { name: 'total', type: 'NUMERIC', precision: '10', scale: '2' },
+            { name: 'rate', type: 'BIGNUMERIC', precision: '40' },
+            {
+              name: 'ssn',
+              type: 'STRING',
+              policyTags: { names: ['projects/p/locations/eu/taxonomies/1/policyTags/2'] },
+            },
+            {
+              name: 'items',
+              type: 'RECORD',
+              mode: 'REPEATED',
+              fields: [
+                { name: 'sku', type: 'STRING' },
+                { name: 'at', type: 'RANGE', rangeElementType: { type: 'DATE' } },
+                { name: 'odd name', type: 'FLOAT', mode: 'REPEATED' },
+              ],
+            },
+            { name: 'b`ad', type: 'STRING' },
+          ],
+        },
+        numRows: '3',
+        numBytes: '1024',
+        description: 'What was ordered.',
+        timePartitioning: { type: 'DAY', field: 'day' },
+        requirePartitionFilter: true,
+        clustering: { fields: ['customer_id', 'code'] },
+        tableConstraints: {
+          primaryKey: { columns: ['id'] },
+          foreignKeys: [
+            {
+              referencedTable: { projectId: PROJECT, datasetId: 'shop', tableId: 'customers' },
+              columnReferences: [{ referencingColumn: 'customer_id', referencedColumn: 'id' }],
+            },
+            {
+              referencedTable: { projectId: 'elsewhere', datasetId: 'shop', tableId: 'shops' },
+              columnReferences: [{ referencingColumn: 'shop_id', referencedColumn: 'id' }],
+            },
+            'nonsense',
+          ],
+        },
+      },
+      v_orders: { type: 'VIEW', schema: { fields: [{ name: 'id', type: 'INTEGER' }] }, view: { query: 'SELECT 1' } },
+      v_broken: { type: 'VIEW', schema: { fields: [{ name: 'id', type: 'INTEGER' }] } },
+      v_mute: { type: 'VIEW', schema: { fields: [{ name: 'id', type: 'INTEGER' }] } },
+      mv: { ...ONE, type: 'MATERIALIZED_VIEW' },
+      sheet: { ...ONE, type: 'EXTERNAL', numRows: '0' },
+      old: { ...ONE, type: 'SNAPSHOT' },
+      loads: { ...ONE, timePartitioning: { type: 'DAY' } },
+      hourly: { ...ONE, timePartitioning: { type: 'HOUR' } },
+      ranged: { ...ONE, rangePartitioning: { field: 'x', range: {} } },
+      empty: {},
+      'names with-dashes': ONE,
+    },
+  },
+  web: {
+    tables: {
+      ...shards('events_20240101', 'events_20240103'),
+      events_20240102: { ...ONE, creationTime: '5' },
+      ...shards('events_secret', 'events_intraday_20240104', 'events_2024', 'events_20241399', '20240101'),
+    },
+  },
+}
+
+const KNOWN: readonly Known[] = [
+  { says: /v_orders`$/, analysis: select('orders') },
+  {
+    says: /v_broken`$/,
+    analysis: { error: { status: 400, reason: 'invalidQuery', message: 'Unrecognized name: hidden' } },
+  },
+  { says: /v_mute`$/, analysis: { statistics: { statementType: 'SELECT', totalBytesProcessed: '0' } } },
+  { says: /mv`$/, analysis: select('orders') },
+]
+
+function connect(
+  datasets: DoubleOptions['datasets'],
+  config: object = {},
+  more: Partial<DoubleOptions> = {},
+): Promise<ConnectedBigQuery> {
+  return connectBigQuery({ known: KNOWN, config, double: { datasets, ...more } })
+}
+
+function found(at: ConnectedBigQuery, schema: string, table: string): CatalogTable {
+  return (
+    at.catalog.tables.find((each) => each.schema === schema && each.table === table) ??
+    assert.fail(`no ${schema}.${table}`)
+  )
+}
+
+describe('a project', () => {
+  test('is read page by page, by free calls only', async () => {
+    await using at = await connectBigQuery({ known: KNOWN, double: { datasets: LAKE, pageItems: 1 } })
+    await at.connection.introspect(AbortSignal.timeout(10_000))
+    assert.deepEqual([...new Set(at.double.asked.map(({ kind }) => kind))].sort(), [
+      'dataset',
+      'datasets',
+      'dry run',
+      'table',
+      'tables',
+    ])
+    assert.ok(at.double.count('datasets') === 2 && at.double.count('tables') > 15)
+    assert.equal(at.double.count('table'), 12 + 6)
+    assert.deepEqual(at.double.violations, [])
+  })
+
+  test('has its columns in GoogleSQL’s words, keys, and what partitions and clusters', async () => {
+    await using at = await connect(LAKE)
+    const orders = found(at, 'shop', 'orders')
+    const { detail: _, columns, warnings, ...rest } = orders
+    assert.deepEqual(rest, {
+      schema: 'shop',
+      table: 'orders',
+      kind: 'partitioned table',
+      description: 'What was ordered.',
+      estimatedRows: 3,
+    })
+    assert.deepEqual(
+      columns.map(({ name, type, nullable, primaryKey }) => [name, type, nullable, primaryKey]),
+      [
+        ['id', 'INT64', false, true],
+        ['customer_id', 'INT64', true, false],
+        ['shop_id', 'INT64', true, false],
+        ['day', 'DATE', true, false],
+        ['code', 'STRING(10)', true, false],
+        ['total', 'NUMERIC(10, 2)', true, false],
+        ['rate', 'BIGNUMERIC(40)', true, false],
+        ['ssn', 'STRING', true, false],
+        ['items', 'ARRAY<STRUCT<sku STRING, at RANGE<DATE>, `odd name` ARRAY<FLOAT64>>>', false, false],
+        ['b`ad', 'STRING', true, false],
+      ],
+    )
+    const column = (name: string) => columns.find((each) => each.name === name)
+    assert.equal(column('id')?.description, 'The number on the bill.')
+    assert.deepEqual(column('customer_id')?.references, { schema: 'shop', table: 'customers', column: 'id' })
+    assert.equal(column('shop_id')?.references, null)
+    assert.match(column('day')?.signals?.join() ?? '', /partitioned by it, by day.*must filter/)
+    assert.match(column('code')?.signals?.join() ?? '', /clustered by it \(2 of 2\)/)
+    assert.match(column('b`ad')?.unexposable ?? '', /characters/)
+    assert.match(warnings.join(), /Policy tags guard ssn.*only with a filter/)
+  })
+
+  test('has each kind of table by its name', async () => {
+    await using at = await connect(LAKE)
+    const kinds = ['v_orders', 'mv', 'sheet', 'old', 'ranged', 'empty', 'names with-dashes'].map((table) => {
+      const { kind, estimatedRows } = found(at, 'shop', table)
+      return [kind, estimatedRows]
+    })
+    assert.deepEqual(kinds, [
+      ['view', null],
+      ['materialized view', 10],
+      ['external table', null],
+      ['snapshot', 10],
+      ['partitioned table', 10],
+      ['table', null],
+      ['table', 10],
+    ])
+    assert.match(found(at, 'shop', 'sheet').warnings.join(), /cannot say beforehand/)
+  })
+
+  test('has a view with what it stands on; one that BigQuery says nothing of cannot be queried', async () => {
+    await using at = await connect(LAKE)
+    assert.partialDeepStrictEqual(found(at, 'shop', 'v_orders').detail, { closure: [`${PROJECT}.shop.orders`] })
+    for (const table of ['v_broken', 'v_mute']) {
+      assert.partialDeepStrictEqual(found(at, 'shop', table).detail, { closure: null })
+      assert.match(found(at, 'shop', table).warnings.join(), /no query may use it/)
+      const verdict = await at.driver.confine(
+        at.driver.read({ sql: `SELECT * FROM shop.${table}` }),
+        at.exposed,
+        { rowCap: 1, maxResponseBytes: 1, timeoutMs: 1, maxCost: 1 },
+        AbortSignal.timeout(1000),
+      )
+      assert.equal(verdict.kind, 'denied')
+    }
+  })
+
+  test('lists what partitions by ingestion time as columns', async () => {
+    await using at = await connect(LAKE)
+    const names = (table: string) => found(at, 'shop', table).columns.map(({ name, type }) => `${name} ${type}`)
+    assert.deepEqual(names('loads'), ['x INT64', '_PARTITIONTIME TIMESTAMP', '_PARTITIONDATE DATE'])
+    assert.deepEqual(names('hourly'), ['x INT64', '_PARTITIONTIME TIMESTAMP'])
+  })
+
+  test('has dated shards as one table, with the columns of the one made last; what only looks alike stands by itself', async () => {
+    await using at = await connect(LAKE)
+    assert.deepEqual(
+      at.catalog.tables
+        .filter(({ schema }) => schema === 'web')
+        .map(({ table }) => table)
+        .sort(),
+      ['20240101', 'events_*', 'events_2024', 'events_20241399', 'events_intraday_*', 'events_secret'],
+    )
+    const { kind, estimatedRows, detail } = found(at, 'web', 'events_*')
+    assert.deepEqual([kind, estimatedRows], ['sharded table', 30])
+    assert.partialDeepStrictEqual(detail, { family: { prefix: 'events_', digits: 8 }, createdAt: 1001 })
+    assert.partialDeepStrictEqual(at.catalog.capture, {
+      project: PROJECT,
+      location: 'EU',
+      caseInsensitiveDatasets: ['shop'],
+    })
+    assert.partialDeepStrictEqual(at.catalog.capture, { tableIds: { web: ['events_20240101', 'events_20240103'] } })
+  })
+
+  test('can be narrowed to datasets, and is then not looked at beyond them', async () => {
+    await using at = await connect(LAKE, { datasets: ['web'] })
+    assert.deepEqual([...new Set(at.catalog.tables.map(({ schema }) => schema))], ['web'])
+    await at.connection.introspect(AbortSignal.timeout(5000))
+    assert.equal(at.double.count('datasets'), 0)
+  })
+
+  test('with a table that vanishes meanwhile, or may not be seen, is read without it', async () => {
+    await using at = await connect(LAKE)
+    at.double.rig(({ kind, url }) => kind === 'table' && /orders$/.test(url.pathname), {
+      status: 404,
+      body: { error: { code: 404, errors: [{ reason: 'notFound' }] } },
+    })
+    at.double.rig(({ kind, url }) => kind === 'table' && /sheet$/.test(url.pathname), {
+      status: 403,
+      body: { error: { code: 403, errors: [{ reason: 'accessDenied' }] } },
+    })
+    const again = await at.connection.introspect(AbortSignal.timeout(5000))
+    assert.equal(again.tables.length, at.catalog.tables.length - 2)
+  })
+
+  test('that is empty is an empty catalog', async () => {
+    await using at = await connect({})
+    assert.deepEqual(at.catalog.tables, [])
+  })
+})
+
+describe('a project that is refused', () => {
+  const fails = (promise: Promise<unknown>, message: RegExp) =>
+    assert.rejects(promise, (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'DATASOURCE_UNAVAILABLE')
+      assert.match(error.message, message)
+      return true
+    })
+
+  test('for datasets of several locations, unless one is chosen', async () => {
+    const mixed = { ...LAKE, us: { location: 'US', tables: {} } }
+    await fails(connect(mixed), /several locations \(EU, US\)/)
+    await fails(connect(mixed, { location: 'EU', datasets: ['us'] }), /lies in US, and config.location is EU/)
+    await using at = await connect(mixed, { location: 'eu' })
+    assert.ok(at.catalog.tables.length > 10)
+    await using other = await connect(mixed, { datasets: ['shop', 'web'] })
+    assert.ok(other.catalog.tables.length > 10)
+  })
+
+  test('for a dataset that there is not', async () => {
+    await fails(connect(LAKE, { datasets: ['nope'] }), /dataset nope does not exist, or may not be seen/)
+  })
+
+  test('for answers that are none, without a crash', async () => {
+    await using at = await connect(LAKE)
+    const bodies = [
+      [],
+      'x',
+      { datasets: {} },
+      { datasets: [{}, null, 7, { datasetReference: { datasetId: '../x' } }] },
+      { nextPageToken: 'again', datasets: [] },
+    ]
+    for (const body of bodies) {
+      at.double.rig('datasets', { status: 200, body }, 10_000)
+      const again = await at.connection.introspect(AbortSignal.timeout(10_000)).then(
+        ({ tables }) => tables.length,
+        (error: Error & { code?: string }) => error.code,
+      )
+      assert.ok(again === 0 || again === 'DATASOURCE_UNAVAILABLE', String(again))
+      at.double.unrig()
+    }
+    for (const body of [
+      { tables: 'x' },
+      {
+        tables: [
+          null,
+          {},
+          { tableReference: { tableId: 7 } },
+          { tableReference: { tableId: 'a`; DROP' } },
+          { tableReference: { tableId: 'orders' }, type: 'constructor' },
+        ],
+      },
+    ]) {
+      at.double.rig('tables', { status: 200, body }, 10_000)
+      await at.connection.introspect(AbortSignal.timeout(10_000)).catch((error: Error & { code?: string }) => {
+        assert.equal(error.code, 'DATASOURCE_UNAVAILABLE')
+      })
+      at.double.unrig()
+    }
+    at.double.rig('table', { status: 200, body: { schema: { fields: [{ name: 'x', type: 7 }] } } }, 10_000)
+    await fails(at.connection.introspect(AbortSignal.timeout(10_000)), /does not answer as BigQuery does/)
+  })
+
+  test('for more tables than are kept', async () => {
+    const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`t${n}`, ONE]))
+    await fails(connect({ big: { tables: many } }), /more than 10000 tables/)
+  })
+
+  test('by a hang-up, at once', async () => {
+    await using at = await connect(LAKE)
+    at.double.rig('tables', 'hang', 99)
+    const gone = new AbortController()
+    const reading = at.connection.introspect(gone.signal)
+    reading.catch(() => undefined)
+    while (at.double.count('tables') === 0) await new Promise((resolve) => setImmediate(resolve))
+    gone.abort()
+    await assert.rejects(reading)
+  })
+})

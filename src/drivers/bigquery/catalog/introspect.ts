@@ -1,0 +1,153 @@
+// Reads what there is in a project: datasets, tables, views, families of shards, their columns and keys. By calls that are
+// free only: lists, tables.get, and dry runs of views for what they stand on. No query runs.
+import type { Catalog, CatalogTable } from '../../driver.ts'
+import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type TableType } from '../capture.ts'
+import { mapSome } from '../session/abort.ts'
+import { dryRun, tablesOf, type Place } from '../session/dry-run.ts'
+import { accessFailure, unavailable } from '../session/failure.ts'
+import { Refused } from '../session/refused.ts'
+import type { Rest } from '../session/rest.ts'
+import type { Target } from '../session/settings.ts'
+import { columnsOf, needsFilter, pseudoColumnsOf } from './columns.ts'
+import { findDatasets } from './datasets.ts'
+import { readResource, type Resource } from './resource.ts'
+import { findTables, newRoom, type Found } from './tables.ts'
+
+const AT_ONCE = 8
+const TABLES_MAX = 10_000
+/** Columns of all tables together: what is stored as one text, and kept in memory. */
+const COLUMNS_MAX = 300_000
+
+/** Throws AppError DATASOURCE_UNAVAILABLE where there is too much or no one location, and what Rest.json() throws. */
+export async function introspect(rest: Rest, target: Target, signal: AbortSignal): Promise<Catalog> {
+  const { project } = target
+  const { datasets, location } = await findDatasets(rest, target, signal)
+  const room = newRoom()
+  const found = await mapSome(datasets, AT_ONCE, signal, ({ id }, ended) => findTables(rest, project, id, room, ended))
+  const all = found.flatMap(({ tables }) => tables)
+  if (all.length > TABLES_MAX) {
+    throw unavailable(`There are more than ${TABLES_MAX} tables: name the datasets to be looked at in config.datasets.`)
+  }
+  const at = { rest, target, place: { billingProject: target.billingProject, location } }
+  let left = COLUMNS_MAX
+  const tables = await mapSome(all, AT_ONCE, signal, async (each, ended) => {
+    const table = await tableOf(at, each, ended)
+    left -= table?.columns.length ?? 0
+    if (left < 0)
+      throw unavailable('The tables have too many columns altogether: name fewer datasets in config.datasets.')
+    return table
+  })
+  const capture: BigQueryCapture = {
+    version: CAPTURE_VERSION,
+    project,
+    location,
+    caseInsensitiveDatasets: datasets.filter((each) => each.isCaseInsensitive).map(({ id }) => id),
+    tableIds: Object.fromEntries(datasets.map(({ id }, n) => [id, found[n]?.ids ?? []])),
+  }
+  return { capturedAt: new Date().toISOString(), tables: tables.filter((each) => each !== null), capture }
+}
+
+interface At {
+  readonly rest: Rest
+  readonly target: Target
+  readonly place: Place
+}
+
+/** Null where it is gone meanwhile, or the credentials see its name only. */
+async function tableOf(at: At, found: Found, signal: AbortSignal): Promise<CatalogTable | null> {
+  const { project } = at.target
+  const path = ['projects', project, 'datasets', found.dataset, 'tables', found.newest.id]
+  let resource: Resource
+  try {
+    resource = readResource(await at.rest.json({ method: 'GET', path }, signal))
+  } catch (error) {
+    if (error instanceof Refused && /^(notFound|accessDenied)$/.test(error.reason)) return null
+    throw error
+  }
+  const { type } = found.newest
+  const closure = type === 'VIEW' || type === 'MATERIALIZED_VIEW' ? await closureOf(at, found, signal) : []
+  const detail: BigQueryTableDetail = {
+    tableType: type,
+    family: found.family,
+    columns: resource.fields.map(({ name }) => name),
+    pseudoColumns: pseudoColumnsOf(resource),
+    closure,
+    createdAt: resource.creationTime ?? found.newest.createdAt,
+    requirePartitionFilter: needsFilter(resource),
+    bytes: found.family === null && type !== 'VIEW' ? (resource.numBytes ?? null) : null,
+  }
+  const columns = columnsOf(resource, project)
+  return {
+    schema: found.dataset,
+    table: found.table,
+    kind: kindOf(found, resource),
+    description: resource.description || null,
+    estimatedRows: rowsOf(found, resource),
+    columns,
+    warnings: warningsOf(
+      detail,
+      columns.filter((column) => isTagged(column.detail)).map(({ name }) => name),
+    ),
+    detail,
+  }
+}
+
+function isTagged(detail: unknown): boolean {
+  return typeof detail === 'object' && detail !== null && Reflect.get(detail, 'policyTagged') === true
+}
+
+/** The tables under a view, by a dry run of it; null where BigQuery does not say. */
+async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal): Promise<readonly string[] | null> {
+  const text = `SELECT * FROM \`${at.target.project}.${dataset}.${newest.id}\``
+  try {
+    const answer = await dryRun(at.rest, at.place, text, signal)
+    const isTold = answer.statistics.query.referencedTables !== undefined
+    // An emulator names none, and misses none.
+    return isTold || at.target.emulator ? tablesOf(answer) : null
+  } catch (error) {
+    signal.throwIfAborted()
+    // A view that no longer works, or that the credentials may not read, is no reason to see nothing at all.
+    if (error instanceof Refused && (accessFailure(error) === null || error.reason === 'accessDenied')) return null
+    throw error
+  }
+}
+
+const KINDS: Readonly<Record<TableType, string>> = {
+  TABLE: 'table',
+  VIEW: 'view',
+  MATERIALIZED_VIEW: 'materialized view',
+  EXTERNAL: 'external table',
+  SNAPSHOT: 'snapshot',
+}
+
+function kindOf({ family, newest }: Found, { timePartitioning, rangePartitioning }: Resource): string {
+  if (family !== null) return 'sharded table'
+  const isPartitioned = timePartitioning !== undefined || rangePartitioning !== undefined
+  return newest.type === 'TABLE' && isPartitioned ? 'partitioned table' : KINDS[newest.type]
+}
+
+/** Of a family: as if each shard had as many as the newest. */
+function rowsOf({ family, shards, newest }: Found, { numRows }: Resource): number | null {
+  if (numRows === undefined || newest.type === 'VIEW' || newest.type === 'EXTERNAL') return null
+  return family === null ? numRows : numRows * shards
+}
+
+function warningsOf(detail: BigQueryTableDetail, tagged: readonly string[]): readonly string[] {
+  const warnings: string[] = []
+  if (detail.closure === null) {
+    warnings.push('BigQuery did not say what this view reads, so no query may use it: look whether it still works.')
+  }
+  if (detail.tableType === 'EXTERNAL') {
+    warnings.push('An external table: BigQuery cannot say beforehand how much a query of it reads.')
+  }
+  if (tagged.length > 0) {
+    const names = tagged.slice(0, 5).join(', ') + (tagged.length > 5 ? ' …' : '')
+    warnings.push(
+      `Policy tags guard ${names}: a query that names such a column fails unless the credentials have the fine-grained right to read it.`,
+    )
+  }
+  if (detail.requirePartitionFilter) {
+    warnings.push('BigQuery reads this table only with a filter on what it is partitioned by.')
+  }
+  return warnings
+}

@@ -1,0 +1,35 @@
+// The items of a list that comes in pages. A list that never ends is ended here.
+import { z } from 'zod'
+import { Unreadable } from '../session/exchange.ts'
+import type { Rest } from '../session/rest.ts'
+
+const PAGES_MAX = 1_000
+
+const Page = z.looseObject({ nextPageToken: z.string().min(1).max(16_384).optional().catch(undefined) })
+
+export interface List {
+  readonly path: readonly string[]
+  /** The member that holds the items; left out where there are none. */
+  readonly key: string
+  readonly pageMax: number
+}
+
+/** Every item, unread. Throws what Rest.json() throws. */
+export async function* readPages(
+  rest: Rest,
+  { path, key, pageMax }: List,
+  signal: AbortSignal,
+): AsyncGenerator<unknown> {
+  let token: string | undefined
+  for (let pages = 0; ; pages++) {
+    if (pages >= PAGES_MAX) throw new Unreadable('a list of too many pages')
+    const query = { maxResults: String(pageMax), ...(token === undefined ? {} : { pageToken: token }) }
+    const page = Page.safeParse(await rest.json({ method: 'GET', path, query }, signal))
+    if (!page.success) throw new Unreadable('a list that is none')
+    const items = page.data[key] ?? []
+    if (!Array.isArray(items)) throw new Unreadable('a list that is none')
+    yield* items
+    token = page.data.nextPageToken
+    if (token === undefined) return
+  }
+}

@@ -1,0 +1,114 @@
+// The tables of a dataset by name, its dated shards (events_20240101, events_20240102 …) taken together as BigQuery's own
+// console shows them.
+import { z } from 'zod'
+import type { ShardFamily, TableType } from '../capture.ts'
+import { unavailable } from '../session/failure.ts'
+import type { Rest } from '../session/rest.ts'
+import { readPages } from './pages.ts'
+
+const PAGE_MAX = 1_000
+/** Of all datasets together, each shard by itself. */
+const IDS_MAX = 200_000
+
+/** A table as it is listed. */
+interface Listed {
+  readonly id: string
+  readonly type: TableType
+  readonly createdAt: number | null
+}
+
+/** A table to be read, or a family by the shard whose columns a wildcard has. */
+export interface Found {
+  readonly dataset: string
+  /** As introspection names it: `events_*` for a family. */
+  readonly table: string
+  readonly family: ShardFamily | null
+  /** Of a family. */
+  readonly shards: number
+  readonly newest: Listed
+}
+
+const Item = z.object({
+  tableReference: z.object({ tableId: z.string().min(1).max(1024) }),
+  type: z.string().optional().catch(undefined),
+  creationTime: z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
+    .optional()
+    .catch(undefined),
+})
+
+const TYPES: readonly TableType[] = ['TABLE', 'VIEW', 'EXTERNAL', 'MATERIALIZED_VIEW', 'SNAPSHOT']
+
+/** What a table may be called; another name cannot be written in a query of ours. */
+const NAME = /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]+$/u
+const SHARD = /^(.*_)((?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))$/u
+const SHARD_DIGITS = 8
+
+export interface FoundTables {
+  /** Of everything in the dataset. */
+  readonly ids: readonly string[]
+  readonly tables: readonly Found[]
+}
+
+/** How many may still be listed; one for all datasets. */
+export interface Room {
+  left: number
+}
+
+export function newRoom(): Room {
+  return { left: IDS_MAX }
+}
+
+/** Throws AppError DATASOURCE_UNAVAILABLE where there are more than there is room for. */
+export async function findTables(
+  rest: Rest,
+  project: string,
+  dataset: string,
+  room: Room,
+  signal: AbortSignal,
+): Promise<FoundTables> {
+  const path = ['projects', project, 'datasets', dataset, 'tables']
+  const ids: string[] = []
+  const listed: Listed[] = []
+  for await (const each of readPages(rest, { path, key: 'tables', pageMax: PAGE_MAX }, signal)) {
+    const item = Item.safeParse(each)
+    if (!item.success) continue
+    const { tableReference, type, creationTime } = item.data
+    ids.push(tableReference.tableId)
+    if (--room.left < 0) {
+      throw unavailable(`The datasets have more than ${IDS_MAX} tables: choose among them by config.datasets.`)
+    }
+    const known = TYPES.find((each) => each === (type ?? 'TABLE'))
+    if (known === undefined || !NAME.test(tableReference.tableId)) continue
+    listed.push({ id: tableReference.tableId, type: known, createdAt: creationTime ?? null })
+  }
+  return { ids, tables: collapsed(dataset, listed) }
+}
+
+/** A family stands where its first shard stood. */
+function collapsed(dataset: string, listed: readonly Listed[]): Found[] {
+  const families = new Map<string, Listed[]>()
+  const found = listed.map((each): Found | string => {
+    const prefix = each.type === 'TABLE' ? SHARD.exec(each.id)?.[1] : undefined
+    if (prefix === undefined) return { dataset, table: each.id, family: null, shards: 0, newest: each }
+    const family = families.get(prefix)
+    if (family === undefined) families.set(prefix, [each])
+    else family.push(each)
+    return family === undefined ? prefix : ''
+  })
+  return found.flatMap((each) => {
+    if (typeof each !== 'string') return [each]
+    const shards = families.get(each)
+    const newest = shards?.reduce((one, two) => (isNewer(two, one) ? two : one))
+    if (shards === undefined || newest === undefined) return []
+    const family = { prefix: each, digits: SHARD_DIGITS }
+    return [{ dataset, table: `${each}*`, family, shards: shards.length, newest }]
+  })
+}
+
+function isNewer(one: Listed, two: Listed): boolean {
+  const [a, b] = [one.createdAt ?? 0, two.createdAt ?? 0]
+  return a === b ? one.id > two.id : a > b
+}

@@ -1,0 +1,44 @@
+// The BigQuery driver put together: the guard judges, connections do. Nothing here decides anything of its own.
+import { unseal } from '../confined.ts'
+import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
+import { Sheets } from '../json-bytes.ts'
+import { readBody } from './guard/body.ts'
+import { confine } from './guard/confine.ts'
+import type { BigQueryQuery } from './query.ts'
+import { connect } from './session/connect.ts'
+import type { Disagreement } from './session/dry-run.ts'
+import { Pools, type Connector } from './session/pools.ts'
+import { readSettings, targetOf } from './session/settings.ts'
+import { Tokens } from './session/tokens.ts'
+
+export interface BigQueryOptions {
+  /** Datasources may use the identity of the machine that this runs on. */
+  readonly allowApplicationDefault?: boolean
+  /** Datasources may name an address other than Google's, which gets no token. */
+  readonly allowEndpoint?: boolean
+  /** Told where BigQuery reads a query otherwise than the guard: a defect of one of them. */
+  readonly alarm?: (disagreement: Disagreement) => void
+  /** Opens sockets in the place of the network, for tests; no setting reaches it. */
+  readonly connector?: Connector
+}
+
+/** The HTTP client is loaded by the first connection. */
+export async function createBigQueryDriver(options: BigQueryOptions = {}): Promise<Driver> {
+  const allowed = {
+    applicationDefault: options.allowApplicationDefault ?? false,
+    endpoint: options.allowEndpoint ?? false,
+  }
+  const pools = new Pools(options.connector ?? null)
+  const shared = { pools, tokens: new Tokens(pools), sheets: new Sheets(), alarm: options.alarm ?? (() => undefined) }
+  return {
+    type: 'BIGQUERY',
+    vocabulary: { schema: 'dataset', table: 'table', queryLanguage: 'GoogleSQL' },
+    settings: (input) => readSettings(allowed, input),
+    read: readBody,
+    confine: async (body: QueryBody, exposed, limits) => confine(body, exposed, limits),
+    printed: (query) => unseal<BigQueryQuery>(query, 'BIGQUERY').text,
+    connect: (settings: ConnectionSettings, { allowPrivateHosts }: ConnectOptions, signal: AbortSignal) =>
+      connect(shared, targetOf(allowed, settings), allowPrivateHosts, signal),
+    [Symbol.asyncDispose]: () => pools[Symbol.asyncDispose](),
+  }
+}

@@ -1,0 +1,101 @@
+// The guard: a caller's GoogleSQL becomes a text that can read nothing but what is exposed, or a refusal. Lex, parse, look
+// up, print; no database, no clock, no I/O. Whatever it does not know it refuses.
+import { seal } from '../../confined.ts'
+import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
+import type { BigQueryQuery, ReadTable } from '../query.ts'
+import { PrintedColumns } from './columns.ts'
+import { exposedOf, isLikeOurs, type Exposed } from './exposed.ts'
+import { lex } from './lex.ts'
+import { parse } from './parse.ts'
+import { printQuery } from './print.ts'
+import { Broken, Refusal } from './refusal.ts'
+import { resolveQuery } from './resolve.ts'
+import type { Walk } from './walk.ts'
+import type { Source } from './source.ts'
+import type { Token } from './tokens.ts'
+
+/**
+ * Confines one query to the exposed catalog. The sealed value is a BigQueryQuery. Throws AppError SCHEMA_STALE for a
+ * capture of another version.
+ */
+export function confine(body: QueryBody, exposed: Catalog, limits: Limits): Verdict {
+  const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
+  const lookUp = exposedOf(exposed)
+  try {
+    return { kind: 'confined', query: seal('BIGQUERY', rewrite(body.text, lookUp, rowCap)) }
+  } catch (error) {
+    if (error instanceof Broken) return { kind: 'malformed', why: error.message, position: error.at }
+    if (!(error instanceof Refusal)) throw error
+    const position = error.at < 0 ? {} : { position: error.at }
+    const blocked = { kind: error.kind, name: error.blocked }
+    return { kind: 'denied', blocked, why: error.message, hint: error.hint, ...position }
+  }
+}
+
+function rewrite(text: string, exposed: Exposed, rowCap: number): BigQueryQuery {
+  const tokens = lex(text)
+  const query = parse(tokens)
+  const words = wordsOf(tokens)
+  const prefix = prefixOf(exposed, words)
+  const walk: Walk = {
+    exposed,
+    words,
+    prefix,
+    printed: new PrintedColumns(words, prefix),
+    paths: new Map(),
+    stars: new Map(),
+    sources: new Map(),
+    spellings: new Map(),
+    renamed: new Map(),
+  }
+  resolveQuery(walk, query, null, null)
+  const read = [...walk.paths.values()].filter((resolved) => resolved.kind === 'table')
+  const tables = read.map(({ source, entry }) => ({ source, isWhole: entry.isWhole }))
+  walk.printed.check(tables, text.length)
+  const sources = [...walk.sources.values()]
+  return {
+    text: printQuery(walk, query),
+    project: exposed.capture.project,
+    location: exposed.capture.location,
+    rowCap,
+    reads: readsOf(walk, tables),
+    closure: new Set(sources.flatMap(({ closure }) => closure)),
+    shards: sources.flatMap(({ shards }) => shards),
+    names: new Map([...walk.renamed].map(([theirs, ours]) => [ours, theirs])),
+    alias: walk.prefix,
+  }
+}
+
+/** Every name in the text, in lower case, quoted paths in their parts. */
+function wordsOf(tokens: readonly Token[]): Set<string> {
+  const words = new Set<string>()
+  for (const { name } of tokens) {
+    if (name === '') continue
+    const lower = name.toLowerCase()
+    if (lower.includes('.')) for (const part of lower.split('.')) words.add(part)
+    else words.add(lower)
+  }
+  return words
+}
+
+/** `_vt`; with a number where a name of the text or the tables begins like it. */
+function prefixOf(exposed: Exposed, words: ReadonlySet<string>): string {
+  const taken = [...exposed.likeOurs, ...[...words].filter(isLikeOurs)]
+  if (taken.length === 0) return '_vt'
+  const heads = new Set(taken.map((name) => name.slice(0, '_vt100000'.length)))
+  let number = 100_000
+  while (heads.has(`_vt${number}`)) number += 1
+  return `_vt${number}`
+}
+
+function readsOf(walk: Walk, tables: readonly { readonly source: Source; readonly isWhole: boolean }[]): ReadTable[] {
+  const reads = new Map<Source, Set<string>>()
+  for (const { source, isWhole } of new Map(
+    tables.map((each) => [walk.printed.of(each.source, each.isWhole), each]),
+  ).values()) {
+    const names = reads.get(source) ?? new Set<string>()
+    for (const name of walk.printed.of(source, isWhole).names) names.add(name)
+    reads.set(source, names)
+  }
+  return [...reads].map(([{ dataset, table }, names]) => ({ dataset, table, columns: [...names] }))
+}

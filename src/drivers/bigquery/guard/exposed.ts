@@ -1,0 +1,163 @@
+// What a caller may read, as the guard looks it up: tables, views and shard families of the exposed catalog by name. Built
+// once for a catalog; a catalog that is not one of BigQuery is a TypeError.
+import type { Catalog, CatalogTable } from '../../driver.ts'
+import { AppError } from '../../../errors.ts'
+import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../capture.ts'
+
+export interface ExposedTable {
+  readonly dataset: string
+  /** A family's name ends in a star. */
+  readonly table: string
+  /** Exposed ones, in the table's order, that can be printed; never empty. */
+  readonly columns: readonly string[]
+  /** The same in lower case. */
+  readonly names: ReadonlySet<string>
+  /** Exposed and hidden ones, in lower case. */
+  readonly all: ReadonlySet<string>
+  /** Its pseudo columns are those exposed. */
+  readonly detail: BigQueryTableDetail
+}
+
+/** An exposed family of shards. */
+export interface ExposedFamily extends ShardFamily {
+  readonly of: ExposedTable
+}
+
+export interface Exposed {
+  readonly capture: BigQueryCapture
+  /** A table, view, or shard of an exposed family, and its id as the database spells it; never a wildcard. */
+  find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
+  /** Ids of all that is in a dataset, exposed or not. */
+  ids(dataset: string): readonly string[]
+  /** The families of a dataset. */
+  families(dataset: string): readonly ExposedFamily[]
+  /** Tables of a dataset by id, without families. */
+  tables(dataset: string): ReadonlyMap<string, ExposedTable>
+  /** Tables of this name in any dataset, as `dataset.table`. */
+  named(table: string): readonly string[]
+  /** Columns of exposed tables, hidden ones too, that begin like our aliases, in lower case. */
+  readonly likeOurs: readonly string[]
+  /** What is exposed, for a hint. */
+  readonly listed: string
+}
+
+/** Whether a name can be printed in backquotes. */
+const PRINTABLE = /^[^`\\\p{Cc}]+$/u
+
+const built = new WeakMap<Catalog, Exposed>()
+
+/** The look-up of an exposed catalog; made once for the object. Throws AppError SCHEMA_STALE for another version. */
+export function exposedOf(catalog: Catalog): Exposed {
+  const known = built.get(catalog)
+  if (known) return known
+  const made = build(catalog)
+  built.set(catalog, made)
+  return made
+}
+
+interface Dataset {
+  readonly tables: Map<string, ExposedTable>
+  readonly families: ExposedFamily[]
+  /** By lower case, where the dataset takes any spelling; else null. */
+  readonly spellings: Map<string, string> | null
+}
+
+const NOTHING: Dataset = { tables: new Map(), families: [], spellings: null }
+
+function build(catalog: Catalog): Exposed {
+  const { capture } = catalog
+  if (!isCapture(capture)) throw new TypeError('not a catalog of BigQuery')
+  if (capture.version !== CAPTURE_VERSION) {
+    throw new AppError(
+      'SCHEMA_STALE',
+      'This project was introspected by another version of the service. An administrator must introspect it again.',
+    )
+  }
+  const tables = catalog.tables.map(tableOf).filter((table) => table !== null)
+  const datasets = datasetsOf(tables, capture)
+  const dataset = (name: string) => datasets.get(name) ?? NOTHING
+  return {
+    capture,
+    find: (name, table) => find(dataset(name), table),
+    // The name is the caller's: `constructor` is one too.
+    ids: (name) => (Object.hasOwn(capture.tableIds, name) ? (capture.tableIds[name] ?? []) : []),
+    families: (name) => dataset(name).families,
+    tables: (name) => dataset(name).tables,
+    named: (name) => tables.filter(({ table }) => table === name).map(nameOf),
+    likeOurs: tables.flatMap(({ all }) => [...all].filter(isLikeOurs)),
+    listed: listed(tables),
+  }
+}
+
+function datasetsOf(tables: readonly ExposedTable[], capture: BigQueryCapture): Map<string, Dataset> {
+  const datasets = new Map<string, Dataset>()
+  for (const table of tables) {
+    const spellings = capture.caseInsensitiveDatasets.includes(table.dataset) ? new Map<string, string>() : null
+    const dataset: Dataset = datasets.get(table.dataset) ?? { tables: new Map(), families: [], spellings }
+    datasets.set(table.dataset, dataset)
+    const { family } = table.detail
+    if (family !== null) dataset.families.push({ ...family, of: table })
+    else dataset.tables.set(table.table, table)
+    dataset.spellings?.set(table.table.toLowerCase(), table.table)
+  }
+  return datasets
+}
+
+function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } | null {
+  const id = dataset.spellings?.get(name.toLowerCase()) ?? name
+  const table = dataset.tables.get(id)
+  if (table !== undefined) return { of: table, id }
+  const family = dataset.families.find((each) => isShard(each, id))
+  return family === undefined ? null : { of: family.of, id }
+}
+
+function isShard({ prefix, digits }: ShardFamily, id: string): boolean {
+  return id.startsWith(prefix) && id.length === prefix.length + digits && /^[0-9]*$/.test(id.slice(prefix.length))
+}
+
+/** Null where no exposed column can be printed: the table is not exposed then. */
+function tableOf(table: CatalogTable): ExposedTable | null {
+  const { detail } = table
+  if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')
+  // Listed by introspection so that an exposure can name or hide them, and no part of a star.
+  const shown = new Set(table.columns.map(({ name }) => name))
+  const pseudoColumns = detail.pseudoColumns.filter((name) => shown.has(name))
+  for (const name of detail.pseudoColumns) shown.delete(name)
+  const columns = [...shown].filter((name) => PRINTABLE.test(name))
+  if (columns.length === 0 || !PRINTABLE.test(table.schema) || !PRINTABLE.test(table.table)) return null
+  const names = new Set(columns.map((name) => name.toLowerCase()))
+  const all = new Set([...detail.columns.map((name) => name.toLowerCase()), ...names])
+  return { dataset: table.schema, table: table.table, columns, names, all, detail: { ...detail, pseudoColumns } }
+}
+
+const OURS = '_vt'
+
+export function isLikeOurs(name: string): boolean {
+  return name.startsWith(OURS)
+}
+
+const LISTED_MAX = 30
+
+function listed(tables: readonly ExposedTable[]): string {
+  if (tables.length === 0) return 'No table is exposed here.'
+  const more = tables.length > LISTED_MAX ? ` and ${tables.length - LISTED_MAX} more` : ''
+  return `Exposed are: ${tables.slice(0, LISTED_MAX).map(nameOf).join(', ')}${more}.`
+}
+
+function nameOf({ dataset, table }: ExposedTable): string {
+  return table.endsWith('*') ? `\`${dataset}.${table}\`` : `${dataset}.${table}`
+}
+
+function isCapture(value: unknown): value is BigQueryCapture {
+  return has(value, 'project', 'string') && has(value, 'location', 'string') && has(value, 'tableIds', 'object')
+}
+
+function isDetail(value: unknown): value is BigQueryTableDetail {
+  return has(value, 'tableType', 'string') && has(value, 'columns', 'object') && has(value, 'pseudoColumns', 'object')
+}
+
+function has(value: unknown, key: string, type: 'string' | 'object'): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const held: unknown = Object.getOwnPropertyDescriptor(value, key)?.value
+  return typeof held === type && held !== null
+}

@@ -1,0 +1,133 @@
+// The lexical rules: what ends a comment, a string, a name, and what is turned away because nobody needs it.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { lex } from './lex.ts'
+import { Broken, Refusal } from './refusal.ts'
+
+const texts = (text: string): string[] => lex(text).map((token) => token.text)
+const SELECT = 'SELECT'
+
+describe('comments', () => {
+  for (const [name, text, wanted] of [
+    ['a dash comment ends at a line feed', 'SELECT 1 -- x\n+ 2', [SELECT, '1', '+', '2']],
+    ['a carriage return alone ends it too', 'SELECT 1 --\r+ 2', [SELECT, '1', '+', '2']],
+    ['a hash comment is one', '#standardSQL\nSELECT 1 # no', [SELECT, '1']],
+    ['a block comment does not nest', 'SELECT /* /* */ 1', [SELECT, '1']],
+    ['inside a string nothing is a comment', "SELECT '--', \"/*\", '#'", [SELECT, "'--'", ',', '"/*"', ',', "'#'"]],
+    ['inside backquotes neither', 'SELECT `a--b`, `a/*b`', [SELECT, '`a--b`', ',', '`a/*b`']],
+    ['comments part tokens', 'SELECT/**/a/**/./**/b', [SELECT, 'a', '.', 'b']],
+  ] as const)
+    test(name, () => assert.deepEqual(texts(text), wanted))
+  test('a block comment must be closed', () => assert.throws(() => lex('SELECT 1 /* '), Broken))
+})
+
+describe('strings', () => {
+  for (const text of [
+    String.raw`'it\'s'`,
+    String.raw`"say \"x\""`,
+    String.raw`r'\d+\''`,
+    String.raw`R"\""`,
+    String.raw`rb'\''`,
+    String.raw`bR"x"`,
+    `b'x'`,
+    `'''a'b''c\n'''`,
+    `"""a"b""\r\n"""`,
+    String.raw`r'''\'''x'''`,
+    `''`,
+    `''''''`,
+    `'\\\\'`,
+  ])
+    test(`${JSON.stringify(text)} is one token`, () => assert.deepEqual(texts(`SELECT ${text} x`), [SELECT, text, 'x']))
+  for (const text of [`'a\nb'`, `"a\rb"`, `'a\\\nb'`, `'a`, `"a'`, `'''a''`, String.raw`r'\'`, `'a''b'`, `'a'"b"`])
+    test(`${JSON.stringify(text)} is refused`, () => assert.throws(() => lex(`SELECT ${text}`), Broken))
+  test('a word before a quote is a prefix only if it is one', () => {
+    assert.deepEqual(texts(`SELECT DATE'2024-01-01', xr'a'`), [SELECT, 'DATE', `'2024-01-01'`, ',', 'xr', `'a'`])
+  })
+})
+
+describe('names', () => {
+  test('behind a dot every word is one, reserved or not, and is quoted so that it stays one', () => {
+    assert.deepEqual(texts('SELECT id.FROM, x.select.y'), [
+      SELECT,
+      'id',
+      '.',
+      '`FROM`',
+      ',',
+      'x',
+      '.',
+      '`select`',
+      '.',
+      'y',
+    ])
+    assert.deepEqual(texts('SELECT t.144A_FLAG, f(x)[0].5x'), [
+      ...[SELECT, 't', '.', '`144A_FLAG`', ',', 'f', '(', 'x', ')', '[', '0', ']', '.', '`5x`'],
+    ])
+  })
+  test('a reserved word behind a dot that stands behind no name is refused', () => {
+    for (const text of ['SELECT .FROM x', 'SELECT CASE WHEN a THEN b END.FROM x', 'SELECT 1 .FROM x', 'SELECT ..FROM'])
+      assert.throws(() => lex(text), Broken, text)
+  })
+  test('in backquotes may stand anything but a backslash, a backquote, a control character, nothing', () => {
+    assert.deepEqual(texts('SELECT `häß lich.x-1*`'), [SELECT, '`häß lich.x-1*`'])
+    for (const name of ['``', '`a\\`b`', '`a\nb`', '`a', '`\u0000`']) assert.throws(() => lex(`SELECT ${name}`), Broken)
+  })
+})
+
+describe('numbers', () => {
+  test('stand as they are', () => {
+    const numbers = ['1', '1.5', '.5', '1.', '1e10', '1.5E-3', '0xFf', '.5e+1']
+    assert.deepEqual(
+      texts(`SELECT ${numbers.join(' , ')}`)
+        .filter((text) => text !== ',')
+        .slice(1),
+      numbers,
+    )
+  })
+  for (const text of ['1.FROM', '1from', '0x1g', '1e', '1`a`'])
+    test(`${text} is refused: glued`, () => assert.throws(() => lex(`SELECT ${text} x`), /glued/))
+  test('a part of a project with dashes is no number of an expression', () => {
+    assert.deepEqual(texts('FROM my-project-1.d.t'), ['FROM', 'my', '-', 'project', '-', '1', '.', 'd', '.', 't'])
+    assert.deepEqual(texts('FROM a-1b.d.t'), ['FROM', 'a', '-', '1b', '.', 'd', '.', 't'])
+  })
+})
+
+describe('the rest', () => {
+  test('blanks are Unicode’s too; other signs outside strings are refused', () => {
+    assert.deepEqual(texts('\ufeffSELECT\u00a01\u3000,\u2009 2'), [SELECT, '1', ',', '2'])
+    for (const sign of ['$', '{', '}', ':', '\\', 'é', '\u0001', '\u2028'])
+      assert.throws(() => lex(`SELECT ${sign}`), Error, sign)
+  })
+  test('parameters, hints and system variables are refused by name', () => {
+    for (const [text, name] of [
+      ['SELECT @run_date', '@run_date'],
+      ['SELECT ?', '?'],
+      ['SELECT 1 FROM t@{x=1}', '@'],
+      ['SELECT @@project_id', '@@'],
+    ] as const) {
+      assert.throws(
+        () => lex(text),
+        (error) => error instanceof Refusal && error.blocked === name,
+        text,
+      )
+    }
+  })
+  test('semicolons may end a text, not part it', () => {
+    assert.deepEqual(texts('SELECT 1 ; ; -- end\n;'), [SELECT, '1'])
+    assert.throws(() => lex('SELECT 1; SELECT 2'), Refusal)
+    assert.throws(() => lex('SELECT 1; ; x'), Refusal)
+  })
+  test('operators keep together', () => {
+    assert.deepEqual(texts('SELECT a||b<<2!=3=>4->5|>6>=7<>8'), [
+      ...[SELECT, 'a', '||', 'b', '<<', '2', '!=', '3', '=>', '4', '->', '5', '|>', '6', '>=', '7', '<>', '8'],
+    ])
+  })
+  test('positions count UTF-16 units of the text', () => {
+    const text = "SELECT '😀', x"
+    assert.equal(lex(text).at(-1)?.at, text.indexOf('x'))
+  })
+  test('NUL and too long a text or list of tokens are refused', () => {
+    assert.throws(() => lex("SELECT '\0'"), Broken)
+    assert.throws(() => lex(`SELECT '${'a'.repeat(100_000)}'`), /longer than/)
+    assert.throws(() => lex(`SELECT ${','.repeat(20_001)}`), /longer than/)
+  })
+})

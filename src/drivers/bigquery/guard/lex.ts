@@ -1,0 +1,182 @@
+// The lexer: a text into tokens by GoogleSQL's lexical rules; comments are dropped. What it does not know it refuses, and
+// so it does what GoogleSQL would read and nobody needs. It looks at each character once.
+import { Broken, refusedLimit, refusedStatement, shown } from './refusal.ts'
+import { checkStart } from './statements.ts'
+import { isName, PART, RESERVED, type Token } from './tokens.ts'
+
+const TOKENS_MAX = 20_000
+/** UTF-16 units. The body's reader has said so already, in bytes; nothing past it may be read. */
+const TEXT_MAX = 100_000
+
+// \p{Zs} and the tabs and line ends; BOM and zero-width space come with pasted text.
+const SPACE = /[\t-\r\b\p{Zs}\u200b\ufeff]+/uy
+const LINE_COMMENT = /(?:--|#)[^\r\n]*/y
+const WORD = /[A-Za-z_][A-Za-z0-9_]*/y
+/** What may follow a dot: a name, also one that begins with a digit. */
+const MEMBER = /[A-Za-z0-9_]+/y
+const NUMBER = /0[xX][0-9A-Fa-f]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?/y
+const STRING = /(?:[rR][bB]?|[bB][rR]?)?(?:'''|"""|'|")/y
+/** No backslash: GoogleSQL unescapes them there, and nobody needs it. */
+const QUOTED = /`[^`\\\p{Cc}]+`/uy
+const SYMBOL = /\|>|\|\||<<|>>|<=|>=|<>|!=|->|=>|[-+*/%~&|^=<>!.,()[\]]/y
+/** By its quote, the rest of a string: in raw ones too a backslash keeps the quote behind it from ending it. */
+const BODY: ReadonlyMap<string, RegExp> = new Map([
+  ["'", /(?:[^'\\\r\n]|\\[^\r\n])*'/y],
+  ['"', /(?:[^"\\\r\n]|\\[^\r\n])*"/y],
+  ["'''", /(?:[^'\\]|\\[^]|'(?!''))*'''/y],
+  ['"""', /(?:[^"\\]|\\[^]|"(?!""))*"""/y],
+])
+
+interface Lexer {
+  readonly text: string
+  at: number
+  readonly tokens: Token[]
+}
+
+/** The tokens of one statement, without a trailing semicolon. Throws Broken and Refusal. */
+export function lex(text: string): Token[] {
+  const nul = text.indexOf('\0')
+  if (nul >= 0) throw new Broken('the text holds a NUL', nul)
+  if (text.length > TEXT_MAX) throw refusedLimit('length', `the query is longer than ${TEXT_MAX} characters`, 0)
+  const lexer: Lexer = { text, at: 0, tokens: [] }
+  const { tokens } = lexer
+  while (skip(lexer)) {
+    if (text[lexer.at] === ';') {
+      ended(lexer)
+      break
+    }
+    const token = next(lexer)
+    lexer.at = token.end
+    tokens.push(token)
+    if (tokens.length === 1) checkStart(token)
+    if (tokens.length > TOKENS_MAX) {
+      throw refusedLimit('tokens', `the query is longer than ${TOKENS_MAX} words and signs`, token.at)
+    }
+  }
+  return tokens
+}
+
+/** Past blanks and comments; false at the end of the text. */
+function skip(lexer: Lexer): boolean {
+  const { text } = lexer
+  for (;;) {
+    const end = match(SPACE, lexer.text, lexer.at) ?? match(LINE_COMMENT, lexer.text, lexer.at)
+    if (end !== null) lexer.at = end
+    else if (text.startsWith('/*', lexer.at)) lexer.at = pastComment(lexer)
+    else return lexer.at < text.length
+  }
+}
+
+/** Comments in GoogleSQL do not nest. */
+function pastComment({ text, at }: Lexer): number {
+  const end = text.indexOf('*/', at + 2)
+  if (end < 0) throw new Broken('a comment is not closed', at)
+  return end + 2
+}
+
+/** Behind a semicolon nothing may follow but further ones. */
+function ended(lexer: Lexer): void {
+  while (skip(lexer)) {
+    if (lexer.text[lexer.at] !== ';') {
+      throw refusedStatement('a second statement', lexer.at, 'Send one query at a time, without scripting.')
+    }
+    lexer.at += 1
+  }
+}
+
+function match(pattern: RegExp, text: string, at: number): number | null {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : null
+}
+
+function next(lexer: Lexer): Token {
+  const { text, at, tokens } = lexer
+  const before = tokens.at(-1)
+  if (before?.key === '.' && behindName(tokens)) {
+    const member = match(MEMBER, lexer.text, lexer.at)
+    if (member !== null) return memberToken(text.slice(at, member), at, member)
+  }
+  const string = match(STRING, lexer.text, lexer.at)
+  if (string !== null) return stringToken(lexer, string)
+  const word = match(WORD, lexer.text, lexer.at)
+  if (word !== null) {
+    const token = wordToken(text.slice(at, word), at, word)
+    if (before?.key === '.' && RESERVED.has(token.key)) throw new Broken(`unexpected ${token.text} behind a dot`, at)
+    return token
+  }
+  if (text[at] === '`') return quotedToken(lexer)
+  const number = match(NUMBER, lexer.text, lexer.at)
+  if (number !== null && !(text[at] === '.' && isOperand(before))) return numberToken(lexer, number)
+  const symbol = match(SYMBOL, lexer.text, lexer.at)
+  if (symbol === null) throw unknown(lexer)
+  const sign = text.slice(at, symbol)
+  return { kind: 'symbol', text: sign, key: sign, name: '', at, end: symbol }
+}
+
+/** Whether the dot just read stands behind something that has members: a name, a bracket. */
+function behindName(tokens: readonly Token[]): boolean {
+  return isOperand(tokens.at(-2))
+}
+
+function isOperand(token: Token | undefined): boolean {
+  if (token === undefined) return false
+  return isName(token) || token.kind === 'string' || token.key === ')' || token.key === ']' || token.key === PART
+}
+
+function wordToken(text: string, at: number, end: number): Token {
+  return { kind: 'word', text, key: text.toUpperCase(), name: text, at, end }
+}
+
+/** Behind a dot every word is a name, reserved or not; printed so that it stays one. */
+function memberToken(name: string, at: number, end: number): Token {
+  const plain = !/^[0-9]/.test(name) && !RESERVED.has(name.toUpperCase())
+  return { kind: plain ? 'word' : 'quoted', text: plain ? name : `\`${name}\``, key: '', name, at, end }
+}
+
+function quotedToken(lexer: Lexer): Token {
+  const end = match(QUOTED, lexer.text, lexer.at)
+  if (end === null) {
+    throw new Broken('a name in backquotes is empty, not closed, or holds a backslash or line break', lexer.at)
+  }
+  const text = lexer.text.slice(lexer.at, end)
+  return { kind: 'quoted', text, key: '', name: text.slice(1, -1), at: lexer.at, end }
+}
+
+function stringToken(lexer: Lexer, open: number): Token {
+  const { text, at } = lexer
+  const body = BODY.get(text.slice(at, open).replace(/^[a-z]+/i, ''))
+  const end = body === undefined ? null : match(body, text, open)
+  if (end === null) throw new Broken('a string is not closed', at)
+  if (text[end] === '"' || text[end] === "'") throw new Broken('a quote stands directly behind a string', end)
+  return { kind: 'string', text: text.slice(at, end), key: '', name: '', at, end }
+}
+
+/** A number glued to a letter is legal in places (`1.FROM`) and needed in one: behind a dash in a project's name. */
+function numberToken(lexer: Lexer, end: number): Token {
+  const { text, at, tokens } = lexer
+  const after = text[end]
+  const glued = after !== undefined && /[A-Za-z_`]/.test(after)
+  if (!glued) return { kind: 'number', text: text.slice(at, end), key: '', name: '', at, end }
+  const dash = tokens.at(-1)
+  const head = tokens.at(-2)
+  const inName = dash?.key === '-' && dash.end === at && head !== undefined && isName(head) && head.end === dash.at
+  const part = inName ? match(MEMBER, lexer.text, lexer.at) : null
+  if (part === null) throw new Broken(`a number is glued to ${shown(after)}`, end)
+  // Its key says that no expression may hold it.
+  return { kind: 'number', text: text.slice(at, part), key: PART, name: text.slice(at, part), at, end: part }
+}
+
+function unknown({ text, at }: Lexer): Error {
+  const sign = String.fromCodePoint(text.codePointAt(at) ?? 0)
+  if (sign === '@' && text[at + 1] === '@') {
+    return refusedStatement('@@', at, 'Leave it out.', 'system variables (@@…) may not be read')
+  }
+  if (sign === '@' || sign === '?') {
+    const why = 'query parameters (@name, ?) and hints (@{…}) are not supported'
+    const name = /^[@?]\w*/.exec(text.slice(at, at + 130))?.[0] ?? sign
+    return refusedStatement(name, at, 'Write the value itself into the text.', why)
+  }
+  if (sign === '{' || sign === '}') return new Broken('a brace: templates must be filled in before they are sent', at)
+  if (sign === ':') return new Broken('unexpected : (a table is written dataset.table; legacy SQL is not spoken)', at)
+  return new Broken(`unexpected ${shown(sign)}`, at)
+}

@@ -1,0 +1,203 @@
+// Recursive descent over the structure of a query: WITH, SELECT, set operations, ORDER BY, pipes. Everything that can name
+// a table is a node of its own; all else is a run of tokens.
+import { LIST, readRun, type Wanted } from './expression.ts'
+import { readFrom, takeAlias } from './parse-from.ts'
+import { readPipe } from './pipe.ts'
+import type { Cte, From, Nested, Operand, Piece, Pipe, Query, Select, SelectItem, Star, With } from './nodes.ts'
+import { deeper, expect, key, peek, take, takeName, takeWords, unexpected, type Reader } from './reader.ts'
+import { Broken, refusedStatement } from './refusal.ts'
+import { isName, type Token } from './tokens.ts'
+
+/** The one query that the tokens are. Throws Broken and Refusal. */
+export function parse(tokens: readonly Token[]): Query {
+  const reader: Reader = { tokens, at: 0, depth: 0 }
+  if (tokens.length === 0) throw new Broken('there is no query', 0)
+  const query = readQuery(reader)
+  if (reader.at < tokens.length) throw unexpected(reader)
+  return query
+}
+
+/** Whether a query begins here; `WITH (` is an operator of expressions. */
+export function isQueryStart(reader: Reader): boolean {
+  const word = key(reader)
+  return word === 'SELECT' || word === 'FROM' || (word === 'WITH' && key(reader, 1) !== '(')
+}
+
+/** `first`: its first operand, where that has been read already. */
+export function readQuery(reader: Reader, first?: Operand): Query {
+  const clause = first === undefined && key(reader) === 'WITH' ? readWith(reader) : null
+  const operand = first ?? readOperand(reader)
+  const rest: Query['rest'][number][] = []
+  for (let operator = takeSetOperator(reader); operator !== null; operator = takeSetOperator(reader)) {
+    rest.push({ operator, operand: readOperand(reader) })
+  }
+  const tail = readTail(reader)
+  const pipes: Pipe[] = []
+  while (key(reader) === '|>') pipes.push(readPipe(reader))
+  return { with: clause, first: operand, rest, tail, pipes }
+}
+
+/** From the word WITH on. */
+export function readWith(reader: Reader): With {
+  expect(reader, 'WITH')
+  const recursive = takeWords(reader, ['RECURSIVE']).length > 0
+  const ctes: Cte[] = []
+  do {
+    const name = takeName(reader)
+    if (name.name.includes('.')) throw new Broken('the name of a WITH query holds a dot', name.at)
+    expect(reader, 'AS')
+    ctes.push({ name, query: readNested(reader).query })
+  } while (takeComma(reader) && isName(peek(reader) ?? END))
+  return { recursive, ctes }
+}
+
+const END: Token = { kind: 'symbol', text: '', key: '', name: '', at: 0, end: 0 }
+
+function takeComma(reader: Reader): boolean {
+  if (key(reader) !== ',') return false
+  take(reader)
+  return true
+}
+
+/** ( query ). */
+export function readNested(reader: Reader): Nested {
+  expect(reader, '(')
+  const query = deeper(reader, () => readQuery(reader))
+  expect(reader, ')')
+  return { kind: 'nested', query }
+}
+
+function readOperand(reader: Reader): Operand {
+  if (key(reader) === 'SELECT') return readSelect(reader)
+  if (key(reader) === 'FROM') {
+    take(reader)
+    return { kind: 'from', from: readFrom(reader) }
+  }
+  if (key(reader) !== '(') throw unexpected(reader, 'a query is missing')
+  const nested = readNested(reader)
+  const aliased = key(reader) === 'AS' ? key(reader, 2) === '|>' : key(reader, 1) === '|>' && key(reader) !== ')'
+  const alias = aliased ? takeAlias(reader) : null
+  return alias === null ? nested : { kind: 'from', from: aliasedQuery(nested.query, alias) }
+}
+
+/** (query) AS t |> … says what FROM (query) AS t |> … says. */
+function aliasedQuery(query: Query, alias: Token): From {
+  return { parts: [{ joiner: [], item: { kind: 'derived', query, alias, sample: [], pivots: [] }, conditions: [] }] }
+}
+
+const SET_OPERATORS = ['UNION', 'INTERSECT', 'EXCEPT']
+
+/** UNION ALL, LEFT OUTER UNION ALL BY NAME …; null where none stands here. */
+export function takeSetOperator(reader: Reader): Token[] | null {
+  const prefix = ['FULL', 'LEFT', 'INNER'].includes(key(reader)) ? (key(reader, 1) === 'OUTER' ? 2 : 1) : 0
+  if (!SET_OPERATORS.includes(key(reader, prefix))) return null
+  const operator: Token[] = []
+  for (let count = 0; count <= prefix; count += 1) operator.push(take(reader))
+  const quantifier = takeWords(reader, ['ALL', 'DISTINCT'])
+  if (quantifier.length !== 1) throw unexpected(reader, 'a set operation takes ALL or DISTINCT')
+  operator.push(...quantifier, ...takeWords(reader, ['STRICT']))
+  if (key(reader) === 'CORRESPONDING') {
+    operator.push(take(reader), ...takeWords(reader, ['BY']))
+    if (operator.at(-1)?.key === 'BY') takeNames(reader, operator)
+  } else if (key(reader) === 'BY') {
+    operator.push(take(reader), expect(reader, 'NAME'), ...takeWords(reader, ['ON']))
+    if (operator.at(-1)?.key === 'ON') takeNames(reader, operator)
+  }
+  return operator
+}
+
+/** (a, b): plain names only. */
+export function takeNames(reader: Reader, into: Token[]): void {
+  into.push(expect(reader, '('))
+  while (key(reader) !== ')') {
+    into.push(takeName(reader))
+    if (key(reader) !== ')') into.push(expect(reader, ','))
+  }
+  into.push(take(reader))
+}
+
+/** ORDER BY … LIMIT … OFFSET …. */
+function readTail(reader: Reader): Piece[] {
+  const tail: Piece[] = []
+  if (key(reader) === 'ORDER') tail.push(take(reader), expect(reader, 'BY'), ...readRun(reader, LIST))
+  if (key(reader) === 'LIMIT') tail.push(take(reader), ...readRun(reader))
+  return tail
+}
+
+function readSelect(reader: Reader): Select {
+  take(reader)
+  const head = readHead(reader)
+  const items: SelectItem[] = [readItem(reader)]
+  while (takeComma(reader) && !isListEnd(reader)) items.push(readItem(reader))
+  let from: From | null = null
+  if (key(reader) === 'FROM') {
+    take(reader)
+    from = readFrom(reader)
+  }
+  return { kind: 'select', head, items, from, clauses: readClauses(reader) }
+}
+
+/** DISTINCT, AS STRUCT, AS VALUE. */
+export function readHead(reader: Reader): Token[] {
+  if (key(reader) === 'WITH' && key(reader, 1) !== '(') {
+    const name = `SELECT WITH ${peek(reader, 1)?.text ?? ''}`.trim()
+    throw refusedStatement(name, peek(reader)?.at ?? 0, 'Leave out what stands between SELECT and the list.')
+  }
+  const head = takeWords(reader, ['ALL', 'DISTINCT'])
+  if (key(reader) !== 'AS') return head
+  head.push(take(reader))
+  const kind = key(reader) === 'STRUCT' || key(reader) === 'VALUE' ? [take(reader)] : []
+  if (kind.length !== 1) throw unexpected(reader, 'SELECT AS takes STRUCT or VALUE')
+  return [...head, ...kind]
+}
+
+/** A comma may stand before what ends the list. */
+function isListEnd(reader: Reader): boolean {
+  return peek(reader) === undefined || LIST_ENDS.has(key(reader))
+}
+
+const LIST_ENDS = new Set(`FROM WHERE GROUP HAVING QUALIFY WINDOW ORDER LIMIT UNION INTERSECT EXCEPT ) |>`.split(' '))
+
+function readItem(reader: Reader): SelectItem {
+  if (key(reader) === '*') return readStar(reader, [])
+  const run = readRun(reader)
+  return key(reader) === '.' ? readStar(reader, run) : { kind: 'expression', run }
+}
+
+/** `*` or `.*`, and what follows it. */
+function readStar(reader: Reader, of: readonly Piece[]): Star {
+  if (key(reader) === '.') take(reader)
+  expect(reader, '*')
+  const except: Token[] = []
+  if (key(reader) === 'EXCEPT' && key(reader, 1) === '(') {
+    take(reader)
+    takeNames(reader, except)
+  }
+  const replace: Piece[] = []
+  if (key(reader) === 'REPLACE' && key(reader, 1) === '(') {
+    replace.push(take(reader), expect(reader, '('))
+    deeper(reader, () => replace.push(...readRun(reader, LIST)))
+    replace.push(expect(reader, ')'))
+  }
+  return { kind: 'star', of, except: except.filter(isName), replace }
+}
+
+const CLAUSES: Readonly<Record<string, Wanted | undefined>> = {
+  WHERE: undefined,
+  GROUP: LIST,
+  HAVING: undefined,
+  QUALIFY: undefined,
+  WINDOW: LIST,
+}
+
+/** WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, each at most once and in this order. */
+function readClauses(reader: Reader): Piece[] {
+  const clauses: Piece[] = []
+  for (const [word, wanted] of Object.entries(CLAUSES)) {
+    if (key(reader) !== word) continue
+    clauses.push(take(reader))
+    if (word === 'GROUP') clauses.push(expect(reader, 'BY'))
+    clauses.push(...readRun(reader, wanted))
+  }
+  return clauses
+}

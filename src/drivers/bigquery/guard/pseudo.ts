@@ -1,0 +1,90 @@
+// Pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME) leave a sub-select only under names of ours, and only where the query names
+// them. Where such a name would show, or a column that is no part of a row would become one, the query is refused.
+import type { Run } from './nodes.ts'
+import { refusedStatement } from './refusal.ts'
+import type { Scope } from './scope.ts'
+import type { Source } from './source.ts'
+import { isName, type Token } from './tokens.ts'
+
+export type Pseudo = Source['pseudoColumns'][number]
+
+/** Our name for one. */
+export function ourName(prefix: string, pseudo: Pseudo): string {
+  switch (pseudo) {
+    case '_TABLE_SUFFIX':
+      return `${prefix}_suffix`
+    case '_PARTITIONTIME':
+      return `${prefix}_ptime`
+    case '_PARTITIONDATE':
+      return `${prefix}_pdate`
+  }
+}
+
+/** `form`: what the query may not hold besides. */
+export function refusedBeside(form: string, at: number): Error {
+  const hint = 'Select the columns, and the pseudo column AS another name, in a sub-query first.'
+  const why = `a pseudo column (_TABLE_SUFFIX, _PARTITIONTIME) cannot be read beside ${form}`
+  return refusedStatement('_TABLE_SUFFIX', at, hint, why)
+}
+
+/** All rows of the scope are read whole, other than by a star. Throws Refusal where a pseudo column would be in them. */
+export function readWhole(scope: Scope, form: string): void {
+  for (const entry of scope.entries) {
+    entry.isWhole = true
+    if (entry.exports.length > 0) throw refusedBeside(form, -1)
+  }
+}
+
+/** A star leaves our names out: a column of the caller's that is called so would go with them. */
+export function checkStar(scope: Scope, renamed: ReadonlyMap<string, string>): void {
+  for (const pseudo of renamed.keys()) {
+    const name = pseudo.toLowerCase()
+    if (scope.entries.some(({ columns }) => columns.some((names) => names.has(name)))) {
+      throw refusedBeside('a star and a column of that name', -1)
+    }
+  }
+}
+
+/** USING (_TABLE_SUFFIX) makes it a column of the star. */
+export function checkUsing(run: Run, renamed: ReadonlyMap<string, string>): void {
+  const [first] = run
+  if (first?.kind === 'nested' || first?.key !== 'USING') return
+  for (const piece of run)
+    if (piece.kind !== 'nested' && isRenamed(piece, renamed)) throw refusedBeside('USING', piece.at)
+}
+
+/** STRUCT(_TABLE_SUFFIX): a field would bear our name. */
+export function checkFields(run: Run, renamed: ReadonlyMap<string, string>): void {
+  if (renamed.size === 0) return
+  const open: boolean[] = []
+  for (const [index, piece] of run.entries()) {
+    if (piece.kind === 'nested') continue
+    if (piece.key === '(' || piece.key === '[') open.push(piece.key === '(' && keyOf(run[index - 1]) === 'STRUCT')
+    else if (piece.key === ')' || piece.key === ']') open.pop()
+    else if (open.at(-1) === true && isRenamed(piece, renamed) && isLast(run, index)) throw unnamed(piece)
+  }
+}
+
+/** SELECT AS STRUCT _TABLE_SUFFIX: the same. */
+export function checkField(run: Run, renamed: ReadonlyMap<string, string>): void {
+  const last = run.at(-1)
+  if (last === undefined || last.kind === 'nested' || !isRenamed(last, renamed)) return
+  if (run.length === 1 || keyOf(run.at(-2)) === '.') throw unnamed(last)
+}
+
+function unnamed(token: Token): Error {
+  return refusedBeside('a STRUCT that takes its name', token.at)
+}
+
+/** Whether nothing follows in this argument, nor an alias stands before. */
+function isLast(run: Run, index: number): boolean {
+  return [',', ')'].includes(keyOf(run[index + 1])) && ['(', ',', '.'].includes(keyOf(run[index - 1]))
+}
+
+function isRenamed(token: Token, renamed: ReadonlyMap<string, string>): boolean {
+  return isName(token) && renamed.has(token.name.toUpperCase())
+}
+
+function keyOf(piece: Run[number] | undefined): string {
+  return piece === undefined || piece.kind === 'nested' ? '' : piece.key
+}

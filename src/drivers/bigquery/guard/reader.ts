@@ -1,0 +1,65 @@
+// The tokens of a text and how far the parser has come. It knows no grammar, only how to look ahead and what to say when
+// something else stands there.
+import { Broken, refusedLimit, shown } from './refusal.ts'
+import { isName, type Token } from './tokens.ts'
+
+const DEPTH_MAX = 64
+
+export interface Reader {
+  readonly tokens: readonly Token[]
+  at: number
+  /** Open parentheses and brackets. */
+  depth: number
+}
+
+export function peek(reader: Reader, ahead = 0): Token | undefined {
+  return reader.tokens[reader.at + ahead]
+}
+
+/** The keyword or sign that stands next (or further on); empty for anything else, and at the end. */
+export function key(reader: Reader, ahead = 0): string {
+  return reader.tokens[reader.at + ahead]?.key ?? ''
+}
+
+export function take(reader: Reader): Token {
+  const token = reader.tokens[reader.at]
+  if (token === undefined) throw unexpected(reader)
+  reader.at += 1
+  return token
+}
+
+/** The word or sign that must stand here. */
+export function expect(reader: Reader, wanted: string): Token {
+  if (key(reader) !== wanted) throw unexpected(reader, `${wanted} is missing`)
+  return take(reader)
+}
+
+export function takeName(reader: Reader): Token {
+  const token = peek(reader)
+  if (token === undefined || !isName(token)) throw unexpected(reader, 'a name is missing')
+  return take(reader)
+}
+
+/** Takes the words as long as they stand next; those that did. */
+export function takeWords(reader: Reader, words: readonly string[]): Token[] {
+  const taken: Token[] = []
+  while (words.includes(key(reader))) taken.push(take(reader))
+  return taken
+}
+
+/** Runs `inside` one level deeper. Throws Refusal past the limit: what follows calls itself. */
+export function deeper<T>(reader: Reader, inside: () => T): T {
+  reader.depth += 1
+  if (reader.depth > DEPTH_MAX) {
+    throw refusedLimit('depth', `the query is nested deeper than ${DEPTH_MAX} levels`, peek(reader)?.at ?? 0)
+  }
+  const made = inside()
+  reader.depth -= 1
+  return made
+}
+
+export function unexpected(reader: Reader, why?: string): Broken {
+  const token = peek(reader)
+  const what = token === undefined ? 'the text ends too early' : `unexpected ${shown(token.text)}`
+  return new Broken(why === undefined ? what : `${what}: ${why}`, token?.at ?? reader.tokens.at(-1)?.end ?? 0)
+}

@@ -1,0 +1,75 @@
+// How the guard says no from deep inside a text: two throwables that confine.ts turns into a verdict, and the sentences.
+// A hidden name and one that does not exist are refused by the same words; a hint names only what is exposed.
+import type { BlockedKind } from '../../driver.ts'
+
+const NAME_MAX = 300
+
+/** A refusal on its way out. `at` is an offset in the caller's text (UTF-16 units), -1 where not known. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly kind: BlockedKind
+  readonly blocked: string
+  readonly hint: string
+  readonly at: number
+
+  constructor(kind: BlockedKind, blocked: string, why: string, hint: string, at: number) {
+    super(why)
+    this.kind = kind
+    this.blocked = blocked.slice(0, NAME_MAX)
+    this.hint = hint
+    this.at = at
+  }
+}
+
+/** The text is not of the form that its place asks for. */
+export class Broken extends Error {
+  override readonly name = 'Broken'
+  readonly at: number
+
+  constructor(why: string, at: number) {
+    super(why)
+    this.at = at
+  }
+}
+
+/** A statement, clause or form that a reader does not need; `name` is as it would be written. */
+export function refusedStatement(name: string, at: number, hint?: string, why?: string): Refusal {
+  return new Refusal(
+    'statement',
+    name,
+    why ?? `${shown(name)} is not allowed: a query is one SELECT that only reads`,
+    hint ?? 'Send one query (WITH and pipe syntax are fine), its values written in the text.',
+    at,
+  )
+}
+
+export function refusedTable(name: string, hint: string, at: number): Refusal {
+  return new Refusal('table', name, `table ${shown(name)} does not exist or is not exposed`, hint, at)
+}
+
+/** As the runner says it of a column that the dry run does not find. */
+export function refusedColumn(name: string): Refusal {
+  const why = `column ${shown(name)} does not exist or is not exposed`
+  return new Refusal('column', name, why, 'Use a column that GET …/schema lists.', -1)
+}
+
+const CALLABLE =
+  "Callable are GoogleSQL's own functions for numbers, text, dates, JSON, arrays, geography, aggregates and windows; nothing that calls a model or another service."
+const ROUTINE =
+  'Routines that somebody made cannot be called, since they may read any table: write the expression itself.'
+
+export function refusedFunction(name: string, at: number, hint?: string): Refusal {
+  const why = `function ${shown(name)}() does not exist or may not be called`
+  return new Refusal('function', name, why, hint ?? (name.includes('.') ? ROUTINE : CALLABLE), at)
+}
+
+/** Too deep, too long, too many; `name` is what there is too much of. */
+export function refusedLimit(name: string, why: string, at: number): Refusal {
+  return new Refusal('limit', name, why, 'Ask for less at once: split the query, or write it with fewer parts.', at)
+}
+
+/** A caller's name in a sentence: cut, and nothing in it that would break a line. */
+export function shown(name: string): string {
+  const plain = name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\uFFFD')
+  return plain.length > 120 ? `${plain.slice(0, 120)}…` : plain
+}

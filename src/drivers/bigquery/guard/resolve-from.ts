@@ -1,0 +1,137 @@
+// The walk through FROM: says of every path whether it is a WITH query, an array of something in sight, or an exposed table,
+// and refuses the rest.
+import type { From, FromItem, FromPart, Path, Run } from './nodes.ts'
+import { checkUsing, ourName, readWhole, refusedBeside } from './pseudo.ts'
+import { Broken, refusedColumn, refusedLimit } from './refusal.ts'
+import { resolveQuery, resolveRun } from './resolve.ts'
+import { cteOf, entryOf, Scope, type Columns, type Ctes } from './scope.ts'
+import { beginsWithTable, sourceOf, type Source } from './source.ts'
+import { isName, type Token } from './tokens.ts'
+import type { Walk } from './walk.ts'
+
+const TABLES_MAX = 50
+
+/** Fills `scope` item by item: what comes later sees what came before. */
+export function resolveFrom(walk: Walk, from: From, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
+  for (const part of from.parts) resolvePart(walk, part, ctes, outer, scope)
+}
+
+export function resolvePart(walk: Walk, part: FromPart, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
+  resolveItem(walk, part.item, ctes, outer, scope)
+  for (const condition of part.conditions) {
+    checkUsing(condition, walk.renamed)
+    resolveRun(walk, condition, ctes, scope)
+  }
+  if (part.joiner.some(({ key }) => key === 'NATURAL')) readWhole(scope, 'NATURAL JOIN')
+}
+
+function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
+  switch (item.kind) {
+    case 'parenthesised': {
+      // It does not see what stands before it; what stands behind it sees it.
+      const inside = new Scope(outer)
+      resolveFrom(walk, item.from, ctes, outer, inside)
+      for (const entry of inside.entries) scope.add(entry)
+      return
+    }
+    case 'unnest':
+      checkUnnest(walk, item.run, scope)
+      resolveRun(walk, item.run, ctes, scope)
+      scope.add(entryOf(item.alias?.name ?? '', offsetOf(item.offset)))
+      return
+    case 'derived': {
+      const columns = resolveQuery(walk, item.query, ctes, outer)
+      scope.add(entryOf(item.alias?.name ?? '', columns))
+      resolvePivots(walk, item, ctes, scope)
+      return
+    }
+    case 'path':
+      resolvePath(walk, item, ctes, scope)
+      resolvePivots(walk, item, ctes, scope)
+      return
+  }
+}
+
+/**
+ * UNNEST(dataset.table.column) of a table that FROM does not name: Google's analyzer refuses it, and should that ever
+ * change it would read past the sub-select. Refused by the words that an unknown column gets, whether or not it exists.
+ */
+function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
+  const parts: string[] = []
+  for (const piece of run) {
+    if (piece.kind === 'nested' || !(isName(piece) || piece.key === '.')) return
+    if (piece.key !== '.') parts.push(...piece.name.split('.'))
+  }
+  const [first = ''] = parts
+  if (parts.length < 3 || scope.has(first) || !beginsWithTable(walk.exposed, parts)) return
+  throw refusedColumn(first)
+}
+
+/** WITH OFFSET names a column: its alias, or `offset`. */
+function offsetOf(offset: readonly Token[]): Columns {
+  const last = offset.at(-1)
+  return last === undefined ? [] : [new Set([last.name.toLowerCase()])]
+}
+
+function resolvePivots(
+  walk: Walk,
+  item: Extract<FromItem, { pivots: unknown }>,
+  ctes: Ctes | null,
+  scope: Scope,
+): void {
+  for (const { run, alias } of item.pivots) {
+    resolveRun(walk, run, ctes, scope)
+    if (alias !== null) scope.add(entryOf(alias.name, []))
+  }
+}
+
+function resolvePath(walk: Walk, path: Path, ctes: Ctes | null, scope: Scope): void {
+  const [first = ''] = path.parts
+  const cte = path.tokens.length === 1 && !first.includes('.') ? cteOf(ctes, first) : null
+  const isArray = cte === null && path.parts.length > 1 && path.tokens[1]?.key === '.' && scope.has(first)
+  if (isArray) return resolveArray(walk, path, scope)
+  if (path.offset.length > 0) throw new Broken('WITH OFFSET needs an array', path.offset[0]?.at ?? path.at)
+  if (cte !== null) {
+    walk.paths.set(path, { kind: 'cte' })
+    scope.add(entryOf(path.alias?.name ?? first, cte.columns))
+    return
+  }
+  resolveTable(walk, path, scope)
+}
+
+function resolveArray(walk: Walk, path: Path, scope: Scope): void {
+  const misplaced = path.sample[0] ?? path.pivots[0]?.run[0]
+  if (misplaced !== undefined) throw new Broken('an array takes neither a sample nor a pivot', path.at)
+  const last = path.parts.at(-1) ?? ''
+  walk.paths.set(path, { kind: 'array', implicit: path.alias === null ? last : null })
+  scope.add(entryOf(path.alias?.name ?? last, offsetOf(path.offset)))
+}
+
+function resolveTable(walk: Walk, path: Path, scope: Scope): void {
+  const parts = path.parts.flatMap((part) => part.split('.'))
+  const source = lookUp(walk, parts, path.at)
+  const pseudo = source.pseudoColumns.filter((each) => walk.words.has(each.toLowerCase()))
+  for (const each of pseudo) walk.renamed.set(each, ourName(walk.prefix, each))
+  const exports = pseudo.map((each) => ourName(walk.prefix, each))
+  if (exports.length > 0 && path.pivots.length > 0) throw refusedBeside('PIVOT', path.at)
+  const implicit = path.alias === null && path.pivots.length === 0 ? (parts.at(-1) ?? null) : null
+  const entry = scope.add(entryOf(path.alias?.name ?? implicit ?? '', [source.names], exports))
+  if (path.pivots.length > 0) entry.isWhole = true
+  walk.paths.set(path, { kind: 'table', source, entry, implicit })
+}
+
+/** One Source for a table, however it is spelt. */
+function lookUp(walk: Walk, parts: readonly string[], at: number): Source {
+  const written = parts.join('.')
+  const known = walk.spellings.get(written)
+  if (known !== undefined) return known
+  const made = sourceOf(walk.exposed, parts, at)
+  const id = `${made.dataset}.${made.table}`
+  const source = walk.sources.get(id) ?? made
+  walk.sources.set(id, source)
+  walk.spellings.set(written, source)
+  if (walk.sources.size > TABLES_MAX) {
+    throw refusedLimit('tables', `the query reads more than ${TABLES_MAX} different tables`, at)
+  }
+  return source
+}

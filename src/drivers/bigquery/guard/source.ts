@@ -1,0 +1,97 @@
+// What one table of FROM stands for: the printed name, the columns that may be printed, and what the dry run may report.
+// A path is looked up here, or refused; a hidden table and one that does not exist by the same words.
+import type { PseudoColumn } from '../capture.ts'
+import type { BigQueryQuery } from '../query.ts'
+import type { Exposed } from './exposed.ts'
+import { refusedTable } from './refusal.ts'
+import { wildcard } from './wildcard.ts'
+
+export interface Source {
+  readonly dataset: string
+  readonly table: string
+  /** At least one. */
+  readonly columns: readonly string[]
+  /** The same in lower case. */
+  readonly names: ReadonlySet<string>
+  readonly pseudoColumns: readonly ('_TABLE_SUFFIX' | PseudoColumn)[]
+  /** Of a wildcard: the suffixes that may be read, always printed; null for a plain table. */
+  readonly suffixes: Suffixes | null
+  /** As `project.dataset.table`. */
+  readonly closure: readonly string[]
+  readonly shards: BigQueryQuery['shards']
+}
+
+/** Which suffixes a wildcard may read: those that match a pattern, and those of the list. */
+export interface Suffixes {
+  readonly patterns: readonly string[]
+  readonly list: readonly string[]
+}
+
+/** Throws Refusal: not exposed, of another project, unqualified, metadata. `parts` are split at dots already. */
+export function sourceOf(exposed: Exposed, parts: readonly string[], at: number): Source {
+  const name = parts.join('.')
+  if (parts.length === 1) throw unqualified(exposed, name, at)
+  checkMetadata(parts, name, at)
+  const { project } = exposed.capture
+  // A domain-scoped project holds dots itself, so the whole text is compared.
+  const own = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
+  const [dataset, table] = own
+  if (dataset === undefined || table === undefined || own.length !== 2) throw foreign(project, name, at)
+  const source = table.endsWith('*') ? wildcard(exposed, dataset, table.slice(0, -1)) : plain(exposed, dataset, table)
+  if (source === 'view') throw closed(name, at)
+  if (source === null) throw refusedTable(name, exposed.listed, at)
+  return source
+}
+
+/** Whether a path that goes on begins with a table of the project, exposed or not. */
+export function beginsWithTable(exposed: Exposed, parts: readonly string[]): boolean {
+  const { project } = exposed.capture
+  const name = parts.join('.')
+  const [dataset = '', table = ''] = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
+  return exposed.ids(dataset).includes(table) || exposed.find(dataset, table) !== null
+}
+
+function plain(exposed: Exposed, dataset: string, table: string): Source | 'view' | null {
+  const found = exposed.find(dataset, table)
+  if (found === null) return null
+  const { of, id } = found
+  const { columns, names, detail } = of
+  if (detail.closure === null) return 'view'
+  const closure = [`${exposed.capture.project}.${dataset}.${id}`, ...detail.closure]
+  return {
+    dataset,
+    table: id,
+    columns,
+    names,
+    pseudoColumns: detail.pseudoColumns,
+    suffixes: null,
+    closure,
+    shards: [],
+  }
+}
+
+function unqualified(exposed: Exposed, name: string, at: number): Error {
+  const named = exposed.named(name)
+  const hint =
+    named.length > 0
+      ? `Write ${named.slice(0, 5).join(' or ')}: a table is named with its dataset.`
+      : `A table is named with its dataset (dataset.table). ${exposed.listed}`
+  return refusedTable(name, hint, at)
+}
+
+const METADATA = /^(?:INFORMATION_SCHEMA|__TABLES__|__TABLES_SUMMARY__|region-.*)$/i
+
+/** Names that say what exists, whoever may see it: refused whether or not they exist. */
+function checkMetadata(parts: readonly string[], name: string, at: number): void {
+  if (!parts.some((part) => METADATA.test(part))) return
+  throw refusedTable(name, 'GET …/schema lists what can be read; BigQuery’s own catalogs cannot.', at)
+}
+
+function foreign(project: string, name: string, at: number): Error {
+  return refusedTable(name, `A table is named dataset.table; only project ${project} can be read here.`, at)
+}
+
+function closed(name: string, at: number): Error {
+  const hint = 'An administrator must introspect again; until then read the tables it stands on, if they are exposed.'
+  return refusedTable(name, hint, at)
+}

@@ -1,0 +1,24 @@
+// What a text may begin with: a query. Every other statement of GoogleSQL is refused by its name, before its own syntax
+// is looked at.
+import { Broken, refusedStatement, shown } from './refusal.ts'
+import type { Token } from './tokens.ts'
+
+const WRITES = new Set(
+  `ALTER ANALYZE ASSERT BEGIN BREAK CALL CLONE COMMIT CONTINUE CREATE DECLARE DEFINE DELETE DESCRIBE DROP END EXECUTE
+  EXPLAIN EXPORT FOR GRANT GRAPH IF IMPORT INSERT ITERATE LEAVE LOAD LOOP MERGE MODULE RAISE RENAME REPEAT RETURN REVOKE
+  ROLLBACK RUN SET SHOW START TABLE TRUNCATE UNDROP UPDATE WHILE`.split(/\s+/),
+)
+const HINTS: Readonly<Record<string, string>> = {
+  CREATE: 'Functions and tables cannot be made here, temporary ones neither: write the expression, or use WITH.',
+  DECLARE: 'Scripting is not supported: write the value itself into the query, or use WITH.',
+  SET: 'Scripting is not supported: write the value itself into the query, or use WITH.',
+  TABLE: 'Write SELECT * FROM the table.',
+}
+
+/** Throws Refusal for a statement that is no query, Broken for what is none at all. */
+export function checkStart(token: Token): void {
+  const { key, at } = token
+  if (key === 'SELECT' || key === 'WITH' || key === 'FROM' || key === '(') return
+  if (token.kind === 'word' && WRITES.has(key)) throw refusedStatement(key, at, HINTS[key])
+  throw new Broken(`a query begins with SELECT, WITH, FROM or a parenthesis, not with ${shown(token.text)}`, at)
+}

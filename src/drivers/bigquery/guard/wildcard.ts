@@ -1,0 +1,83 @@
+// Wildcard tables (`events_2024*`): they match tables nobody exposed, and tables that come later. So a wildcard is allowed
+// only inside an exposed family of dated shards, or where all that it matches is exposed; and what it may read is always
+// printed as a filter on its suffix.
+import type { PseudoColumn } from '../capture.ts'
+import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
+import type { Source, Suffixes } from './source.ts'
+
+/** Letters, marks, digits, dash, space, underscore: nothing that a pattern or string would read otherwise. */
+const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
+
+/** `prefix`: the table's name without its star. Null where it may not be read. */
+export function wildcard(exposed: Exposed, dataset: string, prefix: string): Source | null {
+  if (!SAFE.test(prefix)) return null
+  const families = exposed.families(dataset)
+  const own = families.filter((family) => leftOf(family, prefix) !== null)
+  const matched = exposed.ids(dataset).filter((id) => id.startsWith(prefix))
+  const found = matched.map((id) => exposed.find(dataset, id))
+  const isAll = matched.length > 0 && !found.includes(null)
+  if (!isAll && own.length === 0) return null
+  const read = isAll ? families.filter((family) => family.prefix.startsWith(prefix) || own.includes(family)) : own
+  const single = isAll ? matched.filter((id) => exposed.tables(dataset).has(id)) : []
+  const tables = [
+    ...new Set([...read.map(({ of }) => of), ...single.flatMap((id) => exposed.tables(dataset).get(id) ?? [])]),
+  ]
+  const suffixes = suffixesOf(read, single, prefix)
+  const columns = shared(tables)
+  if (suffixes === null || columns.length === 0) return null
+  const root = `${exposed.capture.project}.${dataset}.`
+  return {
+    dataset,
+    table: `${prefix}*`,
+    columns,
+    names: new Set(columns.map((name) => name.toLowerCase())),
+    pseudoColumns: ['_TABLE_SUFFIX', ...sharedPseudo(tables)],
+    suffixes,
+    closure: [`${root}${prefix}*`, ...single.map((id) => root + id)],
+    shards: read.map((family) => ({ prefix: root + family.prefix, digits: family.digits })),
+  }
+}
+
+/** How many digits of a shard's name the prefix leaves open, where it lies inside the family; else null. */
+function leftOf({ prefix, digits }: ExposedFamily, wanted: string): number | null {
+  const left = prefix.length + digits - wanted.length
+  return wanted.startsWith(prefix) && left >= 0 && /^[0-9]*$/.test(wanted.slice(prefix.length)) ? left : null
+}
+
+/** Null where a name cannot be written in a pattern or a string. */
+function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], prefix: string): Suffixes | null {
+  const patterns: string[] = []
+  for (const family of read) {
+    const left = leftOf(family, prefix)
+    const head = left === null ? family.prefix.slice(prefix.length) : ''
+    if (!SAFE.test(head)) return null
+    patterns.push(`^${head}[0-9]{${left ?? family.digits}}$`)
+  }
+  const list = single.map((id) => id.slice(prefix.length))
+  return list.every((suffix) => SAFE.test(suffix)) ? { patterns, list } : null
+}
+
+/**
+ * The columns exposed in every table read. BigQuery takes a wildcard's columns from its newest table; one that an older
+ * table does not have at all hides nothing there.
+ */
+function shared(tables: readonly ExposedTable[]): string[] {
+  const newest = tables.reduce<ExposedTable | null>((best, each) => (isNewer(each, best) ? each : best), null)
+  if (newest === null) return []
+  return newest.columns.filter((column) => {
+    const name = column.toLowerCase()
+    return tables.every(({ names, all }) => names.has(name) || !all.has(name))
+  })
+}
+
+/** Those that every table has and shows. */
+function sharedPseudo(tables: readonly ExposedTable[]): readonly PseudoColumn[] {
+  const [first, ...rest] = tables.map(({ detail }) => detail.pseudoColumns)
+  return (first ?? []).filter((pseudo) => rest.every((others) => others.includes(pseudo)))
+}
+
+function isNewer(each: ExposedTable, best: ExposedTable | null): boolean {
+  if (best === null) return true
+  const [a, b] = [each.detail.createdAt ?? 0, best.detail.createdAt ?? 0]
+  return a === b ? each.table > best.table : a > b
+}

@@ -1,0 +1,43 @@
+// Waiting that ends with a signal, for work that has an end of its own.
+
+/** The work, unless the signal comes first: then its reason is thrown, and the work is not waited for. */
+export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const onAbort = (): void => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  work.catch(() => undefined)
+  promise.catch(() => undefined)
+  try {
+    signal.throwIfAborted()
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** What `work` makes of each, so many at a time, in their order. The first failure ends the rest. */
+export async function mapSome<T, R>(
+  all: readonly T[],
+  atOnce: number,
+  signal: AbortSignal,
+  work: (each: T, signal: AbortSignal) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = []
+  const failed = new AbortController()
+  const ended = AbortSignal.any([signal, failed.signal])
+  let next = 0
+  const worker = async (): Promise<void> => {
+    for (let n = next++; n < all.length; n = next++) {
+      ended.throwIfAborted()
+      const each = all[n]
+      if (each !== undefined) results[n] = await work(each, ended)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: Math.min(atOnce, all.length) }, worker))
+  } catch (error) {
+    failed.abort(error)
+    throw error
+  }
+  return results
+}

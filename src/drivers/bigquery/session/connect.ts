@@ -1,0 +1,54 @@
+// Connects: sockets to the one address, a token where the address is Google's. What the credentials may do there is asked
+// by `test` and by each query; here only that they are good, or that somebody answers.
+import type { Connection } from '../../driver.ts'
+import type { Sheets } from '../../json-bytes.ts'
+import { listDatasets } from '../catalog/datasets.ts'
+import { BigQueryConnection } from './connection.ts'
+import type { Disagreement } from './dry-run.ts'
+import { accessFailure, failure, unavailable } from './failure.ts'
+import type { Pools } from './pools.ts'
+import { Refused } from './refused.ts'
+import { Rest } from './rest.ts'
+import type { Target } from './settings.ts'
+import type { Tokens } from './tokens.ts'
+
+const CONNECT_MS = 10_000
+
+/** What the connections of a driver share. */
+export interface Shared {
+  readonly pools: Pools
+  readonly tokens: Tokens
+  readonly sheets: Sheets
+  readonly alarm: (disagreement: Disagreement) => void
+}
+
+/** Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
+export async function connect(
+  { pools, tokens, sheets, alarm }: Shared,
+  target: Target,
+  allowPrivateHosts: boolean,
+  signal: AbortSignal,
+): Promise<Connection> {
+  signal.throwIfAborted()
+  const held = await pools.hold(target.endpoint, allowPrivateHosts)
+  const rest = new Rest(held.dispatcher, tokens.sourceOf(target.credentials, allowPrivateHosts))
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
+  try {
+    if (target.credentials.kind === 'none') await isThere(rest, target, deadline)
+    else await rest.signIn(deadline)
+  } catch (error) {
+    await held[Symbol.asyncDispose]()
+    signal.throwIfAborted()
+    throw deadline.aborted ? unavailable('BigQuery did not answer in time.', error) : failure(error)
+  }
+  return new BigQueryConnection({ rest, target, sheets, alarm, release: async () => held[Symbol.asyncDispose]() })
+}
+
+/** Without a token nothing has been asked yet of whoever is at the address. */
+async function isThere(rest: Rest, target: Target, signal: AbortSignal): Promise<void> {
+  try {
+    await listDatasets(rest, target.project, 1, signal)
+  } catch (error) {
+    if (!(error instanceof Refused) || accessFailure(error) !== null) throw error
+  }
+}

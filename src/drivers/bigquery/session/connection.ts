@@ -1,0 +1,130 @@
+// One lease's worth of BigQuery: sockets that it shares, a token, a deadline and a way to cancel. Whatever a caller leaves
+// behind is ended in BigQuery, and the connection's end waits for it.
+import type { Confined } from '../../confined.ts'
+import { unseal } from '../../confined.ts'
+import type { Catalog, Connection, Estimate, Limits, Rows, TestReport } from '../../driver.ts'
+import { AppError } from '../../../errors.ts'
+import type { Sheets } from '../../json-bytes.ts'
+import { grade } from '../catalog/grade.ts'
+import { introspect } from '../catalog/introspect.ts'
+import type { BigQueryQuery } from '../query.ts'
+import type { Disagreement } from './dry-run.ts'
+import { failure, timedOut, unavailable } from './failure.ts'
+import type { Rest } from './rest.ts'
+import { estimateQuery, runQuery, type Running } from './run.ts'
+import type { Target } from './settings.ts'
+
+const TEST_MS = 15_000
+const INTROSPECT_MS = 30 * 60_000
+
+export interface Parts {
+  readonly rest: Rest
+  readonly target: Target
+  readonly sheets: Sheets
+  readonly alarm: (disagreement: Disagreement) => void
+  /** Gives back what the connection holds. */
+  readonly release: () => Promise<void>
+}
+
+export class BigQueryConnection implements Connection {
+  readonly #parts: Parts
+  readonly #background = new Set<Promise<unknown>>()
+  #isClosed = false
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  get usable(): boolean {
+    return !this.#isClosed
+  }
+
+  run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
+    const query = unseal<BigQueryQuery>(confined, 'BIGQUERY')
+    return this.#query(query, limits, signal, (at) => runQuery(at, query, limits))
+  }
+
+  estimate(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate> {
+    const query = unseal<BigQueryQuery>(confined, 'BIGQUERY')
+    return this.#query(query, limits, signal, async (at) => ({ cost: await estimateQuery(at, query, limits) }))
+  }
+
+  introspect(signal: AbortSignal): Promise<Catalog> {
+    const { rest, target } = this.#parts
+    return this.#within(INTROSPECT_MS, signal, (ended) => introspect(rest, target, ended))
+  }
+
+  test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {
+    const { rest, target } = this.#parts
+    return this.#within(TEST_MS, signal, async (ended) => {
+      const started = performance.now()
+      const { steps, latencyMs } = await grade(rest, target, exposed, ended)
+      const worst = (['FAIL', 'WARN'] as const).find((status) => steps.some((step) => step.status === status))
+      const failed = steps.find((step) => step.status === 'FAIL')
+      return {
+        ok: failed === undefined,
+        latencyMs: Math.max(1, Math.round(latencyMs ?? performance.now() - started)),
+        serverVersion: target.emulator ? 'an emulator of BigQuery v2' : 'BigQuery v2',
+        steps,
+        grade: worst ?? 'PASS',
+        ...(failed === undefined ? {} : { error: failed.message }),
+      }
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await Promise.allSettled(this.#background)
+    await this.#parts.release()
+  }
+
+  #query<T>(query: BigQueryQuery, limits: Limits, signal: AbortSignal, work: (at: Running) => Promise<T>): Promise<T> {
+    const { rest, target, sheets, alarm } = this.#parts
+    return this.#within(limits.timeoutMs, signal, async (ended) => {
+      const out = sheets.take()
+      try {
+        return await work({
+          rest,
+          place: { billingProject: target.billingProject, location: target.location ?? query.location },
+          judging: { lenient: target.emulator, alarm },
+          signal: ended,
+          inBackground: (more) => this.#keep(more),
+          out,
+        })
+      } finally {
+        sheets.giveBack(out)
+      }
+    })
+  }
+
+  /** Runs with a deadline and the signal. */
+  async #within<T>(deadlineMs: number, signal: AbortSignal, work: (ended: AbortSignal) => Promise<T>): Promise<T> {
+    if (signal.aborted) throw gaveUp(signal)
+    if (this.#isClosed) throw unavailable('The connection to BigQuery was closed.')
+    const ended = new AbortController()
+    const timer = setTimeout(() => ended.abort(timedOut()), deadlineMs)
+    const onAbort = (): void => ended.abort(gaveUp(signal))
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await work(ended.signal)
+    } catch (error) {
+      if (ended.signal.aborted) throw ended.signal.reason
+      throw failure(error)
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  #keep(work: Promise<unknown>): void {
+    this.#background.add(work)
+    void work.finally(() => this.#background.delete(work))
+  }
+}
+
+/** A hang-up and a deadline look alike to BigQuery; the caller of the first is not there to read it. */
+function gaveUp(signal: AbortSignal): AppError {
+  const reason: unknown = signal.reason
+  return reason instanceof AppError ? reason : timedOut(reason)
+}

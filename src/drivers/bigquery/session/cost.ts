@@ -1,0 +1,20 @@
+// The cost of a query: bytes that it would read, as a dry run tells them without reading any.
+import { AppError } from '../../../errors.ts'
+
+/** A refusal by cost; `estimate` is null where BigQuery says only that it is over. */
+export function overCost(estimate: number | null, limit: number, cause?: unknown): AppError {
+  const would = estimate === null ? 'read more' : `read ${bytesText(estimate)}, more`
+  return new AppError('QUERY_DENIED', `This query would ${would} than the limit of ${bytesText(limit)}.`, {
+    extra: {
+      blocked: { kind: 'cost', name: 'bytes processed' },
+      hint: 'Read less: name the columns you need instead of *, and filter on the column that a table is partitioned by.',
+      ...(estimate === null ? {} : { estimate }),
+      limit,
+    },
+    cause,
+  })
+}
+
+function bytesText(bytes: number): string {
+  return `${bytes} bytes`
+}

@@ -1,0 +1,86 @@
+// One HTTP request and its bounded answer. It follows no redirect, decodes no compression and never waits without a signal.
+import type { Dispatcher } from 'undici'
+import { Refused, refusedBy } from './refused.ts'
+
+export interface Request {
+  readonly method: 'GET' | 'POST'
+  /** With its query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** An answer that is longer is not read. */
+  readonly bytesMax: number
+}
+
+/** What is wrong with an answer that cannot be what Google sends. */
+export class Unreadable extends Error {
+  override readonly name = 'Unreadable'
+}
+
+/** An error's body is read so far; BigQuery's own are a few hundred bytes. */
+const ERROR_BYTES_MAX = 64 * 1024
+const RETRY_AFTER_MS_MAX = 60_000
+
+/** The body of a 2xx answer. Throws Refused for any other, Unreadable, the socket's error, the signal's reason. */
+export async function exchange(dispatcher: Dispatcher, request: Request, signal: AbortSignal): Promise<Buffer> {
+  signal.throwIfAborted()
+  const { method, path, headers, body, bytesMax } = request
+  const answer = await dispatcher.request({
+    method,
+    path,
+    headers: { ...headers, accept: 'application/json', 'user-agent': 'vitrine' },
+    ...(body === undefined ? {} : { body }),
+    signal,
+  })
+  const isFine = answer.statusCode >= 200 && answer.statusCode < 300
+  const bytes = await readAll(answer.body, isFine ? bytesMax : ERROR_BYTES_MAX, isFine)
+  if (isFine) return bytes
+  throw refusedBy(answer.statusCode, jsonOf(bytes), retryAfterMs(answer.headers['retry-after']))
+}
+
+/** The bytes as JSON; undefined where they are none. */
+export function jsonOf(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** Throws Unreadable where it is too long and must be whole. */
+async function readAll(body: Dispatcher.ResponseData['body'], bytesMax: number, whole: boolean): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let length = 0
+  // Leaving the loop destroys the body, and so its socket.
+  for await (const part of body) {
+    if (!Buffer.isBuffer(part)) throw new Unreadable('a body that is no bytes')
+    length += part.length
+    if (length > bytesMax) {
+      if (whole) throw new Unreadable(`an answer over ${bytesMax} bytes`)
+      break
+    }
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+function retryAfterMs(header: string | string[] | undefined): number | null {
+  const seconds = typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) : null
+  return seconds === null ? null : Math.min(seconds * 1000, RETRY_AFTER_MS_MAX)
+}
+
+const RETRIED_STATUS = new Set([429, 500, 502, 503, 504])
+const RETRIED_REASON = new Set(['rateLimitExceeded', 'backendError', 'jobRateLimitExceeded', 'jobBackendError'])
+const NEVER_RETRIED = new Set(['quotaExceeded', 'invalidQuery'])
+/** A kept socket that the other side had closed, mostly. */
+const RETRIED_CODE = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+
+/** Whether the same request may well succeed a little later; every one of ours may be sent twice. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof Refused) {
+    if (NEVER_RETRIED.has(error.reason)) return false
+    return RETRIED_STATUS.has(error.status) || RETRIED_REASON.has(error.reason)
+  }
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
+  return typeof code === 'string' && RETRIED_CODE.has(code)
+}

@@ -1,0 +1,173 @@
+// What a caller is told when Google refuses or fails (session-interface.md §3, guard/bigquery.md §4.4): a sentence of ours
+// by reason. Google's own text chooses a sentence, and passes only out of a dry run, which has read no data (said.ts).
+import { AppError } from '../../../errors.ts'
+import { RefusedAddress } from '../../address.ts'
+import { networkSentence } from '../../network-failure.ts'
+import { Unreadable } from './exchange.ts'
+import { Refused } from './refused.ts'
+
+const BUSY_SECONDS = 10
+
+/** The access is refused, whatever was asked. */
+const ACCESS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    invalid_grant:
+      'Google refuses the service account’s key: it was revoked or has expired, or the clock of this machine is wrong.',
+    invalid_client: 'Google does not know the service account; it may have been deleted.',
+    unauthorized_client: 'Google does not know the service account; it may have been deleted.',
+    invalid_scope: 'Google does not let the service account use BigQuery.',
+    account_deleted: 'The service account was deleted.',
+    authError: 'BigQuery refuses the credentials of this datasource.',
+    UNAUTHENTICATED: 'BigQuery refuses the credentials of this datasource.',
+    required: 'BigQuery asks for credentials.',
+    invalidUser: 'BigQuery refuses the credentials of this datasource.',
+    accessNotConfigured: 'The BigQuery API is not enabled in the project.',
+    SERVICE_DISABLED: 'The BigQuery API is not enabled in the project.',
+    billingNotEnabled: 'Billing is not enabled in the project.',
+    policyViolation: 'A policy of the organization refuses this datasource the access.',
+    vpcServiceControls: 'A policy of the organization refuses this datasource the access.',
+    SECURITY_POLICY_VIOLATED: 'A policy of the organization refuses this datasource the access.',
+  }),
+)
+const DENIED = 'The credentials of this datasource may not do this in BigQuery.'
+const JOBS_DENIED = 'The credentials of this datasource may not run queries in the project (bigquery.jobs.create).'
+const DISABLED = 'The BigQuery API is not enabled in the project.'
+const NO_PROJECT = 'There is no such project in BigQuery.'
+const NOTHING = 'There is no such dataset or table in the project.'
+const REFUSED = 'BigQuery refused what it was asked.'
+const FAILING = 'BigQuery fails just now; try again later.'
+
+const BUSY = new Set(['quotaExceeded', 'rateLimitExceeded', 'jobRateLimitExceeded', 'RESOURCE_EXHAUSTED'])
+const TIMED_OUT = new Set(['timeout', 'stopped'])
+const ITS_OWN = new Set([
+  'backendError',
+  'internalError',
+  'jobBackendError',
+  'jobInternalError',
+  'INTERNAL',
+  'UNAVAILABLE',
+])
+
+/** Reasons that are the query's own, at any stage of it. */
+const QUERY: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    resourcesExceeded: 'The query needs more resources than BigQuery gives it; read or sort less at once.',
+    responseTooLarge: 'The answer is larger than BigQuery gives at once; read fewer rows or columns.',
+    billingTierLimitExceeded: 'The query needs more computing than BigQuery allows for the bytes that it reads.',
+    tableUnavailable: 'A table of this query cannot be read just now; try again.',
+    rowAccessPolicy: 'A row access policy of a table refuses this query.',
+  }),
+)
+
+/**
+ * What connecting, `test`, introspection and a query throw where Google, the network or the credentials refuse them,
+ * whatever the query says: an AppError. Null where it is the query's own affair.
+ */
+export function accessFailure(error: unknown): AppError | null {
+  if (error instanceof AppError) return error
+  if (error instanceof Refused) return refusedAccess(error)
+  if (error instanceof Unreadable) {
+    return unavailable('What answers at the address of this datasource does not answer as BigQuery does.', error)
+  }
+  const sentence = networkFailure(error)
+  return sentence === null ? null : unavailable(sentence, error)
+}
+
+/** As accessFailure(), for where there is no query: whatever is left is BigQuery's refusal. */
+export function failure(error: unknown): AppError {
+  const known = accessFailure(error)
+  if (known !== null) return known
+  if (error instanceof Refused) return unavailable(error.reason === 'notFound' ? NOTHING : REFUSED, error)
+  return new AppError('INTERNAL', 'Something went wrong here.', { cause: error })
+}
+
+function refusedAccess(refused: Refused): AppError | null {
+  const { reason, status, said } = refused
+  if (BUSY.has(reason) || (status === 429 && !QUERY.has(reason))) return busy(refused)
+  if (TIMED_OUT.has(reason)) return timedOut(refused)
+  if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
+  const sentence = ACCESS.get(reason) ?? (status === 401 ? ACCESS.get('authError') : undefined)
+  if (sentence !== undefined) return unavailable(sentence, refused)
+  if (reason === 'accessDenied' || reason === 'forbidden' || reason === 'PERMISSION_DENIED') return denied(refused)
+  if (reason === 'notFound' && /^Not found: Project\b/i.test(said)) return unavailable(NO_PROJECT, refused)
+  if (status >= 500 || (status >= 300 && status < 400)) return unavailable(FAILING, refused)
+  // An HTML page, an empty body, a proxy's own refusal.
+  return reason === '' && status >= 400 ? unavailable(REFUSED, refused) : null
+}
+
+function denied(refused: Refused): AppError {
+  const { said } = refused
+  if (/has not been used in project|it is disabled/i.test(said)) return unavailable(DISABLED, refused)
+  if (/billing (?:has not been enabled|is disabled|account)/i.test(said)) {
+    return unavailable('Billing is not enabled in the project.', refused)
+  }
+  if (/VPC Service Controls|organization.{0,3}s policy/i.test(said)) {
+    return unavailable('A policy of the organization refuses this datasource the access.', refused)
+  }
+  return unavailable(/bigquery\.jobs\.create/.test(said) ? JOBS_DENIED : DENIED, refused)
+}
+
+/** What the query itself is at fault for, by reason; null for reasons whose text matters. */
+export function queryFailure(refused: Refused): AppError | null {
+  const sentence = QUERY.get(refused.reason)
+  if (sentence !== undefined) return new AppError('QUERY_FAILED', sentence, { cause: refused })
+  if (refused.reason === 'notFound') return schemaStale(refused)
+  return null
+}
+
+/** A table, a dataset or a column is gone since introspection. */
+export function schemaStale(cause?: unknown): AppError {
+  const message =
+    'The database has changed since it was introspected: something that this query reads is gone, or lies in another location than the datasource’s. An administrator must introspect it again.'
+  return new AppError('SCHEMA_STALE', message, { cause })
+}
+
+/** The job's time, or our deadline, is over. */
+export function timedOut(cause?: unknown): AppError {
+  return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.', { cause })
+}
+
+export function unavailable(sentence: string, cause?: unknown): AppError {
+  return new AppError('DATASOURCE_UNAVAILABLE', sentence, { cause })
+}
+
+function busy(refused: Refused): AppError {
+  const sentence =
+    refused.reason === 'quotaExceeded'
+      ? 'A quota of the project in BigQuery is used up; try again later.'
+      : 'BigQuery takes no more queries of this project just now; try again later.'
+  const retryAfter = Math.max(BUSY_SECONDS, Math.ceil((refused.retryAfterMs ?? 0) / 1000))
+  return new AppError('OVERLOADED', sentence, { extra: { retryAfter }, cause: refused })
+}
+
+/** Null for what is no failure of the network: a defect of ours, or the signal's own reason. */
+function networkFailure(error: unknown): string | null {
+  if (!(error instanceof Error)) return null
+  for (const each of chainOf(error)) {
+    if (each instanceof RefusedAddress) return each.message
+    const code: unknown = Reflect.get(each, 'code')
+    if (typeof code !== 'string') continue
+    const known = networkSentence(code)
+    if (known !== undefined) return known
+    if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'BigQuery did not answer in time.'
+    if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code === 'EPROTO')
+      return 'The TLS handshake with the server failed.'
+    if (code.startsWith('UND_ERR_SOCKET') || code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED')
+      return 'The connection to BigQuery was lost.'
+    if (code.startsWith('UND_ERR') || code.startsWith('HPE_'))
+      return 'What answers at the address of this datasource does not answer as BigQuery does.'
+  }
+  return null
+}
+
+function chainOf(error: Error): readonly Error[] {
+  const chain: Error[] = []
+  const visit = (each: unknown): void => {
+    if (!(each instanceof Error) || chain.includes(each) || chain.length > 20) return
+    chain.push(each)
+    if (each instanceof AggregateError) each.errors.forEach(visit)
+    visit(each.cause)
+  }
+  visit(error)
+  return chain
+}

@@ -1,0 +1,164 @@
+// Walks JSON as bytes, so that an answer of ten megabytes is never a tree of objects. endOfValue() checks every byte of a
+// value against JSON's grammar, membersOf() an object; the others may only be asked about what it went over.
+import { Unreadable } from './exchange.ts'
+
+/** A value of BigQuery's 15 levels of arrays of structs is 80 levels of JSON deep. */
+const DEPTH_MAX = 128
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+// 1: may stand alone behind a backslash.
+const ESCAPES = new Uint8Array(256)
+for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1
+
+/** Where what is no white space is next. */
+export function skipSpace(json: Buffer, at: number): number {
+  for (;;) {
+    const byte = json[at]
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at
+    at++
+  }
+}
+
+/** Behind the value that begins at `at`. Throws Unreadable where there is none, or one nested too deeply. */
+export function endOfValue(json: Buffer, at: number, depth = 0): number {
+  if (depth > DEPTH_MAX) throw new Unreadable('JSON that is nested too deeply')
+  switch (json[at]) {
+    case QUOTE:
+      return endOfString(json, at)
+    case OPEN_OBJECT:
+      return endOfList(json, at, CLOSE_OBJECT, depth)
+    case OPEN_ARRAY:
+      return endOfList(json, at, CLOSE_ARRAY, depth)
+    case 0x74:
+      return endOfWord(json, at, 'true')
+    case 0x66:
+      return endOfWord(json, at, 'false')
+    case 0x6e:
+      return endOfWord(json, at, 'null')
+    default:
+      return endOfNumber(json, at)
+  }
+}
+
+function endOfList(json: Buffer, start: number, close: number, depth: number): number {
+  let at = skipSpace(json, start + 1)
+  if (json[at] === close) return at + 1
+  for (;;) {
+    if (close === CLOSE_OBJECT) {
+      if (json[at] !== QUOTE) throw broken(at)
+      at = skipSpace(json, endOfString(json, at))
+      if (json[at] !== COLON) throw broken(at)
+      at = skipSpace(json, at + 1)
+    }
+    at = skipSpace(json, endOfValue(json, at, depth + 1))
+    if (json[at] === close) return at + 1
+    if (json[at] !== COMMA) throw broken(at)
+    at = skipSpace(json, at + 1)
+  }
+}
+
+function endOfString(json: Buffer, start: number): number {
+  for (let at = start + 1; ; at++) {
+    const byte = json[at]
+    if (byte === QUOTE) return at + 1
+    if (byte === undefined || byte < 0x20) throw broken(at)
+    if (byte !== BACKSLASH) continue
+    at++
+    const letter = json[at] ?? 0
+    if (ESCAPES[letter] === 1) continue
+    if (letter !== 0x75 || !/^[0-9a-fA-F]{4}$/.test(json.toString('latin1', at + 1, at + 5))) throw broken(at)
+    at += 4
+  }
+}
+
+function endOfWord(json: Buffer, at: number, word: string): number {
+  for (let i = 0; i < word.length; i++) if (json[at + i] !== word.charCodeAt(i)) throw broken(at)
+  return at + word.length
+}
+
+function endOfNumber(json: Buffer, start: number): number {
+  let at = start
+  while (isOfNumber(json[at])) at++
+  if (!isNumber(json.toString('latin1', start, Math.min(at, start + 400)))) throw broken(start)
+  return at
+}
+
+function isOfNumber(byte: number | undefined): boolean {
+  if (byte === undefined) return false
+  return (byte >= 0x30 && byte <= 0x39) || byte === 0x2d || byte === 0x2b || byte === 0x2e || (byte | 0x20) === 0x65
+}
+
+/** By JSON's grammar; one of over 400 digits is not taken. */
+export function isNumber(text: string): boolean {
+  return text.length < 400 && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
+}
+
+/** What stands behind a key of an object. */
+export interface Member {
+  readonly key: string
+  readonly start: number
+  readonly end: number
+}
+
+/** The members of the object that begins at `start`, each of them checked, and where it ends. Throws Unreadable. */
+export function membersOf(json: Buffer, start: number): { readonly members: readonly Member[]; readonly end: number } {
+  const members: Member[] = []
+  if (json[start] !== OPEN_OBJECT) throw broken(start)
+  let at = skipSpace(json, start + 1)
+  if (json[at] === CLOSE_OBJECT) return { members, end: at + 1 }
+  for (;;) {
+    if (json[at] !== QUOTE) throw broken(at)
+    const keyEnd = endOfString(json, at)
+    const key = String(JSON.parse(json.toString('utf8', at, keyEnd)))
+    const colon = skipSpace(json, keyEnd)
+    if (json[colon] !== COLON) throw broken(colon)
+    const value = skipSpace(json, colon + 1)
+    const end = endOfValue(json, value)
+    members.push({ key, start: value, end })
+    at = skipSpace(json, end)
+    if (json[at] === CLOSE_OBJECT) return { members, end: at + 1 }
+    if (json[at] !== COMMA) throw broken(at)
+    at = skipSpace(json, at + 1)
+  }
+}
+
+/** Where the first value of the array that begins at `start` is; null where it is empty. */
+export function firstOf(json: Buffer, start: number): number | null {
+  const at = skipSpace(json, start + 1)
+  return json[at] === CLOSE_ARRAY ? null : at
+}
+
+/** Where the value is that follows the one that ended at `end`; null where none does. */
+export function nextOf(json: Buffer, end: number): number | null {
+  const at = skipSpace(json, end)
+  return json[at] === COMMA ? skipSpace(json, at + 1) : null
+}
+
+/** Where the value of the one-letter key (`f` or `v`) is in the object that begins at `start`. */
+export function valueOf(json: Buffer, start: number, letter: number): number {
+  if (json[start] !== OPEN_OBJECT) throw broken(start)
+  for (let at = skipSpace(json, start + 1); json[at] === QUOTE;) {
+    const keyEnd = endOfString(json, at)
+    const value = skipSpace(json, skipSpace(json, keyEnd) + 1)
+    if (keyEnd - at === 3 && json[at + 1] === letter) return value
+    at = skipSpace(json, endOfValue(json, value))
+    if (json[at] === COMMA) at = skipSpace(json, at + 1)
+  }
+  throw broken(start)
+}
+
+export function isArray(json: Buffer, at: number): boolean {
+  return json[at] === OPEN_ARRAY
+}
+
+export function isNull(json: Buffer, at: number): boolean {
+  return json[at] === 0x6e
+}
+
+function broken(at: number): Unreadable {
+  return new Unreadable(`what is no JSON of rows, at byte ${at}`)
+}

@@ -1,0 +1,81 @@
+// An answer of Google's that is no success, read without trust: BigQuery's error object in either of its carriers, the
+// token endpoint's, a proxy's HTML, or nothing. What it says stays a cause, for the log; sentences are made elsewhere.
+import { z } from 'zod'
+
+/** What was refused, by whom. `said` is Google's own text: never shown as it is. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+  /** Of the HTTP answer; 200 where a job told it. */
+  readonly status: number
+  /** BigQuery's reason (invalidQuery, notFound …), the token endpoint's error (invalid_grant …), or empty. */
+  readonly reason: string
+  readonly said: string
+  /** Milliseconds, where the answer says when to come again. */
+  readonly retryAfterMs: number | null
+
+  constructor(status: number, reason: string, said: string, retryAfterMs: number | null = null) {
+    super(`${status} ${reason}: ${said}`.slice(0, SAID_MAX))
+    this.status = status
+    this.reason = reason
+    this.said = said
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+const SAID_MAX = 2_000
+
+const Text = z.string().transform((text) => text.slice(0, SAID_MAX))
+/** `errors[]` of an error, and `errorResult` or `errors[]` of a job. */
+const Entry = z.object({ reason: Text.catch(''), message: Text.catch('') }).catch({ reason: '', message: '' })
+const Entries = z.array(Entry).min(1)
+
+const Carrier = z.object({
+  error: z.object({
+    message: Text.catch(''),
+    status: Text.catch(''),
+    errors: Entries.optional().catch(undefined),
+    details: z
+      .array(z.object({ reason: z.string().optional().catch(undefined) }).catch({ reason: undefined }))
+      .optional()
+      .catch(undefined),
+  }),
+})
+
+const TokenError = z.object({ error: Text, error_description: Text.catch('') })
+
+/** From an HTTP answer that is no 2xx. Any body will do. */
+export function refusedBy(status: number, body: unknown, retryAfterMs: number | null): Refused {
+  const token = TokenError.safeParse(body)
+  if (token.success) return new Refused(status, token.data.error, token.data.error_description, retryAfterMs)
+  const carrier = Carrier.safeParse(body)
+  if (!carrier.success) return new Refused(status, '', '', retryAfterMs)
+  const { error } = carrier.data
+  const [first] = error.errors ?? []
+  const detail = error.details?.find(({ reason }) => reason !== undefined)?.reason
+  return new Refused(
+    status,
+    first?.reason || detail || error.status,
+    error.message || first?.message || '',
+    retryAfterMs,
+  )
+}
+
+const Job = z.object({
+  status: z
+    .object({ errorResult: Entry.optional(), errors: Entries.optional().catch(undefined) })
+    .optional()
+    .catch(undefined),
+  errors: Entries.optional().catch(undefined),
+})
+
+/**
+ * What went wrong with a job, out of an answer that HTTP calls a success: `status.errorResult` of a job, or the `errors`
+ * of a query that is complete and has no schema. Null where nothing did; warnings stand beside an answer.
+ */
+export function refusedByJob(body: unknown, hasAnswer: boolean): Refused | null {
+  const job = Job.safeParse(body)
+  if (!job.success) return null
+  const entry =
+    job.data.status?.errorResult ?? (hasAnswer ? undefined : (job.data.errors?.[0] ?? job.data.status?.errors?.[0]))
+  return entry === undefined ? null : new Refused(200, entry.reason, entry.message)
+}

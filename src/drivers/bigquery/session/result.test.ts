@@ -1,0 +1,238 @@
+// Pages as BigQuery writes them, to rows as the interface has them: every type, exact; and pages that nobody should send.
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { JsonBytes } from '../../json-bytes.ts'
+import { Unreadable } from './exchange.ts'
+import { Refused } from './refused.ts'
+import { readPage, Result } from './result.ts'
+
+interface Column {
+  readonly type: string
+  readonly mode?: string
+  readonly fields?: readonly object[]
+  readonly rangeElementType?: object
+}
+
+function answer(column: Column, ...values: readonly unknown[]) {
+  const page = {
+    jobComplete: true,
+    jobReference: { projectId: 'p', jobId: 'job_1', location: 'EU' },
+    schema: { fields: [{ name: 'c', ...column }] },
+    totalRows: String(values.length),
+    rows: values.map((v) => ({ f: [{ v }] })),
+  }
+  return rowsOf(JSON.stringify(page))
+}
+
+function rowsOf(page: string, caps = { rowCap: 1000, bytesMax: 1_000_000 }) {
+  const result = new Result(caps, new Map(), new JsonBytes(16))
+  result.add(readPage(Buffer.from(page)))
+  const { columns, rows, ...rest } = result.finish()
+  const text = String(rows)
+  // Whatever came in, what goes out is JSON.
+  JSON.parse(text)
+  return { text, dataType: columns[0]?.dataType, ...rest }
+}
+
+const STRUCT = {
+  type: 'RECORD',
+  fields: [
+    { name: 'sku', type: 'STRING' },
+    { name: 'qty', type: 'INTEGER' },
+  ],
+}
+
+const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = [
+  ['NULL', { type: 'INTEGER' }, null, 'null', 'INT64'],
+  ['zero', { type: 'INT64' }, '0', '0', 'INT64'],
+  ['the largest safe integer', { type: 'INTEGER' }, '9007199254740991', '9007199254740991', 'INT64'],
+  ['the first that is not', { type: 'INTEGER' }, '9007199254740992', '"9007199254740992"', 'INT64'],
+  ['the smallest safe integer', { type: 'INTEGER' }, '-9007199254740991', '-9007199254740991', 'INT64'],
+  ['the smallest integer', { type: 'INTEGER' }, '-9223372036854775808', '"-9223372036854775808"', 'INT64'],
+  ['a float', { type: 'FLOAT' }, '1.0E10', '10000000000', 'FLOAT64'],
+  ['a float of all digits', { type: 'FLOAT' }, '0.1', '0.1', 'FLOAT64'],
+  ['a tiny float', { type: 'FLOAT' }, '4.9E-324', '5e-324', 'FLOAT64'],
+  ['a float that is a name of JavaScript’s', { type: 'FLOAT' }, 'constructor', '"constructor"', 'FLOAT64'],
+  ['minus zero', { type: 'FLOAT' }, '-0.0', '-0', 'FLOAT64'],
+  ['NaN', { type: 'FLOAT' }, 'NaN', '"NaN"', 'FLOAT64'],
+  ['infinity', { type: 'FLOAT' }, 'Infinity', '"Infinity"', 'FLOAT64'],
+  ['infinity as the interface says it elsewhere', { type: 'FLOAT' }, '-inf', '"-Infinity"', 'FLOAT64'],
+  ['a decimal', { type: 'NUMERIC' }, '1.10', '1.10', 'NUMERIC'],
+  ['a decimal of 15 digits', { type: 'NUMERIC' }, '0.000123456789012345', '0.000123456789012345', 'NUMERIC'],
+  ['a decimal of 16 digits', { type: 'NUMERIC' }, '1.234567890123456', '"1.234567890123456"', 'NUMERIC'],
+  [
+    'a decimal of few digits and many zeros',
+    { type: 'BIGNUMERIC' },
+    '100000000000000000000',
+    '100000000000000000000',
+    'BIGNUMERIC',
+  ],
+  [
+    'a decimal past a double',
+    { type: 'BIGNUMERIC' },
+    '-12345678901234567890.123',
+    '"-12345678901234567890.123"',
+    'BIGNUMERIC',
+  ],
+  ['true', { type: 'BOOLEAN' }, 'true', 'true', 'BOOL'],
+  ['false', { type: 'BOOL' }, 'false', 'false', 'BOOL'],
+  ['a text', { type: 'STRING' }, 'a "b" \\ \n é 😀', '"a \\"b\\" \\\\ \\n é 😀"', 'STRING'],
+  ['a text that looks like a number', { type: 'STRING' }, '007', '"007"', 'STRING'],
+  ['an empty text', { type: 'STRING' }, '', '""', 'STRING'],
+  ['bytes', { type: 'BYTES' }, '/wA=', '"/wA="', 'BYTES'],
+  ['a date', { type: 'DATE' }, '2024-01-01', '"2024-01-01"', 'DATE'],
+  ['a time', { type: 'TIME' }, '12:34:56.789', '"12:34:56.789"', 'TIME'],
+  ['a datetime', { type: 'DATETIME' }, '2024-01-01T00:00:00', '"2024-01-01T00:00:00"', 'DATETIME'],
+  ['an instant', { type: 'TIMESTAMP' }, '1704103200000000', '"2024-01-01T10:00:00.000000Z"', 'TIMESTAMP'],
+  [
+    'an instant to the microsecond',
+    { type: 'TIMESTAMP' },
+    '1706933106123456',
+    '"2024-02-03T04:05:06.123456Z"',
+    'TIMESTAMP',
+  ],
+  ['an instant before 1970', { type: 'TIMESTAMP' }, '-500000', '"1969-12-31T23:59:59.500000Z"', 'TIMESTAMP'],
+  ['the microsecond before 1970', { type: 'TIMESTAMP' }, '-1', '"1969-12-31T23:59:59.999999Z"', 'TIMESTAMP'],
+  ['a whole second before 1970', { type: 'TIMESTAMP' }, '-1000000', '"1969-12-31T23:59:59.000000Z"', 'TIMESTAMP'],
+  ['the first instant', { type: 'TIMESTAMP' }, '-62135596800000000', '"0001-01-01T00:00:00.000000Z"', 'TIMESTAMP'],
+  ['the last instant', { type: 'TIMESTAMP' }, '253402300799999999', '"9999-12-31T23:59:59.999999Z"', 'TIMESTAMP'],
+  ['an instant that there is not', { type: 'TIMESTAMP' }, '253402300800000000', '"253402300800000000"', 'TIMESTAMP'],
+  ['geography', { type: 'GEOGRAPHY' }, 'POINT(1 2)', '"POINT(1 2)"', 'GEOGRAPHY'],
+  ['an interval', { type: 'INTERVAL' }, '1-2 3 4:5:6', '"1-2 3 4:5:6"', 'INTERVAL'],
+  [
+    'a range',
+    { type: 'RANGE', rangeElementType: { type: 'DATE' } },
+    '[2024-01-01, UNBOUNDED)',
+    '"[2024-01-01, UNBOUNDED)"',
+    'RANGE<DATE>',
+  ],
+  [
+    'JSON with a large number',
+    { type: 'JSON' },
+    '{"a":9007199254740993,"b":[1.10]}',
+    '{"a":9007199254740993,"b":[1.10]}',
+    'JSON',
+  ],
+  ['JSON null', { type: 'JSON' }, 'null', 'null', 'JSON'],
+  ['what is no JSON in a JSON column', { type: 'JSON' }, '{"a":1}, "b"', '"{\\"a\\":1}, \\"b\\""', 'JSON'],
+  ['an array', { type: 'INTEGER', mode: 'REPEATED' }, [{ v: '1' }, { v: null }], '[1,null]', 'ARRAY<INT64>'],
+  ['an empty array', { type: 'STRING', mode: 'REPEATED' }, [], '[]', 'ARRAY<STRING>'],
+  ['an array that is NULL', { type: 'STRING', mode: 'REPEATED' }, null, '[]', 'ARRAY<STRING>'],
+  ['a struct', STRUCT, { f: [{ v: 'A' }, { v: '2' }] }, '{"sku":"A","qty":2}', 'STRUCT<sku STRING, qty INT64>'],
+  ['a struct that is NULL', STRUCT, null, 'null', 'STRUCT<sku STRING, qty INT64>'],
+  [
+    'an array of structs',
+    { ...STRUCT, mode: 'REPEATED' },
+    [{ v: { f: [{ v: 'A' }, { v: null }] } }],
+    '[{"sku":"A","qty":null}]',
+    'ARRAY<STRUCT<sku STRING, qty INT64>>',
+  ],
+  [
+    'a struct of arrays',
+    { type: 'STRUCT', fields: [{ name: 'x', type: 'DATE', mode: 'REPEATED' }] },
+    { f: [{ v: [{ v: '2024-01-01' }] }] },
+    '{"x":["2024-01-01"]}',
+    'STRUCT<x ARRAY<DATE>>',
+  ],
+  [
+    'names that come again',
+    { type: 'RECORD', fields: ['p', 'p', 'p', 'p_1', ''].map((name) => ({ name, type: 'INTEGER' })) },
+    { f: ['1', '2', '3', '4', '5'].map((v) => ({ v })) },
+    '{"p":1,"p_2":2,"p_3":3,"p_1":4,"_field_5":5}',
+    'STRUCT<p INT64, p INT64, p INT64, p_1 INT64, INT64>',
+  ],
+  ['a number where an emulator sends one', { type: 'INTEGER' }, 7, '7', 'INT64'],
+  ['a word where an emulator sends one', { type: 'BOOLEAN' }, true, 'true', 'BOOL'],
+  ['a text where a number should be', { type: 'INTEGER' }, '1]],[[2', '"1]],[[2"', 'INT64'],
+  ['a type that nobody knows', { type: 'NOVELTY' }, 'x', '"x"', 'NOVELTY'],
+]
+
+describe('a value', () => {
+  for (const [what, column, value, json, dataType] of VALUES) {
+    test(`${what} is ${json.slice(0, 60)}`, () => {
+      const { text, dataType: said } = answer(column, value)
+      assert.deepEqual([text, said], [`[[${json}]]`, dataType])
+    })
+  }
+})
+
+describe('a page', () => {
+  const row = '{"f":[{"v":"1"}]}'
+  const page = (rows: string, more = '') =>
+    `{"rows":${rows},"jobComplete":true,"schema":{"fields":[{"name":"c","type":"INTEGER"}]}${more}}`
+
+  test('may hold its members in any order, with white space and others between', () => {
+    const { text } = rowsOf(page(` [ { "x" : [1,{}], "f" : [ { "w":"}", "v" : "1" , "z":null } ] } ,\n${row} ] `))
+    assert.equal(text, '[[1],[1]]')
+  })
+
+  test('without rows is an empty answer', () => {
+    assert.equal(rowsOf('{"jobComplete":true,"totalRows":"0","schema":{"fields":[]}}').text, '[]')
+  })
+
+  test('is cut at the row cap and at the byte cap, and said to be', () => {
+    const rows = `[${Array(10).fill(row).join(',')}]`
+    assert.deepEqual(rowsOf(page(rows), { rowCap: 3, bytesMax: 1000 }), {
+      text: '[[1],[1],[1]]',
+      dataType: 'INT64',
+      rowCount: 3,
+      truncated: true,
+    })
+    const cut = rowsOf(page(rows), { rowCap: 10, bytesMax: 13 })
+    assert.deepEqual([cut.text, cut.truncated], ['[[1],[1],[1]]', true])
+    assert.equal(rowsOf(page(`[${row}]`, ',"totalRows":"9"'), { rowCap: 1, bytesMax: 1000 }).truncated, true)
+    assert.equal(rowsOf(page(`[${row}]`, ',"totalRows":"1"'), { rowCap: 1, bytesMax: 1000 }).truncated, false)
+  })
+
+  test('that a job failed for is its refusal; warnings beside an answer are none', () => {
+    const errors = '"errors":[{"reason":"invalidQuery","message":"Division by zero"}]'
+    assert.throws(
+      () => readPage(Buffer.from(`{"jobComplete":true,${errors}}`)),
+      (error) => {
+        return error instanceof Refused && error.reason === 'invalidQuery'
+      },
+    )
+    assert.equal(rowsOf(page(`[${row}]`, `,${errors}`)).text, '[[1]]')
+  })
+
+  const broken: readonly (readonly [string, string])[] = [
+    ['nothing', ''],
+    ['a text', '"rows"'],
+    ['half a page', page('[{"f":[{"v":"1"}').slice(0, 20)],
+    ['more behind it', `${page('[]')}{}`],
+    ['a control character in a text', page('[{"f":[{"v":"\u0001"}]}]')],
+    ['an escape that is none', page('[{"f":[{"v":"\\x"}]}]')],
+    ['a surrogate of three digits', page('[{"f":[{"v":"\\u12"}]}]')],
+    ['a word that is none', page('[{"f":[{"v":nul}]}]')],
+    ['a number that is none', page('[{"f":[{"v":01}]}]')],
+    ['a number of a thousand digits', page(`[{"f":[{"v":${'1'.repeat(1000)}}]}]`)],
+    ['a missing comma', page(`[${row}${row}]`)],
+    ['a row without cells', page('[{}]')],
+    ['a row that is a number', page('[1]')],
+    ['cells that are none', page('[{"f":{"v":"1"}}]')],
+    ['too many cells', page('[{"f":[{"v":"1"},{"v":"2"}]}]')],
+    ['too few cells', page('[{"f":[]}]')],
+    ['a cell without a value', page('[{"f":[{}]}]')],
+    ['an array where the schema has none', page('[{"f":[{"v":[{"v":"1"}]}]}]')],
+    ['depth without end', page('['.repeat(100_000))],
+    ['no jobComplete', '{"rows":[]}'],
+    ['a schema that is none', '{"jobComplete":true,"schema":{"fields":{}},"rows":[]}'],
+    ['fields without types', '{"jobComplete":true,"schema":{"fields":[{"name":"x"}]}}'],
+    [
+      'a schema without end',
+      `{"jobComplete":true,"schema":${'{"fields":[{"name":"x","type":"RECORD","fields":[{"name":"x","type":"RECORD",'.repeat(1)}${'"fields":[{"name":"x","type":"RECORD",'.repeat(60)}"mode":"NULLABLE"${'}]'.repeat(60)}}]}]}}`,
+    ],
+  ]
+  for (const [what, text] of broken) {
+    test(`with ${what} is not read`, () => {
+      assert.throws(() => rowsOf(text), Unreadable)
+    })
+  }
+
+  test('of bytes that are no UTF-8 is JSON all the same', () => {
+    const bytes = Buffer.from(page('[{"f":[{"v":"\u00ff"}]}]').replace('INTEGER', 'STRING'), 'latin1')
+    const result = new Result({ rowCap: 1, bytesMax: 100 }, new Map(), new JsonBytes(16))
+    result.add(readPage(bytes))
+    assert.deepEqual(JSON.parse(String(result.finish().rows)), [['\ufffd']])
+  })
+})

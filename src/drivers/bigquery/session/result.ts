@@ -1,0 +1,148 @@
+// The pages of an answer, made one JSON array of rows while they arrive and cut at the caps. A page is walked as bytes:
+// nothing of its rows becomes an object or a string.
+import { z } from 'zod'
+import type { ResultColumn, Rows } from '../../driver.ts'
+import type { JsonBytes } from '../../json-bytes.ts'
+import { rowWriter, type WriteRow } from './cells.ts'
+import { jsonOf, Unreadable } from './exchange.ts'
+import { firstOf, isArray, membersOf, nextOf, skipSpace } from './json-scan.ts'
+import { refusedByJob } from './refused.ts'
+import { readSchema } from './types.ts'
+
+const OPEN = 0x5b
+const CLOSE = 0x5d
+const COMMA = 0x2c
+
+/** A page, less its rows. */
+export interface Page {
+  readonly isComplete: boolean
+  readonly job: { readonly id: string; readonly location: string | null } | null
+  readonly schema: unknown
+  readonly pageToken: string | null
+  /** Rows of the whole answer; null where it does not say. */
+  readonly totalRows: number | null
+  /** Where the array of rows begins; null without one. */
+  readonly rowsAt: number | null
+  readonly bytes: Buffer
+}
+
+const Head = z.object({
+  jobComplete: z.boolean(),
+  jobReference: z
+    .object({
+      jobId: z.string().regex(/^[\w-]{1,1024}$/),
+      location: z
+        .string()
+        .regex(/^[A-Za-z0-9-]{1,64}$/)
+        .optional()
+        .catch(undefined),
+    })
+    .optional()
+    .catch(undefined),
+  schema: z.unknown().optional(),
+  pageToken: z.string().min(1).max(16_384).optional(),
+  totalRows: z
+    .union([
+      z
+        .string()
+        .regex(/^\d{1,18}$/)
+        .transform(Number),
+      z.int().min(0),
+    ])
+    .optional(),
+})
+
+/** Reads an answer of jobs.query or getQueryResults. Throws Unreadable, and Refused where the job failed. */
+export function readPage(bytes: Buffer): Page {
+  const { members, end: pageEnd } = membersOf(bytes, skipSpace(bytes, 0))
+  if (skipSpace(bytes, pageEnd) !== bytes.length) throw new Unreadable('bytes behind a page')
+  const head: Record<string, unknown> = Object.create(null)
+  let rowsAt: number | null = null
+  for (const { key, start: at, end } of members) {
+    if (key === 'rows') rowsAt = isArray(bytes, at) ? at : null
+    else head[key] = jsonOf(bytes.subarray(at, end))
+  }
+  const page = Head.safeParse(head)
+  const refused = refusedByJob(head, head['schema'] !== undefined)
+  if (refused !== null && head['jobComplete'] !== false) throw refused
+  if (!page.success) throw new Unreadable('a page without jobComplete')
+  const { jobComplete, jobReference, schema, pageToken, totalRows } = page.data
+  return {
+    isComplete: jobComplete,
+    job: jobReference === undefined ? null : { id: jobReference.jobId, location: jobReference.location ?? null },
+    schema,
+    pageToken: pageToken ?? null,
+    totalRows: totalRows ?? null,
+    rowsAt,
+    bytes,
+  }
+}
+
+export interface Caps {
+  readonly rowCap: number
+  /** Bytes of JSON of all rows. */
+  readonly bytesMax: number
+}
+
+/** The rows of one query. */
+export class Result {
+  readonly #caps: Caps
+  readonly #out: JsonBytes
+  /** Our names of columns, and those that stand for them. */
+  readonly #names: ReadonlyMap<string, string>
+  #columns: readonly ResultColumn[] = []
+  #writeRow: WriteRow | null = null
+  #rows = 0
+  #truncated = false
+
+  /** Writes into `out`, from its beginning. */
+  constructor(caps: Caps, names: ReadonlyMap<string, string>, out: JsonBytes) {
+    this.#caps = caps
+    this.#names = names
+    this.#out = out
+    out.length = 0
+    out.byte(OPEN)
+  }
+
+  /** Takes the next page. False: nothing more is wanted, or there is nothing more. Throws Unreadable. */
+  add(page: Page): boolean {
+    const writeRow = (this.#writeRow ??= this.#begin(page))
+    const out = this.#out
+    const json = page.bytes
+    for (let at = page.rowsAt === null ? null : firstOf(json, page.rowsAt); at !== null;) {
+      if (this.#rows >= this.#caps.rowCap) return this.#cut()
+      const before = out.length
+      if (this.#rows > 0) out.byte(COMMA)
+      const end = writeRow(json, at, out)
+      if (out.length + 1 > this.#caps.bytesMax) {
+        out.length = before
+        return this.#cut()
+      }
+      this.#rows++
+      at = nextOf(json, end)
+    }
+    if (page.totalRows !== null && page.totalRows > this.#caps.rowCap) this.#truncated = true
+    return page.pageToken !== null
+  }
+
+  /** Rows that are still wanted, and one more to know that there are more. */
+  get wanted(): number {
+    return this.#caps.rowCap - this.#rows + 1
+  }
+
+  finish(): Rows {
+    this.#out.byte(CLOSE)
+    return { columns: this.#columns, rows: this.#out.json(), rowCount: this.#rows, truncated: this.#truncated }
+  }
+
+  #begin({ schema }: Page): WriteRow {
+    const fields = readSchema(schema)
+    this.#columns = fields.map(({ name, text }) => ({ name: this.#names.get(name) ?? name, dataType: text }))
+    return rowWriter(fields.map(({ type }) => type))
+  }
+
+  #cut(): false {
+    this.#truncated = true
+    return false
+  }
+}

@@ -1,0 +1,51 @@
+// What a caller is told where a query fails while it runs: a sentence of ours by BigQuery's reason. Its own text may hold
+// values, so it only chooses between sentences.
+import { AppError } from '../../../errors.ts'
+import { overCost } from './cost.ts'
+import { accessFailure, failure, queryFailure } from './failure.ts'
+import { Refused } from './refused.ts'
+import { bytesIn } from './said.ts'
+
+const FAILED = 'BigQuery failed the query while it ran: a value does not fit what the query does with it.'
+
+/** By what BigQuery says of reason invalidQuery. */
+const SENTENCES: readonly (readonly [RegExp, string])[] = [
+  [/division by zero/i, 'Division by zero; SAFE_DIVIDE answers NULL instead.'],
+  [/overflow|out of range/i, 'A number is out of the range of its type.'],
+  [
+    /bad (?:int64|double|float64|bool|numeric|bignumeric) value/i,
+    'A value cannot be cast to the type; SAFE_CAST answers NULL instead.',
+  ],
+  [
+    /could not cast|invalid cast|cannot be cast/i,
+    'A value cannot be cast to the type; SAFE_CAST answers NULL instead.',
+  ],
+  [
+    /invalid (?:date|time|timestamp|datetime)|failed to parse|mismatch between format/i,
+    'A text is no date or time of the expected form; SAFE.PARSE_… answers NULL instead.',
+  ],
+  [/scalar subquery produced more than one element/i, 'A sub-query that must give one value gives several.'],
+  [
+    /array (?:index|element).*out of bounds|out of bounds/i,
+    'An index is outside of an array; SAFE_OFFSET answers NULL instead.',
+  ],
+  [
+    /cannot (?:parse|compile) regular expression|invalid regular expression|regexp/i,
+    'A regular expression is not valid.',
+  ],
+  [/json/i, 'A JSON value is not what the query takes it for.'],
+  [/array cannot have a null element/i, 'An array of the answer holds NULL; IGNORE NULLS leaves it out.'],
+  [/duplicate column names?/i, 'Two columns of the answer have one name; give them aliases.'],
+]
+
+/** What a run threw, as an AppError. */
+export function runFailure(error: unknown, bytesMax: number): AppError {
+  const access = accessFailure(error)
+  if (access !== null) return access
+  if (!(error instanceof Refused)) return failure(error)
+  if (error.reason === 'bytesBilledLimitExceeded') return overCost(bytesIn(error.said), bytesMax, error)
+  const known = queryFailure(error)
+  if (known !== null) return known
+  const sentence = SENTENCES.find(([pattern]) => pattern.test(error.said))?.[1]
+  return new AppError('QUERY_FAILED', sentence ?? FAILED, { cause: error })
+}

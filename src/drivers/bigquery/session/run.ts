@@ -1,0 +1,182 @@
+// Runs what the guard confined: a dry run that must agree with the guard, then the same text once, bounded in bytes and
+// time. A job that nobody waits for any more is cancelled.
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AppError } from '../../../errors.ts'
+import type { Limits, Rows } from '../../driver.ts'
+import type { JsonBytes } from '../../json-bytes.ts'
+import type { BigQueryQuery } from '../query.ts'
+import { orAborted } from './abort.ts'
+import { bytesOf, checkCost, dryRun, judge, type Judging, type Place } from './dry-run.ts'
+import { Unreadable } from './exchange.ts'
+import { Refused } from './refused.ts'
+import type { Rest } from './rest.ts'
+import { readPage, Result, type Page } from './result.ts'
+import { runFailure } from './run-failure.ts'
+import { dryRunFailure } from './said.ts'
+
+export interface Running {
+  readonly rest: Rest
+  readonly place: Place
+  readonly judging: Judging
+  readonly signal: AbortSignal
+  /** Takes what goes on after the caller has gone; the connection's owner waits for it. */
+  readonly inBackground: (work: Promise<unknown>) => void
+  /** Where rows are written. */
+  readonly out: JsonBytes
+}
+
+/** The first answer names the job, by which it can be cancelled: so it is not waited for longer than this. */
+const FIRST_WAIT_MS = 2_000
+const NEXT_WAIT_MS = 10_000
+/** What an answer may take beyond the wait it was asked for. */
+const SLOW_MS = 5_000
+const CANCEL_MS = 5_000
+/** BigQuery cuts a page at 10 MB, counted before it is JSON. */
+const PAGE_BYTES_MAX = 32 * 1024 * 1024
+const PAGES_MAX = 1_000
+/** Between two looks at a job whose answers come at once, as no BigQuery's do; doubled each time, up to the last. */
+const PAUSE_MS = [20, 1_000] as const
+
+/** Bytes that the query would read. Throws AppError as runQuery() does, but for the cost. */
+export async function estimateQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<number> {
+  try {
+    const answer = await dryRun(at.rest, at.place, query.text, at.signal)
+    judge(query, answer, at.judging)
+    return bytesOf(answer) ?? 0
+  } catch (error) {
+    at.signal.throwIfAborted()
+    throw dryRunFailure(asTold(error, at.judging), query, limits.maxCost)
+  }
+}
+
+/** Throws AppError, as Connection.run() says. */
+export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<Rows> {
+  const ends = performance.now() + limits.timeoutMs
+  checkCost(await estimateQuery(at, query, limits), limits.maxCost)
+  const job = new Job(at, query, limits, () => Math.max(1, Math.ceil(ends - performance.now())))
+  try {
+    const result = new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.names, at.out)
+    let page = await job.start()
+    for (let pages = 1; result.add(page); pages++) {
+      if (pages >= PAGES_MAX) throw new Unreadable('an answer of too many pages')
+      page = await job.page(page.pageToken, result.wanted)
+    }
+    return result.finish()
+  } catch (error) {
+    job.abandon()
+    at.signal.throwIfAborted()
+    throw error instanceof AppError ? error : runFailure(asTold(error, at.judging), limits.maxCost)
+  }
+}
+
+/** An emulator has one reason for whatever it cannot do: the query's own, then. */
+function asTold(error: unknown, { lenient }: Judging): unknown {
+  if (!lenient || !(error instanceof Refused) || error.reason !== 'jobInternalError') return error
+  return new Refused(error.status, 'invalidQuery', error.said)
+}
+
+/** One query's work in BigQuery. */
+class Job {
+  readonly #at: Running
+  readonly #query: BigQueryQuery
+  readonly #limits: Limits
+  readonly #left: () => number
+  #started: Promise<Page> | null = null
+  #known: { readonly id: string; readonly location: string } | null = null
+  #isOver = false
+
+  constructor(at: Running, query: BigQueryQuery, limits: Limits, left: () => number) {
+    this.#at = at
+    this.#query = query
+    this.#limits = limits
+    this.#left = left
+  }
+
+  /** The first complete page. */
+  async start(): Promise<Page> {
+    const { signal } = this.#at
+    this.#started = this.#post()
+    const page = await orAborted(this.#started, signal)
+    return page.isComplete ? page : await this.page(null, this.#query.rowCap + 1)
+  }
+
+  /** The page behind the token; waits until the job is complete. */
+  async page(token: string | null, wanted: number): Promise<Page> {
+    const { rest, place, signal } = this.#at
+    if (this.#known === null) throw new Unreadable('an answer without its job')
+    const { id, location } = this.#known
+    for (let pause: number = PAUSE_MS[0]; ; pause = Math.min(pause * 2, PAUSE_MS[1])) {
+      const asked = performance.now()
+      const bytes = await rest.bytes(
+        {
+          method: 'GET',
+          path: ['projects', place.billingProject, 'queries', id],
+          query: {
+            location,
+            maxResults: String(wanted),
+            timeoutMs: String(Math.min(NEXT_WAIT_MS, this.#left())),
+            'formatOptions.useInt64Timestamp': 'true',
+            ...(token === null ? {} : { pageToken: token }),
+          },
+          bytesMax: PAGE_BYTES_MAX,
+        },
+        signal,
+      )
+      const page = this.#read(bytes)
+      if (page.isComplete) return page
+      if (performance.now() - asked < pause) await sleep(pause, undefined, { signal })
+    }
+  }
+
+  /** Cancels what may still work; an answer that is under way is waited for in the background, since it names the job. */
+  abandon(): void {
+    if (this.#started === null || this.#isOver) return
+    const named = this.#known === null ? this.#started : Promise.resolve()
+    this.#at.inBackground(named.then(() => this.#cancel()).catch(() => undefined))
+  }
+
+  async #post(): Promise<Page> {
+    const { rest, place, signal } = this.#at
+    const left = this.#left()
+    const body = {
+      query: this.#query.text,
+      useLegacySql: false,
+      maximumBytesBilled: String(Math.max(1, Math.floor(this.#limits.maxCost))),
+      jobTimeoutMs: String(left),
+      timeoutMs: Math.min(FIRST_WAIT_MS, left),
+      useQueryCache: true,
+      location: place.location,
+      maxResults: this.#query.rowCap + 1,
+      labels: { app: 'vitrine' },
+      // Sent again, it is the same job.
+      requestId: randomUUID(),
+      formatOptions: { useInt64Timestamp: true },
+    }
+    const path = ['projects', place.billingProject, 'queries']
+    // A caller who hangs up ends the retries, not the answer that would name the job.
+    const whole = AbortSignal.timeout(left + FIRST_WAIT_MS + SLOW_MS)
+    return this.#read(await rest.bytes({ method: 'POST', path, body, bytesMax: PAGE_BYTES_MAX }, signal, whole))
+  }
+
+  #read(bytes: Buffer): Page {
+    try {
+      const page = readPage(bytes)
+      if (page.job !== null) this.#known = { id: page.job.id, location: page.job.location ?? this.#at.place.location }
+      this.#isOver = page.isComplete
+      return page
+    } catch (error) {
+      // A job that has failed is over; what cannot be read may belong to one that works.
+      this.#isOver = !(error instanceof Unreadable)
+      throw error
+    }
+  }
+
+  async #cancel(): Promise<void> {
+    if (this.#isOver || this.#known === null) return
+    const { rest, place } = this.#at
+    const { id, location } = this.#known
+    const path = ['projects', place.billingProject, 'jobs', id, 'cancel']
+    await rest.json({ method: 'POST', path, query: { location } }, AbortSignal.timeout(CANCEL_MS))
+  }
+}

@@ -1,0 +1,127 @@
+// One BigQuery value that is neither an array nor a struct, from the text the REST interface writes it as to JSON, exact
+// (session-interface.md §5, guard/bigquery.md §4.3). A text that is not what its type says stands as a string.
+import type { JsonBytes } from '../../json-bytes.ts'
+import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
+import { endOfValue, isNumber, skipSpace } from './json-scan.ts'
+
+/** Writes the value whose JSON, mostly a string, is json[start…end). */
+export type WriteScalar = (json: Buffer, start: number, end: number, out: JsonBytes) => void
+
+const QUOTE = 0x22
+const SAFE_MAX = '9007199254740991'
+const NOT_FINITE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    nan: '"NaN"',
+    inf: '"Infinity"',
+    '+inf': '"Infinity"',
+    infinity: '"Infinity"',
+    '-inf': '"-Infinity"',
+    '-infinity': '"-Infinity"',
+  }),
+)
+/** The years 1 to 9999, in seconds. */
+const SECONDS_MIN = -62_135_596_800
+const SECONDS_MAX = 253_402_300_799
+
+/** By GoogleSQL's name of the type; what is not listed stays the database's own text. */
+const WRITERS: ReadonlyMap<string, WriteScalar> = new Map(
+  Object.entries({
+    INT64: writeInteger,
+    FLOAT64: writeFloat,
+    NUMERIC: writeDecimal,
+    BIGNUMERIC: writeDecimal,
+    BOOL: writeBool,
+    TIMESTAMP: writeTimestamp,
+    JSON: writeJson,
+  }),
+)
+
+export function scalarWriter(type: string): WriteScalar {
+  return WRITERS.get(type) ?? writeAsText
+}
+
+/** The text without its quotes; of a number or a word, as an emulator may send one, itself. Not for texts with escapes. */
+function textOf(json: Buffer, start: number, end: number): string {
+  return json[start] === QUOTE ? json.toString('latin1', start + 1, end - 1) : json.toString('latin1', start, end)
+}
+
+function writeAscii(text: string, out: JsonBytes): void {
+  const into = out.room(text.length)
+  out.length += into.write(text, out.length, 'latin1')
+}
+
+/** A string of the answer is a string of ours: its escapes were checked when it was walked over. */
+function writeAsText(json: Buffer, start: number, end: number, out: JsonBytes): void {
+  if (json[start] === QUOTE) writeRaw(json, start, end, out)
+  else writePlain(json, start, end, out)
+}
+
+/** A number up to ±(2^53−1), a string beyond. */
+function writeInteger(json: Buffer, start: number, end: number, out: JsonBytes): void {
+  const text = textOf(json, start, end)
+  if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return writeAsText(json, start, end, out)
+  const digits = text.startsWith('-') ? text.slice(1) : text
+  const isSafe = digits.length < 16 || (digits.length === 16 && digits <= SAFE_MAX)
+  writeAscii(isSafe ? text : `"${text}"`, out)
+}
+
+function writeFloat(json: Buffer, start: number, end: number, out: JsonBytes): void {
+  const text = textOf(json, start, end)
+  const word = NOT_FINITE.get(text.toLowerCase())
+  if (word !== undefined) return writeAscii(word, out)
+  const number = Number(text)
+  if (!isNumber(text) || !Number.isFinite(number)) return writeAsText(json, start, end, out)
+  writeAscii(Object.is(number, -0) ? '-0' : String(number), out)
+}
+
+/** A number up to 15 significant digits, a string beyond; zeros at either end do not count. BigQuery's never reach 1e300. */
+function writeDecimal(json: Buffer, start: number, end: number, out: JsonBytes): void {
+  const text = textOf(json, start, end)
+  if (!/^-?(?:0|[1-9]\d{0,99})(?:\.\d{1,99})?$/.test(text)) return writeAsText(json, start, end, out)
+  const digits = text.replace(/[-.]/g, '').replace(/^0+/, '')
+  const significant = digits.length - (/0*$/.exec(digits)?.[0].length ?? 0)
+  writeAscii(significant <= 15 ? text : `"${text}"`, out)
+}
+
+function writeBool(json: Buffer, start: number, end: number, out: JsonBytes): void {
+  const text = textOf(json, start, end).toLowerCase()
+  if (text === 'true' || text === 'false') writeAscii(text, out)
+  else writeAsText(json, start, end, out)
+}
+
+/** Microseconds since 1970, as formatOptions.useInt64Timestamp asks for, to RFC 3339 in UTC. */
+function writeTimestamp(json: Buffer, start: number, end: number, out: JsonBytes): void {
+  const text = textOf(json, start, end)
+  const moment = /^-?\d{1,18}$/.test(text) ? momentOf(text) : null
+  if (moment === null) writeAsText(json, start, end, out)
+  else writeAscii(`"${moment}"`, out)
+}
+
+/** Digits apart, as a number of microseconds is past 2^53 from the year 2255 on. Null beyond the years 1 to 9999. */
+function momentOf(text: string): string | null {
+  const isBefore = text.startsWith('-')
+  const digits = (isBefore ? text.slice(1) : text).padStart(7, '0')
+  let seconds = Number(digits.slice(0, -6))
+  let micros = Number(digits.slice(-6))
+  if (isBefore) {
+    seconds = -seconds - (micros > 0 ? 1 : 0)
+    micros = micros > 0 ? 1_000_000 - micros : 0
+  }
+  if (seconds < SECONDS_MIN || seconds > SECONDS_MAX) return null
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
+}
+
+/** JSON within a string: embedded as the text it is, so that no number in it is rounded. */
+function writeJson(json: Buffer, start: number, end: number, out: JsonBytes): void {
+  const text: unknown = json[start] === QUOTE ? JSON.parse(json.toString('utf8', start, end)) : null
+  if (typeof text !== 'string') return writeAsText(json, start, end, out)
+  const inner = Buffer.from(text)
+  try {
+    const at = skipSpace(inner, 0)
+    const innerEnd = endOfValue(inner, at)
+    if (skipSpace(inner, innerEnd) === inner.length) return writeRaw(inner, at, innerEnd, out)
+  } catch {
+    // What BigQuery calls JSON and is none stands as the text it is.
+  }
+  writeText(inner, 0, inner.length, out)
+}

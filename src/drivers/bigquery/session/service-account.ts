@@ -1,0 +1,57 @@
+// Reads a service account's key file. Only the fields that are checked here are ever used: a key file of another type can
+// name files, addresses and programs, and a foreign token_uri would have us send a signed assertion there.
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { z } from 'zod'
+
+/** Where tokens come from, for every service account. */
+export const TOKEN_URI = 'https://oauth2.googleapis.com/token'
+
+const UNIVERSE = 'googleapis.com'
+const FIELD = 'serviceAccountKey'
+
+export interface ServiceAccount {
+  readonly email: string
+  readonly keyId: string | null
+  readonly key: KeyObject
+}
+
+const KeyFile = z.object({
+  type: z.literal('service_account', { error: 'type must be service_account' }),
+  token_uri: z.literal(TOKEN_URI, { error: `token_uri must be ${TOKEN_URI}` }),
+  universe_domain: z.literal(UNIVERSE, { error: `universe_domain must be ${UNIVERSE}` }).optional(),
+  client_email: z
+    .string({ error: 'client_email must be a text' })
+    .max(320, 'client_email is too long')
+    .regex(/^[^\s@\p{Cc}]+@[A-Za-z0-9.-]+$/u, 'client_email must be an e-mail address'),
+  private_key: z.string({ error: 'private_key must be a text' }),
+  private_key_id: z
+    .string({ error: 'private_key_id must be a text' })
+    .regex(/^[A-Za-z0-9]{1,128}$/, 'private_key_id must be letters and digits')
+    .optional(),
+})
+
+/** The account, or what is wrong with the text: sentences that name the field and hold nothing of what was in it. */
+export function readServiceAccount(text: string): ServiceAccount | readonly string[] {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    return [`${FIELD}: is not JSON`]
+  }
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return [`${FIELD}: must be a JSON object`]
+  const read = KeyFile.safeParse(json)
+  if (!read.success) return read.error.issues.map(({ message }) => `${FIELD}: ${message}`)
+  const key = privateKey(read.data.private_key)
+  if (key === null) return [`${FIELD}: private_key must be an unencrypted RSA key of at least 2048 bits in PEM`]
+  return { email: read.data.client_email, keyId: read.data.private_key_id ?? null, key }
+}
+
+function privateKey(pem: string): KeyObject | null {
+  try {
+    const key = createPrivateKey({ key: pem, format: 'pem' })
+    const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+    return key.asymmetricKeyType === 'rsa' && bits >= 2048 ? key : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,179 @@
+// The connection part of a BigQuery datasource: what is taken, what is refused by name, what only the operator can allow.
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { AppError } from '../../../errors.ts'
+import { TestDoor } from '../../../../test/support/bigquery-door.ts'
+import type { SettingsInput } from '../../driver.ts'
+import { readSettings, targetOf, type Allowed } from './settings.ts'
+
+const NOTHING: Allowed = { applicationDefault: false, endpoint: false }
+const ALL: Allowed = { applicationDefault: true, endpoint: true }
+const door = new TestDoor()
+const CANARY = 'CANARY-IN-THE-KEY'
+
+function input(more: object = {}, key: string | null = door.keyFile()): SettingsInput {
+  const secrets = key === null ? {} : { serviceAccountKey: key }
+  return { connectionMode: 'SERVICE_ACCOUNT', database: 'vitrine-test', secrets, ...more }
+}
+
+function detailsOf(allowed: Allowed, given: SettingsInput): readonly string[] {
+  try {
+    readSettings(allowed, given)
+  } catch (error) {
+    assert.ok(error instanceof AppError && error.code === 'INVALID_REQUEST', String(error))
+    const details = error.extra['details']
+    assert.ok(Array.isArray(details))
+    assert.doesNotMatch(JSON.stringify([error.message, details]), /CANARY|PRIVATE KEY|MII/)
+    return details
+  }
+  return []
+}
+
+const pem = (type: 'rsa' | 'ec') =>
+  type === 'rsa'
+    ? generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
+    : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
+
+describe('a service account’s key', () => {
+  const refused: readonly (readonly [string, string, RegExp])[] = [
+    ['that is no JSON', `{"type": "${CANARY}"`, /serviceAccountKey: is not JSON/],
+    ['that is a text', `"${CANARY}"`, /serviceAccountKey: must be a JSON object/],
+    ['that is a list', '[]', /must be a JSON object/],
+    ['that is nothing', '', /is not JSON/],
+    ['of another type', door.keyFile({ type: 'external_account' }), /type must be service_account/],
+    ['of a person', door.keyFile({ type: 'authorized_user' }), /type must be service_account/],
+    ['with a foreign token_uri', door.keyFile({ token_uri: `https://${CANARY}.example/token` }), /token_uri must be/],
+    [
+      'with a token_uri that only begins so',
+      door.keyFile({ token_uri: 'https://oauth2.googleapis.com/token@evil' }),
+      /token_uri/,
+    ],
+    ['without a token_uri', door.keyFile({ token_uri: undefined }), /token_uri/],
+    ['of another universe', door.keyFile({ universe_domain: 'evil.example' }), /universe_domain/],
+    ['without a private key', door.keyFile({ private_key: undefined }), /private_key/],
+    [
+      'with a broken private key',
+      door.keyFile({ private_key: `-----BEGIN PRIVATE KEY-----\n${CANARY}\n` }),
+      /private_key/,
+    ],
+    ['with a key that is too short', door.keyFile({ private_key: pem('rsa') }), /private_key/],
+    ['with a key of another kind', door.keyFile({ private_key: pem('ec') }), /private_key/],
+    ['with an address that breaks a header', door.keyFile({ client_email: 'a@b.c\r\nx: y' }), /client_email/],
+    ['with a key id that is none', door.keyFile({ private_key_id: '../x' }), /private_key_id/],
+    ['that is too long', ' '.repeat(70_000), /too long/],
+  ]
+  for (const [what, key, detail] of refused) {
+    test(`${what} is refused by its name, and not repeated`, () => {
+      const details = detailsOf(NOTHING, input({}, key))
+      assert.ok(
+        details.some((each) => detail.test(each)),
+        JSON.stringify(details),
+      )
+    })
+  }
+
+  test('of Google’s own making is kept as it came', () => {
+    const key = door.keyFile()
+    const settings = readSettings(NOTHING, input({ config: { location: 'EU', datasets: ['shop'] } }, key))
+    assert.deepEqual(settings, {
+      connectionMode: 'SERVICE_ACCOUNT',
+      host: null,
+      port: null,
+      database: 'vitrine-test',
+      username: null,
+      sslMode: null,
+      config: { location: 'EU', datasets: ['shop'] },
+      secrets: { serviceAccountKey: key },
+    })
+    assert.equal(targetOf(NOTHING, settings).endpoint, 'https://bigquery.googleapis.com')
+    assert.equal(targetOf(NOTHING, settings).credentials.kind, 'service account')
+  })
+
+  test('is needed at Google', () => {
+    assert.match(detailsOf(NOTHING, input({}, null)).join(), /serviceAccountKey: is needed/)
+  })
+})
+
+describe('the fields of a connection', () => {
+  const refused: readonly (readonly [object, RegExp])[] = [
+    [{ connectionMode: 'DIRECT' }, /connectionMode: must be SERVICE_ACCOUNT or APPLICATION_DEFAULT/],
+    [{ connectionMode: undefined }, /connectionMode/],
+    [{ host: 'bigquery.googleapis.com' }, /host: does not apply/],
+    [{ port: 443 }, /port: does not apply/],
+    [{ username: 'x' }, /username: does not apply/],
+    [{ sslMode: 'prefer' }, /sslMode/],
+    [{ database: undefined }, /database/],
+    [{ database: 'Not A Project' }, /database: must be a project id/],
+    [{ database: '../../evil' }, /database/],
+    [{ database: 'a-project/datasets' }, /database/],
+    [{ config: [] }, /config: must be an object/],
+    [{ config: { nonsense: 1 } }, /config.nonsense: is not a setting/],
+    [{ config: { location: 'EU; DROP' } }, /config.location/],
+    [{ config: { datasets: 'shop' } }, /config.datasets/],
+    [{ config: { datasets: ['shop', 'a.b'] } }, /config.datasets.1/],
+    [{ config: { datasets: ['shop', 'shop'] } }, /config.datasets: names one twice/],
+    [{ config: { billingProject: 'X' } }, /config.billingProject/],
+    [{ config: { emulator: true } }, /config.emulator: goes with config.apiEndpoint/],
+    [{ config: { emulator: 1, apiEndpoint: 'http://localhost:1' } }, /config.emulator: must be true or false/],
+    ...[
+      'ftp://x',
+      'http://u:p@x',
+      'http://x/path',
+      'http://x?y',
+      'x',
+      'http://',
+      'http://a b',
+      'file:///etc/passwd',
+    ].map((apiEndpoint) => [{ config: { apiEndpoint } }, /config.apiEndpoint/] as const),
+  ]
+  for (const [more, detail] of refused) {
+    test(`refuses ${JSON.stringify(more)}`, () => {
+      const details = detailsOf(ALL, input(more))
+      assert.ok(
+        details.some((each) => detail.test(each)),
+        JSON.stringify(details),
+      )
+    })
+  }
+
+  test('a secret of another kind is refused', () => {
+    const given = { ...input(), secrets: { serviceAccountKey: door.keyFile(), password: CANARY } }
+    assert.match(detailsOf(ALL, given).join(), /password: is not a secret of BIGQUERY/)
+  })
+
+  test('a project of a domain is taken', () => {
+    assert.equal(readSettings(NOTHING, input({ database: 'example.com:lake-1' })).database, 'example.com:lake-1')
+  })
+})
+
+describe('what only the operator can allow', () => {
+  const mode = { connectionMode: 'APPLICATION_DEFAULT' }
+  const endpoint = { config: { apiEndpoint: 'http://127.0.0.1:9050/', emulator: true } }
+
+  test('is refused by the name of the setting', () => {
+    assert.match(detailsOf(NOTHING, input(mode, null)).join(), /VITRINE_ALLOW_APPLICATION_DEFAULT=1/)
+    assert.match(
+      detailsOf(NOTHING, input(endpoint)).join(),
+      /config.apiEndpoint: needs VITRINE_ALLOW_BIGQUERY_ENDPOINT=1/,
+    )
+    assert.match(detailsOf(NOTHING, input(endpoint)).join(), /config.emulator: needs VITRINE_ALLOW_BIGQUERY_ENDPOINT=1/)
+  })
+
+  test('ends with the permission, without a second look at what was stored', () => {
+    const settings = readSettings(ALL, input(endpoint, null))
+    assert.equal(targetOf(ALL, settings).endpoint, 'http://127.0.0.1:9050')
+    assert.throws(() => targetOf(NOTHING, settings), { code: 'DATASOURCE_UNAVAILABLE' })
+    assert.throws(() => targetOf(NOTHING, readSettings(ALL, input(mode, null))), { code: 'DATASOURCE_UNAVAILABLE' })
+  })
+
+  test('another address gets no credentials, whosever they are', () => {
+    for (const given of [input(endpoint), input(endpoint, null), input({ ...mode, ...endpoint }, null)]) {
+      assert.deepEqual(targetOf(ALL, readSettings(ALL, given)).credentials, { kind: 'none' })
+    }
+    const key = readSettings(ALL, input(endpoint)).secrets['serviceAccountKey']
+    assert.equal(key?.includes('service_account'), true)
+    assert.match(detailsOf(ALL, input(mode)).join(), /does not go with APPLICATION_DEFAULT/)
+    assert.match(detailsOf(ALL, input(endpoint, door.keyFile({ type: 'external_account' }))).join(), /type must be/)
+  })
+})

@@ -1,0 +1,192 @@
+// How a BigQuery project is reached: reads the connection part of a datasource, field by field. Refusals name the field
+// and never repeat what was in it. Nothing is asked of anybody here.
+import { z } from 'zod'
+import { AppError, invalidRequest } from '../../../errors.ts'
+import { SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
+import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
+import { readServiceAccount, type ServiceAccount } from './service-account.ts'
+
+/** Google's own, wherever a datasource does not name another with the operator's leave. */
+export const GOOGLE = 'https://bigquery.googleapis.com'
+
+const KEY = 'serviceAccountKey'
+const DATASETS_MAX = 1_000
+
+/** What the operator allows every datasource. */
+export interface Allowed {
+  /** The host's own identity (VITRINE_ALLOW_APPLICATION_DEFAULT). */
+  readonly applicationDefault: boolean
+  /** Addresses other than Google's, without a token (VITRINE_ALLOW_BIGQUERY_ENDPOINT). */
+  readonly endpoint: boolean
+}
+
+/** Who asks: a service account, the host itself, or, where the address is not Google's, nobody. */
+export type Credentials =
+  | { readonly kind: 'service account'; readonly account: ServiceAccount }
+  | { readonly kind: 'application default' }
+  | { readonly kind: 'none' }
+
+/** Where and as whom; made anew from the settings at each connect. `credentials` is secret. */
+export interface Target {
+  /** An origin. */
+  readonly endpoint: string
+  readonly project: string
+  /** Where jobs run and are billed. */
+  readonly billingProject: string
+  /** Null: the datasets' own, as introspection found it. */
+  readonly location: string | null
+  /** Those to look at; empty: all of the project. */
+  readonly datasets: readonly string[]
+  /** What an emulator leaves out of its answers is not missed. */
+  readonly emulator: boolean
+  readonly credentials: Credentials
+}
+
+const projectField = z
+  .string({ error: 'must be a text' })
+  .regex(/^([a-z0-9-]+(\.[a-z0-9-]+)+:)?[a-z][a-z0-9-]{4,61}[a-z0-9]$/, 'must be a project id')
+
+const Config = z.strictObject({
+  location: z
+    .string({ error: 'must be a text' })
+    .regex(/^[A-Za-z][A-Za-z0-9-]{1,39}$/, 'must be a location such as EU or europe-west1')
+    .optional(),
+  datasets: z
+    .array(z.string({ error: 'must be a text' }).regex(/^\w{1,1024}$/, 'must be a dataset id'), {
+      error: 'must be a list of dataset ids',
+    })
+    .max(DATASETS_MAX, `must be at most ${DATASETS_MAX} datasets`)
+    .optional(),
+  billingProject: projectField.optional(),
+  apiEndpoint: z.string({ error: 'must be a text' }).max(300, 'is too long').optional(),
+  emulator: z.boolean({ error: 'must be true or false' }).optional(),
+})
+type Config = z.infer<typeof Config>
+
+/** Throws AppError INVALID_REQUEST with details. */
+export function readSettings(allowed: Allowed, input: SettingsInput): ConnectionSettings {
+  const { settings, withheld } = read(allowed, input)
+  if (withheld.length > 0) throw invalidRequest(withheld)
+  return settings
+}
+
+/**
+ * The target of settings that readSettings() made. Throws AppError DATASOURCE_UNAVAILABLE where the operator no longer
+ * allows what they ask for.
+ */
+export function targetOf(allowed: Allowed, settings: ConnectionSettings): Target {
+  const { target, withheld } = read(allowed, { ...settings, ...NOT_APPLICABLE })
+  if (withheld.length === 0) return target
+  throw new AppError(
+    'DATASOURCE_UNAVAILABLE',
+    `The operator of this service does not allow it: ${withheld.join('; ')}.`,
+  )
+}
+
+const NOT_APPLICABLE = { host: undefined, port: undefined, username: undefined, sslMode: undefined }
+
+interface Read {
+  readonly settings: ConnectionSettings
+  readonly target: Target
+  /** What only the operator could allow, and does not. */
+  readonly withheld: readonly string[]
+}
+
+function read(allowed: Allowed, input: SettingsInput): Read {
+  const wrong = wrongSecrets('BIGQUERY', [KEY], input.secrets)
+  for (const field of ['host', 'port', 'username'] as const) {
+    if (input[field] !== undefined && input[field] !== null) wrong.push(`${field}: does not apply to BIGQUERY`)
+  }
+  // Taken and not kept: an https address is always verified in full.
+  if (!SslMode.nullish().safeParse(input.sslMode).success) wrong.push('sslMode: does not apply to BIGQUERY')
+  const mode = z.enum(['SERVICE_ACCOUNT', 'APPLICATION_DEFAULT']).safeParse(input.connectionMode)
+  if (!mode.success) wrong.push('connectionMode: must be SERVICE_ACCOUNT or APPLICATION_DEFAULT')
+  const project = projectField.safeParse(input.database)
+  if (!project.success) wrong.push(...project.error.issues.map(({ message }) => `database: ${message}`))
+  const config = configOf(input.config, wrong)
+  const credentials = wrong.length > 0 ? null : credentialsOf(input, mode.data, config, wrong)
+  if (!mode.success || !project.success || credentials === null || wrong.length > 0) throw invalidRequest(wrong)
+  const key = input.secrets[KEY]
+  return {
+    settings: {
+      connectionMode: mode.data,
+      host: null,
+      port: null,
+      database: project.data,
+      username: null,
+      sslMode: null,
+      config,
+      secrets: key === undefined || mode.data !== 'SERVICE_ACCOUNT' ? {} : { [KEY]: key },
+    },
+    target: {
+      endpoint: config.apiEndpoint ?? GOOGLE,
+      project: project.data,
+      billingProject: config.billingProject ?? project.data,
+      location: config.location ?? null,
+      datasets: config.datasets ?? [],
+      emulator: config.emulator ?? false,
+      credentials,
+    },
+    withheld: withheldOf(allowed, mode.data, config),
+  }
+}
+
+function withheldOf(allowed: Allowed, mode: string, config: Config): string[] {
+  const withheld: string[] = []
+  if (mode === 'APPLICATION_DEFAULT' && !allowed.applicationDefault)
+    withheld.push('connectionMode: APPLICATION_DEFAULT needs VITRINE_ALLOW_APPLICATION_DEFAULT=1 from the operator')
+  for (const field of ['apiEndpoint', 'emulator'] as const) {
+    if (config[field] !== undefined && !allowed.endpoint)
+      withheld.push(`config.${field}: needs VITRINE_ALLOW_BIGQUERY_ENDPOINT=1 from the operator`)
+  }
+  return withheld
+}
+
+/** An address that is not Google's gets no token, whosever it would be. */
+function credentialsOf(input: SettingsInput, mode: string | undefined, config: Config, wrong: string[]): Credentials {
+  const key = input.secrets[KEY]
+  if (mode === 'APPLICATION_DEFAULT') {
+    if (key !== undefined) wrong.push(`${KEY}: does not go with APPLICATION_DEFAULT`)
+    return config.apiEndpoint === undefined ? { kind: 'application default' } : { kind: 'none' }
+  }
+  if (key === undefined) {
+    if (config.apiEndpoint === undefined) wrong.push(`${KEY}: is needed with connectionMode SERVICE_ACCOUNT`)
+    return { kind: 'none' }
+  }
+  const account = readServiceAccount(key)
+  if (!('email' in account)) {
+    wrong.push(...account)
+    return { kind: 'none' }
+  }
+  return config.apiEndpoint === undefined ? { kind: 'service account', account } : { kind: 'none' }
+}
+
+function configOf(config: unknown, wrong: string[]): Config {
+  const parsed = Config.safeParse(config ?? {})
+  if (!parsed.success) {
+    wrong.push(...parsed.error.issues.flatMap(detailsOf))
+    return {}
+  }
+  const { apiEndpoint, emulator, datasets } = parsed.data
+  if (new Set(datasets).size < (datasets?.length ?? 0)) wrong.push('config.datasets: names one twice')
+  if (emulator === true && apiEndpoint === undefined) wrong.push('config.emulator: goes with config.apiEndpoint only')
+  if (apiEndpoint === undefined) return parsed.data
+  const origin = originOf(apiEndpoint)
+  if (origin === null) wrong.push('config.apiEndpoint: must be an origin such as http://127.0.0.1:9050')
+  return { ...parsed.data, apiEndpoint: origin ?? apiEndpoint }
+}
+
+function detailsOf(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => `config.${key.slice(0, 60)}: is not a setting of BIGQUERY`)
+  const path = ['config', ...issue.path].join('.')
+  return [`${path}: ${issue.path.length === 0 ? 'must be an object' : issue.message}`]
+}
+
+/** http or https, a host and a port, and nothing else. */
+function originOf(text: string): string | null {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return null
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '') return null
+  return wrongHost(url.hostname.replace(/^\[|\]$/g, '')).length === 0 ? url.origin : null
+}

@@ -1,0 +1,150 @@
+// Access tokens: signed for and fetched from Google's one token address, kept in memory until five minutes before they end,
+// shared by whoever holds the same key. A token goes to no log and no other address than BigQuery's own.
+import { createHash, sign } from 'node:crypto'
+import { z } from 'zod'
+import { orAborted } from './abort.ts'
+import { exchange, jsonOf, Unreadable } from './exchange.ts'
+import { unavailable } from './failure.ts'
+import type { Pools } from './pools.ts'
+import { TOKEN_URI, type ServiceAccount } from './service-account.ts'
+import type { Credentials } from './settings.ts'
+
+/** The narrowest scope that jobs.insert and jobs.cancel take: read-only comes from the account's roles. */
+const SCOPE = 'https://www.googleapis.com/auth/bigquery'
+const ASSERTION_SECONDS = 3600
+const BEFORE_END_MS = 300_000
+const FETCH_MS = 10_000
+const ANSWER_BYTES_MAX = 64 * 1024
+const SOURCES_MAX = 500
+
+/** Gives a token that is good now; forget() it when it was refused. */
+export interface TokenSource {
+  /** Throws Refused, Unreadable, the socket's error, the signal's reason. */
+  get(signal: AbortSignal): Promise<string>
+  forget(token: string): void
+}
+
+/** What may stand in a header. */
+const TOKEN = /^[\x21-\x7e]{1,8192}$/
+
+const Answer = z.object({
+  access_token: z.string().regex(TOKEN),
+  expires_in: z.number().min(0).max(86_400).catch(0),
+})
+
+/** The sources of a driver; two datasources with one key share one. */
+export class Tokens {
+  readonly #pools: Pools
+  readonly #sources = new Map<string, TokenSource>()
+
+  constructor(pools: Pools) {
+    this.#pools = pools
+  }
+
+  /** Null where no token may be sent. */
+  sourceOf(credentials: Credentials, allowPrivateHosts: boolean): TokenSource | null {
+    if (credentials.kind === 'none') return null
+    const key = credentials.kind === 'service account' ? keyOf(credentials.account) : credentials.kind
+    const name = `${key} ${allowPrivateHosts}`
+    const known = this.#sources.get(name)
+    // In use lately: to the end of those that go when there are too many.
+    this.#sources.delete(name)
+    const source = known ?? this.#newSource(credentials, allowPrivateHosts)
+    this.#sources.set(name, source)
+    const [oldest] = this.#sources.keys()
+    if (this.#sources.size > SOURCES_MAX && oldest !== undefined) this.#sources.delete(oldest)
+    return source
+  }
+
+  #newSource(credentials: Exclude<Credentials, { kind: 'none' }>, allowPrivateHosts: boolean): TokenSource {
+    if (credentials.kind === 'application default') return applicationDefault()
+    return kept((signal) => fetchToken(this.#pools, credentials.account, allowPrivateHosts, signal))
+  }
+}
+
+/** Who holds this key, without holding it here. */
+function keyOf({ email, key }: ServiceAccount): string {
+  const pem = key.export({ type: 'pkcs8', format: 'pem' })
+  return createHash('sha256').update(`${email}\n`).update(pem).digest('hex')
+}
+
+interface Fetched {
+  readonly token: string
+  /** By performance.now(). */
+  readonly until: number
+}
+
+/** Fetches when it must; whoever asks meanwhile waits for the same. */
+function kept(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSource {
+  let now: Fetched | null = null
+  let under: Promise<Fetched> | null = null
+  return {
+    async get(signal) {
+      signal.throwIfAborted()
+      if (now !== null && performance.now() < now.until) return now.token
+      // Of its own time: the caller that began it may hang up while others wait.
+      under ??= fetch(AbortSignal.timeout(FETCH_MS)).finally(() => (under = null))
+      now = await orAborted(under, signal)
+      return now.token
+    },
+    forget(token) {
+      if (now?.token === token) now = null
+    },
+  }
+}
+
+async function fetchToken(
+  pools: Pools,
+  account: ServiceAccount,
+  allowPrivateHosts: boolean,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const { origin, pathname } = new URL(TOKEN_URI)
+  await using held = await pools.hold(origin, allowPrivateHosts)
+  const asked = performance.now()
+  const body = new URLSearchParams({
+    grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+    assertion: assertionOf(account, Math.floor(Date.now() / 1000)),
+  }).toString()
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const request = { method: 'POST', path: pathname, headers, body, bytesMax: ANSWER_BYTES_MAX } as const
+  const answer = Answer.safeParse(jsonOf(await exchange(held.dispatcher, request, signal)))
+  if (!answer.success) throw new Unreadable('a token answer without a token')
+  return { token: answer.data.access_token, until: asked + answer.data.expires_in * 1000 - BEFORE_END_MS }
+}
+
+/** A JWT that asks for a token, signed RS256 by the account's own key. */
+function assertionOf({ email, keyId, key }: ServiceAccount, iat: number): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const header = part({ alg: 'RS256', typ: 'JWT', ...(keyId === null ? {} : { kid: keyId }) })
+  const claims = part({ iss: email, scope: SCOPE, aud: TOKEN_URI, iat, exp: iat + ASSERTION_SECONDS })
+  const signature = sign('RSA-SHA256', Buffer.from(`${header}.${claims}`), key).toString('base64url')
+  return `${header}.${claims}.${signature}`
+}
+
+/** The identity of the machine that this runs on; the library finds it and keeps its tokens. */
+function applicationDefault(): TokenSource {
+  const open = async () => {
+    const { GoogleAuth } = await import('google-auth-library')
+    return new GoogleAuth({ scopes: [SCOPE] })
+  }
+  let auth: ReturnType<typeof open> | null = null
+  return {
+    async get(signal) {
+      signal.throwIfAborted()
+      auth ??= open()
+      const fetched = auth.then((library) => library.getAccessToken())
+      const token = await orAborted(fetched, AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)])).catch(noIdentity)
+      signal.throwIfAborted()
+      return typeof token === 'string' && TOKEN.test(token) ? token : noIdentity(undefined)
+    },
+    forget() {
+      auth = null
+    },
+  }
+}
+
+/** What the library says may name files and accounts of this machine. */
+function noIdentity(cause: unknown): never {
+  throw unavailable('The application default credentials of this machine give no token.', cause)
+}

@@ -1,0 +1,51 @@
+// The sample corpus against the guard alone, no engine: what it must refuse itself, and by what kind; what it lets through
+// names only what is exposed. What Google's engine says of the rest is http.test.ts.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { unseal } from '../../../src/drivers/confined.ts'
+import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
+import type { BigQueryQuery } from '../../../src/drivers/bigquery/query.ts'
+import { CAPS } from '../../support/bigquery-guard.ts'
+import { catalogOf } from './catalog.ts'
+import { strays } from './strays.ts'
+import { ATTACKS, LEGIT, shownOf, WORLD } from './world.ts'
+
+const CATALOG = catalogOf(WORLD, shownOf)
+/** By what the guard says of it, the numbers of the attacks. The rest name a hidden column, and fail where it is not. */
+const SAID = {
+  table: '056 070 074 079 085 109 171 174 175 177',
+  function: '114 120',
+  statement: '113 143 152 188 191',
+  limit: '197 198',
+  malformed: '087 176 195',
+  confined: '014 016 022 028 030 036 040 041 042 044 135 168 169 186 209',
+}
+
+const judged = (sql: string) => confine({ text: sql, limit: null }, CATALOG, CAPS)
+
+test('every attack of the corpus has its place', () => {
+  const known = Object.values(SAID).flatMap((ids) => ids.split(' ').map((id) => `bqa-${id}`))
+  assert.deepEqual(known.sort(), ATTACKS.map(({ id }) => id).sort())
+})
+
+for (const [kind, ids] of Object.entries(SAID)) {
+  test(`${ids.split(' ').length} attacks end as ${kind}`, () => {
+    for (const { id, sql } of ATTACKS.filter((each) => ids.split(' ').includes(each.id.slice(4)))) {
+      const verdict = judged(sql)
+      const said = verdict.kind === 'denied' ? verdict.blocked.kind : verdict.kind
+      assert.equal(said, kind, `${id}: ${sql.slice(0, 200)}`)
+      if (verdict.kind !== 'confined') continue
+      const { text } = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
+      assert.deepEqual(strays(text, WORLD.project, shownOf), [], id)
+    }
+  })
+}
+
+test('every legitimate query is let through, over what is exposed alone', () => {
+  for (const { id, sql } of LEGIT) {
+    const verdict = judged(sql)
+    assert.ok(verdict.kind === 'confined', `${id}: ${verdict.kind === 'confined' ? '' : verdict.why}`)
+    const { text } = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
+    assert.deepEqual(strays(text, WORLD.project, shownOf), [], id)
+  }
+})

@@ -1,0 +1,41 @@
+// A seeded fuzzer against Google's analyzer. N mutants (5,000), SEED and WORKERS from the environment: N=100000 WORKERS=2
+// takes some minutes. `npx node --test test/attacks/bigquery/fuzz.test.ts`
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { once } from 'node:events'
+import { openZetasql } from '../../engines/bigquery/zetasql.ts'
+import { engineOrSkip } from '../../support/no-such-engine.ts'
+import type { Tally } from './fuzz.ts'
+
+const COUNT = Number(process.env['N'] ?? 5000)
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const WORKERS = Number(process.env['WORKERS'] ?? 1)
+
+test(`no mutant of ${COUNT} reads or tells what is hidden (seed ${SEED})`, { timeout: 900_000 }, async (t) => {
+  const engine = await engineOrSkip(t, openZetasql)
+  if (engine === null) return
+  await engine[Symbol.asyncDispose]()
+  const tallies = await tallied(Math.ceil(COUNT / WORKERS))
+  for (const { seed, tally } of tallies) t.diagnostic(`seed ${seed}: ${JSON.stringify({ ...tally, strict: Object.keys(tally.strict) })}`)
+  for (const { tally } of tallies) {
+    assert.deepEqual(tally.leaks, [])
+    assert.deepEqual(tally.crashes, [])
+    assert.deepEqual(tally.differs, [])
+    assert.deepEqual(tally.broken, [])
+    assert.ok(tally.judged > tally.mutants / 100, 'too little was judged')
+  }
+})
+
+/** By as many workers as asked for, each with a seed of its own; where one fails, all end. */
+async function tallied(count: number): Promise<{ seed: number; tally: Tally }[]> {
+  const at = new URL('./fuzz-worker.ts', import.meta.url)
+  const seeds = Array.from({ length: WORKERS }, (_, n) => SEED + n)
+  const workers = seeds.map((seed) => ({ seed, worker: new Worker(at, { workerData: { seed, count } }) }))
+  try {
+    // An error of the worker is what `once` rejects with.
+    return await Promise.all(workers.map(async ({ seed, worker }) => ({ seed, tally: (await once(worker, 'message'))[0] as Tally })))
+  } finally {
+    await Promise.all(workers.map(({ worker }) => worker.terminate()))
+  }
+}

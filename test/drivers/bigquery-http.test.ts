@@ -1,0 +1,190 @@
+// BigQuery through the REST door: what a manager is told of a connection, and what a caller gets. The double stands at an
+// address that the operator allows, so no token is sent.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { startApp, type Person, type TestApp } from '../support/app.ts'
+import { TestDoor } from '../support/bigquery-door.ts'
+import { PROJECT, startShop } from '../support/bigquery-shop.ts'
+import { failed, type BigQueryDouble } from '../support/bigquery.ts'
+
+const SMALL = 'SELECT id, name FROM shop.products ORDER BY id LIMIT 2'
+const CANARY = 'CANARY-IN-THE-KEY'
+
+describe('BigQuery through the door', () => {
+  const stack = new AsyncDisposableStack()
+  const door = new TestDoor()
+  let app: TestApp
+  let double: BigQueryDouble
+  let owner: Person
+  let team: string
+  let id: string
+  let key: string
+  before(async () => {
+    double = stack.use(await startShop())
+    app = stack.use(await startApp({ env: { VITRINE_ALLOW_BIGQUERY_ENDPOINT: '1' } }))
+    owner = await app.person()
+    team = await app.team(owner)
+    id = await app.datasource(owner, team, spec(), [
+      { schema: 'shop', table: 'products', columns: ['id', 'name', 'price'] },
+    ])
+    key = await app.key(owner)
+  })
+  after(async () => {
+    assert.deepEqual(double.violations, [])
+    await stack.disposeAsync()
+  })
+
+  const spec = (more: object = {}) => ({
+    type: 'BIGQUERY',
+    connectionMode: 'SERVICE_ACCOUNT',
+    database: PROJECT,
+    sslMode: undefined,
+    config: { apiEndpoint: double.url, location: 'EU' },
+    ...more,
+  })
+  const path = (rest = '') => `/teams/${team}/datasources/${id}${rest}`
+  const query = (sql: string, more: object = {}) =>
+    app.ask('POST', path('/query'), { token: key, body: { sql, ...more } })
+
+  test('the list shows what applies and nothing secret', async () => {
+    const [item] = await app.must('GET', `/teams/${team}/datasources`, { token: key })
+    const { type, connectionMode, host, port, database, username, sslMode, config, exposedTableCount } = item
+    assert.deepEqual(
+      [type, connectionMode, host, port, database, username, sslMode, exposedTableCount],
+      ['BIGQUERY', 'SERVICE_ACCOUNT', null, null, PROJECT, null, null, 1],
+    )
+    assert.deepEqual(config, { apiEndpoint: double.url, location: 'EU' })
+  })
+
+  test('a query is answered, and the description has GoogleSQL’s words', async () => {
+    const answer = await query(SMALL)
+    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual(answer.json.rows, [
+      [1, 'p1'],
+      [2, 'p2'],
+    ])
+    assert.deepEqual(answer.json.columns, [
+      { name: 'id', dataType: 'INT64' },
+      { name: 'name', dataType: 'STRING' },
+    ])
+    const described = await app.must('GET', path('/schema'), { token: key })
+    assert.deepEqual(described.vocabulary, { schema: 'dataset', table: 'table', queryLanguage: 'GoogleSQL' })
+    assert.deepEqual(
+      described.tables[0].columns.map(({ name, type }: { name: string; type: string }) => [name, type]),
+      [
+        ['id', 'INT64'],
+        ['name', 'STRING'],
+        ['price', 'NUMERIC'],
+      ],
+    )
+    assert.doesNotMatch(JSON.stringify(described), /supplier_secret|secrets/)
+  })
+
+  test('a query over the limit of bytes is refused with estimate and limit', async () => {
+    double.rig('dry run', (asked) => {
+      const { query: text } = asked.body.configuration.query
+      const statistics = {
+        statementType: 'SELECT',
+        totalBytesProcessed: '2000000000',
+        referencedTables: [{ projectId: PROJECT, datasetId: 'shop', tableId: 'products' }],
+      }
+      return {
+        status: 200,
+        body: { configuration: { jobType: 'QUERY', query: { query: text } }, statistics: { query: statistics } },
+      }
+    })
+    const { status, json } = await query(SMALL)
+    assert.equal(status, 403)
+    assert.partialDeepStrictEqual(json, {
+      code: 'QUERY_DENIED',
+      blocked: { kind: 'cost' },
+      estimate: 2_000_000_000,
+      limit: 2 ** 30,
+    })
+  })
+
+  test('an answer has as many rows as are asked for, and says that there are more', async () => {
+    const { json } = await query("SELECT id FROM shop.products WHERE name != 'many'", { limit: 3 })
+    assert.deepEqual([json.rowCount, json.truncated], [3, true])
+  })
+
+  test('a failing access is 502, in lastError a sentence without what Google said', async () => {
+    double.rig('dry run', failed({ status: 403, reason: 'accessDenied', message: `Access Denied: ${CANARY}` }))
+    const refused = await query(SMALL)
+    assert.deepEqual([refused.status, refused.json.code], [502, 'DATASOURCE_UNAVAILABLE'])
+    const item = await owner.must('GET', path())
+    assert.deepEqual([item.status, item.lastError], ['ERROR', refused.json.error])
+    assert.ok(!JSON.stringify([refused.text, item]).includes(CANARY))
+    const report = await owner.must('POST', path('/test'))
+    assert.equal(report.ok, true)
+    assert.equal((await owner.must('GET', path())).status, 'CONNECTED')
+  })
+
+  test('a check is a dry run and no run', async () => {
+    double.asked.length = 0
+    const checked = await owner.must('POST', path('/check'), { sql: SMALL })
+    assert.partialDeepStrictEqual(checked, { verdict: 'ALLOWED' })
+    assert.deepEqual(
+      double.asked.map(({ kind }) => kind),
+      ['dry run'],
+    )
+  })
+
+  const wrong: readonly (readonly [string, object, string])[] = [
+    ['broken JSON', { serviceAccountKey: `{"type": "${CANARY}` }, 'serviceAccountKey'],
+    ['a file of another type', { serviceAccountKey: door.keyFile({ type: 'external_account' }) }, 'serviceAccountKey'],
+    [
+      'a foreign token_uri',
+      { serviceAccountKey: door.keyFile({ token_uri: `https://${CANARY}.example/` }) },
+      'serviceAccountKey',
+    ],
+    ['no key at Google', { config: {} }, 'serviceAccountKey'],
+    ['the machine’s identity', { connectionMode: 'APPLICATION_DEFAULT', config: {} }, 'connectionMode'],
+    ['an address that is none', { config: { apiEndpoint: 'ftp://x' } }, 'config.apiEndpoint'],
+    ['a host', { host: 'localhost' }, 'host'],
+    ['a key that is an object', { serviceAccountKey: { type: 'service_account' } }, 'serviceAccountKey'],
+  ]
+  for (const [what, more, field] of wrong) {
+    test(`${what} is 400 that names the field, and nothing is sent anywhere`, async () => {
+      double.asked.length = 0
+      const { status, json, text } = await owner.ask('POST', `/teams/${team}/datasources`, { name: 'x', ...spec(more) })
+      assert.equal(status, 400, text)
+      assert.equal(json.code, 'INVALID_REQUEST')
+      assert.ok(
+        json.details.some((detail: string) => detail.startsWith(field)),
+        text,
+      )
+      assert.ok(!text.includes(CANARY))
+      assert.deepEqual(double.asked, [])
+    })
+  }
+
+  test('a kept key must come along where it would go elsewhere', async () => {
+    const made = await owner.must('POST', `/teams/${team}/datasources`, {
+      name: 'kept',
+      ...spec({ serviceAccountKey: door.keyFile() }),
+    })
+    const at = `/teams/${team}/datasources/${made.id}`
+    for (const more of [
+      { config: {} },
+      { database: 'another-project' },
+      { config: { apiEndpoint: 'http://127.0.0.1:1' } },
+    ]) {
+      const { status, text } = await owner.ask('PATCH', at, more)
+      assert.equal(status, 400, text)
+      assert.match(text, /serviceAccountKey: must come along/)
+    }
+    const { status } = await owner.ask('PATCH', at, { config: { apiEndpoint: double.url, location: 'US' } })
+    assert.equal(status, 200)
+    assert.doesNotMatch(JSON.stringify(await owner.must('GET', at)), /PRIVATE KEY|service_account"/)
+  })
+
+  test('without the operator’s leave no other address is taken', async () => {
+    await using strict = await startApp()
+    const person = await strict.person()
+    const other = await strict.team(person)
+    const { status, text } = await person.ask('POST', `/teams/${other}/datasources`, { name: 'x', ...spec() })
+    assert.equal(status, 400)
+    assert.match(text, /VITRINE_ALLOW_BIGQUERY_ENDPOINT=1/)
+  })
+})

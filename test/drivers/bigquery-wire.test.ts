@@ -1,0 +1,256 @@
+// What goes over the wire to BigQuery, and what comes back from servers that are slow, broken or hostile.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { setImmediate as immediate } from 'node:timers/promises'
+import type { WireValue } from '../support/bigquery-brain.ts'
+import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../support/bigquery-connected.ts'
+import { select } from '../support/bigquery-shop.ts'
+import { ok, type Asked } from '../support/bigquery.ts'
+
+const ID = { name: 'id', type: 'INTEGER' }
+const cells = (count: number): WireValue[][] => Array.from({ length: count }, (_, n) => [String(n + 1)])
+const SMALL = 'SELECT id, name FROM shop.products ORDER BY id LIMIT 2'
+const SLOW = "SELECT id FROM shop.products WHERE name = 'slow'"
+const WAITS = "SELECT id FROM shop.products WHERE name = 'waits'"
+const MANY = "SELECT id FROM shop.products WHERE name = 'many'"
+
+const KNOWN = [
+  {
+    says: /'waits'/,
+    analysis: select('products'),
+    evaluation: { waits: 3, then: { schema: { fields: [ID] }, rows: cells(5) } },
+  },
+]
+
+describe('the wire to BigQuery', () => {
+  let at: ConnectedBigQuery
+  before(async () => {
+    at = await connectBigQuery({ known: KNOWN, double: { pageRows: 700 } })
+  })
+  afterEach(() => {
+    at.double.unrig()
+    assert.deepEqual(at.double.violations, [])
+    assert.deepEqual(at.door.refused, [])
+    at.double.asked.length = 0
+  })
+  after(async () => {
+    await at[Symbol.asyncDispose]()
+  })
+  const kinds = (): string[] => at.double.asked.map(({ kind }) => kind)
+
+  test('a small query is a dry run and a run of the same text, and no more', async () => {
+    await at.run(SMALL)
+    assert.deepEqual(kinds(), ['dry run', 'run'])
+    const [dry, run] = at.double.asked
+    assert.equal(dry?.body.configuration.query.query, run?.body.query)
+    const { requestId, jobTimeoutMs, query, ...body } = run?.body ?? {}
+    assert.ok(Number(jobTimeoutMs) <= 10_000 && requestId.length === 36 && /shop\W+products/.test(query))
+    assert.deepEqual(body, {
+      useLegacySql: false,
+      maximumBytesBilled: '1000000000',
+      timeoutMs: 2000,
+      useQueryCache: true,
+      location: 'EU',
+      maxResults: 10_001,
+      labels: { app: 'vitrine' },
+      formatOptions: { useInt64Timestamp: true },
+    })
+  })
+
+  test('no comment and no word of the caller’s beside the query goes out', async () => {
+    await at.run(`/* CANARY */ ${SMALL} -- CANARY`)
+    assert.doesNotMatch(JSON.stringify(at.double.asked), /CANARY/)
+  })
+
+  test('an answer of many pages is read to its end', async () => {
+    const answer = await at.run(MANY)
+    assert.deepEqual([answer.rowCount, answer.truncated], [2000, false])
+    assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'results'])
+  })
+
+  test('no page is read that is not wanted', async () => {
+    const limits = { ...WIDE, rowCap: 701 }
+    const answer = await at.run(MANY, limits)
+    assert.deepEqual([answer.rowCount, answer.truncated], [701, true])
+    assert.deepEqual(kinds(), ['dry run', 'run', 'results'])
+    assert.equal(at.double.asked.at(-1)?.url.searchParams.get('maxResults'), '2')
+    await at.run(MANY, { ...WIDE, maxResponseBytes: 100 })
+    assert.equal(at.double.count('results'), 1)
+  })
+
+  test('a job that is not complete is waited for', async () => {
+    const answer = await at.run(WAITS)
+    assert.equal(answer.rows, '[[1],[2],[3],[4],[5]]')
+    assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'results', 'results'])
+  })
+
+  test('a caller who hangs up while the job is not named yet leaves no job behind', async () => {
+    const gone = new AbortController()
+    const running = at.run(SLOW, WIDE, gone.signal)
+    while (at.double.working === 0) await immediate()
+    gone.abort()
+    await assert.rejects(running)
+    while (at.double.working > 0) await immediate()
+    assert.deepEqual(kinds(), ['dry run', 'run', 'cancel'])
+  })
+
+  test('a caller who hangs up while the job is waited for leaves no job behind', async () => {
+    const gone = new AbortController()
+    const running = at.run(SLOW, WIDE, gone.signal)
+    running.catch(() => undefined)
+    while (at.double.count('results') === 0) await immediate()
+    gone.abort()
+    await assert.rejects(running)
+    while (at.double.working > 0) await immediate()
+    assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'cancel'])
+  })
+
+  test('a caller who hangs up before the run starts none', async () => {
+    const gone = new AbortController()
+    at.double.rig('dry run', (asked: Asked) => {
+      gone.abort()
+      return ok({ nothing: asked.kind })
+    })
+    await assert.rejects(at.run(SMALL, WIDE, gone.signal))
+    assert.deepEqual(kinds(), ['dry run'])
+  })
+
+  test('a server that never answers is a timeout, and the connection serves on', async () => {
+    at.double.rig('dry run', 'hang')
+    const limits = { ...WIDE, timeoutMs: 200 }
+    assert.equal((await at.refusal(SMALL, limits)).code, 'QUERY_TIMEOUT')
+    at.double.rig('run', 'hang')
+    assert.equal((await at.refusal(SMALL, limits)).code, 'QUERY_TIMEOUT')
+    assert.equal((await at.run(SMALL)).rowCount, 2)
+  })
+
+  test('a socket that breaks once is no failure; the run keeps its requestId', async () => {
+    at.double.rig('dry run', 'reset')
+    at.double.rig('run', 'reset', 2)
+    assert.equal((await at.run(SMALL)).rowCount, 2)
+    const ids = at.double.asked.filter(({ kind }) => kind === 'run').map(({ body }) => body.requestId)
+    assert.deepEqual([ids.length, new Set(ids).size], [3, 1])
+  })
+
+  test('what passes is tried three times more, and no oftener', async () => {
+    at.double.rig('dry run', { status: 503, body: { error: { code: 503, errors: [{ reason: 'backendError' }] } } }, 99)
+    assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
+    assert.equal(at.double.count('dry run'), 4)
+  })
+
+  test('what does not pass is not tried again', async () => {
+    for (const reason of ['quotaExceeded', 'invalidQuery']) {
+      at.double.asked.length = 0
+      at.double.rig('dry run', { status: 403, body: { error: { code: 403, errors: [{ reason, message: 'x' }] } } })
+      await at.refusal(SMALL)
+      assert.equal(at.double.count('dry run'), 1, reason)
+    }
+  })
+
+  test('a server that says to come much later is not waited for', async () => {
+    const busy = { status: 429, headers: { 'retry-after': '30' }, body: {} }
+    at.double.rig('dry run', busy, 99)
+    const refusal = await at.refusal(SMALL)
+    assert.deepEqual([refusal.code, refusal.extra['retryAfter']], ['OVERLOADED', 30])
+    assert.equal(at.double.count('dry run'), 1)
+  })
+
+  test('one token serves many queries; a refused one is fetched anew once', async () => {
+    await at.run(SMALL)
+    assert.equal(at.double.count('token'), 0)
+    at.door.revoke()
+    await at.run(SMALL)
+    assert.deepEqual(kinds().slice(2), ['dry run', 'token', 'dry run', 'run'])
+    at.double.asked.length = 0
+    at.double.rig('dry run', { status: 401, body: { error: { code: 401, status: 'UNAUTHENTICATED' } } }, 99)
+    assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
+    assert.deepEqual(kinds(), ['dry run', 'token', 'dry run'])
+  })
+
+  test('a token that is nearly over is not used, and a token is for one address only', async () => {
+    at.door.revoke()
+    at.door.expiresIn = 299
+    await at.run(SMALL)
+    await at.run(SMALL)
+    at.door.expiresIn = 3600
+    assert.ok(at.double.count('token') >= 3)
+    const other = at.double.asked.filter(
+      ({ url, authorization }) => authorization !== undefined && !/^\/bigquery/.test(url.pathname),
+    )
+    assert.deepEqual(other, [])
+  })
+
+  test('connections with one key share a token', async () => {
+    const settings = at.driver.settings(at.settings)
+    await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        await using connection = await at.driver.connect(settings, { allowPrivateHosts: true }, soon())
+        assert.equal(connection.usable, true)
+      }),
+    )
+    assert.ok(at.double.count('token') <= 1)
+  })
+
+  test('a connection that is closed takes nothing more', async () => {
+    const connection = await at.driver.connect(at.driver.settings(at.settings), { allowPrivateHosts: true }, soon())
+    const query = await at.confined(SMALL)
+    await connection[Symbol.asyncDispose]()
+    await connection[Symbol.asyncDispose]()
+    assert.equal(connection.usable, false)
+    await assert.rejects(connection.run(query, WIDE, soon()), { code: 'DATASOURCE_UNAVAILABLE' })
+  })
+
+  const hostile: readonly (readonly [string, unknown, Record<string, string>?])[] = [
+    ['HTML', '<html>Bad Gateway</html>', { 'content-type': 'text/html' }],
+    ['nothing', ''],
+    ['half of JSON', '{"jobComplete":tr'],
+    ['a list', []],
+    ['an empty object', {}],
+    ['nothing but null', 'null'],
+    ['a redirect', { elsewhere: true }, { location: 'http://169.254.169.254/' }],
+    ['a hundred thousand brackets', '['.repeat(100_000)],
+    ['an object of hostile names', '{"__proto__":{"jobComplete":true},"constructor":{"prototype":{}}}'],
+    ['headers without end', {}, { 'x-large': 'x'.repeat(40_000) }],
+  ]
+  for (const [what, body, headers] of hostile) {
+    test(`a server that answers ${what} is a sentence, at every step`, async () => {
+      for (const kind of ['dry run', 'run'] as const) {
+        const status = what === 'a redirect' ? 302 : 200
+        at.double.rig(kind, { status, body, ...(headers === undefined ? {} : { headers }) }, 99)
+        const refusal = await at.refusal(SMALL)
+        assert.equal(refusal.code, 'DATASOURCE_UNAVAILABLE', `${kind}: ${refusal.message}`)
+        assert.doesNotMatch(refusal.message, /JSON|html|undici|UND_ERR|Unexpected/i)
+        at.double.unrig()
+      }
+      assert.equal((await at.run(SMALL)).rowCount, 2)
+    })
+  }
+
+  test('a body that does not end is left, not kept', async () => {
+    const flood = '"'.padEnd(9 * 1024 * 1024, 'x')
+    at.double.rig('dry run', { status: 200, body: flood })
+    assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
+    at.double.rig('dry run', { status: 500, body: flood }, 99)
+    assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
+  })
+
+  test('pages without end are ended by the rows that are wanted, or the deadline', async () => {
+    const endless = {
+      jobComplete: true,
+      jobReference: { projectId: 'vitrine-test', jobId: 'job_x', location: 'EU' },
+      schema: { fields: [ID] },
+      totalRows: '1',
+      pageToken: 'again',
+    }
+    at.double.rig('run', ok(endless))
+    at.double.rig('results', ok(endless), 1_000_000)
+    assert.equal((await at.refusal(SMALL, { ...WIDE, timeoutMs: 300 })).code, 'QUERY_TIMEOUT')
+  })
+
+  test('a job whose answer cannot be read is cancelled', async () => {
+    // Of the test before an answer may still be under way.
+    at.double.rig((asked) => asked.kind === 'results' && !/job_x/.test(asked.url.pathname), { status: 200, body: 'x' })
+    assert.equal((await at.refusal(WAITS)).code, 'DATASOURCE_UNAVAILABLE')
+    while (at.double.count('cancel') === 0) await immediate()
+  })
+})

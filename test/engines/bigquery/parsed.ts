@@ -1,0 +1,116 @@
+// What Google's own parser sees in a text: its tables, its aliases, and what the evaluator must not be shown. Byte ranges of
+// the parse, not patterns on the text: it shares nothing with the guard that it is to judge.
+import { ZetasqlError, type Message, type Zetasql } from './zetasql.ts'
+
+/** A place where a table is named. Positions are bytes of the text in UTF-8. */
+export interface NamedTable {
+  /** Split at the identifiers; a quoted one may hold dots. */
+  readonly names: readonly string[]
+  readonly start: number
+  readonly end: number
+  readonly aliased: boolean
+  readonly pivoted: boolean
+}
+
+export interface Parsed {
+  /** query, insert, create_table, …: the parser's own word; script where there is more than one statement. */
+  readonly statement: string
+  readonly tables: readonly NamedTable[]
+  /** All names that the text gives to anything, in lower case. */
+  readonly aliases: ReadonlySet<string>
+  /** Called by name, as written; the parts apart. */
+  readonly functions: readonly (readonly string[])[]
+  /** Table functions and system variables: what a dry run says nothing of. */
+  readonly unseen: boolean
+  /** FOR SYSTEM_TIME and TABLESAMPLE, which the evaluator has not. */
+  readonly cuts: readonly { readonly start: number; readonly end: number }[]
+}
+
+/** Throws ZetasqlError where it does not parse. `options` are the language's. */
+export async function parse(zetasql: Zetasql, sql: string, options: Message): Promise<Parsed> {
+  try {
+    return read((await zetasql.call('Parse', { sql_statement: sql, options })).parsed_statement)
+  } catch (error) {
+    if (!(error instanceof ZetasqlError) || error.code !== 3) throw error
+    const script = await zetasql.call('Parse', { sql_statement: sql, options, allow_script: true }).catch(() => null)
+    if (script === null) throw error
+    return { statement: 'script', tables: [], aliases: new Set(), functions: [], unseen: false, cuts: [] }
+  }
+}
+
+function read(statement: Message): Parsed {
+  const found = {
+    statement: kindOf(statement),
+    tables: [] as NamedTable[],
+    aliases: new Set<string>(),
+    functions: [] as (readonly string[])[],
+    unseen: false,
+    cuts: [] as { start: number; end: number }[],
+  }
+  visit(statement, (name, node) => {
+    if (name === 'alias') found.aliases.add(String(node.identifier?.id_string ?? node.id_string ?? '').toLowerCase())
+    if (name === 'function' && Array.isArray(node.names)) found.functions.push(namesOf(node))
+    if (name === 'ast_tvf_node' || name === 'ast_system_variable_expr_node') found.unseen = true
+    if (name === 'for_system_time' || name === 'sample_clause' || name === 'sample') found.cuts.push(rangeOf(node))
+    if (name === 'ast_table_path_expression_node' && present(node.path_expr)) found.tables.push(tableOf(node))
+  })
+  return found
+}
+
+/** A statement stands in the kinds it is of, the widest outside: ddl, create_statement, create_table. */
+function kindOf(statement: Message): string {
+  let kind = ''
+  for (let at = statement; typeof at?.node === 'string' && /^ast_.*_node$/.test(at.node); at = at[at.node])
+    kind = at.node
+  return kind.replace(/^ast_|(_statement|_stmt)?_node$/g, '')
+}
+
+function tableOf(node: Message): NamedTable {
+  return {
+    names: namesOf(node.path_expr),
+    ...rangeOf(node.path_expr),
+    aliased: present(node.alias),
+    pivoted: present(node.pivot_clause) || present(node.unpivot_clause),
+  }
+}
+
+function namesOf(path: Message): string[] {
+  return path.names.map((name: Message) => String(name.id_string))
+}
+
+function present(node: Message): boolean {
+  return node !== null && node !== undefined
+}
+
+/** Every node has its range in the innermost of its parents. */
+function rangeOf(node: Message): { start: number; end: number } {
+  for (let at = node; present(at); at = at.parent) {
+    if (present(at.parse_location_range)) return at.parse_location_range
+  }
+  throw new Error('a node without a place')
+}
+
+function visit(node: Message, see: (name: string, node: Message) => void): void {
+  for (const [name, child] of Object.entries<Message>(node)) {
+    for (const each of Array.isArray(child) ? child : [child]) {
+      if (typeof each !== 'object' || each === null) continue
+      see(name, each)
+      visit(each, see)
+    }
+  }
+}
+
+/** The text with stretches of its bytes replaced; they do not overlap. */
+export function replaced(
+  sql: string,
+  edits: readonly { readonly start: number; readonly end: number; readonly by: string }[],
+): string {
+  const bytes = Buffer.from(sql)
+  let text = ''
+  let at = 0
+  for (const { start, end, by } of edits.toSorted((a, b) => a.start - b.start)) {
+    text += bytes.subarray(at, start).toString() + by
+    at = end
+  }
+  return text + bytes.subarray(at).toString()
+}

@@ -1,0 +1,119 @@
+// Pipe syntax as the sub-queries that it stands for, since the analyzer is older than pipes. For plain cases: names of
+// tables are lost behind the first operator that makes new columns; what it does not know (RENAME, WINDOW, WITH) is left
+// as it is, for the analyzer to refuse.
+import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
+
+interface Word {
+  readonly text: string
+  readonly key: string
+}
+
+/** The text as it is where it has no pipes, or such as are not known here. */
+export function withoutPipes(sql: string): string {
+  if (!sql.includes('|>')) return sql
+  try {
+    return query(lex(sql).map(({ text, key }) => ({ text, key })))
+  } catch {
+    return sql
+  }
+}
+
+/** Words with parentheses inside as words of their own: pipes in there are rewritten first. Throws where it cannot. */
+function query(words: readonly Word[]): string {
+  const flat: Word[] = []
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] as Word
+    if (word.key !== '(') {
+      flat.push(word)
+      continue
+    }
+    const end = closing(words, at)
+    const inside = words.slice(at + 1, end)
+    flat.push({ text: `( ${inside.some(({ key }) => key === '|>') ? query(inside) : said(inside)} )`, key: '()' })
+    at = end
+  }
+  const parts = split(flat, '|>')
+  if (parts.length === 1) return said(flat)
+  const [base = [], ...pipes] = parts
+  const start = base[0]?.key === 'WITH' ? base.findIndex(({ key }) => key === 'FROM' || key === 'SELECT') : 0
+  return `${said(base.slice(0, start))} ${piped(base.slice(start), pipes)}`
+}
+
+function piped(base: readonly Word[], pipes: readonly (readonly Word[])[]): string {
+  let from = base[0]?.key === 'FROM' ? said(base.slice(1)) : `( ${said(base)} )`
+  let where = ''
+  const taken = (list: string, rest = ''): string => `( SELECT ${list} FROM ${from}${where} ${rest} )`
+  for (const [first, ...words] of pipes) {
+    const rest = said(words)
+    if (first?.key === 'WHERE' && where === '') {
+      where = ` WHERE ${rest}`
+      continue
+    }
+    if (['JOIN', 'LEFT', 'INNER', 'CROSS', 'FULL', 'RIGHT'].includes(first?.key ?? '') && where === '') {
+      from = `${from} ${first?.text} ${rest}`
+      continue
+    }
+    from = stepped(first, words, rest, taken)
+    where = ''
+  }
+  return `SELECT * FROM ${from}${where}`
+}
+
+function stepped(
+  first: Word | undefined,
+  words: readonly Word[],
+  rest: string,
+  taken: (list: string, rest?: string) => string,
+): string {
+  switch (first?.key) {
+    case 'WHERE':
+      return `${taken('*')} WHERE ${rest}`
+    case 'AS':
+      return `${taken('*')} AS ${rest}`
+    case 'SELECT':
+      return taken(rest)
+    case 'EXTEND':
+      return taken(`*, ${rest}`)
+    case 'DROP':
+      return taken(`* EXCEPT ( ${rest} )`)
+    case 'LIMIT':
+    case 'ORDER':
+      return taken('*', `${first.key} ${rest}`)
+    case 'DISTINCT':
+      return taken('DISTINCT *')
+    case 'UNION':
+    case 'INTERSECT':
+    case 'EXCEPT':
+      return `( ${[taken('*'), ...split(words.slice(1), ',').map(said)].join(` ${first.key} ${words[0]?.text} `)} )`
+    case 'AGGREGATE': {
+      const at = words.findIndex(({ key }) => key === 'GROUP')
+      const keys = at < 0 ? [] : split(words.slice(at + 2), ',').map(said)
+      const list = [...keys, ...(at === 0 ? [] : [said(at < 0 ? words : words.slice(0, at))])].join(', ')
+      return taken(list, keys.length === 0 ? '' : `GROUP BY ${keys.map((_, n) => n + 1).join(', ')}`)
+    }
+    default:
+      throw new Error('not known here')
+  }
+}
+
+function said(words: readonly Word[]): string {
+  return words.map(({ text }) => text).join(' ')
+}
+
+function split(words: readonly Word[], sign: string): Word[][] {
+  const parts: Word[][] = [[]]
+  for (const word of words) {
+    if (word.key === sign) parts.push([])
+    else parts.at(-1)?.push(word)
+  }
+  return parts
+}
+
+function closing(words: readonly Word[], open: number): number {
+  let depth = 0
+  for (let at = open; at < words.length; at++) {
+    if (words[at]?.key === '(') depth++
+    if (words[at]?.key === ')' && --depth === 0) return at
+  }
+  throw new Error('parentheses do not match')
+}

@@ -1,0 +1,168 @@
+// Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023) as a child process of ours, asked over gRPC on
+// loopback. 340 MB: installed only where CI asks for it, or by hand. It sees no network and no file but its own.
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { isThere, makeOnce } from '../../support/make-once.ts'
+import { NoSuchEngine } from '../../support/no-such-engine.ts'
+
+const HOME = import.meta.dirname
+const LIBRARY = join(HOME, 'node_modules/@fivetrandevelopers/zetasql/lib/zetasql')
+const INSTALLED = join(HOME, 'node_modules/.package-lock.json')
+
+/** A message of the protocol: snake_case fields, 64-bit numbers as text, enums by name, oneofs by the name of what is set. */
+// What a test reads out of a message is whatever the protocol says it is.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Message = any
+
+export type Method =
+  | 'Analyze'
+  | 'EvaluateQuery'
+  | 'ExtractTableNamesFromStatement'
+  | 'GetBuiltinFunctions'
+  | 'GetLanguageOptions'
+  | 'Parse'
+  | 'RegisterCatalog'
+  | 'UnregisterCatalog'
+
+/** What the server said no to; `code` is gRPC's: 3 a fault of the query, 4 too slow, 11 out of range, 14 the server died. */
+export class ZetasqlError extends Error {
+  override readonly name = 'ZetasqlError'
+  readonly code: number
+
+  constructor(code: number, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+interface Client {
+  close(): void
+  waitForReady(deadline: number, done: (error?: Error) => void): void
+  readonly [method: string]: unknown
+}
+
+type Unary = (
+  request: Message,
+  options: { readonly deadline: number },
+  done: (error: { code: number; details: string } | null, answer: Message) => void,
+) => void
+
+/** The server and its owner: `await using zetasql = await openZetasql()`. Starts again by itself where a query killed it. */
+export class Zetasql implements AsyncDisposable {
+  readonly #connect: (port: number) => Client
+  #running: { readonly child: ChildProcess; readonly client: Client } | null = null
+  #starting: Promise<void> | null = null
+  #over = false
+  /** How often it was started. What was registered with an earlier one is gone. */
+  generation = 0
+
+  constructor(connect: (port: number) => Client) {
+    this.#connect = connect
+  }
+
+  /** Throws ZetasqlError. */
+  async call(method: Method, request: Message, milliseconds = 20_000): Promise<Message> {
+    const { client } = await this.#server()
+    const unary = client[method] as Unary
+    return new Promise((resolve, reject) => {
+      unary.call(client, request, { deadline: Date.now() + milliseconds }, (error, answer) => {
+        if (error === null) return resolve(answer)
+        if (error.code === 14 && this.#running?.client === client) this.#end()
+        reject(new ZetasqlError(error.code, error.details.split('\n')[0] ?? ''))
+      })
+    })
+  }
+
+  async #server(): Promise<{ readonly client: Client }> {
+    if (this.#over) throw new Error('the ZetaSQL server has been ended')
+    if (this.#running === null) await (this.#starting ??= this.#start().finally(() => (this.#starting = null)))
+    if (this.#running === null) throw new Error('the ZetaSQL server did not start')
+    return this.#running
+  }
+
+  async #start(): Promise<void> {
+    const port = await freePort()
+    // Under a shell that waits for our end, however that comes: the server itself would live on.
+    const watched = '"$0" "$@" & read -r _ || kill -9 $!'
+    const child = spawn('sh', ['-c', watched, join(LIBRARY, binary()), '127.0.0.1', String(port)], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
+    const client = this.#connect(port)
+    try {
+      await new Promise<void>((resolve, reject) => {
+        client.waitForReady(Date.now() + 30_000, (error) => (error === undefined ? resolve() : reject(error)))
+      })
+    } catch (error) {
+      client.close()
+      child.stdin.end()
+      throw error
+    }
+    this.#running = { child, client }
+    this.generation++
+  }
+
+  #end(): ChildProcess | null {
+    const running = this.#running
+    this.#running = null
+    running?.client.close()
+    running?.child.stdin?.end()
+    return running?.child ?? null
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over = true
+    await this.#starting?.catch(() => undefined)
+    const child = this.#end()
+    if (child !== null && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+}
+
+/** Throws NoSuchEngine where it is not installed and nobody requires it, or this machine cannot have it. */
+export async function openZetasql(): Promise<Zetasql> {
+  await install()
+  const here = createRequire(import.meta.url)
+  const grpc = here('@grpc/grpc-js')
+  const loader = here('@grpc/proto-loader')
+  const read = { keepCase: true, oneofs: true, longs: String, enums: String, includeDirs: [join(LIBRARY, 'protos')] }
+  const { zetasql } = grpc.loadPackageDefinition(loader.loadSync('local_service.proto', read))
+  const options = {
+    'grpc.max_receive_message_length': 1 << 29,
+    'grpc.max_send_message_length': 1 << 29,
+    'grpc.initial_reconnect_backoff_ms': 50,
+  }
+  const opened = new Zetasql((port) => {
+    const { ZetaSqlLocalService: Service } = zetasql.local_service
+    return new Service(`127.0.0.1:${port}`, grpc.credentials.createInsecure(), options)
+  })
+  await opened.call('GetLanguageOptions', {})
+  return opened
+}
+
+async function install(): Promise<void> {
+  if (await isThere(INSTALLED)) return
+  if (process.env['TEST_ENGINES'] !== 'required') {
+    throw new NoSuchEngine('Google’s analyzer (340 MB) is not installed: npm ci in test/engines/bigquery.')
+  }
+  await makeOnce(join(HOME, '.engines'), 'npm', INSTALLED, async () => {
+    await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd: HOME, timeout: 200_000 })
+  })
+}
+
+function binary(): string {
+  const arm = process.arch === 'arm64' ? '_arm' : ''
+  if (process.platform === 'linux') return `remote_server${arm}.so`
+  if (process.platform === 'darwin') return `remote_server${arm}`
+  throw new NoSuchEngine('Google’s analyzer is to be had for Linux and macOS only.')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
+}

@@ -1,0 +1,71 @@
+// Google's token endpoint for the BigQuery double: a service account made for the test, and tokens for assertions that
+// are really signed by its key, for the pinned audience and the one scope, within the hour.
+import { createVerify, generateKeyPairSync, randomUUID } from 'node:crypto'
+import type { Reply } from './bigquery.ts'
+
+const AUDIENCE = 'https://oauth2.googleapis.com/token'
+const SCOPE = 'https://www.googleapis.com/auth/bigquery'
+
+export class TestDoor {
+  readonly email = 'reader@vitrine-test.iam.gserviceaccount.com'
+  readonly #keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  readonly #tokens = new Set<string>()
+  /** Seconds that a token is said to be good for. */
+  expiresIn = 3600
+  /** What was wrong with assertions. */
+  readonly refused: string[] = []
+
+  /** The file that Google would have given, with other fields where a test wants them. */
+  keyFile(other: Readonly<Record<string, unknown>> = {}): string {
+    return JSON.stringify({
+      type: 'service_account',
+      project_id: 'vitrine-test',
+      private_key_id: 'f00d',
+      private_key: this.#keys.privateKey.export({ type: 'pkcs8', format: 'pem' }),
+      client_email: this.email,
+      client_id: '1234567890',
+      auth_uri: 'https://accounts.google.com/o/oauth2/auth',
+      token_uri: AUDIENCE,
+      universe_domain: 'googleapis.com',
+      ...other,
+    })
+  }
+
+  /** Tokens given so far are no longer good. */
+  revoke(): void {
+    this.#tokens.clear()
+  }
+
+  admits(authorization: string | undefined): boolean {
+    return authorization !== undefined && this.#tokens.has(authorization.replace(/^Bearer /, ''))
+  }
+
+  exchange(form: Readonly<Record<string, string>> | null): Reply {
+    const wrong = this.#wrong(form ?? {})
+    if (wrong !== null) {
+      this.refused.push(wrong)
+      return { status: 400, body: { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' } }
+    }
+    const token = `ya29.${randomUUID()}`
+    this.#tokens.add(token)
+    return { status: 200, body: { access_token: token, expires_in: this.expiresIn, token_type: 'Bearer' } }
+  }
+
+  #wrong(form: Readonly<Record<string, string>>): string | null {
+    if (form['grant_type'] !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') return 'grant_type'
+    const [header = '', claims = '', signature = ''] = (form['assertion'] ?? '').split('.')
+    const said = (part: string): Record<string, unknown> => JSON.parse(Buffer.from(part, 'base64url').toString())
+    const { alg } = said(header)
+    const { iss, scope, aud, iat, exp } = said(claims)
+    if (alg !== 'RS256') return 'alg'
+    const verify = createVerify('RSA-SHA256').update(`${header}.${claims}`)
+    if (!verify.verify(this.#keys.publicKey, Buffer.from(signature, 'base64url'))) return 'signature'
+    if (iss !== this.email) return 'iss'
+    if (scope !== SCOPE) return 'scope'
+    if (aud !== AUDIENCE) return 'aud'
+    const now = Date.now() / 1000
+    if (typeof iat !== 'number' || Math.abs(now - iat) > 60) return 'iat'
+    if (typeof exp !== 'number' || exp - iat > 3600 || exp <= now) return 'exp'
+    return null
+  }
+}

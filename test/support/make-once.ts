@@ -1,0 +1,48 @@
+// Parts of an engine that are fetched or unpacked once on a machine and kept for later runs of the tests.
+import { access, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { NoSuchEngine } from './no-such-engine.ts'
+
+/**
+ * Makes what `result` is a part of, once on this machine: test files run beside one another, so one makes and the others
+ * wait. `make` may fill a folder that is then renamed to `name` within `kept`. Throws NoSuchEngine.
+ */
+export async function makeOnce(
+  kept: string,
+  name: string,
+  result: string,
+  make: (folder: string) => Promise<void>,
+): Promise<void> {
+  if (await isThere(result)) return
+  await mkdir(kept, { recursive: true })
+  const lock = join(kept, `${name}.making`)
+  const mine = await mkdir(lock).then(
+    () => true,
+    () => false,
+  )
+  if (!mine) {
+    for (let waited = 0; waited < 250 && (await isThere(lock)); waited++) await wait(1000)
+    if (await isThere(result)) return
+    throw new NoSuchEngine(`The engine's ${name} could not be made for the tests (see ${lock}).`)
+  }
+  const folder = await mkdtemp(join(kept, `${name}-`))
+  try {
+    await make(folder)
+    if ((await readdir(folder)).length > 0) await rename(folder, join(kept, name))
+  } catch (error) {
+    const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''
+    throw new NoSuchEngine(`The engine's ${name} could not be had for the tests (${why}).`)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+    await rm(lock, { recursive: true, force: true })
+  }
+}
+
+/** Whether there is a file or folder of this path. */
+export function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
