@@ -145,7 +145,7 @@ export const QueryResult = z.object({
 
 // ── refusals ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const Blocked = z.object({
+export const Blocked = z.object({
   kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
   name: z.string(),
 })
@@ -324,31 +324,4 @@ export const CheckBody = z.union([
 export const Page = z.strictObject({
   cursor: text(512).exactOptional(),
   limit: z.coerce.number().int().min(1).max(500).exactOptional(),
-})
-export const AuditPage = z.object({
-  items: z.array(
-    z.object({
-      id: z.string(),
-      at,
-      actor: z.object({
-        accountId: z.string().nullable(),
-        keyId: z.string().optional(),
-        client: z.string().optional(),
-      }),
-      via: z.enum(['API_KEY', 'SESSION', 'CONNECTOR']),
-      action: z.string(),
-      datasourceId: z.string().optional(),
-      outcome: z.enum(['ANSWERED', 'DENIED', 'FAILED']),
-      code: z.string().optional(),
-      blocked: Blocked.optional(),
-      query: z.string().optional(),
-      printed: z.string().optional(),
-      rowCount: z.int().optional(),
-      bytes: z.int().optional(),
-      durationMs: z.number().optional(),
-      /** How many calls the row stands for, where more than one. */
-      times: z.int().optional(),
-    }),
-  ),
-  nextCursor: z.string().nullable(),
 })
