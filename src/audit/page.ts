@@ -65,7 +65,7 @@ export interface AuditPage {
 }
 
 /** As a refusal names it (contract.md), read back from the store. */
-const Blocked = z.object({
+export const Blocked = z.object({
   kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
   name: z.string(),
 })
