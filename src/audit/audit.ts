@@ -30,7 +30,10 @@ export interface Audit extends AsyncDisposable {
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
   /** Writes all that was recorded before. */
   flush(): Promise<void>
-  /** A team's rows, newest first, all that was recorded before among them. Throws INVALID_REQUEST for a cursor not ours. */
+  /**
+   * A team's rows, newest first, all that was recorded before among them. Throws INVALID_REQUEST for a cursor not ours,
+   * and, as all() and usage(), OVERLOADED while what was recorded cannot be written.
+   */
   page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
   /** All of a team's rows that the scope lets through, newest first, a part at a time. */
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
@@ -52,6 +55,7 @@ interface Deps {
 
 const FLUSH_MS = 200
 const RETRY_MS = 1_000
+const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000
 /** After that long a process that ended beside us has left nothing that is still to come. */
 const ADOPT_AGAIN_MS = 180_000
@@ -121,17 +125,17 @@ class ChainedAudit implements Audit {
   }
 
   async page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage> {
-    await this.flush()
+    await this.#upToDate()
     return await readPage(this.#deps.store, teamId, ask, signal)
   }
 
   async *all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]> {
-    await this.flush()
+    await this.#upToDate()
     yield* readAll(this.#deps.store, teamId, scope, signal)
   }
 
   async usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
-    await this.flush()
+    await this.#upToDate()
     return await readUsage(this.#deps.store, teamId, from)
   }
 
@@ -157,6 +161,22 @@ class ChainedAudit implements Audit {
     clearTimeout(this.#pruning)
     await this.#flush(true)
     clearTimeout(this.#timer)
+  }
+
+  /** What is shown must be whole. */
+  async #upToDate(): Promise<void> {
+    try {
+      await this.flush()
+    } catch (cause) {
+      throw new AppError(
+        'OVERLOADED',
+        'The service cannot write down now what was asked last. Try again in a moment.',
+        {
+          extra: { retryAfter: RETRY_AFTER_SECONDS },
+          cause,
+        },
+      )
+    }
   }
 
   /** One after the other. */

@@ -11,7 +11,7 @@ export const AUDIT_ROUTES = {
     role: 'ADMIN',
     query: shape.AuditQuery,
     answer: shape.AuditPage,
-    errors: [],
+    errors: ['OVERLOADED'],
   },
   exportAudit: {
     method: 'GET',
@@ -22,7 +22,7 @@ export const AUDIT_ROUTES = {
     query: shape.AuditExportQuery,
     answer: shape.AuditItem,
     streams: ['text/csv', 'application/jsonl'],
-    errors: [],
+    errors: ['OVERLOADED'],
   },
   getUsage: {
     method: 'GET',
@@ -31,6 +31,6 @@ export const AUDIT_ROUTES = {
     place: 'team',
     query: shape.UsageQuery,
     answer: shape.Usage,
-    errors: [],
+    errors: ['OVERLOADED'],
   },
 } as const satisfies Record<string, Route>

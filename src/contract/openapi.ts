@@ -161,6 +161,8 @@ export function codesOf(route: Route): readonly Code[] {
   if (route.place !== undefined) codes.add(route.stranger ?? 'NOT_FOUND')
   if (route.place === 'team' && route.invited !== true) codes.add('TEAM_NOT_OPENED')
   if (route.role !== undefined) codes.add('ROLE_REQUIRED')
+  // A change is written down, or refused.
+  if (route.method !== 'GET') codes.add('OVERLOADED')
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE')
   for (const code of route.errors) codes.add(code)
   return [...codes]

@@ -3,6 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
+import { AppError } from '../errors.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
 import { openPostgres, triesWorth } from './postgres.ts'
 import { recallFor } from './recall.ts'
@@ -15,7 +16,8 @@ export interface Store extends AsyncDisposable {
   readonly dialect: DialectName
   /**
    * One durable, serializable transaction; when it is answered, everything recalled before is forgotten. On PostgreSQL
-   * `work` may be run again after a lost race, so it must change nothing but the store.
+   * `work` may be run again after a lost race, so it must change nothing but the store. Throws OVERLOADED where there is
+   * no room to write; nothing of it is then kept.
    */
   write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
   /** A durable transaction for rows that nobody recalls (audit, progress): forgets nothing. */
@@ -68,6 +70,8 @@ export async function openStore(
     async write(work) {
       try {
         return await transact(work)
+      } catch (error) {
+        throw hasNoRoom(error) ? noRoom(error) : error
       } finally {
         // Also after an error: a commit whose answer was lost may hold.
         forget()
@@ -85,6 +89,22 @@ export async function openStore(
     },
   }
 }
+
+/** SQLite's FULL and IOERR_WRITE, PostgreSQL's disk_full. */
+function hasNoRoom(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('errcode' in error) return error.errcode === 13 || error.errcode === 778
+  return 'code' in error && error.code === '53100'
+}
+
+function noRoom(cause: unknown): AppError {
+  return new AppError('OVERLOADED', 'The service has no room to write anything down. Nothing was changed.', {
+    extra: { retryAfter: NO_ROOM_RETRY_SECONDS },
+    cause,
+  })
+}
+
+const NO_ROOM_RETRY_SECONDS = 10
 
 async function retried<T>(db: Kysely<Tables>, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {

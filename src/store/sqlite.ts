@@ -55,12 +55,19 @@ function adapt(db: DatabaseSync): SqliteDatabase {
         // By its columns and not by its verb, or an INSERT … RETURNING would answer nothing.
         reader: statement.columns().length > 0,
         all: (parameters) => statement.all(...parameters.map(bindable)),
-        run: (parameters) => statement.run(...parameters.map(bindable)),
+        run: (parameters) => {
+          // On a full disk SQLite has rolled back by itself; to be told so would hide why.
+          if (isRollback(sql) && !db.isTransaction) return NOTHING_DONE
+          return statement.run(...parameters.map(bindable))
+        },
         iterate: (parameters) => statement.iterate(...parameters.map(bindable)),
       }
     },
   }
 }
+
+const isRollback = (sql: string) => /^rollback$/i.test(sql)
+const NOTHING_DONE = { changes: 0, lastInsertRowid: 0 } as const
 
 function bindable(value: unknown): SQLInputValue {
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
