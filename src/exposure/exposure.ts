@@ -6,7 +6,7 @@ import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Catalogs, Versions } from './catalogs.ts'
-import { cut, type ShownTable } from './cut.ts'
+import type { ShownTable } from './cut.ts'
 import { driftOf, type Drift } from './drift.ts'
 import { freeze, goneFrom, type AskedTable, type Gone } from './freeze.ts'
 import { warningsOf } from './warnings.ts'
@@ -105,7 +105,9 @@ async function save(
     return true
   })
   if (!won) return null
-  const warnings = catalog === null ? [] : warningsOf(catalog, cut(catalog, tables))
+  // Cut here, and not by whoever describes it first.
+  const exposed = await deps.catalogs.exposed({ ...current, exposure_version: version })
+  const warnings = catalog === null || exposed === null ? [] : warningsOf(catalog, exposed)
   return { tables, version, gone: goneFrom(tables, catalog), warnings }
 }
 
