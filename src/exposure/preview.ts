@@ -64,9 +64,9 @@ export async function previewExposure(
   if (catalog === null) throw notIntrospected()
   const { tables, problems } = freeze(asked.tables, catalog, saved)
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be previewed as it stands.')
-  if (deps.jobs.running(at.id, KIND) >= AT_ONCE_MAX) throw busy()
   await deps.audit.flush()
-  const job = await deps.jobs.begin(at.id, KIND, { tables, days: asked.days })
+  const job = await deps.jobs.begin(at.id, KIND, { tables, days: asked.days }, AT_ONCE_MAX)
+  if (job === null) throw busy()
   // Its end stands with the job; nobody else waits for it here.
   job.ended.catch(() => undefined)
   deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })

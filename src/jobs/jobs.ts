@@ -44,8 +44,11 @@ export interface Jobs extends AsyncDisposable {
    * them. Said once a kind, before such a job is begun.
    */
   resumable(kind: string, again: Again): void
-  /** Starts a job of a resumable kind; one that runs with the same input, plain data, is answered instead. */
-  begin(datasourceId: DatasourceId, kind: string, input: unknown): Promise<Job>
+  /**
+   * Starts a job of a resumable kind; one that runs with the same input, plain data, is answered instead. Null where so
+   * many of the kind run for the datasource already.
+   */
+  begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number): Promise<Job | null>
   /** How many of a kind run for the datasource in this process. */
   running(datasourceId: DatasourceId, kind: string): number
   /** Null where this datasource has no such job. */
@@ -129,9 +132,11 @@ class ProcessJobs implements Jobs {
     this.#behind(() => this.#search([kind]))
   }
 
-  async begin(datasourceId: DatasourceId, kind: string, input: unknown): Promise<Job> {
+  async begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number): Promise<Job | null> {
     const again = this.#again.get(kind)
     if (again === undefined) throw new AppError('INTERNAL', `Jobs of the kind ${kind} cannot be begun.`)
+    const isShared = this.#same(datasourceId, kind, hashOf(JSON.stringify(input))) !== undefined
+    if (!isShared && this.running(datasourceId, kind) >= atMost) return null
     return await this.#start(datasourceId, kind, again(datasourceId, input), JSON.stringify(input))
   }
 
@@ -141,10 +146,8 @@ class ProcessJobs implements Jobs {
 
   async #start(datasourceId: DatasourceId, kind: string, work: Work, input: string | null): Promise<Job> {
     const inputHash = hashOf(input)
-    for (const job of this.#running.values()) {
-      const isSame = job.datasourceId === datasourceId && job.kind === kind && job.inputHash === inputHash
-      if (isSame) return { id: job.id, ended: job.ended, isShared: true }
-    }
+    const same = this.#same(datasourceId, kind, inputHash)
+    if (same !== undefined) return { id: same.id, ended: same.ended, isShared: true }
     const id = newId<JobId>()
     const at = iso(Date.now())
     const { promise: written, resolve, reject } = Promise.withResolvers<void>()
@@ -165,6 +168,12 @@ class ProcessJobs implements Jobs {
       throw error
     }
     return { id, ended: job.ended, isShared: false }
+  }
+
+  #same(datasourceId: DatasourceId, kind: string, inputHash: string | null): Running | undefined {
+    return [...this.#running.values()].find(
+      (job) => job.datasourceId === datasourceId && job.kind === kind && job.inputHash === inputHash,
+    )
   }
 
   /** Runs the work once its row is written. */
