@@ -2,6 +2,7 @@
 // who guess everywhere cannot keep an account's owner out. It signs nobody in; it is only counted by itself.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Secrets } from '../secrets.ts'
+import { cookiesOf } from './cookies.ts'
 
 const NAME = 'vitrine.known_device'
 const DAYS = 180
@@ -21,9 +22,7 @@ export function knownDevices(secrets: Pick<Secrets, 'derive'>, secure: boolean):
       .digest('base64url')
   return {
     of(request, email) {
-      const cookies = request.headers.get('cookie') ?? ''
-      const [, nonce = '', sent = ''] =
-        /(?:^|; *)vitrine\.known_device=([\w-]{22})\.([\w-]{43})(?:;|$)/.exec(cookies) ?? []
+      const [, nonce = '', sent = ''] = /^([\w-]{22})\.([\w-]{43})$/.exec(cookiesOf(request).get(NAME) ?? '') ?? []
       return nonce !== '' && timingSafeEqual(Buffer.from(sent), Buffer.from(proof(nonce, email))) ? nonce : null
     },
     cookie(email) {

@@ -8,7 +8,7 @@ import type { Mail } from '../mail/mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { ACCESS_TOKEN } from './access-tokens.ts'
-import { afterReset } from './after-reset.ts'
+import { afterReset } from './new-password.ts'
 
 export interface LibraryDeps {
   readonly store: Store

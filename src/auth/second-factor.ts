@@ -9,19 +9,16 @@ import type { Store } from '../store/open.ts'
 /** Longer than a code can be used: its own half minute, one before and one after. */
 const KEPT_MS = 120_000
 
-const SignedIn = z.object({ token: z.string(), user: z.object({ id: z.string() }) })
-
-/** True where a sign-in waits for its second factor; without that cookie no code makes a session. */
-export function isChallenged(request: Request): boolean {
-  return /vitrine\.two_factor=/.test(request.headers.get('cookie') ?? '')
-}
+const SignedIn = z.object({ token: z.string(), user: z.object({ id: z.string(), twoFactorEnabled: z.boolean() }) })
 
 /**
- * Takes note of a code that was right. Throws UNAUTHENTICATED, and ends the session that the library made for it, where
- * it was used before.
+ * Takes note of a code that was right and made a session. Throws UNAUTHENTICATED, and ends that session, where the code
+ * was used before. One that only switched the factor on may sign in too: who is there to see it has just set it up.
  */
-export async function useCodeOnce(store: Store, code: string, answer: unknown, now: number): Promise<void> {
-  const { token, user } = SignedIn.parse(answer)
+export async function useCodeOnce(store: Store, code: string, response: Response, now: number): Promise<void> {
+  const { token, user } = SignedIn.parse(await response.clone().json())
+  const madeSession = response.headers.getSetCookie().some((line) => /session_token=[^;]/.test(line))
+  if (!madeSession || !user.twoFactorEnabled) return
   const account_id = asId<AccountId>(user.id)
   const isNew = await store.write(async (tx) => {
     await tx.deleteFrom('used_codes').where('until', '<', new Date(now).toISOString()).execute()

@@ -5,13 +5,14 @@ import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { Store } from '../store/open.ts'
+import { endWaiting } from './new-password.ts'
 import { knownDevices } from './known-device.ts'
 import { libraryRefusal } from './library-refusal.ts'
 import { openLibrary, type Library, type LibraryDeps } from './library.ts'
 import { isOwnOrigin, returnPath } from './origins.ts'
 import { PATHS, SignInBody, SignUp } from './paths.ts'
 import { resetPage } from './reset-page.ts'
-import { isChallenged, useCodeOnce } from './second-factor.ts'
+import { useCodeOnce } from './second-factor.ts'
 import { neededSetupToken, requireSignUp } from './sign-up.ts'
 import { openThrottle } from './throttle.ts'
 
@@ -61,12 +62,18 @@ export function openSignIn(deps: Deps): SignIn {
       const response = await askLibrary(deps, lib, request, asked)
       if (response.status >= 400) throw await libraryRefusal(response, () => isTaken(deps.store, email))
       settle()
-      if (asked.name === 'POST /auth/two-factor/verify-totp' && isChallenged(request)) {
-        await useCodeOnce(deps.store, String(asked.body?.['code']), await response.clone().json(), now())
+      switch (asked.name) {
+        case 'POST /auth/two-factor/verify-totp':
+          await useCodeOnce(deps.store, String(asked.body?.['code']), response, now())
+          return response
+        case 'POST /auth/change-password':
+          await endWaiting(deps.store, response)
+          return response
+        case 'POST /auth/sign-in/email':
+          return email === undefined ? response : withCookie(response, devices.cookie(email))
+        default:
+          return response
       }
-      return asked.name === 'POST /auth/sign-in/email' && email !== undefined
-        ? withCookie(response, devices.cookie(email))
-        : response
     } finally {
       // Also where it failed: what it did before may hold.
       if (request.method !== 'GET' || asked.name === 'GET /auth/verify-email') deps.store.forget()

@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { attempts } from './attempts.ts'
+import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-device.ts'
 import { PATHS } from './paths.ts'
 
@@ -60,12 +61,13 @@ export function openThrottle(now: () => number, devices: KnownDevices): (tried: 
   }
 }
 
-/** Each that the cookies name, so that no false one beside it hides the right one. */
+/** Under either name that the library gives its cookie, so that a false one beside it hides nothing. */
 function sessionsOf(request: Request): string[] {
-  const sent = request.headers.get('cookie') ?? ''
-  return [...sent.matchAll(/vitrine\.session_token=([^;.]*)/g)].map(
-    ([, token = '']) => `session ${hash('sha256', token)}`,
-  )
+  const cookies = cookiesOf(request)
+  return ['vitrine.session_token', '__Secure-vitrine.session_token'].flatMap((name) => {
+    const [token = ''] = cookies.get(name)?.split('.') ?? []
+    return token === '' ? [] : [`session ${hash('sha256', token)}`]
+  })
 }
 
 /** One customer has one address of IPv4, but 2^64 of IPv6: those count as one. */

@@ -98,7 +98,7 @@ describe('the post', () => {
     at.mail.send({ ...letter, to: 'bad@example.test' })
     const line = await at.line()
     assert.equal(asked, 3)
-    assert.match(line, /"mail":"password reset".*"tries":1,"smtpStatus":550/)
+    assert.match(line, /"mail":"password reset".*"tries":1,"command":"RCPT TO","smtpStatus":550/)
     assert.doesNotMatch(line, /example\.test|s3cr3t/)
   })
 

@@ -103,7 +103,7 @@ class Post implements Mail {
       } catch (err) {
         const pause = PAUSES_MS[tries - 1]
         if (pause === undefined || isFinal(err) || this.#ending.signal.aborted) {
-          this.#log.error({ err, mail: letter.kind, tries, smtpStatus: statusOf(err) }, 'mail: could not be sent')
+          this.#log.error({ err, mail: letter.kind, tries, ...stageOf(err) }, 'mail: could not be sent')
           return
         }
         await setTimeout(pause, undefined, { signal: this.#ending.signal }).catch(() => undefined)
@@ -148,6 +148,12 @@ function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string
   if (login?.user.includes('@') === true) return login.user
   const name = publicUrl === null ? host : new URL(publicUrl).hostname
   return `vitrine@${isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : 'localhost'}`
+}
+
+/** Where in the conversation it went wrong (CONN, AUTH, RCPT TO …), and the server's number for it. */
+function stageOf(error: unknown) {
+  const command = error instanceof Error && 'command' in error ? error.command : undefined
+  return { command: typeof command === 'string' ? command : undefined, smtpStatus: statusOf(error) }
 }
 
 function statusOf(error: unknown): number | undefined {

@@ -1,5 +1,6 @@
 // What a new password ends: whatever of the account may be in somebody else's hands.
-import type { AccountId } from '../ids.ts'
+import { z } from 'zod'
+import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 
 /**
@@ -24,4 +25,12 @@ export async function afterReset(
       .where('revoked_at', 'is', null)
       .execute()
   })
+}
+
+const Changed = z.object({ user: z.object({ id: z.string() }) })
+
+/** After a changed password: ends links, and sign-ins with the old one that wait for a code. */
+export async function endWaiting(store: Store, response: Response): Promise<void> {
+  const { user } = Changed.parse(await response.clone().json())
+  await store.write((tx) => tx.deleteFrom('verifications').where('value', '=', asId<AccountId>(user.id)).execute())
 }
