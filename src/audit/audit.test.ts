@@ -1,6 +1,7 @@
 // The audit's promises, on both stores: nothing recorded is lost, nothing is shown late, a 429 is one row a minute.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { openAudit, outcomeOf } from './audit.ts'
@@ -131,6 +132,22 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         (await audit.page(teamId, { limit: 9, datasourceIds })).items.map((item) => item.datasourceId)
       assert.deepEqual(await of([mine]), [undefined, mine])
       assert.deepEqual(await of([]), [undefined])
+    })
+
+    test('writes and links by itself, also after it had nothing to do', async () => {
+      await using audit = openAudit({ store, key })
+      const signal = AbortSignal.timeout(20_000)
+      for (let round = 0; round < 2; round++) {
+        const teamId = newId<TeamId>()
+        audit.record(byKey(), { teamId, outcome: 'ANSWERED' })
+        await store.write((tx) => audit.change(tx, bySession, { teamId }))
+        let linked = 0
+        while (linked < 2) {
+          await setImmediate(undefined, { signal })
+          const rows = store.db.selectFrom('audit').select('id').where('team_id', '=', teamId)
+          linked = (await rows.where('seq', 'is not', null).execute()).length
+        }
+      }
     })
 
     test('removes what is older than the team keeps, and nothing else', async () => {

@@ -76,6 +76,7 @@ class ChainedAudit implements Audit {
   /** When rows of ended processes are looked for: at the start, and once more. */
   #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
+  #timerAt = 0
   #pruning: NodeJS.Timeout | undefined
   #tail: Promise<void> = Promise.resolve()
 
@@ -205,8 +206,12 @@ class ChainedAudit implements Audit {
     this.#pruning.unref()
   }
 
+  /** Writes in so many milliseconds, or sooner where that was said before. */
   #arm(ms: number): void {
-    if (this.#timer !== undefined) return
+    const at = performance.now() + ms
+    if (this.#timer !== undefined && this.#timerAt <= at) return
+    clearTimeout(this.#timer)
+    this.#timerAt = at
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.flush().then(

@@ -1,9 +1,8 @@
 // Puts rows at the end of a chain, within the transaction that writes them. Rows of changes are in the store before they
 // are linked, and so are the counting rows of 429s: until then each bears a seal of its own, without which it is not linked.
-import type { Transaction } from 'kysely'
 import type { AuditId } from '../ids.ts'
-import type { Tables } from '../store/tables.ts'
 import type { Placed } from './insert.ts'
+import type { Writing } from './locked.ts'
 import { sameSeal, type Content, type Seal } from './seal.ts'
 import type { Position } from './chains.ts'
 
@@ -49,7 +48,7 @@ const IDS_PER_SELECT = 200
 
 /** Links those of these rows that are in the store and have no place yet. */
 export async function linkStored(
-  tx: Transaction<Tables>,
+  { tx, locked }: Writing,
   seal: Seal,
   end: ChainEnd,
   ids: readonly AuditId[],
@@ -59,7 +58,7 @@ export async function linkStored(
   let count = 0
   for (let from = 0; from < ids.length; from += IDS_PER_SELECT) {
     const part = ids.slice(from, from + IDS_PER_SELECT)
-    const rows = await tx.selectFrom('audit').selectAll().where('id', 'in', part).orderBy('id').execute()
+    const rows = await locked(tx.selectFrom('audit').selectAll().where('id', 'in', part).orderBy('id')).execute()
     for (const row of rows) {
       settled.push(row.id)
       if (row.seq !== null) continue
@@ -81,14 +80,15 @@ export async function linkStored(
  * it was linked meanwhile.
  */
 export async function countInto(
-  tx: Transaction<Tables>,
+  { tx, locked }: Writing,
   seal: Seal,
   chain: string,
-  folded: Iterable<Content>,
+  folded: readonly Content[],
 ): Promise<readonly Content[]> {
   const late: Content[] = []
-  for (const row of folded) {
-    const kept = await tx.selectFrom('audit').selectAll().where('id', '=', row.id).executeTakeFirst()
+  // In one order, as another process may count into the same.
+  for (const row of folded.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+    const kept = await locked(tx.selectFrom('audit').selectAll().where('id', '=', row.id)).executeTakeFirst()
     if (kept === undefined) {
       await tx
         .insertInto('audit')

@@ -6,10 +6,11 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { readRegistry, writeRegistry } from './chains.ts'
 import { addGap, gapEndingAt } from './gaps.ts'
+import { writing } from './locked.ts'
 import { sameSeal, type Seal, type Stored } from './seal.ts'
 
 interface PruneDeps {
-  readonly store: Pick<Store, 'db' | 'append'>
+  readonly store: Pick<Store, 'db' | 'dialect' | 'append'>
   readonly seal: Seal
   readonly now: () => number
   readonly retentionDays: (teamId: TeamId | null) => Promise<number>
@@ -82,8 +83,8 @@ async function oldRows(store: Pick<Store, 'db'>, before: string, after: At) {
 
 async function remove(deps: PruneDeps, old: readonly Pick<Stored, 'id'>[]): Promise<void> {
   const ids = old.map((row) => row.id)
-  const kept = await deps.store.append(async (tx) => {
-    const rows = await tx.selectFrom('audit').selectAll().where('id', 'in', ids).execute()
+  const kept = await writing(deps.store, async ({ tx, locked }) => {
+    const rows = await locked(tx.selectFrom('audit').selectAll().where('id', 'in', ids).orderBy('id')).execute()
     const free = rows.filter((row) => row.chain === null)
     const placed = rows
       .filter((row): row is InChain => row.chain !== null && row.seq !== null)
@@ -164,8 +165,9 @@ async function linkBefore(tx: Transaction<Tables>, seal: Seal, row: InChain): Pr
 async function forgetChains(deps: PruneDeps): Promise<void> {
   const { store, seal } = deps
   for (let forgotten = true; forgotten;) {
-    forgotten = await store.append(async (tx) => {
-      const registry = await readRegistry(tx, seal)
+    forgotten = await writing(store, async (within) => {
+      const { tx } = within
+      const registry = await readRegistry(within, seal)
       if (registry === null || !registry.holds || registry.first >= registry.last) return false
       const { first } = registry
       const chain = await tx.selectFrom('audit_chains').selectAll().where('number', '=', first).executeTakeFirst()
@@ -174,7 +176,7 @@ async function forgetChains(deps: PruneDeps): Promise<void> {
       if (gap?.first_seq !== 1) return false
       await tx.deleteFrom('audit_gaps').where('chain', '=', chain.chain).execute()
       await tx.deleteFrom('audit_chains').where('chain', '=', chain.chain).execute()
-      await writeRegistry(tx, seal, { ...registry, first: first + 1 })
+      await writeRegistry(within, seal, { ...registry, first: first + 1 })
       return true
     })
   }

@@ -36,7 +36,7 @@ export async function* verifyAudit(
   seal: Seal,
   seen: (rows: number) => void,
 ): AsyncIterable<ChainReport> {
-  const registry = await readRegistry(tx, seal)
+  const registry = await readRegistry({ tx, locked: (query) => query }, seal)
   const chains = await tx.selectFrom('audit_chains').selectAll().orderBy('number').execute()
   const known = new Set(chains.map((chain) => chain.number))
   const broken = registryFinding(chains, registry)

@@ -8,6 +8,7 @@ import { newChain, readChain, writeChain, type Position } from './chains.ts'
 import { count } from './counters.ts'
 import { insertRows } from './insert.ts'
 import { ChainEnd, countInto, linkStored, type Linked } from './linking.ts'
+import { writing, type Writing } from './locked.ts'
 import { charsOf, MINUTE_MS } from './rows.ts'
 import type { Content, Seal } from './seal.ts'
 
@@ -155,34 +156,34 @@ export class Writer {
 
   async #finish(batch: Batch): Promise<void> {
     this.#unfinished = { ...batch, tried: true }
-    const done = await this.#deps.store.append((tx) => this.#write(tx, batch))
+    const done = await writing(this.#deps.store, (within) => this.#write(within, batch))
     this.#unfinished = null
     this.#chars -= batch.chars
     this.#took(done, batch)
   }
 
-  async #write(tx: Transaction<Tables>, batch: Batch): Promise<Done> {
+  async #write(within: Writing, batch: Batch): Promise<Done> {
     const { store, seal, renamed } = this.#deps
-    const { position, isDone } = await this.#positionIn(tx, batch.tried)
+    const { position, isDone } = await this.#positionIn(within, batch.tried)
     if (isDone) return { position, linked: NOTHING }
     const end = new ChainEnd(seal, position)
-    const late = await countInto(tx, seal, end.chain, batch.folded.values())
-    const linked = await linkStored(tx, seal, end, batch.unlinked)
+    const late = await countInto(within, seal, end.chain, [...batch.folded.values()])
+    const linked = await linkStored(within, seal, end, batch.unlinked)
     const rows = late.length === 0 ? batch.rows : [...batch.rows, ...late.map(renamed)]
     if (rows.length + linked.count + batch.folded.size === 0) return { position: this.#position, linked }
     const placed = rows.map((row) => end.place(row))
-    await insertRows(tx, store.dialect, placed)
-    await count(tx, end.chain, [...batch.rows, ...batch.folded.values()])
-    return { position: await writeChain(tx, seal, { ...position, ...end.head, batch: position.batch + 1 }), linked }
+    await insertRows(within.tx, store.dialect, placed)
+    await count(within.tx, end.chain, [...batch.rows, ...batch.folded.values()])
+    return { position: await writeChain(within, seal, { ...position, ...end.head, batch: position.batch + 1 }), linked }
   }
 
   /** Where this batch begins, or ended. A chain whose row was changed by hand is left as it is, for a new one. */
   async #positionIn(
-    tx: Transaction<Tables>,
+    within: Writing,
     tried: boolean,
   ): Promise<{ readonly position: Position; readonly isDone: boolean }> {
     const position = this.#position
-    const kept = await readChain(tx, this.#deps.seal, position.chain)
+    const kept = await readChain(within, this.#deps.seal, position.chain)
     if (tried && kept?.batch === position.batch + 1) return { position: kept, isDone: true }
     if (kept === null ? position.number === 0 : kept.batch === position.batch) return { position, isDone: false }
     this.#deps.log?.error(

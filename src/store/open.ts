@@ -10,6 +10,8 @@ import { recallFor } from './recall.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
 
+type Isolation = 'serializable' | 'read committed'
+
 export interface Store extends AsyncDisposable {
   /** For reading. Within write() use its `tx` alone: the embedded store has one connection, and would wait for itself. */
   readonly db: Kysely<Tables>
@@ -20,8 +22,11 @@ export interface Store extends AsyncDisposable {
    * no room to write; nothing of it is then kept.
    */
   write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
-  /** A durable transaction for rows that nobody recalls (audit, progress): forgets nothing. */
-  append<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
+  /**
+   * A durable transaction for rows that nobody recalls (audit, progress): forgets nothing. `read committed` is for those
+   * that lock what they read before they change it; on the embedded store there is no other isolation than serializable.
+   */
+  append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   /** A small write that nobody waits for (last use); done before the store is closed, an error goes to `lost`. */
   later(work: (db: Kysely<Tables>) => Promise<unknown>): void
   /**
@@ -57,8 +62,8 @@ export async function openStore(
     throw error
   }
   const { recall, forget } = recallFor(dialect === 'sqlite' ? Infinity : OTHERS_UNSEEN_MS)
-  const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>) =>
-    dialect === 'sqlite' ? db.transaction().execute(work) : retried(db, work)
+  const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
+    dialect === 'sqlite' ? db.transaction().execute(work) : retried(db, work, isolation)
   const pending = new Set<Promise<unknown>>()
 
   return {
@@ -106,10 +111,14 @@ function noRoom(cause: unknown): AppError {
 
 const NO_ROOM_RETRY_SECONDS = 10
 
-async function retried<T>(db: Kysely<Tables>, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
+async function retried<T>(
+  db: Kysely<Tables>,
+  work: (tx: Transaction<Tables>) => Promise<T>,
+  isolation: Isolation,
+): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
-      return await db.transaction().setIsolationLevel('serializable').execute(work)
+      return await db.transaction().setIsolationLevel(isolation).execute(work)
     } catch (error) {
       if (tried >= triesWorth(error)) throw error
       await setTimeout(Math.random() * PAUSE_MS * tried)
