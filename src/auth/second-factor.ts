@@ -9,17 +9,24 @@ import type { Store } from '../store/open.ts'
 /** Longer than a code can be used: its own half minute, one before and one after. */
 const KEPT_MS = 120_000
 
-const SignedIn = z.object({ token: z.string(), user: z.object({ id: z.string(), twoFactorEnabled: z.boolean() }) })
+const Verified = z.object({ user: z.object({ id: z.string(), twoFactorEnabled: z.boolean() }) })
 
 /**
- * Takes note of a code that was right and made a session. Throws UNAUTHENTICATED, and ends that session, where the code
- * was used before. One that only switched the factor on may sign in too: who is there to see it has just set it up.
+ * What comes after a code that was right. Where it switched the factor on, sessions made without it end. Where it signed
+ * somebody in, it is taken note of: throws UNAUTHENTICATED, and ends the new session, for one that was used before.
  */
-export async function useCodeOnce(store: Store, code: string, response: Response, now: number): Promise<void> {
-  const { token, user } = SignedIn.parse(await response.clone().json())
-  const madeSession = response.headers.getSetCookie().some((line) => /session_token=[^;]/.test(line))
-  if (!madeSession || !user.twoFactorEnabled) return
+export async function afterCode(store: Store, code: string, response: Response, now: number): Promise<void> {
+  const made = sessionMadeBy(response)
+  if (made === null) return
+  const { user } = Verified.parse(await response.clone().json())
   const account_id = asId<AccountId>(user.id)
+  // As it was before this code: then it was the first one.
+  if (!user.twoFactorEnabled) {
+    await store.write((tx) =>
+      tx.deleteFrom('sessions').where('userId', '=', account_id).where('token', '!=', made).execute(),
+    )
+    return
+  }
   const isNew = await store.write(async (tx) => {
     await tx.deleteFrom('used_codes').where('until', '<', new Date(now).toISOString()).execute()
     const row = { account_id, code_hash: hash('sha256', code.trim()), until: new Date(now + KEPT_MS).toISOString() }
@@ -29,11 +36,20 @@ export async function useCodeOnce(store: Store, code: string, response: Response
       .onConflict((oc) => oc.doNothing())
       .executeTakeFirst()
     if (kept.numInsertedOrUpdatedRows === 1n) return true
-    await tx.deleteFrom('sessions').where('token', '=', token).execute()
+    await tx.deleteFrom('sessions').where('token', '=', made).execute()
     return false
   })
   if (isNew) return
   throw new AppError('UNAUTHENTICATED', 'The code is not right, or was used before.', {
     extra: { reason: 'INVALID_CODE' },
   })
+}
+
+/** The token of the session whose cookie an answer sets; null for none. */
+function sessionMadeBy(response: Response): string | null {
+  for (const line of response.headers.getSetCookie()) {
+    const sent = /^(?:__Secure-)?vitrine\.session_token=([^;]+)/.exec(line)?.[1]
+    if (sent !== undefined) return decodeURIComponent(sent).split('.', 1)[0] ?? null
+  }
+  return null
 }

@@ -12,7 +12,7 @@ import { openLibrary, type Library, type LibraryDeps } from './library.ts'
 import { isOwnOrigin, returnPath } from './origins.ts'
 import { PATHS, SignInBody, SignUp } from './paths.ts'
 import { resetPage } from './reset-page.ts'
-import { useCodeOnce } from './second-factor.ts'
+import { afterCode } from './second-factor.ts'
 import { neededSetupToken, requireSignUp } from './sign-up.ts'
 import { openThrottle } from './throttle.ts'
 
@@ -64,7 +64,7 @@ export function openSignIn(deps: Deps): SignIn {
       settle()
       switch (asked.name) {
         case 'POST /auth/two-factor/verify-totp':
-          await useCodeOnce(deps.store, String(asked.body?.['code']), response, now())
+          await afterCode(deps.store, String(asked.body?.['code']), response, now())
           return response
         case 'POST /auth/change-password':
           await endWaiting(deps.store, response)

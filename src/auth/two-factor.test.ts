@@ -49,8 +49,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       // Who never showed a code may have lost the secret: they are not locked out.
       assert.equal((await signIn(rooms)).json.twoFactorRedirect, undefined)
       assert.equal(await codeOf(verify(rooms, cookie, '000000')), 'UNAUTHENTICATED')
+      const elsewhere = (await signIn(rooms)).cookie
+      await tokenOf(rooms, elsewhere)
       const on = await verify(rooms, cookie, totp(json.totpURI))
-      assert.equal(await codeOf(tokenOf(rooms, cookie)), 'UNAUTHENTICATED', 'the session from before goes on')
+      for (const before of [cookie, elsewhere]) {
+        assert.equal(await codeOf(tokenOf(rooms, before)), 'UNAUTHENTICATED', 'a session from before goes on')
+      }
       await tokenOf(rooms, on.cookie)
 
       const half = await signIn(rooms)
@@ -63,7 +67,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           assert.equal(await codeOf(asked), 'UNAUTHENTICATED', route)
         }
       }
-      assert.equal((await rooms.store.db.selectFrom('sessions').selectAll().execute()).length, 2)
+      assert.equal((await rooms.store.db.selectFrom('sessions').selectAll().execute()).length, 1)
       assert.equal(await codeOf(verify(rooms, half.cookie, '000000')), 'UNAUTHENTICATED')
       const whole = await verify(rooms, half.cookie, totp(json.totpURI, 1))
       await tokenOf(rooms, whole.cookie)
