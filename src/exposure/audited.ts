@@ -1,4 +1,5 @@
 // The queries that the audit holds of a datasource, as a replay needs them. Read in pages, never all at once.
+import { setImmediate } from 'node:timers/promises'
 import type { AuditId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 
@@ -12,6 +13,7 @@ export interface AuditedQuery {
 }
 
 const PAGE = 500
+const DAY_MS = 86_400_000
 /** Calls that only ask what a query would do are none. */
 const QUERY = 'runQuery'
 /** Refused before anybody read a query in it. */
@@ -27,20 +29,28 @@ interface Asked {
 
 /** How many there are. */
 export async function countAudited(store: Pick<Store, 'db'>, asked: Asked): Promise<number> {
-  const { total } = await queries(store, asked)
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return Number(total)
+  let sum = 0
+  for await (const day of days(store, asked)) {
+    const { total } = await queries(store, asked, day)
+      .select((eb) => eb.fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow()
+    sum += Number(total)
+    await setImmediate()
+  }
+  return sum
 }
 
 /** Page after page, the newest first. */
 export async function* auditedQueries(store: Pick<Store, 'db'>, asked: Asked): AsyncIterable<readonly AuditedQuery[]> {
-  let after: Place | null = null
-  do {
-    const rows: readonly Row[] = await page(store, asked, after)
-    yield rows.map(queryOf)
-    after = rows.length < PAGE ? null : (rows.at(-1) ?? null)
-  } while (after !== null)
+  for await (const day of days(store, asked)) {
+    let after: Place | null = null
+    do {
+      const rows: readonly Row[] = await page(store, asked, day, after)
+      yield rows.map(queryOf)
+      after = rows.length < PAGE ? null : (rows.at(-1) ?? null)
+      await setImmediate()
+    } while (after !== null)
+  }
 }
 
 interface Place {
@@ -48,18 +58,42 @@ interface Place {
   readonly at: string
 }
 
-function queries(store: Pick<Store, 'db'>, { id, teamId, since }: Asked) {
+/** From the first moment to before the last. */
+interface Day {
+  readonly from: string
+  readonly to: string
+}
+
+/** A day at a time, the newest first: the embedded store answers on this thread, which others wait for. */
+async function* days(store: Pick<Store, 'db'>, { teamId, since }: Asked): AsyncIterable<Day> {
+  const rows = () => store.db.selectFrom('audit').where('team_id', '=', teamId).where('at', '>=', since)
+  // One at a time, each is the end of an index.
+  const { oldest } = await rows()
+    .select((eb) => eb.fn.min('at').as('oldest'))
+    .executeTakeFirstOrThrow()
+  const { newest } = await rows()
+    .select((eb) => eb.fn.max('at').as('newest'))
+    .executeTakeFirstOrThrow()
+  if (oldest === null || newest === null) return
+  for (let to = Date.parse(newest) + 1; to > Date.parse(oldest); to -= DAY_MS) {
+    const from = new Date(to - DAY_MS).toISOString()
+    yield { from: from < since ? since : from, to: new Date(to).toISOString() }
+  }
+}
+
+function queries(store: Pick<Store, 'db'>, { id, teamId }: Asked, { from, to }: Day) {
   return store.db
     .selectFrom('audit')
     .where('team_id', '=', teamId)
     .where('datasource_id', '=', id)
     .where('action', '=', QUERY)
-    .where('at', '>=', since)
+    .where('at', '>=', from)
+    .where('at', '<', to)
     .where((eb) => eb.or([eb('code', 'is', null), eb('code', 'not in', [...NO_QUERY])]))
 }
 
-function page(store: Pick<Store, 'db'>, asked: Asked, after: Place | null) {
-  const newest = queries(store, asked)
+function page(store: Pick<Store, 'db'>, asked: Asked, day: Day, after: Place | null) {
+  const newest = queries(store, asked, day)
   const older =
     after === null
       ? newest

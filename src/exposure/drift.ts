@@ -4,7 +4,7 @@ import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from './cut.ts'
 
 /** A table as a whole, or with `column` one of it; `type` as it is now, `was` as it was then. */
-export interface Drifted {
+interface Drifted {
   readonly schema: string
   readonly table: string
   readonly column?: string

@@ -132,13 +132,13 @@ export async function listExposureVersions(
   const limit = page.limit ?? 20
   const sizes = await deps.store.db
     .selectFrom('exposures')
-    .select(['version', (eb) => eb.fn<number>('length', ['tables']).as('chars')])
+    .select(['version', (eb) => eb.fn<number>('octet_length', ['tables']).as('bytes')])
     .where('datasource_id', '=', at.id)
     .$if(page.cursor !== undefined, (query) => query.where('version', '<', Number(page.cursor)))
     .orderBy('version', 'desc')
     .limit(limit + 1)
     .execute()
-  const fitting = fittingCount(sizes.slice(0, limit).map((row) => row.chars))
+  const fitting = fittingCount(sizes.slice(0, limit).map((row) => row.bytes))
   const versions = sizes.slice(0, fitting).map((row) => row.version)
   const rows = await deps.store.db
     .selectFrom('exposures')
@@ -159,13 +159,13 @@ export async function listExposureVersions(
 }
 
 /** A version may hold every column of a large database: as many as a page can carry, one at least. */
-function fittingCount(chars: readonly number[]): number {
+function fittingCount(bytes: readonly number[]): number {
   let sum = 0
-  const tooMuch = chars.findIndex((each, n) => (sum += each) > PAGE_CHARS_MAX && n > 0)
-  return tooMuch < 0 ? chars.length : tooMuch
+  const tooMuch = bytes.findIndex((each, n) => (sum += each) > PAGE_BYTES_MAX && n > 0)
+  return tooMuch < 0 ? bytes.length : tooMuch
 }
 
-const PAGE_CHARS_MAX = 8 * 1024 * 1024
+const PAGE_BYTES_MAX = 8 * 1024 * 1024
 /** The oldest go when there are more. */
 const VERSIONS_KEPT = 1_000
 const TRIES = 5

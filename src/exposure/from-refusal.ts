@@ -27,7 +27,7 @@ export interface Widened {
   readonly added: readonly ShownTable[]
 }
 
-const SEARCH_MS = 20_000
+const SEARCH_MS = 10_000
 
 /**
  * Throws NOT_FOUND for an audit id that is not this datasource's, NOT_CONNECTED before the first introspection, and
@@ -52,7 +52,8 @@ export async function exposureFromRefusal(
   if ('why' in widening) throw none(widening.why)
   const { additions } = widening
   if (additions.length === 0 && row.blocked !== null && wasCost(row.blocked)) throw none('it was refused for its cost.')
-  const { tables } = freeze(together(saved, additions), full, saved)
+  const { tables, problems } = freeze(together(saved, additions), full, saved)
+  if (problems.length > 0) throw none(problems.join('; '))
   deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
   return { tables, version: current.exposure_version, added: listed(ground, additions) }
 }

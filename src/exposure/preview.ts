@@ -42,7 +42,8 @@ export interface Preview {
 }
 
 const KIND = 'preview'
-const PREVIEW_MS = 30 * 60_000
+/** Of work, its turn not counted. */
+const PREVIEW_MS = 10 * 60_000
 const IDS_MAX = 100
 /** Of different proposals for one datasource at once. */
 const AT_ONCE_MAX = 3
@@ -123,27 +124,24 @@ async function replay(
   const asked = { id: row.id, teamId: row.team_id, since }
   const total = await countAudited(deps.store, asked)
   const fates = new BoundedMap<string, Fate>(FATES_MAX)
-  const lists = { nowRefused: new List(), nowAllowed: new List(), cannotTell: new List() }
+  const found = { nowRefused: nothing(), nowAllowed: nothing(), cannotTell: nothing() }
   let done = 0
   progress(0, total)
   for await (const page of auditedQueries(deps.store, asked)) {
     for (const query of page) {
       const fate = await fateOf(sides, query, fates, signal)
-      if (fate !== 'same') lists[fate].add(query.id)
+      if (fate !== 'same') {
+        found[fate].count++
+        if (found[fate].auditIds.length < IDS_MAX) found[fate].auditIds.push(query.id)
+      }
       progress(++done, Math.max(done, total))
     }
   }
-  return { nowRefused: lists.nowRefused, nowAllowed: lists.nowAllowed, cannotTell: lists.cannotTell }
+  return found
 }
 
-class List implements Replayed {
-  count = 0
-  readonly auditIds: string[] = []
-
-  add(id: string): void {
-    this.count++
-    if (this.auditIds.length < IDS_MAX) this.auditIds.push(id)
-  }
+function nothing(): { count: number; readonly auditIds: string[] } {
+  return { count: 0, auditIds: [] }
 }
 
 type Fate = 'same' | keyof Preview

@@ -119,7 +119,7 @@ class ProcessJobs implements Jobs {
         .where('input', 'is', null)
         .execute()
       const old = iso(Date.now() - KEPT_DAYS * 86_400_000)
-      await tx.deleteFrom('jobs').where('updated_at', '<', old).where('input', 'is', null).execute()
+      await tx.deleteFrom('jobs').where('updated_at', '<', old).execute()
     })
   }
 
@@ -202,7 +202,7 @@ class ProcessJobs implements Jobs {
       updatedAt: row.updated_at,
     }
     const silent = Date.parse(row.updated_at) <= Date.now() - SILENCE_MS
-    if (running === undefined && !hasEnded(row.state) && silent && row.input === null)
+    if (running === undefined && !hasEnded(row.state) && silent && !isTrue(row.goes_on))
       return { ...about, state: 'FAILED', error: INTERRUPTED }
     return {
       ...about,
@@ -336,12 +336,16 @@ class ProcessJobs implements Jobs {
   }
 
   #row(datasourceId: DatasourceId, id: JobId) {
-    return this.#deps.store.db
-      .selectFrom('jobs')
-      .selectAll()
-      .where('id', '=', id)
-      .where('datasource_id', '=', datasourceId)
-      .executeTakeFirst()
+    return (
+      this.#deps.store.db
+        .selectFrom('jobs')
+        .select(['id', 'kind', 'state', 'done', 'total', 'result', 'error', 'created_at', 'updated_at'])
+        // Not the input itself: it may be large, and whoever waits for a job asks often.
+        .select((eb) => eb('input', 'is not', null).as('goes_on'))
+        .where('id', '=', id)
+        .where('datasource_id', '=', datasourceId)
+        .executeTakeFirst()
+    )
   }
 
   #say(error: unknown): void {
@@ -351,6 +355,11 @@ class ProcessJobs implements Jobs {
 
 function hasEnded(state: JobTable['state']): boolean {
   return state !== 'QUEUED' && state !== 'RUNNING'
+}
+
+/** As either dialect answers a comparison. */
+function isTrue(value: unknown): boolean {
+  return value === true || value === 1
 }
 
 function hashOf(input: string | null): string | null {
