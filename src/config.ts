@@ -26,8 +26,11 @@ const SIGNUP = ['open', 'invited', 'closed'] as const
 export interface Smtp {
   readonly host: string
   readonly port: number
-  /** implicit: TLS from the first byte. required: STARTTLS or nothing. none: neither asked for nor taken. */
-  readonly tls: 'implicit' | 'required' | 'offered' | 'none'
+  /**
+   * implicit: TLS from the first byte. required: STARTTLS or nothing. offered: STARTTLS where the server has it. local:
+   * the same, whatever its certificate says, since nothing leaves this machine. none: never.
+   */
+  readonly tls: 'implicit' | 'required' | 'offered' | 'local' | 'none'
   readonly login: { readonly user: string; readonly password: string } | null
   /** The sender; null: made from the login or the public address. */
   readonly from: string | null
@@ -190,12 +193,12 @@ function smtpUrl(text: string): Smtp | null {
   if (tls !== undefined && (tls !== 'none' || url.protocol === 'smtps:')) return null
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const implicit = url.protocol === 'smtps:'
-  // What stays on this machine is not encrypted; a password leaves it by TLS only.
-  const plain = tls === 'none' || isLoopback(host)
+  // A password leaves this machine by TLS only.
+  const upgrade = isLoopback(host) ? 'local' : login === null ? 'offered' : 'required'
   return {
     host,
     port: url.port === '' ? (implicit ? 465 : 587) : Number(url.port),
-    tls: implicit ? 'implicit' : plain ? 'none' : login === null ? 'offered' : 'required',
+    tls: implicit ? 'implicit' : tls === 'none' ? 'none' : upgrade,
     login,
     from: from ?? null,
   }

@@ -220,7 +220,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await verified(rooms, 'first@example.test')
       for (const email of ['first@example.test', 'nobody@example.test']) {
         const codes: unknown[] = []
-        for (let i = 0; i < 6; i++) {
+        for (let i = 0; i < 11; i++) {
           codes.push(
             await auth(rooms, 'POST request-password-reset', { email }).then(
               () => 'sent',

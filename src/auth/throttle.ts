@@ -13,7 +13,7 @@ const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
 /** Mails to one address, asked for from one address; and from everywhere. */
-const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
+const MAILS_BY_ADDRESS = { limit: 10, windowMs: 900_000 }
 const MAILS = { limit: 30, windowMs: 3_600_000 }
 
 export interface Try {

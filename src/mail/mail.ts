@@ -135,6 +135,7 @@ async function openTransport({ host, port, tls, login }: Smtp): Promise<Transpor
     secure: tls === 'implicit',
     requireTLS: tls === 'required',
     ignoreTLS: tls === 'none',
+    ...(tls === 'local' ? { opportunisticTLS: true, tls: { rejectUnauthorized: false } } : {}),
     ...(login === null ? {} : { auth: { user: login.user, pass: login.password } }),
     ...TIMEOUTS_MS,
     disableFileAccess: true,

@@ -20,7 +20,7 @@ import { showTeam, type Team } from './teams.ts'
 const LIFE_MS = 14 * 86_400_000
 
 /** A mail that somebody else asked for: to one address, and of one member's making. */
-const MAILS_TO_ADDRESS = { limit: 5, windowMs: 3_600_000 }
+const MAILS_TO_ADDRESS = { limit: 10, windowMs: 3_600_000 }
 const MAILS_BY_ACCOUNT = { limit: 200, windowMs: 3_600_000 }
 
 export interface InviteDeps extends TeamChangeDeps {
