@@ -53,7 +53,8 @@ interface Deps {
   readonly now?: () => number
 }
 
-const FLUSH_MS = 200
+/** What was recorded must be in the store within a second; each write costs a wait for the disk. */
+const FLUSH_MS = 500
 const RETRY_MS = 1_000
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000

@@ -22,6 +22,8 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
   try {
     // EXCLUSIVE before the first access: in WAL mode the lock is then kept, without shared memory beside the file.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
+    // 16 MB: the audit writes the same few pages again and again, and each is copied once.
+    db.exec('PRAGMA wal_autocheckpoint = 4000')
     db.exec('BEGIN IMMEDIATE; COMMIT')
   } catch (error) {
     db.close()
