@@ -3,13 +3,22 @@
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
 
-const Told = z.object({ code: z.string().optional(), message: z.string().optional() })
+const Told = z.object({ code: z.string().optional() })
 
 /** The library's lock of a second factor after ten wrong codes; told as its longest. */
 const LOCKED_SECONDS = 900
 
-/** The sentence for a reason; of those without one the code's own is told. */
+/** The sentence for a reason; without one, what is told is that of the status. */
 const SENTENCES: Readonly<Record<string, string>> = {
+  INVALID_PASSWORD: 'The password is not right.',
+  PASSWORD_TOO_SHORT: 'The password is too short.',
+  PASSWORD_TOO_LONG: 'The password is too long.',
+  EMAIL_MISMATCH: 'This is not the e-mail address of who is signed in.',
+  EMAIL_ALREADY_VERIFIED: 'This e-mail address is verified.',
+  TOTP_ALREADY_ENABLED: 'The second factor is on: switch it off first.',
+  TOTP_NOT_ENABLED: 'There is no second factor.',
+  TWO_FACTOR_NOT_ENABLED: 'The second factor is not on.',
+  BACKUP_CODES_NOT_ENABLED: 'There is no second factor.',
   INVALID_EMAIL_OR_PASSWORD: 'The e-mail address or the password is not right.',
   INVALID_CODE: 'The code is not right, or was used before.',
   INVALID_BACKUP_CODE: 'The code is not right, or was used before.',
@@ -31,7 +40,7 @@ export async function libraryRefusal(response: Response, taken: () => Promise<bo
     case 'UNAUTHENTICATED':
       return new AppError(code, sentence ?? 'You are not signed in.', { extra })
     case 'INVALID_REQUEST': {
-      const detail = sentence ?? told.data?.message ?? 'not as it must be'
+      const detail = sentence ?? 'not as it must be'
       return new AppError(code, `The request is not valid: ${detail}`, { extra: { details: [detail], ...extra } })
     }
     case 'CONFLICT':

@@ -160,7 +160,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const [asked, path] of [
         ['/app/welcome?x=1', '/app/welcome?x=1'],
         ['https://vitrine.example.com/there', '/there'],
-        ['http://localhost:3000/app', '/app'],
+        ['http://localhost:3000/app#token=x', '/app'],
       ] as const) {
         const email = `to${path.length}@example.test`
         await signUp(rooms, email, { callbackURL: asked })

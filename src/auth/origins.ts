@@ -17,8 +17,9 @@ export function isOwnOrigin(request: Request, config: Public): boolean {
 }
 
 /**
- * Where a link may lead on to, as a path of ours: from `/path`, or from an address at an origin of ours. null for
- * everything else, and for what some browser reads as another host (`//host`, `/\host`, `/.//host`).
+ * Where a link may lead on to, as a path of ours without a fragment, since a token is put behind it: from `/path`, or from
+ * an address at an origin of ours. null for everything else, and for what some browser reads as another host (`//host`,
+ * `/\host`, `/.//host`).
  */
 export function returnPath(text: string, request: Request, config: Public): string | null {
   if (/[\\\p{C}]/u.test(text) || !/^(\/(?!\/)|https?:\/\/)/i.test(text)) return null
@@ -26,7 +27,7 @@ export function returnPath(text: string, request: Request, config: Public): stri
   if (url === null || url.username !== '' || url.password !== '') return null
   if (!text.startsWith('/') && !isOurs(url.origin, request, config)) return null
   if (/^\/\/|%2f|%5c/i.test(url.pathname)) return null
-  return url.pathname + url.search + url.hash
+  return url.pathname + url.search
 }
 
 function isOurs(origin: string, request: Request, config: Public): boolean {
