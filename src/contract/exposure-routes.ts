@@ -67,6 +67,6 @@ export const EXPOSURE_ROUTES = {
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Widened,
-    errors: ['CONFLICT', 'NOT_CONNECTED'],
+    errors: ['CONFLICT', 'NOT_CONNECTED', 'SCHEMA_STALE'],
   },
 } as const satisfies Record<string, Route>

@@ -27,8 +27,8 @@ interface Asked {
   readonly since: string
 }
 
-/** How many there are. */
-export async function countAudited(store: Pick<Store, 'db'>, asked: Asked): Promise<number> {
+/** How many there are. Throws the reason of `signal`. */
+export async function countAudited(store: Pick<Store, 'db'>, asked: Asked, signal: AbortSignal): Promise<number> {
   let sum = 0
   for await (const day of days(store, asked)) {
     const { total } = await queries(store, asked, day)
@@ -36,12 +36,17 @@ export async function countAudited(store: Pick<Store, 'db'>, asked: Asked): Prom
       .executeTakeFirstOrThrow()
     sum += Number(total)
     await setImmediate()
+    signal.throwIfAborted()
   }
   return sum
 }
 
-/** Page after page, the newest first. */
-export async function* auditedQueries(store: Pick<Store, 'db'>, asked: Asked): AsyncIterable<readonly AuditedQuery[]> {
+/** Page after page, the newest first. Throws the reason of `signal`. */
+export async function* auditedQueries(
+  store: Pick<Store, 'db'>,
+  asked: Asked,
+  signal: AbortSignal,
+): AsyncIterable<readonly AuditedQuery[]> {
   for await (const day of days(store, asked)) {
     let after: Place | null = null
     do {
@@ -49,6 +54,7 @@ export async function* auditedQueries(store: Pick<Store, 'db'>, asked: Asked): A
       yield rows.map(queryOf)
       after = rows.length < PAGE ? null : (rows.at(-1) ?? null)
       await setImmediate()
+      signal.throwIfAborted()
     } while (after !== null)
   }
 }

@@ -122,12 +122,12 @@ async function replay(
   const sides: Sides = { driver, now: { ...exposed }, then: cut(full, order.tables) }
   const since = new Date(Date.now() - order.days * DAY_MS).toISOString()
   const asked = { id: row.id, teamId: row.team_id, since }
-  const total = await countAudited(deps.store, asked)
+  const total = await countAudited(deps.store, asked, signal)
   const fates = new BoundedMap<string, Fate>(FATES_MAX)
   const found = { nowRefused: nothing(), nowAllowed: nothing(), cannotTell: nothing() }
   let done = 0
   progress(0, total)
-  for await (const page of auditedQueries(deps.store, asked)) {
+  for await (const page of auditedQueries(deps.store, asked, signal)) {
     for (const query of page) {
       const fate = await fateOf(sides, query, fates, signal)
       if (fate !== 'same') {
