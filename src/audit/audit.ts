@@ -156,6 +156,7 @@ class ChainedAudit implements Audit {
       log,
     })
     await pruneUsage(store, this.#now())
+    this.#writer.sayHead()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -163,6 +164,7 @@ class ChainedAudit implements Audit {
     clearTimeout(this.#pruning)
     await this.#flush(true)
     clearTimeout(this.#timer)
+    this.#writer.sayHead()
   }
 
   /** What is shown must be whole. */

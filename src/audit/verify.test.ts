@@ -448,7 +448,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await write(killed, teamId, 2)
         await store.write((tx) => killed.change(tx, bySession, { teamId }))
         const said: unknown[] = []
-        const log = { error: (...all: unknown[]) => said.push(all), warn: (detail: object) => said.push(detail) }
+        const log = { info: () => undefined, error: (...all: unknown[]) => said.push(all), warn: (detail: object) => said.push(detail) }
         const later = Date.now() + 5 * 60_000
         await using audit = openAudit({ store, key, log, now: () => later })
         await audit.flush()

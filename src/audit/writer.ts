@@ -15,6 +15,7 @@ import type { Content, Seal } from './seal.ts'
 export interface WriterLog {
   error(detail: object, message: string): void
   warn(detail: object, message: string): void
+  info(detail: object, message: string): void
 }
 
 export interface WriterDeps {
@@ -80,6 +81,12 @@ export class Writer {
     let due = Infinity
     for (const { from } of this.#unlinked.values()) due = Math.min(due, from)
     return due === Infinity ? null : Math.max(0, due - this.#deps.now())
+  }
+
+  /** Says where the chain stands, for a log that is kept elsewhere: no change of the store can take that back. */
+  sayHead(): void {
+    const { chain, head_seq: seq, head_link: link } = this.#position
+    if (seq > 0) this.#deps.log?.info({ chain, seq, link }, 'audit: the end of the chain')
   }
 
   push(row: Content): void {
