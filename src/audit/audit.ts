@@ -6,7 +6,7 @@ import { AppError, STATUS } from '../errors.ts'
 import type { TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
-import { pruneUsage, readUsage, type UsageLine } from './counters.ts'
+import { forgetUsage, pruneUsage, readUsage, type UsageLine } from './counters.ts'
 import { endedTeams, keepTeam } from './ended-teams.ts'
 import { readAll, readPage, type AuditAsk, type AuditItem, type AuditPage, type AuditScope } from './page.ts'
 import { pruneRows } from './prune.ts'
@@ -26,7 +26,7 @@ export interface Audit extends AsyncDisposable {
    * by whoever tells it first and knows most.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
-  /** Of a team that is deleted: its rows are kept for as many days as it kept them. */
+  /** Of a team that is deleted: its rows are kept for as many days as it kept them, its counts go. */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
   /** Writes all that was recorded before. */
   flush(): Promise<void>
@@ -120,6 +120,7 @@ class ChainedAudit implements Audit {
 
   async teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void> {
     await keepTeam(tx, teamId, retentionDays)
+    await forgetUsage(tx, teamId)
   }
 
   flush(): Promise<void> {

@@ -8,14 +8,14 @@ import type { Tables } from '../store/tables.ts'
 import { sealWith } from './seal.ts'
 import { verifyAudit, type ChainReport } from './verify.ts'
 
-export interface Out {
+interface Out {
   /** One line of the answer. */
   line(text: string): void
   /** What goes beside it: progress, and what is wrong with how it was called. */
   aside(text: string): void
 }
 
-export const AUDIT_USAGE = `Usage: vitrine audit verify
+const AUDIT_USAGE = `Usage: vitrine audit verify
 
 Reads the whole audit and holds every row to the chain of the process that wrote it. One line a chain; the first row
 that was changed, removed or put in is named. The settings are those of the service (VITRINE_DATA_DIR, or DATABASE_URL and

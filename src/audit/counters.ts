@@ -106,6 +106,11 @@ export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: 
   }))
 }
 
+/** Of a team that is deleted: nobody can ask for it any more. */
+export async function forgetUsage(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
+  await tx.deleteFrom('usage_days').where('team_id', '=', teamId).execute()
+}
+
 /** Removes what nobody can ask for any more. */
 export async function pruneUsage(store: Pick<Store, 'append'>, now: number): Promise<void> {
   const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, 10)

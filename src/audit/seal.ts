@@ -46,7 +46,7 @@ export interface Seal {
   alone(row: Content): string
   /** Of a row at its place, behind the row with the link `before` ('' for the first). */
   link(before: string, chain: string, seq: number, row: Content): string
-  chain(chain: Omit<Chain, 'signature' | 'batch'>): string
+  chain(chain: Omit<Chain, 'signature'>): string
   gap(gap: Omit<Gap, 'signature'>): string
   registry(registry: Registry): string
 }
@@ -57,7 +57,7 @@ export function sealWith(key: Uint8Array): Seal {
   return {
     alone: (row) => hmac(['row', ...bound(row)]),
     link: (before, chain, seq, row) => hmac(['link', before, chain, seq, ...bound(row)]),
-    chain: (of) => hmac(['chain', of.chain, of.number, of.opened_at, of.head_seq, of.head_link]),
+    chain: (of) => hmac(['chain', of.chain, of.number, of.opened_at, of.head_seq, of.head_link, of.batch]),
     gap: (of) => hmac(['gap', of.chain, of.first_seq, of.last_seq, of.last_link, of.until]),
     registry: (of) => hmac(['registry', of.first, of.last, of.since]),
   }

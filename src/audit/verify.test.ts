@@ -425,7 +425,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const teamId = newId<TeamId>()
         await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 10 })
         await write(audit, teamId, 2)
+        assert.equal((await audit.usage(teamId, '2000-01-01')).length, 1)
         await store.write((tx) => audit.teamEnded(tx, teamId, 40))
+        assert.deepEqual(await audit.usage(teamId, '2000-01-01'), [])
         const left = async () => (await store.db.selectFrom('audit').select('id').execute()).length
         at = start + 39 * day
         await audit.prune()
@@ -448,7 +450,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await write(killed, teamId, 2)
         await store.write((tx) => killed.change(tx, bySession, { teamId }))
         const said: unknown[] = []
-        const log = { info: () => undefined, error: (...all: unknown[]) => said.push(all), warn: (detail: object) => said.push(detail) }
+        const log = {
+          info: () => undefined,
+          error: (...all: unknown[]) => said.push(all),
+          warn: (detail: object) => said.push(detail),
+        }
         const later = Date.now() + 5 * 60_000
         await using audit = openAudit({ store, key, log, now: () => later })
         await audit.flush()
@@ -461,6 +467,26 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
             [1, null],
           ],
         )
+      })
+
+      test('nobody can make it believe that a batch was written', async () => {
+        await using store = await open()
+        const teamId = newId<TeamId>()
+        let fails = 0
+        const failing: Pick<Store, 'db' | 'dialect' | 'append'> = {
+          db: store.db,
+          dialect: store.dialect,
+          append: async (work, isolation) => {
+            if (fails-- > 0) throw new Error('cut off')
+            return await store.append(work, isolation)
+          },
+        }
+        await using audit = openAudit({ store: failing, key })
+        await write(audit, teamId, 2)
+        fails = 1
+        await assert.rejects(write(audit, teamId, 2), /cut off/)
+        await sql`update audit_chains set batch = batch + 1`.execute(store.db)
+        assert.equal((await audit.page(teamId, { limit: 99 })).items.length, 4)
       })
 
       test('a row that somebody puts there for the next process to link is not linked', async () => {
@@ -482,8 +508,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const losing: Pick<Store, 'db' | 'dialect' | 'append'> = {
           db: store.db,
           dialect: store.dialect,
-          async append(work) {
-            const done = await store.append(work)
+          async append(work, isolation) {
+            const done = await store.append(work, isolation)
             if (lose-- > 0) throw new Error('the connection was lost')
             return done
           },

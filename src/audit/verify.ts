@@ -7,7 +7,7 @@ import { readRegistry, type KnownRegistry } from './chains.ts'
 import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
 
 /** What is wrong first: with which row of which time, in words. */
-export interface Finding {
+interface Finding {
   readonly kind: 'changed' | 'removed' | 'inserted'
   /** Null where a row is gone. */
   readonly id: string | null

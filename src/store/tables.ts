@@ -281,10 +281,10 @@ export interface AuditChainTable {
   /** The last row that was linked. */
   head_seq: number
   head_link: string
-  /** Of everything above. */
-  signature: string
   /** Rises with every write: tells whether one whose answer was lost was done. */
   batch: number
+  /** Of all of it. */
+  signature: string
 }
 
 /** Rows of a chain that were removed for their age: what stands in their place. */

@@ -44,8 +44,8 @@ async function chains(tx: Transaction<Tables>): Promise<void> {
     .addColumn('opened_at', 'text', required)
     .addColumn('head_seq', 'bigint', required)
     .addColumn('head_link', 'text', required)
-    .addColumn('signature', 'text', required)
     .addColumn('batch', 'bigint', required)
+    .addColumn('signature', 'text', required)
     .execute()
   await tx.schema
     .createTable('audit_gaps')
