@@ -64,6 +64,8 @@ test('where it cannot be told there is no text', () => {
     'SELECT "open',
     'SELECT $a$open',
     'SELECT \\',
+    "SELECT E'a'\n'b\\'SECRET' -- '",
+    "SELECT e'a' -- x\r 'b\\'SECRET' || $$'$$",
   ]) {
     assert.equal(redactedSql(text), null, text)
   }

@@ -10,6 +10,8 @@ const PIECES: readonly (readonly [RegExp, (found: string) => string | null])[] =
   [/--[^\n\r]*/y, () => ' '],
   // Escapes of one's own choice.
   [/[uU]&['"]/y, () => null],
+  // One that goes on behind a line break, where backslashes still escape (PostgreSQL manual, 4.1.2.2).
+  [/[eE]'(?:[^'\\]|''|\\[^])*'(?:[\t\n\v\f\r ]|--[^\n\r]*)+'/y, () => null],
   [/[eE]'(?:[^'\\]|''|\\[^])*'/y, () => '?'],
   // A backslash is one: standard_conforming_strings is on.
   [/[bBxXnN]?'(?:[^']|'')*'/y, () => '?'],
