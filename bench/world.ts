@@ -77,11 +77,13 @@ async function end(child: ChildProcess): Promise<void> {
   await gone
 }
 
+/** In a data folder of its own, or in one that is kept. */
 export async function startVitrine(
   stack: AsyncDisposableStack,
+  kept?: string,
 ): Promise<{ base: string; pid: number; readyMs: number }> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
-  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  const dataDir = kept ?? (await mkdtemp(join(tmpdir(), 'vitrine-bench-')))
+  if (kept === undefined) stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   const port = await freePort()
   const env = { ...process.env, PORT: String(port), HOST: '127.0.0.1', VITRINE_DATA_DIR: dataDir, VITRINE_DEMO: '0' }
   const started = performance.now()

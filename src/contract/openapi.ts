@@ -5,6 +5,7 @@ import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
 import { STATUS } from '../errors.ts'
 import type { Route } from './route.ts'
+import { Exposure } from './exposure-schemas.ts'
 import * as shapes from './schemas.ts'
 
 /** A JSON value, as far as a document needs to be told. */
@@ -113,12 +114,19 @@ function requestBody(route: Route, body: ZodType): Json {
 function answers(route: Route): Record<string, Json> {
   const status = route.status ?? 200
   if (route.answer === null) return { [status]: { description: 'Done.' } }
+  if (route.streams !== undefined)
+    return { [status]: { description: 'OK', content: files(route.streams, route.answer) } }
   const content = (schema: Json) => ({ 'application/json': { schema } })
   if (route.startsJob !== true) return { [status]: { description: 'OK', content: content(schemaOf(route.answer)) } }
   return {
     [status]: { description: 'Done.', content: content(schemaOf(shapes.Introspected)) },
     202: { description: 'It takes longer: a job goes on.', content: content(schemaOf(shapes.JobStarted)) },
   }
+}
+
+/** A file of lines: what is JSON says the shape of one. */
+function files(types: readonly string[], row: ZodType): Json {
+  return Object.fromEntries(types.map((type) => [type, type.includes('json') ? { schema: schemaOf(row) } : {}]))
 }
 
 /** One answer a status, its codes in the description and as an enum. */
@@ -153,6 +161,8 @@ export function codesOf(route: Route): readonly Code[] {
   if (route.place !== undefined) codes.add(route.stranger ?? 'NOT_FOUND')
   if (route.place === 'team' && route.invited !== true) codes.add('TEAM_NOT_OPENED')
   if (route.role !== undefined) codes.add('ROLE_REQUIRED')
+  // A change is written down, or refused.
+  if (route.method !== 'GET') codes.add('OVERLOADED')
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE')
   for (const code of route.errors) codes.add(code)
   return [...codes]
@@ -174,7 +184,7 @@ const NAMED = {
   ApiKey: shapes.ApiKey,
   NewApiKey: shapes.NewApiKey,
   Member: shapes.Member,
-  Exposure: shapes.Exposure,
+  Exposure,
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 

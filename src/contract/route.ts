@@ -33,11 +33,13 @@ export interface Route {
   /** null: no body in the answer. */
   readonly answer: ZodType | null
   /** 200 where absent. */
-  readonly status?: 200 | 201 | 204
+  readonly status?: 200 | 201 | 202 | 204
   /** An answer that holds a jobId is 202: the work goes on. */
   readonly startsJob?: true
   /** The handler gives JSON already written, and headers; `answer` documents it and the contract tests hold it. */
   readonly prebuilt?: true
+  /** The handler gives a file that is written while it is read, of one of these media types; `answer` is one row of it. */
+  readonly streams?: readonly string[]
   /** Codes beyond those that follow from the entries above. */
   readonly errors: readonly Code[]
 }

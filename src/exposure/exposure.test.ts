@@ -50,7 +50,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     before(async () => {
       source = await storeSource(dialect)
       store = await openStore(await source.config())
-      audit = openAudit({ store })
+      audit = openAudit({ store, key: new Uint8Array(32) })
       catalogs = openCatalogs({ store })
     })
     after(async () => {
@@ -177,14 +177,57 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await assert.rejects(listExposureVersions(deps(), await place(id), { cursor: 'x' }), { code: 'INVALID_REQUEST' })
     })
 
-    test('2,000 tables of 40,000 columns are saved within a second', async () => {
-      const columns = Array.from({ length: 20 }, (_, n) => `column_${n}`)
-      const all = Array.from({ length: 2_000 }, (_, n) => names(`table_${n}`, ...columns))
-      const id = await introspected(catalogOf(...all))
-      const began = performance.now()
-      const saved = await putExposure(deps(), call, await place(id), { tables: all })
-      assert.ok(performance.now() - began < 1_000)
+    test('a page of the history holds no more than an answer can carry, and the oldest of a thousand goes', async () => {
+      const id = await introspected(catalogOf(names('a', 'x')))
+      const large = JSON.stringify([names('a', 'x'.repeat(5 << 20))])
+      const row = { datasource_id: id, author_id: call.caller.accountId, created_at: AT }
+      await store.write(async (tx) => {
+        for (const version of [1, 998, 999, 1_000]) {
+          const tables = version === 1 ? '[]' : large
+          await tx
+            .insertInto('exposures')
+            .values({ ...row, version, tables })
+            .execute()
+        }
+        await tx.updateTable('datasources').set({ exposure_version: 1_000 }).where('id', '=', id).execute()
+      })
+      const at = await place(id)
+      const pages: number[][] = []
+      let cursor: string | null = null
+      do {
+        const page = await listExposureVersions(deps(), at, { limit: 500, ...(cursor !== null && { cursor }) })
+        pages.push(page.items.map((item) => item.version))
+        cursor = page.nextCursor
+      } while (cursor !== null)
+      assert.deepEqual(pages, [[1_000], [999], [998, 1]])
+      assert.equal((await putExposure(deps(), call, at, { tables: [] })).version, 1_001)
+      const { items } = await listExposureVersions(deps(), at, { cursor: '998' })
+      assert.deepEqual(items, [])
+    })
+
+    test('is saved at the catalog that stands, though the database is introspected at the same time', async () => {
+      const id = await introspected(catalogOf(names('a', 'x')))
+      const [at, next] = [await place(id), catalogOf(names('a', 'x', 'y'))]
+      const tables = [{ ...names('a'), columns: null }]
+      const [saved] = await Promise.all([putExposure(deps(), call, at, { tables, version: 0 }), capture(id, 2, next)])
+      assert.equal(saved.version, 1)
+      const row = (await place(id)).row
+      const baseline = await catalogs.baseline(row)
+      // Whichever was first: the names are those of the catalog that drift is told from.
+      assert.deepEqual(
+        baseline?.tables[0]?.columns.map((column) => column.name),
+        saved.tables[0]?.columns,
+      )
+    })
+
+    test('2,000 tables of 40,000 columns are saved', async () => {
+      const many = Array.from({ length: 2_000 }, (_, n) =>
+        names(`t${n}`, ...Array.from({ length: 20 }, (_unused, c) => `c${c}`)),
+      )
+      const id = await introspected(catalogOf(...many))
+      const saved = await putExposure(deps(), call, await place(id), { tables: many })
       assert.equal(saved.tables.length, 2_000)
+      assert.equal(await catalogs.exposedTableCount((await place(id)).row), 2_000)
     })
   })
 }

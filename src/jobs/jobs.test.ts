@@ -163,3 +163,59 @@ test('what runs when the service ends, or died with it, is FAILED afterwards', a
     assert.ok((state?.updatedAt ?? '') > at)
   }
 })
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  test(`on ${dialect} a job of a resumable kind goes on in the next process, with what it was started with`, async () => {
+    await using source = await storeSource(dialect)
+    const config = await source.config()
+    await using store = await openStore(config)
+    const id = await datasource(store)
+    const first = await openJobs({ store })
+    first.resumable('count', () => endless)
+    const begun = await first.begin(id, 'count', { upTo: 3 }, 2)
+    assert.ok(begun)
+    assert.deepEqual([(await first.begin(id, 'count', { upTo: 3 }, 1))?.id, begun.isShared], [begun.id, false])
+    assert.equal(await first.begin(id, 'count', { upTo: 4 }, 1), null)
+    await assert.rejects(first.begin(id, 'other', {}, 1), { code: 'INTERNAL' })
+    await first[Symbol.asyncDispose]()
+    await assert.rejects(begun.ended)
+    assert.equal((await first.find(id, begun.id))?.state, 'RUNNING')
+
+    // Of two that find it one gets it.
+    await using one = await openJobs({ store })
+    await using other = await openJobs({ store })
+    const seen: unknown[] = []
+    for (const jobs of [one, other]) {
+      jobs.resumable('count', (of, input) => async () => {
+        seen.push([of, input])
+        return 'counted'
+      })
+    }
+    let job = await one.find(id, begun.id)
+    while (job?.state === 'RUNNING') {
+      await new Promise(setImmediate)
+      job = await one.find(id, begun.id)
+    }
+    assert.deepEqual([job?.state, job?.result, seen], ['DONE', 'counted', [[id, { upTo: 3 }]]])
+  })
+}
+
+test('a resumable job that was cancelled, or whose datasource is ended by another process, does not go on', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  const id = await datasource(store)
+  const first = await openJobs({ store })
+  first.resumable('count', () => endless)
+  const [cancelled, ended] = [await first.begin(id, 'count', 1, 2), await first.begin(id, 'count', 2, 2)]
+  assert.ok(cancelled && ended)
+  await first.cancel(id, cancelled.id)
+  await using other = await openJobs({ store })
+  await other.endAll(id)
+  await first[Symbol.asyncDispose]()
+  other.resumable('count', () => () => assert.fail('it was ended'))
+  const states = await Promise.all([cancelled, ended].map((job) => other.find(id, job.id)))
+  assert.deepEqual(
+    states.map((job) => job?.state),
+    ['CANCELLED', 'CANCELLED'],
+  )
+})

@@ -4,6 +4,9 @@ import { sql, type Kysely, type Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 import { first } from './migrations/0001-first.ts'
 import { marks } from './migrations/0002-marks.ts'
+import { people } from './migrations/0003-people.ts'
+import { auditChain } from './migrations/0004-audit-chain.ts'
+import { drift } from './migrations/0005-drift.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -18,7 +21,7 @@ export interface Migration {
 type Recorded = { migrations: { name: string; at: string } }
 
 /** Append only: what was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [first, marks]
+export const MIGRATIONS: readonly Migration[] = [first, marks, people, auditChain, drift]
 
 /** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */
 const POSTGRES_LOCK = 8_417_303_211
@@ -38,18 +41,35 @@ export async function migrate(
       .addColumn('name', 'text', (column) => column.primaryKey())
       .addColumn('at', 'text', (column) => column.notNull())
       .execute()
-    const done = new Set((await records.selectFrom('migrations').select('name').execute()).map((row) => row.name))
-    const unknown = [...done].filter((name) => !migrations.some((migration) => migration.name === name))
-    if (unknown.length > 0) {
-      throw new Error(
-        `The store was written by a newer version of Vitrine (it has ${unknown.join(', ')}): run that one.`,
-      )
-    }
-    const missing = migrations.filter((migration) => !done.has(migration.name))
+    const missing = await missingOf(records, migrations)
     for (const migration of missing) {
       await migration.up(tx, dialect)
       await records.insertInto('migrations').values({ name: migration.name, at: new Date().toISOString() }).execute()
     }
     return missing.map((migration) => migration.name)
   })
+}
+
+/** Throws an Error of one sentence where the store is not of this version. Changes nothing. */
+export async function requireMigrated(db: Kysely<Tables>): Promise<void> {
+  const tables = await db.introspection.getTables()
+  if (!tables.some((table) => table.name === 'migrations')) throw new Error('This database is no store of Vitrine.')
+  const missing = await missingOf(db.withTables<Recorded>(), MIGRATIONS)
+  if (missing.length === 0) return
+  throw new Error(
+    'The store is of an older version of Vitrine: start this version on it once, or run vitrine migrate, and then again.',
+  )
+}
+
+/** Throws where there are some that this version does not know. */
+async function missingOf(
+  records: Kysely<Tables & Recorded>,
+  migrations: readonly Migration[],
+): Promise<readonly Migration[]> {
+  const done = new Set((await records.selectFrom('migrations').select('name').execute()).map((row) => row.name))
+  const unknown = [...done].filter((name) => !migrations.some((migration) => migration.name === name))
+  if (unknown.length > 0) {
+    throw new Error(`The store was written by a newer version of Vitrine (it has ${unknown.join(', ')}): run that one.`)
+  }
+  return migrations.filter((migration) => !done.has(migration.name))
 }

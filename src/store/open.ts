@@ -3,11 +3,14 @@
 import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
-import { migrate, type DialectName } from './migrate.ts'
+import { AppError } from '../errors.ts'
+import { migrate, requireMigrated, type DialectName } from './migrate.ts'
 import { openPostgres, triesWorth } from './postgres.ts'
 import { recallFor } from './recall.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
+
+type Isolation = 'serializable' | 'read committed'
 
 export interface Store extends AsyncDisposable {
   /** For reading. Within write() use its `tx` alone: the embedded store has one connection, and would wait for itself. */
@@ -15,11 +18,15 @@ export interface Store extends AsyncDisposable {
   readonly dialect: DialectName
   /**
    * One durable, serializable transaction; when it is answered, everything recalled before is forgotten. On PostgreSQL
-   * `work` may be run again after a lost race, so it must change nothing but the store.
+   * `work` may be run again after a lost race, so it must change nothing but the store. Throws OVERLOADED where there is
+   * no room to write; nothing of it is then kept.
    */
   write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
-  /** A durable transaction for rows that nobody recalls (audit, progress): forgets nothing. */
-  append<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
+  /**
+   * A durable transaction for rows that nobody recalls (audit, progress): forgets nothing. `read committed` is for those
+   * that lock what they read before they change it; on the embedded store there is no other isolation than serializable.
+   */
+  append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   /** A small write that nobody waits for (last use); done before the store is closed, an error goes to `lost`. */
   later(work: (db: Kysely<Tables>) => Promise<unknown>): void
   /**
@@ -35,24 +42,28 @@ const OTHERS_UNSEEN_MS = 750
 /** Between two tries, times their number: those that lost together do not meet again. */
 const PAUSE_MS = 5
 
-/** Takes the lock of the data folder, migrates. Throws an Error of one clear sentence where it cannot. */
+/**
+ * Takes the lock of the data folder, migrates. `asIs`: the store must be there and of this version, nothing is made or
+ * changed. Throws an Error of one clear sentence where it cannot.
+ */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
-  options: { readonly lost?: (error: unknown) => void } = {},
+  options: { readonly lost?: (error: unknown) => void; readonly asIs?: boolean } = {},
 ): Promise<Store> {
   const dialect = config.databaseUrl === null ? 'sqlite' : 'postgres'
   const db = new Kysely<Tables>({
-    dialect: config.databaseUrl === null ? openSqlite(config.dataDir) : await openPostgres(config.databaseUrl),
+    dialect: config.databaseUrl === null ? openSqlite(config.dataDir, options) : await openPostgres(config.databaseUrl),
   })
   try {
-    await migrate(db, dialect)
+    if (options.asIs === true) await requireMigrated(db)
+    else await migrate(db, dialect)
   } catch (error) {
     await db.destroy()
     throw error
   }
   const { recall, forget } = recallFor(dialect === 'sqlite' ? Infinity : OTHERS_UNSEEN_MS)
-  const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>) =>
-    dialect === 'sqlite' ? db.transaction().execute(work) : retried(db, work)
+  const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
+    dialect === 'sqlite' ? db.transaction().execute(work) : retried(db, work, isolation)
   const pending = new Set<Promise<unknown>>()
 
   return {
@@ -64,6 +75,8 @@ export async function openStore(
     async write(work) {
       try {
         return await transact(work)
+      } catch (error) {
+        throw hasNoRoom(error) ? noRoom(error) : error
       } finally {
         // Also after an error: a commit whose answer was lost may hold.
         forget()
@@ -82,10 +95,30 @@ export async function openStore(
   }
 }
 
-async function retried<T>(db: Kysely<Tables>, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
+/** SQLite's FULL and IOERR_WRITE, PostgreSQL's disk_full. */
+function hasNoRoom(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('errcode' in error) return error.errcode === 13 || error.errcode === 778
+  return 'code' in error && error.code === '53100'
+}
+
+function noRoom(cause: unknown): AppError {
+  return new AppError('OVERLOADED', 'The service has no room to write anything down. Nothing was changed.', {
+    extra: { retryAfter: NO_ROOM_RETRY_SECONDS },
+    cause,
+  })
+}
+
+const NO_ROOM_RETRY_SECONDS = 10
+
+async function retried<T>(
+  db: Kysely<Tables>,
+  work: (tx: Transaction<Tables>) => Promise<T>,
+  isolation: Isolation,
+): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
-      return await db.transaction().setIsolationLevel('serializable').execute(work)
+      return await db.transaction().setIsolationLevel(isolation).execute(work)
     } catch (error) {
       if (tried >= triesWorth(error)) throw error
       await setTimeout(Math.random() * PAUSE_MS * tried)

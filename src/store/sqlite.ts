@@ -9,10 +9,11 @@ import { SqliteDialect, type Dialect, type SqliteDatabase } from 'kysely'
 const LOCK_WAIT_MS = 1_000
 const STATEMENTS_KEPT = 300
 
-/** Takes the folder's lock. Throws an Error that names the folder where another process holds it. */
-export function openSqlite(dataDir: string): Dialect {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+/** Takes the folder's lock; `asIs`: makes no store. Throws an Error that names the folder where another process holds it. */
+export function openSqlite(dataDir: string, options: { readonly asIs?: boolean } = {}): Dialect {
   const path = join(dataDir, 'vitrine.db')
+  if (options.asIs === true && !existsSync(path)) throw new Error(`There is no store in the data folder ${dataDir}.`)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   // SQLite would make the file by the umask; its journal takes over the rights of the file. One that is there is not
   // opened here: closing it again would drop the locks that this process may hold on it (POSIX).
   if (existsSync(path)) chmodSync(path, 0o600)
@@ -21,6 +22,8 @@ export function openSqlite(dataDir: string): Dialect {
   try {
     // EXCLUSIVE before the first access: in WAL mode the lock is then kept, without shared memory beside the file.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
+    // 16 MB: the audit writes the same few pages again and again, and each is copied once.
+    db.exec('PRAGMA wal_autocheckpoint = 4000')
     db.exec('BEGIN IMMEDIATE; COMMIT')
   } catch (error) {
     db.close()
@@ -54,12 +57,19 @@ function adapt(db: DatabaseSync): SqliteDatabase {
         // By its columns and not by its verb, or an INSERT … RETURNING would answer nothing.
         reader: statement.columns().length > 0,
         all: (parameters) => statement.all(...parameters.map(bindable)),
-        run: (parameters) => statement.run(...parameters.map(bindable)),
+        run: (parameters) => {
+          // On a full disk SQLite has rolled back by itself; to be told so would hide why.
+          if (isRollback(sql) && !db.isTransaction) return NOTHING_DONE
+          return statement.run(...parameters.map(bindable))
+        },
         iterate: (parameters) => statement.iterate(...parameters.map(bindable)),
       }
     },
   }
 }
+
+const isRollback = (sql: string) => /^rollback$/i.test(sql)
+const NOTHING_DONE = { changes: 0, lastInsertRowid: 0 } as const
 
 function bindable(value: unknown): SQLInputValue {
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')

@@ -30,7 +30,7 @@ export type TeamDetail = Team & { readonly settings?: TeamSettings }
 export interface TeamDeps {
   readonly store: Store
   readonly config: Pick<Config, 'ceilings'>
-  readonly audit: Pick<Audit, 'change'>
+  readonly audit: Pick<Audit, 'change' | 'teamEnded'>
   /** Ends what is open for datasources that are gone; given by the rooms above. */
   readonly ended: (ids: readonly DatasourceId[]) => Promise<void>
   readonly now?: () => number
@@ -133,11 +133,12 @@ export async function deleteTeam(
 ): Promise<void> {
   const { teamId } = membership
   const gone = await deps.store.write(async (tx) => {
-    const team = await tx.selectFrom('teams').select('slug').where('id', '=', teamId).executeTakeFirst()
+    const team = await tx.selectFrom('teams').select(['slug', 'settings']).where('id', '=', teamId).executeTakeFirst()
     if (team === undefined) throw notFound()
     requireConfirmed(call.caller, body.confirm === team.slug, 'its slug', now(deps))
     const datasources = await tx.selectFrom('datasources').select('id').where('team_id', '=', teamId).execute()
     await deps.audit.change(tx, call, { teamId })
+    await deps.audit.teamEnded(tx, teamId, holding(team.settings, deps.config.ceilings).auditRetentionDays)
     // Memberships, invitations, datasources, their secrets, catalogs and exposures go with it by their foreign keys.
     await tx.deleteFrom('teams').where('id', '=', teamId).execute()
     return datasources.map((row) => row.id)

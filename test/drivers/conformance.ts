@@ -7,6 +7,8 @@ import type { Catalog, Connection, Driver, Limits, SettingsInput } from '../../s
 import { AppError, type Code } from '../../src/errors.ts'
 
 export type Duty =
+  | 'introspection'
+  | 'reread'
   | 'confined only'
   | 'pure verdicts'
   | 'refusals'
@@ -105,6 +107,31 @@ export function conformance(
         assert.throws(() => ground.driver.printed(query), TypeError)
       }
       assert.equal((await connection.run(real, wide, soon())).rows, ground.bodies.rows)
+    })
+
+    duty('introspection', 'tells how far it is, to its end', async () => {
+      await using connection = await connect()
+      const told: (readonly [number, number])[] = []
+      await connection.introspect(soon(), (done, total) => told.push([done, total]))
+      const [last] = told.slice(-1)
+      assert.ok(last !== undefined && last[0] === last[1])
+      assert.deepEqual(
+        told.map(([done]) => done),
+        told.map((_, n) => n + 1),
+      )
+    })
+
+    duty('reread', 'a body is read again from the text that an audit keeps, and gets the same verdict', async () => {
+      for (const body of [ground.bodies.small, ground.bodies.hidden, ground.bodies.malformed]) {
+        const { text } = ground.driver.read(body)
+        const [first, again] = [
+          await judge(body),
+          await ground.driver.confine(ground.driver.reread(text), exposed, wide, soon()),
+        ]
+        if (first.kind === 'confined' && again.kind === 'confined') {
+          assert.equal(ground.driver.printed(again.query), ground.driver.printed(first.query))
+        } else assert.deepEqual(again, first)
+      }
     })
 
     duty('pure verdicts', 'the same body and exposure give the same verdict, without a database', async () => {

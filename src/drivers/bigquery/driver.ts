@@ -4,6 +4,7 @@ import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../d
 import { Sheets } from '../json-bytes.ts'
 import { readBody } from './guard/body.ts'
 import { confine } from './guard/confine.ts'
+import { redactedSql } from './guard/redact.ts'
 import type { BigQueryQuery } from './query.ts'
 import { connect } from './session/connect.ts'
 import type { Disagreement } from './session/dry-run.ts'
@@ -35,8 +36,10 @@ export async function createBigQueryDriver(options: BigQueryOptions = {}): Promi
     vocabulary: { schema: 'dataset', table: 'table', queryLanguage: 'GoogleSQL' },
     settings: (input) => readSettings(allowed, input),
     read: readBody,
+    reread: (text) => readBody({ sql: text }),
     confine: async (body: QueryBody, exposed, limits) => confine(body, exposed, limits),
     printed: (query) => unseal<BigQueryQuery>(query, 'BIGQUERY').text,
+    redacted: redactedSql,
     connect: (settings: ConnectionSettings, { allowPrivateHosts }: ConnectOptions, signal: AbortSignal) =>
       connect(shared, targetOf(allowed, settings), allowPrivateHosts, signal),
     [Symbol.asyncDispose]: () => pools[Symbol.asyncDispose](),

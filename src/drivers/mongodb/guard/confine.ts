@@ -40,7 +40,8 @@ function query(body: MongoBody, catalog: Catalog, limits: Limits): MongoQuery {
   const { joins } = whole
   const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
   const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
-  return { database, collection: name, pipeline: flow.out, early, rowCap, columns: flow.columns, joins, reads }
+  const { columns, shape } = flow
+  return { database, collection: name, pipeline: flow.out, early, rowCap, columns, joins, reads, shape }
 }
 
 /** The filter is the first stage; an empty one is none. */

@@ -1,0 +1,47 @@
+// The seal is the HMAC it says it is, for texts of every length and letter, and no two things share one.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { test } from 'node:test'
+import { newId, type AccountId } from '../ids.ts'
+import { RowMaker } from './rows.ts'
+import { CONTENT, sameSeal, sealWith, type Content } from './seal.ts'
+
+const key = Buffer.from([...Array(32).keys()])
+const seal = sealWith(key)
+const row = (query: string): Content =>
+  new RowMaker(() => 0).of(
+    { action: 'a', caller: { kind: 'session', accountId: newId<AccountId>() } },
+    { outcome: 'ANSWERED', query },
+  )
+
+test('a link is HMAC-SHA-256 of what it binds, whatever its length and its letters', () => {
+  for (const text of ['', 'x', 'ä€😀', '\ud800', '\u2028"\\'].flatMap((piece) =>
+    [1, 100, 3_000, 5_400, 6_000, 200_000].map((n) => piece.repeat(n)),
+  )) {
+    const bound = row(text)
+    const parts = ['link', 'before', 'chain', 7, ...CONTENT.map((column) => bound[column])]
+    const expected = createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url')
+    assert.equal(seal.link('before', 'chain', 7, bound), expected)
+  }
+})
+
+test('the same values in other places, or of another kind, have another seal', () => {
+  const bound = row('SELECT 1')
+  const seals = [
+    seal.alone(bound),
+    seal.link('', '', 1, bound),
+    seal.link('', '1', 1, bound),
+    seal.link('1', '', 1, bound),
+    seal.alone({ ...bound, query: null }),
+    seal.alone({ ...bound, query: '' }),
+    seal.alone({ ...bound, query: bound.printed, printed: bound.query }),
+    seal.alone({ ...bound, row_count: 1 }),
+    seal.alone({ ...bound, bytes: 1 }),
+    seal.registry({ first: 1, last: 2, since: '' }),
+    seal.registry({ first: 2, last: 1, since: '' }),
+    sealWith(Buffer.alloc(32)).alone(bound),
+  ]
+  assert.equal(new Set(seals).size, seals.length)
+  assert.ok(sameSeal(seals[0] ?? '', seal.alone(bound)))
+  assert.ok(!sameSeal(seals[0] ?? '', null) && !sameSeal(seals[0] ?? '', ''))
+})

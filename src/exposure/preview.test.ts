@@ -1,0 +1,164 @@
+// A preview's job, on both stores: cancelled while it waits and while it works, shared by those who ask for the same,
+// gone on with after a restart; and what it leaves as it was.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
+import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
+import { storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
+import { createDatasource } from '../datasources/datasources.ts'
+import { introspectDatasource } from '../datasources/introspect.ts'
+import { reach } from '../datasources/reach.ts'
+import type { DatasourceId, JobId } from '../ids.ts'
+import { putExposure } from './exposure.ts'
+import { previewExposure, resumePreviews, type Preview } from './preview.ts'
+import { openTurns } from './turns.ts'
+
+const names = (...columns: string[]) => ({ tables: [{ schema: 'public', table: 'a', columns }] })
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`a preview on ${dialect}`, () => {
+    let postgres: TestPostgres
+    let database: string
+    let source: StoreSource
+    before(async () => {
+      postgres = await startPostgres()
+      database = await postgres.createDatabase(`preview_${dialect}`, 'CREATE TABLE a (x int, y int)')
+      source = await storeSource(dialect)
+    })
+    after(async () => {
+      await source[Symbol.asyncDispose]()
+      await postgres[Symbol.asyncDispose]()
+    })
+
+    async function opened(at?: StoreConfig) {
+      const config = at ?? (await source.config())
+      const rooms = await openRooms({ at: config })
+      const deps = { ...rooms, replays: openTurns() }
+      resumePreviews(deps)
+      return { config, rooms, deps, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
+    }
+
+    /** A datasource of which x is exposed, and so many audited queries for x and y each, half of them alike. */
+    async function asked(rooms: Rooms, count: number) {
+      const teamId = await addTeam(rooms)
+      const owner = await addMember(rooms, teamId, 'OWNER')
+      const call = sessionCall(owner.accountId, 'previewExposure')
+      const { host, port, superuser: username, password } = postgres
+      const where = { connectionMode: 'DIRECT', sslMode: 'disable', host, port, username, password, database }
+      const item = await createDatasource(rooms, call, owner, { name: 'shop', type: 'POSTGRES', ...where })
+      const id = item.id as DatasourceId
+      const at = () => reach(rooms, call, teamId, id)
+      await introspectDatasource(rooms, call, await at())
+      await putExposure(rooms, call, await at(), names('x'))
+      const queried = sessionCall(owner.accountId, 'runQuery')
+      for (let n = 0; n < count; n++) {
+        const shape = n % 2 === 0 ? 1 : n
+        for (const column of ['x', 'y']) {
+          const query = `SELECT ${column} AS c${shape} FROM a`
+          rooms.audit.record(queried, { teamId, datasourceId: id, outcome: 'ANSWERED', query })
+        }
+      }
+      await rooms.audit.flush()
+      return {
+        id,
+        at,
+        call,
+        begin: async (deps: Parameters<typeof previewExposure>[0], ...columns: string[]) =>
+          previewExposure(deps, call, await at(), { ...names(...columns), days: 1 }),
+      }
+    }
+
+    async function ended(rooms: Rooms, id: DatasourceId, jobId: JobId) {
+      for (;;) {
+        const job = await rooms.jobs.find(id, jobId)
+        assert.ok(job)
+        if (job.state !== 'RUNNING') return job
+        await new Promise(setImmediate)
+      }
+    }
+
+    test('waits its turn, and is cancelled there as well as at work', async () => {
+      await using world = await opened()
+      const { rooms, deps } = world
+      const shop = await asked(rooms, 300)
+      const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
+      const turn = deps.replays.take(() => held, new AbortController().signal)
+      const waiting = await shop.begin(deps, 'y')
+      assert.deepEqual(await shop.begin(deps, 'y'), waiting, 'the same is shared')
+      const next = await shop.begin(deps, 'x', 'y')
+      assert.notEqual(next.jobId, waiting.jobId)
+      await rooms.jobs.cancel(shop.id, waiting.jobId)
+      assert.deepEqual((await ended(rooms, shop.id, waiting.jobId)).state, 'CANCELLED')
+      assert.equal((await rooms.jobs.find(shop.id, next.jobId))?.done, 0)
+      letGo()
+      await turn
+      let job = await rooms.jobs.find(shop.id, next.jobId)
+      while (job?.state === 'RUNNING' && job.done === 0) {
+        await new Promise(setImmediate)
+        job = await rooms.jobs.find(shop.id, next.jobId)
+      }
+      assert.ok((job?.done ?? 0) > 0 && job?.total === 600)
+      await rooms.jobs.cancel(shop.id, next.jobId)
+      const cancelled = await ended(rooms, shop.id, next.jobId)
+      assert.deepEqual([cancelled.state, cancelled.result], ['CANCELLED', undefined])
+      assert.ok(cancelled.done < 600)
+      // And the turn is free again.
+      const last = await shop.begin(deps, 'y')
+      assert.equal((await ended(rooms, shop.id, last.jobId)).state, 'DONE')
+    })
+
+    test('of one datasource only a few different ones run at once', async () => {
+      await using world = await opened()
+      const { rooms, deps } = world
+      const shop = await asked(rooms, 1)
+      const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
+      const turn = deps.replays.take(() => held, new AbortController().signal)
+      const all = [await shop.begin(deps, 'x'), await shop.begin(deps, 'y'), await shop.begin(deps, 'x', 'y')]
+      assert.deepEqual(await shop.begin(deps, 'y'), all[1], 'the same is none more')
+      await assert.rejects(previewExposure(deps, shop.call, await shop.at(), { tables: [], days: 1 }), {
+        code: 'CONFLICT',
+      })
+      letGo()
+      await turn
+      for (const { jobId } of all) assert.equal((await ended(rooms, shop.id, jobId)).state, 'DONE')
+    })
+
+    test('goes on after a restart, and counts the same', async () => {
+      const config = await source.config()
+      let started: { readonly jobId: JobId }
+      let id: DatasourceId
+      {
+        await using world = await opened(config)
+        const shop = await asked(world.rooms, 150)
+        id = shop.id
+        started = await shop.begin(world.deps, 'y')
+      }
+      await using world = await opened(config)
+      const job = await ended(world.rooms, id, started.jobId)
+      assert.deepEqual([job.state, job.done, job.total], ['DONE', 300, 300])
+      const { nowRefused, nowAllowed, cannotTell } = job.result as Preview
+      assert.deepEqual([nowRefused.count, nowAllowed.count, cannotTell.count], [150, 150, 0])
+      assert.deepEqual([nowRefused.auditIds.length, new Set(nowAllowed.auditIds).size], [100, 100])
+      const row = await world.rooms.store.db
+        .selectFrom('jobs')
+        .select('input')
+        .where('id', '=', started.jobId)
+        .executeTakeFirst()
+      assert.equal(row?.input, null, 'what it was started with is not kept')
+    })
+
+    test('one whose datasource is deleted meanwhile ends', async () => {
+      await using world = await opened()
+      const { rooms, deps } = world
+      const shop = await asked(rooms, 2)
+      const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
+      const turn = deps.replays.take(() => held, new AbortController().signal)
+      await shop.begin(deps, 'y')
+      await rooms.store.write((tx) => tx.deleteFrom('datasources').where('id', '=', shop.id).execute())
+      await rooms.jobs.endAll(shop.id)
+      assert.equal(rooms.jobs.running(shop.id, 'preview'), 0)
+      letGo()
+      await turn
+    })
+  })
+}

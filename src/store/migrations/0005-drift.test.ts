@@ -1,0 +1,85 @@
+// A store from before there was drift: what was exposed stays exposed, and drift is told from the upgrade on.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Kysely } from 'kysely'
+import { storeSource } from '../../../test/support/stores.ts'
+import { newId, type AccountId, type DatasourceId, type TeamId } from '../../ids.ts'
+import { migrate, MIGRATIONS } from '../migrate.ts'
+import { openStore } from '../open.ts'
+import { openPostgres } from '../postgres.ts'
+import { openSqlite } from '../sqlite.ts'
+import type { Tables } from '../tables.ts'
+
+const AT = '2026-01-01T00:00:00.000Z'
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  test(`on ${dialect} the newest exposure is compared with the catalog of the upgrade`, async () => {
+    await using source = await storeSource(dialect)
+    const config = await source.config()
+    const [teamId, id, never] = [newId<TeamId>(), newId<DatasourceId>(), newId<DatasourceId>()]
+    const old = new Kysely<Tables>({
+      dialect: config.databaseUrl === null ? openSqlite(config.dataDir) : await openPostgres(config.databaseUrl),
+    })
+    await migrate(
+      old,
+      dialect,
+      MIGRATIONS.filter((migration) => migration.name < '0005'),
+    )
+    const team = { id: teamId, name: 'T', slug: 't', settings: '{}', created_at: AT }
+    await old.insertInto('teams').values(team).execute()
+    const row = {
+      team_id: teamId,
+      name: 'shop',
+      type: 'POSTGRES',
+      status: 'CONNECTED',
+      connection_mode: 'DIRECT',
+      host: 'h',
+      port: 1,
+      database: 'd',
+      username: 'u',
+      ssl_mode: 'disable',
+      config: '{}',
+      access_mode: 'ROLE_BASED',
+      min_role: 'MEMBER',
+      created_at: AT,
+      updated_at: AT,
+      last_tested_at: null,
+      last_error: null,
+      connection_version: 1,
+    } as const
+    await old
+      .insertInto('datasources')
+      .values([
+        { ...row, id, catalog_version: 7, exposure_version: 2 },
+        { ...row, id: never, catalog_version: 0, exposure_version: 1 },
+      ])
+      .execute()
+    const exposure = { tables: '[]', author_id: newId<AccountId>(), created_at: AT }
+    for (const [datasource_id, version] of [
+      [id, 1],
+      [id, 2],
+      [never, 1],
+    ] as const) {
+      await old
+        .insertInto('exposures')
+        .values({ ...exposure, datasource_id, version })
+        .execute()
+    }
+    await old.destroy()
+
+    await using store = await openStore(config)
+    const exposures = await store.db
+      .selectFrom('exposures')
+      .select(['datasource_id', 'version', 'catalog_version'])
+      .orderBy('version')
+      .execute()
+    const of = (which: DatasourceId) =>
+      exposures.filter((it) => it.datasource_id === which).map((it) => it.catalog_version)
+    assert.deepEqual([of(id), of(never)], [[null, 7], [null]])
+    const hours = await store.db.selectFrom('datasources').select('reintrospect_hours').execute()
+    assert.deepEqual(
+      hours.map((it) => it.reintrospect_hours),
+      [24, 24],
+    )
+  })
+}

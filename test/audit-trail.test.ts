@@ -1,0 +1,288 @@
+// The audit and usage as a team's managers meet them, on both stores: filters, files, counts, and what a MEMBER or an ADMIN
+// without reach is not told.
+import assert from 'node:assert/strict'
+import { get } from 'node:http'
+import { once } from 'node:events'
+import { after, before, describe, test } from 'node:test'
+import { randomBytes } from 'node:crypto'
+import { AuditItem, AuditPage, Usage } from '../src/contract/audit-schemas.ts'
+import type { Person } from './support/app.ts'
+import { openShop, type Shop } from './support/shop.ts'
+import { storeSource, type StoreSource } from './support/stores.ts'
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`the audit over HTTP on ${dialect}`, () => {
+    let source: StoreSource
+    let shop: Shop
+    let path: string
+    before(async () => {
+      source = await storeSource(dialect)
+      const { databaseUrl } = await source.config()
+      const key = randomBytes(32).toString('base64')
+      shop = await openShop({ env: databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: key } })
+      path = `/teams/${shop.teamId}`
+    })
+    after(async () => {
+      await shop[Symbol.asyncDispose]()
+      await source[Symbol.asyncDispose]()
+    })
+
+    const list = async (filter: string, who: Person = shop.owner) => {
+      const { items } = await who.must('GET', `${path}/audit?limit=500&${filter}`)
+      return AuditPage.shape.items.parse(items)
+    }
+    const file = async (query: string, who: Person = shop.owner) => who.ask('GET', `${path}/audit/export?${query}`)
+    const usage = async (who: Person = shop.owner, query = '') => {
+      const json = await who.must('GET', `${path}/usage${query}`)
+      assert.deepEqual(Usage.parse(json), json)
+      return Usage.parse(json)
+    }
+
+    test('each filter leaves the rows that fit, and those alone; together they narrow', async () => {
+      await shop.query('SELECT id FROM customers LIMIT 1')
+      await shop.query('SELECT email FROM customers')
+      await shop.app.ask('POST', `${shop.at}/query`, {
+        token: shop.owner.jwt,
+        body: { sql: 'SELECT 1' },
+        headers: { 'user-agent': 'filter-test/1.0 (ä)' },
+      })
+      const all = await list('')
+      const [first] = all
+      assert.match(first?.actor.client ?? '', /^filter-test\/1\.0/)
+      const keyId = all.find((row) => row.via === 'API_KEY')?.actor.keyId ?? ''
+      for (const [filter, fits] of [
+        [`datasourceId=${shop.datasourceId}`, (row) => row.datasourceId === shop.datasourceId],
+        [`accountId=${shop.owner.id}`, (row) => row.actor.accountId === shop.owner.id],
+        [`keyId=${keyId}`, (row) => row.actor.keyId === keyId],
+        ['action=runQuery', (row) => row.action === 'runQuery'],
+        ['outcome=DENIED', (row) => row.outcome === 'DENIED'],
+        ['code=QUERY_DENIED', (row) => row.code === 'QUERY_DENIED'],
+        [`from=${all[2]?.at}`, (row) => row.at >= (all[2]?.at ?? '')],
+        [`to=${all[2]?.at}`, (row) => row.at < (all[2]?.at ?? '')],
+        [`keyId=${keyId}&outcome=ANSWERED`, (row) => row.actor.keyId === keyId && row.outcome === 'ANSWERED'],
+      ] as const satisfies readonly (readonly [string, (row: AuditRow) => boolean])[]) {
+        const found = await list(filter)
+        assert.deepEqual(found, all.filter(fits), filter)
+        assert.ok(found.length > 0, filter)
+      }
+      for (const filter of [
+        'accountId=nobody',
+        'action=nothing',
+        'from=2100-01-01T00:00:00Z',
+        'to=2000-01-01T00:00:00%2B02:00',
+      ]) {
+        assert.deepEqual(await list(filter), [], filter)
+      }
+    })
+
+    test('a page after the other, with a filter, is what one page is', async () => {
+      for (let n = 0; n < 7; n++) await shop.query(n % 2 === 0 ? 'SELECT 1' : 'SELECT nothing')
+      const whole = await list('outcome=DENIED')
+      const seen: unknown[] = []
+      let cursor = ''
+      do {
+        const page = await shop.owner.must('GET', `${path}/audit?limit=2&outcome=DENIED${cursor}`)
+        seen.push(...page.items)
+        cursor = page.nextCursor === null ? '' : `&cursor=${page.nextCursor}`
+      } while (cursor !== '')
+      assert.deepEqual(seen, whole)
+    })
+
+    test('a filter that is none is refused', async () => {
+      for (const bad of [
+        'from=yesterday',
+        'from=2026-01-01',
+        'from=2026-01-01T00:00:00',
+        'from=2026-02-30T00:00:00Z',
+        'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
+        'outcome=answered',
+        'outcome=DENIED&outcome=FAILED',
+        'code=NONE',
+        'action=a%20b',
+        "accountId='",
+        'datasourceId=',
+        'nope=1',
+      ]) {
+        for (const at of ['audit', 'audit/export']) {
+          const answer = await shop.owner.ask('GET', `${path}/${at}?${bad}`)
+          assert.deepEqual([bad, answer.status, answer.json.code], [bad, 400, 'INVALID_REQUEST'])
+          assert.ok(answer.json.details.length > 0)
+        }
+      }
+      for (const [at, bad] of [
+        ['audit/export', 'format=xml'],
+        ['audit/export', 'cursor=x'],
+        ['audit/export', 'limit=1'],
+        ['usage', 'days=0'],
+        ['usage', 'days=367'],
+        ['usage', 'days=1.5'],
+        ['usage', 'days=x'],
+      ]) {
+        assert.equal((await shop.owner.ask('GET', `${path}/${at}?${bad}`)).status, 400, bad)
+      }
+    })
+
+    test('the file of JSON lines is the list, and being taken stands in the audit', async () => {
+      const rows = await list('')
+      const answer = await file('format=jsonl')
+      assert.equal(answer.headers.get('content-type'), 'application/jsonl; charset=utf-8')
+      assert.match(
+        answer.headers.get('content-disposition') ?? '',
+        /^attachment; filename="audit-[\w-]+-\d{4}-\d\d-\d\d\.jsonl"$/,
+      )
+      assert.equal(answer.headers.get('cache-control'), 'no-store')
+      const lines = answer.text.split('\n')
+      assert.equal(lines.pop(), '')
+      assert.deepEqual(
+        lines.map((line) => AuditItem.parse(JSON.parse(line))),
+        rows,
+      )
+      const [taken] = await list('action=exportAudit')
+      assert.deepEqual(
+        [taken?.outcome, taken?.rowCount, taken?.actor.accountId],
+        ['ANSWERED', rows.length, shop.owner.id],
+      )
+      assert.equal((await file('format=jsonl&action=nothing')).text, '')
+    })
+
+    test('the CSV is read back as it was, and nothing in it becomes a formula', async () => {
+      const texts = [
+        '=HYPERLINK("http://evil.test";"x")',
+        '+1',
+        '-- a comment, "quoted",\r\nand a line',
+        '@SUM(A1)',
+        '\t=1',
+        ' =1+1',
+        '＝1',
+        'SELECT 1 AS "a,b"',
+        "'",
+      ]
+      for (const sql of texts) await shop.query(sql)
+      const answer = await file('action=runQuery')
+      assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8; header=present')
+      const [head, ...rows] = parseCsv(answer.text)
+      const column = head?.indexOf('query') ?? -1
+      const shown = rows.slice(0, texts.length).map((row) => row[column])
+      assert.deepEqual(
+        shown.toReversed(),
+        texts.map((text) => (/^\s*[=+\-@＝]/.test(text) ? `'${text}` : text)),
+      )
+      assert.ok(answer.text.endsWith('\r\n'))
+      assert.equal(rows.length, (await list('action=runQuery')).length)
+      assert.ok(rows.every((row) => row.length === head?.length))
+      assert.equal(parseCsv((await file('action=nothing')).text).length, 1)
+    })
+
+    test('whoever hangs up in the middle of a file ends it', async () => {
+      const sql = `SELECT 1 /* ${'x'.repeat(60_000)} */`
+      await Promise.all(Array.from({ length: 300 }, () => shop.query(sql)))
+      const { length } = await list('action=runQuery')
+      const request = get(`${shop.app.url}${path}/audit/export?format=jsonl`, {
+        headers: { authorization: `Bearer ${shop.owner.jwt}` },
+      })
+      const [response] = await once(request, 'response')
+      await once(response, 'data')
+      response.destroy()
+      let taken: AuditRow | undefined
+      // The row is written when the service has noticed; asking is what passes the time.
+      while (taken === undefined) [taken] = await list('action=exportAudit&outcome=FAILED')
+      assert.ok((taken.rowCount ?? length) < length, `${taken.rowCount} of ${length}`)
+    })
+
+    test('an ADMIN takes and counts only what they reach; a MEMBER takes nothing, and counts without the others’ keys', async () => {
+      const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
+      await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
+      await shop.app.join(shop.owner, shop.teamId, member)
+      const memberKey = await shop.app.key(member)
+      await shop.query('SELECT 1', memberKey)
+      await shop.query('SELECT nothing', memberKey)
+      assert.ok((await file('format=jsonl', admin)).text.includes(shop.datasourceId))
+      assert.equal((await file('', member)).json.code, 'ROLE_REQUIRED')
+      const [all, own] = [await usage(admin), await usage(member)]
+      assert.deepEqual(all.days, own.days)
+      assert.deepEqual(all.datasources, own.datasources)
+      assert.ok(all.keys.length > own.keys.length)
+      assert.deepEqual(
+        own.keys.map(({ keyId, ...rest }) => [typeof keyId, rest]),
+        [['string', { accountId: member.id, queries: 2, denied: 1, failed: 0, rows: 1 }]],
+      )
+      await shop.owner.must('PATCH', shop.at, { accessMode: 'EXPLICIT' })
+      assert.ok(!(await file('format=jsonl', admin)).text.includes(`"datasourceId":"${shop.datasourceId}"`))
+      assert.deepEqual(await list(`datasourceId=${shop.datasourceId}`, admin), [])
+      const none = await usage(admin)
+      assert.deepEqual([none.keys, none.datasources], [[], []])
+      assert.ok(none.days.every((day) => day.queries === 0))
+      await shop.owner.must('PATCH', shop.at, { accessMode: 'ROLE_BASED' })
+    })
+
+    test('usage counts by day, key and datasource, and spends nothing of the budget', async () => {
+      const before = await usage()
+      const spent = await shop.query('SELECT id FROM customers LIMIT 3')
+      await shop.query('SELECT email FROM customers')
+      await shop.query('SELECT 1/0')
+      const now = await usage(shop.owner, '?days=2')
+      const today = new Date().toISOString().slice(0, 10)
+      assert.equal(before.days.length, 30)
+      assert.deepEqual(
+        now.days.map((day) => day.date),
+        [new Date(Date.now() - 86_400_000).toISOString().slice(0, 10), today],
+      )
+      const [was, is] = [before.days.at(-1), now.days.at(-1)]
+      assert.ok(was !== undefined && is !== undefined)
+      const grown = (name: 'queries' | 'denied' | 'failed' | 'rows') => is[name] - was[name]
+      assert.deepEqual([grown('queries'), grown('denied'), grown('failed'), grown('rows')], [3, 1, 1, 3])
+      for (const part of [now.keys, now.datasources]) {
+        assert.equal(
+          part.reduce((sum, each) => sum + each.queries, 0),
+          is.queries,
+        )
+      }
+      const limit = Number(spent.headers.get('ratelimit-limit'))
+      const remaining = Number(spent.headers.get('ratelimit-remaining')) - 2
+      for (let n = 0; n < 3; n++) {
+        const { budget } = await usage()
+        // Another minute may have begun.
+        assert.ok(budget.limit === limit && [remaining, limit].includes(budget.remaining), JSON.stringify(budget))
+        if (budget.remaining === remaining) assert.ok(Date.parse(budget.resetsAt ?? '') > Date.now() - 1_000)
+      }
+      const fresh = await shop.app.team(shop.owner, 'Fresh')
+      const { budget } = await shop.owner.must('GET', `/teams/${fresh}/usage`)
+      assert.deepEqual(budget, { limit: 1_000_000, remaining: 1_000_000, resetsAt: null })
+    })
+
+    test('a refused budget counts what was refused', async () => {
+      await shop.owner.must('PATCH', path, { settings: { queryBudget: { limit: 1, windowSeconds: 3600 } } })
+      const before = (await usage()).days.at(-1)
+      for (let n = 0; n < 4; n++) await shop.query('SELECT 1')
+      const { days, budget } = await usage()
+      assert.deepEqual(
+        [(days.at(-1)?.queries ?? 0) - (before?.queries ?? 0), (days.at(-1)?.denied ?? 0) - (before?.denied ?? 0)],
+        [4, 3],
+      )
+      assert.deepEqual([budget.limit, budget.remaining], [1, 0])
+      const [row] = await list('code=RATE_LIMITED')
+      assert.equal(row?.times, 3)
+      await shop.owner.must('PATCH', path, { settings: { queryBudget: { limit: 1_000_000, windowSeconds: 60 } } })
+    })
+  })
+}
+
+type AuditRow = (typeof AuditPage)['_output']['items'][number]
+
+/** RFC 4180, strictly. */
+function parseCsv(text: string): string[][] {
+  const rows: string[][] = []
+  let row: string[] = []
+  const cells = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/gy
+  for (let at = 0; at < text.length; at = cells.lastIndex) {
+    cells.lastIndex = at
+    const found = cells.exec(text)
+    assert.ok(found !== null, `not CSV at ${at}: ${text.slice(at, at + 40)}`)
+    row.push(found[1]?.replaceAll('""', '"') ?? found[2] ?? '')
+    if (found[3] !== ',') {
+      rows.push(row)
+      row = []
+    }
+  }
+  return rows
+}

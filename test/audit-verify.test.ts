@@ -1,0 +1,206 @@
+// `vitrine audit verify` as an operator runs it: beside a running service on PostgreSQL, after a kill, and on the embedded
+// store once the service has ended; by its exit code and what it names.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { openStore } from '../src/store/open.ts'
+import { storeSource, type StoreSource } from './support/stores.ts'
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
+type Env = Readonly<Record<string, string>>
+const environment = (env: Env) => ({ PATH: process.env['PATH'], VITRINE_DEMO: '0', LOG_LEVEL: 'warn', ...env })
+
+async function vitrine(args: readonly string[], env: Env) {
+  const child = spawn(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], { env: environment(env) })
+  let [out, err] = ['', '']
+  child.stdout.on('data', (chunk) => (out += String(chunk)))
+  child.stderr.on('data', (chunk) => (err += String(chunk)))
+  const [code] = await once(child, 'close')
+  return { code, out, err }
+}
+const verify = (env: Env) => vitrine(['audit', 'verify'], env)
+
+/** A service in a process of its own, with an account that makes teams. */
+async function serve(env: Env) {
+  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts')], { env: environment({ PORT: '0', ...env }) })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += String(chunk)))
+  while (!/listens at \S+/.test(said)) {
+    if (child.exitCode !== null) throw new Error(said)
+    await Promise.race([once(child.stdout, 'data'), once(child, 'close')])
+  }
+  const base = /listens at (\S+)/.exec(said)?.[1] ?? ''
+  const post = (path: string, body: object, headers: Env) =>
+    fetch(base + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
+  const email = `ada-${randomBytes(4).toString('hex')}@example.test`
+  const up = await post(
+    '/auth/sign-up/email',
+    { name: 'Ada', email, password: 'a long enough password' },
+    { origin: base },
+  )
+  const cookie = up.headers
+    .getSetCookie()
+    .map((each) => each.split(';', 1)[0])
+    .join('; ')
+  const { token } = (await (await fetch(`${base}/auth/token`, { headers: { cookie } })).json()) as { token: string }
+  let teams = 0
+  return {
+    /** What it has printed. */
+    said: () => said,
+    /** One change, in the audit when it is answered. */
+    async team(): Promise<void> {
+      const answer = await post('/teams', { name: `Team ${++teams}` }, { authorization: `Bearer ${token}` })
+      assert.equal(answer.status, 201)
+    },
+    async end(signal: NodeJS.Signals): Promise<void> {
+      const closed = once(child, 'close')
+      child.kill(signal)
+      await closed
+    },
+  }
+}
+
+const folders: string[] = []
+after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))))
+async function folder(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), 'vitrine-verify-'))
+  folders.push(made)
+  return made
+}
+
+describe('audit verify on the embedded store', () => {
+  test('says that the service must end first; then that all holds; then which row was changed', async () => {
+    const env = { VITRINE_DATA_DIR: await folder() }
+    const service = await serve(env)
+    for (let n = 0; n < 5; n++) await service.team()
+    const busy = await verify(env)
+    assert.deepEqual([busy.code, busy.out], [2, ''])
+    assert.match(busy.err, /is in use by another Vitrine process: end that one first/)
+    await service.end('SIGTERM')
+
+    const held = await verify(env)
+    assert.deepEqual([held.code, held.err], [0, ''])
+    assert.match(
+      held.out,
+      /^chain 1 \(\S+, begun 20\S+\): holds: \d+ rows; ends with number \d+, \S+\nThe audit holds\.\n$/,
+    )
+
+    const copy = await folder()
+    await cp(env.VITRINE_DATA_DIR, copy, { recursive: true })
+    const db = new DatabaseSync(join(copy, 'vitrine.db'))
+    const row = db.prepare(`select id from audit where action = 'createTeam' order by seq limit 1 offset 2`).get()
+    db.prepare('update audit set account_id = ? where id = ?').run('somebody else', String(row?.['id']))
+    db.close()
+    const broken = await verify({ VITRINE_DATA_DIR: copy })
+    assert.equal(broken.code, 1)
+    assert.match(
+      broken.out,
+      new RegExp(`DOES NOT HOLD: row ${String(row?.['id'])} \\(number \\d+, of .+, createTeam\\) was changed`),
+    )
+    assert.match(broken.out, /The audit does not hold/)
+
+    const another = await verify({ ...env, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') })
+    assert.deepEqual([another.code, another.out], [2, ''])
+    assert.match(another.err, /written with another VITRINE_SECRET_KEY/)
+    await rm(join(copy, 'secret.key'))
+    const keyless = await verify({ VITRINE_DATA_DIR: copy })
+    assert.equal(keyless.code, 2)
+    assert.match(keyless.err, /There is no .+secret\.key, and VITRINE_SECRET_KEY is not set/)
+    assert.ok(!(await readdir(copy)).includes('secret.key'))
+  })
+
+  test('a start after a kill links what was left, and every chain holds', async () => {
+    const env = { VITRINE_DATA_DIR: await folder() }
+    for (let start = 0; start < 2; start++) {
+      const service = await serve(env)
+      await service.team()
+      await service.end('SIGKILL')
+      const killed = await verify(env)
+      assert.equal(killed.code, 0, killed.out)
+    }
+    assert.match((await verify(env)).out, /not linked yet: of our making: [1-9]/)
+    const service = await serve(env)
+    while (!/left without a link/.test(service.said())) await service.team()
+    await service.end('SIGTERM')
+    const { code, out } = await verify(env)
+    assert.equal(code, 0, out)
+    assert.doesNotMatch(out, /not linked yet/)
+  })
+
+  test('makes nothing where there is no store, changes no older one, and says how it is used', async () => {
+    const empty = await folder()
+    const none = await verify({ VITRINE_DATA_DIR: empty })
+    assert.deepEqual([none.code, none.out], [2, ''])
+    assert.match(none.err, /There is no store in the data folder/)
+    assert.deepEqual(await readdir(empty), [])
+    {
+      await using store = await openStore({ dataDir: empty, databaseUrl: null })
+      await store.db.deleteFrom('jobs').execute()
+    }
+    const db = new DatabaseSync(join(empty, 'vitrine.db'))
+    db.exec(`delete from migrations where name = (select max(name) from migrations)`)
+    db.close()
+    assert.match((await verify({ VITRINE_DATA_DIR: empty })).err, /of an older version of Vitrine/)
+
+    const help = await vitrine(['audit', 'verify', '--help'], {})
+    assert.equal(help.code, 0)
+    assert.match(help.out, /^Usage: vitrine audit verify\n[^]+Exit code: 0 /)
+    for (const args of [['audit'], ['audit', 'check'], ['audit', 'verify', 'all']]) {
+      const wrong = await vitrine(args, {})
+      assert.deepEqual([wrong.code, wrong.out], [2, ''])
+      assert.match(wrong.err, /Usage: vitrine audit verify/)
+    }
+  })
+})
+
+describe('audit verify on PostgreSQL', () => {
+  let source: StoreSource
+  before(async () => {
+    source = await storeSource('postgres')
+  })
+  after(() => source[Symbol.asyncDispose]())
+
+  test('holds beside two running services, after one was killed, and finds what was removed', async () => {
+    const { databaseUrl } = await source.config()
+    assert.ok(databaseUrl !== null)
+    const env = { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') }
+    const [one, other] = [
+      await serve({ ...env, VITRINE_DATA_DIR: await folder() }),
+      await serve({ ...env, VITRINE_DATA_DIR: await folder() }),
+    ]
+    let ended = false
+    const writing = Promise.all(
+      [one, other].map(async (service) => {
+        while (!ended) await service.team()
+      }),
+    )
+    for (let n = 0; n < 3; n++) {
+      const live = await verify(env)
+      assert.deepEqual([live.code, live.err], [0, ''], live.out)
+    }
+    ended = true
+    await writing
+    await one.end('SIGKILL')
+    await other.end('SIGTERM')
+    const quiet = await verify(env)
+    assert.equal(quiet.code, 0, quiet.out)
+    assert.match(quiet.out, /chain 1 [^]+chain 2 /)
+
+    await using store = await openStore({ dataDir: '', databaseUrl })
+    await store.db.deleteFrom('audit').where('seq', '=', 2).execute()
+    const broken = await verify(env)
+    assert.equal(broken.code, 1)
+    assert.equal(broken.out.match(/DOES NOT HOLD: row number 2 removed/g)?.length, 2)
+  })
+})
