@@ -18,8 +18,16 @@ const TABLES_MAX = 10_000
 /** Columns of all tables together: what is stored as one text, and kept in memory. */
 const COLUMNS_MAX = 300_000
 
-/** Throws AppError DATASOURCE_UNAVAILABLE where there is too much or no one location, and what Rest.json() throws. */
-export async function introspect(rest: Rest, target: Target, signal: AbortSignal): Promise<Catalog> {
+/**
+ * A table is a part of its progress. Throws AppError DATASOURCE_UNAVAILABLE where there is too much or no one location,
+ * and what Rest.json() throws.
+ */
+export async function introspect(
+  rest: Rest,
+  target: Target,
+  signal: AbortSignal,
+  progress?: (done: number, total: number) => void,
+): Promise<Catalog> {
   const { project } = target
   const { datasets, location } = await findDatasets(rest, target, signal)
   const room = newRoom()
@@ -30,11 +38,13 @@ export async function introspect(rest: Rest, target: Target, signal: AbortSignal
   }
   const at = { rest, target, place: { billingProject: target.billingProject, location } }
   let left = COLUMNS_MAX
+  let done = 0
   const tables = await mapSome(all, AT_ONCE, signal, async (each, ended) => {
     const table = await tableOf(at, each, ended)
     left -= table?.columns.length ?? 0
     if (left < 0)
       throw unavailable('The tables have too many columns altogether: name fewer datasets in config.datasets.')
+    progress?.(++done, all.length)
     return table
   })
   const capture: BigQueryCapture = {

@@ -49,9 +49,9 @@ export class BigQueryConnection implements Connection {
     return this.#query(query, limits, signal, async (at) => ({ cost: await estimateQuery(at, query, limits) }))
   }
 
-  introspect(signal: AbortSignal): Promise<Catalog> {
+  introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog> {
     const { rest, target } = this.#parts
-    return this.#within(INTROSPECT_MS, signal, (ended) => introspect(rest, target, ended))
+    return this.#within(INTROSPECT_MS, signal, (ended) => introspect(rest, target, ended, progress))
   }
 
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {
