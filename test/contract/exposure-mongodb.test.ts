@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import * as shape from '../../src/contract/exposure-schemas.ts'
 import { startApp } from '../support/app.ts'
 import { startMongod } from '../support/mongodb.ts'
-import { NoSuchEngine } from '../support/no-such-engine.ts'
+import { skipWithout } from '../support/no-such-engine.ts'
 
 const names = (schema: string) => (table: string, columns: readonly string[] | null) => ({ schema, table, columns })
 
@@ -54,15 +54,9 @@ async function openDocs() {
   }
 }
 
-const missing = await startMongod({ auth: true }).then(
-  async (server) => {
-    await server[Symbol.asyncDispose]()
-    return null
-  },
-  (error: unknown) => (error instanceof NoSuchEngine ? error.message : Promise.reject(error)),
-)
+const skip = await skipWithout(() => startMongod({ auth: true }))
 
-describe('the exposure of MongoDB', missing === null ? {} : { skip: missing }, () => {
+describe('the exposure of MongoDB', { skip }, () => {
   test('drift tells paths and collections that are new or gone, and values of other types', async () => {
     await using docs = await openDocs()
     const { must, db } = docs
