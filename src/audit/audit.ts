@@ -53,8 +53,8 @@ interface Deps {
   readonly now?: () => number
 }
 
-/** What was recorded must be in the store within a second; each write costs a wait for the disk. */
-const FLUSH_MS = 500
+/** What was recorded must be in the store within a second; a longer wait would make longer pauses. */
+const FLUSH_MS = 200
 const RETRY_MS = 1_000
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000

@@ -1,7 +1,7 @@
 // Removes rows that are older than their team keeps them, a few hundred at a time. A row is removed from a chain only
 // where it fits it, and a signed gap is left in its place; one that was changed by hand stays for `audit verify` to find.
-import type { Transaction } from 'kysely'
-import { asId, type AuditId, type TeamId } from '../ids.ts'
+import { sql, type Transaction } from 'kysely'
+import { asId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { readRegistry, writeRegistry } from './chains.ts'
@@ -73,8 +73,7 @@ async function oldRows(store: Pick<Store, 'db'>, before: string, after: At) {
     .selectFrom('audit')
     .select(['id', 'at', 'team_id'])
     .where('at', '<', before)
-    .where('at', '>=', after.at)
-    .where((eb) => eb.or([eb('at', '>', after.at), eb('id', '>', asId<AuditId>(after.id))]))
+    .where(sql<boolean>`(at, id) > (${after.at}, ${after.id})`)
     .orderBy('at')
     .orderBy('id')
     .limit(ROWS_AT_A_TIME)

@@ -306,6 +306,22 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       })
     })
 
+    test('a row put in where the next one belongs stops nothing, and is named', async () => {
+      await using store = await open()
+      const teamId = newId<TeamId>()
+      await using audit = openAudit({ store, key })
+      await write(audit, teamId, 2)
+      const { chain } = await store.db.selectFrom('audit_chains').select('chain').executeTakeFirstOrThrow()
+      const row = new RowMaker(Date.now).of(call, { outcome: 'ANSWERED' })
+      await store.db
+        .insertInto('audit')
+        .values({ ...row, chain, seq: 3, link: 'x' })
+        .execute()
+      await assert.rejects(write(audit, teamId, 2))
+      assert.equal((await audit.page(teamId, { limit: 99 })).items.length, 4)
+      assert.equal((await finding(store)).id, row.id)
+    })
+
     describe('pruned', () => {
       const start = Date.parse('2026-01-01T00:00:00.000Z')
 

@@ -1,6 +1,6 @@
 // Holds what the store has of the audit against its chains: every row at its place, unchanged, none missing, none put in
 // between, up to each chain's signed end. It only reads, a thousand rows at a time, and answers chain by chain.
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../store/tables.ts'
 import { FIRST_PORTION, nextPortion } from './portion.ts'
 import { readRegistry, type KnownRegistry } from './chains.ts'
@@ -128,7 +128,7 @@ async function rowsBehind(
   let rows = tx.selectFrom('audit').selectAll().where('chain', '=', chain).where('seq', 'is not', null)
   if (after !== null) {
     const { seq, id } = after
-    rows = rows.where('seq', '>=', seq).where((eb) => eb.or([eb('seq', '>', seq), eb('id', '>', id)]))
+    rows = rows.where(sql<boolean>`(seq, id) > (${seq}, ${id})`)
   }
   return await rows.orderBy('seq').orderBy('id').limit(count).execute()
 }

@@ -32,6 +32,7 @@ const WAITING_ROWS_MAX = 20_000
 const WAITING_CHARS_MAX = 64 * 1024 * 1024
 /** At a time, so that nobody waits long for the store. */
 const BATCH_ROWS = 1_000
+const BATCH_CHARS = 4 << 20
 /** After its minute a row of 429s is linked; a little later, as others may still count into it. */
 const AFTER_MINUTE_MS = 2_000
 /** How long the transaction of a change may take before it is taken for rolled back. */
@@ -150,23 +151,37 @@ export class Writer {
   }
 
   #take(closing: boolean): Batch | null {
-    const rows = this.#waiting.splice(0, BATCH_ROWS)
+    let [length, chars] = [0, 0]
+    for (; length < Math.min(BATCH_ROWS, this.#waiting.length) && chars < BATCH_CHARS; length++) {
+      const row = this.#waiting[length]
+      if (row !== undefined) chars += charsOf(row)
+    }
+    const rows = this.#waiting.splice(0, length)
     const folded = this.#folded
     this.#folded = new Map()
     const now = this.#deps.now()
     const due = [...this.#unlinked].filter(([, { from }]) => closing || from <= now).map(([id]) => id)
     const unlinked = due.slice(0, BATCH_ROWS)
     if (rows.length === 0 && folded.size === 0 && unlinked.length === 0) return null
-    const chars = rows.reduce((sum, row) => sum + charsOf(row), 0)
     return { rows, folded, unlinked, chars, tried: false }
   }
 
   async #finish(batch: Batch): Promise<void> {
     this.#unfinished = { ...batch, tried: true }
-    const done = await writing(this.#deps.store, (within) => this.#write(within, batch))
+    const done = await this.#written(batch)
     this.#unfinished = null
     this.#chars -= batch.chars
     this.#took(done, batch)
+  }
+
+  async #written(batch: Batch): Promise<Done> {
+    try {
+      return await writing(this.#deps.store, (within) => this.#write(within, batch))
+    } catch (error) {
+      // Only a row put in by hand can stand where the next one of ours belongs: that must not stop the audit.
+      if (isTaken(error)) this.#begin('a place in this chain was taken by hand')
+      throw error
+    }
   }
 
   async #write(within: Writing, batch: Batch): Promise<Done> {
@@ -193,11 +208,14 @@ export class Writer {
     const kept = await readChain(within, this.#deps.seal, position.chain)
     if (tried && kept?.batch === position.batch + 1) return { position: kept, isDone: true }
     if (kept === null ? position.number === 0 : kept.batch === position.batch) return { position, isDone: false }
-    this.#deps.log?.error(
-      { chain: position.chain },
-      'audit: the end of this chain was changed by hand; another is begun',
-    )
-    return { position: this.#begun(), isDone: false }
+    return { position: this.#begin('the end of this chain was changed by hand'), isDone: false }
+  }
+
+  /** Leaves the chain as it is, for `audit verify` to find. */
+  #begin(why: string): Position {
+    this.#deps.log?.error({ chain: this.#position.chain }, `audit: ${why}; another is begun`)
+    this.#position = this.#begun()
+    return this.#position
   }
 
   #begun(): Position {
@@ -220,4 +238,10 @@ export class Writer {
     }
     if (linked.foreign.length > 0) log?.error({ ids: linked.foreign }, 'audit: rows were changed by hand')
   }
+}
+
+/** A unique value that is there already: SQLite's UNIQUE, PostgreSQL's unique_violation. */
+function isTaken(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return ('errcode' in error && error.errcode === 2067) || ('code' in error && error.code === '23505')
 }
