@@ -1,6 +1,6 @@
 // What the kinds of database that are reached by host, port and TLS have in common: their sslModes and how their secrets
 // must look. Refusals name the field and never repeat what was in it.
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { z } from 'zod'
@@ -11,6 +11,8 @@ export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full']
 export type SslMode = z.infer<typeof SslMode>
 
 const SECRET_LENGTH_MAX = 65_536
+/** Signing with a longer key holds up everybody, for seconds with one of 16,384 bits. */
+const KEY_BITS_MAX = 8_192
 
 /** host, as a text; what may stand in it is wrongHost's. */
 export const hostField = z.string({ error: 'must be a text' }).min(1, 'must not be empty').max(253, 'is too long')
@@ -67,7 +69,9 @@ function wrongTls(secrets: SettingsInput['secrets']): string[] {
     wrong.push('tlsCertificate and tlsKey: must come together')
   if (wrong.length === 0 && tlsCertificate !== undefined && tlsKey !== undefined) {
     try {
-      createSecureContext({ cert: tlsCertificate, key: tlsKey })
+      const bits = createPrivateKey(tlsKey).asymmetricKeyDetails?.modulusLength ?? 0
+      if (bits > KEY_BITS_MAX) wrong.push(`tlsKey: is longer than ${KEY_BITS_MAX} bits`)
+      else createSecureContext({ cert: tlsCertificate, key: tlsKey })
     } catch {
       wrong.push('tlsKey: is not an unencrypted PEM key that fits tlsCertificate')
     }

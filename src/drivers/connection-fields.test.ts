@@ -1,0 +1,38 @@
+// What a datasource's secrets for TLS must look like, where a kind of database would only fail at it later.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { makeCertificates } from '../../test/support/certificates.ts'
+import { wrongSecrets } from './connection-fields.ts'
+
+const KNOWN = ['tlsCa', 'tlsCertificate', 'tlsKey']
+
+/** A DER element of less than 64 KiB. */
+function der(tag: number, content: Buffer): Buffer {
+  const { length } = content
+  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255]
+  return Buffer.concat([Buffer.from([tag, ...size]), content])
+}
+
+/** An RSA key that reads well and is good for nothing but to take long; no machine makes a true one of that size in time. */
+function longKey(bits: number): string {
+  const modulus = randomBytes(bits / 8)
+  modulus[0] = 0x80
+  modulus[modulus.length - 1] = 0x01
+  const numbers = [Buffer.of(0), Buffer.concat([Buffer.of(0), modulus]), Buffer.of(3), ...Array(6).fill(Buffer.of(3))]
+  const key = der(0x30, Buffer.concat(numbers.map((number) => der(0x02, number))))
+  return `-----BEGIN RSA PRIVATE KEY-----\n${key.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END RSA PRIVATE KEY-----\n`
+}
+
+test('a key and its certificate fit; a key that would take seconds to sign is refused by its length', async () => {
+  await using certificates = await makeCertificates()
+  const { pem } = certificates
+  const pair = { tlsCertificate: pem['ann.crt'] ?? '', tlsKey: pem['ann.key'] ?? '' }
+  assert.deepEqual(wrongSecrets('POSTGRES', KNOWN, pair), [])
+  assert.deepEqual(wrongSecrets('POSTGRES', KNOWN, { ...pair, tlsKey: pem['server.key'] ?? '' }), [
+    'tlsKey: is not an unencrypted PEM key that fits tlsCertificate',
+  ])
+  assert.deepEqual(wrongSecrets('POSTGRES', KNOWN, { ...pair, tlsKey: longKey(16_384) }), [
+    'tlsKey: is longer than 8192 bits',
+  ])
+})
