@@ -225,6 +225,23 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(await broken(store), [])
       })
 
+      test('a row put in as if from before the chains is counted, and so is a store with nothing left', async () => {
+        const { store, teamId } = await tenRows()
+        await using _store = store
+        const row = new RowMaker(() => Date.now() - 5 * day).of(call, { teamId, outcome: 'ANSWERED' })
+        await store.db.insertInto('audit').values(row).execute()
+        const found = await finding(store)
+        assert.deepEqual([found.kind, found.id], ['inserted', null])
+        assert.match(found.what, /there are 1, and were 0 before the first chain/)
+        await store.db.deleteFrom('audit').execute()
+        await store.db.deleteFrom('audit_chains').execute()
+        await store.db.deleteFrom('marks').where('name', '=', 'audit chains').execute()
+        assert.deepEqual(await reports(store), [])
+        const team = { id: teamId, name: 'T', slug: 't', settings: '{}', created_at: row.at }
+        await store.db.insertInto('teams').values(team).execute()
+        assert.match((await finding(store)).what, /every row was removed, and the list of chains/)
+      })
+
       test('two rows that changed places, and one that took the place of another, are named', async () => {
         const { store, id } = await tenRows()
         await using _store = store
