@@ -472,6 +472,33 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const marks = await store.db.selectFrom('marks').select('name').where('name', 'like', '%team%').execute()
         assert.deepEqual(marks, [])
       })
+
+      test('a mark put in by hand ends no team that lives, and stops no pruning', async () => {
+        await using store = await open()
+        let at = start
+        const [lives, ended] = [newId<TeamId>(), newId<TeamId>()]
+        await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 10 })
+        await write(audit, lives, 2)
+        await write(audit, ended, 2)
+        const team = { id: lives, name: 'T', slug: 't', settings: '{}', created_at: new Date(at).toISOString() }
+        await store.db.insertInto('teams').values(team).execute()
+        for (const [teamId, value] of [
+          [lives, '1'],
+          [ended, 'x'],
+        ] as const) {
+          await store.db
+            .insertInto('marks')
+            .values({ name: `days of the audit of the ended team ${teamId}`, value })
+            .execute()
+        }
+        const left = async () => (await store.db.selectFrom('audit').select('id').execute()).length
+        at = start + 9 * day
+        await audit.prune()
+        assert.equal(await left(), 4)
+        at = start + 11 * day
+        await audit.prune()
+        assert.equal(await left(), 0)
+      })
     })
 
     describe('cut short', () => {
