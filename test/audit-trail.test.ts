@@ -69,6 +69,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         'accountId=nobody',
         'action=nothing',
         'from=2100-01-01T00:00:00Z',
+        'from=9999-12-31T23:59:59-14:00',
         'to=2000-01-01T00:00:00%2B02:00',
       ]) {
         assert.deepEqual(await list(filter), [], filter)

@@ -1,7 +1,9 @@
 // The chains of a store: one a writing process, numbered without a gap, each with its signed end. What was changed by
 // hand is never signed again: a wrong signature stays for `audit verify` to find.
 import { randomBytes } from 'node:crypto'
+import type { Transaction } from 'kysely'
 import { z } from 'zod'
+import type { Tables } from '../store/tables.ts'
 import type { Writing } from './locked.ts'
 import { sameSeal, type Chain, type Registry, type Seal } from './seal.ts'
 
@@ -18,21 +20,27 @@ export function newChain(openedAt: string): Position {
 export type KnownRegistry = (Registry & { readonly holds: boolean }) | null
 
 const MARK = 'audit chains'
-const Mark = z.strictObject({ first: z.int(), last: z.int(), since: z.string(), signature: z.string() })
+const Mark = z.strictObject({
+  first: z.int(),
+  last: z.int(),
+  since: z.string(),
+  before: z.int(),
+  signature: z.string(),
+})
 
 /** Which chains there should be. `holds` is false where it was changed by hand. */
 export async function readRegistry({ tx, locked }: Writing, seal: Seal): Promise<KnownRegistry> {
   const row = await locked(tx.selectFrom('marks').select('value').where('name', '=', MARK)).executeTakeFirst()
   if (row === undefined) return null
   const read = Mark.safeParse(parsed(row.value))
-  if (!read.success) return { first: 1, last: 0, since: '', holds: false }
+  if (!read.success) return { first: 1, last: 0, since: '', before: 0, holds: false }
   const { signature, ...registry } = read.data
   return { ...registry, holds: sameSeal(seal.registry(registry), signature) }
 }
 
 export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Registry): Promise<void> {
-  const { first, last, since } = registry
-  const value = JSON.stringify({ first, last, since, signature: seal.registry(registry) })
+  const { first, last, since, before } = registry
+  const value = JSON.stringify({ first, last, since, before, signature: seal.registry(registry) })
   await tx
     .insertInto('marks')
     .values({ name: MARK, value })
@@ -51,10 +59,20 @@ async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promi
   const number = Math.max(registry?.last ?? 0, highest?.number ?? 0) + 1
   const holds = registry === null ? highest === undefined : registry.holds
   if (holds) {
-    const { first, since } = registry ?? { first: number, since: openedAt }
-    await writeRegistry(writing, seal, { first, last: number, since })
+    const { first, since, before } = registry ?? { first: number, since: openedAt, before: await unchained(writing.tx) }
+    await writeRegistry(writing, seal, { first, last: number, since, before })
   }
   return number
+}
+
+/** How many rows are of no chain. */
+export async function unchained(tx: Transaction<Tables>): Promise<number> {
+  const { rows } = await tx
+    .selectFrom('audit')
+    .select(({ fn }) => fn.countAll<number>().as('rows'))
+    .where('chain', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(rows)
 }
 
 /** The chain's row as the store has it; null where there is none, or it was changed by hand. */

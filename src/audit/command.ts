@@ -6,7 +6,7 @@ import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
 import { openStore, type Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { sealWith } from './seal.ts'
-import { verifyAudit, type ChainReport } from './verify.ts'
+import { BEFORE_CHAINS, verifyAudit, type ChainReport } from './verify.ts'
 
 interface Out {
   /** One line of the answer. */
@@ -65,17 +65,17 @@ async function verify(env: Environment, out: Out): Promise<number> {
       .select(({ fn }) => fn.countAll<number>().as('total'))
       .executeTakeFirstOrThrow()
     const seen = progress(total, out)
-    let [chains, broken] = [0, 0]
+    let [chains, broken, uncovered] = [0, 0, 0]
     for await (const report of verifyAudit(tx, seal, seen)) {
       chains++
       if (report.finding !== null) broken++
+      if (report.chain === BEFORE_CHAINS) uncovered += report.rows
       out.line(sentence(report))
     }
     if (chains === 0) out.line('There is nothing in the audit yet.')
-    else
-      out.line(
-        broken === 0 ? 'The audit holds.' : `The audit does not hold: see ${broken} of the ${chains} lines above.`,
-      )
+    else if (broken > 0) out.line(`The audit does not hold: see ${broken} of the ${chains} lines above.`)
+    else if (uncovered > 0) out.line(`The audit holds, but for the ${count(uncovered)} rows that no chain covers.`)
+    else out.line('The audit holds.')
     return broken === 0 ? HOLDS : BROKEN
   })
 }
@@ -116,7 +116,7 @@ function sentence(report: ChainReport): string {
 /** Rows that stand in no chain. */
 const WITHOUT_CHAIN: Readonly<Record<string, string>> = {
   'not linked yet': 'of our making',
-  'before the chains': 'not covered',
+  [BEFORE_CHAINS]: 'not covered',
 }
 
 function count(value: number): string {

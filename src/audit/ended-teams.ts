@@ -13,7 +13,7 @@ export async function keepTeam(tx: Transaction<Tables>, teamId: TeamId, retentio
     .execute()
 }
 
-/** Days by team. A team without rows is forgotten. */
+/** Days by team. A team without rows is forgotten; a mark that was put there for one that lives, or says no days, is none. */
 export async function endedTeams(store: Pick<Store, 'db' | 'append'>): Promise<ReadonlyMap<TeamId, number>> {
   const marks = await store.db.selectFrom('marks').selectAll().where('name', 'like', `${MARK}%`).execute()
   const days = new Map<TeamId, number>()
@@ -25,8 +25,9 @@ export async function endedTeams(store: Pick<Store, 'db' | 'append'>): Promise<R
       .where('team_id', '=', teamId)
       .limit(1)
       .executeTakeFirst()
-    if (row !== undefined) days.set(teamId, Number(value))
-    else await store.append((tx) => tx.deleteFrom('marks').where('name', '=', name).execute())
+    const lives = await store.db.selectFrom('teams').select('id').where('id', '=', teamId).executeTakeFirst()
+    if (row !== undefined && lives === undefined && /^[1-9]\d{0,3}$/.test(value)) days.set(teamId, Number(value))
+    else if (row === undefined) await store.append((tx) => tx.deleteFrom('marks').where('name', '=', name).execute())
   }
   return days
 }

@@ -37,8 +37,9 @@ test('the same values in other places, or of another kind, have another seal', (
     seal.alone({ ...bound, query: bound.printed, printed: bound.query }),
     seal.alone({ ...bound, row_count: 1 }),
     seal.alone({ ...bound, bytes: 1 }),
-    seal.registry({ first: 1, last: 2, since: '' }),
-    seal.registry({ first: 2, last: 1, since: '' }),
+    seal.registry({ first: 1, last: 2, since: '', before: 0 }),
+    seal.registry({ first: 2, last: 1, since: '', before: 0 }),
+    seal.registry({ first: 1, last: 2, since: '', before: 1 }),
     sealWith(Buffer.alloc(32)).alone(bound),
   ]
   assert.equal(new Set(seals).size, seals.length)

@@ -39,6 +39,8 @@ export interface Registry {
   readonly last: number
   /** When the first one ever was begun. */
   readonly since: string
+  /** How many rows of no chain there were then: there are never more. */
+  readonly before: number
 }
 
 export interface Seal {
@@ -59,7 +61,7 @@ export function sealWith(key: Uint8Array): Seal {
     link: (before, chain, seq, row) => hmac(['link', before, chain, seq, ...bound(row)]),
     chain: (of) => hmac(['chain', of.chain, of.number, of.opened_at, of.head_seq, of.head_link, of.batch]),
     gap: (of) => hmac(['gap', of.chain, of.first_seq, of.last_seq, of.last_link, of.until]),
-    registry: (of) => hmac(['registry', of.first, of.last, of.since]),
+    registry: (of) => hmac(['registry', of.first, of.last, of.since, of.before]),
   }
 }
 

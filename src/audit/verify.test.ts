@@ -225,6 +225,23 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(await broken(store), [])
       })
 
+      test('a row put in as if from before the chains is counted, and so is a store with nothing left', async () => {
+        const { store, teamId } = await tenRows()
+        await using _store = store
+        const row = new RowMaker(() => Date.now() - 5 * day).of(call, { teamId, outcome: 'ANSWERED' })
+        await store.db.insertInto('audit').values(row).execute()
+        const found = await finding(store)
+        assert.deepEqual([found.kind, found.id], ['inserted', null])
+        assert.match(found.what, /there are 1, and were 0 before the first chain/)
+        await store.db.deleteFrom('audit').execute()
+        await store.db.deleteFrom('audit_chains').execute()
+        await store.db.deleteFrom('marks').where('name', '=', 'audit chains').execute()
+        assert.deepEqual(await reports(store), [])
+        const team = { id: teamId, name: 'T', slug: 't', settings: '{}', created_at: row.at }
+        await store.db.insertInto('teams').values(team).execute()
+        assert.match((await finding(store)).what, /every row was removed, and the list of chains/)
+      })
+
       test('two rows that changed places, and one that took the place of another, are named', async () => {
         const { store, id } = await tenRows()
         await using _store = store
@@ -454,6 +471,33 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await audit.prune()
         const marks = await store.db.selectFrom('marks').select('name').where('name', 'like', '%team%').execute()
         assert.deepEqual(marks, [])
+      })
+
+      test('a mark put in by hand ends no team that lives, and stops no pruning', async () => {
+        await using store = await open()
+        let at = start
+        const [lives, ended] = [newId<TeamId>(), newId<TeamId>()]
+        await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 10 })
+        await write(audit, lives, 2)
+        await write(audit, ended, 2)
+        const team = { id: lives, name: 'T', slug: 't', settings: '{}', created_at: new Date(at).toISOString() }
+        await store.db.insertInto('teams').values(team).execute()
+        for (const [teamId, value] of [
+          [lives, '1'],
+          [ended, 'x'],
+        ] as const) {
+          await store.db
+            .insertInto('marks')
+            .values({ name: `days of the audit of the ended team ${teamId}`, value })
+            .execute()
+        }
+        const left = async () => (await store.db.selectFrom('audit').select('id').execute()).length
+        at = start + 9 * day
+        await audit.prune()
+        assert.equal(await left(), 4)
+        at = start + 11 * day
+        await audit.prune()
+        assert.equal(await left(), 0)
       })
     })
 

@@ -3,8 +3,11 @@
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../store/tables.ts'
 import { FIRST_PORTION, nextPortion } from './portion.ts'
-import { readRegistry, type KnownRegistry } from './chains.ts'
+import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
 import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
+
+/** In the place of a chain, for rows from before there were chains. */
+export const BEFORE_CHAINS = 'before the chains'
 
 /** What is wrong first: with which row of which time, in words. */
 interface Finding {
@@ -41,6 +44,10 @@ export async function* verifyAudit(
   const known = new Set(chains.map((chain) => chain.number))
   const broken = registryFinding(chains, registry)
   if (broken !== null) yield reportOf({ finding: broken })
+  if (registry === null && (await isEmptied(tx))) {
+    const what = 'every row was removed, and the list of chains, though there are teams'
+    yield reportOf({ finding: { kind: 'removed', id: null, what } })
+  }
   for (const number of missing(known, registry)) {
     const what = `chain number ${number} was removed, with all of its rows`
     yield reportOf({ number, finding: { kind: 'removed', id: null, what } })
@@ -58,6 +65,12 @@ function registryFinding(chains: readonly Chain[], registry: KnownRegistry): Fin
   const outside = chains.find((chain) => chain.number < registry.first || chain.number > registry.last)
   if (outside === undefined) return null
   return { kind: 'inserted', id: null, what: `chain ${outside.chain} is none of those that were begun` }
+}
+
+/** There are teams, and not one row says that they were made. */
+async function isEmptied(tx: Transaction<Tables>): Promise<boolean> {
+  const row = await tx.selectFrom('audit').select('id').limit(1).executeTakeFirst()
+  return row === undefined && (await tx.selectFrom('teams').select('id').limit(1).executeTakeFirst()) !== undefined
 }
 
 function missing(known: ReadonlySet<number>, registry: KnownRegistry): readonly number[] {
@@ -263,17 +276,19 @@ async function* unlinkedRows(
   yield reportOf({ chain: 'not linked yet', rows: rows.length, finding })
 }
 
+function tooMany(rows: number, before: number): Finding | null {
+  if (rows <= before) return null
+  const what = `rows of no chain were put in: there are ${rows}, and were ${before} before the first chain`
+  return { kind: 'inserted', id: null, what }
+}
+
 /** Rows from before there were chains are not covered; one that claims to be, and is younger, was put there. */
 async function* rowsBeforeChains(
   tx: Transaction<Tables>,
   registry: KnownRegistry,
   seen: (rows: number) => void,
 ): AsyncIterable<ChainReport> {
-  const { rows } = await tx
-    .selectFrom('audit')
-    .select(({ fn }) => fn.countAll<number>().as('rows'))
-    .where('chain', 'is', null)
-    .executeTakeFirstOrThrow()
+  const rows = await unchained(tx)
   if (rows === 0) return
   seen(rows)
   const begun = registry?.since ?? '9999'
@@ -285,6 +300,9 @@ async function* rowsBeforeChains(
     .orderBy('at')
     .limit(1)
     .executeTakeFirst()
-  const finding = young === undefined ? null : inserted(young, 'is of no chain, though younger than the first')
-  yield reportOf({ chain: 'before the chains', rows, finding })
+  const finding =
+    young === undefined
+      ? tooMany(rows, registry?.before ?? rows)
+      : inserted(young, 'is of no chain, though younger than the first')
+  yield reportOf({ chain: BEFORE_CHAINS, rows, finding })
 }

@@ -246,6 +246,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await auth(rooms, 'POST sign-out', {}, { cookie, headers })
     })
 
+    test('of several who come to an empty store at once one is the first', async () => {
+      await using rooms = await openRooms(source, { VITRINE_SIGNUP: 'closed' })
+      const all = await Promise.allSettled([1, 2, 3, 4].map((n) => signUp(rooms, `a${n}@example.test`)))
+      assert.deepEqual(all.map((each) => each.status).sort(), ['fulfilled', 'rejected', 'rejected', 'rejected'])
+    })
+
     test('who may sign up is as the operator set it; the first account comes in anyhow', async () => {
       await using closed = await openRooms(source, { VITRINE_SIGNUP: 'closed' })
       await signUp(closed, 'first@example.test')

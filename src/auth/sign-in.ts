@@ -13,7 +13,7 @@ import { isOwnOrigin, returnPath } from './origins.ts'
 import { PATHS, SignInBody, SignUp } from './paths.ts'
 import { resetPage } from './reset-page.ts'
 import { afterCode } from './second-factor.ts'
-import { neededSetupToken, requireSignUp } from './sign-up.ts'
+import { firstInTurn, neededSetupToken, requireSignUp } from './sign-up.ts'
 import { openThrottle } from './throttle.ts'
 
 export interface SignIn {
@@ -31,6 +31,7 @@ interface Deps extends LibraryDeps {
   readonly now?: () => number
 }
 
+const SIGN_UP = 'POST /auth/sign-up/email'
 /** What is answered alike for an address that has an account and one that has none, and takes at least so long, ms. */
 const ALIKE = /\/(sign-up\/email|request-password-reset|send-verification-email)$/
 const ALIKE_MS = 400
@@ -46,6 +47,7 @@ export function openSignIn(deps: Deps): SignIn {
   const now = deps.now ?? Date.now
   const devices = knownDevices(deps.secrets, deps.config.publicUrl?.startsWith('https:') === true)
   const throttle = openThrottle(now, devices)
+  const inTurn = firstInTurn(deps.store)
   let loading: Promise<Library> | undefined
   const library = () => {
     loading ??= openLibrary(deps)
@@ -56,7 +58,7 @@ export function openSignIn(deps: Deps): SignIn {
   const answered = async (request: Request, asked: Asked): Promise<Response> => {
     const email = emailOf(asked.body)
     const settle = throttle({ name: asked.name, request, email, mailIsOn: deps.mail.isOn })
-    if (asked.name === 'POST /auth/sign-up/email') await requireSignUp(deps, SignUp.parse(asked.body), now())
+    if (asked.name === SIGN_UP) await requireSignUp(deps, SignUp.parse(asked.body), now())
     const lib = await library()
     try {
       const response = await askLibrary(deps, lib, request, asked)
@@ -85,7 +87,7 @@ export function openSignIn(deps: Deps): SignIn {
       const { pathname } = new URL(request.url)
       if (request.method === 'GET' && pathname === '/auth/reset-password') return resetPage()
       const asked = await read(request, pathname, deps.config)
-      const work = answered(request, asked)
+      const work = asked.name === SIGN_UP ? inTurn(() => answered(request, asked)) : answered(request, asked)
       if (deps.mail.isOn && ALIKE.test(asked.name)) {
         await Promise.all([work.catch(() => undefined), setTimeout(ALIKE_MS)])
       }

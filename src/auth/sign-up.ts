@@ -46,6 +46,17 @@ function setupToken(secrets: Pick<Secrets, 'derive'>): string {
   return Buffer.from(secrets.derive('setup token')).toString('base64url')
 }
 
+/** While there is no account, one sign-up waits for the other: only one of them is the first. */
+export function firstInTurn(store: Store): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return async (work) => {
+    if (!(await isEmpty(store))) return await work()
+    const done = last.then(work)
+    last = done.catch(() => undefined)
+    return await done
+  }
+}
+
 async function isEmpty(store: Store): Promise<boolean> {
   return (await store.db.selectFrom('accounts').select('id').limit(1).executeTakeFirst()) === undefined
 }

@@ -119,9 +119,12 @@ function filterOf(asked: AuditFilterInput): AuditFilter {
   return filter
 }
 
+/** Later ones are written with a sign, and would come before all others. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+
 /** As rows have it. */
 function utc(name: string, time: string): string {
   const ms = Date.parse(time)
   if (Number.isNaN(ms)) throw invalidRequest([`${name}: there is no such time`])
-  return new Date(ms).toISOString()
+  return new Date(Math.min(ms, LAST_MS)).toISOString()
 }

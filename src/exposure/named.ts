@@ -41,6 +41,20 @@ export function columnsMeant(columns: readonly CatalogColumn[], name: string): r
   })
 }
 
+/** Those parts of one column that a text names: whole, else by their own names; the first where it names none. */
+export function partsMeant(parts: readonly CatalogColumn[], text: string): readonly CatalogColumn[] {
+  const words = (written: string) =>
+    ` ${written
+      .toLowerCase()
+      .split(/[^\p{L}\p{N}_-]+/u)
+      .join(' ')} `
+  const said = words(text)
+  const whole = parts.filter((part) => said.includes(words(part.name)))
+  if (whole.length > 0) return whole
+  const own = parts.filter((part) => said.includes(words(part.name.slice((part.partOf?.length ?? -1) + 1))))
+  return own.length > 0 ? own : parts.slice(0, 1)
+}
+
 /** A family of tables is listed under the name that theirs begin with. */
 function stem(table: string): string {
   return table.replace(/\*$/, '')

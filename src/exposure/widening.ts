@@ -2,7 +2,7 @@
 // what the guard refuses, tries what the refused name may mean, and takes away again whatever turns out not to be needed.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
 import { cut, tableKey, type ShownTable } from './cut.ts'
-import { columnsMeant, mentioned, tablesMeant } from './named.ts'
+import { columnsMeant, mentioned, partsMeant, tablesMeant } from './named.ts'
 import { judge } from './replay.ts'
 
 /** One column to be exposed besides. */
@@ -30,7 +30,7 @@ export async function widen(ground: Ground, signal: AbortSignal): Promise<Wideni
   const search = new Search(ground, signal)
   const found = await search.grown()
   if ('why' in found) return found
-  const least = await search.shrunk(found.additions)
+  const least = await search.narrowed(await search.shrunk(found.additions))
   return { additions: await search.starred(least) }
 }
 
@@ -76,6 +76,22 @@ class Search {
       }
     }
     return left
+  }
+
+  /** A column that has parts gives way to those that are needed, unless it is answered as a whole. */
+  async narrowed(additions: readonly Addition[]): Promise<readonly Addition[]> {
+    for (const addition of additions) {
+      const { table, column } = addition
+      const parts = table.columns.filter((each) => each.partOf === column.name && each.unexposable === null)
+      if (parts.length === 0) continue
+      const others = additions.filter((each) => each !== addition)
+      const by = (columns: readonly CatalogColumn[]) => [...others, ...columns.map((each) => ({ table, column: each }))]
+      const fewer = by(partsMeant(parts, this.#body.text))
+      const outline = await this.#outline(fewer)
+      // Where every part would be answered, the column is what was asked for.
+      if (outline !== null && outline === (await this.#outline(by(parts)))) return await this.narrowed(fewer)
+    }
+    return additions
   }
 
   /** A table that is new and answered as a whole, by `*` say, is shown with all that may be. */

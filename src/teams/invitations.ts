@@ -59,7 +59,7 @@ export async function addMember(
     if (account !== undefined && (await isMember(tx, teamId, account.id))) {
       throw new AppError('CONFLICT', `${email} is a member of this team.`)
     }
-    await takeBackOlder(tx, by, teamId, email)
+    await takeBackOlder(tx, by, { teamId, email, at: new Date(at).toISOString() })
     const verified = account !== undefined && isTrue(account.emailVerified)
     const row = {
       id: newId<InvitationId>(),
@@ -160,21 +160,21 @@ function usable(
     .executeTakeFirst()
 }
 
-/** A new invitation takes the place of the address's older ones; an OWNER's only by an OWNER. */
+/** A new invitation takes the place of the address's older ones; an OWNER's that may still be accepted only by an OWNER. */
 async function takeBackOlder(
   tx: Transaction<Tables>,
   by: { readonly role: Role; readonly status: Membership['status'] },
-  teamId: TeamId,
-  email: string,
+  { teamId, email, at }: { readonly teamId: TeamId; readonly email: string; readonly at: string },
 ): Promise<void> {
   const older = await tx
     .selectFrom('invitations')
-    .select(['id', 'role'])
+    .select(['id', 'role', 'used_at', 'expires_at'])
     .where('team_id', '=', teamId)
     .where('email', '=', email)
     .execute()
   for (const row of older) {
-    if (!canTouch(by, { role: row.role, status: 'INVITED' })) throw roleRequired('OWNER')
+    const isPending = row.used_at === null && row.expires_at > at
+    if (isPending && !canTouch(by, { role: row.role, status: 'INVITED' })) throw roleRequired('OWNER')
     await tx.deleteFrom('invitations').where('id', '=', row.id).execute()
   }
 }

@@ -275,6 +275,21 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(owners.length, 1)
     })
 
+    test('an ADMIN takes the place of an OWNER’s invitation only when nobody can accept it any more', async () => {
+      await using rooms = await openRooms(source)
+      const { call, teamId } = await owned(rooms)
+      const bo = await member(rooms, call, teamId, 'ADMIN', 'bo@example.test')
+      const at = (of: Call) => belong(rooms, of, teamId)
+      const cy = await member(rooms, call, teamId, 'OWNER', 'cy@example.test')
+      await leaveTeam(rooms, cy, await at(cy))
+      await addMember(rooms, bo, await at(bo), { email: 'cy@example.test', role: 'MEMBER' })
+      const order = { email: 'di@example.test', role: 'MEMBER' } as const
+      await addMember(rooms, call, await at(call), { ...order, role: 'OWNER' })
+      assert.equal(await codeOf(addMember(rooms, bo, await at(bo), order)), 'ROLE_REQUIRED')
+      rooms.clock.at += 14 * 86_400_000
+      assert.equal((await addMember(rooms, bo, await at(bo), order)).role, 'MEMBER')
+    })
+
     test('an invited OWNER keeps no team alive', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)

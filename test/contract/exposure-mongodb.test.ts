@@ -146,6 +146,22 @@ describe('the exposure of MongoDB', { skip }, () => {
         },
         [of('products', ['supplier'])],
       ],
+      [
+        { collection: 'products', pipeline: [{ $unwind: '$tags' }, { $group: { _id: '$tags.label' } }] },
+        [of('products', ['tags.label'])],
+      ],
+      [
+        {
+          collection: 'products',
+          pipeline: [{ $project: { x: { $map: { input: '$tags', as: 't', in: '$$t.score' } } } }],
+        },
+        [of('products', ['tags.score'])],
+      ],
+      [
+        { collection: 'products', pipeline: [{ $project: { n: { $size: '$tags' } } }] },
+        [of('products', ['tags.label'])],
+      ],
+      [{ collection: 'products', pipeline: [{ $unwind: '$tags' }] }, [of('products', ['tags'])]],
     ] as const) {
       const text = JSON.stringify(body)
       assert.equal((await ask('POST', '/query', body)).json.code, 'QUERY_DENIED', text)

@@ -71,6 +71,12 @@ test('where it cannot be told there is no text', () => {
   }
 })
 
+test('a text made to be long in the reading is not', () => {
+  assert.equal(redactedSql(`SELECT E'a' ${'-- '.repeat(20_000)}`), 'SELECT ?')
+  assert.equal(redactedSql(`SELECT E'a'${'\n--'.repeat(20_000)}`), 'SELECT ?')
+  assert.equal(redactedSql(`SELECT E'${"\\'".repeat(30_000)}'`), 'SELECT ?')
+})
+
 /** Where constants stand that were written as such: not words that the grammar takes for a text. */
 function constants(tree: unknown, bytes: Buffer, found = new Set<number>()): Set<number> {
   if (typeof tree !== 'object' || tree === null) return found

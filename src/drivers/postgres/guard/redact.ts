@@ -11,7 +11,7 @@ const PIECES: readonly (readonly [RegExp, (found: string) => string | null])[] =
   // Escapes of one's own choice.
   [/[uU]&['"]/y, () => null],
   // One that goes on behind a line break, where backslashes still escape (PostgreSQL manual, 4.1.2.2).
-  [/[eE]'(?:[^'\\]|''|\\[^])*'(?:[\t\n\v\f\r ]|--[^\n\r]*)+'/y, () => null],
+  [/[eE]'(?:[^'\\]|''|\\[^])*'(?:[\t\n\v\f\r ]|--[^\n\r]*[\n\r])+'/y, () => null],
   [/[eE]'(?:[^'\\]|''|\\[^])*'/y, () => '?'],
   // A backslash is one: standard_conforming_strings is on.
   [/[bBxXnN]?'(?:[^']|'')*'/y, () => '?'],
