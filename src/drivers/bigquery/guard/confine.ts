@@ -47,6 +47,7 @@ function rewrite(text: string, exposed: Exposed, rowCap: number): BigQueryQuery 
     sources: new Map(),
     spellings: new Map(),
     renamed: new Map(),
+    kept: new Set(),
   }
   resolveQuery(walk, query, null, null)
   const read = [...walk.paths.values()].filter((resolved) => resolved.kind === 'table')
