@@ -195,6 +195,21 @@ describe('an error of BigQuery', () => {
     })
   }
 
+  const unequal = [
+    'Queries in UNION ALL have mismatched column count; query 1 has 4 columns, query 2 has 2 columns at [1:2]',
+    'Column 2 in EXCEPT DISTINCT has incompatible types: STRING, INT64 at [1:2]',
+    'Subquery of type IN must have only one output column at [1:2]',
+  ]
+  for (const message of unequal) {
+    test(`that says "${message.slice(0, 40)}" has a hint where a star may have shrunk, and else none`, async () => {
+      at.double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message }), 2)
+      const starred = await at.refusal('SELECT * FROM shop.products UNION ALL SELECT 1, "a"')
+      assert.deepEqual([starred.code, starred.message], ['QUERY_FAILED', message.replace(/ at \[1:2\]$/, '')])
+      assert.match(String(starred.extra['hint']), /^A star stands for the exposed columns only/)
+      assert.deepEqual((await at.refusal(SMALL)).extra, {})
+    })
+  }
+
   const ran: readonly (readonly [string, RegExp])[] = [
     ['Division by zero: CANARY / 0', /^Division by zero/],
     ['Bad int64 value: CANARY', /cast/],

@@ -30,6 +30,8 @@ export interface BigQueryQuery {
   readonly shards: readonly AllowedShards[]
   /** Our names of pseudo columns and what the caller called them (_vt_suffix → _TABLE_SUFFIX): result columns, messages. */
   readonly names: ReadonlyMap<string, string>
+  /** A star of the text shows rows of its tables: the exposed columns only. */
+  readonly hasStar: boolean
   /** The name that stands for each table inside its sub-select, `_vt` but for clashes: to be taken out of messages. */
   readonly alias: string
 }

@@ -36,8 +36,15 @@ function refusedText(refused: Refused, query: BigQueryQuery): AppError {
   if (column !== null) return hiddenColumn(namedBack(column, query), said, query, refused)
   const message = passed(said, query)
   const isSyntax = /^Syntax error\b/i.test(said)
-  return new AppError(isSyntax ? 'INVALID_QUERY' : 'QUERY_FAILED', message, { cause: refused })
+  const hint = query.hasStar && UNEQUAL.test(said) ? { hint: SHRUNK } : {}
+  return new AppError(isSyntax ? 'INVALID_QUERY' : 'QUERY_FAILED', message, { extra: hint, cause: refused })
 }
+
+/** Branches of UNION and its like that do not fit each other. */
+const UNEQUAL =
+  /\bmismatched column count\b|^Column \d+ in (?:UNION|INTERSECT|EXCEPT)\b.*\bincompatible types\b|\bmust have (?:only|exactly) one (?:output )?column\b/i
+const SHRUNK =
+  'A star stands for the exposed columns only, which may be fewer than a table has: name the columns you want in its place.'
 
 const NAME = '(`[^`]+`|[^\\s;,]+)'
 const NO_COLUMN = [
