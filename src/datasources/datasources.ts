@@ -111,6 +111,11 @@ export async function createDatasource(
     connection_version: 1,
     catalog_version: 0,
     exposure_version: 0,
+    profile_version: 0,
+    profiled_at: null,
+    documentation_version: 0,
+    published_version: 0,
+    published_at: null,
   }
   await deps.store.write(async (tx) => {
     await tx.insertInto('datasources').values(row).execute()

@@ -155,6 +155,55 @@ export interface Estimate {
   readonly cost: number
 }
 
+/** What a profile may read of one table, and for how long. */
+export interface ProfileBounds {
+  /** Sampled at most. */
+  readonly rows: number
+  /** A statement. */
+  readonly timeoutMs: number
+  /** Of kinds that are paid by bytes read: null reads metadata only. */
+  readonly bytes: number | null
+}
+
+export type Scalar = string | number | boolean
+
+/** What a column's sampled values look like; none of them is in it. */
+export interface SampleFacts {
+  /** Values looked at, nulls left out. */
+  readonly count: number
+  readonly distinct: number
+  /** Of texts, in characters. */
+  readonly longest: number | null
+  readonly meanLength: number | null
+  /** Shares from 0 to 1 of the values that look like such a thing. */
+  readonly looks: Readonly<Record<string, number>>
+}
+
+/**
+ * One column, as the database's own statistics and a bounded sample show it. Raw: what of it is kept is decided above
+ * the driver.
+ */
+export interface ColumnProfile {
+  readonly name: string
+  /** From 0 to 1. */
+  readonly nullFrac: number | null
+  /** An estimate over the whole table. */
+  readonly distinctCount: number | null
+  /** Most common first; `rows`: how many share it, of the table where that is known, else of the sample. */
+  readonly values: readonly { readonly value: Scalar; readonly share: number; readonly rows: number }[] | null
+  /** Of dates and numbers, by the one rule of values. */
+  readonly range: { readonly min: Scalar; readonly max: Scalar } | null
+  readonly sample: SampleFacts | null
+  /** What only this kind can tell, whole sentences or short words, as signals. */
+  readonly signals: readonly string[]
+}
+
+export interface TableProfile {
+  readonly rowsSampled: number
+  readonly estimatedRows: number | null
+  readonly columns: readonly ColumnProfile[]
+}
+
 export interface Connection extends AsyncDisposable {
   /** False once the session can no longer be used (the socket is gone, a cancel is under way): it must be disposed. */
   readonly usable: boolean

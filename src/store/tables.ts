@@ -1,8 +1,9 @@
 // Vitrine's own tables as Kysely sees them: one interface a table. Times are ISO 8601 texts in UTC, booleans 0 or 1,
 // structured values JSON texts, on SQLite and PostgreSQL alike; the tables of sign-in are written by better-auth.
 import type { AccountId, ApiKeyId, AuditId, DatasourceId, InvitationId, JobId, SessionId, TeamId } from '../ids.ts'
+import type { KnowledgeTables, KnowledgeVersions } from './knowledge-tables.ts'
 
-export interface Tables {
+export interface Tables extends KnowledgeTables {
   accounts: AccountTable
   sessions: SessionTable
   sign_in_methods: SignInMethodTable
@@ -134,7 +135,7 @@ export interface InvitationTable {
   used_at: string | null
 }
 
-export interface DatasourceTable {
+export interface DatasourceTable extends KnowledgeVersions {
   id: DatasourceId
   team_id: TeamId
   name: string
