@@ -3,6 +3,7 @@
 import type { Logger } from 'pino'
 import { openAudit, type Audit } from './audit/audit.ts'
 import { authenticator } from './auth/caller.ts'
+import { openKeyWarnings } from './auth/key-warnings.ts'
 import { openSignIn } from './auth/sign-in.ts'
 import type { Config } from './config.ts'
 import type { Route } from './contract/route.ts'
@@ -11,8 +12,11 @@ import { SESSION_ROUTES } from './contract/session-routes.ts'
 import { openDescriptions } from './datasources/describe.ts'
 import { openLeases } from './datasources/leases.ts'
 import { reach } from './datasources/reach.ts'
+import { openReintrospection } from './datasources/reintrospection.ts'
 import { openDrivers } from './drivers/index.ts'
 import { openCatalogs } from './exposure/catalogs.ts'
+import { resumePreviews } from './exposure/preview.ts'
+import { openTurns } from './exposure/turns.ts'
 import type { Handlers } from './http/handler.ts'
 import { keyHandlers } from './http/handlers.ts'
 import { openMetrics, serveMetrics } from './http/metrics.ts'
@@ -31,6 +35,7 @@ import { memberHandlers } from './http/session/members.ts'
 import { teamHandlers } from './http/session/teams.ts'
 import type { DatasourceId, TeamId } from './ids.ts'
 import { openJobs } from './jobs/jobs.ts'
+import { openMail } from './mail/mail.ts'
 import { openBudget } from './query/budget.ts'
 import { openSecrets, requireKeyOf } from './secrets.ts'
 import { openStore } from './store/open.ts'
@@ -64,7 +69,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { config, log } = options
   await using opened = new AsyncDisposableStack()
   const store = opened.use(await openStore(config, { lost: (err) => log.error({ err }, 'a write was lost') }))
-  const rooms = await openRooms(options, store, opened)
+  let listening = `http://${config.host}:${config.port}`
+  const origin = () => config.publicUrl ?? listening
+  const rooms = await openRooms(options, store, opened, origin)
 
   const signIn = openSignIn(rooms)
   const metrics = config.metricsAddr === null ? null : openMetrics()
@@ -94,9 +101,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   const held = opened.move()
   return {
     async listen() {
-      const address = await server.listen({ host: config.host, port: config.port })
+      listening = await server.listen({ host: config.host, port: config.port })
+      if (config.smtp !== null && config.publicUrl === null && !config.loopback) {
+        log.warn({ origin: listening }, 'VITRINE_PUBLIC_URL is not set: the links in mails begin with this')
+      }
       signIn.warm().catch((err: unknown) => log.error({ err }, 'sign-in cannot be loaded'))
-      return address
+      return listening
     },
     setupToken: () => signIn.setupToken(),
     isNew: async () => (await store.db.selectFrom('accounts').select('id').limit(1).execute()).length === 0,
@@ -111,24 +121,47 @@ async function openRooms(
   { config, log }: AppOptions,
   store: Awaited<ReturnType<typeof openStore>>,
   opened: AsyncDisposableStack,
+  origin: () => string,
 ) {
   const secrets = await openSecrets(config)
   await requireKeyOf(store, secrets)
   const drivers = opened.use(await openDrivers())
-  const retentionDays = async (teamId: TeamId) => (await settingsOf({ store, config }, teamId)).auditRetentionDays
-  const audit = opened.use(openAudit({ store, log, retentionDays }))
+  const retentionDays = async (teamId: TeamId | null) =>
+    (await settingsOf({ store, config }, teamId)).auditRetentionDays
+  const audit = opened.use(openAudit({ store, key: secrets.derive('audit chain'), log, retentionDays }))
+  const mail = opened.use(openMail({ config, log }))
+  const keyWarnings = opened.use(openKeyWarnings({ store, mail, origin, log }))
   const leases = opened.use(
     openLeases({ store, secrets, connectOptions: { allowPrivateHosts: config.allowPrivateHosts } }),
   )
   const jobs = opened.use(await openJobs({ store, log }))
   const catalogs = openCatalogs({ store })
+  const replays = openTurns()
+  resumePreviews({ store, audit, jobs, catalogs, drivers, replays })
+  opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, log }))
   const descriptions = openDescriptions()
   const budget = await openBudget({ store })
   /** Of datasources that went with their team. */
   const ended = async (ids: readonly DatasourceId[]) => {
     await Promise.all(ids.flatMap((id) => [jobs.endAll(id), leases.end(id)]))
   }
-  return { config, log, store, secrets, drivers, audit, leases, jobs, catalogs, descriptions, budget, ended }
+  const people = { mail, origin, keyWarnings }
+  return {
+    config,
+    log,
+    store,
+    secrets,
+    drivers,
+    audit,
+    leases,
+    jobs,
+    catalogs,
+    replays,
+    descriptions,
+    budget,
+    ended,
+    ...people,
+  }
 }
 
 /** What became of a call that found its place goes into the audit. */

@@ -71,7 +71,7 @@ describe('the environment', () => {
       VITRINE_METRICS_ADDR: '9090',
       VITRINE_MAX_ROW_CAP: '-1',
       VITRINE_SIGNPU: 'closed',
-      SMTP_URL: 'smtp://mail',
+      SMTP_URL: 'smtp://root:hunter2@mail?tls.rejectUnauthorized=false',
       LOG_LEVEL: 'loud',
     }
     assert.throws(

@@ -22,6 +22,17 @@ export type Ceiling = keyof typeof CEILINGS
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 const SIGNUP = ['open', 'invited', 'closed'] as const
 
+/** Where mail is handed over. */
+export interface Smtp {
+  readonly host: string
+  readonly port: number
+  /** implicit: TLS from the first byte. required: STARTTLS or nothing. none: neither asked for nor taken. */
+  readonly tls: 'implicit' | 'required' | 'offered' | 'none'
+  readonly login: { readonly user: string; readonly password: string } | null
+  /** The sender; null: made from the login or the public address. */
+  readonly from: string | null
+}
+
 export interface Config {
   /** 0: any free port. */
   readonly port: number
@@ -36,6 +47,8 @@ export interface Config {
   readonly databaseUrl: string | null
   /** 32 bytes; null: made and kept in the data folder. */
   readonly secretKey: Uint8Array | null
+  /** The server that takes our mail; null: links go to the log. Holds a password: never logged. */
+  readonly smtp: Smtp | null
   readonly demo: boolean
   readonly signup: (typeof SIGNUP)[number]
   readonly allowPrivateHosts: boolean
@@ -72,9 +85,11 @@ export function readConfig(env: Environment): Config {
       'VITRINE_SECRET_KEY: required with DATABASE_URL (32 bytes in base64, e.g. from: openssl rand -base64 32)',
     )
   }
-  if (from.text('SMTP_URL') !== null) {
-    problems.push('SMTP_URL: this version sends no mail yet; unset it (addresses stay unverified)')
-  }
+  const smtp = from.parsed(
+    'SMTP_URL',
+    'smtp:// or smtps://[user:password@]host[:port][?from=address][&tls=none]',
+    smtpUrl,
+  )
   for (const name of Object.keys(env)) {
     if (name.startsWith('VITRINE_') && !KNOWN.has(name))
       problems.push(`${name}: there is no such setting in this version`)
@@ -87,8 +102,9 @@ export function readConfig(env: Environment): Config {
     publicUrl: from.parsed('VITRINE_PUBLIC_URL', 'an origin such as https://vitrine.example.com', origin),
     databaseUrl,
     secretKey,
-    // The demo is for a newcomer's `npm start`, not for a service that others reach.
-    demo: from.flag('VITRINE_DEMO') ?? (loopback && env['npm_lifecycle_event'] === 'start'),
+    smtp,
+    // The demo is for a newcomer's `npm start`, not for a service that others reach, or that asks for a verified address.
+    demo: from.flag('VITRINE_DEMO') ?? (loopback && smtp === null && env['npm_lifecycle_event'] === 'start'),
     signup: from.oneOf('VITRINE_SIGNUP', SIGNUP) ?? (loopback ? 'open' : 'invited'),
     allowPrivateHosts: from.flag('VITRINE_ALLOW_PRIVATE_HOSTS') ?? loopback,
     trustProxy:
@@ -160,6 +176,40 @@ function origin(text: string): string | null {
 function postgresUrl(text: string): string | null {
   const url = URL.parse(text)
   return url !== null && /^postgres(ql)?:$/.test(url.protocol) ? text : null
+}
+
+/** smtp://, smtps://; nothing else of the address is understood, as an option that is passed over would fail open. */
+function smtpUrl(text: string): Smtp | null {
+  const url = URL.parse(text)
+  if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
+  if (!/^\/?$/.test(url.pathname) || url.hash !== '') return null
+  const { from, tls, ...others } = Object.fromEntries(url.searchParams)
+  const login = smtpLogin(url)
+  if (login === undefined || Object.keys(others).length > 0) return null
+  if (from !== undefined && !/^[^\s<>@,;:"]+@[^\s<>@,;:"]+$/.test(from)) return null
+  if (tls !== undefined && (tls !== 'none' || url.protocol === 'smtps:')) return null
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const implicit = url.protocol === 'smtps:'
+  // What stays on this machine is not encrypted; a password leaves it by TLS only.
+  const plain = tls === 'none' || isLoopback(host)
+  return {
+    host,
+    port: url.port === '' ? (implicit ? 465 : 587) : Number(url.port),
+    tls: implicit ? 'implicit' : plain ? 'none' : login === null ? 'offered' : 'required',
+    login,
+    from: from ?? null,
+  }
+}
+
+/** undefined: half a login, or one that cannot be decoded. */
+function smtpLogin(url: URL): Smtp['login'] | undefined {
+  if (url.username === '' && url.password === '') return null
+  if (url.username === '' || url.password === '') return undefined
+  try {
+    return { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
+  } catch {
+    return undefined
+  }
 }
 
 function key(text: string): Uint8Array | null {

@@ -21,7 +21,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['teams'],
   ['auth'],
   ['audit'],
-  ['drivers', 'jobs', 'secrets'],
+  ['drivers', 'jobs', 'secrets', 'mail'],
   ['store'],
   ['log'],
   ['config'],

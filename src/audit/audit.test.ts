@@ -10,6 +10,7 @@ import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } 
 import { openStore, type Store } from '../store/open.ts'
 
 const accountId = newId<AccountId>()
+const key = new Uint8Array(32).fill(7)
 const byKey = (keyId = newId<ApiKeyId>()): AuditedCall => ({
   action: 'runQuery',
   caller: { kind: 'key', accountId, keyId },
@@ -31,7 +32,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     test('shows what was recorded before it was asked, the newest first, page by page', async () => {
-      await using audit = openAudit({ store })
+      await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const at = { teamId, datasourceId: newId<DatasourceId>() }
       for (let n = 0; n < 150; n++)
@@ -47,7 +48,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     test('keeps fields as they were recorded, and leaves out what does not apply', async () => {
-      await using audit = openAudit({ store })
+      await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const datasourceId = newId<DatasourceId>()
       const call = byKey()
@@ -69,7 +70,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     test('one error is kept once, by whoever told it first', async () => {
-      await using audit = openAudit({ store })
+      await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const error = new AppError('CONFLICT', 'no')
       audit.refused(bySession, { teamId, datasourceId: newId<DatasourceId>() }, error)
@@ -82,7 +83,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     test('a change is there when its transaction is, and not when that is rolled back', async () => {
-      await using audit = openAudit({ store })
+      await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       await store.write((tx) => audit.change(tx, bySession, { teamId }))
       await assert.rejects(
@@ -100,8 +101,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
     test('429s of a key within a minute are one row that counts them, over several writes and processes', async () => {
       const now = () => Date.parse('2026-01-01T00:00:30.000Z')
-      await using one = openAudit({ store, now })
-      await using other = openAudit({ store, now })
+      await using one = openAudit({ store, key, now })
+      await using other = openAudit({ store, key, now })
       const teamId = newId<TeamId>()
       const [a, b] = [byKey(), byKey()]
       for (const audit of [one, other, one]) {
@@ -121,7 +122,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     test('shows only rows of the datasources asked for, and of none', async () => {
-      await using audit = openAudit({ store })
+      await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const [mine, theirs] = [newId<DatasourceId>(), newId<DatasourceId>()]
       for (const datasourceId of [mine, theirs]) audit.record(byKey(), { teamId, datasourceId, outcome: 'ANSWERED' })
@@ -135,7 +136,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     test('removes what is older than the team keeps, and nothing else', async () => {
       const day = 86_400_000
       let at = Date.parse('2026-01-01T00:00:00.000Z')
-      await using audit = openAudit({ store, now: () => at, retentionDays: async () => 30 })
+      await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 30 })
       const teamId = newId<TeamId>()
       for (const age of [0, 20, 31]) {
         at = Date.parse('2026-01-01T00:00:00.000Z') + age * day
@@ -157,18 +158,18 @@ test('what is disposed has written what waited', async () => {
   const teamId = newId<TeamId>()
   {
     await using store = await openStore(config)
-    await using audit = openAudit({ store })
+    await using audit = openAudit({ store, key })
     audit.record(byKey(), { teamId, outcome: 'ANSWERED' })
   }
   await using store = await openStore(config)
-  await using audit = openAudit({ store })
+  await using audit = openAudit({ store, key })
   assert.equal((await audit.page(teamId, { limit: 9 })).items.length, 1)
 })
 
 test('says when more is waiting than may be kept, and keeps it until the store takes it', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
-  await using audit = openAudit({ store })
+  await using audit = openAudit({ store, key })
   const teamId = newId<TeamId>()
   const query = 'x'.repeat(1 << 20)
   for (let n = 0; n < 65; n++) audit.record(byKey(), { teamId, outcome: 'ANSWERED', query })
@@ -180,7 +181,7 @@ test('says when more is waiting than may be kept, and keeps it until the store t
 test('what the store refused to take is written when it takes again, in its order', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
-  await using audit = openAudit({ store })
+  await using audit = openAudit({ store, key })
   const teamId = newId<TeamId>()
   await sql`CREATE TRIGGER full BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'disk full'); END`.execute(store.db)
   const call = byKey()
@@ -201,7 +202,7 @@ test('what the store refused to take is written when it takes again, in its orde
 test('a cursor of somebody else is refused', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
-  await using audit = openAudit({ store })
+  await using audit = openAudit({ store, key })
   for (const cursor of ['', 'x', Buffer.from('2026|1|2').toString('base64url'), '%%%']) {
     await assert.rejects(audit.page(newId<TeamId>(), { limit: 1, cursor }), { code: 'INVALID_REQUEST' })
   }

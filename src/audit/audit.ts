@@ -1,22 +1,18 @@
 // Who did what, to which datasource, and how it ended: every call that reached a datasource and every change, refused
 // ones too. Rows of calls are written in batches off the hot path; rows of changes inside the change's transaction.
 // It never drops a row: when it cannot keep up, `behind` tells the query path to shed load instead.
-import { CompiledQuery, type Transaction } from 'kysely'
+import type { Transaction } from 'kysely'
 import { AppError, STATUS } from '../errors.ts'
-import type { AuditId, TeamId } from '../ids.ts'
+import type { TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
-import { readPage, type AuditAsk, type AuditPage } from './page.ts'
-import {
-  charsOf,
-  insertText,
-  RowMaker,
-  valuesOf,
-  type AuditedCall,
-  type AuditEntry,
-  type AuditPlace,
-  type Row,
-} from './rows.ts'
+import { pruneUsage, readUsage, type UsageLine } from './counters.ts'
+import { endedTeams, keepTeam } from './ended-teams.ts'
+import { readAll, readPage, type AuditAsk, type AuditItem, type AuditPage, type AuditScope } from './page.ts'
+import { pruneRows } from './prune.ts'
+import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './rows.ts'
+import { sealWith, type Seal } from './seal.ts'
+import { Writer, type WriterLog } from './writer.ts'
 
 export interface Audit extends AsyncDisposable {
   /** True while more is waiting than may be kept in memory: new queries are shed until it is written. */
@@ -30,45 +26,51 @@ export interface Audit extends AsyncDisposable {
    * by whoever tells it first and knows most.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
+  /** Of a team that is deleted: its rows are kept for as many days as it kept them. */
+  teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
   /** Writes all that was recorded before. */
   flush(): Promise<void>
   /** A team's rows, newest first, all that was recorded before among them. Throws INVALID_REQUEST for a cursor not ours. */
-  page(teamId: TeamId, ask: AuditAsk): Promise<AuditPage>
+  page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
+  /** All of a team's rows that the scope lets through, newest first, a part at a time. */
+  all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
+  /** Counts of a team's queries from a day (YYYY-MM-DD, UTC) on, the oldest first. */
+  usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
   /** Removes what is older than its team keeps; runs by itself once a day. */
   prune(): Promise<void>
 }
 
 interface Deps {
   readonly store: Pick<Store, 'db' | 'dialect' | 'append'>
-  readonly log?: { error(detail: object, message: string): void }
-  /** How long a team keeps its rows; absent: nothing is pruned. */
-  readonly retentionDays?: (teamId: TeamId) => Promise<number>
+  /** 32 bytes, derived from the root key for nothing else: what is written is sealed with it. */
+  readonly key: Uint8Array
+  readonly log?: WriterLog
+  /** How long a team keeps its rows, null: rows of no team; absent: nothing is pruned. */
+  readonly retentionDays?: (teamId: TeamId | null) => Promise<number>
   readonly now?: () => number
 }
 
 const FLUSH_MS = 200
 const RETRY_MS = 1_000
 const FIRST_PRUNE_MS = 60_000
+/** After that long a process that ended beside us has left nothing that is still to come. */
+const ADOPT_AGAIN_MS = 180_000
 const DAY_MS = 86_400_000
-/** What may wait in memory; a store that writes at all never comes near it. */
-const WAITING_ROWS_MAX = 20_000
-const WAITING_CHARS_MAX = 64 * 1024 * 1024
-const ROWS_PER_INSERT = 64
 
 /** Opens the audit over the store; disposing writes what waits. */
 export function openAudit(deps: Deps): Audit {
-  return new BatchedAudit(deps)
+  return new ChainedAudit(deps)
 }
 
-class BatchedAudit implements Audit {
+class ChainedAudit implements Audit {
   readonly #deps: Deps
   readonly #now: () => number
   readonly #rows: RowMaker
-  #waiting: Row[] = []
-  #waitingChars = 0
-  /** 429s, one row a key and minute, by their id. */
-  #folded = new Map<AuditId, Row>()
+  readonly #seal: Seal
+  readonly #writer: Writer
   readonly #told = new WeakSet<object>()
+  /** When rows of ended processes are looked for: at the start, and once more. */
+  #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
   #pruning: NodeJS.Timeout | undefined
   #tail: Promise<void> = Promise.resolve()
@@ -77,27 +79,26 @@ class BatchedAudit implements Audit {
     this.#deps = deps
     this.#now = deps.now ?? Date.now
     this.#rows = new RowMaker(this.#now)
+    this.#seal = sealWith(deps.key)
+    const renamed = this.#rows.renamed.bind(this.#rows)
+    this.#writer = new Writer({ store: deps.store, seal: this.#seal, now: this.#now, renamed, log: deps.log })
+    this.#adoptions = [this.#now(), this.#now() + ADOPT_AGAIN_MS]
+    this.#arm(FLUSH_MS)
     if (deps.retentionDays !== undefined) this.#pruneIn(FIRST_PRUNE_MS)
   }
 
   get behind(): boolean {
-    return this.#waiting.length > WAITING_ROWS_MAX || this.#waitingChars > WAITING_CHARS_MAX
+    return this.#writer.behind
   }
 
   async change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace): Promise<void> {
-    await tx
-      .insertInto('audit')
-      .values(this.#rows.of(call, { ...at, outcome: 'ANSWERED' }))
-      .execute()
+    await this.#writer.insert(tx, this.#rows.of(call, { ...at, outcome: 'ANSWERED' }))
+    this.#arm(FLUSH_MS)
   }
 
   record(call: AuditedCall, entry: AuditEntry): void {
-    if (entry.code === 'RATE_LIMITED') this.#fold(call, entry)
-    else {
-      const row = this.#rows.of(call, entry)
-      this.#waiting.push(row)
-      this.#waitingChars += charsOf(row)
-    }
+    if (entry.code === 'RATE_LIMITED') this.#writer.fold(this.#rows.ofMinute(call, entry))
+    else this.#writer.push(this.#rows.of(call, entry))
     this.#arm(FLUSH_MS)
   }
 
@@ -111,51 +112,68 @@ class BatchedAudit implements Audit {
     this.record(call, { ...at, outcome: outcomeOf(code), code, ...(blocked !== undefined && { blocked }) })
   }
 
-  flush(): Promise<void> {
-    const written = this.#tail.then(() => this.#drain())
-    this.#tail = written.catch(() => undefined)
-    return written
+  async teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void> {
+    await keepTeam(tx, teamId, retentionDays)
   }
 
-  async page(teamId: TeamId, ask: AuditAsk): Promise<AuditPage> {
+  flush(): Promise<void> {
+    return this.#flush(false)
+  }
+
+  async page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage> {
     await this.flush()
-    return await readPage(this.#deps.store, teamId, ask)
+    return await readPage(this.#deps.store, teamId, ask, signal)
+  }
+
+  async *all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]> {
+    await this.flush()
+    yield* readAll(this.#deps.store, teamId, scope, signal)
+  }
+
+  async usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
+    await this.flush()
+    return await readUsage(this.#deps.store, teamId, from)
   }
 
   async prune(): Promise<void> {
-    const { store, retentionDays } = this.#deps
+    const { store, log, retentionDays } = this.#deps
     if (retentionDays === undefined) return
-    const teams = await store.db
-      .selectFrom('audit')
-      .select('team_id')
-      .distinct()
-      .where('team_id', 'is not', null)
-      .execute()
-    for (const { team_id: teamId } of teams) {
-      if (teamId === null) continue
-      const before = new Date(this.#now() - (await retentionDays(teamId)) * DAY_MS).toISOString()
-      // A thousand at a time, so that nobody waits long for the store.
-      for (;;) {
-        const old = (tx: Transaction<Tables>) =>
-          tx.selectFrom('audit').select('id').where('team_id', '=', teamId).where('at', '<', before).limit(1_000)
-        const removed = await store.append((tx) => tx.deleteFrom('audit').where('id', 'in', old(tx)).executeTakeFirst())
-        if (removed.numDeletedRows < 1_000n) break
-      }
-    }
+    this.#adoptions.push(this.#now())
+    await this.flush()
+    const ended = await endedTeams(store)
+    await pruneRows({
+      store,
+      seal: this.#seal,
+      now: this.#now,
+      retentionDays: async (teamId) =>
+        (teamId === null ? undefined : ended.get(teamId)) ?? (await retentionDays(teamId)),
+      log,
+    })
+    await pruneUsage(store, this.#now())
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#timer)
     clearTimeout(this.#pruning)
-    await this.flush()
+    await this.#flush(true)
     clearTimeout(this.#timer)
   }
 
-  #fold(call: AuditedCall, entry: AuditEntry): void {
-    const row = this.#rows.ofMinute(call, entry)
-    const known = this.#folded.get(row.id)
-    if (known === undefined) this.#folded.set(row.id, row)
-    else known.times++
+  /** One after the other. */
+  #flush(closing: boolean): Promise<void> {
+    const written = this.#tail.then(async () => {
+      await this.#adopt()
+      await this.#writer.drain(closing)
+    })
+    this.#tail = written.catch(() => undefined)
+    return written
+  }
+
+  async #adopt(): Promise<void> {
+    const due = this.#adoptions.filter((at) => at <= this.#now())
+    if (due.length === 0) return
+    await this.#writer.adopt()
+    this.#adoptions = this.#adoptions.filter((at) => !due.includes(at))
   }
 
   /** Soon after the start, as no process need live for a day, and then once a day. */
@@ -171,45 +189,21 @@ class BatchedAudit implements Audit {
     if (this.#timer !== undefined) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      this.flush().catch((error: unknown) => {
-        this.#say(error, 'write')
-        this.#arm(RETRY_MS)
-      })
+      this.flush().then(
+        () => this.#armAgain(),
+        (error: unknown) => {
+          this.#say(error, 'write')
+          this.#arm(RETRY_MS)
+        },
+      )
     }, ms)
     this.#timer.unref()
   }
 
-  async #drain(): Promise<void> {
-    if (this.#waiting.length === 0 && this.#folded.size === 0) return
-    const rows = this.#waiting
-    const folded = this.#folded
-    const chars = this.#waitingChars
-    this.#waiting = []
-    this.#folded = new Map()
-    try {
-      await this.#deps.store.append((tx) => this.#write(tx, rows, folded))
-      this.#waitingChars -= chars
-    } catch (error) {
-      this.#waiting = rows.concat(this.#waiting)
-      for (const [id, row] of folded) row.times += this.#folded.get(id)?.times ?? 0
-      this.#folded = new Map([...this.#folded, ...folded])
-      throw error
-    }
-  }
-
-  async #write(tx: Transaction<Tables>, rows: readonly Row[], folded: ReadonlyMap<AuditId, Row>): Promise<void> {
-    for (let from = 0; from < rows.length; from += ROWS_PER_INSERT) {
-      const part = rows.slice(from, from + ROWS_PER_INSERT)
-      const text = insertText(this.#deps.store.dialect, part.length)
-      await tx.executeQuery(CompiledQuery.raw(text, valuesOf(part)))
-    }
-    for (const row of folded.values()) {
-      await tx
-        .insertInto('audit')
-        .values(row)
-        .onConflict((oc) => oc.column('id').doUpdateSet({ times: (eb) => eb('audit.times', '+', row.times) }))
-        .execute()
-    }
+  /** For rows whose time to be linked is still to come. */
+  #armAgain(): void {
+    const due = Math.min(this.#writer.dueIn ?? Infinity, ...this.#adoptions.map((at) => at - this.#now()))
+    if (due !== Infinity) this.#arm(Math.max(RETRY_MS, due))
   }
 
   #say(error: unknown, what: string): void {

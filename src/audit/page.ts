@@ -1,16 +1,19 @@
-// Reading the audit: a team's rows, newest first, page by page, as GET …/audit shows them.
-import type { Selectable } from 'kysely'
+// Reading the audit: a team's rows, newest first, page by page or all of them. Rows that no filter lets through are read
+// in slices, so that a rare one among a million holds nobody up.
+import { setImmediate } from 'node:timers/promises'
+import type { SelectQueryBuilder } from 'kysely'
 import { z } from 'zod'
-import { invalidRequest } from '../errors.ts'
-import { asId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
+import { invalidRequest, type Code } from '../errors.ts'
+import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { AuditTable } from '../store/tables.ts'
+import type { AuditTable, Tables } from '../store/tables.ts'
+import type { Stored } from './seal.ts'
 
 /** A row as GET …/audit shows it; what does not apply is left out. */
 export interface AuditItem {
   readonly id: string
   readonly at: string
-  readonly actor: { readonly accountId: string | null; readonly keyId?: string }
+  readonly actor: { readonly accountId: string | null; readonly keyId?: string; readonly client?: string }
   readonly via: AuditTable['via']
   readonly action: string
   readonly outcome: AuditTable['outcome']
@@ -19,6 +22,8 @@ export interface AuditItem {
   readonly blocked?: z.infer<typeof Blocked>
   readonly query?: string
   readonly printed?: string
+  /** Their literals were taken out, or they are left out for that. */
+  readonly redacted?: true
   readonly rowCount?: number
   readonly bytes?: number
   readonly durationMs?: number
@@ -26,9 +31,28 @@ export interface AuditItem {
   readonly times?: number
 }
 
-export interface AuditAsk {
+/** Only rows that fit all of it. */
+export interface AuditFilter {
+  readonly datasourceId?: DatasourceId
+  readonly accountId?: AccountId
+  readonly keyId?: ApiKeyId
+  readonly action?: string
+  readonly outcome?: AuditTable['outcome']
+  readonly code?: Code
+  /** ISO 8601, UTC, to the millisecond: from then on. */
+  readonly from?: string
+  /** Before then. */
+  readonly to?: string
+}
+
+/** Which rows of a team. */
+export interface AuditScope {
   /** Only rows of these datasources and of none; absent: all, also of deleted ones. */
   readonly datasourceIds?: readonly DatasourceId[]
+  readonly filter?: AuditFilter
+}
+
+export interface AuditAsk extends AuditScope {
   readonly cursor?: string | undefined
   readonly limit: number
 }
@@ -44,41 +68,140 @@ const Blocked = z.object({
   name: z.string(),
 })
 
+/** A place in the order of rows. */
+interface Key {
+  readonly at: string
+  readonly id: AuditId
+}
+
+/** Rows looked at in one go: some milliseconds. */
+const SLICE_ROWS = 5_000
+const ROWS_AT_A_TIME = 500
+
 /** Throws INVALID_REQUEST for a cursor not ours. */
-export async function readPage(store: Pick<Store, 'db'>, teamId: TeamId, ask: AuditAsk): Promise<AuditPage> {
-  const after = ask.cursor === undefined ? null : readCursor(ask.cursor)
-  let query = store.db.selectFrom('audit').selectAll().where('team_id', '=', teamId)
-  const ids = ask.datasourceIds
+export async function readPage(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  ask: AuditAsk,
+  signal?: AbortSignal,
+): Promise<AuditPage> {
+  const before = ask.cursor === undefined ? null : readCursor(ask.cursor)
+  const rows = await read(store, teamId, ask, before, ask.limit + 1, signal)
+  const shown = rows.slice(0, ask.limit)
+  const last = shown.at(-1)
+  return {
+    items: shown.map(itemOf),
+    nextCursor: rows.length > ask.limit && last !== undefined ? writeCursor(last) : null,
+  }
+}
+
+/** All of them, some hundred at a time: what is written meanwhile is not among them. */
+export async function* readAll(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  signal?: AbortSignal,
+): AsyncIterable<readonly AuditItem[]> {
+  for (let before: Key | null = null; ;) {
+    const rows: readonly Stored[] = await read(store, teamId, scope, before, ROWS_AT_A_TIME, signal)
+    if (rows.length > 0) yield rows.map(itemOf)
+    before = rows.at(-1) ?? before
+    if (rows.length < ROWS_AT_A_TIME) return
+  }
+}
+
+async function read(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+  limit: number,
+  signal: AbortSignal | undefined,
+): Promise<readonly Stored[]> {
+  const rows: Stored[] = []
+  for (let key = before; ;) {
+    signal?.throwIfAborted()
+    const end = picks(scope) ? await sliceEnd(store, teamId, scope, key) : null
+    let slice = filtered(within(store, teamId, scope, key).selectAll(), scope)
+    if (end !== null)
+      slice = slice.where('at', '>=', end.at).where((eb) => eb.or([eb('at', '>', end.at), eb('id', '>=', end.id)]))
+    rows.push(
+      ...(await slice
+        .orderBy('at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit - rows.length)
+        .execute()),
+    )
+    if (end === null || rows.length === limit) return rows
+    key = end
+    await setImmediate()
+  }
+}
+
+/** The last row of the next slice; null where it is the last slice. */
+async function sliceEnd(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+): Promise<Key | null> {
+  const row = await within(store, teamId, scope, before)
+    .select(['at', 'id'])
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(SLICE_ROWS - 1)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Whether rows of the range may be left out. */
+function picks(scope: AuditScope): boolean {
+  const { from: _from, to: _to, ...rest } = scope.filter ?? {}
+  return scope.datasourceIds !== undefined || Object.keys(rest).length > 0
+}
+
+type Query<O> = SelectQueryBuilder<Tables, 'audit', O>
+
+/** What the index of a team's rows can tell. */
+function within(store: Pick<Store, 'db'>, teamId: TeamId, scope: AuditScope, before: Key | null) {
+  const { from, to } = scope.filter ?? {}
+  let query = store.db.selectFrom('audit').where('team_id', '=', teamId)
+  if (from !== undefined) query = query.where('at', '>=', from)
+  if (to !== undefined) query = query.where('at', '<', to)
+  if (before === null) return query
+  // The first condition says nothing more than the second, but an index knows what to do with it.
+  return query.where('at', '<=', before.at).where((eb) => eb.or([eb('at', '<', before.at), eb('id', '<', before.id)]))
+}
+
+function filtered<O>(query: Query<O>, { datasourceIds: ids, filter = {} }: AuditScope): Query<O> {
+  let picked = query
   if (ids !== undefined) {
-    query = query.where((eb) =>
+    picked = picked.where((eb) =>
       ids.length === 0
         ? eb('datasource_id', 'is', null)
         : eb.or([eb('datasource_id', 'is', null), eb('datasource_id', 'in', ids)]),
     )
   }
-  if (after !== null) {
-    query = query.where((eb) =>
-      eb.or([eb('at', '<', after.at), eb.and([eb('at', '=', after.at), eb('id', '<', asId<AuditId>(after.id))])]),
-    )
-  }
-  const rows = await query
-    .orderBy('at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(ask.limit + 1)
-    .execute()
-  const shown = rows.slice(0, ask.limit)
-  const last = shown.at(-1)
-  return {
-    items: shown.map(itemOf),
-    nextCursor: rows.length > ask.limit && last !== undefined ? writeCursor(last.at, last.id) : null,
-  }
+  const { datasourceId, accountId, keyId, action, outcome, code } = filter
+  if (datasourceId !== undefined) picked = picked.where('datasource_id', '=', datasourceId)
+  if (accountId !== undefined) picked = picked.where('account_id', '=', accountId)
+  if (keyId !== undefined) picked = picked.where('key_id', '=', keyId)
+  if (action !== undefined) picked = picked.where('action', '=', action)
+  if (outcome !== undefined) picked = picked.where('outcome', '=', outcome)
+  if (code !== undefined) picked = picked.where('code', '=', code)
+  return picked
 }
 
-function itemOf(row: Selectable<AuditTable>): AuditItem {
+function itemOf(row: Stored): AuditItem {
   return {
     id: row.id,
     at: row.at,
-    actor: { accountId: row.account_id, ...(row.key_id !== null && { keyId: row.key_id }) },
+    actor: {
+      accountId: row.account_id,
+      ...(row.key_id !== null && { keyId: row.key_id }),
+      ...(row.client !== null && { client: row.client }),
+    },
     via: row.via,
     action: row.action,
     outcome: row.outcome,
@@ -87,6 +210,7 @@ function itemOf(row: Selectable<AuditTable>): AuditItem {
     ...(row.blocked !== null && { blocked: Blocked.parse(JSON.parse(row.blocked)) }),
     ...(row.query !== null && { query: row.query }),
     ...(row.printed !== null && { printed: row.printed }),
+    ...(row.redacted === 1 && { redacted: true }),
     ...(row.row_count !== null && { rowCount: row.row_count }),
     ...(row.bytes !== null && { bytes: row.bytes }),
     ...(row.duration_ms !== null && { durationMs: row.duration_ms }),
@@ -94,11 +218,11 @@ function itemOf(row: Selectable<AuditTable>): AuditItem {
   }
 }
 
-function writeCursor(at: string, id: string): string {
+function writeCursor({ at, id }: Key): string {
   return Buffer.from(`${at}|${id}`).toString('base64url')
 }
 
-function readCursor(cursor: string): { readonly at: string; readonly id: string } {
+function readCursor(cursor: string): Key {
   const [at, id, ...more] = Buffer.from(cursor, 'base64url').toString('latin1').split('|')
   if (
     at === undefined ||
@@ -109,5 +233,5 @@ function readCursor(cursor: string): { readonly at: string; readonly id: string 
   ) {
     throw invalidRequest(['cursor: not one of ours'])
   }
-  return { at, id }
+  return { at, id: asId<AuditId>(id) }
 }

@@ -1,17 +1,15 @@
-// A call as a row of the audit, and the statement that writes many. Ids rise with time (UUID v7), so that rows of one
-// millisecond keep their order.
+// A call as a row of the audit. Ids rise with time (UUID v7), so that rows of one millisecond keep their order.
 import { createHash, randomUUID } from 'node:crypto'
-import type { Insertable } from 'kysely'
 import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
-import type { Store } from '../store/open.ts'
 import type { AuditTable } from '../store/tables.ts'
-
-export type Row = Insertable<AuditTable>
+import type { Content } from './seal.ts'
 
 /** The part of a call that is kept; auth's Call fits. */
 export interface AuditedCall {
   readonly action: string
   readonly caller: { readonly kind: 'key' | 'session'; readonly accountId: AccountId; readonly keyId?: ApiKeyId }
+  /** What the calling program says it is. */
+  readonly client?: string | undefined
 }
 
 export interface AuditPlace {
@@ -19,37 +17,19 @@ export interface AuditPlace {
   readonly datasourceId?: DatasourceId
 }
 
-/** How a call ended. Where the team redacts literals, `query` and `printed` are left out by whoever records. */
+/** How a call ended. Where the team redacts literals, whoever records has taken them out of the texts. */
 export interface AuditEntry extends AuditPlace {
   readonly outcome: AuditTable['outcome']
   readonly code?: string | null
   readonly blocked?: unknown
   readonly query?: string | null
   readonly printed?: string | null
+  /** The texts are not as they were asked: without their literals, or left out. */
+  readonly redacted?: boolean
   readonly rowCount?: number | null
   readonly bytes?: number | null
   readonly durationMs?: number | null
 }
-
-const COLUMNS = [
-  'id',
-  'at',
-  'team_id',
-  'datasource_id',
-  'account_id',
-  'key_id',
-  'via',
-  'action',
-  'outcome',
-  'code',
-  'blocked',
-  'query',
-  'printed',
-  'row_count',
-  'bytes',
-  'duration_ms',
-  'times',
-] as const satisfies readonly (keyof AuditTable)[]
 
 /** Makes rows; remembers the last id, to make the next one greater. */
 export class RowMaker {
@@ -61,7 +41,7 @@ export class RowMaker {
     this.#now = now
   }
 
-  of(call: AuditedCall, entry: AuditEntry): Row {
+  of(call: AuditedCall, entry: AuditEntry): Content {
     const { caller } = call
     const at = this.#now()
     return {
@@ -82,17 +62,24 @@ export class RowMaker {
       bytes: entry.bytes ?? null,
       duration_ms: entry.durationMs ?? null,
       times: 1,
+      client: call.client ?? null,
+      redacted: entry.redacted === true ? 1 : 0,
     }
   }
 
   /** A 429: the id says team, caller and minute, so that several processes count into one row. */
-  ofMinute(call: AuditedCall, entry: AuditEntry): Row {
-    const minute = Math.floor(this.#now() / 60_000) * 60_000
+  ofMinute(call: AuditedCall, entry: AuditEntry): Content {
+    const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
     const row = this.of(call, entry)
     const who = [entry.teamId, row.via, row.account_id, row.key_id, minute].join('|')
     const hash = createHash('sha256').update(who).digest('hex')
     const tail = `a${hash.slice(0, 3)}-${hash.slice(3, 15)}`
     return { ...row, id: timeOrdered(minute, hash.slice(15, 18), tail) }
+  }
+
+  /** The same again under an id of its own. */
+  renamed(row: Content): Content {
+    return { ...row, id: this.#id(this.#now()) }
   }
 
   #id(at: number): AuditId {
@@ -107,28 +94,11 @@ export class RowMaker {
   }
 }
 
-/** The statement for so many rows, written once: building it anew for each batch costs more than the insert. */
-export function insertText(dialect: Store['dialect'], count: number): string {
-  const key = `${dialect} ${count}`
-  let text = inserts.get(key)
-  if (text === undefined) {
-    let n = 0
-    const mark = dialect === 'sqlite' ? () => '?' : () => `$${++n}`
-    const rows = Array.from({ length: count }, () => `(${COLUMNS.map(mark).join(',')})`)
-    text = `INSERT INTO audit (${COLUMNS.join(',')}) VALUES ${rows.join(',')}`
-    inserts.set(key, text)
-  }
-  return text
-}
-
-const inserts = new Map<string, string>()
-
-export function valuesOf(rows: readonly Row[]): unknown[] {
-  return rows.flatMap((row) => COLUMNS.map((column) => row[column]))
-}
+/** How long 429s of a key are counted into one row. */
+export const MINUTE_MS = 60_000
 
 /** About what a row takes in memory. */
-export function charsOf(row: Row): number {
+export function charsOf(row: Content): number {
   return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0)
 }
 

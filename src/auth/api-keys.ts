@@ -9,6 +9,7 @@ import type { ApiKeyTable, Tables } from '../store/tables.ts'
 import type { Call, Scope } from './caller.ts'
 import { datasourceIdsOf, scopesOf, teamIdsOf } from './find-key.ts'
 import { hashOf, hintOf, makeKeyText } from './key-text.ts'
+import { EXPIRING_MS, type KeyWarnings } from './key-warnings.ts'
 
 export interface ShownKey {
   readonly id: string
@@ -20,6 +21,8 @@ export interface ShownKey {
   readonly createdAt: string
   readonly lastUsedAt: string | null
   readonly expiresAt: string | null
+  /** It ends within a week, or has ended. */
+  readonly expiring: boolean
 }
 
 /** With its value, shown this once. */
@@ -37,11 +40,13 @@ export interface KeyOrder {
 export interface KeyDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change'>
+  /** Told of a key that is made to end within a week. */
+  readonly keyWarnings?: Pick<KeyWarnings, 'soon'>
   readonly now?: () => number
 }
 
 /** The caller's keys, the oldest first, without those revoked. */
-export async function listKeys(deps: Pick<KeyDeps, 'store'>, call: Call): Promise<readonly ShownKey[]> {
+export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call): Promise<readonly ShownKey[]> {
   const rows = await deps.store.db
     .selectFrom('api_keys')
     .selectAll()
@@ -50,7 +55,7 @@ export async function listKeys(deps: Pick<KeyDeps, 'store'>, call: Call): Promis
     .orderBy('created_at')
     .orderBy('id')
     .execute()
-  return rows.map(shownKey)
+  return rows.map((row) => shownKey(row, now(deps)))
 }
 
 /** Throws INVALID_REQUEST where it would end in the past, or is narrowed to what the account does not belong to. */
@@ -58,9 +63,9 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
   const at = now(deps)
   const ends = order.expiresAt === undefined ? null : Date.parse(order.expiresAt)
   if (ends !== null && !(ends > at)) throw invalidRequest(['expiresAt: must be in the future'])
-  return await deps.store.write(async (tx) => {
+  const key = await deps.store.write(async (tx) => {
     await requireOwn(tx, call.caller.accountId, order)
-    const made = await insert(tx, {
+    const made = await insert(tx, at, {
       account_id: call.caller.accountId,
       name: order.name,
       scopes: JSON.stringify([...new Set(order.scopes)]),
@@ -73,6 +78,8 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
     await deps.audit.change(tx, call, {})
     return made
   })
+  if (key.expiring) deps.keyWarnings?.soon()
+  return key
 }
 
 /**
@@ -87,10 +94,10 @@ export async function rotateKey(
 ): Promise<NewKey> {
   const at = now(deps)
   const grace = (body.graceSeconds ?? 0) * 1000
-  return await deps.store.write(async (tx) => {
+  const key = await deps.store.write(async (tx) => {
     const old = await ownAlive(tx, call.caller.accountId, id)
     if (old === undefined || endOf(old) <= at) throw notFound()
-    const made = await insert(tx, {
+    const made = await insert(tx, at, {
       account_id: old.account_id,
       name: old.name,
       scopes: old.scopes,
@@ -100,14 +107,18 @@ export async function rotateKey(
       expires_at: old.expires_at,
       ended_team_ids: old.ended_team_ids,
     })
+    // Whoever rotates it knows that it ends.
+    const warned_at = new Date(at).toISOString()
     const set =
       grace === 0
         ? { revoked_at: new Date(at).toISOString() }
-        : { expires_at: new Date(Math.min(endOf(old), at + grace)).toISOString() }
+        : { expires_at: new Date(Math.min(endOf(old), at + grace)).toISOString(), warned_at }
     await tx.updateTable('api_keys').set(set).where('id', '=', id).execute()
     await deps.audit.change(tx, call, {})
     return made
   })
+  if (key.expiring) deps.keyWarnings?.soon()
+  return key
 }
 
 /** Refused from the next request on. Throws NOT_FOUND for a key that is not the caller's. */
@@ -124,7 +135,7 @@ export async function revokeKey(deps: KeyDeps, call: Call, id: ApiKeyId): Promis
   })
 }
 
-export function shownKey(row: ApiKeyTable): ShownKey {
+export function shownKey(row: ApiKeyTable, at: number): ShownKey {
   return {
     id: row.id,
     name: row.name,
@@ -135,12 +146,14 @@ export function shownKey(row: ApiKeyTable): ShownKey {
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
     expiresAt: row.expires_at,
+    expiring: endOf(row) - at <= EXPIRING_MS,
   }
 }
 
 async function insert(
   tx: Transaction<Tables>,
-  row: Omit<ApiKeyTable, 'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at'>,
+  at: number,
+  row: Omit<ApiKeyTable, 'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at' | 'warned_at'>,
 ): Promise<NewKey> {
   const key = makeKeyText()
   const whole = {
@@ -150,9 +163,10 @@ async function insert(
     hint: hintOf(key),
     last_used_at: null,
     revoked_at: null,
+    warned_at: null,
   }
   await tx.insertInto('api_keys').values(whole).execute()
-  return { ...shownKey(whole), key }
+  return { ...shownKey(whole, at), key }
 }
 
 function ownAlive(tx: Transaction<Tables>, accountId: AccountId, id: ApiKeyId): Promise<ApiKeyTable | undefined> {
@@ -192,6 +206,6 @@ async function requireOwn(tx: Transaction<Tables>, accountId: AccountId, order: 
   if (details.length > 0) throw invalidRequest(details)
 }
 
-function now(deps: KeyDeps): number {
+function now(deps: Pick<KeyDeps, 'now'>): number {
   return (deps.now ?? Date.now)()
 }

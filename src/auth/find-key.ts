@@ -34,7 +34,16 @@ export function keyFinder(deps: { readonly store: Store; readonly now: () => num
     const oldest = used.keys().next()
     if (used.size > REMEMBERED_MAX && !oldest.done) used.delete(oldest.value)
     const time = new Date(at).toISOString()
-    store.later((db) => db.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute())
+    const before = new Date(at - LAST_USE_MS).toISOString()
+    store.later((db) =>
+      db
+        .updateTable('api_keys')
+        .set({ last_used_at: time })
+        .where('id', '=', id)
+        // Another process may have kept it this minute.
+        .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', before)]))
+        .execute(),
+    )
   }
   return {
     async find(token) {

@@ -2,14 +2,22 @@
 // than all the rest of a start.
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config.ts'
+import { asId, type AccountId } from '../ids.ts'
+import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/letters.ts'
+import type { Mail } from '../mail/mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { ACCESS_TOKEN } from './access-tokens.ts'
+import { afterReset } from './after-reset.ts'
 
 export interface LibraryDeps {
   readonly store: Store
   readonly secrets: Pick<Secrets, 'derive'>
-  readonly config: Pick<Config, 'publicUrl' | 'host' | 'port'>
+  readonly config: Pick<Config, 'publicUrl'>
+  readonly mail: Mail
+  /** Where people reach the service: what links begin with. Never what a caller claims to have asked. */
+  readonly origin: () => string
+  readonly now?: () => number
   readonly log?: { error(detail: object, message: string): void }
 }
 
@@ -24,11 +32,16 @@ const CLIENT_ADDRESS = 'x-vitrine-client'
 
 const SESSION_SECONDS = 7 * 86_400
 const SESSION_RENEWED_SECONDS = 86_400
+const LINK_SECONDS = 3_600
 /** Characters. */
 export const PASSWORD = { min: 8, max: 128 } as const
 
 export async function openLibrary(deps: LibraryDeps): Promise<Library> {
-  const [{ betterAuth }, { jwt }] = await Promise.all([import('better-auth'), import('better-auth/plugins/jwt')])
+  const [{ betterAuth }, { jwt }, { twoFactor }] = await Promise.all([
+    import('better-auth'),
+    import('better-auth/plugins/jwt'),
+    import('better-auth/plugins/two-factor'),
+  ])
   const origin = deps.config.publicUrl ?? 'http://localhost'
   const auth = betterAuth({
     appName: 'Vitrine',
@@ -41,9 +54,12 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     user: { modelName: 'accounts' },
     session: { modelName: 'sessions', expiresIn: SESSION_SECONDS, updateAge: SESSION_RENEWED_SECONDS },
     account: { modelName: 'sign_in_methods' },
-    verification: { modelName: 'verifications' },
-    emailAndPassword: { enabled: true, minPasswordLength: PASSWORD.min, maxPasswordLength: PASSWORD.max },
+    // A link that was read in the store opens nothing.
+    verification: { modelName: 'verifications', storeIdentifier: 'hashed' },
+    ...mailing(deps),
     plugins: [
+      // Its lock after ten wrong codes is the library's own: 15 minutes.
+      twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors' }),
       jwt({
         // The token goes where it is asked for, and into no header of another answer.
         disableSettingJwtHeader: true,
@@ -81,4 +97,57 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     },
   })
   return { origin, handle: (request) => auth.handler(request) }
+}
+
+/** Passwords and addresses, as far as a mail belongs to them. Within a transaction of the library nothing asks the store. */
+function mailing(deps: LibraryDeps) {
+  const { mail, origin } = deps
+  const link = (path: string, token: string) => `${origin()}${path}${path.includes('?') ? '&' : '?'}token=${token}`
+  return {
+    emailAndPassword: {
+      enabled: true,
+      minPasswordLength: PASSWORD.min,
+      maxPasswordLength: PASSWORD.max,
+      requireEmailVerification: mail.isOn,
+      resetPasswordTokenExpiresIn: LINK_SECONDS,
+      revokeSessionsOnPasswordReset: true,
+      sendResetPassword: async ({ user, url, token }: Linked) =>
+        mail.send(resetLetter(user.email, link(leadsTo(url) ?? '/auth/reset-password', token))),
+      onPasswordReset: ({ user }: { user: Person }) =>
+        afterReset(deps.store, asId<AccountId>(user.id), {
+          provesAddress: mail.isOn && !user.emailVerified,
+          now: (deps.now ?? Date.now)(),
+        }),
+      onExistingUserSignUp: async ({ user }: { user: Person }) => mail.send(signedUpAgainLetter(user.email, origin())),
+    },
+    emailVerification: {
+      sendOnSignUp: true,
+      // A link proves an address; it signs nobody in, or it would pass by the second factor.
+      autoSignInAfterVerification: false,
+      expiresIn: LINK_SECONDS,
+      sendVerificationEmail: async ({ user, url, token }: Linked) => {
+        const onward = leadsTo(url)
+        const address = link('/auth/verify-email', token)
+        const whole = onward === null ? address : `${address}&callbackURL=${encodeURIComponent(onward)}`
+        mail.send(verificationLetter(user.email, whole))
+      },
+    },
+  }
+}
+
+interface Person {
+  readonly id: string
+  readonly email: string
+  readonly emailVerified: boolean
+}
+interface Linked {
+  readonly user: Person
+  readonly url: string
+  readonly token: string
+}
+
+/** Of a link as the library makes it, the path it is to lead on to; null for none, which it writes as `/` or nothing. */
+function leadsTo(url: string): string | null {
+  const path = new URL(url).searchParams.get('callbackURL') ?? ''
+  return path === '' || path === '/' ? null : path
 }

@@ -1,13 +1,19 @@
-// Everything under /auth: an allow-list of paths with the body each takes, in front of the library that does the work.
-// Its refusals leave as ours, so that a wrong password and an unknown address read the same.
-import { z } from 'zod'
+// Everything under /auth: an allow-list of paths with the body each takes (paths.ts), in front of the library that does
+// the work. Its refusals leave as ours; where mail is on, no answer and no time it takes tells which addresses exist.
+import { setTimeout } from 'node:timers/promises'
+import type { z } from 'zod'
 import type { Config } from '../config.ts'
-import { AppError, invalidRequest, notFound, type Code } from '../errors.ts'
+import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { Store } from '../store/open.ts'
-import { attempts, type Attempts } from './attempts.ts'
-import { openLibrary, PASSWORD, type Library, type LibraryDeps } from './library.ts'
-import { isOwnOrigin } from './origins.ts'
+import { knownDevices } from './known-device.ts'
+import { libraryRefusal } from './library-refusal.ts'
+import { openLibrary, type Library, type LibraryDeps } from './library.ts'
+import { isOwnOrigin, returnPath } from './origins.ts'
+import { PATHS, SignInBody, SignUp } from './paths.ts'
+import { resetPage } from './reset-page.ts'
+import { isChallenged, useCodeOnce } from './second-factor.ts'
 import { neededSetupToken, requireSignUp } from './sign-up.ts'
+import { openThrottle } from './throttle.ts'
 
 export interface SignIn {
   /** Answers one request under /auth. Throws AppError as session-interface.md §3 ends. */
@@ -24,81 +30,59 @@ interface Deps extends LibraryDeps {
   readonly now?: () => number
 }
 
-const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
-const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
-const email = z.email().max(254)
-/** Too short a password is told at sign-up; at sign-in it is one wrong password more. */
-const password = text(PASSWORD.max).min(1)
-const newPassword = text(PASSWORD.max).min(PASSWORD.min)
-const nothing = z.strictObject({})
+/** What is answered alike for an address that has an account and one that has none, and takes at least so long, ms. */
+const ALIKE = /\/(sign-up\/email|request-password-reset|send-verification-email)$/
+const ALIKE_MS = 400
 
-const SignUp = z.strictObject({
-  name: text(100).refine((value) => value.trim() !== '', 'must not be empty'),
-  email,
-  password: newPassword,
-  rememberMe: z.boolean().exactOptional(),
-  setupToken: text(200).exactOptional(),
-  inviteToken: text(200).exactOptional(),
-})
-const SignInBody = z.strictObject({ email, password, rememberMe: z.boolean().exactOptional() })
-const PasswordChange = z.strictObject({
-  currentPassword: password,
-  newPassword,
-  /** Who changes a password wants whoever else holds the old one out, unless they say otherwise. */
-  revokeOtherSessions: z.boolean().default(true),
-})
-
-/** What there is under /auth; nothing else of the library can be reached. null: a GET, without a body. */
-const PATHS = new Map<string, z.ZodType | null>([
-  ['POST /auth/sign-up/email', SignUp],
-  ['POST /auth/sign-in/email', SignInBody],
-  ['POST /auth/sign-out', nothing],
-  ['POST /auth/change-password', PasswordChange],
-  ['POST /auth/revoke-session', z.strictObject({ token: text(200) })],
-  ['POST /auth/revoke-sessions', nothing],
-  ['POST /auth/revoke-other-sessions', nothing],
-  ['GET /auth/list-sessions', null],
-  ['GET /auth/get-session', null],
-  ['GET /auth/token', null],
-])
-
-/** Hashing a password costs about 50 ms of a core: what one address may make us spend. */
-const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
-/** Guesses at one account from one address, and from everywhere. */
-const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
-const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
+interface Asked {
+  readonly name: string
+  readonly body: Fields | undefined
+  readonly query: Fields
+}
+type Fields = Readonly<Record<string, unknown>>
 
 export function openSignIn(deps: Deps): SignIn {
   const now = deps.now ?? Date.now
-  const tries = attempts(now)
+  const devices = knownDevices(deps.secrets, deps.config.publicUrl?.startsWith('https:') === true)
+  const throttle = openThrottle(now, devices)
   let loading: Promise<Library> | undefined
   const library = () => {
     loading ??= openLibrary(deps)
     return loading
   }
+
+  /** What the library answers, and what of ours comes after it. */
+  const answered = async (request: Request, asked: Asked): Promise<Response> => {
+    const email = emailOf(asked.body)
+    const settle = throttle({ name: asked.name, request, email, mailIsOn: deps.mail.isOn })
+    if (asked.name === 'POST /auth/sign-up/email') await requireSignUp(deps, SignUp.parse(asked.body), now())
+    const lib = await library()
+    try {
+      const response = await askLibrary(deps, lib, request, asked)
+      if (response.status >= 400) throw await libraryRefusal(response, () => isTaken(deps.store, email))
+      settle()
+      if (asked.name === 'POST /auth/two-factor/verify-totp' && isChallenged(request)) {
+        await useCodeOnce(deps.store, String(asked.body?.['code']), await response.clone().json(), now())
+      }
+      return asked.name === 'POST /auth/sign-in/email' && email !== undefined
+        ? withCookie(response, devices.cookie(email))
+        : response
+    } finally {
+      // Also where it failed: what it did before may hold.
+      if (request.method !== 'GET' || asked.name === 'GET /auth/verify-email') deps.store.forget()
+    }
+  }
+
   return {
     async handle(request) {
       const { pathname } = new URL(request.url)
-      const name = `${request.method} ${pathname}`
-      const schema = PATHS.get(name)
-      if (schema === undefined) throw notFound()
-      if (!isOwnOrigin(request, deps.config)) {
-        throw new AppError('SIGN_IN_REFUSED', 'This page may not sign in or out here.', {
-          extra: { reason: 'INVALID_ORIGIN' },
-        })
+      if (request.method === 'GET' && pathname === '/auth/reset-password') return resetPage()
+      const asked = await read(request, pathname, deps.config)
+      const work = answered(request, asked)
+      if (deps.mail.isOn && ALIKE.test(asked.name)) {
+        await Promise.all([work.catch(() => undefined), setTimeout(ALIKE_MS)])
       }
-      const body = schema === null ? undefined : read(schema, await bodyOf(request))
-      const settle = await guard(deps, tries, name, body, request, now())
-      const asked = await library()
-      try {
-        const response = await asked.handle(handed(request, asked.origin, body))
-        if (!response.ok) throw await refusal(response, deps.store, body)
-        settle()
-        return response
-      } finally {
-        // Also where it failed: what it did before may hold.
-        if (request.method !== 'GET') deps.store.forget()
-      }
+      return await work
     },
     async warm() {
       await library()
@@ -107,63 +91,46 @@ export function openSignIn(deps: Deps): SignIn {
   }
 }
 
-/** What must hold before a password is hashed. Answers with what is done once it was right. */
-async function guard(
-  deps: Deps,
-  tries: Attempts,
-  name: string,
-  body: unknown,
-  request: Request,
-  now: number,
-): Promise<() => void> {
-  const address = request.headers.get('x-vitrine-client') ?? ''
-  const nothingMore = () => undefined
-  const costly = /\/(sign-in|sign-up|change-password)\b/.test(name)
-  if (costly) tries.spend(`address ${address}`, BY_ADDRESS)
-  if (name === 'POST /auth/sign-up/email') {
-    const order = SignUp.parse(body)
-    await requireSignUp(deps, order, now)
-    return nothingMore
+/** Throws NOT_FOUND for what is not listed, SIGN_IN_REFUSED for another site's page, INVALID_REQUEST. */
+async function read(request: Request, pathname: string, config: Deps['config']): Promise<Asked> {
+  const name = `${request.method} ${pathname}`
+  const path = PATHS.get(name)
+  if (path === undefined) throw notFound()
+  if (!isOwnOrigin(request, config)) {
+    throw new AppError('SIGN_IN_REFUSED', 'This page may not sign in or out here.', {
+      extra: { reason: 'INVALID_ORIGIN' },
+    })
   }
-  if (name !== 'POST /auth/sign-in/email') return nothingMore
-  const account = SignInBody.parse(body).email.toLowerCase()
-  const pair = `pair ${address} ${account}`
-  const anywhere = `account ${account}`
-  tries.spend(pair, BY_ACCOUNT_AND_ADDRESS)
-  tries.spend(anywhere, BY_ACCOUNT)
-  return () => {
-    tries.clear(pair)
-    tries.clear(anywhere)
-  }
+  const sent = Object.fromEntries(new URL(request.url).searchParams)
+  const query = withReturnPaths(parse(path.query, sent), request, config)
+  if (path.body === null) return { name, query, body: undefined }
+  return { name, query, body: withReturnPaths(parse(path.body, await bodyOf(request)), request, config) }
 }
 
-/** The request as the library gets it: from an origin it trusts, with the body that was read and nothing else. */
-function handed(request: Request, origin: string, body: unknown): Request {
-  const headers = new Headers(request.headers)
-  for (const name of ['referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'content-length', 'host']) {
-    headers.delete(name)
+/** Without a schema nothing may be sent. */
+function parse(schema: z.ZodType | undefined, sent: unknown): Fields {
+  if (schema === undefined) {
+    const surplus = Object.keys(typeof sent === 'object' && sent !== null ? sent : {})
+    if (surplus.length > 0) throw invalidRequest(surplus.map((key) => `${key}: there is no such parameter`))
+    return {}
   }
-  headers.set('origin', origin)
-  const { pathname } = new URL(request.url)
-  if (body === undefined) return new Request(new URL(pathname, origin), { method: request.method, headers })
-  headers.set('content-type', 'application/json')
-  return new Request(new URL(pathname, origin), {
-    method: request.method,
-    headers,
-    body: JSON.stringify(forLibrary(body)),
-  })
+  const result = schema.safeParse(sent)
+  if (!result.success) {
+    throw invalidRequest(result.error.issues.map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`))
+  }
+  return typeof result.data === 'object' && result.data !== null ? { ...result.data } : {}
 }
 
-/** Without the tokens that are ours alone. */
-function forLibrary(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null) return body
-  return Object.fromEntries(Object.entries(body).filter(([key]) => key !== 'setupToken' && key !== 'inviteToken'))
-}
-
-function read(schema: z.ZodType, body: unknown): unknown {
-  const result = schema.safeParse(body)
-  if (result.success) return result.data
-  throw invalidRequest(result.error.issues.map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`))
+/** What a link leads on to, as a path of ours. Throws INVALID_REQUEST for anywhere else. */
+function withReturnPaths(fields: Fields, request: Request, config: Deps['config']): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => {
+      if ((key !== 'callbackURL' && key !== 'redirectTo') || typeof value !== 'string') return [key, value]
+      const path = returnPath(value, request, config)
+      if (path === null) throw invalidRequest([`${key}: must be a path of this service`])
+      return [key, path]
+    }),
+  )
 }
 
 async function bodyOf(request: Request): Promise<unknown> {
@@ -176,60 +143,43 @@ async function bodyOf(request: Request): Promise<unknown> {
   }
 }
 
-const Refusal = z.object({ code: z.string().optional(), message: z.string().optional() })
-
-/** The library's refusal in our body: its status and code decide, its own code is the `reason`. */
-async function refusal(response: Response, store: Store, body: unknown): Promise<AppError> {
-  const told = Refusal.safeParse(await response.json().catch(() => null))
-  const reason = told.data?.code
-  const code = await codeOf(response.status, reason, store, body)
-  const extra = reason === undefined ? {} : { reason }
-  switch (code) {
-    case 'UNAUTHENTICATED':
-      return reason === 'INVALID_EMAIL_OR_PASSWORD'
-        ? new AppError(code, 'The e-mail address or the password is not right.', { extra })
-        : new AppError(code, 'You are not signed in.', { extra })
-    case 'INVALID_REQUEST': {
-      const detail = told.data?.message ?? 'not as it must be'
-      return new AppError(code, `The request is not valid: ${detail}`, { extra: { details: [detail], ...extra } })
-    }
-    case 'CONFLICT':
-      return new AppError(code, 'This e-mail address has an account already: sign in.', { extra })
-    case 'NOT_FOUND':
-      return notFound()
-    case 'SIGN_IN_REFUSED':
-      return new AppError(code, 'This is not allowed here.', { extra })
-    default:
-      return new AppError('INTERNAL', 'Signing in failed on our side.', { cause: reason })
-  }
+async function askLibrary(deps: Deps, lib: Library, request: Request, asked: Asked): Promise<Response> {
+  const response = await lib.handle(handed(request, lib.origin, asked))
+  const isRace = response.status === 422 && deps.mail.isOn && (await isTaken(deps.store, emailOf(asked.body)))
+  // Two at once with one address: asked again, the later one is answered as for every address that has an account.
+  return isRace ? await lib.handle(handed(request, lib.origin, asked)) : response
 }
 
-async function codeOf(status: number, reason: string | undefined, store: Store, body: unknown): Promise<Code> {
-  if (status === 422) {
-    if (reason?.startsWith('USER_ALREADY_EXISTS') === true) return 'CONFLICT'
-    // Two at once with one address: the store refused the later one.
-    return (await isTaken(store, body)) ? 'CONFLICT' : 'INTERNAL'
+/** The request as the library gets it: from an origin it trusts, with what was read of it and nothing else. */
+function handed(request: Request, origin: string, { body, query }: Asked): Request {
+  const headers = new Headers(request.headers)
+  for (const name of ['referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'content-length', 'host']) {
+    headers.delete(name)
   }
-  switch (status) {
-    case 400:
-      return 'INVALID_REQUEST'
-    case 401:
-      return 'UNAUTHENTICATED'
-    case 403:
-      return 'SIGN_IN_REFUSED'
-    case 404:
-      return 'NOT_FOUND'
-    case 409:
-      return 'CONFLICT'
-    default:
-      return 'INTERNAL'
-  }
+  headers.set('origin', origin)
+  const url = new URL(new URL(request.url).pathname, origin)
+  for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value))
+  if (body === undefined) return new Request(url, { method: request.method, headers })
+  headers.set('content-type', 'application/json')
+  // The tokens that are ours alone stay here.
+  const { setupToken: _, inviteToken: __, ...theirs } = body
+  return new Request(url, { method: request.method, headers, body: JSON.stringify(theirs) })
 }
 
-async function isTaken(store: Store, body: unknown): Promise<boolean> {
-  const order = SignUp.safeParse(body)
-  if (!order.success) return false
-  const address = order.data.email.toLowerCase()
-  const row = await store.db.selectFrom('accounts').select('id').where('email', '=', address).executeTakeFirst()
-  return row !== undefined
+function withCookie(response: Response, cookie: string): Response {
+  const headers = new Headers(response.headers)
+  headers.append('set-cookie', cookie)
+  return new Response(response.body, { status: response.status, headers })
+}
+
+function emailOf(body: Fields | undefined): string | undefined {
+  const email = SignInBody.shape.email.safeParse(body?.['email'])
+  return email.success ? email.data.toLowerCase() : undefined
+}
+
+async function isTaken(store: Store, email: string | undefined): Promise<boolean> {
+  if (email === undefined) return false
+  return (
+    (await store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()) !== undefined
+  )
 }

@@ -5,6 +5,7 @@ import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
 import { STATUS } from '../errors.ts'
 import type { Route } from './route.ts'
+import { Exposure } from './exposure-schemas.ts'
 import * as shapes from './schemas.ts'
 
 /** A JSON value, as far as a document needs to be told. */
@@ -174,7 +175,7 @@ const NAMED = {
   ApiKey: shapes.ApiKey,
   NewApiKey: shapes.NewApiKey,
   Member: shapes.Member,
-  Exposure: shapes.Exposure,
+  Exposure,
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 

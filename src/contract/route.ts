@@ -33,7 +33,7 @@ export interface Route {
   /** null: no body in the answer. */
   readonly answer: ZodType | null
   /** 200 where absent. */
-  readonly status?: 200 | 201 | 204
+  readonly status?: 200 | 201 | 202 | 204
   /** An answer that holds a jobId is 202: the work goes on. */
   readonly startsJob?: true
   /** The handler gives JSON already written, and headers; `answer` documents it and the contract tests hold it. */

@@ -5,13 +5,13 @@ import { z } from 'zod'
 const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
 
 /** A text that every store and log can hold: well-formed, without NUL. */
-const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
+export const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
 /** A name a person chose: not empty, not only spaces. */
 const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
 const id = text(128).min(1)
 const time = z.iso.datetime({ offset: true })
 /** From our own store: an ISO 8601 time in UTC, not checked a second time. */
-const at = z.string().meta({ format: 'date-time' })
+export const at = z.string().meta({ format: 'date-time' })
 
 export const Scope = z.enum(['profile', 'data:schema', 'data:read'])
 const Role = z.enum(['OWNER', 'ADMIN', 'MEMBER'])
@@ -145,7 +145,7 @@ export const QueryResult = z.object({
 
 // ── refusals ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const Blocked = z.object({
+export const Blocked = z.object({
   kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
   name: z.string(),
 })
@@ -172,6 +172,7 @@ export const ApiKey = z.object({
   createdAt: at,
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
+  expiring: z.boolean().meta({ description: 'It ends within a week, or has ended.' }),
 })
 /** `key` is shown this once. */
 export const NewApiKey = ApiKey.extend({ key: z.string() })
@@ -300,42 +301,6 @@ export const Job = z.object({
   updatedAt: at,
 })
 
-const identifier = text(1024).min(1)
-export const ExposurePut = z.strictObject({
-  tables: z
-    .array(
-      z.strictObject({
-        schema: identifier,
-        table: identifier,
-        /** null: the columns known now that may be exposed. */
-        columns: z.array(identifier).nullable(),
-      }),
-    )
-    .max(100_000),
-  /** The version it was read at; left out: the last writer wins. */
-  version: z.int().min(0).exactOptional(),
-})
-const ShownTable = z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })
-export const Exposure = z.object({
-  tables: z.array(ShownTable),
-  version: z.int(),
-  /** Saved names that introspection no longer knows. */
-  gone: z.array(z.object({ schema: z.string(), table: z.string(), column: z.string().optional() })),
-  /** Of a PUT only: what whoever saved it should know, whole sentences. */
-  warnings: z.array(z.string()).optional(),
-})
-export const ExposureVersions = z.object({
-  items: z.array(
-    z.object({
-      version: z.int(),
-      tables: z.array(ShownTable),
-      author: z.object({ accountId: z.string(), name: z.string().nullable() }),
-      createdAt: at,
-    }),
-  ),
-  nextCursor: z.string().nullable(),
-})
-
 export const Access = z.object({ accountIds: z.array(z.string()) })
 export const AccessPut = z.strictObject({ accountIds: z.array(id).max(10_000) })
 
@@ -359,31 +324,4 @@ export const CheckBody = z.union([
 export const Page = z.strictObject({
   cursor: text(512).exactOptional(),
   limit: z.coerce.number().int().min(1).max(500).exactOptional(),
-})
-export const AuditPage = z.object({
-  items: z.array(
-    z.object({
-      id: z.string(),
-      at,
-      actor: z.object({
-        accountId: z.string().nullable(),
-        keyId: z.string().optional(),
-        client: z.string().optional(),
-      }),
-      via: z.enum(['API_KEY', 'SESSION', 'CONNECTOR']),
-      action: z.string(),
-      datasourceId: z.string().optional(),
-      outcome: z.enum(['ANSWERED', 'DENIED', 'FAILED']),
-      code: z.string().optional(),
-      blocked: Blocked.optional(),
-      query: z.string().optional(),
-      printed: z.string().optional(),
-      rowCount: z.int().optional(),
-      bytes: z.int().optional(),
-      durationMs: z.number().optional(),
-      /** How many calls the row stands for, where more than one. */
-      times: z.int().optional(),
-    }),
-  ),
-  nextCursor: z.string().nullable(),
 })

@@ -1,11 +1,10 @@
 // The routes of a signed-in person (session-interface.md §6). None declares a scope, so none takes an API key.
 import { z } from 'zod'
+import { EXPOSURE_ROUTES } from './exposure-routes.ts'
 import type { Route } from './route.ts'
 import * as shape from './schemas.ts'
 
 const DATASOURCE = '/teams/{teamId}/datasources/{id}'
-/** An exposure may name every column of a large warehouse. */
-const EXPOSURE_BYTES = 8 << 20
 
 export const SESSION_ROUTES = {
   changeAccount: {
@@ -289,36 +288,7 @@ export const SESSION_ROUTES = {
     answer: shape.Datasource,
     errors: [],
   },
-  getExposure: {
-    method: 'GET',
-    path: `${DATASOURCE}/exposure`,
-    summary: 'Which tables and columns are shown.',
-    place: 'datasource',
-    role: 'ADMIN',
-    answer: shape.Exposure,
-    errors: [],
-  },
-  putExposure: {
-    method: 'PUT',
-    path: `${DATASOURCE}/exposure`,
-    summary: 'Sets which tables and columns are shown, from the next request on.',
-    place: 'datasource',
-    role: 'ADMIN',
-    body: shape.ExposurePut,
-    bodyLimit: EXPOSURE_BYTES,
-    answer: shape.Exposure,
-    errors: ['CONFLICT', 'NOT_CONNECTED'],
-  },
-  listExposureVersions: {
-    method: 'GET',
-    path: `${DATASOURCE}/exposure/versions`,
-    summary: 'Every exposure that was saved, with its author, the newest first.',
-    place: 'datasource',
-    role: 'ADMIN',
-    query: shape.Page,
-    answer: shape.ExposureVersions,
-    errors: [],
-  },
+  ...EXPOSURE_ROUTES,
   getAccess: {
     method: 'GET',
     path: `${DATASOURCE}/access`,

@@ -31,6 +31,27 @@ const CONNECTION_FIELDS = [
 /** The connection part of a create or change; its fields are read by the driver. */
 export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
 
+/** Hours after which a database is looked at again; 0: never by itself (session-interface.md, drift). */
+const Hours = z.int().min(0).max(720)
+
+/**
+ * Takes `config.reintrospectHours`, which is ours and says nothing of the connection, out of what a driver reads: a
+ * config of nothing else leaves the driver's alone. Throws INVALID_REQUEST where it is out of range.
+ */
+export function splitConfig<T extends ConnectionInput>(
+  input: T,
+): { readonly connection: T; readonly reintrospectHours: number | undefined } {
+  const { config } = input
+  if (typeof config !== 'object' || config === null || !('reintrospectHours' in config)) {
+    return { connection: input, reintrospectHours: undefined }
+  }
+  const { reintrospectHours, ...rest } = config
+  const hours = Hours.safeParse(reintrospectHours)
+  if (!hours.success) throw invalidRequest(['config.reintrospectHours: must be a whole number from 0 to 720'])
+  const own = Object.keys(rest).length === 0 ? {} : { config: rest }
+  return { connection: { ...input, config: undefined, ...own }, reintrospectHours: hours.data }
+}
+
 /** What a driver reads of a new datasource. */
 export function newSettings(input: ConnectionInput): SettingsInput {
   return { ...shownFields(input), secrets: secretsOf(input) }

@@ -10,7 +10,7 @@ import { newId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
 import type { Membership } from '../teams/belong.ts'
 import { getAccess, putAccess } from './access-list.ts'
 import { listAudit } from './audit-trail.ts'
-import { cancelJob, introspectDatasource, testDatasource } from './connect.ts'
+import { cancelJob, testDatasource } from './connect.ts'
 import {
   changeDatasource,
   createDatasource,
@@ -21,6 +21,7 @@ import {
   type NewDatasource,
 } from './datasources.ts'
 import { describeDatasource } from './describe.ts'
+import { introspectDatasource } from './introspect.ts'
 import { reach, type Reached } from './reach.ts'
 
 const FIELDS = [

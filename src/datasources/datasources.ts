@@ -17,6 +17,7 @@ import {
   differs,
   newSettings,
   requireSecrets,
+  splitConfig,
   touchesConnection,
   type ConnectionInput,
 } from './change.ts'
@@ -91,7 +92,8 @@ export async function createDatasource(
 ): Promise<DatasourceItem> {
   const driver = deps.drivers.get(input.type)
   if (driver === undefined) throw invalidRequest([`type: ${input.type} cannot be connected by this version`])
-  const settings = driver.settings(newSettings(input))
+  const { connection, reintrospectHours } = splitConfig(input)
+  const settings = driver.settings(newSettings(connection))
   const { teamId } = membership
   const now = new Date().toISOString()
   const row: Insertable<DatasourceTable> & DatasourceRow = {
@@ -116,6 +118,7 @@ export async function createDatasource(
     documentation_version: 0,
     published_version: 0,
     published_at: null,
+    reintrospect_hours: reintrospectHours ?? REINTROSPECT_HOURS,
   }
   await deps.store.write(async (tx) => {
     await tx.insertInto('datasources').values(row).execute()
@@ -142,14 +145,16 @@ export async function changeDatasource(
   at: Reached,
   change: DatasourceChange,
 ): Promise<DatasourceItem> {
+  const { connection, reintrospectHours } = splitConfig(change)
   const kept = await settingsFor(deps, at.row)
-  const next = touchesConnection(change) ? at.driver.settings(changedSettings(kept, change)) : kept
-  requireSecrets(kept, next, change)
+  const next = touchesConnection(connection) ? at.driver.settings(changedSettings(kept, connection)) : kept
+  requireSecrets(kept, next, connection)
   const moved = differs(kept, next)
   const set = {
     ...(change.name !== undefined && { name: change.name }),
     ...(change.accessMode !== undefined && { access_mode: change.accessMode }),
     ...(change.minRole !== undefined && change.minRole !== null && { min_role: change.minRole }),
+    ...(reintrospectHours !== undefined && { reintrospect_hours: reintrospectHours }),
     ...(moved && { ...columnsOf(next), ...pending(at.row), connection_version: at.row.connection_version + 1 }),
     updated_at: new Date().toISOString(),
   }
@@ -171,6 +176,8 @@ export async function changeDatasource(
   if (moved) await endAll(deps, at.id)
   return await itemOf(deps, await rowNow(deps, at.id))
 }
+
+const REINTROSPECT_HOURS = 24
 
 /** Deletes it with its secrets, catalog, exposure and access list; the audit is kept. */
 export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {

@@ -49,7 +49,7 @@ export async function itemOf(deps: { readonly catalogs: Catalogs }, row: Datasou
     database: row.database,
     username: row.username,
     sslMode: SSL_MODES.find((mode) => mode === row.ssl_mode) ?? null,
-    config: configOf(row),
+    config: { ...configOf(row), reintrospectHours: row.reintrospect_hours },
     accessMode: row.access_mode,
     minRole: row.access_mode === 'EXPLICIT' ? null : row.min_role,
     lastTestedAt: row.last_tested_at,

@@ -1,9 +1,7 @@
 // Refusals of several rooms, so that each reads the same wherever it is met.
 import { AppError } from '../errors.ts'
 
-export function notIntrospected(): AppError {
-  return new AppError('NOT_CONNECTED', 'This datasource has not been introspected yet, so nothing is known of it.')
-}
+export { notIntrospected } from '../exposure/refusals.ts'
 
 export function disabled(): AppError {
   return new AppError('DATASOURCE_DISABLED', 'This datasource is disabled. A manager of the team can enable it.')

@@ -35,6 +35,8 @@ export interface CatalogTable {
   readonly columnsRestricted?: boolean
   /** Only of kinds where indexes are a meaningful concept. An exposure shows those whose every key is exposed. */
   readonly indexes?: readonly CatalogIndex[]
+  /** Only where rows were looked at to learn the columns: how many this time, and whether those were all. */
+  readonly looked?: { readonly rows: number; readonly all: boolean }
   /** What the driver needs of the table (pages, tuples, keys …); opaque above the driver. */
   readonly detail: unknown
 }
@@ -58,8 +60,21 @@ export interface CatalogColumn {
   readonly partOf?: string
   /** What introspection noticed of its values, in words; shown only of exposed columns. */
   readonly signals?: readonly string[]
+  /** Only of a column that was met in rows; what a sample does not show may be there all the same. */
+  readonly seen?: Seen
   /** What the driver needs of the column (type oid …); opaque above the driver. */
   readonly detail: unknown
+}
+
+/** How often a column was met when it was last met. */
+export interface Seen {
+  /** Rows that held it, of so many looked at. */
+  readonly rows: number
+  readonly of: number
+  /** Rows looked at since, without meeting it. */
+  readonly missed: number
+  /** The types of its values. */
+  readonly types: readonly string[]
 }
 
 /** Per query, the team's numbers over the defaults. */
@@ -209,7 +224,8 @@ export interface Connection extends AsyncDisposable {
   readonly usable: boolean
   /** Connects already done: grades the login. `exposed` is what the GRANT lines should equal; null before any exposure. */
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
-  introspect(signal: AbortSignal): Promise<Catalog>
+  /** `progress` is told how many of how many parts are done. */
+  introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog>
   /** EXPLAIN or a dry run of a confined query; what `check` shows. Throws as run() does. */
   estimate(query: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate>
   /**
@@ -235,10 +251,17 @@ export interface Driver extends AsyncDisposable {
   settings(input: SettingsInput): ConnectionSettings
   /** The body's shape for this kind; throws AppError INVALID_REQUEST. */
   read(body: unknown): QueryBody
+  /** The body whose `text` an audit kept. Throws AppError INVALID_REQUEST where it cannot be told. */
+  reread(text: string): QueryBody
   /** No database, no clock: same body, same exposure, same verdict. The parser may sit in a worker that can be ended. */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, signal: AbortSignal): Promise<Verdict>
   /** The text the database would be sent, for the audit and `check`. */
   printed(query: Confined): string
+  /**
+   * What the answer is made of, as a text to be compared: it differs where one exposed column more would be answered too.
+   * Absent where the printed text does that.
+   */
+  outline?(query: Confined): string
   /** Throws AppError DATASOURCE_UNAVAILABLE with a sentence of ours; the raw error is its cause. */
   connect(settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal): Promise<Connection>
 }

@@ -21,6 +21,8 @@ export interface Catalogs {
   exposed(at: Versions): Promise<Catalog | null>
   /** The exposure as saved; empty before the first. */
   shown(at: Versions): Promise<readonly ShownTable[]>
+  /** What was known when the exposure was saved; null where there is no exposure, or nothing was known then. */
+  baseline(at: Versions): Promise<Catalog | null>
   /** How many tables are exposed and still there. */
   exposedTableCount(at: Versions): Promise<number>
 }
@@ -77,6 +79,22 @@ class StoredCatalogs implements Catalogs {
       const columns = value.tables.reduce((sum, table) => sum + table.columns.length, 0)
       return { value, weight: (value.tables.length + columns) * 300 }
     })
+  }
+
+  async baseline(at: Versions): Promise<Catalog | null> {
+    if (at.exposure_version === 0) return null
+    const saved = await this.#store.db
+      .selectFrom('exposures')
+      .innerJoin('catalogs', (join) =>
+        join
+          .onRef('catalogs.datasource_id', '=', 'exposures.datasource_id')
+          .onRef('catalogs.version', '=', 'exposures.catalog_version'),
+      )
+      .select('catalogs.version')
+      .where('exposures.datasource_id', '=', at.id)
+      .where('exposures.version', '=', at.exposure_version)
+      .executeTakeFirst()
+    return saved === undefined ? null : await this.full({ ...at, catalog_version: saved.version })
   }
 
   exposedTableCount(at: Versions): Promise<number> {

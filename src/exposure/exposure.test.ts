@@ -50,7 +50,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     before(async () => {
       source = await storeSource(dialect)
       store = await openStore(await source.config())
-      audit = openAudit({ store })
+      audit = openAudit({ store, key: new Uint8Array(32) })
       catalogs = openCatalogs({ store })
     })
     after(async () => {

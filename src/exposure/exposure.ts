@@ -7,6 +7,7 @@ import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Catalogs, Versions } from './catalogs.ts'
 import { cut, type ShownTable } from './cut.ts'
+import { driftOf, type Drift } from './drift.ts'
 import { freeze, goneFrom, type AskedTable, type Gone } from './freeze.ts'
 import { warningsOf } from './warnings.ts'
 import { readExposure } from './stored.ts'
@@ -58,12 +59,12 @@ export async function putExposure(
   for (let tried = 1; ; tried++) {
     const saved = await save(deps, call, at, asked)
     if (saved !== null) return saved
-    // Without a version the last writer wins, so a lost race is run again.
-    if (asked.version !== undefined || tried === TRIES) throw conflict()
+    // Without a version the last writer wins, so a lost race is run again; with one, what stands now decides.
+    if (tried === TRIES) throw conflict()
   }
 }
 
-/** Null where another exposure was saved in between. */
+/** Null where another exposure was saved, or the database introspected, in between. */
 async function save(
   deps: ExposureDeps,
   call: Call,
@@ -71,7 +72,7 @@ async function save(
   asked: { readonly tables: readonly AskedTable[]; readonly version?: number },
 ): Promise<Exposure | null> {
   const current = await versionsNow(deps.store, at.id)
-  if (asked.version !== undefined && asked.version !== current.exposure_version) return null
+  if (asked.version !== undefined && asked.version !== current.exposure_version) throw conflict()
   const [catalog, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
   const { tables, problems } = freeze(asked.tables, catalog, saved)
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved as it stands.')
@@ -82,6 +83,7 @@ async function save(
     tables: JSON.stringify(tables),
     author_id: call.caller.accountId,
     created_at: new Date().toISOString(),
+    catalog_version: current.catalog_version === 0 ? null : current.catalog_version,
   }
   const won = await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx
@@ -89,9 +91,16 @@ async function save(
       .set({ exposure_version: version })
       .where('id', '=', at.id)
       .where('exposure_version', '=', current.exposure_version)
+      // The catalog it is saved at is what drift is told from: it must still be there to be kept.
+      .where('catalog_version', '=', current.catalog_version)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
     await tx.insertInto('exposures').values(row).execute()
+    await tx
+      .deleteFrom('exposures')
+      .where('datasource_id', '=', at.id)
+      .where('version', '<=', version - VERSIONS_KEPT)
+      .execute()
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
     return true
   })
@@ -100,39 +109,67 @@ async function save(
   return { tables, version, gone: goneFrom(tables, catalog), warnings }
 }
 
+/** What is new, gone or retyped since the exposure was saved; nothing where there is nothing to compare. */
+export async function getDrift(
+  deps: ExposureDeps,
+  at: ExposurePlace,
+): Promise<Drift & { readonly since: string | null; readonly schemaCapturedAt: string | null }> {
+  const [now, then] = await Promise.all([deps.catalogs.full(at.row), deps.catalogs.baseline(at.row)])
+  const schemaCapturedAt = now?.capturedAt ?? null
+  if (now === null || then === null) return { added: [], removed: [], retyped: [], since: null, schemaCapturedAt }
+  return { ...driftOf(then, now), since: then.capturedAt, schemaCapturedAt }
+}
+
 /** Every version that was saved, the newest first; one is restored by a PUT of its tables. */
 export async function listExposureVersions(
   deps: ExposureDeps,
   at: ExposurePlace,
   page: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
 ): Promise<{ readonly items: readonly ExposureVersion[]; readonly nextCursor: string | null }> {
-  const limit = Math.min(page.limit ?? 20, VERSIONS_MAX)
   if (page.cursor !== undefined && !/^\d{1,15}$/.test(page.cursor)) throw invalidRequest(['cursor: not one of ours'])
+  const limit = page.limit ?? 20
+  const sizes = await deps.store.db
+    .selectFrom('exposures')
+    .select(['version', (eb) => eb.fn<number>('length', ['tables']).as('chars')])
+    .where('datasource_id', '=', at.id)
+    .$if(page.cursor !== undefined, (query) => query.where('version', '<', Number(page.cursor)))
+    .orderBy('version', 'desc')
+    .limit(limit + 1)
+    .execute()
+  const fitting = fittingCount(sizes.slice(0, limit).map((row) => row.chars))
+  const versions = sizes.slice(0, fitting).map((row) => row.version)
   const rows = await deps.store.db
     .selectFrom('exposures')
     .leftJoin('accounts', 'accounts.id', 'exposures.author_id')
     .select(['exposures.version', 'exposures.tables', 'exposures.author_id', 'exposures.created_at', 'accounts.name'])
     .where('exposures.datasource_id', '=', at.id)
-    .$if(page.cursor !== undefined, (query) => query.where('exposures.version', '<', Number(page.cursor)))
+    .where('exposures.version', 'in', versions.length === 0 ? [0] : versions)
     .orderBy('exposures.version', 'desc')
-    .limit(limit + 1)
     .execute()
-  const items = rows.slice(0, limit).map((row) => ({
+  const items = rows.map((row) => ({
     version: row.version,
     tables: readExposure(row.tables),
     author: { accountId: row.author_id, name: row.name },
     createdAt: row.created_at,
   }))
-  const last = items.at(-1)
-  return { items, nextCursor: rows.length > limit && last !== undefined ? String(last.version) : null }
+  const last = versions.at(-1)
+  return { items, nextCursor: sizes.length > fitting && last !== undefined ? String(last) : null }
 }
 
-/** A version may hold every column of a large database. */
-const VERSIONS_MAX = 50
+/** A version may hold every column of a large database: as many as a page can carry, one at least. */
+function fittingCount(chars: readonly number[]): number {
+  let sum = 0
+  const tooMuch = chars.findIndex((each, n) => (sum += each) > PAGE_CHARS_MAX && n > 0)
+  return tooMuch < 0 ? chars.length : tooMuch
+}
+
+const PAGE_CHARS_MAX = 8 * 1024 * 1024
+/** The oldest go when there are more. */
+const VERSIONS_KEPT = 1_000
 const TRIES = 5
 
 /** What is saved against must be read now, not recalled. */
-async function versionsNow(store: Store, id: DatasourceId): Promise<Versions> {
+export async function versionsNow(store: Store, id: DatasourceId): Promise<Versions> {
   return await store.db
     .selectFrom('datasources')
     .select(['id', 'catalog_version', 'exposure_version'])

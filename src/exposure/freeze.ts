@@ -51,7 +51,7 @@ export function freeze(asked: readonly AskedTable[], catalog: Catalog | null, sa
   return { tables: tables.map((it) => it.shown), problems: shortened(problems) }
 }
 
-/** What of a saved exposure introspection no longer knows, or may no longer be exposed. */
+/** What of a saved exposure introspection no longer knows. */
 export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null): readonly Gone[] {
   const known = new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
   return saved.flatMap((shown): readonly Gone[] => {

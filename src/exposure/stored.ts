@@ -14,6 +14,7 @@ const StoredColumn = z.object({
   unexposable: z.string().nullable(),
   partOf: z.string().exactOptional(),
   signals: z.array(z.string()).exactOptional(),
+  seen: z.object({ rows: z.number(), of: z.number(), missed: z.number(), types: z.array(z.string()) }).exactOptional(),
   detail: z.unknown(),
 })
 
@@ -35,6 +36,7 @@ const StoredCatalog = z.object({
       warnings: z.array(z.string()),
       columns: z.array(StoredColumn),
       indexes: z.array(StoredIndex).exactOptional(),
+      looked: z.object({ rows: z.number(), all: z.boolean() }).exactOptional(),
       detail: z.unknown(),
     }),
   ),

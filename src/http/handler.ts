@@ -6,7 +6,7 @@ import type { Route } from '../contract/route.ts'
 import type { ROUTES } from '../contract/routes.ts'
 import type { SESSION_ROUTES } from '../contract/session-routes.ts'
 import type { Reached } from '../datasources/reach.ts'
-import type { AccountId, ApiKeyId, DatasourceId, InvitationId, JobId, TeamId } from '../ids.ts'
+import type { AccountId, ApiKeyId, AuditId, DatasourceId, InvitationId, JobId, TeamId } from '../ids.ts'
 import type { Membership } from '../teams/belong.ts'
 
 type Routes = typeof ROUTES & typeof SESSION_ROUTES
@@ -22,6 +22,7 @@ interface ParamTypes {
   readonly accountId: AccountId
   readonly invitationId: InvitationId
   readonly jobId: JobId
+  readonly auditId: AuditId
   readonly inviteToken: string
 }
 type ParamName<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamName<Rest> : never

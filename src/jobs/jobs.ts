@@ -1,5 +1,6 @@
-// What takes long: introspection now; profiles, generation and previews later. A job runs in the process that started
-// it, its progress stands in the store. It knows nothing of what it runs, and outlives no restart.
+// What takes long: introspection, previews. A job runs in the process that started it, its progress stands in the store.
+// It knows nothing of what it runs. A restart ends it, unless its kind was made to go on (resumable).
+import { createHash } from 'node:crypto'
 import { AppError } from '../errors.ts'
 import { newId, type DatasourceId, type JobId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -11,10 +12,15 @@ type Progress = (done: number, total: number) => void
 /** What a job does; its value, plain data, becomes the job's `result`. */
 export type Work = (progress: Progress, signal: AbortSignal) => Promise<unknown>
 
+/** Makes the work of a job from what it was started with, in whichever process goes on with it. */
+type Again = (datasourceId: DatasourceId, input: unknown) => Work
+
 interface Job {
   readonly id: JobId
   /** Settles with the work, after its end stands in the store. */
   readonly ended: Promise<unknown>
+  /** It was running already. */
+  readonly isShared: boolean
 }
 
 /** A job as GET …/jobs/{jobId} shows it. */
@@ -33,6 +39,15 @@ interface JobState {
 export interface Jobs extends AsyncDisposable {
   /** Starts a job; where one of this kind is running for the datasource, that one is answered. */
   start(datasourceId: DatasourceId, kind: string, work: Work): Promise<Job>
+  /**
+   * Makes the jobs of a kind go on after a restart, from the beginning, in whichever process first finds that nobody runs
+   * them. Said once a kind, before such a job is begun.
+   */
+  resumable(kind: string, again: Again): void
+  /** Starts a job of a resumable kind; one that runs with the same input, plain data, is answered instead. */
+  begin(datasourceId: DatasourceId, kind: string, input: unknown): Promise<Job>
+  /** How many of a kind run for the datasource in this process. */
+  running(datasourceId: DatasourceId, kind: string): number
   /** Null where this datasource has no such job. */
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
   /** Ends it, whichever process runs it; false where this datasource has no such job. Ended ones stay as they are. */
@@ -46,9 +61,11 @@ interface Deps {
   readonly log?: { error(detail: object, message: string): void }
 }
 
-interface Running extends Job {
+interface Running extends Omit<Job, 'isShared'> {
   readonly datasourceId: DatasourceId
   readonly kind: string
+  /** Tells jobs of a resumable kind apart; null for a kind of which one runs at a time. */
+  readonly inputHash: string | null
   readonly control: AbortController
   done: number
   total: number
@@ -57,56 +74,84 @@ interface Running extends Job {
 const HEARTBEAT_MS = 2_000
 /** A job whose process has not been heard of for so long is taken for dead. */
 const SILENCE_MS = 60_000
+/** So many heartbeats apart it is looked for jobs that nobody runs any more. */
+const BEATS_A_SEARCH = 10
 const KEPT_DAYS = 30
 const INTERRUPTED = 'The service was restarted while this ran. Start it again.'
 const FAILED = 'This could not be done because of a defect in the service.'
 
-/** Opens the jobs; what a process that is gone left running becomes FAILED. */
+/** Opens the jobs; what a process that is gone left running becomes FAILED, or goes on. */
 export async function openJobs(deps: Deps): Promise<Jobs> {
   const jobs = new ProcessJobs(deps)
-  await jobs.bury(deps.store.dialect === 'sqlite' ? 0 : SILENCE_MS)
+  await jobs.bury()
   return jobs
 }
 
 class ProcessJobs implements Jobs {
   readonly #deps: Deps
   readonly #running = new Map<JobId, Running>()
+  readonly #again = new Map<string, Again>()
   readonly #heartbeat: NodeJS.Timeout
+  /** Only one process works on a SQLite store: what it finds running at its start nobody runs. */
+  readonly #startedAt = iso(Date.now())
+  /** Heartbeats and searches, one after the other; none is left behind when it closes. */
+  #work: Promise<void> = Promise.resolve()
+  #beats = 0
+  #closed = false
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#heartbeat = setInterval(() => void this.#beat().catch((error: unknown) => this.#say(error)), HEARTBEAT_MS)
+    this.#heartbeat = setInterval(() => this.#behind(() => this.#beat()), HEARTBEAT_MS)
     this.#heartbeat.unref()
   }
 
-  /** Fails jobs nobody runs any more. Only one process works on a SQLite store, so there silence is no matter of time. */
-  async bury(silenceMs: number): Promise<void> {
-    const now = Date.now()
+  /** Fails jobs nobody runs any more, but for those that go on. */
+  async bury(): Promise<void> {
     await this.#deps.store.append(async (tx) => {
       await tx
         .updateTable('jobs')
-        .set({ state: 'FAILED', error: INTERRUPTED, updated_at: iso(now) })
+        .set({ state: 'FAILED', error: INTERRUPTED, updated_at: iso(Date.now()) })
         .where('state', 'in', ['QUEUED', 'RUNNING'])
-        .where('updated_at', '<=', iso(now - silenceMs))
+        .where('updated_at', '<=', this.#lastHeard())
+        .where('input', 'is', null)
         .execute()
-      const old = iso(now - KEPT_DAYS * 86_400_000)
-      await tx.deleteFrom('jobs').where('updated_at', '<', old).execute()
+      const old = iso(Date.now() - KEPT_DAYS * 86_400_000)
+      await tx.deleteFrom('jobs').where('updated_at', '<', old).where('input', 'is', null).execute()
     })
   }
 
   async start(datasourceId: DatasourceId, kind: string, work: Work): Promise<Job> {
-    for (const job of this.#running.values()) if (job.datasourceId === datasourceId && job.kind === kind) return job
+    return await this.#start(datasourceId, kind, work, null)
+  }
+
+  resumable(kind: string, again: Again): void {
+    this.#again.set(kind, again)
+    this.#behind(() => this.#search([kind]))
+  }
+
+  async begin(datasourceId: DatasourceId, kind: string, input: unknown): Promise<Job> {
+    const again = this.#again.get(kind)
+    if (again === undefined) throw new AppError('INTERNAL', `Jobs of the kind ${kind} cannot be begun.`)
+    return await this.#start(datasourceId, kind, again(datasourceId, input), JSON.stringify(input))
+  }
+
+  running(datasourceId: DatasourceId, kind: string): number {
+    return [...this.#running.values()].filter((job) => job.datasourceId === datasourceId && job.kind === kind).length
+  }
+
+  async #start(datasourceId: DatasourceId, kind: string, work: Work, input: string | null): Promise<Job> {
+    const inputHash = hashOf(input)
+    for (const job of this.#running.values()) {
+      const isSame = job.datasourceId === datasourceId && job.kind === kind && job.inputHash === inputHash
+      if (isSame) return { id: job.id, ended: job.ended, isShared: true }
+    }
     const id = newId<JobId>()
-    const control = new AbortController()
     const at = iso(Date.now())
     const { promise: written, resolve, reject } = Promise.withResolvers<void>()
-    const ended = written.then(() => this.#run(job, work))
-    const job: Running = { id, datasourceId, kind, control, done: 0, total: 0, ended }
     // Before the first wait, so that two who ask at once get one job.
-    this.#running.set(id, job)
-    ended.catch(() => undefined).finally(() => this.#running.delete(id))
+    const job = this.#add({ id, datasourceId, kind, inputHash }, written, work)
     try {
-      const row = { id, datasource_id: datasourceId, kind, done: 0, total: 0, result: null, error: null }
+      const row = { id, datasource_id: datasourceId, kind, done: 0, total: 0, result: null, error: null, input }
       const began = { state: 'RUNNING', created_at: at, updated_at: at } as const
       await this.#deps.store.append((tx) =>
         tx
@@ -119,6 +164,19 @@ class ProcessJobs implements Jobs {
       reject(error)
       throw error
     }
+    return { id, ended: job.ended, isShared: false }
+  }
+
+  /** Runs the work once its row is written. */
+  #add(
+    about: Pick<Running, 'id' | 'datasourceId' | 'kind' | 'inputHash'>,
+    written: Promise<void>,
+    work: Work,
+  ): Running {
+    const ended = written.then(() => this.#run(job, work))
+    const job: Running = { ...about, control: new AbortController(), done: 0, total: 0, ended }
+    this.#running.set(job.id, job)
+    ended.catch(() => undefined).finally(() => this.#running.delete(job.id))
     return job
   }
 
@@ -135,7 +193,7 @@ class ProcessJobs implements Jobs {
       updatedAt: row.updated_at,
     }
     const silent = Date.parse(row.updated_at) <= Date.now() - SILENCE_MS
-    if (running === undefined && !hasEnded(row.state) && silent)
+    if (running === undefined && !hasEnded(row.state) && silent && row.input === null)
       return { ...about, state: 'FAILED', error: INTERRUPTED }
     return {
       ...about,
@@ -155,25 +213,73 @@ class ProcessJobs implements Jobs {
   }
 
   async endAll(datasourceId: DatasourceId): Promise<void> {
-    const mine = [...this.#running.values()].filter((job) => job.datasourceId === datasourceId)
-    await Promise.all(
-      mine.map(async (job) => {
-        // Its row may be gone with the datasource; it is ended all the same.
-        await this.#end(job.id, { state: 'CANCELLED' })
-        job.control.abort()
-        await job.ended.catch(() => undefined)
-      }),
+    // Those of other processes too, which hear of it by their next heartbeat.
+    await this.#deps.store.append((tx) =>
+      tx
+        .updateTable('jobs')
+        .set({ state: 'CANCELLED', input: null, updated_at: iso(Date.now()) })
+        .where('datasource_id', '=', datasourceId)
+        .where('state', 'in', ['QUEUED', 'RUNNING'])
+        .execute(),
     )
+    const mine = [...this.#running.values()].filter((job) => job.datasourceId === datasourceId)
+    for (const job of mine) job.control.abort()
+    await Promise.allSettled(mine.map((job) => job.ended))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#heartbeat)
+    this.#closed = true
+    await this.#work
     const all = [...this.#running.values()]
     for (const job of all) {
-      await this.#end(job.id, { state: 'FAILED', error: INTERRUPTED })
+      if (job.inputHash === null) await this.#end(job.id, { state: 'FAILED', error: INTERRUPTED })
+      else await this.#leave(job)
       job.control.abort()
     }
     await Promise.allSettled(all.map((job) => job.ended))
+  }
+
+  /** Leaves it to whoever searches next: long silent, and no longer ours to end. */
+  async #leave(job: Running): Promise<void> {
+    const set = { done: job.done, total: job.total, updated_at: iso(Date.now() - SILENCE_MS) }
+    await this.#deps.store.append((tx) =>
+      tx.updateTable('jobs').set(set).where('id', '=', job.id).where('state', '=', 'RUNNING').execute(),
+    )
+    this.#running.delete(job.id)
+  }
+
+  /** Goes on with jobs of resumable kinds that nobody runs; of several processes one gets each. */
+  async #search(kinds: readonly string[]): Promise<void> {
+    if (kinds.length === 0) return
+    const lost = await this.#deps.store.db
+      .selectFrom('jobs')
+      .select(['id', 'datasource_id', 'kind', 'input', 'updated_at'])
+      .where('kind', 'in', kinds)
+      .where('state', '=', 'RUNNING')
+      .where('input', 'is not', null)
+      .where('updated_at', '<=', this.#lastHeard())
+      .execute()
+    for (const { id, datasource_id: datasourceId, kind, input, updated_at: heard } of lost) {
+      const again = this.#again.get(kind)
+      if (again === undefined || input === null || this.#running.has(id) || this.#closed) continue
+      const taken = await this.#deps.store.append((tx) =>
+        tx
+          .updateTable('jobs')
+          .set({ updated_at: iso(Date.now()) })
+          .where('id', '=', id)
+          .where('updated_at', '=', heard)
+          .executeTakeFirst(),
+      )
+      if (taken.numUpdatedRows !== 1n) continue
+      const work = again(datasourceId, JSON.parse(input))
+      this.#add({ id, datasourceId, kind, inputHash: hashOf(input) }, Promise.resolve(), work)
+    }
+  }
+
+  /** A job not heard of since is run by nobody. */
+  #lastHeard(): string {
+    return this.#deps.store.dialect === 'sqlite' ? this.#startedAt : iso(Date.now() - SILENCE_MS)
   }
 
   async #run(job: Running, work: Work): Promise<unknown> {
@@ -186,6 +292,8 @@ class ProcessJobs implements Jobs {
       await this.#end(job.id, { state: 'DONE', result: JSON.stringify(result ?? null) })
       return result
     } catch (error) {
+      // Left to another process: that one ends it.
+      if (this.#running.get(job.id) !== job) throw error
       if (!(error instanceof AppError) && !job.control.signal.aborted) this.#say(error)
       await this.#end(job.id, { state: 'FAILED', error: error instanceof AppError ? error.message : FAILED })
       throw error
@@ -195,7 +303,8 @@ class ProcessJobs implements Jobs {
   /** The first end holds: a cancelled job that fails for it stays CANCELLED. */
   async #end(id: JobId, end: { state: JobTable['state']; result?: string; error?: string }): Promise<void> {
     const job = this.#running.get(id)
-    const set = { ...end, ...(job && { done: job.done, total: job.total }), updated_at: iso(Date.now()) }
+    const reached = job && { done: job.done, total: job.total }
+    const set = { ...end, ...reached, input: null, updated_at: iso(Date.now()) }
     await this.#deps.store.append((tx) =>
       tx.updateTable('jobs').set(set).where('id', '=', id).where('state', 'in', ['QUEUED', 'RUNNING']).execute(),
     )
@@ -203,6 +312,7 @@ class ProcessJobs implements Jobs {
 
   /** Writes the progress, and hears whether another process cancelled. */
   async #beat(): Promise<void> {
+    if (++this.#beats % BEATS_A_SEARCH === 0) await this.#search([...this.#again.keys()])
     for (const job of this.#running.values()) {
       const set = { done: job.done, total: job.total, updated_at: iso(Date.now()) }
       const alive = await this.#deps.store.append((tx) =>
@@ -210,6 +320,10 @@ class ProcessJobs implements Jobs {
       )
       if (alive.numUpdatedRows === 0n) job.control.abort()
     }
+  }
+
+  #behind(work: () => Promise<void>): void {
+    this.#work = this.#work.then(() => (this.#closed ? undefined : work())).catch((error: unknown) => this.#say(error))
   }
 
   #row(datasourceId: DatasourceId, id: JobId) {
@@ -228,6 +342,10 @@ class ProcessJobs implements Jobs {
 
 function hasEnded(state: JobTable['state']): boolean {
   return state !== 'QUEUED' && state !== 'RUNNING'
+}
+
+function hashOf(input: string | null): string | null {
+  return input === null ? null : createHash('sha256').update(input).digest('base64')
 }
 
 function iso(ms: number): string {

@@ -7,7 +7,7 @@ import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from 
 import type { AuditItem } from '../audit/page.ts'
 import { createKey, revokeKey } from '../auth/api-keys.ts'
 import { listAudit } from '../datasources/audit-trail.ts'
-import { introspectDatasource } from '../datasources/connect.ts'
+import { introspectDatasource } from '../datasources/introspect.ts'
 import { changeDatasource, createDatasource, disableDatasource } from '../datasources/datasources.ts'
 import { reach } from '../datasources/reach.ts'
 import type { AppError } from '../errors.ts'

@@ -4,6 +4,9 @@ import { sql, type Kysely, type Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 import { first } from './migrations/0001-first.ts'
 import { marks } from './migrations/0002-marks.ts'
+import { people } from './migrations/0003-people.ts'
+import { auditChain } from './migrations/0004-audit-chain.ts'
+import { drift } from './migrations/0005-drift.ts'
 import { knowledge } from './migrations/0006-knowledge.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
@@ -19,7 +22,7 @@ export interface Migration {
 type Recorded = { migrations: { name: string; at: string } }
 
 /** Append only: what was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [first, marks, knowledge]
+export const MIGRATIONS: readonly Migration[] = [first, marks, people, auditChain, drift, knowledge]
 
 /** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */
 const POSTGRES_LOCK = 8_417_303_211

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { newId, type AccountId, type TeamId } from '../ids.ts'
-import { migrate } from './migrate.ts'
+import { migrate, MIGRATIONS } from './migrate.ts'
 import { openStore, type Store } from './open.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 
@@ -52,11 +52,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const config = await source.config()
       {
         await using store = await openStore(config)
-        await migrate(store.db, dialect, [
-          { name: '0001-first', up: async () => undefined },
-          { name: '0002-marks', up: async () => undefined },
-          { name: '9999-later', up: async () => undefined },
-        ])
+        await migrate(store.db, dialect, [...MIGRATIONS, { name: '9999-later', up: async () => undefined }])
       }
       await assert.rejects(openStore(config), /newer version.*9999-later/)
     })
@@ -70,8 +66,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           throw new Error('broken')
         },
       }
-      const known = ['0001-first', '0002-marks'].map((name) => ({ name, up: async () => undefined }))
-      await assert.rejects(migrate(store.db, dialect, [...known, broken]), /^Error: broken$/)
+      await assert.rejects(migrate(store.db, dialect, [...MIGRATIONS, broken]), /^Error: broken$/)
       assert.ok(!(await store.db.introspection.getTables()).some((table) => table.name === 'half'))
       assert.deepEqual(await migrate(store.db, dialect), [])
     })

@@ -1,5 +1,6 @@
 // Vitrine's own tables as Kysely sees them: one interface a table. Times are ISO 8601 texts in UTC, booleans 0 or 1,
 // structured values JSON texts, on SQLite and PostgreSQL alike; the tables of sign-in are written by better-auth.
+import type { Generated } from 'kysely'
 import type { AccountId, ApiKeyId, AuditId, DatasourceId, InvitationId, JobId, SessionId, TeamId } from '../ids.ts'
 import type { KnowledgeTables, KnowledgeVersions } from './knowledge-tables.ts'
 
@@ -9,6 +10,8 @@ export interface Tables extends KnowledgeTables {
   sign_in_methods: SignInMethodTable
   verifications: VerificationTable
   signing_keys: SigningKeyTable
+  second_factors: SecondFactorTable
+  used_codes: UsedCodeTable
   api_keys: ApiKeyTable
   teams: TeamTable
   memberships: MembershipTable
@@ -16,9 +19,13 @@ export interface Tables extends KnowledgeTables {
   datasources: DatasourceTable
   datasource_secrets: DatasourceSecretTable
   catalogs: CatalogTableRow
+  reintrospections: ReintrospectionTable
   exposures: ExposureTable
   access_entries: AccessEntryTable
   audit: AuditTable
+  audit_chains: AuditChainTable
+  audit_gaps: AuditGapTable
+  usage_days: UsageDayTable
   jobs: JobTable
   marks: MarkTable
 }
@@ -32,6 +39,8 @@ export interface AccountTable {
   image: string | null
   createdAt: string | Date
   updatedAt: string | Date
+  /** null: of an account from before there was a second factor. */
+  twoFactorEnabled: number | boolean | null
 }
 
 interface SessionTable {
@@ -83,6 +92,25 @@ interface SigningKeyTable {
   crv: string | null
 }
 
+/** better-auth's twoFactor. Secret and codes are encrypted by it, with a key derived from the root key. */
+interface SecondFactorTable {
+  id: string
+  userId: AccountId
+  secret: string
+  backupCodes: string
+  verified: number | boolean | null
+  failedVerificationCount: number | null
+  lockedUntil: string | Date | null
+}
+
+/** A code of a second factor that signed somebody in, for as long as it could be used again. */
+interface UsedCodeTable {
+  account_id: AccountId
+  /** SHA-256, hex. */
+  code_hash: string
+  until: string
+}
+
 export interface ApiKeyTable {
   id: ApiKeyId
   account_id: AccountId
@@ -102,6 +130,8 @@ export interface ApiKeyTable {
   revoked_at: string | null
   /** JSON list of teams whose managers ended this key for them. */
   ended_team_ids: string
+  /** When its owner was told that it ends soon, by whichever process was first. */
+  warned_at: string | null
 }
 
 export interface TeamTable {
@@ -161,6 +191,8 @@ export interface DatasourceTable extends KnowledgeVersions {
   catalog_version: number
   /** Rises with every PUT of the exposure; 0 before the first. */
   exposure_version: number
+  /** How old a catalog may get before the database is looked at again; 0: as old as it likes. */
+  reintrospect_hours: Generated<number>
 }
 
 interface DatasourceSecretTable {
@@ -176,6 +208,21 @@ interface CatalogTableRow {
   captured_at: string
   /** JSON of a Catalog. */
   catalog: string
+  /** The datasource's when it was captured; null: before that was kept. */
+  connection_version: number | null
+}
+
+/** What is under way, or went wrong, of looking at a database again by itself; no row: neither. */
+interface ReintrospectionTable {
+  datasource_id: DatasourceId
+  /** A process works at it until then, or says so anew. */
+  claimed_until: string | null
+  /** In a row. */
+  failures: number
+  /** Not tried again before. */
+  retry_at: string | null
+  /** The sentence that the last failure left as the datasource's lastError, if any. */
+  error: string | null
 }
 
 interface ExposureTable {
@@ -185,6 +232,8 @@ interface ExposureTable {
   tables: string
   author_id: AccountId
   created_at: string
+  /** The catalog it was saved at, which is kept for as long as it stands; null: none, or unknown. */
+  catalog_version: number | null
 }
 
 interface AccessEntryTable {
@@ -212,6 +261,58 @@ export interface AuditTable {
   duration_ms: number | null
   /** How often, for rows that stand for several calls (a 429 is one row a key and minute). */
   times: number
+  /** What the calling program says it is. */
+  client: string | null
+  /** 1 where the literals of `query` and `printed` were taken out, or the texts are left out for that. */
+  redacted: Generated<number>
+  /** The chain of the process that wrote it; null only for rows from before there were chains. */
+  chain: string | null
+  /** Its place in the chain, from 1; null until it is linked. */
+  seq: number | null
+  /** Binds it to the row before; until it is linked, to itself alone (audit/seal.ts). */
+  link: string | null
+}
+
+/** One a process that wrote to the audit. */
+export interface AuditChainTable {
+  chain: string
+  /** From 1, over all processes of the store, without a gap. */
+  number: number
+  opened_at: string
+  /** The last row that was linked. */
+  head_seq: number
+  head_link: string
+  /** Of everything above. */
+  signature: string
+  /** Rises with every write: tells whether one whose answer was lost was done. */
+  batch: number
+}
+
+/** Rows of a chain that were removed for their age: what stands in their place. */
+export interface AuditGapTable {
+  chain: string
+  first_seq: number
+  last_seq: number
+  /** Of the last of them: the next row is bound to it. */
+  last_link: string
+  /** The time of the newest of them. */
+  until: string
+  signature: string
+}
+
+/** Queries of a day (UTC), by whom and of what; '' where that does not apply. */
+export interface UsageDayTable {
+  team_id: TeamId
+  date: string
+  datasource_id: DatasourceId | ''
+  account_id: AccountId | ''
+  key_id: ApiKeyId | ''
+  /** Of the process that counts; several add up. */
+  chain: string
+  queries: number
+  denied: number
+  failed: number
+  row_count: number
 }
 
 export interface JobTable {
@@ -226,6 +327,8 @@ export interface JobTable {
   error: string | null
   created_at: string
   updated_at: string
+  /** JSON of what it was started with, where it goes on after a restart; null: it does not, or has ended. */
+  input: string | null
 }
 
 /** What the store remembers of itself. */

@@ -1,10 +1,13 @@
 // Invitations to a team, by address: kept as the hash of a token that only its bearer and the invited account together
-// can use, once, within 14 days. Nothing in an answer tells whether the address has an account.
+// can use, once, within 14 days; mailed where SMTP is set. Nothing in an answer tells whether the address has an account.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'
+import type { Attempts } from '../auth/attempts.ts'
 import type { Call } from '../auth/caller.ts'
 import { newId, type InvitationId, type TeamId } from '../ids.ts'
+import { invitationLetter } from '../mail/letters.ts'
+import type { Mail } from '../mail/mail.ts'
 import type { Store } from '../store/open.ts'
 import type { InvitationTable, Role, Tables } from '../store/tables.ts'
 import { canGrant, canTouch, roleAtLeast } from './access.ts'
@@ -16,15 +19,26 @@ import { showTeam, type Team } from './teams.ts'
 /** session-interface.md §6. */
 const LIFE_MS = 14 * 86_400_000
 
+/** A mail that somebody else asked for: to one address, and of one member's making. */
+const MAILS_TO_ADDRESS = { limit: 5, windowMs: 3_600_000 }
+const MAILS_BY_ACCOUNT = { limit: 200, windowMs: 3_600_000 }
+
+export interface InviteDeps extends TeamChangeDeps {
+  readonly mail: Mail
+  /** Where people reach the service, for the text. */
+  readonly origin: () => string
+  readonly tries: Attempts
+}
+
 /** An invitation as its maker sees it; `inviteToken` is shown this once. */
 export type Invited = Member & { readonly inviteToken: string }
 
 /**
  * Invites an address. A verified account is a member at once (INVITED); any other address becomes one by accepting.
- * Throws ROLE_REQUIRED for a role above one's own, CONFLICT for a member.
+ * Throws ROLE_REQUIRED for a role above one's own, CONFLICT for a member, RATE_LIMITED where it would be a mail too many.
  */
 export async function addMember(
-  deps: TeamChangeDeps,
+  deps: InviteDeps,
   call: Call,
   membership: Membership,
   order: { readonly email: string; readonly role: Role },
@@ -33,7 +47,11 @@ export async function addMember(
   const email = order.email.toLowerCase()
   const at = (deps.now ?? Date.now)()
   const inviteToken = randomBytes(32).toString('base64url')
-  return await changing(deps, call, teamId, async (tx) => {
+  if (deps.mail.isOn) {
+    deps.tries.spend(`to ${email}`, MAILS_TO_ADDRESS)
+    deps.tries.spend(`by ${membership.accountId}`, MAILS_BY_ACCOUNT)
+  }
+  const { invited, letter } = await changing(deps, call, teamId, async (tx) => {
     const by = await membershipIn(tx, teamId, membership.accountId)
     if (!roleAtLeast(by.role, 'ADMIN')) throw roleRequired('ADMIN')
     if (!canGrant(by, order.role)) throw roleRequired(order.role)
@@ -56,8 +74,15 @@ export async function addMember(
     }
     await tx.insertInto('invitations').values(row).execute()
     if (verified) await join(tx, row, account.id, row.created_at)
-    return { ...shown(row), inviteToken }
+    const names = await namesOf(tx, teamId, membership.accountId)
+    const token = verified ? null : inviteToken
+    return {
+      invited: { ...shown(row), inviteToken },
+      letter: invitationLetter({ to: email, origin: deps.origin(), role: order.role, token, ...names }),
+    }
   })
+  if (deps.mail.isOn) deps.mail.send(letter)
+  return invited
 }
 
 /** Throws NOT_FOUND for no pending invitation of this team; ROLE_REQUIRED for an OWNER's, from whoever is none. */
@@ -162,6 +187,13 @@ async function join(
 ): Promise<void> {
   const row = { team_id: of.team_id, account_id: accountId, role: of.role, status: 'INVITED', created_at } as const
   await tx.insertInto('memberships').values(row).execute()
+}
+
+/** What an invitation says of the team and of whoever invites. */
+async function namesOf(tx: Transaction<Tables>, teamId: TeamId, by: Membership['accountId']) {
+  const team = await tx.selectFrom('teams').select('name').where('id', '=', teamId).executeTakeFirstOrThrow()
+  const account = await tx.selectFrom('accounts').select('email').where('id', '=', by).executeTakeFirstOrThrow()
+  return { team: team.name, by: account.email }
 }
 
 function accountBy(tx: Transaction<Tables>, email: string) {

@@ -52,9 +52,10 @@ interface Deps {
   readonly config: Pick<Config, 'ceilings'>
 }
 
-/** What holds for a team now; recalled. The defaults for a team that is gone. */
-export function settingsOf(deps: Deps, teamId: TeamId): Promise<TeamSettings> {
-  return deps.store.recall(`settings ${teamId}`, async () => {
+/** What holds for a team now; recalled. The defaults for a team that is gone, and for none. */
+export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<TeamSettings> {
+  if (teamId === null) return holding('{}', deps.config.ceilings)
+  return await deps.store.recall(`settings ${teamId}`, async () => {
     const row = await deps.store.db.selectFrom('teams').select('settings').where('id', '=', teamId).executeTakeFirst()
     return holding(row?.settings ?? '{}', deps.config.ceilings)
   })

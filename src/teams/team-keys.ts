@@ -18,7 +18,8 @@ export async function listTeamKeys(
   membership: Membership,
 ): Promise<readonly TeamKey[]> {
   const { teamId } = membership
-  const rows = await aliveKeys(deps.store.db, teamId, (deps.now ?? Date.now)())
+  const at = (deps.now ?? Date.now)()
+  const rows = await aliveKeys(deps.store.db, teamId, at)
     .orderBy('api_keys.created_at')
     .orderBy('api_keys.id')
     .execute()
@@ -26,7 +27,7 @@ export async function listTeamKeys(
   return rows
     .filter((row) => reaches(row, teamId))
     .map((row) => {
-      const key = shownKey(row)
+      const key = shownKey(row, at)
       return {
         ...key,
         teamIds: key.teamIds && [teamId],

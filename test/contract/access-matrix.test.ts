@@ -67,6 +67,9 @@ const MATRIX = {
   getExposure: DATASOURCE_ADMIN,
   putExposure: DATASOURCE_ADMIN,
   listExposureVersions: DATASOURCE_ADMIN,
+  getDrift: DATASOURCE_ADMIN,
+  previewExposure: DATASOURCE_ADMIN,
+  exposureFromRefusal: DATASOURCE_ADMIN,
   getAccess: DATASOURCE_ADMIN,
   putAccess: DATASOURCE_ADMIN,
 } as const satisfies Record<RouteName, Row>

@@ -29,7 +29,7 @@ export async function openRooms(options: { readonly leases?: Partial<LeaseOption
   opened.defer(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }))
   const store = opened.use(await openStore(config))
   const secrets = await openSecrets(config)
-  const audit = opened.use(openAudit({ store }))
+  const audit = opened.use(openAudit({ store, key: new Uint8Array(32) }))
   const drivers = opened.use(await openDrivers())
   const leases = opened.use(openLeases({ store, secrets, connectOptions: { allowPrivateHosts: true } }, options.leases))
   const jobs = opened.use(await openJobs({ store }))

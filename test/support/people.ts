@@ -1,9 +1,11 @@
 // Accounts, calls and an audit for the tests of rooms that sit on the store: what a door would hand them.
 import { openAudit } from '../../src/audit/audit.ts'
+import { attempts, type Attempts } from '../../src/auth/attempts.ts'
 import { openSignIn, type SignIn } from '../../src/auth/sign-in.ts'
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
+import { openMail, type Mail } from '../../src/mail/mail.ts'
 import { openSecrets } from '../../src/secrets.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import type { StoreSource } from './stores.ts'
@@ -13,6 +15,11 @@ export interface Rooms extends AsyncDisposable {
   readonly store: Store
   readonly audit: ReturnType<typeof openAudit>
   readonly signIn: SignIn
+  readonly mail: Mail
+  readonly origin: () => string
+  readonly tries: Attempts
+  /** What went to the log in the place of a mail, and what else it was warned of. */
+  readonly logged: Record<string, unknown>[]
   /** Datasources whose team was deleted. */
   readonly gone: DatasourceId[]
   readonly ended: (ids: readonly DatasourceId[]) => Promise<void>
@@ -28,21 +35,31 @@ export async function openRooms(source: StoreSource, env: Record<string, string>
   const at = await source.config()
   const config: Config = { ...readConfig(env), ...at, secretKey: new Uint8Array(32).fill(9) }
   const store = await openStore(config)
-  const audit = openAudit({ store })
+  const audit = openAudit({ store, key: new Uint8Array(32) })
   const clock = { at: Date.now() }
   const now = () => clock.at
   const gone: DatasourceId[] = []
-  const signIn = openSignIn({ store, config, secrets: await openSecrets(config), now })
+  const logged: Record<string, unknown>[] = []
+  const keep = (detail: object, message: string) => void logged.push({ ...detail, message })
+  const log = { warn: keep, error: keep }
+  const mail = openMail({ config, log })
+  const origin = () => config.publicUrl ?? 'http://127.0.0.1:3000'
+  const signIn = openSignIn({ store, config, secrets: await openSecrets(config), mail, origin, log, now })
   return {
     config,
     store,
     audit,
     signIn,
+    mail,
+    origin,
+    tries: attempts(now),
+    logged,
     gone,
     ended: async (ids) => void gone.push(...ids),
     clock,
     now,
     async [Symbol.asyncDispose]() {
+      await mail[Symbol.asyncDispose]()
       await audit[Symbol.asyncDispose]()
       await store[Symbol.asyncDispose]()
     },

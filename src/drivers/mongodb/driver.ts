@@ -6,7 +6,8 @@ import { logIn } from './session/connect.ts'
 import { MongoConnection } from './session/connection.ts'
 import { printed } from './guard/print.ts'
 import type { MongoQuery } from './query.ts'
-import { readBody, type MongoBody } from './guard/read.ts'
+import { readBody, rereadBody, type MongoBody } from './guard/read.ts'
+import { outlineOf } from './guard/shape.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 
@@ -21,11 +22,13 @@ export async function createMongoDriver(): Promise<Driver> {
     vocabulary: { schema: 'database', table: 'collection', queryLanguage: 'MongoDB filter and aggregation pipeline' },
     settings: readSettings,
     read: readBody,
+    reread: rereadBody,
     confine: async (body: QueryBody, exposed, limits) => {
       if (!isMongoBody(body)) throw new TypeError('not a body of MongoDB')
       return confine(body, exposed, limits)
     },
     printed: (query) => printed(unseal<MongoQuery>(query, 'MONGODB')),
+    outline: (query) => outlineOf(unseal<MongoQuery>(query, 'MONGODB').shape),
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
       return new MongoConnection(login, () => knownOf(known, settings))

@@ -1,6 +1,7 @@
 // What the MongoDB guard hands to the runner, behind the seal: one aggregate of plain values. What JSON cannot say stands
 // in a Scalar; the driver turns it into the client library's own class, so the guard needs none.
 import type { CollectionKind } from './capture.ts'
+import type { Shape } from './guard/shape.ts'
 
 /** The Extended JSON wrappers that a body may hold (guard/mongodb.md §5), each checked to its exact form. */
 export type ScalarValue =
@@ -76,4 +77,6 @@ export interface MongoQuery {
   readonly joins: readonly Join[]
   /** The collection itself first, then every other one of the joins, once each. */
   readonly reads: readonly ReadCollection[]
+  /** What is known of the documents that it answers. */
+  readonly shape: Shape
 }

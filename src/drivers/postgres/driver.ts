@@ -23,6 +23,7 @@ export async function createPostgresDriver(): Promise<Driver> {
     vocabulary: { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' },
     settings: readSettings,
     read: readBody,
+    reread: (text) => readBody({ sql: text }),
     confine: (body, exposed, limits, signal) => confine(parser, body, exposed, limits, signal),
     printed: (query) => unseal<PostgresQuery>(query, 'POSTGRES').text,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {

@@ -1,5 +1,5 @@
 // Managing datasources: read the request, call one room, return.
-import { introspectDatasource, testDatasource } from '../../datasources/connect.ts'
+import { testDatasource } from '../../datasources/connect.ts'
 import {
   changeDatasource,
   createDatasource,
@@ -9,6 +9,7 @@ import {
   getDatasource,
   type DatasourceDeps,
 } from '../../datasources/datasources.ts'
+import { introspectDatasource } from '../../datasources/introspect.ts'
 import type { Handlers } from '../handler.ts'
 
 type Names =

@@ -1,7 +1,7 @@
 // Members and invitations of a team: read the request, call one room, return.
-import { acceptInvitation, addMember, removeInvitation } from '../../teams/invitations.ts'
+import { attempts } from '../../auth/attempts.ts'
+import { acceptInvitation, addMember, removeInvitation, type InviteDeps } from '../../teams/invitations.ts'
 import { changeMember, leaveTeam, listMembers, openTeam, removeMember } from '../../teams/memberships.ts'
-import type { TeamChangeDeps } from '../../teams/changing.ts'
 import type { Handlers } from '../handler.ts'
 
 type Names =
@@ -14,10 +14,11 @@ type Names =
   | 'openTeam'
   | 'leaveTeam'
 
-export function memberHandlers(deps: TeamChangeDeps): Pick<Handlers, Names> {
+export function memberHandlers(deps: Omit<InviteDeps, 'tries'>): Pick<Handlers, Names> {
+  const tries = attempts(deps.now)
   return {
     listMembers: (at) => listMembers(deps, at.membership),
-    addMember: (at) => addMember(deps, at.call, at.membership, at.body),
+    addMember: (at) => addMember({ ...deps, tries }, at.call, at.membership, at.body),
     changeMember: (at) => changeMember(deps, at.call, at.membership, at.params.accountId, at.body),
     removeMember: (at) => removeMember(deps, at.call, at.membership, at.params.accountId),
     removeInvitation: (at) => removeInvitation(deps, at.call, at.membership, at.params.invitationId),

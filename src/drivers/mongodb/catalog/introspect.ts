@@ -16,13 +16,19 @@ const LOOK_MS = 1_000
 /** Bytes of documents that one look reads. */
 const LOOK_BYTES = 16 * 1024 * 1024
 
-/** Throws what the client library throws. */
-export async function introspect(login: Login, signal: AbortSignal): Promise<Catalog> {
+/** Throws what the client library throws. A collection is a part of its progress. */
+export async function introspect(
+  login: Login,
+  signal: AbortSignal,
+  progress?: (done: number, total: number) => void,
+): Promise<Catalog> {
   const db = login.db
   const tables: CatalogTable[] = []
-  for (const found of await findCollections(db, signal)) {
+  const all = await findCollections(db, signal)
+  for (const [index, found] of all.entries()) {
     const table = await tableOf(db, found, signal)
     if (table !== null) tables.push(table)
+    progress?.(index + 1, all.length)
   }
   const capture: MongoCapture = {
     version: CAPTURE_VERSION,
@@ -61,6 +67,7 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
     columns: columnsOf(sampled, validator, found.kind),
     indexes: indexes.flatMap(({ shown }) => (shown === null ? [] : [shown])),
     warnings: warningsOf(sampled),
+    looked: { rows: sampled.documents, all: documents !== null && sampled.documents >= documents },
     detail,
   }
 }
@@ -180,6 +187,9 @@ function columnOf(
     unexposable: null,
     detail,
     signals: signalsOf(path, documents, declared),
+    ...(path.documents > 0 && {
+      seen: { rows: path.documents, of: documents, missed: 0, types: [...path.types.keys()] },
+    }),
     ...(path.parent === null ? {} : { partOf: path.parent }),
   }
 }

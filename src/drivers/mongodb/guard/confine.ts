@@ -38,7 +38,16 @@ function query(body: MongoBody, catalog: Catalog, limits: Limits): MongoQuery {
   const { database, name } = collection
   const { joins } = whole
   const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
-  return { database, collection: name, pipeline: flow.out, rowCap, columns: flow.columns, joins, reads }
+  return {
+    database,
+    collection: name,
+    pipeline: flow.out,
+    rowCap,
+    columns: flow.columns,
+    joins,
+    reads,
+    shape: flow.shape,
+  }
 }
 
 /** The filter is the first stage; an empty one is none. */

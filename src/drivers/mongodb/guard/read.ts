@@ -50,6 +50,17 @@ export function readBody(body: unknown): MongoBody {
   return { text, limit, collection, filter, pipeline, depth, nodes }
 }
 
+/** The body that a text of readBody's stands for. Throws AppError INVALID_REQUEST for any other text. */
+export function rereadBody(text: string): MongoBody {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    throw invalidRequest(['the text is not that of a query'])
+  }
+  return readBody(body)
+}
+
 const FIELDS =
   'a query on MongoDB takes collection (text), filter (object, optional), pipeline (array of stages, optional) and limit (whole number, optional)'
 

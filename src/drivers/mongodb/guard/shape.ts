@@ -112,3 +112,9 @@ function pathsOf(shape: Shape, prefix: string): string[] {
   }
   return found
 }
+
+/** Every known field at every depth, as a text to be compared. */
+export function outlineOf({ kids, open }: Shape): string {
+  const fields = [...(kids ?? [])].map(([name, below]) => `${JSON.stringify(name)}:${outlineOf(below)}`)
+  return kids === null ? '*' : `{${fields.join()}${open ? '…' : ''}}`
+}

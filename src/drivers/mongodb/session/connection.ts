@@ -50,8 +50,8 @@ export class MongoConnection implements Connection {
     return this.#within(limits.timeoutMs + GRACE_MS, signal, (at) => estimateQuery(at, query, limits))
   }
 
-  introspect(signal: AbortSignal): Promise<Catalog> {
-    return this.#within(INTROSPECT_MS, signal, ({ signal: ended }) => introspect(this.#login, ended))
+  introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog> {
+    return this.#within(INTROSPECT_MS, signal, ({ signal: ended }) => introspect(this.#login, ended, progress))
   }
 
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {

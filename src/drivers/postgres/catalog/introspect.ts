@@ -13,6 +13,9 @@ import { viewFunctions, viewRelations, views, viewWarnings } from './views.ts'
 /** The oldest server the guard was tried on. */
 export const OLDEST_SERVER = 140000
 
+/** Asked of the server by introspect(): a part of its progress each. */
+export const INTROSPECTION_QUERIES = 22
+
 /** Who and what answers: read before anything else, since the rest depends on it. */
 export interface ServerFacts {
   readonly version: number

@@ -7,7 +7,7 @@ import type { Catalog, Connection, Estimate, Limits, Rows, TestReport } from '..
 import type { Login } from './connect.ts'
 import { failure, timedOut } from './failure.ts'
 import { grade } from '../catalog/grade.ts'
-import { introspect } from '../catalog/introspect.ts'
+import { introspect, INTROSPECTION_QUERIES } from '../catalog/introspect.ts'
 import { Sheets } from '../../json-bytes.ts'
 import type { PostgresQuery } from '../query.ts'
 import { ask, estimateQuery, runQuery, type Known, type Running } from './run.ts'
@@ -53,8 +53,14 @@ export class PostgresConnection implements Connection {
     return this.#within(limits.timeoutMs + GRACE_MS, signal, () => estimateQuery(this.#running(), query, limits))
   }
 
-  introspect(signal: AbortSignal): Promise<Catalog> {
-    return introspect((sql, within) => this.ask(sql, within), signal).catch((error: unknown) => {
+  introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog> {
+    let asked = 0
+    const counted: typeof this.ask = async (sql, within) => {
+      const rows = await this.ask(sql, within)
+      progress?.(++asked, INTROSPECTION_QUERIES)
+      return rows
+    }
+    return introspect(counted, signal).catch((error: unknown) => {
       throw failure(error)
     })
   }

@@ -1,0 +1,79 @@
+// The chains of a store: one a writing process, numbered without a gap, each with its signed end. What was changed by
+// hand is never signed again: a wrong signature stays for `audit verify` to find.
+import { randomBytes } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import { z } from 'zod'
+import type { Tables } from '../store/tables.ts'
+import { sameSeal, type Chain, type Registry, type Seal } from './seal.ts'
+
+/** Where a process stands in its chain. `number` is 0 while the chain is not in the store. */
+export type Position = Omit<Chain, 'signature'>
+
+/** A chain with nothing in it; it gets its number when its first rows are written. */
+export function newChain(openedAt: string): Position {
+  const chain = randomBytes(9).toString('base64url')
+  return { chain, number: 0, opened_at: openedAt, head_seq: 0, head_link: '', batch: 0 }
+}
+
+/** What the mark holds; null where there is none, or it is not one of ours. */
+export type KnownRegistry = (Registry & { readonly holds: boolean }) | null
+
+const MARK = 'audit chains'
+const Mark = z.strictObject({ first: z.int(), last: z.int(), since: z.string(), signature: z.string() })
+
+/** Which chains there should be. `holds` is false where it was changed by hand. */
+export async function readRegistry(tx: Transaction<Tables>, seal: Seal): Promise<KnownRegistry> {
+  const row = await tx.selectFrom('marks').select('value').where('name', '=', MARK).executeTakeFirst()
+  if (row === undefined) return null
+  const mark = Mark.safeParse(parsed(row.value))
+  if (!mark.success) return { first: 1, last: 0, since: '', holds: false }
+  const { signature, ...registry } = mark.data
+  return { ...registry, holds: sameSeal(seal.registry(registry), signature) }
+}
+
+export async function writeRegistry(tx: Transaction<Tables>, seal: Seal, registry: Registry): Promise<void> {
+  const { first, last, since } = registry
+  const value = JSON.stringify({ first, last, since, signature: seal.registry(registry) })
+  await tx
+    .insertInto('marks')
+    .values({ name: MARK, value })
+    .onConflict((oc) => oc.column('name').doUpdateSet({ value }))
+    .execute()
+}
+
+/** The next number; the registry then says so, unless it was changed by hand. */
+async function nextNumber(tx: Transaction<Tables>, seal: Seal, openedAt: string): Promise<number> {
+  const registry = await readRegistry(tx, seal)
+  const highest = await tx.selectFrom('audit_chains').select('number').orderBy('number', 'desc').executeTakeFirst()
+  const number = Math.max(registry?.last ?? 0, highest?.number ?? 0) + 1
+  const holds = registry === null ? highest === undefined : registry.holds
+  if (holds) {
+    const { first, since } = registry ?? { first: number, since: openedAt }
+    await writeRegistry(tx, seal, { first, last: number, since })
+  }
+  return number
+}
+
+/** The chain's row as the store has it; null where there is none, or it was changed by hand. */
+export async function readChain(tx: Transaction<Tables>, seal: Seal, chain: string): Promise<Chain | null> {
+  const row = await tx.selectFrom('audit_chains').selectAll().where('chain', '=', chain).executeTakeFirst()
+  return row !== undefined && sameSeal(seal.chain(row), row.signature) ? row : null
+}
+
+/** Signs where the process stands now; a new chain gets its number. */
+export async function writeChain(tx: Transaction<Tables>, seal: Seal, position: Position): Promise<Position> {
+  const isNew = position.number === 0
+  const row = isNew ? { ...position, number: await nextNumber(tx, seal, position.opened_at) } : position
+  const signed = { ...row, signature: seal.chain(row) }
+  if (isNew) await tx.insertInto('audit_chains').values(signed).execute()
+  else await tx.updateTable('audit_chains').set(signed).where('chain', '=', row.chain).execute()
+  return row
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,32 @@
+// How long the rows of deleted teams are kept: as long as the team kept them, which nobody else remembers.
+import type { Transaction } from 'kysely'
+import { asId, type TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
+
+const MARK = 'days of the audit of the ended team '
+
+export async function keepTeam(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void> {
+  await tx
+    .insertInto('marks')
+    .values({ name: MARK + teamId, value: String(retentionDays) })
+    .execute()
+}
+
+/** Days by team. A team without rows is forgotten. */
+export async function endedTeams(store: Pick<Store, 'db' | 'append'>): Promise<ReadonlyMap<TeamId, number>> {
+  const marks = await store.db.selectFrom('marks').selectAll().where('name', 'like', `${MARK}%`).execute()
+  const days = new Map<TeamId, number>()
+  for (const { name, value } of marks) {
+    const teamId = asId<TeamId>(name.slice(MARK.length))
+    const row = await store.db
+      .selectFrom('audit')
+      .select('id')
+      .where('team_id', '=', teamId)
+      .limit(1)
+      .executeTakeFirst()
+    if (row !== undefined) days.set(teamId, Number(value))
+    else await store.append((tx) => tx.deleteFrom('marks').where('name', '=', name).execute())
+  }
+  return days
+}

@@ -1,0 +1,181 @@
+// Removes rows that are older than their team keeps them, a few hundred at a time. A row is removed from a chain only
+// where it fits it, and a signed gap is left in its place; one that was changed by hand stays for `audit verify` to find.
+import type { Transaction } from 'kysely'
+import { asId, type AuditId, type TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
+import { readRegistry, writeRegistry } from './chains.ts'
+import { addGap, gapEndingAt } from './gaps.ts'
+import { sameSeal, type Seal, type Stored } from './seal.ts'
+
+interface PruneDeps {
+  readonly store: Pick<Store, 'db' | 'append'>
+  readonly seal: Seal
+  readonly now: () => number
+  readonly retentionDays: (teamId: TeamId | null) => Promise<number>
+  readonly log?: { error(detail: object, message: string): void } | undefined
+}
+
+const DAY_MS = 86_400_000
+const ROWS_AT_A_TIME = 500
+
+/** Where in time a pass is. */
+interface At {
+  readonly at: string
+  readonly id: string
+}
+
+/** One pass over what is older than anybody keeps the shortest. */
+export async function pruneRows(deps: PruneDeps): Promise<void> {
+  const before = await cutoffs(deps)
+  const latest = [...before.values()].sort().at(-1)
+  if (latest === undefined) return
+  let after: At = { at: '', id: '' }
+  for (;;) {
+    const rows = await oldRows(deps.store, latest, after)
+    const last = rows.at(-1)
+    if (last === undefined) break
+    after = { at: last.at, id: last.id }
+    const old = rows.filter((row) => row.at < (before.get(row.team_id) ?? ''))
+    if (old.length > 0) await remove(deps, old)
+    if (rows.length < ROWS_AT_A_TIME) break
+  }
+  await forgetChains(deps)
+}
+
+/** From when on each team that has rows keeps them; null: rows of no team. */
+async function cutoffs(deps: PruneDeps): Promise<ReadonlyMap<TeamId | null, string>> {
+  const teams: (TeamId | null)[] = [null]
+  let last = ''
+  // From one team to the next by the index: `distinct` would read every row.
+  for (;;) {
+    const next = await deps.store.db
+      .selectFrom('audit')
+      .select('team_id')
+      .where('team_id', '>', asId<TeamId>(last))
+      .orderBy('team_id')
+      .limit(1)
+      .executeTakeFirst()
+    if (next?.team_id === undefined || next.team_id === null) break
+    teams.push(next.team_id)
+    last = next.team_id
+  }
+  const found = new Map<TeamId | null, string>()
+  for (const team of teams) {
+    found.set(team, new Date(deps.now() - (await deps.retentionDays(team)) * DAY_MS).toISOString())
+  }
+  return found
+}
+
+async function oldRows(store: Pick<Store, 'db'>, before: string, after: At) {
+  return await store.db
+    .selectFrom('audit')
+    .select(['id', 'at', 'team_id'])
+    .where('at', '<', before)
+    .where('at', '>=', after.at)
+    .where((eb) => eb.or([eb('at', '>', after.at), eb('id', '>', asId<AuditId>(after.id))]))
+    .orderBy('at')
+    .orderBy('id')
+    .limit(ROWS_AT_A_TIME)
+    .execute()
+}
+
+async function remove(deps: PruneDeps, old: readonly Pick<Stored, 'id'>[]): Promise<void> {
+  const ids = old.map((row) => row.id)
+  const kept = await deps.store.append(async (tx) => {
+    const rows = await tx.selectFrom('audit').selectAll().where('id', 'in', ids).execute()
+    const free = rows.filter((row) => row.chain === null)
+    const placed = rows
+      .filter((row): row is InChain => row.chain !== null && row.seq !== null)
+      .sort((a, b) => (a.chain < b.chain ? -1 : a.chain > b.chain ? 1 : a.seq - b.seq))
+    const foreign: string[] = []
+    for (const run of runsOf(placed)) foreign.push(...(await removeRun(tx, deps.seal, run)))
+    if (free.length > 0) {
+      const freeIds = free.map((row) => row.id)
+      await tx.deleteFrom('audit').where('id', 'in', freeIds).where('chain', 'is', null).execute()
+    }
+    return foreign
+  })
+  if (kept.length > 0) deps.log?.error({ ids: kept }, 'audit: old rows were changed by hand, and are kept')
+}
+
+type InChain = Stored & { readonly chain: string; readonly seq: number }
+
+/** Rows that follow each other in one chain. */
+function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
+  const runs: InChain[][] = []
+  for (const row of rows) {
+    const run = runs.at(-1)
+    const last = run?.at(-1)
+    if (run !== undefined && last?.chain === row.chain && last.seq + 1 === row.seq) run.push(row)
+    else runs.push([row])
+  }
+  return runs
+}
+
+/** Removes the rows that fit the one before; answers with those that do not. */
+async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InChain[]): Promise<readonly string[]> {
+  const [first] = run
+  if (first === undefined) return []
+  let before = await linkBefore(tx, seal, first)
+  const foreign: string[] = []
+  let fitting: InChain[] = []
+  for (const row of run) {
+    const fits = before !== null && sameSeal(seal.link(before, row.chain, row.seq, row), row.link)
+    // Behind a row that was changed stands one that fits the link it had.
+    before = row.link
+    if (fits) {
+      fitting.push(row)
+      continue
+    }
+    foreign.push(row.id)
+    await replace(tx, seal, fitting)
+    fitting = []
+  }
+  await replace(tx, seal, fitting)
+  return foreign
+}
+
+async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InChain[]): Promise<void> {
+  const [first, last] = [rows[0], rows.at(-1)]
+  if (first === undefined || last === undefined) return
+  const ids = rows.map((row) => row.id)
+  await tx.deleteFrom('audit').where('id', 'in', ids).execute()
+  const until = rows.reduce((newest, row) => (row.at > newest ? row.at : newest), '')
+  const { chain, seq, link } = last
+  await addGap(tx, seal, { chain, first_seq: first.seq, last_seq: seq, last_link: link ?? '', until })
+}
+
+/** What a row is bound to; null where that is gone. */
+async function linkBefore(tx: Transaction<Tables>, seal: Seal, row: InChain): Promise<string | null> {
+  if (row.seq === 1) return ''
+  const gap = await gapEndingAt(tx, seal, row.chain, row.seq - 1)
+  if (gap !== null) return gap.last_link
+  const before = await tx
+    .selectFrom('audit')
+    .select('link')
+    .where('chain', '=', row.chain)
+    .where('seq', '=', row.seq - 1)
+    .executeTakeFirst()
+  return before?.link ?? null
+}
+
+/** The oldest chains go when all of their rows are gone. The newest stays, so that the numbers go on from it. */
+async function forgetChains(deps: PruneDeps): Promise<void> {
+  const { store, seal } = deps
+  for (let forgotten = true; forgotten;) {
+    forgotten = await store.append(async (tx) => {
+      const registry = await readRegistry(tx, seal)
+      if (registry === null || !registry.holds || registry.first >= registry.last) return false
+      const { first } = registry
+      const chain = await tx.selectFrom('audit_chains').selectAll().where('number', '=', first).executeTakeFirst()
+      if (chain === undefined || !sameSeal(seal.chain(chain), chain.signature)) return false
+      const gap = await gapEndingAt(tx, seal, chain.chain, chain.head_seq)
+      if (gap?.first_seq !== 1) return false
+      await tx.deleteFrom('audit_gaps').where('chain', '=', chain.chain).execute()
+      await tx.deleteFrom('audit_chains').where('chain', '=', chain.chain).execute()
+      await writeRegistry(tx, seal, { ...registry, first: first + 1 })
+      return true
+    })
+  }
+}

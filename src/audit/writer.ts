@@ -1,0 +1,215 @@
+// Writes what waits, in batches off the hot path, each at the end of this process's chain and in one transaction with the
+// chain's signed end. It never drops a row; a batch whose answer was lost is looked for before it is written again.
+import type { Transaction } from 'kysely'
+import type { AuditId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
+import { newChain, readChain, writeChain, type Position } from './chains.ts'
+import { count } from './counters.ts'
+import { insertRows } from './insert.ts'
+import { ChainEnd, countInto, linkStored, type Linked } from './linking.ts'
+import { charsOf, MINUTE_MS } from './rows.ts'
+import type { Content, Seal } from './seal.ts'
+
+export interface WriterLog {
+  error(detail: object, message: string): void
+  warn(detail: object, message: string): void
+}
+
+export interface WriterDeps {
+  readonly store: Pick<Store, 'db' | 'dialect' | 'append'>
+  readonly seal: Seal
+  readonly now: () => number
+  /** A 429 that came too late for the row of its minute, under an id of its own. */
+  readonly renamed: (row: Content) => Content
+  readonly log?: WriterLog | undefined
+}
+
+/** What may wait in memory; a store that writes at all never comes near it. */
+const WAITING_ROWS_MAX = 20_000
+const WAITING_CHARS_MAX = 64 * 1024 * 1024
+/** At a time, so that nobody waits long for the store. */
+const BATCH_ROWS = 1_000
+/** After its minute a row of 429s is linked; a little later, as others may still count into it. */
+const AFTER_MINUTE_MS = 2_000
+/** How long the transaction of a change may take before it is taken for rolled back. */
+const UNSEEN_MS = 60_000
+/** A row without a link for so long has no process that would link it. */
+const ORPHANED_MS = 120_000
+
+interface Batch {
+  readonly rows: readonly Content[]
+  readonly folded: ReadonlyMap<AuditId, Content>
+  readonly unlinked: readonly AuditId[]
+  readonly chars: number
+  /** It was tried, and how that ended is not known. */
+  readonly tried: boolean
+}
+
+interface Done {
+  readonly position: Position
+  readonly linked: Linked
+}
+
+const NOTHING: Linked = { settled: [], unseen: [], foreign: [], count: 0 }
+
+export class Writer {
+  readonly #deps: WriterDeps
+  #position: Position
+  #waiting: Content[] = []
+  #chars = 0
+  /** 429s, one row a key and minute, by their id. */
+  #folded = new Map<AuditId, Content>()
+  /** Rows in the store, or on their way there, that are to be linked: from when on, and until when they may be unseen. */
+  readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
+  #unfinished: Batch | null = null
+
+  constructor(deps: WriterDeps) {
+    this.#deps = deps
+    this.#position = this.#begun()
+  }
+
+  get behind(): boolean {
+    return this.#waiting.length > WAITING_ROWS_MAX || this.#chars > WAITING_CHARS_MAX
+  }
+
+  /** Milliseconds until something must be written; null where nothing waits. */
+  get dueIn(): number | null {
+    if (this.#unfinished !== null || this.#waiting.length > 0 || this.#folded.size > 0) return 0
+    let due = Infinity
+    for (const { from } of this.#unlinked.values()) due = Math.min(due, from)
+    return due === Infinity ? null : Math.max(0, due - this.#deps.now())
+  }
+
+  push(row: Content): void {
+    this.#waiting.push(row)
+    this.#chars += charsOf(row)
+  }
+
+  fold(row: Content): void {
+    const known = this.#folded.get(row.id)
+    if (known === undefined) this.#folded.set(row.id, row)
+    else this.#folded.set(row.id, { ...known, times: known.times + row.times })
+  }
+
+  /** Into a transaction of somebody else; linked once that is over. */
+  async insert(tx: Transaction<Tables>, row: Content): Promise<void> {
+    const now = this.#deps.now()
+    this.#unlinked.set(row.id, { from: now, until: now + UNSEEN_MS })
+    const link = this.#deps.seal.alone(row)
+    await tx
+      .insertInto('audit')
+      .values({ ...row, chain: this.#position.chain, seq: null, link })
+      .execute()
+  }
+
+  /** Writes all that waited before. With `closing` nothing that can be linked is left without a link. */
+  async drain(closing: boolean): Promise<void> {
+    if (this.#unfinished !== null) await this.#finish(this.#unfinished)
+    let left = this.#waiting.length
+    for (let more = true; more;) {
+      const batch = this.#take(closing)
+      if (batch === null) return
+      const unlinked = this.#unlinked.size
+      await this.#finish(batch)
+      left -= batch.rows.length
+      const progress = batch.rows.length + batch.folded.size > 0 || this.#unlinked.size < unlinked
+      more = left > 0 || (closing && progress)
+    }
+  }
+
+  /** Links what processes that are gone left without a link. */
+  async adopt(): Promise<void> {
+    const { store, now, log } = this.#deps
+    const orphaned = new Date(now() - ORPHANED_MS).toISOString()
+    const rows = await store.db
+      .selectFrom('audit')
+      .select('id')
+      .where('seq', 'is', null)
+      .where('chain', 'is not', null)
+      .where('chain', '!=', this.#position.chain)
+      .where((eb) => {
+        const old = eb('at', '<', orphaned)
+        // Beside the embedded store there is no other process; only a 429's minute may still be running.
+        return store.dialect === 'postgres'
+          ? old
+          : eb.or([old, eb('code', 'is', null), eb('code', '!=', 'RATE_LIMITED')])
+      })
+      .execute()
+    if (rows.length === 0) return
+    log?.warn({ rows: rows.length }, 'audit: rows that an ended process left without a link are linked now')
+    for (const { id } of rows) this.#unlinked.set(id, { from: now(), until: now() })
+  }
+
+  #take(closing: boolean): Batch | null {
+    const rows = this.#waiting.splice(0, BATCH_ROWS)
+    const folded = this.#folded
+    this.#folded = new Map()
+    const now = this.#deps.now()
+    const due = [...this.#unlinked].filter(([, { from }]) => closing || from <= now).map(([id]) => id)
+    const unlinked = due.slice(0, BATCH_ROWS)
+    if (rows.length === 0 && folded.size === 0 && unlinked.length === 0) return null
+    const chars = rows.reduce((sum, row) => sum + charsOf(row), 0)
+    return { rows, folded, unlinked, chars, tried: false }
+  }
+
+  async #finish(batch: Batch): Promise<void> {
+    this.#unfinished = { ...batch, tried: true }
+    const done = await this.#deps.store.append((tx) => this.#write(tx, batch))
+    this.#unfinished = null
+    this.#chars -= batch.chars
+    this.#took(done, batch)
+  }
+
+  async #write(tx: Transaction<Tables>, batch: Batch): Promise<Done> {
+    const { store, seal, renamed } = this.#deps
+    const { position, isDone } = await this.#positionIn(tx, batch.tried)
+    if (isDone) return { position, linked: NOTHING }
+    const end = new ChainEnd(seal, position)
+    const late = await countInto(tx, seal, end.chain, batch.folded.values())
+    const linked = await linkStored(tx, seal, end, batch.unlinked)
+    const rows = late.length === 0 ? batch.rows : [...batch.rows, ...late.map(renamed)]
+    if (rows.length + linked.count + batch.folded.size === 0) return { position: this.#position, linked }
+    const placed = rows.map((row) => end.place(row))
+    await insertRows(tx, store.dialect, placed)
+    await count(tx, end.chain, [...batch.rows, ...batch.folded.values()])
+    return { position: await writeChain(tx, seal, { ...position, ...end.head, batch: position.batch + 1 }), linked }
+  }
+
+  /** Where this batch begins, or ended. A chain whose row was changed by hand is left as it is, for a new one. */
+  async #positionIn(
+    tx: Transaction<Tables>,
+    tried: boolean,
+  ): Promise<{ readonly position: Position; readonly isDone: boolean }> {
+    const position = this.#position
+    const kept = await readChain(tx, this.#deps.seal, position.chain)
+    if (tried && kept?.batch === position.batch + 1) return { position: kept, isDone: true }
+    if (kept === null ? position.number === 0 : kept.batch === position.batch) return { position, isDone: false }
+    this.#deps.log?.error(
+      { chain: position.chain },
+      'audit: the end of this chain was changed by hand; another is begun',
+    )
+    return { position: this.#begun(), isDone: false }
+  }
+
+  #begun(): Position {
+    return newChain(new Date(this.#deps.now()).toISOString())
+  }
+
+  #took({ position, linked }: Done, batch: Batch): void {
+    const { store, log, now } = this.#deps
+    const { chain, number, opened_at, head_seq, head_link, batch: written } = position
+    this.#position = { chain, number, opened_at, head_seq, head_link, batch: written }
+    for (const row of batch.folded.values()) {
+      const from = (Math.floor(Date.parse(row.at) / MINUTE_MS) + 1) * MINUTE_MS + AFTER_MINUTE_MS
+      this.#unlinked.set(row.id, { from, until: from })
+    }
+    for (const id of linked.settled) this.#unlinked.delete(id)
+    for (const id of linked.unseen) {
+      // The embedded store has one connection: whatever was under way before has ended.
+      const known = this.#unlinked.get(id)
+      if (store.dialect === 'sqlite' || known === undefined || known.until <= now()) this.#unlinked.delete(id)
+    }
+    if (linked.foreign.length > 0) log?.error({ ids: linked.foreign }, 'audit: rows were changed by hand')
+  }
+}

@@ -1,0 +1,108 @@
+// Tells the owner of an API key, once, that it ends within a week: a line of the log, and a mail where SMTP is set. Who
+// tells is settled in the store, so that neither a restart nor a second process tells again.
+import type { ApiKeyId } from '../ids.ts'
+import { keyExpiringLetter } from '../mail/letters.ts'
+import type { Mail } from '../mail/mail.ts'
+import type { Store } from '../store/open.ts'
+
+/** How long before its end a key counts as expiring (session-interface.md; issue 16, part 4). */
+export const EXPIRING_MS = 7 * 86_400_000
+const FIRST_MS = 5_000
+const EVERY_MS = 3_600_000
+const KEYS_AT_ONCE = 100
+
+export interface KeyWarnings extends AsyncDisposable {
+  /** Looks at once: a key was made that ends within the week. */
+  soon(): void
+  /** Tells all that is to be told now. */
+  tell(): Promise<void>
+}
+
+interface Deps {
+  readonly store: Store
+  readonly mail: Mail
+  /** Where people reach the service, for the text. */
+  readonly origin: () => string
+  readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
+  readonly now?: () => number
+}
+
+/** Looks soon after the start and then every hour, until it is disposed of. */
+export function openKeyWarnings(deps: Deps): KeyWarnings {
+  let running: Promise<void> = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
+  let ended = false
+  const arm = (ms: number) => {
+    clearTimeout(timer)
+    if (ended) return
+    timer = setTimeout(() => {
+      arm(EVERY_MS)
+      void tell().catch((err: unknown) => deps.log.error({ err }, 'keys that end soon could not be looked for'))
+    }, ms)
+    timer.unref()
+  }
+  const tell = () => {
+    const told = running.then(() => tellAll(deps))
+    running = told.catch(() => undefined)
+    return told
+  }
+  arm(FIRST_MS)
+  return {
+    soon: () => arm(0),
+    tell,
+    async [Symbol.asyncDispose]() {
+      ended = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}
+
+async function tellAll(deps: Deps): Promise<void> {
+  const at = (deps.now ?? Date.now)()
+  for (;;) {
+    const keys = await ending(deps.store, at)
+    for (const key of keys) await tellOne(deps, key, at)
+    if (keys.length < KEYS_AT_ONCE) return
+  }
+}
+
+type Ending = Awaited<ReturnType<typeof ending>>[number]
+
+function ending(store: Store, at: number) {
+  return store.db
+    .selectFrom('api_keys')
+    .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
+    .select(['api_keys.id', 'api_keys.account_id', 'api_keys.name', 'api_keys.hint', 'api_keys.expires_at'])
+    .select(['accounts.email', 'accounts.emailVerified'])
+    .where('api_keys.warned_at', 'is', null)
+    .where('api_keys.revoked_at', 'is', null)
+    .where('api_keys.expires_at', '>', new Date(at).toISOString())
+    .where('api_keys.expires_at', '<=', new Date(at + EXPIRING_MS).toISOString())
+    .orderBy('api_keys.expires_at')
+    .limit(KEYS_AT_ONCE)
+    .execute()
+}
+
+async function tellOne({ store, mail, origin, log }: Deps, key: Ending, at: number): Promise<void> {
+  if (key.expires_at === null || !(await claim(store, key.id, at))) return
+  const { expires_at: expiresAt, name, hint } = key
+  log.warn({ keyId: key.id, accountId: key.account_id, expiresAt }, 'an API key ends within a week')
+  // An address that nobody has verified may be a stranger's.
+  const isVerified = key.emailVerified === true || key.emailVerified === 1
+  if (mail.isOn && isVerified) mail.send(keyExpiringLetter({ to: key.email, origin: origin(), name, hint, expiresAt }))
+}
+
+/** True for the one who is to tell. */
+async function claim(store: Store, id: ApiKeyId, at: number): Promise<boolean> {
+  const warned_at = new Date(at).toISOString()
+  const claimed = await store.append((tx) =>
+    tx
+      .updateTable('api_keys')
+      .set({ warned_at })
+      .where('id', '=', id)
+      .where('warned_at', 'is', null)
+      .executeTakeFirst(),
+  )
+  return claimed.numUpdatedRows === 1n
+}

@@ -1,0 +1,76 @@
+// The library's refusals in our body: its status and code decide, its own code is the `reason`. Nothing else it says
+// leaves, so that a wrong password and an unknown address read the same.
+import { z } from 'zod'
+import { AppError, notFound, type Code } from '../errors.ts'
+
+const Told = z.object({ code: z.string().optional(), message: z.string().optional() })
+
+/** The library's lock of a second factor after ten wrong codes; told as its longest. */
+const LOCKED_SECONDS = 900
+
+/** The sentence for a reason; of those without one the code's own is told. */
+const SENTENCES: Readonly<Record<string, string>> = {
+  INVALID_EMAIL_OR_PASSWORD: 'The e-mail address or the password is not right.',
+  INVALID_CODE: 'The code is not right, or was used before.',
+  INVALID_BACKUP_CODE: 'The code is not right, or was used before.',
+  INVALID_TWO_FACTOR_COOKIE: 'Sign in with your password first: there is no sign-in that waits for a code.',
+  TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: 'Too many wrong codes: sign in with your password again.',
+  EMAIL_NOT_VERIFIED: 'Verify your e-mail address first: POST /auth/send-verification-email sends the link again.',
+  INVALID_TOKEN: 'This link is not valid: it was used, or never made.',
+  TOKEN_EXPIRED: 'This link has expired: ask for another one.',
+}
+
+/** The library refused a sign-up for a reason of its own or of its store: `taken` tells an address from a defect. */
+export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
+  const told = Told.safeParse(await response.json().catch(() => null))
+  const reason = told.data?.code
+  const extra = reason === undefined ? {} : { reason }
+  const code = await codeOf(response.status, reason, taken)
+  const sentence = reason === undefined ? undefined : SENTENCES[reason]
+  switch (code) {
+    case 'UNAUTHENTICATED':
+      return new AppError(code, sentence ?? 'You are not signed in.', { extra })
+    case 'INVALID_REQUEST': {
+      const detail = sentence ?? told.data?.message ?? 'not as it must be'
+      return new AppError(code, `The request is not valid: ${detail}`, { extra: { details: [detail], ...extra } })
+    }
+    case 'CONFLICT':
+      return response.status === 422
+        ? new AppError(code, 'This e-mail address has an account already: sign in.', { extra })
+        : new AppError(code, 'Another request was first: try again.', { extra })
+    case 'NOT_FOUND':
+      return notFound()
+    case 'SIGN_IN_REFUSED':
+      return new AppError(code, sentence ?? 'This is not allowed here.', { extra })
+    case 'RATE_LIMITED':
+      return new AppError(code, `Too many tries: wait ${LOCKED_SECONDS} s.`, {
+        extra: { retryAfter: LOCKED_SECONDS, ...extra },
+      })
+    default:
+      return new AppError('INTERNAL', 'Signing in failed on our side.', { cause: reason })
+  }
+}
+
+async function codeOf(status: number, reason: string | undefined, taken: () => Promise<boolean>): Promise<Code> {
+  // The challenge is gone: not the request is wrong, but who sent it is unknown again.
+  if (reason === 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE') return 'UNAUTHENTICATED'
+  switch (status) {
+    case 400:
+      return 'INVALID_REQUEST'
+    case 401:
+      return 'UNAUTHENTICATED'
+    case 403:
+      return 'SIGN_IN_REFUSED'
+    case 404:
+      return 'NOT_FOUND'
+    case 409:
+      return 'CONFLICT'
+    case 422:
+      // Two at once with one address: the store refused the later one.
+      return reason?.startsWith('USER_ALREADY_EXISTS') === true || (await taken()) ? 'CONFLICT' : 'INTERNAL'
+    case 429:
+      return 'RATE_LIMITED'
+    default:
+      return 'INTERNAL'
+  }
+}

@@ -1,0 +1,202 @@
+// The second factor: how it is set up, that nothing passes by it, and that guessing and replaying codes ends. On both
+// stores.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { startSmtp, tokenIn } from '../../test/support/mail.ts'
+import { auth, codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { secretOf, totp } from '../../test/support/totp.ts'
+
+const EMAIL = 'ada@example.test'
+const signIn = (rooms: Rooms, password = PASSWORD) => auth(rooms, 'POST sign-in/email', { email: EMAIL, password })
+const verify = (rooms: Rooms, cookie: string, code: string, more: object = {}) =>
+  auth(rooms, 'POST two-factor/verify-totp', { code, ...more }, { cookie })
+const verifyBackup = (rooms: Rooms, cookie: string, code: string) =>
+  auth(rooms, 'POST two-factor/verify-backup-code', { code }, { cookie })
+const tokenOf = (rooms: Rooms, cookie: string) => auth(rooms, 'GET token', undefined, { cookie })
+
+interface SetUp {
+  readonly uri: string
+  readonly backupCodes: readonly string[]
+  /** Of the session that set it up. */
+  readonly cookie: string
+}
+
+/** An account whose authenticator was scanned and has shown a code. */
+async function setUp(rooms: Rooms): Promise<SetUp> {
+  const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+  const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
+  const done = await verify(rooms, cookie, totp(json.totpURI))
+  return { uri: json.totpURI, backupCodes: json.backupCodes, cookie: done.cookie }
+}
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`the second factor, on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+
+    test('is asked for once a code was shown, and then a password alone gives nothing', async () => {
+      await using rooms = await openRooms(source)
+      const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      const wrong = auth(rooms, 'POST two-factor/enable', { password: 'not it' }, { cookie })
+      assert.equal(await codeOf(wrong), 'INVALID_REQUEST')
+      const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
+      assert.match(json.totpURI, /^otpauth:\/\/totp\/Vitrine:ada%40example\.test\?secret=[A-Z2-7]{32,}&issuer=Vitrine/)
+      assert.equal(new Set(json.backupCodes).size, 10)
+      // Who never showed a code may have lost the secret: they are not locked out.
+      assert.equal((await signIn(rooms)).json.twoFactorRedirect, undefined)
+      assert.equal(await codeOf(verify(rooms, cookie, '000000')), 'UNAUTHENTICATED')
+      const on = await verify(rooms, cookie, totp(json.totpURI))
+      assert.equal(await codeOf(tokenOf(rooms, cookie)), 'UNAUTHENTICATED', 'the session from before goes on')
+      await tokenOf(rooms, on.cookie)
+
+      const half = await signIn(rooms)
+      assert.deepEqual(half.json, { twoFactorRedirect: true, twoFactorMethods: ['totp'] })
+      for (const cookies of [half.cookie, half.cookies.map((each) => each.split(';')[0]).join('; ')]) {
+        assert.equal(await codeOf(tokenOf(rooms, cookies)), 'UNAUTHENTICATED')
+        assert.equal((await auth(rooms, 'GET get-session', undefined, { cookie: cookies })).json, null)
+        for (const route of ['enable', 'disable', 'get-totp-uri', 'generate-backup-codes']) {
+          const asked = auth(rooms, `POST two-factor/${route}`, { password: PASSWORD }, { cookie: cookies })
+          assert.equal(await codeOf(asked), 'UNAUTHENTICATED', route)
+        }
+      }
+      assert.equal((await rooms.store.db.selectFrom('sessions').selectAll().execute()).length, 2)
+      assert.equal(await codeOf(verify(rooms, half.cookie, '000000')), 'UNAUTHENTICATED')
+      const whole = await verify(rooms, half.cookie, totp(json.totpURI, 1))
+      await tokenOf(rooms, whole.cookie)
+    })
+
+    test('its secret and codes cannot be read in the store', async () => {
+      await using rooms = await openRooms(source)
+      const { uri, backupCodes, cookie } = await setUp(rooms)
+      const row = await rooms.store.db.selectFrom('second_factors').selectAll().executeTakeFirstOrThrow()
+      const raw = Buffer.from(
+        (secretOf(uri).match(/./g) ?? [])
+          .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
+          .join('')
+          .match(/.{8}/g)
+          ?.map((byte) => parseInt(byte, 2)) ?? [],
+      ).toString()
+      for (const secret of [secretOf(uri), raw, ...backupCodes]) assert.ok(!JSON.stringify(row).includes(secret))
+      const again = await auth(rooms, 'POST two-factor/get-totp-uri', { password: PASSWORD }, { cookie })
+      assert.equal(secretOf(again.json.totpURI), secretOf(uri))
+    })
+
+    test('a code signs in once, and a waiting sign-in is used up by it', async () => {
+      await using rooms = await openRooms(source)
+      const { uri } = await setUp(rooms)
+      const [one, other] = [await signIn(rooms), await signIn(rooms)]
+      // Of one moment: half a minute may end meanwhile.
+      const [code, next] = [totp(uri, 0), totp(uri, 1)]
+      await verify(rooms, one.cookie, code)
+      const sessions = async () => (await rooms.store.db.selectFrom('sessions').selectAll().execute()).length
+      const before = await sessions()
+      assert.deepEqual((await refusal(verify(rooms, other.cookie, code)))['reason'], 'INVALID_CODE')
+      assert.equal(await sessions(), before)
+      assert.equal(await codeOf(verify(rooms, one.cookie, next)), 'UNAUTHENTICATED')
+      const third = await signIn(rooms)
+      await verify(rooms, third.cookie, next)
+    })
+
+    test('a backup code signs in once, and new ones end the old', async () => {
+      await using rooms = await openRooms(source)
+      const { backupCodes, cookie } = await setUp(rooms)
+      const [first = '', second = ''] = backupCodes
+      const signedIn = await verifyBackup(rooms, (await signIn(rooms)).cookie, first)
+      await tokenOf(rooms, signedIn.cookie)
+      const used = await refusal(verifyBackup(rooms, (await signIn(rooms)).cookie, first))
+      assert.deepEqual([used['code'], used['reason']], ['UNAUTHENTICATED', 'INVALID_BACKUP_CODE'])
+      const { json } = await auth(rooms, 'POST two-factor/generate-backup-codes', { password: PASSWORD }, { cookie })
+      assert.equal(await codeOf(verifyBackup(rooms, (await signIn(rooms)).cookie, second)), 'UNAUTHENTICATED')
+      await verifyBackup(rooms, (await signIn(rooms)).cookie, json.backupCodes[0])
+    })
+
+    test('guessing ends the sign-in after five codes, and locks the factor after ten', async () => {
+      await using rooms = await openRooms(source)
+      const { uri } = await setUp(rooms)
+      const right = [-1, 0, 1, 2].map((steps) => totp(uri, steps))
+      const wrong = ['111111', '222222', '333333', '444444', '555555', '666666'].filter((code) => !right.includes(code))
+      const reasons = async (cookie: string, count: number) => {
+        const told: unknown[] = []
+        for (let i = 0; i < count; i++) told.push((await refusal(verify(rooms, cookie, wrong[i % 4] ?? '')))['reason'])
+        return told
+      }
+      const first = await signIn(rooms)
+      assert.deepEqual((await reasons(first.cookie, 6)).at(-1), 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE')
+      assert.equal((await refusal(verify(rooms, first.cookie, totp(uri))))['reason'], 'INVALID_TWO_FACTOR_COOKIE')
+      const second = await signIn(rooms)
+      await reasons(second.cookie, 5)
+      const third = await signIn(rooms)
+      const locked = await refusal(verify(rooms, third.cookie, totp(uri)))
+      assert.deepEqual([locked['code'], locked['reason']], ['RATE_LIMITED', 'ACCOUNT_TEMPORARILY_LOCKED'])
+      assert.ok(Number(locked['retryAfter']) > 0)
+      const lockedUntil = dialect === 'postgres' ? new Date(0) : new Date(0).toISOString()
+      await rooms.store.write((tx) => tx.updateTable('second_factors').set({ lockedUntil }).execute())
+      await verify(rooms, third.cookie, totp(uri))
+    })
+
+    test('no device is trusted past it, and no field of the library slips in', async () => {
+      await using rooms = await openRooms(source)
+      const { uri } = await setUp(rooms)
+      const half = await signIn(rooms)
+      for (const more of [{ trustDevice: true }, { disableSession: true }]) {
+        assert.equal(await codeOf(verify(rooms, half.cookie, totp(uri), more)), 'INVALID_REQUEST')
+      }
+      for (const route of [
+        'two-factor/send-otp',
+        'two-factor/verify-otp',
+        'two-factor/view-backup-codes',
+        'totp/generate',
+      ]) {
+        assert.equal(await codeOf(auth(rooms, `POST ${route}`, {}, { cookie: half.cookie })), 'NOT_FOUND', route)
+      }
+    })
+
+    test('a new password by link does not pass by it; the waiting sign-ins of the old one end', async () => {
+      await using smtp = await startSmtp()
+      await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
+      await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      const verified = await auth(rooms, `GET verify-email?token=${tokenIn(await smtp.next(EMAIL))}`)
+      assert.deepEqual(verified.cookies, [])
+      const { cookie } = await signIn(rooms)
+      const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
+      await verify(rooms, cookie, totp(json.totpURI))
+      const waiting = await signIn(rooms)
+      await auth(rooms, 'POST request-password-reset', { email: EMAIL })
+      const newPassword = 'another long password'
+      const reset = await auth(rooms, 'POST reset-password', { token: tokenIn(await smtp.next(EMAIL)), newPassword })
+      assert.deepEqual(reset.cookies, [])
+      const late = await refusal(verify(rooms, waiting.cookie, totp(json.totpURI, 1)))
+      assert.equal(late['reason'], 'INVALID_TWO_FACTOR_COOKIE')
+      const half = await signIn(rooms, newPassword)
+      assert.equal(half.json.twoFactorRedirect, true)
+      assert.equal(await codeOf(tokenOf(rooms, half.cookie)), 'UNAUTHENTICATED')
+      await verify(rooms, half.cookie, totp(json.totpURI, 1))
+    })
+
+    test('is given up with the password, and then the password alone signs in', async () => {
+      await using rooms = await openRooms(source)
+      const { cookie } = await setUp(rooms)
+      const disable = (password: string) => auth(rooms, 'POST two-factor/disable', { password }, { cookie })
+      assert.equal(await codeOf(disable('not it')), 'INVALID_REQUEST')
+      const off = await disable(PASSWORD)
+      await tokenOf(rooms, off.cookie)
+      await tokenOf(rooms, (await signIn(rooms)).cookie)
+      assert.deepEqual(await rooms.store.db.selectFrom('second_factors').selectAll().execute(), [])
+    })
+
+    test('whoever holds a session guesses its password ten times at most', async () => {
+      await using rooms = await openRooms(source)
+      const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      const codes: unknown[] = []
+      for (let i = 0; i < 11; i++) {
+        const cookies = i % 2 === 0 ? cookie : `xvitrine.session_token=${i}.x; ${cookie}`
+        codes.push(await codeOf(auth(rooms, 'POST two-factor/enable', { password: `no ${i}` }, { cookie: cookies })))
+      }
+      assert.deepEqual([codes[9], codes[10]], ['INVALID_REQUEST', 'RATE_LIMITED'])
+    })
+  })
+}

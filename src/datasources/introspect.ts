@@ -1,0 +1,203 @@
+// Introspection: looks at a database over a fresh connection and keeps what it found as the newest catalog, in a job, as
+// it may take long. Nothing of a catalog is shown by that: what is new is hidden until an exposure is saved.
+import { z } from 'zod'
+import type { Call } from '../auth/caller.ts'
+import type { Catalog } from '../drivers/driver.ts'
+import { AppError } from '../errors.ts'
+import { carried } from '../exposure/carry.ts'
+import { tableKey } from '../exposure/cut.ts'
+import type { JobId, TeamId } from '../ids.ts'
+import type { Work } from '../jobs/jobs.ts'
+import type { Store } from '../store/open.ts'
+import { noteFailure } from './connect.ts'
+import type { DatasourceDeps } from './datasources.ts'
+import { deadlineOf } from './deadline.ts'
+import type { LeaseTarget } from './leases.ts'
+import type { Reached } from './reach.ts'
+import { changedMeanwhile, disabled } from './refusals.ts'
+import { readRow, type DatasourceRow } from './rows.ts'
+
+const INTROSPECT_MS = 30 * 60_000
+/** Longer than this, and the caller gets a job. */
+const PATIENCE_MS = 10_000
+
+/** What an introspection needs of the rooms. */
+export type IntrospectDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases'>
+
+const Introspected = z.object({
+  schemaCapturedAt: z.string(),
+  tableCount: z.int(),
+  added: z.int(),
+  removed: z.int(),
+  changed: z.int(),
+})
+export type Introspected = z.infer<typeof Introspected>
+
+/**
+ * Reads the schema and stores it; the answer is a job where that takes over 10 s. One at a time a datasource: whoever
+ * asks meanwhile waits for the same. Throws DATASOURCE_DISABLED and what connecting and introspecting throw.
+ */
+export async function introspectDatasource(
+  deps: DatasourceDeps,
+  call: Call,
+  at: Reached,
+  patienceMs = PATIENCE_MS,
+): Promise<Introspected | { readonly jobId: JobId }> {
+  if (at.row.status === 'DISABLED') throw disabled()
+  const job = await deps.jobs.start(at.id, INTROSPECT, async (progress, signal) => {
+    try {
+      return await introspect(deps, call, at, progress, signal)
+    } catch (error) {
+      // Told here, as whoever asked may have their answer, a job, long since.
+      deps.audit.refused(call, { teamId: at.teamId, datasourceId: at.id }, error)
+      throw error
+    }
+  })
+  // Whoever shares a job did ask, too.
+  if (job.isShared) deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
+  const { promise: late, resolve } = Promise.withResolvers<null>()
+  const timer = setTimeout(() => resolve(null), patienceMs)
+  try {
+    const result = await Promise.race([job.ended, late])
+    return result === null ? { jobId: job.id } : Introspected.parse(result)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The kind of its jobs: one at a time a datasource, whoever asks. */
+export const INTROSPECT = 'introspect'
+
+/**
+ * Reads the schema and stores it as the newest; `call` is null where nobody asked. Throws CONFLICT where it was ended, and
+ * what connecting and introspecting throw.
+ */
+export async function introspect(
+  deps: IntrospectDeps,
+  call: Call | null,
+  at: LeaseTarget & { readonly teamId: TeamId },
+  progress: Parameters<Work>[0],
+  ended: AbortSignal,
+): Promise<Introspected> {
+  using deadline = deadlineOf(ended, INTROSPECT_MS)
+  const { signal } = deadline
+  let catalog: Catalog
+  try {
+    await using connection = await deps.leases.connect(at, signal)
+    catalog = await connection.introspect(signal, progress)
+  } catch (error) {
+    if (ended.aborted) throw new AppError('CONFLICT', 'The introspection was ended.', { cause: error })
+    if (signal.aborted) throw new AppError('QUERY_TIMEOUT', 'The introspection took too long.', { cause: error })
+    await noteFailure(deps, at, error)
+    throw error
+  }
+  const { before, after } = await keep(deps, call, at, catalog)
+  return { schemaCapturedAt: after.capturedAt, tableCount: after.tables.length, ...compare(before, after) }
+}
+
+/** What the newest catalog is, and what it takes over from the one before. */
+interface Kept {
+  readonly before: Catalog | null
+  readonly after: Catalog
+}
+
+/** Stores it beside those that may still be read: the one before by another process, the exposure's by drift. */
+async function keep(
+  deps: IntrospectDeps,
+  call: Call | null,
+  at: LeaseTarget & { readonly teamId: TeamId },
+  found: Catalog,
+): Promise<Kept> {
+  for (let tried = 1; ; tried++) {
+    const row = await readRow(deps.store, at.id)
+    if (row?.connection_version !== at.row.connection_version) throw changedMeanwhile()
+    const before = await deps.catalogs.full(row)
+    // Of another database, or another login's view of it, nothing is carried on.
+    const isSame = before !== null && (await connectionOf(deps.store, row)) === row.connection_version
+    const after = isSame ? carried(before, found, await deps.catalogs.shown(row)) : found
+    if (await write(deps, call, at.teamId, row, after)) return { before, after }
+    if (tried === KEEP_TRIES) throw changedMeanwhile()
+  }
+}
+
+const KEEP_TRIES = 5
+
+/** The connection that the newest catalog was captured by; null where that is not known. */
+async function connectionOf(store: Store, row: DatasourceRow): Promise<number | null> {
+  const catalog = await store.db
+    .selectFrom('catalogs')
+    .select('connection_version')
+    .where('datasource_id', '=', row.id)
+    .where('version', '=', row.catalog_version)
+    .executeTakeFirst()
+  return catalog?.connection_version ?? null
+}
+
+/** False where another introspection was faster. */
+async function write(
+  deps: IntrospectDeps,
+  call: Call | null,
+  teamId: TeamId,
+  row: DatasourceRow,
+  catalog: Catalog,
+): Promise<boolean> {
+  const text = JSON.stringify(catalog)
+  const version = row.catalog_version + 1
+  return await deps.store.write(async (tx) => {
+    const { numUpdatedRows } = await tx
+      .updateTable('datasources')
+      .set({ catalog_version: version })
+      .where('id', '=', row.id)
+      .where('catalog_version', '=', row.catalog_version)
+      .where('connection_version', '=', row.connection_version)
+      .executeTakeFirstOrThrow()
+    if (numUpdatedRows !== 1n) return false
+    const captured = { captured_at: catalog.capturedAt, connection_version: row.connection_version }
+    await tx
+      .insertInto('catalogs')
+      .values({ datasource_id: row.id, version, catalog: text, ...captured })
+      .execute()
+    const saved = await tx
+      .selectFrom('exposures')
+      .innerJoin('datasources', 'datasources.id', 'exposures.datasource_id')
+      .select('exposures.catalog_version')
+      .where('datasources.id', '=', row.id)
+      .whereRef('exposures.version', '=', 'datasources.exposure_version')
+      .executeTakeFirst()
+    await tx
+      .deleteFrom('catalogs')
+      .where('datasource_id', '=', row.id)
+      .where('version', '<', version - 1)
+      .where('version', '!=', saved?.catalog_version ?? 0)
+      .execute()
+    await tx.deleteFrom('reintrospections').where('datasource_id', '=', row.id).execute()
+    if (call !== null) await deps.audit.change(tx, call, { teamId, datasourceId: row.id })
+    return true
+  })
+}
+
+/** How many tables are new, gone, or of other columns than before. */
+function compare(before: Catalog | null, after: Catalog): Pick<Introspected, 'added' | 'removed' | 'changed'> {
+  const shapes = (catalog: Catalog | null) =>
+    new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), shapeOf(table)]))
+  const [was, is] = [shapes(before), shapes(after)]
+  let [added, changed] = [0, 0]
+  for (const [key, shape] of is) {
+    const old = was.get(key)
+    if (old === undefined) added++
+    else if (old !== shape) changed++
+  }
+  return { added, changed, removed: [...was.keys()].filter((key) => !is.has(key)).length }
+}
+
+function shapeOf(table: Catalog['tables'][number]): string {
+  const columns = table.columns.map((it) => [
+    it.name,
+    it.type,
+    it.nullable,
+    it.primaryKey,
+    it.references,
+    it.description,
+  ])
+  return JSON.stringify([table.kind, table.description, columns])
+}

@@ -1,0 +1,227 @@
+// Looks at databases again by itself, `config.reintrospectHours` after the last time, so that drift is told without
+// anybody asking. When that is stands in the store: a restart neither hastens nor forgets it, and of several processes one
+// does it. It never touches a database that is DISABLED or was never introspected.
+import { createHash } from 'node:crypto'
+import type { Selectable } from 'kysely'
+import { AppError } from '../errors.ts'
+import type { DatasourceId } from '../ids.ts'
+import type { DatasourceTable } from '../store/tables.ts'
+import type { DatasourceDeps } from './datasources.ts'
+import { INTROSPECT, introspect } from './introspect.ts'
+
+export interface Reintrospection extends AsyncDisposable {
+  /** Starts what is due, and settles when all of it has ended. It does so by itself once a minute. */
+  run(): Promise<void>
+}
+
+type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jobs' | 'drivers'> & {
+  readonly log?: {
+    info(detail: object, message: string): void
+    warn(detail: object, message: string): void
+    error(detail: object, message: string): void
+  }
+  readonly now?: () => number
+}
+
+const EVERY_MS = 60_000
+/** Of one process; each is one connection to somebody's database. */
+const AT_ONCE = 3
+/** Renewed by each look, so that what a dead process held is taken up soon. */
+const CLAIM_MS = 5 * EVERY_MS
+const HOUR_MS = 3_600_000
+/** So that what was introspected at once is not for ever: later by up to this part of the interval. */
+const JITTER = 0.1
+/** After a first failure; doubled by each further one, up to the interval. */
+const RETRY_MS = 15 * 60_000
+
+export function openReintrospection(deps: Deps): Reintrospection {
+  return new Scheduled(deps)
+}
+
+interface Due {
+  readonly row: Selectable<DatasourceTable>
+  readonly failures: number
+  readonly error: string | null
+  readonly at: number
+}
+
+class Scheduled implements Reintrospection {
+  readonly #deps: Deps
+  readonly #now: () => number
+  readonly #active = new Map<DatasourceId, Promise<void>>()
+  readonly #closing = new AbortController()
+  readonly #timer: NodeJS.Timeout
+  #looking: Promise<void> = Promise.resolve()
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#now = deps.now ?? Date.now
+    this.#timer = setInterval(() => void this.#look(), EVERY_MS)
+    this.#timer.unref()
+  }
+
+  async run(): Promise<void> {
+    await this.#look()
+    while (this.#active.size > 0) await Promise.all(this.#active.values())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer)
+    this.#closing.abort()
+    await this.#looking
+    await Promise.all(this.#active.values())
+  }
+
+  /** One look at a time; what fails of it is said, and tried again by the next. */
+  #look(): Promise<void> {
+    this.#looking = this.#looking
+      .then(() => (this.#closing.signal.aborted ? undefined : this.#fill()))
+      .catch((err: unknown) => this.#deps.log?.error({ err }, 'what is due cannot be introspected'))
+    return this.#looking
+  }
+
+  async #fill(): Promise<void> {
+    await this.#renew()
+    for (const due of await this.#due()) {
+      if (this.#active.size >= AT_ONCE) return
+      if (this.#active.has(due.row.id) || !(await this.#claim(due))) continue
+      const work = this.#work(due)
+        .catch((err: unknown) => this.#deps.log?.error({ err }, 'a scheduled introspection left no trace'))
+        .finally(() => this.#active.delete(due.row.id))
+        // There is room for the next.
+        .then(() => this.#look())
+      this.#active.set(due.row.id, work)
+    }
+  }
+
+  /** What is due and nobody works at, the longest overdue first. */
+  async #due(): Promise<readonly Due[]> {
+    const now = this.#now()
+    const rows = await this.#deps.store.db
+      .selectFrom('datasources')
+      .innerJoin('catalogs', (join) =>
+        join
+          .onRef('catalogs.datasource_id', '=', 'datasources.id')
+          .onRef('catalogs.version', '=', 'datasources.catalog_version'),
+      )
+      .leftJoin('reintrospections', 'reintrospections.datasource_id', 'datasources.id')
+      .selectAll('datasources')
+      .select(['catalogs.captured_at', 'reintrospections.claimed_until', 'reintrospections.failures'])
+      .select(['reintrospections.retry_at', 'reintrospections.error'])
+      .where('datasources.status', '!=', 'DISABLED')
+      .where('datasources.reintrospect_hours', '>', 0)
+      .execute()
+    return rows
+      .filter((row) => row.claimed_until === null || Date.parse(row.claimed_until) <= now)
+      .map((row) => ({ row, failures: row.failures ?? 0, error: row.error, at: dueAt(row) }))
+      .filter((due) => due.at <= now)
+      .sort((a, b) => a.at - b.at)
+  }
+
+  /** False where another process has it, or had it since it was found due. */
+  async #claim({ row, failures }: Due): Promise<boolean> {
+    const now = this.#now()
+    return await this.#deps.store.append(async (tx) => {
+      const current = await tx
+        .selectFrom('datasources')
+        .leftJoin('reintrospections', 'reintrospections.datasource_id', 'datasources.id')
+        .select(['datasources.catalog_version', 'reintrospections.claimed_until', 'reintrospections.failures'])
+        .where('datasources.id', '=', row.id)
+        .executeTakeFirst()
+      if (current?.catalog_version !== row.catalog_version || (current.failures ?? 0) !== failures) return false
+      if (current.claimed_until !== null && Date.parse(current.claimed_until) > now) return false
+      const claimed = { claimed_until: iso(now + CLAIM_MS) }
+      await tx
+        .insertInto('reintrospections')
+        .values({ datasource_id: row.id, failures: 0, retry_at: null, error: null, ...claimed })
+        .onConflict((oc) => oc.column('datasource_id').doUpdateSet(claimed))
+        .execute()
+      return true
+    })
+  }
+
+  async #renew(): Promise<void> {
+    const ids = [...this.#active.keys()]
+    if (ids.length === 0) return
+    await this.#deps.store.append((tx) =>
+      tx
+        .updateTable('reintrospections')
+        .set({ claimed_until: iso(this.#now() + CLAIM_MS) })
+        .where('datasource_id', 'in', ids)
+        .where('claimed_until', 'is not', null)
+        .execute(),
+    )
+  }
+
+  async #work(due: Due): Promise<void> {
+    const { row } = due
+    const datasource = { datasourceId: row.id, teamId: row.team_id }
+    try {
+      const driver = this.#deps.drivers.get(row.type)
+      if (driver === undefined) throw new AppError('INTERNAL', `There is no driver for ${row.type}.`)
+      const at = { id: row.id, teamId: row.team_id, row, driver }
+      // As a job: whoever asks for an introspection meanwhile shares it, and what ends a datasource's jobs ends it.
+      const job = await this.#deps.jobs.start(row.id, INTROSPECT, (progress, ended) =>
+        introspect(this.#deps, null, at, progress, AbortSignal.any([ended, this.#closing.signal])),
+      )
+      const found = await job.ended
+      await this.#forgive(due)
+      this.#deps.log?.info({ ...datasource, found }, 'introspected again, as scheduled')
+    } catch (error) {
+      if (this.#closing.signal.aborted) return await this.#release(row.id)
+      await this.#failed(due, error)
+      const code = error instanceof AppError ? error.code : 'INTERNAL'
+      this.#deps.log?.warn({ ...datasource, code }, 'a scheduled introspection failed')
+    }
+  }
+
+  /** Takes back the ERROR that a failure here has left; one that something else left stays. The row went with the success. */
+  async #forgive({ row, error }: Due): Promise<void> {
+    if (error === null) return
+    await this.#deps.store.write((tx) =>
+      tx
+        .updateTable('datasources')
+        .set({ status: 'CONNECTED', last_error: null, last_tested_at: iso(Date.now()) })
+        .where('id', '=', row.id)
+        .where('status', '=', 'ERROR')
+        .where('last_error', '=', error)
+        .where('connection_version', '=', row.connection_version)
+        .execute(),
+    )
+  }
+
+  async #failed({ row, failures }: Due, error: unknown): Promise<void> {
+    const wait = Math.min(RETRY_MS * 2 ** Math.min(failures, 20), row.reintrospect_hours * HOUR_MS)
+    const told = error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE' ? error.message : null
+    const set = { claimed_until: null, failures: failures + 1, retry_at: iso(this.#now() + wait), error: told }
+    await this.#deps.store.append((tx) =>
+      tx.updateTable('reintrospections').set(set).where('datasource_id', '=', row.id).execute(),
+    )
+  }
+
+  async #release(id: DatasourceId): Promise<void> {
+    await this.#deps.store.append((tx) =>
+      tx.updateTable('reintrospections').set({ claimed_until: null }).where('datasource_id', '=', id).execute(),
+    )
+  }
+}
+
+function dueAt(row: {
+  readonly id: DatasourceId
+  readonly captured_at: string
+  readonly reintrospect_hours: number
+  readonly retry_at: string | null
+}): number {
+  const late = 1 + JITTER * fractionOf(row.id)
+  const due = Date.parse(row.captured_at) + row.reintrospect_hours * HOUR_MS * late
+  return row.retry_at === null ? due : Math.max(due, Date.parse(row.retry_at))
+}
+
+/** From 0 to 1, always the same for a datasource. */
+function fractionOf(id: DatasourceId): number {
+  return createHash('sha256').update(id).digest().readUInt32BE() / 2 ** 32
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}

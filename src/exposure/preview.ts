@@ -1,0 +1,186 @@
+// What a proposed exposure would do: the audited queries of the last days, judged under the exposure as it stands and under
+// the proposed one. It changes nothing and asks no database; it runs as a job, one at a time in this process.
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { Audit } from '../audit/audit.ts'
+import type { Call } from '../auth/caller.ts'
+import type { Catalog, DatasourceType, Driver } from '../drivers/driver.ts'
+import { AppError, invalidRequest } from '../errors.ts'
+import type { DatasourceId, JobId } from '../ids.ts'
+import type { Jobs } from '../jobs/jobs.ts'
+import type { Store } from '../store/open.ts'
+import { auditedQueries, countAudited, type AuditedQuery } from './audited.ts'
+import { BoundedMap } from './bounded-map.ts'
+import type { Catalogs } from './catalogs.ts'
+import { cut, type ShownTable } from './cut.ts'
+import type { ExposurePlace } from './exposure.ts'
+import { freeze, type AskedTable } from './freeze.ts'
+import { notIntrospected } from './refusals.ts'
+import { bodyOf, judge } from './replay.ts'
+import type { Turns } from './turns.ts'
+
+export interface PreviewDeps {
+  readonly store: Store
+  readonly audit: Audit
+  readonly jobs: Jobs
+  readonly catalogs: Catalogs
+  readonly drivers: ReadonlyMap<DatasourceType, Driver>
+  readonly replays: Turns
+}
+
+/** How many, and the newest of them. */
+interface Replayed {
+  readonly count: number
+  readonly auditIds: readonly string[]
+}
+
+/** The `result` of a preview's job. */
+export interface Preview {
+  readonly nowRefused: Replayed
+  readonly nowAllowed: Replayed
+  readonly cannotTell: Replayed
+}
+
+const KIND = 'preview'
+const PREVIEW_MS = 30 * 60_000
+const IDS_MAX = 100
+/** Of different proposals for one datasource at once. */
+const AT_ONCE_MAX = 3
+/** Distinct queries whose fate is remembered; equal ones are judged once. */
+const FATES_MAX = 50_000
+const DAY_MS = 86_400_000
+
+/**
+ * Starts the replay; the same proposal asked for again while it runs is the same job. Throws NOT_CONNECTED before the
+ * first introspection, INVALID_REQUEST as a PUT of the tables would, and CONFLICT while others run.
+ */
+export async function previewExposure(
+  deps: PreviewDeps,
+  call: Call,
+  at: ExposurePlace,
+  asked: { readonly tables: readonly AskedTable[]; readonly days: number },
+): Promise<{ readonly jobId: JobId }> {
+  const [catalog, saved] = await Promise.all([deps.catalogs.full(at.row), deps.catalogs.shown(at.row)])
+  if (catalog === null) throw notIntrospected()
+  const { tables, problems } = freeze(asked.tables, catalog, saved)
+  if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be previewed as it stands.')
+  if (deps.jobs.running(at.id, KIND) >= AT_ONCE_MAX) throw busy()
+  await deps.audit.flush()
+  const job = await deps.jobs.begin(at.id, KIND, { tables, days: asked.days })
+  // Its end stands with the job; nobody else waits for it here.
+  job.ended.catch(() => undefined)
+  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
+  return { jobId: job.id }
+}
+
+/** What a preview was started with, as the store keeps it. */
+const Input = z.object({
+  tables: z.array(z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })),
+  days: z.number(),
+})
+
+/** Makes previews go on after a restart; said once, before the first is asked for. */
+export function resumePreviews(deps: PreviewDeps): void {
+  deps.jobs.resumable(KIND, (id, input) => async (progress, ended) => {
+    const { tables, days } = Input.parse(input)
+    return await deps.replays.take(async () => {
+      const tooLong = AbortSignal.timeout(PREVIEW_MS)
+      try {
+        return await replay(deps, { id, tables, days }, progress, AbortSignal.any([ended, tooLong]))
+      } catch (error) {
+        if (error instanceof AppError || !tooLong.aborted) throw error
+        throw new AppError('QUERY_TIMEOUT', 'The preview took too long. Ask for fewer days.', { cause: error })
+      }
+    }, ended)
+  })
+}
+
+interface Order {
+  readonly id: DatasourceId
+  readonly tables: readonly ShownTable[]
+  readonly days: number
+}
+
+async function replay(
+  deps: PreviewDeps,
+  order: Order,
+  progress: (done: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<Preview> {
+  const row = await deps.store.db
+    .selectFrom('datasources')
+    .select(['id', 'team_id', 'type', 'catalog_version', 'exposure_version'])
+    .where('id', '=', order.id)
+    .executeTakeFirst()
+  const driver = row === undefined ? undefined : deps.drivers.get(row.type)
+  if (row === undefined || driver === undefined)
+    throw new AppError('CONFLICT', 'This datasource was deleted meanwhile.')
+  const [full, exposed] = await Promise.all([deps.catalogs.full(row), deps.catalogs.exposed(row)])
+  if (full === null || exposed === null) throw notIntrospected()
+  // A copy: what a driver remembers of queries it hangs on the catalog, and a replay must not push out what is live.
+  const sides: Sides = { driver, now: { ...exposed }, then: cut(full, order.tables) }
+  const since = new Date(Date.now() - order.days * DAY_MS).toISOString()
+  const asked = { id: row.id, teamId: row.team_id, since }
+  const total = await countAudited(deps.store, asked)
+  const fates = new BoundedMap<string, Fate>(FATES_MAX)
+  const lists = { nowRefused: new List(), nowAllowed: new List(), cannotTell: new List() }
+  let done = 0
+  progress(0, total)
+  for await (const page of auditedQueries(deps.store, asked)) {
+    for (const query of page) {
+      const fate = await fateOf(sides, query, fates, signal)
+      if (fate !== 'same') lists[fate].add(query.id)
+      progress(++done, Math.max(done, total))
+    }
+  }
+  return { nowRefused: lists.nowRefused, nowAllowed: lists.nowAllowed, cannotTell: lists.cannotTell }
+}
+
+class List implements Replayed {
+  count = 0
+  readonly auditIds: string[] = []
+
+  add(id: string): void {
+    this.count++
+    if (this.auditIds.length < IDS_MAX) this.auditIds.push(id)
+  }
+}
+
+type Fate = 'same' | keyof Preview
+
+interface Sides {
+  readonly driver: Driver
+  readonly now: Catalog
+  readonly then: Catalog
+}
+
+async function fateOf(
+  sides: Sides,
+  { text, code }: AuditedQuery,
+  fates: BoundedMap<string, Fate>,
+  signal: AbortSignal,
+): Promise<Fate> {
+  // It was no query then, so it is none now.
+  if (code === 'INVALID_QUERY') return 'same'
+  if (text === null) return 'cannotTell'
+  const key = createHash('sha256').update(text).digest('base64')
+  const known = fates.get(key)
+  if (known !== undefined) return known
+  const fate = await judged(sides, text, signal)
+  fates.set(key, fate)
+  return fate
+}
+
+async function judged({ driver, now, then }: Sides, text: string, signal: AbortSignal): Promise<Fate> {
+  const body = bodyOf(driver, text)
+  if (body === null) return 'cannotTell'
+  const proposed = await judge(driver, body, then, signal)
+  if (proposed.kind === 'malformed') return 'cannotTell'
+  const present = await judge(driver, body, now, signal)
+  if (proposed.kind === present.kind) return 'same'
+  return proposed.kind === 'confined' ? 'nowAllowed' : 'nowRefused'
+}
+
+function busy(): AppError {
+  return new AppError('CONFLICT', `${AT_ONCE_MAX} previews of this datasource run already. Wait for one, or cancel it.`)
+}

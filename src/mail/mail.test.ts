@@ -1,0 +1,156 @@
+// The post: what it hands over, to whom, how often it tries, and that neither its errors nor its end wait or tell.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { describe, test } from 'node:test'
+import { readConfig } from '../config.ts'
+import { errorForLog } from '../log.ts'
+import { startSmtp } from '../../test/support/mail.ts'
+import { invitationLetter, resetLetter, verificationLetter, type Letter } from './letters.ts'
+import { openMail } from './mail.ts'
+
+const LINK = 'https://vitrine.example.com/auth/reset-password?token=s3cr3t-token'
+const letter = resetLetter('ada@example.test', LINK)
+
+/** The post over an address, and what it logs, as the log writes it. */
+function post(SMTP_URL: string | undefined, env: Record<string, string> = {}) {
+  const lines: string[] = []
+  const news = new EventTarget()
+  const log = (detail: object, message: string) => {
+    lines.push(JSON.stringify({ ...detail, ...('err' in detail && { err: errorForLog(detail.err) }), message }))
+    news.dispatchEvent(new Event('line'))
+  }
+  const config = readConfig({ ...env, ...(SMTP_URL !== undefined && { SMTP_URL }) })
+  const mail = openMail({ config, log: { warn: log, error: log } })
+  const line = async () => {
+    if (lines.length === 0) await once(news, 'line', { signal: AbortSignal.timeout(10_000) })
+    return lines[0] ?? ''
+  }
+  return { mail, lines, line, [Symbol.asyncDispose]: () => mail[Symbol.asyncDispose]() }
+}
+
+describe('the post', () => {
+  test('hands a letter over as plain text and as HTML that loads nothing', async () => {
+    await using smtp = await startSmtp()
+    await using at = post(`${smtp.url}?from=vitrine@example.com`)
+    at.mail.send(letter)
+    const { from, to, headers, text, html } = await smtp.next('ada@example.test')
+    assert.deepEqual([from, to], ['vitrine@example.com', ['ada@example.test']])
+    assert.match(headers, /^Subject: Set a new password$/m)
+    assert.match(headers, /^Auto-Submitted: auto-generated$/m)
+    assert.ok(text.includes(`\n${LINK}`) || text.includes(`\r\n${LINK}`))
+    assert.match(html, /<a href="https:\/\/vitrine\.example\.com\/auth\/reset-password\?token=s3cr3t-token">/)
+    assert.doesNotMatch(html, /<img|<script|src=|<link/)
+    assert.deepEqual(at.lines, [])
+  })
+
+  test('sends from the login, or from our own name', async () => {
+    await using smtp = await startSmtp({ onAuth: (_auth, _session, done) => done(null, { user: 'x' }) })
+    const login = smtp.url.replace('//', '//post%40example.com:pass@')
+    await using one = post(login)
+    one.mail.send(letter)
+    assert.equal((await smtp.next(letter.to)).from, 'post@example.com')
+    await using other = post(smtp.url, { VITRINE_PUBLIC_URL: 'https://vitrine.example.com' })
+    other.mail.send(letter)
+    assert.equal((await smtp.next(letter.to)).from, 'vitrine@vitrine.example.com')
+  })
+
+  test('what others wrote makes no header, no other recipient and no link', async () => {
+    await using smtp = await startSmtp()
+    await using at = post(smtp.url)
+    const team = 'Win\r\nBcc: eve@example.test\r\n\r\n<b>https://evil.example www.evil.example</b>\u2028x'
+    at.mail.send(
+      invitationLetter({
+        to: 'bo@example.test',
+        origin: 'https://v.example',
+        team,
+        by: 'a@b.c',
+        role: 'ADMIN',
+        token: 't',
+      }),
+    )
+    const { to, headers, text, html } = await smtp.next('bo@example.test')
+    assert.deepEqual(to, ['bo@example.test'])
+    assert.doesNotMatch(headers, /bcc|evil/i)
+    assert.doesNotMatch(text, /:\/\/evil|www\.|^Bcc/m)
+    assert.doesNotMatch(html, /<b>|:\/\/evil/)
+    const wrong = { ...letter, to: 'a@example.test\r\nRCPT TO:<eve@example.test>, eve@example.test' }
+    at.mail.send(wrong)
+    await at.line()
+    assert.ok(smtp.received.every((mail) => !mail.to.some((address) => address.includes('eve'))))
+  })
+
+  test('tries again where the server asks for it, and not where it refuses', async () => {
+    let asked = 0
+    await using smtp = await startSmtp({
+      onRcptTo({ address }, _session, done) {
+        asked++
+        const refusal = Object.assign(new Error(`no ${address} s3cr3t`), {
+          responseCode: address.startsWith('bad') ? 550 : 451,
+        })
+        done(address.startsWith('bad') || asked === 1 ? refusal : null)
+      },
+    })
+    await using at = post(smtp.url)
+    at.mail.send(letter)
+    await smtp.next(letter.to)
+    assert.equal(asked, 2)
+    at.mail.send({ ...letter, to: 'bad@example.test' })
+    const line = await at.line()
+    assert.equal(asked, 3)
+    assert.match(line, /"mail":"password reset".*"tries":1,"smtpStatus":550/)
+    assert.doesNotMatch(line, /example\.test|s3cr3t/)
+  })
+
+  test('a password is sent to no server of another machine without TLS, and a certificate is checked', async () => {
+    let logins = 0
+    const onAuth = (_auth: unknown, _session: unknown, done: (error: null, answer: { user: string }) => void) => {
+      logins++
+      done(null, { user: 'x' })
+    }
+    // Its certificate is one that nobody trusts.
+    await using smtps = await startSmtp({ secure: true, disabledCommands: [], onAuth })
+    await using at = post(`smtps://u:p@127.0.0.1:${smtps.port}`)
+    at.mail.send(letter)
+    await at.mail[Symbol.asyncDispose]()
+    assert.match(await at.line(), /mail: could not be sent/)
+    assert.deepEqual([logins, smtps.received.length], [0, 0])
+    assert.equal(readConfig({ SMTP_URL: 'smtp://u:p@mail.example.com' }).smtp?.tls, 'required')
+    assert.equal(readConfig({ SMTP_URL: 'smtp://mail.example.com' }).smtp?.tls, 'offered')
+    assert.equal(readConfig({ SMTP_URL: 'smtp://u:p@mail:25?tls=none' }).smtp?.tls, 'none')
+  })
+
+  test('never waits for a server that says nothing, keeps a thousand letters, and ends in time', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const address = silent.address()
+    const at = post(`smtp://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`)
+    for (let i = 0; i < 1_010; i++) at.mail.send(letter)
+    assert.ok(at.lines.length >= 1 && at.lines.length <= 10, `${at.lines.length} were dropped`)
+    await at.mail[Symbol.asyncDispose]()
+    assert.match(at.lines.at(-1) ?? '', /"lost":1\d{3}/)
+    assert.doesNotMatch(at.lines.join('\n'), /example\.test|s3cr3t/)
+    silent.close()
+  })
+})
+
+test('without SMTP_URL a link is logged once, marked, and what has none is not', async () => {
+  await using at = post(undefined)
+  const letters: Letter[] = [
+    verificationLetter('ada@example.test', LINK),
+    invitationLetter({ to: 'a@b.c', origin: '', team: '', by: '', role: 'ADMIN', token: 't' }),
+  ]
+  for (const each of letters) at.mail.send(each)
+  assert.equal(at.mail.isOn, false)
+  assert.deepEqual(
+    at.lines.map((line) => JSON.parse(line)),
+    [
+      {
+        mail: 'verification',
+        to: 'ada@example.test',
+        link: LINK,
+        message: 'no SMTP_URL is set: hand this link over yourself',
+      },
+    ],
+  )
+})

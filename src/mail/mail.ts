@@ -1,0 +1,163 @@
+// The post: letters wait in memory and are handed to the server of SMTP_URL, a few at a time. Nobody waits for it, and
+// whatever goes wrong is a line of the log without the address, the text or the server's words.
+import { isIP } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import type { Transporter } from 'nodemailer'
+import type { Config, Smtp } from '../config.ts'
+import { htmlOf, textOf, type Letter } from './letters.ts'
+
+export interface Mail extends AsyncDisposable {
+  /** False where no SMTP_URL is set: then addresses cannot be verified by mail, and links go to the log. */
+  readonly isOn: boolean
+  /** Never throws and never waits. */
+  send(letter: Letter): void
+}
+
+interface Log {
+  warn(detail: object, message: string): void
+  error(detail: object, message: string): void
+}
+
+interface Deps {
+  readonly config: Pick<Config, 'smtp' | 'publicUrl'>
+  readonly log: Log
+}
+
+const WAITING_MAX = 1_000
+const AT_ONCE = 4
+/** Before the second and the third try, ms; a server that is down for longer loses the letter. */
+const PAUSES_MS = [1_000, 10_000]
+/** What letters under way are given to end, once the service was told to. */
+const ENDING_MS = 3_000
+const TIMEOUTS_MS = { dnsTimeout: 5_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 }
+
+export function openMail(deps: Deps): Mail {
+  const { smtp, publicUrl } = deps.config
+  return smtp === null ? noMail(deps.log) : new Post(smtp, senderOf(smtp, publicUrl), deps.log)
+}
+
+/** A link is logged once, for the operator to hand over; a letter without one was a kindness, and is not. */
+function noMail(log: Log): Mail {
+  return {
+    isOn: false,
+    send({ kind, to, link }) {
+      if (link === undefined) return
+      log.warn({ mail: kind, to, link }, 'no SMTP_URL is set: hand this link over yourself')
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }
+}
+
+class Post implements Mail {
+  readonly isOn = true
+  readonly #smtp: Smtp
+  readonly #sender: string
+  readonly #log: Log
+  readonly #ending = new AbortController()
+  readonly #waiting: Letter[] = []
+  readonly #underWay = new Set<Promise<void>>()
+  #transport: Promise<Transporter> | undefined
+
+  constructor(smtp: Smtp, sender: string, log: Log) {
+    this.#smtp = smtp
+    this.#sender = sender
+    this.#log = log
+  }
+
+  send(letter: Letter): void {
+    if (this.#ending.signal.aborted || this.#waiting.length >= WAITING_MAX) {
+      this.#log.error({ mail: letter.kind }, 'mail: too many are waiting, this one was dropped')
+      return
+    }
+    this.#waiting.push(letter)
+    this.#next()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort()
+    const impatient = new AbortController()
+    const late = setTimeout(ENDING_MS, undefined, { signal: impatient.signal }).catch(() => undefined)
+    await Promise.race([Promise.all(this.#underWay), late])
+    impatient.abort()
+    const lost = this.#waiting.splice(0).length + this.#underWay.size
+    if (lost > 0) this.#log.error({ lost }, 'mail: the service ended before these were sent')
+  }
+
+  #next(): void {
+    while (this.#underWay.size < AT_ONCE && !this.#ending.signal.aborted) {
+      const letter = this.#waiting.shift()
+      if (letter === undefined) return
+      const task: Promise<void> = this.#deliver(letter).finally(() => {
+        this.#underWay.delete(task)
+        this.#next()
+      })
+      this.#underWay.add(task)
+    }
+  }
+
+  async #deliver(letter: Letter): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#handOver(letter)
+        return
+      } catch (err) {
+        const pause = PAUSES_MS[tries - 1]
+        if (pause === undefined || isFinal(err) || this.#ending.signal.aborted) {
+          this.#log.error({ err, mail: letter.kind, tries, smtpStatus: statusOf(err) }, 'mail: could not be sent')
+          return
+        }
+        await setTimeout(pause, undefined, { signal: this.#ending.signal }).catch(() => undefined)
+      }
+    }
+  }
+
+  async #handOver(letter: Letter): Promise<void> {
+    this.#transport ??= openTransport(this.#smtp)
+    const transport = await this.#transport
+    await transport.sendMail({
+      from: { name: 'Vitrine', address: this.#sender },
+      // An object: a text would be read as a list of addresses.
+      to: { name: '', address: letter.to },
+      subject: letter.subject,
+      text: textOf(letter),
+      html: htmlOf(letter),
+      headers: { 'Auto-Submitted': 'auto-generated' },
+    })
+  }
+}
+
+/** Loaded with the first letter. */
+async function openTransport({ host, port, tls, login }: Smtp): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
+  return createTransport({
+    host,
+    port,
+    secure: tls === 'implicit',
+    requireTLS: tls === 'required',
+    ignoreTLS: tls === 'none',
+    ...(login === null ? {} : { auth: { user: login.user, pass: login.password } }),
+    ...TIMEOUTS_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+}
+
+/** From the address's own parameter; else the login, where that is an address; else one at our own name. */
+function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string {
+  if (from !== null) return from
+  if (login?.user.includes('@') === true) return login.user
+  const name = publicUrl === null ? host : new URL(publicUrl).hostname
+  return `vitrine@${isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : 'localhost'}`
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof Error && 'responseCode' in error && typeof error.responseCode === 'number'
+    ? error.responseCode
+    : undefined
+}
+
+/** The server refused it for good, or the login: another try would be refused as well. */
+function isFinal(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return (statusOf(error) ?? 0) >= 500 || code === 'EAUTH'
+}

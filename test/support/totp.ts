@@ -1,0 +1,26 @@
+// An authenticator app: the code of a moment (RFC 6238, SHA-1, six digits, 30 s) from the address that a person scans.
+import { createHmac } from 'node:crypto'
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+const PERIOD_MS = 30_000
+
+/** `steps`: of how many half minutes from now. */
+export function totp(uri: string, steps = 0, now = Date.now()): string {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(now / PERIOD_MS) + steps))
+  const mac = createHmac('sha1', unbase32(secretOf(uri)))
+    .update(counter)
+    .digest()
+  const at = (mac.at(-1) ?? 0) & 15
+  return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
+}
+
+/** As the app would show it. */
+export function secretOf(uri: string): string {
+  return new URL(uri).searchParams.get('secret') ?? ''
+}
+
+function unbase32(text: string): Buffer {
+  const bits = [...text].map((letter) => LETTERS.indexOf(letter).toString(2).padStart(5, '0')).join('')
+  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)))
+}
