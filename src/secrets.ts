@@ -27,9 +27,16 @@ const VERSION = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** The root key from the configuration, or made once and kept in the data folder (0600). */
-export async function openSecrets(config: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Secrets> {
-  return secretsFrom(config.secretKey ?? (await keptKey(config.dataDir)))
+/**
+ * The root key from the configuration, or made once and kept in the data folder (0600). `asIs`: none is made, and an Error
+ * of one sentence says that there is none.
+ */
+export async function openSecrets(
+  config: Pick<Config, 'secretKey' | 'dataDir'>,
+  options: { readonly asIs?: boolean } = {},
+): Promise<Secrets> {
+  if (config.secretKey !== null) return secretsFrom(config.secretKey)
+  return secretsFrom(options.asIs === true ? await knownKey(config.dataDir) : await keptKey(config.dataDir))
 }
 
 /**
@@ -37,14 +44,27 @@ export async function openSecrets(config: Pick<Config, 'secretKey' | 'dataDir'>)
  * that was sealed would open, and it is better told at the start than by the first query.
  */
 export async function requireKeyOf(store: Pick<Store, 'write'>, secrets: Secrets): Promise<void> {
-  const id = Buffer.from(secrets.derive('id of the root key')).toString('hex')
+  const id = idOf(secrets)
   const kept = await store.write(async (tx) => {
     const mark = await tx.selectFrom('marks').select('value').where('name', '=', 'root key').executeTakeFirst()
     if (mark === undefined) await tx.insertInto('marks').values({ name: 'root key', value: id }).execute()
     return mark?.value ?? id
   })
-  if (kept === id) return
-  throw new Error(
+  if (kept !== id) throw anotherKey()
+}
+
+/** The same without a change to the store. Throws too where the store was never opened with any. */
+export async function requireKnownKeyOf(store: Pick<Store, 'db'>, secrets: Secrets): Promise<void> {
+  const mark = await store.db.selectFrom('marks').select('value').where('name', '=', 'root key').executeTakeFirst()
+  if (mark?.value !== idOf(secrets)) throw anotherKey()
+}
+
+function idOf(secrets: Secrets): string {
+  return Buffer.from(secrets.derive('id of the root key')).toString('hex')
+}
+
+function anotherKey(): Error {
+  return new Error(
     'This store was written with another VITRINE_SECRET_KEY (or another secret.key in its data folder): without that one its secrets cannot be read.',
   )
 }
@@ -90,7 +110,17 @@ function binding(place: SecretPlace, keyId: string): Buffer {
 async function keptKey(dataDir: string): Promise<Uint8Array> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const path = join(dataDir, 'secret.key')
-  const text = (await readKept(path)) ?? (await keep(path))
+  return bytesOf((await readKept(path)) ?? (await keep(path)), path)
+}
+
+async function knownKey(dataDir: string): Promise<Uint8Array> {
+  const path = join(dataDir, 'secret.key')
+  const text = await readKept(path)
+  if (text === null) throw new Error(`There is no ${path}, and VITRINE_SECRET_KEY is not set.`)
+  return bytesOf(text, path)
+}
+
+function bytesOf(text: string, path: string): Uint8Array {
   const bytes = Buffer.from(text.trim(), 'base64')
   if (bytes.length !== 32) throw new Error(`${path} does not hold a key of 32 bytes in base64`)
   return new Uint8Array(bytes)

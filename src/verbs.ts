@@ -8,7 +8,9 @@ import { openStore } from './store/open.ts'
 
 interface Verb {
   readonly about: string
-  readonly run: (env: Environment) => Promise<void>
+  /** With what stands behind the verb, where it `takes` anything. Answers with an exit code, if not 0. */
+  readonly run: (env: Environment, rest: readonly string[]) => Promise<number | void>
+  readonly takes?: true
 }
 
 /** docs/operating.md has a heading for each. */
@@ -23,6 +25,17 @@ export const VERBS = {
       const config = readConfig(env)
       await using store = await openStore(config)
       process.stdout.write(`The store (${store.dialect}) is at this version.\n`)
+    },
+  },
+  audit: {
+    about: 'verify: holds the audit to its chains',
+    takes: true,
+    run: async (env, rest) => {
+      const out = {
+        line: (text: string) => void process.stdout.write(`${text}\n`),
+        aside: (text: string) => void process.stderr.write(text),
+      }
+      return (await import('./audit/command.ts')).runAudit(rest, env, out)
     },
   },
   openapi: {
@@ -49,11 +62,13 @@ export async function runVerb(argv: readonly string[], env: Environment): Promis
   const [verb = '--help', ...rest] = argv
   if (verb === '--help' || verb === '-h' || verb === 'help') return say(argv.length === 0 ? 2 : 0, USAGE)
   if (verb === '--version' || verb === '-v') return say(0, `${VERSION}\n`)
-  const found = Object.entries(VERBS).find(([name]) => name === verb)?.[1]
+  const found = Object.entries<Verb>(VERBS).find(([name]) => name === verb)?.[1]
   if (found === undefined) return say(2, `There is no verb ${JSON.stringify(verb)}.\n\n${USAGE}`)
-  if (rest.length > 0) return say(2, `${verb} takes nothing after it, not ${JSON.stringify(rest[0])}.\n\n${USAGE}`)
+  if (rest.length > 0 && found.takes !== true)
+    return say(2, `${verb} takes nothing after it, not ${JSON.stringify(rest[0])}.\n\n${USAGE}`)
   try {
-    await found.run(env)
+    const code = await found.run(env, rest)
+    if (typeof code === 'number') return code
   } catch (error) {
     return say(1, `${error instanceof Error ? error.message : String(error)}\n`)
   }

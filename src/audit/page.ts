@@ -3,10 +3,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { SelectQueryBuilder } from 'kysely'
 import { z } from 'zod'
-import { invalidRequest, type Code } from '../errors.ts'
+import { invalidRequest } from '../errors.ts'
 import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { AuditTable, Tables } from '../store/tables.ts'
+import { FIRST_PORTION, nextPortion } from './portion.ts'
+import { charsOf } from './rows.ts'
 import type { Stored } from './seal.ts'
 
 /** A row as GET …/audit shows it; what does not apply is left out. */
@@ -38,7 +40,7 @@ export interface AuditFilter {
   readonly keyId?: ApiKeyId
   readonly action?: string
   readonly outcome?: AuditTable['outcome']
-  readonly code?: Code
+  readonly code?: string
   /** ISO 8601, UTC, to the millisecond: from then on. */
   readonly from?: string
   /** Before then. */
@@ -63,7 +65,7 @@ export interface AuditPage {
 }
 
 /** As a refusal names it (contract.md), read back from the store. */
-const Blocked = z.object({
+export const Blocked = z.object({
   kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
   name: z.string(),
 })
@@ -76,9 +78,10 @@ interface Key {
 
 /** Rows looked at in one go: some milliseconds. */
 const SLICE_ROWS = 5_000
-const ROWS_AT_A_TIME = 500
+/** Of a page. */
+const PAGE_CHARS_MAX = 8 << 20
 
-/** Throws INVALID_REQUEST for a cursor not ours. */
+/** Throws INVALID_REQUEST for a cursor not ours. A page of very long texts has fewer rows than asked. */
 export async function readPage(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -86,56 +89,68 @@ export async function readPage(
   signal?: AbortSignal,
 ): Promise<AuditPage> {
   const before = ask.cursor === undefined ? null : readCursor(ask.cursor)
-  const rows = await read(store, teamId, ask, before, ask.limit + 1, signal)
+  const rows: Stored[] = []
+  let chars = 0
+  for await (const portion of portions(store, teamId, ask, before, signal)) {
+    rows.push(...portion)
+    chars += portion.reduce((sum, row) => sum + charsOf(row), 0)
+    if (rows.length > ask.limit || chars > PAGE_CHARS_MAX) break
+  }
+  // Whether there is a next page is not known where this one was cut for its length: then there is one, maybe empty.
+  const isCut = rows.length > ask.limit || chars > PAGE_CHARS_MAX
   const shown = rows.slice(0, ask.limit)
   const last = shown.at(-1)
-  return {
-    items: shown.map(itemOf),
-    nextCursor: rows.length > ask.limit && last !== undefined ? writeCursor(last) : null,
-  }
+  return { items: shown.map(itemOf), nextCursor: isCut && last !== undefined ? writeCursor(last) : null }
 }
 
-/** All of them, some hundred at a time: what is written meanwhile is not among them. */
+/** All of them, a portion at a time: what is written meanwhile is not among them. */
 export async function* readAll(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
   scope: AuditScope,
   signal?: AbortSignal,
 ): AsyncIterable<readonly AuditItem[]> {
-  for (let before: Key | null = null; ;) {
-    const rows: readonly Stored[] = await read(store, teamId, scope, before, ROWS_AT_A_TIME, signal)
-    if (rows.length > 0) yield rows.map(itemOf)
-    before = rows.at(-1) ?? before
-    if (rows.length < ROWS_AT_A_TIME) return
-  }
+  for await (const rows of portions(store, teamId, scope, null, signal)) yield rows.map(itemOf)
 }
 
-async function read(
+async function* portions(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
   scope: AuditScope,
   before: Key | null,
-  limit: number,
   signal: AbortSignal | undefined,
-): Promise<readonly Stored[]> {
-  const rows: Stored[] = []
-  for (let key = before; ;) {
-    signal?.throwIfAborted()
-    const end = picks(scope) ? await sliceEnd(store, teamId, scope, key) : null
-    let slice = filtered(within(store, teamId, scope, key).selectAll(), scope)
-    if (end !== null)
-      slice = slice.where('at', '>=', end.at).where((eb) => eb.or([eb('at', '>', end.at), eb('id', '>=', end.id)]))
-    rows.push(
-      ...(await slice
-        .orderBy('at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit - rows.length)
-        .execute()),
-    )
-    if (end === null || rows.length === limit) return rows
+): AsyncIterable<readonly Stored[]> {
+  let [key, count] = [before, FIRST_PORTION]
+  for (let more = true; more;) {
+    const end: Key | null = picks(scope) ? await sliceEnd(store, teamId, scope, key) : null
+    for (let full = true; full;) {
+      signal?.throwIfAborted()
+      const rows: readonly Stored[] = await slice(store, teamId, scope, key, end, count)
+      if (rows.length > 0) yield rows
+      full = rows.length === count
+      key = rows.at(-1) ?? key
+      count = nextPortion(rows)
+      // The embedded store answers at once: others must have their turn all the same.
+      await setImmediate()
+    }
     key = end
-    await setImmediate()
+    more = end !== null
   }
+}
+
+async function slice(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+  end: Key | null,
+  count: number,
+): Promise<readonly Stored[]> {
+  let query = filtered(within(store, teamId, scope, before).selectAll(), scope)
+  if (end !== null) {
+    query = query.where('at', '>=', end.at).where((eb) => eb.or([eb('at', '>', end.at), eb('id', '>=', end.id)]))
+  }
+  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(count).execute()
 }
 
 /** The last row of the next slice; null where it is the last slice. */

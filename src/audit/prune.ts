@@ -17,7 +17,7 @@ interface PruneDeps {
 }
 
 const DAY_MS = 86_400_000
-const ROWS_AT_A_TIME = 500
+const ROWS_AT_A_TIME = 200
 
 /** Where in time a pass is. */
 interface At {

@@ -2,6 +2,7 @@
 // between, up to each chain's signed end. It only reads, a thousand rows at a time, and answers chain by chain.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../store/tables.ts'
+import { FIRST_PORTION, nextPortion } from './portion.ts'
 import { readRegistry, type KnownRegistry } from './chains.ts'
 import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
 
@@ -28,8 +29,6 @@ export interface ChainReport {
   readonly head: { readonly seq: number; readonly link: string } | null
   readonly finding: Finding | null
 }
-
-const ROWS_AT_A_TIME = 1_000
 
 /** Looks at everything, chain after chain, within one transaction that sees one state. `seen` is told each row count. */
 export async function* verifyAudit(
@@ -105,13 +104,15 @@ async function verifyChain(
   }
   const holds = sameSeal(seal.chain(chain), chain.signature)
   let after: Stored | null = null
+  let count = FIRST_PORTION
   for (;;) {
-    const rows: readonly Stored[] = await rowsBehind(tx, chain.chain, after)
+    const rows: readonly Stored[] = await rowsBehind(tx, chain.chain, after, count)
     const finding = walk.take(rows, holds ? chain.head_seq : Infinity)
     seen(rows.length)
     if (finding !== null) return report(finding)
     after = rows.at(-1) ?? null
-    if (rows.length < ROWS_AT_A_TIME) break
+    if (rows.length < count) break
+    count = nextPortion(rows)
   }
   if (!holds) return report({ kind: 'changed', id: null, what: 'the signed end of the chain was changed' })
   return report(walk.end(chain))
@@ -122,13 +123,14 @@ async function rowsBehind(
   tx: Transaction<Tables>,
   chain: string,
   after: Pick<Stored, 'seq' | 'id'> | null,
+  count: number,
 ): Promise<readonly Stored[]> {
   let rows = tx.selectFrom('audit').selectAll().where('chain', '=', chain).where('seq', 'is not', null)
   if (after !== null) {
     const { seq, id } = after
     rows = rows.where('seq', '>=', seq).where((eb) => eb.or([eb('seq', '>', seq), eb('id', '>', id)]))
   }
-  return await rows.orderBy('seq').orderBy('id').limit(ROWS_AT_A_TIME).execute()
+  return await rows.orderBy('seq').orderBy('id').limit(count).execute()
 }
 
 /** Goes along one chain and says what is wrong first. */

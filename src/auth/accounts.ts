@@ -48,7 +48,8 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
 }
 
 /**
- * Deletes the account with its sessions, keys, memberships and grants. Throws REAUTHENTICATION_REQUIRED without its
+ * Deletes the account with its sessions, keys, memberships, grants, second factor, and whatever waits for its address:
+ * links, invitations. What it did stays in the audit. Throws REAUTHENTICATION_REQUIRED without its
  * address as `confirm` or from an old sign-in, CONFLICT while it is the last OWNER of a team.
  */
 export async function deleteAccount(deps: Deps, call: Call, body: { readonly confirm?: string }): Promise<void> {
@@ -83,6 +84,9 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
         }
       }
       await deps.audit.change(tx, call, {})
+      // These know the account by its address, or by a value, and no foreign key takes them along.
+      await tx.deleteFrom('invitations').where('email', '=', email.toLowerCase()).where('used_at', 'is', null).execute()
+      await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
       await tx.deleteFrom('accounts').where('id', '=', accountId).execute()
     })
   } catch (error) {

@@ -40,6 +40,8 @@ export interface Call {
   readonly caller: Caller
   readonly action: string
   readonly signal: AbortSignal
+  /** What the calling program says it is; for the audit only. */
+  readonly client?: string | undefined
 }
 
 export interface Authenticator {

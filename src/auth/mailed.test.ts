@@ -154,7 +154,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using rooms = await openRooms(source, env)
       for (const [asked, path] of [
         ['/app/welcome?x=1', '/app/welcome?x=1'],
-        ['https://vitrine.example.com/app', '/app'],
+        ['https://vitrine.example.com/there', '/there'],
         ['http://localhost:3000/app', '/app'],
       ] as const) {
         const email = `to${path.length}@example.test`

@@ -114,12 +114,19 @@ function requestBody(route: Route, body: ZodType): Json {
 function answers(route: Route): Record<string, Json> {
   const status = route.status ?? 200
   if (route.answer === null) return { [status]: { description: 'Done.' } }
+  if (route.streams !== undefined)
+    return { [status]: { description: 'OK', content: files(route.streams, route.answer) } }
   const content = (schema: Json) => ({ 'application/json': { schema } })
   if (route.startsJob !== true) return { [status]: { description: 'OK', content: content(schemaOf(route.answer)) } }
   return {
     [status]: { description: 'Done.', content: content(schemaOf(shapes.Introspected)) },
     202: { description: 'It takes longer: a job goes on.', content: content(schemaOf(shapes.JobStarted)) },
   }
+}
+
+/** A file of lines: what is JSON says the shape of one. */
+function files(types: readonly string[], row: ZodType): Json {
+  return Object.fromEntries(types.map((type) => [type, type.includes('json') ? { schema: schemaOf(row) } : {}]))
 }
 
 /** One answer a status, its codes in the description and as an enum. */

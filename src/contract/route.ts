@@ -38,6 +38,8 @@ export interface Route {
   readonly startsJob?: true
   /** The handler gives JSON already written, and headers; `answer` documents it and the contract tests hold it. */
   readonly prebuilt?: true
+  /** The handler gives a file that is written while it is read, of one of these media types; `answer` is one row of it. */
+  readonly streams?: readonly string[]
   /** Codes beyond those that follow from the entries above. */
   readonly errors: readonly Code[]
 }

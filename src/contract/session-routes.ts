@@ -1,5 +1,6 @@
 // The routes of a signed-in person (session-interface.md §6). None declares a scope, so none takes an API key.
 import { z } from 'zod'
+import { AUDIT_ROUTES } from './audit-routes.ts'
 import { EXPOSURE_ROUTES } from './exposure-routes.ts'
 import type { Route } from './route.ts'
 import * as shape from './schemas.ts'
@@ -327,14 +328,5 @@ export const SESSION_ROUTES = {
       'QUERY_TIMEOUT',
     ],
   },
-  listAudit: {
-    method: 'GET',
-    path: '/teams/{teamId}/audit',
-    summary: 'What was asked, answered, refused and changed, the newest first.',
-    place: 'team',
-    role: 'ADMIN',
-    query: shape.Page,
-    answer: shape.AuditPage,
-    errors: [],
-  },
+  ...AUDIT_ROUTES,
 } as const satisfies Record<string, Route>

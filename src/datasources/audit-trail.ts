@@ -1,7 +1,10 @@
 // What of the audit somebody may read: their team's rows, less those of datasources they do not reach.
 import type { Audit } from '../audit/audit.ts'
-import type { AuditPage } from '../audit/page.ts'
+import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from '../audit/export.ts'
+import type { AuditFilter, AuditItem, AuditPage, AuditScope } from '../audit/page.ts'
 import type { Call } from '../auth/caller.ts'
+import { invalidRequest } from '../errors.ts'
+import { asId, type AccountId, type ApiKeyId, type DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Membership } from '../teams/belong.ts'
 import { reachable } from './datasources.ts'
@@ -11,6 +14,25 @@ export interface AuditTrailDeps {
   readonly audit: Audit
 }
 
+/** As they came over the wire: ids unbranded, times in any zone. */
+export interface AuditFilterInput {
+  readonly datasourceId?: string
+  readonly accountId?: string
+  readonly keyId?: string
+  readonly action?: string
+  readonly outcome?: AuditItem['outcome']
+  readonly code?: string
+  readonly from?: string
+  readonly to?: string
+}
+
+/** A file that is written while it is read. */
+export interface AuditExport {
+  readonly contentType: string
+  readonly filename: string
+  readonly parts: AsyncIterable<string>
+}
+
 const LIMIT = 50
 
 /** Newest first. An OWNER reaches all, so also what was done to datasources that are gone. */
@@ -18,10 +40,88 @@ export async function listAudit(
   deps: AuditTrailDeps,
   call: Call,
   membership: Membership,
-  page: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
+  asked: AuditFilterInput & { readonly cursor?: string; readonly limit?: number },
 ): Promise<AuditPage> {
-  const ask = { cursor: page.cursor, limit: page.limit ?? LIMIT }
-  if (membership.role === 'OWNER') return await deps.audit.page(membership.teamId, ask)
+  const scope = await scopeOf(deps, call, membership, asked)
+  const ask = { ...scope, cursor: asked.cursor, limit: asked.limit ?? LIMIT }
+  return await deps.audit.page(membership.teamId, ask, call.signal)
+}
+
+/** The same, all of it. The export itself is in the audit, with how many rows were taken. */
+export async function exportAudit(
+  deps: AuditTrailDeps,
+  call: Call,
+  membership: Membership,
+  asked: AuditFilterInput & { readonly format?: ExportFormat },
+): Promise<AuditExport> {
+  const format = asked.format ?? 'csv'
+  const scope = await scopeOf(deps, call, membership, asked)
+  const day = new Date().toISOString().slice(0, 10)
+  return {
+    contentType: CONTENT_TYPE[format],
+    filename: `audit-${membership.teamId}-${day}.${format}`,
+    parts: linesOf(deps, call, membership, scope, format),
+  }
+}
+
+async function* linesOf(
+  deps: AuditTrailDeps,
+  call: Call,
+  { teamId }: Membership,
+  scope: AuditScope,
+  format: ExportFormat,
+): AsyncIterable<string> {
+  let rowCount = 0
+  let isWhole = false
+  try {
+    // With the first rows, so that what cannot be read is refused before anything is sent.
+    let head = headOf(format)
+    for await (const items of deps.audit.all(teamId, scope, call.signal)) {
+      yield head + items.map((item) => lineOf(format, item)).join('')
+      head = ''
+      rowCount += items.length
+    }
+    if (head !== '') yield head
+    isWhole = true
+  } finally {
+    deps.audit.record(call, { teamId, outcome: isWhole ? 'ANSWERED' : 'FAILED', rowCount })
+  }
+}
+
+async function scopeOf(
+  deps: AuditTrailDeps,
+  call: Call,
+  membership: Membership,
+  asked: AuditFilterInput,
+): Promise<AuditScope> {
+  const filter = filterOf(asked)
+  if (membership.role === 'OWNER') return { filter }
   const datasourceIds = (await reachable(deps, call, membership)).map((row) => row.id)
-  return await deps.audit.page(membership.teamId, { ...ask, datasourceIds })
+  return { datasourceIds, filter }
+}
+
+/** Throws INVALID_REQUEST for a time that ends before it begins. */
+function filterOf(asked: AuditFilterInput): AuditFilter {
+  const { datasourceId, accountId, keyId, action, outcome, code, from, to } = asked
+  const filter = {
+    ...(datasourceId !== undefined && { datasourceId: asId<DatasourceId>(datasourceId) }),
+    ...(accountId !== undefined && { accountId: asId<AccountId>(accountId) }),
+    ...(keyId !== undefined && { keyId: asId<ApiKeyId>(keyId) }),
+    ...(action !== undefined && { action }),
+    ...(outcome !== undefined && { outcome }),
+    ...(code !== undefined && { code }),
+    ...(from !== undefined && { from: utc('from', from) }),
+    ...(to !== undefined && { to: utc('to', to) }),
+  }
+  if (filter.from !== undefined && filter.to !== undefined && filter.from > filter.to) {
+    throw invalidRequest(['to: must not be before from'])
+  }
+  return filter
+}
+
+/** As rows have it. */
+function utc(name: string, time: string): string {
+  const ms = Date.parse(time)
+  if (Number.isNaN(ms)) throw invalidRequest([`${name}: there is no such time`])
+  return new Date(ms).toISOString()
 }

@@ -164,7 +164,8 @@ class Scheduled implements Reintrospection {
       const job = await this.#deps.jobs.start(row.id, INTROSPECT, (progress, ended) =>
         introspect(this.#deps, null, at, progress, AbortSignal.any([ended, this.#closing.signal])),
       )
-      const found = await job.ended
+      // One that somebody asked for goes on when this closes; the jobs know how to end it.
+      const found = await unlessAborted(job.ended, this.#closing.signal)
       await this.#forgive(due)
       this.#deps.log?.info({ ...datasource, found }, 'introspected again, as scheduled')
     } catch (error) {
@@ -203,6 +204,19 @@ class Scheduled implements Reintrospection {
     await this.#deps.store.append((tx) =>
       tx.updateTable('reintrospections').set({ claimed_until: null }).where('datasource_id', '=', id).execute(),
     )
+  }
+}
+
+/** What the work gives; rejects at once when the signal aborts, and leaves nothing behind at it. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const end = () => reject(new AppError('CONFLICT', 'The service is ending.'))
+  if (signal.aborted) end()
+  signal.addEventListener('abort', end)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', end)
   }
 }
 

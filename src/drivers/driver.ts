@@ -258,6 +258,11 @@ export interface Driver extends AsyncDisposable {
   /** The text the database would be sent, for the audit and `check`. */
   printed(query: Confined): string
   /**
+   * A text of a query, as asked or as printed, without its literals, for an audit that may not keep them. Asked only of
+   * texts that confine() could read. Null where it cannot be told safely; absent: no text is kept.
+   */
+  redacted?(text: string): string | null
+  /**
    * What the answer is made of, as a text to be compared: it differs where one exposed column more would be answered too.
    * Absent where the printed text does that.
    */

@@ -46,12 +46,12 @@ export async function exposureFromRefusal(
   const [full, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
   if (full === null) throw notIntrospected()
   const body = row.text === null ? null : bodyOf(at.driver, row.text)
-  if (body === null) throw none('The audit does not hold the query: it was redacted, or there was none.')
+  if (body === null) throw none('the audit does not hold the query; it was redacted, or there was none.')
   const ground = { driver: at.driver, body, full, saved }
   const widening = await searched(ground, call.signal)
   if ('why' in widening) throw none(widening.why)
   const { additions } = widening
-  if (additions.length === 0 && row.blocked !== null && wasCost(row.blocked)) throw none('It was refused for its cost.')
+  if (additions.length === 0 && row.blocked !== null && wasCost(row.blocked)) throw none('it was refused for its cost.')
   const { tables } = freeze(together(saved, additions), full, saved)
   deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
   return { tables, version: current.exposure_version, added: listed(ground, additions) }
@@ -69,7 +69,7 @@ async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> 
     return verdict.kind === 'denied' ? { why: `${verdict.why}.` } : widening
   } catch (error) {
     if (caller.aborted || !tooLong.aborted) throw error
-    return { why: 'It would take too long to find out.' }
+    return { why: 'it would take too long to find out.' }
   }
 }
 
@@ -91,5 +91,5 @@ function wasCost(blocked: string): boolean {
 }
 
 function none(why: string): AppError {
-  return new AppError('CONFLICT', `No change of the exposure would let this query pass. ${why}`)
+  return new AppError('CONFLICT', `No change of the exposure would let this query pass: ${why}`)
 }

@@ -12,9 +12,12 @@ export function openTurns(): Turns {
     async take(work, signal) {
       const before = last
       const { promise: done, resolve: leave } = Promise.withResolvers<void>()
+      const { promise: aborted, resolve: abort } = Promise.withResolvers<void>()
       last = Promise.all([before, done])
+      signal.addEventListener('abort', () => abort(), { once: true })
       try {
-        await Promise.race([before, aborted(signal)])
+        signal.throwIfAborted()
+        await Promise.race([before, aborted])
         signal.throwIfAborted()
         return await work()
       } finally {
@@ -22,12 +25,4 @@ export function openTurns(): Turns {
       }
     },
   }
-}
-
-/** Settles when the signal aborts; whoever races it against something that ends leaves nothing behind. */
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

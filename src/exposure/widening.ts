@@ -23,7 +23,7 @@ export interface Ground {
 }
 
 const TRIES_MAX = 400
-const TOO_MUCH = 'It would take too many tries to find out.'
+const TOO_MUCH = 'it would take too many tries to find out.'
 
 /** Throws what Driver.confine throws, and the reason of `signal`. */
 export async function widen(ground: Ground, signal: AbortSignal): Promise<Widening> {
@@ -57,7 +57,7 @@ class Search {
     for (;;) {
       const verdict = await this.#judged(additions)
       if (verdict.kind === 'confined') return { additions }
-      if (verdict.kind === 'malformed') return { why: 'It is no query that could be read.' }
+      if (verdict.kind === 'malformed') return { why: 'it is no query that could be read.' }
       const more = await this.#step(additions, verdict)
       if (more === null) return await this.#all(additions, verdict)
       if (this.#tries > TRIES_MAX) return { why: TOO_MUCH }

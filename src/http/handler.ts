@@ -63,11 +63,20 @@ export interface Prebuilt {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** A file, written while it is read. */
+export interface Streamed {
+  readonly contentType: string
+  readonly filename: string
+  readonly parts: AsyncIterable<string>
+}
+
 type AnswerOf<R extends Route> = R extends { prebuilt: true }
   ? Prebuilt
-  : R extends { answer: infer S extends z.ZodType }
-    ? Frozen<z.input<S>>
-    : void
+  : R extends { streams: readonly string[] }
+    ? Streamed
+    : R extends { answer: infer S extends z.ZodType }
+      ? Frozen<z.input<S>>
+      : void
 type Answer<N extends RouteName> = AnswerOf<Routes[N]>
 
 /** One handler an operation id. */

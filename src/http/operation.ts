@@ -5,12 +5,12 @@ import type { Authenticator, Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
 import { gate } from './gate.ts'
-import type { Prebuilt } from './handler.ts'
+import type { Prebuilt, Streamed } from './handler.ts'
 import { hangUpOf } from './hang-up.ts'
 import { place } from './place.ts'
 import type { Placed, Places } from './place.ts'
 import { readBody, readQuery } from './read.ts'
-import { answer, answerPrebuilt } from './reply.ts'
+import { answer, answerPrebuilt, answerStreamed } from './reply.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -65,6 +65,7 @@ export function mountOperation(app: FastifyInstance, house: House, id: string, r
         return handle({ ...at, query: readQuery(route, request.query), body: readBody(route, request.body) })
       })
       if (reply.raw.destroyed) return reply.hijack()
+      if (isStreamed(route, value)) return await answerStreamed(reply, value)
       if (route.prebuilt !== true) return answer(reply, route, value)
       if (!isPrebuilt(value)) throw new TypeError(`${id} must answer with JSON already written`)
       return answerPrebuilt(reply, route.status ?? 200, value, request.headers['if-none-match'])
@@ -74,7 +75,14 @@ export function mountOperation(app: FastifyInstance, house: House, id: string, r
 
 function callOf(action: string, request: FastifyRequest, reply: FastifyReply): Call {
   if (request.caller === null) throw new AppError('INTERNAL', 'The gate was passed by.')
-  return { caller: request.caller, action, signal: hangUpOf(reply.raw) }
+  return { caller: request.caller, action, signal: hangUpOf(reply.raw), client: clientOf(request) }
+}
+
+const CLIENT_LENGTH_MAX = 200
+
+/** The program behind the call, as it names itself; what is not plain is shown as '?'. */
+function clientOf(request: FastifyRequest): string | undefined {
+  return request.headers['user-agent']?.slice(0, CLIENT_LENGTH_MAX).replaceAll(/[^\x20-\x7e]/g, '?')
 }
 
 /**
@@ -127,6 +135,10 @@ async function witnessed(
 function paramsOf(params: unknown): Record<string, string> {
   if (typeof params !== 'object' || params === null) return {}
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]))
+}
+
+function isStreamed(route: Route, value: unknown): value is Streamed {
+  return route.streams !== undefined && typeof value === 'object' && value !== null && 'parts' in value
 }
 
 function isPrebuilt(value: unknown): value is Prebuilt {

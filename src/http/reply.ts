@@ -1,12 +1,14 @@
 // Answers and refusals on their way out: the only file that turns an AppError into a status. An answer passes through
 // its schema, so that what is not declared never leaves; an error that is not an AppError is told by its number only.
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import type { Route } from '../contract/route.ts'
 import type { Code } from '../errors.ts'
 import { AppError, STATUS } from '../errors.ts'
-import type { Prebuilt } from './handler.ts'
+import type { Prebuilt, Streamed } from './handler.ts'
 import { HungUp } from './hang-up.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -35,6 +37,23 @@ export function answerPrebuilt(
   headers['etag'] = value.etag
   if (!matches(value.etag, ifNoneMatch)) return sendJson(reply, status, value.json, headers)
   return reply.code(304).headers(headers).send()
+}
+
+/** Sends a file while it is written, as fast as it is read. What fails before the first part is thrown. */
+export async function answerStreamed(
+  reply: FastifyReply,
+  { contentType, filename, parts }: Streamed,
+): Promise<FastifyReply> {
+  const stream = Readable.from(parts)
+  await once(stream, 'readable')
+  return reply
+    .code(200)
+    .headers({
+      'content-type': contentType,
+      'content-disposition': `attachment; filename="${filename}"`,
+      'cache-control': 'no-store',
+    })
+    .send(stream)
 }
 
 /** Sends a refusal or failure; what is not ours to show is logged under a number and told as INTERNAL. */

@@ -15,6 +15,14 @@ interface Spent {
 export interface Budget {
   /** Counts one. Throws RATE_LIMITED, with the headers and `retryAfter`, where that is one too many. */
   spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Spent>
+  /** What is left now; counts nothing. `resetsAt` (ISO 8601, UTC) is null while nothing is spent. */
+  left(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Left>
+}
+
+interface Left {
+  readonly limit: number
+  readonly remaining: number
+  readonly resetsAt: string | null
 }
 
 /** The limiter only counts; the team's limit is compared here, so that a changed one holds from the next query on. */
@@ -35,11 +43,18 @@ export async function openBudget(deps: { readonly store: Pick<Store, 'db' | 'dia
       if (counted.consumedPoints > limit) throw exhausted(headers, Math.max(1, reset))
       return { headers }
     },
+    async left(teamId, { limit, windowSeconds }) {
+      const counted = await counter.get(`${teamId}/${windowSeconds}`)
+      if (counted === null || counted.consumedPoints === 0) return { limit, remaining: limit, resetsAt: null }
+      const resetsAt = new Date(Date.now() + Math.max(0, counted.msBeforeNext)).toISOString()
+      return { limit, remaining: Math.max(0, limit - counted.consumedPoints), resetsAt }
+    },
   }
 }
 
 interface Counter {
   consume(key: string, points: number, options: { customDuration: number }): Promise<RateLimiterRes>
+  get(key: string): Promise<RateLimiterRes | null>
 }
 
 function inMemory(): Counter {

@@ -7,14 +7,15 @@ import { deadlineOf } from '../datasources/deadline.ts'
 import { noteFailure } from '../datasources/connect.ts'
 import { isWithin, reach, reaches, type Reached } from '../datasources/reach.ts'
 import type { Confined } from '../drivers/confined.ts'
-import type { Blocked, Limits } from '../drivers/driver.ts'
+import type { Blocked, Limits, Verdict } from '../drivers/driver.ts'
 import { invalidRequest, notFound } from '../errors.ts'
 import { asId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import { roleAtLeast } from '../teams/access.ts'
 import { roleRequired } from '../teams/belong.ts'
 import { settingsOf, type TeamSettings } from '../teams/settings.ts'
+import { keptOf } from './kept.ts'
 import { limitsOf } from './limits.ts'
-import { exposedOf, type QueryDeps } from './run-query.ts'
+import { exposedOf, isRead, type QueryDeps } from './run-query.ts'
 
 export interface CheckResult {
   readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
@@ -48,11 +49,11 @@ export async function checkQuery(
   const at = await reach(deps, call, teamId, id)
   const place = { teamId, datasourceId: id }
   try {
-    const { result, query } = await walk(deps, call, at, body)
-    const { printed, blocked } = result
+    const { result, query, isRead } = await walk(deps, call, at, body)
+    const { printed = null, blocked } = result
     const { auditRedactLiterals } = await settingsOf(deps, teamId)
-    const texts = auditRedactLiterals ? {} : { query, ...(printed !== undefined && { printed }) }
-    deps.audit.record(call, { ...place, outcome: 'ANSWERED', ...texts, blocked })
+    const kept = keptOf(at.driver, { query, printed, isRead, blocked }, auditRedactLiterals)
+    deps.audit.record(call, { ...place, outcome: 'ANSWERED', ...kept })
     return result
   } catch (error) {
     deps.audit.refused(call, place, error)
@@ -60,16 +61,21 @@ export async function checkQuery(
   }
 }
 
-async function walk(
-  deps: CheckDeps,
-  call: Call,
-  at: Reached,
-  body: unknown,
-): Promise<{ readonly result: CheckResult; readonly query: string }> {
+interface Walked {
+  readonly result: CheckResult
+  readonly query: string
+  readonly isRead: boolean
+}
+
+async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<Walked> {
   const exposed = await exposedOf(deps, at)
   const { as, fields } = split(body)
   const asked = at.driver.read(fields)
-  const answered = (result: CheckResult) => ({ result, query: asked.text })
+  const answered = (result: CheckResult, of?: Verdict) => ({
+    result,
+    query: asked.text,
+    isRead: of !== undefined && isRead(of),
+  })
   const barred = as === undefined ? null : await barredAs(deps, call, at, as)
   if (barred !== null) return answered({ verdict: 'DENIED', error: barred, hint: 'Ask as somebody who reaches it.' })
 
@@ -82,10 +88,10 @@ async function walk(
       return answered({ verdict: 'INVALID', error: verdict.why, ...positionOf(verdict) })
     case 'denied': {
       const { why, blocked, hint } = verdict
-      return answered({ verdict: 'DENIED', error: why, blocked, hint, ...positionOf(verdict) })
+      return answered({ verdict: 'DENIED', error: why, blocked, hint, ...positionOf(verdict) }, verdict)
     }
     case 'confined':
-      return answered(await weigh(deps, at, verdict.query, limits, deadline.signal))
+      return answered(await weigh(deps, at, verdict.query, limits, deadline.signal), verdict)
     default:
       return verdict satisfies never
   }

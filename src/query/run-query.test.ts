@@ -177,16 +177,32 @@ describe('the path of a query', () => {
     assert.equal((await refusal(run({ sql: 'SELECT 1' })))?.code, 'DATASOURCE_UNAVAILABLE')
   })
 
-  test('the audit keeps no text of a query where the team has literals redacted', async () => {
+  test('the audit keeps no literal of a query where the team has them redacted', async () => {
     await set({ auditRedactLiterals: true })
-    await run({ sql: "SELECT 'private' AS x" })
-    const row = await lastRow()
+    const check = (sql: string) => checkQuery(rooms, sessionCall(owner.accountId, 'checkQuery'), teamId, id, { sql })
+    await run({ sql: "SELECT id, 'private' AS x FROM customers WHERE id = 4711 -- private" })
+    const answered = await lastRow()
     assert.deepEqual(
-      [row?.outcome, row?.rowCount, 'query' in (row ?? {}), 'printed' in (row ?? {})],
-      ['ANSWERED', 1, false, false],
+      [answered?.outcome, answered?.query, answered?.redacted],
+      ['ANSWERED', 'SELECT id, ? AS x FROM customers WHERE id = ?', true],
     )
-    await checkQuery(rooms, sessionCall(owner.accountId, 'checkQuery'), teamId, id, { sql: "SELECT 'private' AS x" })
-    assert.ok(!JSON.stringify(await lastRow()).includes('private'))
+    assert.ok(answered?.printed?.includes('customers') && !/private|4711/.test(answered.printed))
+    for (const [sql, query, name] of [
+      ["SELECT ssn FROM customers WHERE name = 'private'", 'SELECT ssn FROM customers WHERE name = ?', 'ssn'],
+      // What does not parse has no literals that anybody could tell.
+      ["SELEC 'private'", undefined, undefined],
+      ["SELECT 'private", undefined, undefined],
+    ] as const) {
+      for (const ask of [() => refusal(run({ sql })), () => check(sql)]) {
+        await ask()
+        const row = await lastRow()
+        assert.deepEqual([row?.query, row?.redacted, row?.blocked?.name], [query, true, name])
+        assert.ok(!JSON.stringify(row).includes('private'))
+      }
+    }
+    await set({ auditRedactLiterals: false })
+    await run({ sql: "SELECT 'shown' AS x" })
+    assert.deepEqual([(await lastRow())?.query, (await lastRow())?.redacted], ["SELECT 'shown' AS x", undefined])
   })
 
   test('what the audit cannot keep up with is shed, not lost', async () => {

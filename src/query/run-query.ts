@@ -17,6 +17,7 @@ import type { Store } from '../store/open.ts'
 import { settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
 import { encode, rounded } from './encode.ts'
+import { blockedOf, keptOf } from './kept.ts'
 import { limitsOf } from './limits.ts'
 
 export interface QueryDeps {
@@ -40,7 +41,9 @@ interface Trail {
   readonly began: number
   query: string | null
   printed: string | null
-  redacted: boolean
+  /** The guard could read it. */
+  isRead: boolean
+  redacts: boolean
   headers: Readonly<Record<string, string>>
 }
 
@@ -56,7 +59,14 @@ export async function runQuery(
   body: unknown,
 ): Promise<QueryAnswer> {
   const at = await reach(deps, call, teamId, id) // 404
-  const trail: Trail = { began: performance.now(), query: null, printed: null, redacted: false, headers: {} }
+  const trail: Trail = {
+    began: performance.now(),
+    query: null,
+    printed: null,
+    isRead: false,
+    redacts: false,
+    headers: {},
+  }
   try {
     return await walk(deps, call, at, body, trail)
   } catch (error) {
@@ -68,21 +78,23 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const exposed = await exposedOf(deps, at) // 409
   const asked = at.driver.read(body) // 400 INVALID_REQUEST
   const settings = await settingsOf(deps, at.teamId)
-  trail.redacted = settings.auditRedactLiterals
+  trail.redacts = settings.auditRedactLiterals
   trail.query = asked.text
   trail.headers = (await deps.budget.spend(at.teamId, settings.queryBudget)).headers // 429
   if (deps.audit.behind) throw overloaded('The service has more to write down than it can.') // 503
 
   const limits = limitsOf(settings, at.driver.type, asked.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
-  const query = confinedOf(await at.driver.confine(asked, exposed, limits, deadline.signal)) // 400 INVALID_QUERY, 403
+  const verdict = await at.driver.confine(asked, exposed, limits, deadline.signal)
+  trail.isRead = isRead(verdict)
+  const query = confinedOf(verdict) // 400 INVALID_QUERY, 403
   trail.printed = at.driver.printed(query)
   const rows = await run(deps, at, query, limits, deadline) // 403 (cost), 409, 422, 502, 503, 504
 
   const durationMs = performance.now() - trail.began
   const json = encode(rows, durationMs)
   const end = { rowCount: rows.rowCount, bytes: Buffer.byteLength(json), durationMs: rounded(durationMs) }
-  deps.audit.record(call, { ...placeOf(at), outcome: 'ANSWERED', ...textsOf(trail), ...end })
+  deps.audit.record(call, { ...placeOf(at), outcome: 'ANSWERED', ...keptOf(at.driver, trail, trail.redacts), ...end })
   return { json, headers: trail.headers }
 }
 
@@ -92,6 +104,11 @@ export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached):
   const exposed = await deps.catalogs.exposed(at.row)
   if (exposed === null) throw notIntrospected()
   return exposed
+}
+
+/** Whether the guard knows all of the text; one that is too long or too deep may not have been parsed. */
+export function isRead(verdict: Verdict): boolean {
+  return verdict.kind === 'confined' || (verdict.kind === 'denied' && verdict.blocked.kind !== 'limit')
 }
 
 /** A verdict that lets nothing through is thrown as its refusal. */
@@ -125,24 +142,19 @@ async function run(deps: QueryDeps, at: Reached, query: Confined, limits: Limits
 function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: unknown): unknown {
   const code = error instanceof AppError ? error.code : 'INTERNAL'
   const durationMs = rounded(performance.now() - trail.began)
-  const about = { ...placeOf(at), ...textsOf(trail), durationMs }
+  const blocked = error instanceof AppError ? blockedOf(error) : undefined
+  const about = { ...placeOf(at), ...keptOf(at.driver, { ...trail, blocked }, trail.redacts), durationMs }
   if (call.signal.aborted) {
     // Nobody is left to be told a code.
     deps.audit.record(call, { ...about, outcome: 'FAILED' })
     return error
   }
-  const blocked = error instanceof AppError ? error.extra['blocked'] : undefined
-  deps.audit.record(call, { ...about, outcome: outcomeOf(code), code, blocked })
+  deps.audit.record(call, { ...about, outcome: outcomeOf(code), code })
   return error instanceof AppError ? error.withHeaders(trail.headers) : error
 }
 
 function placeOf(at: Reached) {
   return { teamId: at.teamId, datasourceId: at.id }
-}
-
-/** Where the team has literals redacted, no text of a query is kept at all. */
-function textsOf(trail: Trail) {
-  return trail.redacted ? {} : { query: trail.query, printed: trail.printed }
 }
 
 function timedOut(limits: Limits, cause: unknown): AppError {

@@ -42,18 +42,35 @@ export async function migrate(
       .addColumn('name', 'text', (column) => column.primaryKey())
       .addColumn('at', 'text', (column) => column.notNull())
       .execute()
-    const done = new Set((await records.selectFrom('migrations').select('name').execute()).map((row) => row.name))
-    const unknown = [...done].filter((name) => !migrations.some((migration) => migration.name === name))
-    if (unknown.length > 0) {
-      throw new Error(
-        `The store was written by a newer version of Vitrine (it has ${unknown.join(', ')}): run that one.`,
-      )
-    }
-    const missing = migrations.filter((migration) => !done.has(migration.name))
+    const missing = await missingOf(records, migrations)
     for (const migration of missing) {
       await migration.up(tx, dialect)
       await records.insertInto('migrations').values({ name: migration.name, at: new Date().toISOString() }).execute()
     }
     return missing.map((migration) => migration.name)
   })
+}
+
+/** Throws an Error of one sentence where the store is not of this version. Changes nothing. */
+export async function requireMigrated(db: Kysely<Tables>): Promise<void> {
+  const tables = await db.introspection.getTables()
+  if (!tables.some((table) => table.name === 'migrations')) throw new Error('This database is no store of Vitrine.')
+  const missing = await missingOf(db.withTables<Recorded>(), MIGRATIONS)
+  if (missing.length === 0) return
+  throw new Error(
+    'The store is of an older version of Vitrine: start this version on it once, or run vitrine migrate, and then again.',
+  )
+}
+
+/** Throws where there are some that this version does not know. */
+async function missingOf(
+  records: Kysely<Tables & Recorded>,
+  migrations: readonly Migration[],
+): Promise<readonly Migration[]> {
+  const done = new Set((await records.selectFrom('migrations').select('name').execute()).map((row) => row.name))
+  const unknown = [...done].filter((name) => !migrations.some((migration) => migration.name === name))
+  if (unknown.length > 0) {
+    throw new Error(`The store was written by a newer version of Vitrine (it has ${unknown.join(', ')}): run that one.`)
+  }
+  return migrations.filter((migration) => !done.has(migration.name))
 }

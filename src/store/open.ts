@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
-import { migrate, type DialectName } from './migrate.ts'
+import { migrate, requireMigrated, type DialectName } from './migrate.ts'
 import { openPostgres, triesWorth } from './postgres.ts'
 import { recallFor } from './recall.ts'
 import { openSqlite } from './sqlite.ts'
@@ -35,17 +35,21 @@ const OTHERS_UNSEEN_MS = 750
 /** Between two tries, times their number: those that lost together do not meet again. */
 const PAUSE_MS = 5
 
-/** Takes the lock of the data folder, migrates. Throws an Error of one clear sentence where it cannot. */
+/**
+ * Takes the lock of the data folder, migrates. `asIs`: the store must be there and of this version, nothing is made or
+ * changed. Throws an Error of one clear sentence where it cannot.
+ */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
-  options: { readonly lost?: (error: unknown) => void } = {},
+  options: { readonly lost?: (error: unknown) => void; readonly asIs?: boolean } = {},
 ): Promise<Store> {
   const dialect = config.databaseUrl === null ? 'sqlite' : 'postgres'
   const db = new Kysely<Tables>({
-    dialect: config.databaseUrl === null ? openSqlite(config.dataDir) : await openPostgres(config.databaseUrl),
+    dialect: config.databaseUrl === null ? openSqlite(config.dataDir, options) : await openPostgres(config.databaseUrl),
   })
   try {
-    await migrate(db, dialect)
+    if (options.asIs === true) await requireMigrated(db)
+    else await migrate(db, dialect)
   } catch (error) {
     await db.destroy()
     throw error

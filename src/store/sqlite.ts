@@ -9,10 +9,11 @@ import { SqliteDialect, type Dialect, type SqliteDatabase } from 'kysely'
 const LOCK_WAIT_MS = 1_000
 const STATEMENTS_KEPT = 300
 
-/** Takes the folder's lock. Throws an Error that names the folder where another process holds it. */
-export function openSqlite(dataDir: string): Dialect {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+/** Takes the folder's lock; `asIs`: makes no store. Throws an Error that names the folder where another process holds it. */
+export function openSqlite(dataDir: string, options: { readonly asIs?: boolean } = {}): Dialect {
   const path = join(dataDir, 'vitrine.db')
+  if (options.asIs === true && !existsSync(path)) throw new Error(`There is no store in the data folder ${dataDir}.`)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   // SQLite would make the file by the umask; its journal takes over the rights of the file. One that is there is not
   // opened here: closing it again would drop the locks that this process may hold on it (POSIX).
   if (existsSync(path)) chmodSync(path, 0o600)

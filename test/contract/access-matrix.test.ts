@@ -13,6 +13,8 @@ import type { Person, TestApp } from '../support/app.ts'
 const PASS = 'INVALID_REQUEST'
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 
+type Headers = Readonly<Record<string, string>>
+
 /** The scope of a key, or null; then what a stranger, an INVITED member, a MEMBER, an ADMIN, an OWNER is told. */
 type Row = readonly [Scope | null, string, string, string, string, string]
 
@@ -53,6 +55,8 @@ const MATRIX = {
   removeInvitation: TEAM_ADMIN,
   createDatasource: TEAM_ADMIN,
   listAudit: TEAM_ADMIN,
+  exportAudit: TEAM_ADMIN,
+  getUsage: TEAM_MEMBER,
   deleteTeam: TEAM_OWNER,
   checkQuery: datasource(null, QUERY_PASS),
   getDatasource: DATASOURCE_ADMIN,
@@ -84,6 +88,14 @@ describe('the access matrix', () => {
   /** In the order of a Row. */
   let people: Person[]
   const keys = new Map<Scope, string>()
+  /** Of each of the people, with every scope. */
+  let theirKeys: string[]
+  /** What was a token once: signed out, revoked, and of an account that is gone. */
+  let ended: string[]
+  /** A datasource that only an OWNER reaches, one with an empty list, and one of another team of the same OWNER. */
+  let ownersId: string
+  let listedId: string
+  let foreign: { teamId: string; id: string }
 
   before(async () => {
     app = await startApp()
@@ -96,33 +108,47 @@ describe('the access matrix', () => {
     await app.join(owner, teamId, invited, 'ADMIN', false)
     await app.join(owner, teamId, member, 'MEMBER')
     await app.join(owner, teamId, admin, 'ADMIN')
-    const made = await owner.must('POST', `/teams/${teamId}/datasources`, {
-      name: 'shop',
-      type: 'POSTGRES',
-      connectionMode: 'DIRECT',
-      host: '127.0.0.1',
-      port: 1,
-      database: 'shop',
-      username: 'reader',
-      password: 'pw',
-      sslMode: 'disable',
-      accessMode: 'ROLE_BASED',
-      minRole: 'MEMBER',
-    })
-    id = made.id
+    const connect = async (team: string, more: object = {}): Promise<string> => {
+      const shop = { name: 'shop', type: 'POSTGRES', connectionMode: 'DIRECT', host: '127.0.0.1', port: 1 }
+      const login = { database: 'shop', username: 'reader', password: 'pw', sslMode: 'disable' }
+      const access = { accessMode: 'ROLE_BASED', minRole: 'MEMBER' }
+      return (await owner.must('POST', `/teams/${team}/datasources`, { ...shop, ...login, ...access, ...more })).id
+    }
+    id = await connect(teamId)
+    ownersId = await connect(teamId, { minRole: 'OWNER' })
+    listedId = await connect(teamId, { accessMode: 'EXPLICIT' })
+    const otherTeam = await app.team(owner, 'Other')
+    foreign = { teamId: otherTeam, id: await connect(otherTeam) }
     for (const scope of SCOPES) keys.set(scope, await app.key(owner, { scopes: [scope] }))
+    theirKeys = await Promise.all(people.map((person) => app.key(person)))
+    ended = await tokensOfThePast()
   })
+
+  async function tokensOfThePast(): Promise<string[]> {
+    const [out, gone] = await Promise.all([app.person('Out'), app.person('Gone')])
+    const revoked = await app.key(out)
+    const { id: keyId } = (await out.must('GET', '/users/me/keys'))[0]
+    await out.must('DELETE', `/users/me/keys/${keyId}`)
+    await app.must('POST', '/auth/sign-out', { body: {}, headers: { cookie: out.cookie, origin: app.url } })
+    const ofGone = await app.key(gone)
+    await gone.must('DELETE', '/users/me', { confirm: gone.email })
+    return [out.jwt, revoked, gone.jwt, ofGone]
+  }
+
   after(() => app[Symbol.asyncDispose]())
 
-  const ask = (name: RouteName, token?: string, headers: Record<string, string> = {}) => {
+  const ask = (name: RouteName, token?: string, at: { team?: string; id?: string; headers?: Headers } = {}) => {
     const { method, path } = TABLE[name]
     const filled = path
-      .replace('{teamId}', teamId)
-      .replace('{id}', id)
+      .replace('{teamId}', at.team ?? teamId)
+      .replace('{id}', at.id ?? id)
       .replace(/\{\w+\}/g, NOBODY)
     const hasBody = method !== 'GET' && method !== 'DELETE'
-    return app.ask(method, `${filled}?nope=1`, { token, headers, ...(hasBody ? { body: {} } : {}) })
+    return app.ask(method, `${filled}?nope=1`, { token, headers: at.headers ?? {}, ...(hasBody ? { body: {} } : {}) })
   }
+  /** What each of the people is told, by access token. */
+  const toldAll = (name: RouteName, at: { team?: string; id?: string } = {}) =>
+    Promise.all(people.map(async (person) => (await ask(name, person.jwt, at)).json.code))
 
   test('has a row for every operation of openapi.json', () => {
     const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
@@ -131,18 +157,23 @@ describe('the access matrix', () => {
       .flatMap((operation) => operation.operationId ?? [])
     assert.deepEqual(operations.sort(), Object.keys(MATRIX).sort())
     assert.deepEqual([...NAMES].sort(), Object.keys(MATRIX).sort())
+    const open = Object.entries<Record<string, { operationId?: string }>>(document.paths)
+      .filter(([, path]) => Object.values(path).some((operation) => operation.operationId === undefined))
+      .map(([path]) => path)
+    assert.deepEqual(open.sort(), ['/docs', '/health/live', '/health/ready', '/openapi.json'])
   })
 
   for (const name of NAMES) {
     const [scope, ...byPerson] = MATRIX[name]
 
-    test(`${name}: the same 401 without a token, with a wrong one, with the cookie alone`, async () => {
+    test(`${name}: the same 401 without a token, with a wrong or ended one, with the cookie alone`, async () => {
       const cookie = people[4]?.cookie ?? ''
       const answers = [
         await ask(name),
         await ask(name, 'sk_live_nonsense'),
         await ask(name, 'a.b.c'),
-        await ask(name, undefined, { cookie, origin: app.url }),
+        await ask(name, undefined, { headers: { cookie, origin: app.url } }),
+        ...(await Promise.all(ended.map((token) => ask(name, token)))),
       ]
       for (const answer of answers) {
         assert.equal(answer.status, 401)
@@ -167,8 +198,41 @@ describe('the access matrix', () => {
     })
 
     test(`${name}: by access token of a stranger, an invited, a member, an admin, an owner`, async () => {
-      const told = await Promise.all(people.map(async (person) => (await ask(name, person.jwt)).json.code))
-      assert.deepEqual(told, byPerson)
+      assert.deepEqual(await toldAll(name), byPerson)
     })
+
+    if (scope !== null) {
+      test(`${name}: by API key of a stranger, an invited, a member, an admin, an owner`, async () => {
+        assert.deepEqual(await Promise.all(theirKeys.map(async (key) => (await ask(name, key)).json.code)), byPerson)
+      })
+    }
+
+    if (TABLE[name].path.includes('/datasources/{id}')) {
+      const [, , , , owner] = byPerson
+      const NO = 'NOT_FOUND'
+
+      test(`${name}: below minRole, off the list, and in another team there is no such datasource`, async () => {
+        assert.deepEqual(await toldAll(name, { id: ownersId }), [NO, NO, NO, NO, owner])
+        assert.deepEqual(await toldAll(name, { id: listedId }), [NO, NO, NO, NO, owner])
+        assert.deepEqual(await toldAll(name, { id: foreign.id }), [NO, NO, NO, NO, NO])
+        assert.deepEqual(await toldAll(name, { team: foreign.teamId }), [NO, NO, NO, NO, NO])
+        assert.deepEqual(await toldAll(name, { team: foreign.teamId, id: foreign.id }), [NO, NO, NO, NO, owner])
+      })
+    }
   }
+
+  test('being listed, and taken off, holds from the next request on, for every route of a datasource', async () => {
+    const [, , member, admin, owner] = people
+    assert.ok(member && admin && owner)
+    const path = `/teams/${teamId}/datasources/${listedId}/access`
+    const names = NAMES.filter((name) => TABLE[name].path.includes('/datasources/{id}'))
+    for (const name of names) {
+      await owner.must('PUT', path, { accountIds: [member.id, admin.id] })
+      const [, , , asMember, asAdmin] = MATRIX[name]
+      const told = await toldAll(name, { id: listedId })
+      assert.deepEqual(told.slice(2, 4), [asMember, asAdmin], name)
+      await owner.must('PUT', path, { accountIds: [] })
+      assert.deepEqual((await toldAll(name, { id: listedId })).slice(2, 4), ['NOT_FOUND', 'NOT_FOUND'], name)
+    }
+  })
 })

@@ -2,7 +2,7 @@
 // only of what they reach.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import * as shape from '../../src/contract/schemas.ts'
+import { AuditPage } from '../../src/contract/audit-schemas.ts'
 import type { Person } from '../support/app.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
@@ -45,7 +45,7 @@ describe('the audit', () => {
       ['runQuery', 'ANSWERED', undefined],
     ])
     const { items } = await shop.owner.must('GET', `${path}/audit?limit=1`)
-    assert.deepEqual(shape.AuditPage.shape.items.parse(items), items)
+    assert.deepEqual(AuditPage.shape.items.parse(items), items)
     const [row] = items
     assert.deepEqual(
       [row.via, row.query, row.rowCount, row.datasourceId],

@@ -17,14 +17,22 @@ import { openSecrets } from '../../src/secrets.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Role } from '../../src/store/tables.ts'
 import type { Membership } from '../../src/teams/belong.ts'
+import type { StoreConfig } from './stores.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
-export async function openRooms(options: { readonly leases?: Partial<LeaseOptions> } = {}) {
+interface RoomsOptions {
+  readonly leases?: Partial<LeaseOptions>
+  /** A store of the caller's, to be opened again or by several at once. */
+  readonly at?: StoreConfig
+}
+
+export async function openRooms(options: RoomsOptions = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-rooms-'))
-  const config = readConfig({ VITRINE_DATA_DIR: dataDir })
+  const own = readConfig({ VITRINE_DATA_DIR: dataDir })
+  const config = options.at === undefined ? own : { ...own, ...options.at, secretKey: new Uint8Array(32).fill(7) }
   await using opened = new AsyncDisposableStack()
   opened.defer(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }))
   const store = opened.use(await openStore(config))

@@ -6,6 +6,7 @@ import { logIn } from './session/connect.ts'
 import { MongoConnection } from './session/connection.ts'
 import { printed } from './guard/print.ts'
 import type { MongoQuery } from './query.ts'
+import { redactedJson } from './guard/redact.ts'
 import { readBody, rereadBody, type MongoBody } from './guard/read.ts'
 import { outlineOf } from './guard/shape.ts'
 import type { Known } from './session/run.ts'
@@ -29,6 +30,7 @@ export async function createMongoDriver(): Promise<Driver> {
     },
     printed: (query) => printed(unseal<MongoQuery>(query, 'MONGODB')),
     outline: (query) => outlineOf(unseal<MongoQuery>(query, 'MONGODB').shape),
+    redacted: redactedJson,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
       return new MongoConnection(login, () => knownOf(known, settings))

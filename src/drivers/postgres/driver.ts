@@ -6,6 +6,7 @@ import { confine } from './guard/confine.ts'
 import { logIn } from './session/connect.ts'
 import { PostgresConnection } from './session/connection.ts'
 import { openParser } from './guard/parse.ts'
+import { redactedSql } from './guard/redact.ts'
 import type { PostgresQuery } from './query.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
@@ -26,6 +27,7 @@ export async function createPostgresDriver(): Promise<Driver> {
     reread: (text) => readBody({ sql: text }),
     confine: (body, exposed, limits, signal) => confine(parser, body, exposed, limits, signal),
     printed: (query) => unseal<PostgresQuery>(query, 'POSTGRES').text,
+    redacted: redactedSql,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
       const key = JSON.stringify([settings.host, settings.port, settings.database, settings.username])

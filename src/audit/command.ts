@@ -1,0 +1,124 @@
+// `vitrine audit verify`: holds the store to its chains and says what it found, a line a chain. It changes nothing, makes
+// nothing, and brings no store to another version.
+import type { Transaction } from 'kysely'
+import { readConfig, type Environment } from '../config.ts'
+import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
+import { openStore, type Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
+import { sealWith } from './seal.ts'
+import { verifyAudit, type ChainReport } from './verify.ts'
+
+export interface Out {
+  /** One line of the answer. */
+  line(text: string): void
+  /** What goes beside it: progress, and what is wrong with how it was called. */
+  aside(text: string): void
+}
+
+export const AUDIT_USAGE = `Usage: vitrine audit verify
+
+Reads the whole audit and holds every row to the chain of the process that wrote it. One line a chain; the first row
+that was changed, removed or put in is named. The settings are those of the service (VITRINE_DATA_DIR, or DATABASE_URL and
+VITRINE_SECRET_KEY): docs/audit.md.
+
+Exit code: 0 all chains hold; 1 one does not; 2 nothing could be told.
+
+With DATABASE_URL the service may run meanwhile. The embedded store is read by one process at a time: end the service first,
+or verify a copy of its data folder.
+`
+
+/** The exit code. */
+const [HOLDS, BROKEN, UNKNOWN] = [0, 1, 2]
+const PROGRESS_MS = 3_000
+
+/** Runs `audit` with what stands behind it; answers with the exit code. */
+export async function runAudit(args: readonly string[], env: Environment, out: Out): Promise<number> {
+  const [what, ...rest] = args
+  if (what === '--help' || what === '-h' || (what === 'verify' && /^(--help|-h)$/.test(rest[0] ?? ''))) {
+    out.line(AUDIT_USAGE.trimEnd())
+    return HOLDS
+  }
+  if (what !== 'verify' || rest.length > 0) {
+    const wrong = what === 'verify' ? rest[0] : what
+    out.aside(
+      `${wrong === undefined ? 'What is missing.' : `There is no ${JSON.stringify(wrong)} here.`}\n\n${AUDIT_USAGE}`,
+    )
+    return UNKNOWN
+  }
+  try {
+    return await verify(env, out)
+  } catch (error) {
+    out.aside(`${error instanceof Error ? error.message : String(error)}\n`)
+    return UNKNOWN
+  }
+}
+
+async function verify(env: Environment, out: Out): Promise<number> {
+  const config = readConfig(env)
+  await using store = await openStore(config, { asIs: true })
+  const secrets = await openSecrets(config, { asIs: true })
+  await requireKnownKeyOf(store, secrets)
+  const seal = sealWith(secrets.derive('audit chain'))
+  return await oneState(store, async (tx) => {
+    const { total } = await tx
+      .selectFrom('audit')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow()
+    const seen = progress(total, out)
+    let [chains, broken] = [0, 0]
+    for await (const report of verifyAudit(tx, seal, seen)) {
+      chains++
+      if (report.finding !== null) broken++
+      out.line(sentence(report))
+    }
+    if (chains === 0) out.line('There is nothing in the audit yet.')
+    else
+      out.line(
+        broken === 0 ? 'The audit holds.' : `The audit does not hold: see ${broken} of the ${chains} lines above.`,
+      )
+    return broken === 0 ? HOLDS : BROKEN
+  })
+}
+
+/** All reads see one state of the store, whatever a running service writes meanwhile. */
+function oneState<T>(store: Store, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
+  const transaction = store.db.transaction()
+  return store.dialect === 'sqlite'
+    ? transaction.execute(work)
+    : transaction.setIsolationLevel('repeatable read').setAccessMode('read only').execute(work)
+}
+
+function progress(total: number, out: Out): (rows: number) => void {
+  let done = 0
+  let told = performance.now()
+  return (rows) => {
+    done += rows
+    if (performance.now() - told < PROGRESS_MS) return
+    told = performance.now()
+    out.aside(`${count(done)} of ${count(total)} rows looked at\n`)
+  }
+}
+
+function sentence(report: ChainReport): string {
+  const { chain, number, rows, pruned, prunedUntil, head, finding, openedAt } = report
+  const name =
+    number === 0 ? chain || 'the chains' : `chain ${number}${chain === '' ? '' : ` (${chain}, begun ${openedAt})`}`
+  if (finding !== null) return `${name}: DOES NOT HOLD: ${finding.what}`
+  const parts = [
+    `${count(rows)} ${rows === 1 ? 'row' : 'rows'}`,
+    ...(pruned === 0 ? [] : [`${count(pruned)} removed for their age, up to ${prunedUntil}`]),
+    ...(head === null ? [] : [`ends with number ${head.seq}, ${head.link}`]),
+  ]
+  const holds = head === null ? WITHOUT_CHAIN[chain] : 'holds'
+  return `${name}: ${holds ?? 'holds'}: ${parts.join('; ')}`
+}
+
+/** Rows that stand in no chain. */
+const WITHOUT_CHAIN: Readonly<Record<string, string>> = {
+  'not linked yet': 'of our making',
+  'before the chains': 'not covered',
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en')
+}

@@ -1,0 +1,64 @@
+// Pure: rows of the audit as lines of a file. What callers wrote is in them, so nothing of it may become a formula in
+// whatever opens the file.
+import type { AuditItem } from './page.ts'
+
+export type ExportFormat = 'csv' | 'jsonl'
+
+/** As RFC 4180 §3 and the common name of JSON Lines. */
+export const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
+  csv: 'text/csv; charset=utf-8; header=present',
+  jsonl: 'application/jsonl; charset=utf-8',
+}
+
+/** The line before the first row; '' where there is none. */
+export function headOf(format: ExportFormat): string {
+  return format === 'csv' ? line(CELLS.map(([name]) => name)) : ''
+}
+
+/** One row, with the end of its line. */
+export function lineOf(format: ExportFormat, item: AuditItem): string {
+  if (format === 'jsonl') return `${JSON.stringify(item)}\n`
+  return line(CELLS.map(([, cell]) => cell(item)))
+}
+
+type Cell = string | number | undefined
+
+const CELLS: readonly (readonly [string, (item: AuditItem) => Cell])[] = [
+  ['id', (item) => item.id],
+  ['at', (item) => item.at],
+  ['accountId', (item) => item.actor.accountId ?? undefined],
+  ['keyId', (item) => item.actor.keyId],
+  ['client', (item) => item.actor.client],
+  ['via', (item) => item.via],
+  ['action', (item) => item.action],
+  ['datasourceId', (item) => item.datasourceId],
+  ['outcome', (item) => item.outcome],
+  ['code', (item) => item.code],
+  ['blockedKind', (item) => item.blocked?.kind],
+  ['blockedName', (item) => item.blocked?.name],
+  ['query', (item) => item.query],
+  ['printed', (item) => item.printed],
+  ['redacted', (item) => (item.redacted === true ? 'true' : undefined)],
+  ['rowCount', (item) => item.rowCount],
+  ['bytes', (item) => item.bytes],
+  ['durationMs', (item) => item.durationMs],
+  ['times', (item) => item.times ?? 1],
+]
+
+/**
+ * A spreadsheet takes a cell for a formula that begins with one of these, whatever its quotes, also behind blanks and in
+ * their wide forms (OWASP, CSV injection).
+ */
+const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/
+
+/** RFC 4180: fields of text in quotes, a quote doubled, lines end with CR LF. */
+function line(cells: readonly Cell[]): string {
+  return `${cells.map(written).join(',')}\r\n`
+}
+
+function written(cell: Cell): string {
+  if (cell === undefined) return ''
+  if (typeof cell === 'number') return String(cell)
+  const text = FORMULA.test(cell) ? `'${cell}` : cell
+  return `"${text.replaceAll('"', '""')}"`
+}

@@ -1,0 +1,530 @@
+// The chain's promises, on both stores: what is written holds, and whatever is changed, removed or put in by hand is found
+// and named, also after pruning, a kill, a lost answer, a restart.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { AppError } from '../errors.ts'
+import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../ids.ts'
+import { openStore, type Store } from '../store/open.ts'
+import { openAudit, type Audit } from './audit.ts'
+import { RowMaker, type AuditedCall } from './rows.ts'
+import { sealWith } from './seal.ts'
+import { verifyAudit, type ChainReport } from './verify.ts'
+
+const key = new Uint8Array(32).fill(7)
+const day = 86_400_000
+const call: AuditedCall = {
+  action: 'runQuery',
+  caller: { kind: 'key', accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() },
+  client: 'test/1',
+}
+const bySession: AuditedCall = { action: 'putExposure', caller: { kind: 'session', accountId: newId<AccountId>() } }
+const limited = () => new AppError('RATE_LIMITED', 'no', { extra: { retryAfter: 1 } })
+
+async function reports(store: Store, withKey = key): Promise<readonly ChainReport[]> {
+  return await store.db.transaction().execute(async (tx) => {
+    const all: ChainReport[] = []
+    for await (const report of verifyAudit(tx, sealWith(withKey), () => undefined)) all.push(report)
+    return all
+  })
+}
+
+const broken = async (store: Store) => (await reports(store)).flatMap(({ finding }) => finding ?? [])
+
+/** The one thing that is wrong. */
+async function finding(store: Store) {
+  const [first, ...more] = await broken(store)
+  assert.ok(first !== undefined && more.length === 0, JSON.stringify([first, ...more]))
+  return first
+}
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`the chain on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+
+    /** An empty store. */
+    const open = async () => openStore(await source.config())
+
+    /** Rows of calls, as the numbers say, in one batch. */
+    async function write(audit: Audit, teamId: TeamId, count: number): Promise<void> {
+      for (let n = 1; n <= count; n++) {
+        const query = `SELECT '${n} äöü 😀 \\ "x"'`
+        audit.record(call, {
+          teamId,
+          outcome: 'ANSWERED',
+          query,
+          printed: query,
+          rowCount: n,
+          bytes: 2 ** 40,
+          durationMs: 0.1 * n,
+        })
+      }
+      await audit.flush()
+    }
+
+    /** A store with one ended chain of ten rows, and the id of the fifth. */
+    async function tenRows() {
+      const store = await open()
+      const teamId = newId<TeamId>()
+      {
+        await using audit = openAudit({ store, key })
+        await write(audit, teamId, 10)
+      }
+      const { id } = await store.db.selectFrom('audit').select('id').where('seq', '=', 5).executeTakeFirstOrThrow()
+      return { store, teamId, id }
+    }
+
+    test('rows of calls, of changes and of 429s are all linked when the process ends', async () => {
+      await using store = await open()
+      const teamId = newId<TeamId>()
+      {
+        await using audit = openAudit({ store, key })
+        await write(audit, teamId, 3)
+        await store.write((tx) => audit.change(tx, bySession, { teamId }))
+        await assert.rejects(
+          store.write(async (tx) => {
+            await audit.change(tx, bySession, { teamId })
+            throw new Error('rolled back')
+          }),
+        )
+        for (let n = 0; n < 5; n++) audit.refused(call, { teamId }, limited())
+        await audit.flush()
+        audit.refused(call, { teamId }, limited())
+        audit.refused(bySession, {}, new AppError('CONFLICT', 'no'))
+      }
+      const [report, ...more] = await reports(store)
+      assert.deepEqual([report?.rows, report?.finding, report?.head?.seq, more], [6, null, 6, []])
+      const folded = await store.db.selectFrom('audit').select('times').where('code', '=', 'RATE_LIMITED').execute()
+      assert.deepEqual(
+        folded.map(({ times }) => times),
+        [6],
+      )
+    })
+
+    test('two processes have a chain each, and each start one of its own', async () => {
+      await using store = await open()
+      const teamId = newId<TeamId>()
+      for (let start = 0; start < 2; start++) {
+        await using one = openAudit({ store, key })
+        await using other = openAudit({ store, key })
+        await Promise.all([write(one, teamId, 20), write(other, teamId, 20)])
+        await Promise.all([write(one, teamId, 20), write(other, teamId, 20)])
+      }
+      const all = await reports(store)
+      assert.deepEqual(
+        all.map(({ number, rows, finding }) => [number, rows, finding]),
+        [1, 2, 3, 4].map((number) => [number, 40, null]),
+      )
+    })
+
+    test('429s that several processes count into one row are linked by one of them, and late ones by themselves', async () => {
+      await using store = await open()
+      const teamId = newId<TeamId>()
+      const now = () => Date.parse('2026-01-01T00:00:30.000Z')
+      {
+        await using other = openAudit({ store, key, now })
+        {
+          await using one = openAudit({ store, key, now })
+          for (const audit of [one, other, one]) {
+            audit.refused(call, { teamId }, limited())
+            await audit.flush()
+          }
+        }
+        other.refused(call, { teamId }, limited())
+      }
+      assert.deepEqual(await broken(store), [])
+      const rows = await store.db.selectFrom('audit').select(['times', 'seq']).orderBy('times').execute()
+      assert.deepEqual(
+        rows.map(({ times, seq }) => [times, seq !== null]),
+        [
+          [1, true],
+          [3, true],
+        ],
+      )
+    })
+
+    test('another key than that of the store finds every chain wrong', async () => {
+      const { store } = await tenRows()
+      await using _store = store
+      assert.deepEqual(await broken(store), [])
+      const all = await reports(store, new Uint8Array(32).fill(8))
+      assert.ok(all.length > 0 && all.every((report) => report.finding !== null))
+    })
+
+    describe('by hand', () => {
+      for (const [column, value] of [
+        ['query', sql.lit('SELECT 2')],
+        ['outcome', sql.lit('DENIED')],
+        ['at', sql.lit('2020-01-01T00:00:00.000Z')],
+        ['account_id', sql.lit('somebody')],
+        ['key_id', sql`null`],
+        ['team_id', sql.lit('another')],
+        ['row_count', sql.lit(0)],
+        ['bytes', sql`null`],
+        ['duration_ms', sql.lit(7)],
+        ['times', sql.lit(2)],
+        ['client', sql.lit('')],
+        ['redacted', sql.lit(1)],
+        ['link', sql.lit('x')],
+      ] as const) {
+        test(`a changed ${column} is named`, async () => {
+          const { store, id } = await tenRows()
+          await using _store = store
+          await sql`update audit set ${sql.ref(column)} = ${value} where id = ${id}`.execute(store.db)
+          const found = await finding(store)
+          assert.deepEqual([found.kind, found.id], ['changed', id])
+          assert.match(found.what, column === 'link' ? /was changed, or put in its place/ : /was changed$/)
+        })
+      }
+
+      test('a removed row is named by its number and its neighbours', async () => {
+        const { store, id } = await tenRows()
+        await using _store = store
+        await store.db.deleteFrom('audit').where('id', '=', id).execute()
+        const found = await finding(store)
+        assert.equal(found.kind, 'removed')
+        assert.match(found.what, /^row number 5 removed, after 20.+, before row \S+ of 20/)
+      })
+
+      test('rows removed at the end, and all of them, are missed', async () => {
+        const { store } = await tenRows()
+        await using _store = store
+        await store.db.deleteFrom('audit').where('seq', '>', 8).execute()
+        assert.match((await finding(store)).what, /^rows number 9 to 10 removed, after .+, at the end$/)
+        await store.db.deleteFrom('audit').execute()
+        assert.match((await finding(store)).what, /^rows number 1 to 10 removed, at the end$/)
+      })
+
+      test('rows put in are named: behind the end, in no chain, in one that never was, not yet linked, at number 0', async () => {
+        const { store, teamId } = await tenRows()
+        await using _store = store
+        const { chain } = await store.db.selectFrom('audit_chains').select('chain').executeTakeFirstOrThrow()
+        const row = new RowMaker(Date.now).of(call, { teamId, outcome: 'ANSWERED' })
+        for (const [place, what] of [
+          [{ chain, seq: 11, link: 'x' }, /behind the end of its chain, which has 10 rows/],
+          [{ chain, seq: 0, link: 'x' }, /stands where another row is/],
+          [{ chain: null, seq: null, link: null }, /is of no chain, though younger than the first/],
+          [{ chain: 'mine', seq: 1, link: 'x' }, /is of a chain that there is not/],
+          [{ chain, seq: null, link: null }, /not of our making/],
+          [{ chain, seq: null, link: sealWith(new Uint8Array(32)).alone(row) }, /not of our making/],
+        ] as const) {
+          await store.db
+            .insertInto('audit')
+            .values({ ...row, ...place })
+            .execute()
+          const found = await finding(store)
+          assert.deepEqual([found.kind, found.id], ['inserted', row.id])
+          assert.match(found.what, what)
+          await store.db.deleteFrom('audit').where('id', '=', row.id).execute()
+        }
+        assert.deepEqual(await broken(store), [])
+      })
+
+      test('two rows that changed places, and one that took the place of another, are named', async () => {
+        const { store, id } = await tenRows()
+        await using _store = store
+        await sql`update audit set seq = 100 where seq = 6`.execute(store.db)
+        await sql`update audit set seq = 6 where seq = 5`.execute(store.db)
+        await sql`update audit set seq = 5 where seq = 100`.execute(store.db)
+        assert.match((await finding(store)).what, /number 5.+was changed, or put in its place/)
+        await store.db.deleteFrom('audit').where('seq', '=', 5).execute()
+        await sql`update audit set seq = 5 where seq = 6`.execute(store.db)
+        const found = await finding(store)
+        assert.equal(found.id, null)
+        assert.match(found.what, /^row number 6 removed/)
+        assert.ok(id)
+      })
+
+      test('a second row at one place is found where its index was dropped', async () => {
+        const { store, teamId } = await tenRows()
+        await using _store = store
+        await sql`drop index audit_in_chain`.execute(store.db)
+        const five = await store.db.selectFrom('audit').selectAll().where('seq', '=', 5).executeTakeFirstOrThrow()
+        const twin = { ...five, id: asId<AuditId>(`${five.id.slice(0, -1)}g`), team_id: teamId }
+        await store.db.insertInto('audit').values(twin).execute()
+        const found = await finding(store)
+        assert.deepEqual([found.kind, found.id], ['inserted', twin.id])
+      })
+
+      test('a changed or removed end of a chain, and a removed chain, are missed', async () => {
+        const { store } = await tenRows()
+        await using _store = store
+        await sql`update audit_chains set head_seq = 9`.execute(store.db)
+        await store.db.deleteFrom('audit').where('seq', '=', 10).execute()
+        assert.match((await finding(store)).what, /the signed end of the chain was changed/)
+        await store.db.deleteFrom('audit_chains').execute()
+        assert.deepEqual(
+          (await broken(store)).map(({ kind }) => kind),
+          ['removed', 'inserted'],
+        )
+        await store.db.deleteFrom('audit').execute()
+        assert.match((await finding(store)).what, /chain number 1 was removed, with all of its rows/)
+      })
+
+      test('a changed or removed list of chains is missed, and never signed again', async () => {
+        const { store, teamId } = await tenRows()
+        await using _store = store
+        const mark = store.db.selectFrom('marks').select('value').where('name', '=', 'audit chains')
+        const { value } = await mark.executeTakeFirstOrThrow()
+        for (const bad of [value.replace('"last":1', '"last":2'), '{}', 'x', null]) {
+          if (bad === null) await store.db.deleteFrom('marks').where('name', '=', 'audit chains').execute()
+          else await store.db.updateTable('marks').set({ value: bad }).where('name', '=', 'audit chains').execute()
+          {
+            await using audit = openAudit({ store, key })
+            await write(audit, teamId, 1)
+          }
+          assert.match((await finding(store)).what, /the list of chains was (changed|removed)/)
+          assert.equal((await mark.executeTakeFirst())?.value, bad ?? undefined)
+        }
+      })
+
+      test('the process whose chain was tampered with goes on in another, and keeps every row', async () => {
+        await using store = await open()
+        const teamId = newId<TeamId>()
+        await using audit = openAudit({ store, key })
+        await write(audit, teamId, 2)
+        await sql`update audit_chains set head_link = 'x'`.execute(store.db)
+        await write(audit, teamId, 2)
+        await store.db.deleteFrom('audit_chains').where('number', '=', 2).execute()
+        await write(audit, teamId, 2)
+        assert.equal((await audit.page(teamId, { limit: 99 })).items.length, 6)
+        const all = await reports(store)
+        assert.deepEqual(
+          all.map(({ number, finding }) => [number, finding?.kind]),
+          [
+            [2, 'removed'],
+            [1, 'changed'],
+            [3, undefined],
+            [0, 'inserted'],
+          ],
+        )
+      })
+    })
+
+    describe('pruned', () => {
+      const start = Date.parse('2026-01-01T00:00:00.000Z')
+
+      /** Twenty rows, one a day, of two teams in turns; the second keeps its rows longer. */
+      async function twentyDays() {
+        const store = await open()
+        let at = start
+        const [short, long] = [newId<TeamId>(), newId<TeamId>()]
+        const retentionDays = async (team: TeamId | null) => (team === long ? 15 : 10)
+        const audit = openAudit({ store, key, now: () => at, retentionDays })
+        for (let n = 0; n < 20; n++) {
+          at = start + n * day
+          await write(audit, n % 2 === 0 ? short : long, 1)
+          await store.write((tx) => audit.change(tx, bySession, n % 4 === 1 ? {} : { teamId: short }))
+        }
+        await audit.flush()
+        at += day
+        return { store, audit, short, long, move: (days: number) => (at += days * day) }
+      }
+
+      test('leaves signed gaps from which verification goes on, and one of them in the end', async () => {
+        const { store, audit, move } = await twentyDays()
+        await using _store = store
+        await using _audit = audit
+        await audit.prune()
+        const [report, ...more] = await reports(store)
+        assert.deepEqual([report?.finding, more], [null, []])
+        assert.deepEqual([report?.rows, report?.pruned], [23, 17])
+        assert.ok((await store.db.selectFrom('audit_gaps').select('chain').execute()).length > 1)
+        move(6)
+        await audit.prune()
+        assert.deepEqual(await broken(store), [])
+        move(100)
+        await audit.prune()
+        assert.deepEqual(await broken(store), [])
+        const gaps = await store.db.selectFrom('audit_gaps').select(['first_seq', 'last_seq']).execute()
+        assert.deepEqual(
+          gaps.map((gap) => [gap.first_seq, gap.last_seq]),
+          [[1, 40]],
+        )
+        assert.deepEqual(await store.db.selectFrom('audit').select('id').execute(), [])
+      })
+
+      test('rows that were removed by hand are not taken for pruned ones, nor a removed or changed gap for none', async () => {
+        const { store, audit } = await twentyDays()
+        await using _store = store
+        await using _audit = audit
+        await audit.prune()
+        const gap = await store.db.selectFrom('audit_gaps').selectAll().orderBy('first_seq').executeTakeFirstOrThrow()
+        await store.db
+          .updateTable('audit_gaps')
+          .set({ last_seq: gap.last_seq + 1 })
+          .where('first_seq', '=', gap.first_seq)
+          .execute()
+        assert.match((await finding(store)).what, /what stands in place of rows 1 to \d+ was changed/)
+        await store.db.deleteFrom('audit_gaps').where('first_seq', '=', gap.first_seq).execute()
+        assert.match((await finding(store)).what, /^rows number 1 to \d+ removed/)
+        await store.db.insertInto('audit_gaps').values(gap).execute()
+        assert.deepEqual(await broken(store), [])
+        const last = await store.db
+          .selectFrom('audit')
+          .select(({ fn }) => fn.max('seq').as('seq'))
+          .executeTakeFirstOrThrow()
+        await store.db
+          .deleteFrom('audit')
+          .where('seq', '=', Number(last.seq) - 2)
+          .execute()
+        assert.match((await finding(store)).what, /^row number 38 removed/)
+      })
+
+      test('a row that was changed stays, however old, and what is made to look old is not removed', async () => {
+        const { store, audit, short, move } = await twentyDays()
+        await using _store = store
+        await using _audit = audit
+        const rows = await store.db.selectFrom('audit').select(['id', 'seq']).orderBy('seq').execute()
+        const [old, young] = [rows[2]?.id ?? asId<AuditId>(''), rows[36]?.id ?? asId<AuditId>('')]
+        await sql`update audit set outcome = 'DENIED' where id = ${old}`.execute(store.db)
+        await sql`update audit set at = '2025-01-01T00:00:00.000Z' where id = ${young}`.execute(store.db)
+        move(1)
+        await audit.prune()
+        const kept = (await store.db.selectFrom('audit').select('id').execute()).map((row) => row.id)
+        assert.ok(kept.includes(old) && kept.includes(young) && short)
+        assert.equal((await finding(store)).id, old)
+        await sql`update audit set outcome = 'ANSWERED' where id = ${old}`.execute(store.db)
+        assert.equal((await finding(store)).id, young)
+      })
+
+      test('chains without rows are forgotten, but for the newest', async () => {
+        await using store = await open()
+        let at = start
+        const teamId = newId<TeamId>()
+        const deps = { store, key, now: () => at, retentionDays: async () => 10 }
+        for (let n = 0; n < 4; n++) {
+          await using audit = openAudit(deps)
+          await write(audit, teamId, 3)
+          at += 8 * day
+        }
+        await using audit = openAudit(deps)
+        await audit.prune()
+        assert.deepEqual(
+          (await reports(store)).map(({ number, finding }) => [number, finding]),
+          [[4, null]],
+        )
+        at += 100 * day
+        await audit.prune()
+        assert.deepEqual(
+          (await reports(store)).map(({ number, finding, pruned }) => [number, finding, pruned]),
+          [[4, null, 3]],
+        )
+        await write(audit, teamId, 1)
+        assert.deepEqual(await broken(store), [])
+      })
+
+      test('rows of a deleted team are kept for as long as it kept them, then nothing is left of it', async () => {
+        await using store = await open()
+        let at = start
+        const teamId = newId<TeamId>()
+        await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 10 })
+        await write(audit, teamId, 2)
+        await store.write((tx) => audit.teamEnded(tx, teamId, 40))
+        const left = async () => (await store.db.selectFrom('audit').select('id').execute()).length
+        at = start + 39 * day
+        await audit.prune()
+        assert.equal(await left(), 2)
+        at = start + 41 * day
+        await audit.prune()
+        assert.equal(await left(), 0)
+        await audit.prune()
+        const marks = await store.db.selectFrom('marks').select('name').where('name', 'like', '%team%').execute()
+        assert.deepEqual(marks, [])
+      })
+    })
+
+    describe('cut short', () => {
+      test('rows that a killed process left without a link are linked by the next, which says so', async () => {
+        await using store = await open()
+        const teamId = newId<TeamId>()
+        // Never disposed: as if it had been killed.
+        const killed = openAudit({ store, key })
+        await write(killed, teamId, 2)
+        await store.write((tx) => killed.change(tx, bySession, { teamId }))
+        const said: unknown[] = []
+        const log = { error: (...all: unknown[]) => said.push(all), warn: (detail: object) => said.push(detail) }
+        const later = Date.now() + 5 * 60_000
+        await using audit = openAudit({ store, key, log, now: () => later })
+        await audit.flush()
+        assert.deepEqual(said, [{ rows: 1 }])
+        const all = await reports(store)
+        assert.deepEqual(
+          all.map(({ rows, finding }) => [rows, finding]),
+          [
+            [2, null],
+            [1, null],
+          ],
+        )
+      })
+
+      test('a row that somebody puts there for the next process to link is not linked', async () => {
+        await using store = await open()
+        const row = new RowMaker(() => Date.now() - day).of(call, { outcome: 'ANSWERED' })
+        await store.db
+          .insertInto('audit')
+          .values({ ...row, chain: 'x', seq: null, link: 'x' })
+          .execute()
+        await using audit = openAudit({ store, key })
+        await audit.flush()
+        assert.equal((await finding(store)).id, row.id)
+      })
+
+      test('a batch whose answer was lost after it was written is written once', async () => {
+        await using store = await open()
+        const teamId = newId<TeamId>()
+        let lose = 0
+        const losing: Pick<Store, 'db' | 'dialect' | 'append'> = {
+          db: store.db,
+          dialect: store.dialect,
+          async append(work) {
+            const done = await store.append(work)
+            if (lose-- > 0) throw new Error('the connection was lost')
+            return done
+          },
+        }
+        await using audit = openAudit({ store: losing, key })
+        for (const before of [0, 3]) {
+          lose = 2
+          audit.refused(call, { teamId }, limited())
+          await assert.rejects(write(audit, teamId, 3), /lost/)
+          await assert.rejects(audit.flush(), /lost/)
+          assert.equal(
+            (await audit.page(teamId, { limit: 99 })).items.filter((item) => item.code === undefined).length,
+            before + 3,
+          )
+        }
+        assert.deepEqual(await broken(store), [])
+        const { items } = await audit.page(teamId, { limit: 99 })
+        assert.equal(items.find((item) => item.code === 'RATE_LIMITED')?.times, 2)
+        assert.equal(
+          (await audit.usage(teamId, '2000-01-01')).reduce((sum, line) => sum + line.queries, 0),
+          8,
+        )
+      })
+    })
+
+    test('rows from before there were chains are told apart, and pruned by their age', async () => {
+      await using store = await open()
+      const teamId = newId<TeamId>()
+      const row = new RowMaker(() => Date.now() - 5 * day).of(call, { teamId, outcome: 'ANSWERED' })
+      await store.db.insertInto('audit').values(row).execute()
+      await using audit = openAudit({ store, key, retentionDays: async () => 3 })
+      await write(audit, teamId, 1)
+      assert.deepEqual(
+        (await reports(store)).map(({ chain, rows, finding }) => [chain === 'before the chains', rows, finding]),
+        [
+          [false, 1, null],
+          [true, 1, null],
+        ],
+      )
+      await audit.prune()
+      assert.equal((await reports(store)).length, 1)
+    })
+  })
+}

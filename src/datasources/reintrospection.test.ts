@@ -1,0 +1,320 @@
+// Databases are looked at again when it is time and not before, on both stores: by one process of several, across
+// restarts, without hammering one that is down.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Client } from 'pg'
+import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
+import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
+import { storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
+import { putExposure } from '../exposure/exposure.ts'
+import type { DatasourceId, TeamId } from '../ids.ts'
+import type { Membership } from '../teams/belong.ts'
+import {
+  changeDatasource,
+  createDatasource,
+  deleteDatasource,
+  disableDatasource,
+  enableDatasource,
+} from './datasources.ts'
+import { introspectDatasource } from './introspect.ts'
+import { reach } from './reach.ts'
+import { openReintrospection } from './reintrospection.ts'
+
+const HOUR = 3_600_000
+const MINUTE = 60_000
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`scheduled introspection on ${dialect}`, () => {
+    let postgres: TestPostgres
+    let source: StoreSource
+    let databases = 0
+    before(async () => {
+      postgres = await startPostgres()
+      source = await storeSource(dialect)
+    })
+    after(async () => {
+      await source[Symbol.asyncDispose]()
+      await postgres[Symbol.asyncDispose]()
+    })
+
+    /** A store with one team, and a clock that only the test moves. */
+    async function opened(at?: StoreConfig) {
+      const config = at ?? (await source.config())
+      const rooms = await openRooms({ at: config })
+      const clock = { ms: Date.now() }
+      const scheduled = (by: Rooms = rooms) => openReintrospection({ ...by, now: () => clock.ms })
+      return { config, rooms, clock, scheduled, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
+    }
+
+    /** Makes the newest catalog so old. */
+    async function age(rooms: Rooms, id: DatasourceId, ms: number): Promise<void> {
+      const set = { captured_at: new Date(Date.now() - ms).toISOString() }
+      await rooms.store.write((tx) => tx.updateTable('catalogs').set(set).where('datasource_id', '=', id).execute())
+    }
+
+    /** A datasource over a database of its own. */
+    async function connected(rooms: Rooms, config: object = {}) {
+      const teamId = await addTeam(rooms)
+      const owner = await addMember(rooms, teamId, 'OWNER')
+      const database = await postgres.createDatabase(`again_${dialect}_${++databases}`, 'CREATE TABLE a (x int)')
+      const call = sessionCall(owner.accountId, 'introspectDatasource')
+      const item = await createDatasource(rooms, call, owner, {
+        name: 'shop',
+        type: 'POSTGRES',
+        connectionMode: 'DIRECT',
+        sslMode: 'disable',
+        host: postgres.host,
+        port: postgres.port,
+        username: postgres.superuser,
+        password: postgres.password,
+        database,
+        config,
+      })
+      return { ...of(rooms, owner, teamId, item.id as DatasourceId), database }
+    }
+
+    function of(rooms: Rooms, owner: Membership, teamId: TeamId, id: DatasourceId) {
+      const call = sessionCall(owner.accountId, 'introspectDatasource')
+      const at = () => reach(rooms, call, teamId, id)
+      return {
+        id,
+        call,
+        at,
+        owner,
+        teamId,
+        row: async () => (await at()).row,
+        introspect: async () => introspectDatasource(rooms, call, await at()),
+      }
+    }
+
+    test('is done after the hours that were set, a tenth later at most, and counted from the last one', async () => {
+      await using world = await opened()
+      const shop = await connected(world.rooms, { reintrospectHours: 10 })
+      await using scheduled = world.scheduled()
+      const versionAfter = async (ms: number) => {
+        await age(world.rooms, shop.id, ms)
+        await scheduled.run()
+        world.rooms.store.forget()
+        return (await shop.row()).catalog_version
+      }
+      assert.equal(await versionAfter(100 * HOUR), 0, 'never introspected')
+      await shop.introspect()
+      assert.equal(await versionAfter(10 * HOUR - MINUTE), 1)
+      assert.equal(await versionAfter(11 * HOUR + MINUTE), 2)
+      assert.equal(await versionAfter(0), 2)
+      assert.equal(await versionAfter(11 * HOUR + MINUTE), 3)
+      await changeDatasource(world.rooms, shop.call, await shop.at(), { config: { reintrospectHours: 0 } })
+      assert.equal(await versionAfter(10_000 * HOUR), 3, 'never')
+      await changeDatasource(world.rooms, shop.call, await shop.at(), { config: { reintrospectHours: 720 } })
+      assert.equal(await versionAfter(719 * HOUR), 3)
+      await disableDatasource(world.rooms, shop.call, await shop.at())
+      assert.equal(await versionAfter(10_000 * HOUR), 3, 'disabled')
+      await enableDatasource(world.rooms, shop.call, await shop.at())
+      assert.equal(await versionAfter(10_000 * HOUR), 4)
+    })
+
+    test('what is told by drift is found by it, and the catalog of the exposure is kept', async () => {
+      await using world = await opened()
+      const { rooms } = world
+      const shop = await connected(rooms)
+      await shop.introspect()
+      await putExposure(rooms, shop.call, await shop.at(), {
+        tables: [{ schema: 'public', table: 'a', columns: null }],
+      })
+      await postgres.query(shop.database, 'ALTER TABLE a ADD y int')
+      await using scheduled = world.scheduled()
+      for (let n = 0; n < 4; n++) {
+        await age(rooms, shop.id, 27 * HOUR)
+        await scheduled.run()
+        rooms.store.forget()
+      }
+      const kept = await rooms.store.db
+        .selectFrom('catalogs')
+        .select('version')
+        .where('datasource_id', '=', shop.id)
+        .execute()
+      assert.deepEqual(kept.map((it) => it.version).sort(), [1, 4, 5])
+      assert.equal((await rooms.catalogs.baseline(await shop.row()))?.tables[0]?.columns.length, 1)
+      assert.equal((await rooms.catalogs.full(await shop.row()))?.tables[0]?.columns.length, 2)
+      assert.equal((await rooms.catalogs.exposed(await shop.row()))?.tables[0]?.columns.length, 1)
+    })
+
+    test('one that is down is in ERROR with the reason, tried again later and later, and forgiven when it is back', async () => {
+      await using world = await opened()
+      const { rooms, clock } = world
+      const shop = await connected(rooms)
+      await shop.introspect()
+      await postgres.query('postgres', `ALTER DATABASE ${shop.database} RENAME TO gone_${dialect}`)
+      await using scheduled = world.scheduled()
+      await age(rooms, shop.id, 27 * HOUR)
+      const start = Date.now()
+      const failuresAt = async (ms: number) => {
+        clock.ms = start + ms
+        await scheduled.run()
+        rooms.store.forget()
+        const state = await rooms.store.db.selectFrom('reintrospections').selectAll().executeTakeFirst()
+        return state?.failures ?? 0
+      }
+      assert.equal(await failuresAt(0), 1)
+      const { status, last_error: error } = await shop.row()
+      assert.equal(status, 'ERROR')
+      assert.ok(error !== null && !error.includes(shop.database))
+      assert.equal(await failuresAt(14 * MINUTE), 1)
+      assert.equal(await failuresAt(16 * MINUTE), 2)
+      assert.equal(await failuresAt(45 * MINUTE), 2)
+      assert.equal(await failuresAt(47 * MINUTE), 3)
+      await postgres.query('postgres', `ALTER DATABASE gone_${dialect} RENAME TO ${shop.database}`)
+      assert.equal(await failuresAt(110 * MINUTE), 0)
+      const row = await shop.row()
+      assert.deepEqual([row.status, row.last_error, row.catalog_version], ['CONNECTED', null, 2])
+    })
+
+    test('a restart neither hastens nor forgets it', async () => {
+      const config = await source.config()
+      let shop: Awaited<ReturnType<typeof connected>>
+      {
+        await using world = await opened(config)
+        shop = await connected(world.rooms)
+        await shop.introspect()
+      }
+      await using world = await opened(config)
+      const again = of(world.rooms, shop.owner, shop.teamId, shop.id)
+      await using scheduled = world.scheduled()
+      await scheduled.run()
+      assert.equal((await again.row()).catalog_version, 1)
+      await age(world.rooms, shop.id, 27 * HOUR)
+      await scheduled.run()
+      world.rooms.store.forget()
+      assert.equal((await again.row()).catalog_version, 2)
+    })
+
+    test('a claim of another process is left alone while it lasts', async () => {
+      await using world = await opened()
+      const { rooms, clock } = world
+      const shop = await connected(rooms)
+      await shop.introspect()
+      await age(rooms, shop.id, 27 * HOUR)
+      const claim = {
+        claimed_until: new Date(clock.ms + MINUTE).toISOString(),
+        failures: 0,
+        retry_at: null,
+        error: null,
+      }
+      await rooms.store.write((tx) =>
+        tx
+          .insertInto('reintrospections')
+          .values({ datasource_id: shop.id, ...claim })
+          .execute(),
+      )
+      await using scheduled = world.scheduled()
+      await scheduled.run()
+      rooms.store.forget()
+      assert.equal((await shop.row()).catalog_version, 1)
+      clock.ms += 2 * MINUTE
+      await scheduled.run()
+      rooms.store.forget()
+      assert.equal((await shop.row()).catalog_version, 2)
+    })
+
+    test('one under way is shared by whoever asks, and ended by a delete, a disable and the end of the service', async () => {
+      await using world = await opened()
+      const { rooms, clock } = world
+      const shop = await connected(rooms)
+      await shop.introspect()
+      await using _locker = await lockedCatalog(shop.database)
+      await age(rooms, shop.id, 27 * HOUR)
+      const claims = async () => rooms.store.db.selectFrom('reintrospections').selectAll().execute()
+      /** A run that has begun, and its end. */
+      const begun = async (scheduled: ReturnType<typeof world.scheduled>) => {
+        const ended = scheduled.run()
+        while (rooms.jobs.running(shop.id, 'introspect') === 0) await new Promise(setImmediate)
+        return { ended }
+      }
+      const ending = world.scheduled()
+      const first = await begun(ending)
+      const shared = introspectDatasource(rooms, shop.call, await shop.at())
+      await ending[Symbol.asyncDispose]()
+      await first.ended
+      await assert.rejects(shared, { code: 'CONFLICT' })
+      assert.deepEqual(
+        (await claims()).map((it) => [it.claimed_until, it.failures]),
+        [[null, 0]],
+      )
+
+      await using scheduled = world.scheduled()
+      const second = await begun(scheduled)
+      await disableDatasource(rooms, shop.call, await shop.at())
+      await second.ended
+      assert.equal((await shop.row()).catalog_version, 1)
+      await enableDatasource(rooms, shop.call, await shop.at())
+      clock.ms += HOUR
+      const third = await begun(scheduled)
+      await deleteDatasource(rooms, shop.call, await shop.at())
+      await third.ended
+      assert.deepEqual(await claims(), [])
+    })
+
+    test('its end does not wait for an introspection that somebody asked for', async () => {
+      await using world = await opened()
+      const { rooms } = world
+      const shop = await connected(rooms)
+      await shop.introspect()
+      await age(rooms, shop.id, 27 * HOUR)
+      const locker = await lockedCatalog(shop.database)
+      const asked = introspectDatasource(rooms, shop.call, await shop.at())
+      const ending = world.scheduled()
+      const ended = ending.run()
+      while ((await rooms.store.db.selectFrom('reintrospections').selectAll().execute()).length === 0) {
+        await new Promise(setImmediate)
+      }
+      await ending[Symbol.asyncDispose]()
+      await ended
+      assert.equal(rooms.jobs.running(shop.id, 'introspect'), 1)
+      await locker[Symbol.asyncDispose]()
+      assert.ok('tableCount' in (await asked))
+    })
+
+    /** Makes whoever reads the catalog of a database wait. */
+    async function lockedCatalog(database: string) {
+      const client = new Client({ connectionString: postgres.url(database) })
+      await client.connect()
+      await client.query('BEGIN; LOCK TABLE pg_catalog.pg_description IN ACCESS EXCLUSIVE MODE')
+      return { [Symbol.asyncDispose]: () => client.end() }
+    }
+  })
+}
+
+test('of two processes on one PostgreSQL one does it', async () => {
+  await using postgres = await startPostgres()
+  await using source = await storeSource('postgres')
+  const at = await source.config()
+  await using one = await openRooms({ at })
+  await using other = await openRooms({ at })
+  const teamId = await addTeam(one)
+  const owner = await addMember(one, teamId, 'OWNER')
+  const call = sessionCall(owner.accountId, 'introspectDatasource')
+  const database = await postgres.createDatabase('several', 'CREATE TABLE a (x int)')
+  const ids: DatasourceId[] = []
+  for (let n = 0; n < 8; n++) {
+    const { host, port, superuser: username, password } = postgres
+    const item = await createDatasource(one, call, owner, {
+      name: `shop ${n}`,
+      type: 'POSTGRES',
+      ...{ connectionMode: 'DIRECT', sslMode: 'disable', host, port, username, password, database },
+    })
+    ids.push(item.id as DatasourceId)
+    await introspectDatasource(one, call, await reach(one, call, teamId, item.id as DatasourceId))
+  }
+  const old = { captured_at: new Date(Date.now() - 27 * HOUR).toISOString() }
+  await one.store.write((tx) => tx.updateTable('catalogs').set(old).execute())
+  await using a = openReintrospection(one)
+  await using b = openReintrospection(other)
+  await Promise.all([a.run(), b.run(), a.run()])
+  const rows = await one.store.db.selectFrom('datasources').select('catalog_version').where('id', 'in', ids).execute()
+  assert.deepEqual(
+    rows.map((row) => row.catalog_version),
+    ids.map(() => 2),
+  )
+  const jobs = await one.store.db.selectFrom('jobs').select('state').execute()
+  assert.deepEqual([jobs.length, new Set(jobs.map((job) => job.state))], [16, new Set(['DONE'])])
+})

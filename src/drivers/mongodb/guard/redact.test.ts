@@ -1,0 +1,32 @@
+// No value of a body or of a printed pipeline is left in what is kept of it; names of fields and operators are.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readBody } from './read.ts'
+import { redactedJson } from './redact.ts'
+
+test('values are taken out, the names of fields, operators and the collection stay', () => {
+  const { text } = readBody({
+    collection: 'orders',
+    filter: { 'customer.email': 'SECRET', total: { $gt: 41, $in: ['SECRET', 1, null] }, at: { $date: 'SECRET' } },
+    pipeline: [{ $group: { _id: '$SECRET', n: { $sum: 1 } } }, { $sort: { n: -1 } }],
+    limit: 10,
+  })
+  assert.equal(
+    redactedJson(text),
+    '{"collection":"orders","filter":{"customer.email":"?","total":{"$gt":"?","$in":["?"]},"at":{"$date":"?"}},' +
+      '"pipeline":[{"$group":{"_id":"?","n":{"$sum":"?"}}},{"$sort":{"n":"?"}}],"limit":"?"}',
+  )
+})
+
+test('a key or a collection that is no plain name is taken out too', () => {
+  const kept = redactedJson(
+    '{"collection":"a SECRET","filter":{"x@SECRET":1,"y":[{"z SECRET":true},[]]},"aggregate":["SECRET"]}',
+  )
+  assert.equal(kept, '{"collection":"?","filter":{"?":"?","y":[{"?":"?"},[]]},"aggregate":["?"]}')
+})
+
+test('what is none of our texts, or nested without end, has no text', () => {
+  for (const text of ['', 'x', '[]', '"SECRET"', `{"a":${'['.repeat(700)}{}${']'.repeat(700)}}`]) {
+    assert.equal(redactedJson(text), null, text.slice(0, 20))
+  }
+})

@@ -1,0 +1,48 @@
+// Pure: a body or a printed query, as JSON, without its values, for an audit that may not keep them. Only names stay: of
+// fields, operators and the collection. A text in it may be a path or a literal, so none of them stays.
+
+/** Fields whose value is a name, at the top. */
+const NAMED = new Set(['collection', 'aggregate'])
+/** A name of these letters alone; another may be data that became a key. */
+const PLAIN_NAME = /^[\w$.-]{1,200}$/
+/** The guard refuses far less deep ones. */
+const DEPTH_MAX = 600
+
+/** The text with "?" for every value; null for a text that is none of ours. */
+export function redactedJson(text: string): string | null {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return null
+  }
+  return isObject(value) ? written(value, 0) : null
+}
+
+function written(value: unknown, depth: number): string | null {
+  if (depth > DEPTH_MAX) return null
+  if (Array.isArray(value)) {
+    // How many there are would say something of them.
+    if (value.every((each) => typeof each !== 'object' || each === null)) return value.length === 0 ? '[]' : '["?"]'
+    return joined(
+      value.map((each) => written(each, depth + 1)),
+      '[',
+      ']',
+    )
+  }
+  if (!isObject(value)) return '"?"'
+  const fields = Object.entries(value).map(([name, below]) => {
+    const isName = depth === 0 && NAMED.has(name) && typeof below === 'string' && PLAIN_NAME.test(below)
+    const kept = isName ? JSON.stringify(below) : written(below, depth + 1)
+    return kept === null ? null : `${JSON.stringify(PLAIN_NAME.test(name) ? name : '?')}:${kept}`
+  })
+  return joined(fields, '{', '}')
+}
+
+function joined(parts: readonly (string | null)[], open: string, close: string): string | null {
+  return parts.includes(null) ? null : `${open}${parts.join(',')}${close}`
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

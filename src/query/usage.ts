@@ -1,0 +1,95 @@
+// How much a team asks: its queries by day, key and datasource, and what is left of its budget. Asking spends nothing of
+// it. Counted is only what was asked of datasources that the caller reaches; a MEMBER sees no other member's keys.
+import type { Audit } from '../audit/audit.ts'
+import type { Counted, UsageLine } from '../audit/counters.ts'
+import type { Call } from '../auth/caller.ts'
+import type { Config } from '../config.ts'
+import { reachable } from '../datasources/datasources.ts'
+import type { Store } from '../store/open.ts'
+import { roleAtLeast } from '../teams/access.ts'
+import type { Membership } from '../teams/belong.ts'
+import { settingsOf } from '../teams/settings.ts'
+import type { Budget } from './budget.ts'
+
+export interface UsageDeps {
+  readonly store: Store
+  readonly config: Config
+  readonly audit: Audit
+  readonly budget: Budget
+}
+
+export interface Usage {
+  readonly budget: { readonly limit: number; readonly remaining: number; readonly resetsAt: string | null }
+  /** Every day, those without a query too, the oldest first; the last is today, UTC. */
+  readonly days: readonly (Counted & { readonly date: string })[]
+  /** `keyId` null: by session. */
+  readonly keys: readonly (Counted & { readonly accountId: string; readonly keyId: string | null })[]
+  readonly datasources: readonly (Counted & { readonly datasourceId: string })[]
+}
+
+const DAYS = 30
+const DAY_MS = 86_400_000
+
+export async function usageOf(
+  deps: UsageDeps,
+  call: Call,
+  membership: Membership,
+  asked: { readonly days?: number },
+): Promise<Usage> {
+  const { teamId, role, accountId } = membership
+  const { queryBudget } = await settingsOf(deps, teamId)
+  const left = await deps.budget.left(teamId, queryBudget)
+  const dates = datesOf(Date.now(), asked.days ?? DAYS)
+  const reached = role === 'OWNER' ? null : new Set((await reachable(deps, call, membership)).map((row) => row.id))
+  const all = await deps.audit.usage(teamId, dates[0] ?? '')
+  const lines = all.filter((line) => reached === null || (line.datasourceId !== '' && reached.has(line.datasourceId)))
+  const own = roleAtLeast(role, 'ADMIN') ? lines : lines.filter((line) => line.accountId === accountId)
+
+  const byDate = summed(lines, (line) => line.date)
+  return {
+    budget: left,
+    days: dates.map((date) => ({ date, ...counts(byDate.get(date)) })),
+    keys: [...summed(own, (line) => `${line.accountId} ${line.keyId}`).values()].map((line) => ({
+      accountId: line.accountId,
+      keyId: line.keyId === '' ? null : line.keyId,
+      ...counts(line),
+    })),
+    datasources: [...summed(lines, (line) => line.datasourceId).values()].map((line) => ({
+      datasourceId: line.datasourceId,
+      ...counts(line),
+    })),
+  }
+}
+
+/** YYYY-MM-DD, UTC: so many days up to now. */
+function datesOf(now: number, days: number): readonly string[] {
+  return Array.from({ length: days }, (_, index) =>
+    new Date(now - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+  )
+}
+
+function summed(lines: readonly UsageLine[], keyOf: (line: UsageLine) => string): ReadonlyMap<string, UsageLine> {
+  const sums = new Map<string, UsageLine>()
+  for (const line of lines) {
+    const key = keyOf(line)
+    const sum = sums.get(key)
+    if (sum === undefined) {
+      sums.set(key, line)
+      continue
+    }
+    const { queries, denied, failed, rows } = line
+    sums.set(key, {
+      ...sum,
+      queries: sum.queries + queries,
+      denied: sum.denied + denied,
+      failed: sum.failed + failed,
+      rows: sum.rows + rows,
+    })
+  }
+  return sums
+}
+
+function counts(line: Counted | undefined): Counted {
+  const { queries, denied, failed, rows } = line ?? { queries: 0, denied: 0, failed: 0, rows: 0 }
+  return { queries, denied, failed, rows }
+}

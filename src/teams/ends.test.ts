@@ -1,0 +1,146 @@
+// What the end of an account and of a team takes along, and what stays; and invitations that go by mail. On both stores.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { createKey } from '../auth/api-keys.ts'
+import { deleteAccount } from '../auth/accounts.ts'
+import { attempts } from '../auth/attempts.ts'
+import { authenticator, type Call } from '../auth/caller.ts'
+import { asId, type TeamId } from '../ids.ts'
+import type { Tables } from '../store/tables.ts'
+import { startSmtp } from '../../test/support/mail.ts'
+import {
+  auth,
+  callOf,
+  codeOf,
+  openRooms,
+  PASSWORD,
+  someDatasource,
+  someone,
+  type Rooms,
+} from '../../test/support/people.ts'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { secretOf, totp } from '../../test/support/totp.ts'
+import { belong } from './belong.ts'
+import { acceptInvitation, addMember } from './invitations.ts'
+import { changeMember, leaveTeam, openTeam } from './memberships.ts'
+import { createTeam, deleteTeam } from './teams.ts'
+
+const countOf = async (rooms: Rooms, table: keyof Tables) =>
+  (await rooms.store.db.selectFrom(table).selectAll().execute()).length
+
+async function join(rooms: Rooms, owner: Call, teamId: TeamId, call: Call, email: string): Promise<void> {
+  const at = await belong(rooms, owner, teamId)
+  const { inviteToken } = await addMember(rooms, owner, at, { email, role: 'MEMBER' })
+  await acceptInvitation(rooms, call, inviteToken)
+  await openTeam(rooms, call, await belong(rooms, call, teamId, { invited: true }))
+}
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`the end, on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+
+    test('of an account takes along sessions, keys, grants, second factor and what waits for its address', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const owner = await someone(rooms, 'owner@example.test')
+      const teamId = asId<TeamId>((await createTeam(rooms, owner, { name: 'T' })).id)
+      const other = asId<TeamId>((await createTeam(rooms, owner, { name: 'U' })).id)
+      const signedUp = await auth(rooms, 'POST sign-up/email', {
+        name: 'Bo',
+        email: 'bo@example.test',
+        password: PASSWORD,
+      })
+      const { cookie } = signedUp
+      const bo = callOf(rooms, signedUp.json.user.id, 'boDid')
+      await join(rooms, owner, teamId, bo, 'bo@example.test')
+      await addMember(rooms, owner, await belong(rooms, owner, other), { email: 'bo@example.test', role: 'MEMBER' })
+      const datasource_id = await someDatasource(rooms, teamId, { accessMode: 'EXPLICIT' })
+      const entry = { datasource_id, account_id: bo.caller.accountId }
+      await rooms.store.write((tx) => tx.insertInto('access_entries').values(entry).execute())
+      const { key } = await createKey(rooms, bo, { name: 'k', scopes: ['profile'] })
+      const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
+      assert.notEqual(secretOf(json.totpURI), '')
+      const on = await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI) }, { cookie })
+      const { token } = (await auth(rooms, 'GET token', undefined, { cookie: on.cookie })).json
+      await auth(rooms, 'POST request-password-reset', { email: 'bo@example.test' })
+      const audited = await countOf(rooms, 'audit')
+
+      await deleteAccount(rooms, bo, { confirm: 'Bo@example.test' })
+      for (const ended of [token, key])
+        assert.equal(await codeOf(gate.authenticate(`Bearer ${ended}`)), 'UNAUTHENTICATED')
+      for (const table of ['sessions', 'api_keys', 'access_entries', 'second_factors', 'verifications'] as const) {
+        assert.equal(await countOf(rooms, table), 0, table)
+      }
+      assert.equal(await countOf(rooms, 'sign_in_methods'), 0)
+      assert.equal((await auth(rooms, 'GET get-session', undefined, { cookie: on.cookie })).json, null)
+      const waiting = await rooms.store.db.selectFrom('invitations').select('id').where('used_at', 'is', null).execute()
+      assert.deepEqual(waiting, [])
+      assert.equal(await countOf(rooms, 'audit'), audited + 1)
+      const signIn = auth(rooms, 'POST sign-in/email', { email: 'bo@example.test', password: PASSWORD })
+      assert.equal(await codeOf(signIn), 'UNAUTHENTICATED')
+    })
+
+    test('of two OWNERs at once leaves one, however they end', async () => {
+      await using rooms = await openRooms(source)
+      const [ada, bo] = [await someone(rooms, 'ada@example.test'), await someone(rooms, 'bo@example.test')]
+      const teamId = asId<TeamId>((await createTeam(rooms, ada, { name: 'T' })).id)
+      await join(rooms, ada, teamId, bo, 'bo@example.test')
+      const at = async (call: Call) => belong(rooms, call, teamId)
+      await changeMember(rooms, ada, await at(ada), bo.caller.accountId, { role: 'OWNER' })
+      const [asAda, asBo] = [await at(ada), await at(bo)]
+      const ends = await Promise.allSettled([
+        deleteAccount(rooms, ada, { confirm: 'ada@example.test' }),
+        leaveTeam(rooms, bo, asBo),
+        changeMember(rooms, ada, asAda, ada.caller.accountId, { role: 'MEMBER' }),
+      ])
+      assert.ok(ends.some((end) => end.status === 'rejected'))
+      const owners = await rooms.store.db.selectFrom('memberships').select('role').where('role', '=', 'OWNER').execute()
+      assert.equal(owners.length, 1)
+    })
+
+    test('of a team takes along its invitations and access lists, and keeps its audit', async () => {
+      await using rooms = await openRooms(source)
+      const owner = await someone(rooms, 'owner@example.test')
+      const teamId = asId<TeamId>((await createTeam(rooms, owner, { name: 'T' })).id)
+      const at = await belong(rooms, owner, teamId)
+      const { inviteToken } = await addMember(rooms, owner, at, { email: 'bo@example.test', role: 'MEMBER' })
+      const datasource_id = await someDatasource(rooms, teamId)
+      const entry = { datasource_id, account_id: owner.caller.accountId }
+      await rooms.store.write((tx) => tx.insertInto('access_entries').values(entry).execute())
+      await deleteTeam(rooms, owner, at, { confirm: 't' })
+      assert.deepEqual([await countOf(rooms, 'invitations'), await countOf(rooms, 'access_entries')], [0, 0])
+      const rows = await rooms.store.db.selectFrom('audit').select('id').where('team_id', '=', teamId).execute()
+      assert.equal(rows.length, 3)
+      const bo = await someone(rooms, 'bo@example.test')
+      assert.equal(await codeOf(acceptInvitation(rooms, bo, inviteToken)), 'NOT_FOUND')
+    })
+  })
+
+  test(`an invitation is mailed to the address, with its token only where one is needed, on ${dialect}`, async () => {
+    await using source = await storeSource(dialect)
+    await using smtp = await startSmtp()
+    await using rooms = await openRooms(source, { SMTP_URL: smtp.url, VITRINE_PUBLIC_URL: 'https://v.example' })
+    const owner = await someone(rooms, 'owner@example.test')
+    const team = await createTeam(rooms, owner, { name: 'Ops\r\nBcc: eve@example.test' })
+    const at = await belong(rooms, owner, asId<TeamId>(team.id))
+    await someone(rooms, 'member@example.test', { verified: true })
+    const stranger = await addMember(rooms, owner, at, { email: 'New@example.test', role: 'ADMIN' })
+    const known = await addMember(rooms, owner, at, { email: 'member@example.test', role: 'ADMIN' })
+    const [toNew, toKnown] = [await smtp.next('new@example.test'), await smtp.next('member@example.test')]
+    assert.match(
+      toNew.text,
+      /^owner@example\.test invited you to the team “Ops Bcc: eve@example\.test” in Vitrine, as ADMIN/,
+    )
+    assert.ok(toNew.text.includes(`POST https://v.example/invitations/${stranger.inviteToken}/accept`))
+    assert.ok(!toKnown.text.includes(known.inviteToken) && toKnown.text.includes('open the team'))
+    assert.doesNotMatch(toNew.headers, /eve|Bcc/)
+    const deps = { ...rooms, tries: attempts(rooms.now) }
+    for (let i = 0; i < 5; i++) await addMember(deps, owner, at, { email: 'often@example.test', role: 'MEMBER' })
+    const more = addMember(deps, owner, at, { email: 'often@example.test', role: 'MEMBER' })
+    assert.equal(await codeOf(more), 'RATE_LIMITED')
+  })
+}

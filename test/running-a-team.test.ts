@@ -1,0 +1,94 @@
+// The page about running a team is followed as it is written, in one shell, against a service with an empty store: only
+// where the service and the database are is put in.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { ROUTES } from '../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../src/contract/session-routes.ts'
+import type { Route } from '../src/contract/route.ts'
+import { startApp } from './support/app.ts'
+import { startPostgres } from './support/postgres.ts'
+
+const PAGE = readFileSync(new URL('../docs/running-a-team.md', import.meta.url), 'utf8')
+const SQL = `CREATE TABLE orders (id int PRIMARY KEY, total numeric, note text);
+  INSERT INTO orders SELECT n, n * 2 FROM generate_series(1, 21) AS n`
+const CUT = '----8<----'
+
+/** What each block of the page prints. */
+async function follow(blocks: readonly string[]): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'vitrine-page-'))
+  try {
+    const shell = spawn('sh', ['-u'], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    const said = text(shell.stdout)
+    shell.stdin.end(blocks.map((block) => `${block}\nprintf '%s' '${CUT}'\n`).join(''))
+    const [code] = await once(shell, 'close')
+    assert.equal(code, 0)
+    return (await said).split(CUT).slice(0, -1)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+test('the page can be followed with curl alone', async () => {
+  await using postgres = await startPostgres()
+  const database = await postgres.createDatabase('shop', SQL)
+  await using app = await startApp()
+  const [start, ...blocks] = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => match[1] ?? '')
+  assert.match(start ?? '', /npm start/)
+  const login = {
+    host: postgres.host,
+    port: postgres.port,
+    database,
+    username: postgres.superuser,
+    password: postgres.password,
+  }
+  const placed = blocks.map((block) =>
+    block
+      .replace('http://127.0.0.1:3000', app.url)
+      .replace(/"host": .*?"password": "…"/, JSON.stringify(login).slice(1, -1)),
+  )
+  assert.ok(
+    placed.some((block) => block.includes(app.url)) && placed.some((block) => block.includes(String(postgres.port))),
+  )
+  const told = await follow(placed)
+  const [, signedUp, , connected, , joined, queried, byKey, taken, roles, audit, removed, ended] = told
+  assert.match(signedUp ?? '', /"email":"ada@example\.test"/)
+  assert.match(connected ?? '', /"tableCount":1.*"version":1/s)
+  assert.match(joined ?? '', /"status":"INVITED".*"status":"ACTIVE".*\[\]$/s)
+  assert.match(queried ?? '', /"accountIds":\["[\w-]{36}"\].*"rows":\[\[21\]\]/s)
+  assert.match(byKey ?? '', /"rows":\[\[42\]\].*"name":"agent".*"expiring":false/s)
+  assert.match(taken ?? '', /\{"accountIds":\[\]\}.*"code":"NOT_FOUND"/s)
+  assert.match(roles ?? '', /"role":"ADMIN".*"role":"OWNER".*"role":"ADMIN"/s)
+  for (const action of ['addMember', 'acceptInvitation', 'putAccess', 'runQuery', 'changeMember', 'putExposure']) {
+    assert.ok(audit?.includes(`"action":"${action}"`), action)
+  }
+  assert.match(audit ?? '', /"query":"SELECT max\(total\) FROM orders"/)
+  assert.match(removed ?? '', /^\{"error":[^}]*"code":"NOT_FOUND"\}$/)
+  assert.equal(ended, '')
+  assert.equal(told.join('').match(/"code":"/g)?.length, 2, told.join('\n'))
+})
+
+test('its table of roles is that of the routes', () => {
+  const routes: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
+  const rows = [...PAGE.matchAll(/^\| (.*?)\| (.*?)\|$/gm)].map((match) => [match[1] ?? '', match[2] ?? ''] as const)
+  const named = (cells: readonly string[]) => cells.flatMap((cell) => cell.match(/(?<=`)\w+(?=`)/g) ?? []).sort()
+  const inTeam = (role: 'ADMIN' | 'OWNER') =>
+    Object.keys(routes)
+      .filter((id) => routes[id]?.place === 'team' && routes[id].role === role)
+      .sort()
+  const ofTeams = rows.filter(([admin]) => !admin.startsWith('of a datasource'))
+  assert.deepEqual(named(ofTeams.map(([admin]) => admin)), inTeam('ADMIN'))
+  assert.deepEqual(named(ofTeams.map(([, owner]) => owner)), inTeam('OWNER'))
+  const open = Object.keys(routes).filter((id) => routes[id]?.place === 'datasource' && routes[id].role === undefined)
+  assert.deepEqual(named(rows.filter(([admin]) => admin.startsWith('of a datasource')).flat()), open.sort())
+})
