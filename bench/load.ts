@@ -11,11 +11,11 @@ export interface Sample {
   readonly cpuMicros: number
 }
 
-/** The text of one request; called anew for each. */
-export type NextSql = () => string
+/** The body of one request; called anew for each. */
+export type NextBody = () => object
 
 /** Runs `clients` callers for `ms` milliseconds against one contender. */
-export async function load(at: Contender, next: NextSql, clients: number, ms: number): Promise<Sample> {
+export async function load(at: Contender, next: NextBody, clients: number, ms: number): Promise<Sample> {
   const url = new URL(at.url)
   const pool = new Pool(url.origin, { connections: clients, pipelining: 1 })
   const took: number[] = []
@@ -35,8 +35,9 @@ export async function load(at: Contender, next: NextSql, clients: number, ms: nu
   return { perSecond: took.length / seconds, p50: median(took), cpuMicros }
 }
 
-async function post(pool: Pool, path: string, headers: Contender['headers'], sql: string): Promise<void> {
-  const body = JSON.stringify({ sql })
+/** One answer, read to its end. Throws where it is no 200. */
+export async function post(pool: Pool, path: string, headers: Contender['headers'], asked: object): Promise<void> {
+  const body = JSON.stringify(asked)
   const res = await pool.request({
     method: 'POST',
     path,

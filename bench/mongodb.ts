@@ -1,166 +1,137 @@
-// node bench/mongodb.ts: MongoDB beside the client library that sends the same aggregate unconfined, in turns, in one
-// run. What counts are the ratios: first the driver alone, then the whole service over HTTP. Linux only (/proc).
+// node bench/mongodb.ts: MongoDB, in turns in one run: the client library alone, our driver alone, FLOOR(mongodb) and
+// Vitrine's bundle over HTTP. What counts are the ratios. Linux only (/proc). BENCH_TURNS: questions a workload and
+// contender (300); BENCH_MS: of each load with several clients (1500); BENCH_ONLY: a pattern on the names.
 import { Pool } from 'undici'
-import type { Collection, Document } from 'mongodb'
-import type { Confined } from '../src/drivers/confined.ts'
-import type { Catalog, Connection, Driver, Limits } from '../src/drivers/driver.ts'
-import { createMongoDriver } from '../src/drivers/mongodb/driver.ts'
-import { cut } from '../src/exposure/cut.ts'
-import { startMongod, type TestMongo } from '../test/support/mongodb.ts'
-import { median, memory } from './load.ts'
-import { connectTo, startVitrine } from './world.ts'
+import { load, median, memory, post, type Sample } from './load.ts'
+import { DOCUMENTS, openMongoWorld, ours, plain, type Asked } from './mongodb-world.ts'
+import type { Contender } from './world.ts'
 
-const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 300)
-const DOCUMENTS = 100_000
-const limits: Limits = { rowCap: 50_000, maxResponseBytes: 64 << 20, timeoutMs: 30_000, maxCost: 1_000_000 }
+const TURNS = Number(process.env['BENCH_TURNS'] ?? 300)
+const MS = Number(process.env['BENCH_MS'] ?? 1500)
+const ROUNDS = 5
+const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
 
 interface Workload {
   readonly name: string
-  readonly body: (turn: number) => {
-    readonly collection: string
-    readonly filter?: object
-    readonly pipeline?: object[]
-  }
-  readonly rounds: number
-  readonly goal: string
+  readonly asked: (turn: number) => Asked
+  readonly turns: number
+  readonly clients: number
 }
+
+const tenThousand = (turn: number): Asked => ({
+  filter: { number: { $gte: (turn * 97) % 1000 } },
+  pipeline: [{ $limit: 10_000 }],
+})
 
 const WORKLOADS: readonly Workload[] = [
   {
     name: 'one document by an indexed path',
-    body: (turn) => ({ collection: 'orders', filter: { number: (turn * 7919) % DOCUMENTS } }),
-    rounds: ROUNDS,
-    goal: '<= 1.3',
+    asked: (turn) => ({ filter: { number: (turn * 7919) % DOCUMENTS } }),
+    turns: TURNS,
+    clients: 16,
   },
   {
     name: '100 documents by an indexed path',
-    body: (turn) => ({ collection: 'orders', filter: { customer: (turn * 31) % 1000 } }),
-    rounds: ROUNDS,
-    goal: '<= 1.3',
+    asked: (turn) => ({ filter: { customer: (turn * 31) % 1000 } }),
+    turns: TURNS,
+    clients: 16,
   },
   {
     name: 'sort and limit by an indexed path',
-    body: () => ({ collection: 'orders', pipeline: [{ $sort: { number: -1 } }, { $limit: 20 }] }),
-    rounds: ROUNDS,
-    goal: '-',
+    asked: () => ({ pipeline: [{ $sort: { number: -1 } }, { $limit: 20 }] }),
+    turns: TURNS,
+    clients: 16,
   },
-  {
-    name: '10,000 documents',
-    body: (turn) => ({
-      collection: 'orders',
-      filter: { number: { $gte: (turn * 97) % 1000 } },
-      pipeline: [{ $limit: 10_000 }],
-    }),
-    rounds: Math.ceil(ROUNDS / 30),
-    goal: '-',
-  },
+  { name: '10,000 documents', asked: tenThousand, turns: Math.ceil(TURNS / 20), clients: 4 },
 ]
 
-async function fill(server: TestMongo): Promise<Collection> {
-  const orders: Collection = server.client.db('bench').collection('orders')
-  for (let from = 0; from < DOCUMENTS; from += 10_000) {
-    await orders.insertMany(Array.from({ length: 10_000 }, (_, i) => orderOf(from + i)))
-  }
-  await orders.createIndex({ number: 1 })
-  await orders.createIndex({ customer: 1 })
-  return orders
+const CONTENDERS = ['raw', 'driver', 'floor', 'vitrine'] as const
+type Name = (typeof CONTENDERS)[number]
+
+await using world = await openMongoWorld()
+const { floor, vitrine } = world
+await using stack = new AsyncDisposableStack()
+
+/** One caller who keeps one connection. */
+function caller({ url, headers }: Contender): (body: object) => Promise<void> {
+  const { origin, pathname } = new URL(url)
+  const pool = new Pool(origin, { connections: 1 })
+  stack.defer(() => pool.close())
+  return (body) => post(pool, pathname, headers, body)
 }
 
-function orderOf(number: number): Document {
-  return {
-    number,
-    customer: number % 1000,
-    total: number / 4,
-    note: `note number ${number} of many`,
-    at: new Date(1.7e12 + number * 60_000),
-    paid: number % 3 === 0,
-    address: { city: `city ${number % 50}`, zip: String(number % 9999) },
-    tags: ['a', `t${number % 7}`],
-    secret: `never shown ${number}`,
-  }
+const askFloor = caller(floor)
+const askVitrine = caller(vitrine)
+const ASK: Readonly<Record<Name, (asked: Asked) => Promise<unknown>>> = {
+  raw: world.raw,
+  driver: world.driver,
+  floor: (asked) => askFloor(plain(asked)),
+  vitrine: (asked) => askVitrine(ours(asked)),
 }
 
-const EXPOSED = ['_id', 'number', 'customer', 'total', 'note', 'at', 'paid', 'address', 'tags']
-const PROJECT = { $project: Object.fromEntries(EXPOSED.map((name) => [name, 1])) }
-
-/** What a program of one's own would send: what is shown, the filter first. */
-function raw({ filter, pipeline }: ReturnType<Workload['body']>): Document[] {
-  return [...(filter === undefined ? [] : [{ $match: filter }]), ...(pipeline ?? []), PROJECT]
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const began = performance.now()
-  await work()
-  return performance.now() - began
-}
-
-/** p50 of each contender, asked in turns. */
-async function inTurns(work: Workload, contenders: Readonly<Record<string, (turn: number) => Promise<unknown>>>) {
-  const took = new Map(Object.keys(contenders).map((name) => [name, [] as number[]]))
-  for (let turn = 0; turn < work.rounds + 20; turn++) {
-    for (const [name, ask] of Object.entries(contenders)) {
-      const ms = await timed(() => ask(turn))
-      if (turn >= 20 || work.rounds < 20) took.get(name)?.push(ms)
+/** p50 of each contender, asked in turns; the first turns warm up. */
+async function inTurns(work: Workload): Promise<Readonly<Record<Name, number>>> {
+  const took: Record<Name, number[]> = { raw: [], driver: [], floor: [], vitrine: [] }
+  const warm = Math.ceil(work.turns / 5)
+  for (let turn = 0; turn < work.turns + warm; turn++) {
+    for (const name of CONTENDERS) {
+      const began = performance.now()
+      await ASK[name](work.asked(turn))
+      if (turn >= warm) took[name].push(performance.now() - began)
     }
   }
-  return new Map([...took].map(([name, times]) => [name, median(times)]))
+  const { raw, driver, floor, vitrine } = took
+  return { raw: median(raw), driver: median(driver), floor: median(floor), vitrine: median(vitrine) }
 }
 
-function confiner(driver: Driver, exposed: Catalog) {
-  return async (body: unknown): Promise<Confined> => {
-    const verdict = await driver.confine(driver.read(body), exposed, limits, new AbortController().signal)
-    if (verdict.kind !== 'confined') throw new Error(JSON.stringify(verdict))
-    return verdict.query
+let turn = 0
+async function loaded({ asked, clients }: Workload): Promise<string> {
+  const pairs: { floor: Sample; vitrine: Sample }[] = []
+  for (let round = 0; round <= ROUNDS; round++) {
+    const pair = {
+      floor: await load(floor, () => plain(asked(++turn)), clients, MS / ROUNDS),
+      vitrine: await load(vitrine, () => ours(asked(++turn)), clients, MS / ROUNDS),
+    }
+    if (round > 0) pairs.push(pair)
   }
-}
-
-await using server = await startMongod({ auth: true })
-const orders = await fill(server)
-const spec = {
-  type: 'MONGODB',
-  connectionMode: 'DIRECT',
-  host: server.host,
-  port: server.port,
-  database: 'bench',
-  username: 'root',
-  sslMode: 'disable',
-  config: {},
-}
-await using driver = await createMongoDriver()
-const settings = driver.settings({ ...spec, secrets: { password: server.password } })
-await using connection: Connection = await driver.connect(
-  settings,
-  { allowPrivateHosts: true },
-  AbortSignal.timeout(20_000),
-)
-const catalog = await connection.introspect(AbortSignal.timeout(20_000))
-const exposed = cut(catalog, [{ schema: 'bench', table: 'orders', columns: EXPOSED }])
-const confine = confiner(driver, exposed)
-
-await using stack = new AsyncDisposableStack()
-const vitrine = await startVitrine(stack)
-const tables = [{ schema: 'bench', table: 'orders', columns: EXPOSED }]
-const { at, key } = await connectTo(vitrine.base, { ...spec, password: server.password }, tables)
-const pool = new Pool(vitrine.base, { connections: 1 })
-stack.defer(() => pool.close())
-const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-
-for (const work of WORKLOADS) {
-  const p50 = await inTurns(work, {
-    raw: (turn) => orders.aggregate(raw(work.body(turn))).toArray(),
-    driver: async (turn) => connection.run(await confine(work.body(turn)), limits, new AbortController().signal),
-    http: async (turn) => {
-      const path = `${new URL(at).pathname}/query`
-      const answer = await pool.request({ method: 'POST', path, headers, body: JSON.stringify(work.body(turn)) })
-      if (answer.statusCode !== 200) throw new Error(await answer.body.text())
-      return answer.body.text()
-    },
-  })
-  const [unconfined = 0, alone = 0, whole = 0] = ['raw', 'driver', 'http'].map((name) => p50.get(name) ?? 0)
-  console.log(
-    `${work.name}: p50 ${unconfined.toFixed(2)} ms unconfined; driver ${alone.toFixed(2)} (${(alone / unconfined).toFixed(2)} x, goal ${work.goal}); ` +
-      `over HTTP ${whole.toFixed(2)} (${(whole / unconfined).toFixed(2)} x)`,
+  const of = (pick: (pair: { floor: Sample; vitrine: Sample }) => number): string => median(pairs.map(pick)).toFixed(2)
+  const cpu = median(pairs.map((pair) => pair.vitrine.cpuMicros)).toFixed(0)
+  const cpuFloor = median(pairs.map((pair) => pair.floor.cpuMicros)).toFixed(0)
+  return (
+    `c=${clients}: ${of((pair) => pair.vitrine.perSecond / pair.floor.perSecond)} x the answers of the floor a second, ` +
+    `CPU ${cpu} against ${cpuFloor} us a request`
   )
 }
-const rss = await memory(vitrine.pid)
-console.log(`resident ${rss.now.toFixed(0)} MB, at its peak ${rss.peak.toFixed(0)} MB (goal <= 250)`)
+
+for (const work of WORKLOADS.filter(({ name }) => ONLY.test(name))) {
+  const p50 = await inTurns(work)
+  const ms = (name: Name): string => `${name} ${p50[name].toFixed(2)}`
+  const ratio = (of: Name, to: Name): string => `${(p50[of] / p50[to]).toFixed(2)} x`
+  console.log(
+    `${work.name}: p50 ms ${CONTENDERS.map(ms).join(', ')}; vitrine ${ratio('vitrine', 'floor')} floor (goal <= 1.3), ` +
+      `${ratio('vitrine', 'raw')} raw; driver ${ratio('driver', 'raw')} raw (goal <= 1.3); ${await loaded(work)}`,
+  )
+}
+
+/** Peaks of a process that answers nothing but 10,000 documents at a time. */
+async function resident(): Promise<void> {
+  const fresh = await world.fresh()
+  const { origin, pathname } = new URL(fresh.url)
+  const pool = new Pool(origin, { connections: 4, pipelining: 1 })
+  const peaks: string[] = []
+  const peak = async (name: string, times: number, atOnce: number): Promise<void> => {
+    for (let n = 0; n < times; n++) {
+      const asks = Array.from({ length: atOnce }, () => post(pool, pathname, fresh.headers, ours(tenThousand(++turn))))
+      await Promise.all(asks)
+    }
+    peaks.push(`${(await memory(fresh.pid)).peak.toFixed(0)} after ${name}`)
+  }
+  const rest = (await memory(fresh.pid)).now.toFixed(0)
+  await peak('one', 1, 1)
+  await peak('one after another', TURNS / 5, 1)
+  await peak('four at once', TURNS / 5, 4)
+  await pool.close()
+  console.log(`resident MB of answers of 10,000 documents: ${rest} at rest, peaks ${peaks.join(', ')} (goal <= 250)`)
+}
+
+if (ONLY.test('resident')) await resident()

@@ -1,6 +1,6 @@
 // npm run bench: Vitrine's bundle beside FLOOR(pg), in turns, in one run. What counts are the ratios. Linux only (/proc).
 // BENCH_ONLY: a pattern on the names of the workloads; BENCH_ROUNDS (5), BENCH_MS a turn (1500).
-import { load, loadGet, median, memory, type NextSql, type Sample } from './load.ts'
+import { load, loadGet, median, memory, type Sample } from './load.ts'
 import { openWorld, type Contender } from './world.ts'
 
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 5)
@@ -14,7 +14,7 @@ interface Workload {
   readonly name: string
   readonly clients: number
   readonly goal: string
-  readonly next: NextSql
+  readonly next: () => string
 }
 
 const workloads: readonly Workload[] = [
@@ -65,7 +65,8 @@ const workloads: readonly Workload[] = [
 async function inTurns(work: Workload, a: Contender, b: Contender): Promise<void> {
   const samples: { a: Sample; b: Sample }[] = []
   for (let round = 0; round <= rounds; round++) {
-    const pair = { a: await load(a, work.next, work.clients, ms), b: await load(b, work.next, work.clients, ms) }
+    const next = () => ({ sql: work.next() })
+    const pair = { a: await load(a, next, work.clients, ms), b: await load(b, next, work.clients, ms) }
     if (round > 0) samples.push(pair) // the first warms up
   }
   const of = (pick: (s: { a: Sample; b: Sample }) => number): number => median(samples.map(pick))

@@ -42,7 +42,7 @@ export async function openWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack()
   const postgres = stack.use(await startPostgres())
   const database = await postgres.createDatabase('bench', ORDERS)
-  const floor = await startFloor(postgres.url(database), stack)
+  const floor = await startFloor('floor.ts', [postgres.url(database)], stack)
   const { base, pid, readyMs } = await startVitrine(stack)
   const { at, key } = await connect(base, postgres, database)
   const vitrine = { name: 'vitrine', url: `${at}/query`, headers: { authorization: `Bearer ${key}` }, pid }
@@ -57,8 +57,14 @@ export async function openWorld(): Promise<World> {
   }
 }
 
-async function startFloor(url: string, stack: AsyncDisposableStack): Promise<Contender> {
-  const child = spawn(process.execPath, [join(ROOT, 'bench/floor.ts'), url], { stdio: ['ignore', 'pipe', 'inherit'] })
+/** A floor of this folder as a process of its own. */
+export async function startFloor(
+  script: string,
+  args: readonly string[],
+  stack: AsyncDisposableStack,
+): Promise<Contender> {
+  const floor = [join(ROOT, 'bench', script), ...args]
+  const child = spawn(process.execPath, floor, { stdio: ['ignore', 'pipe', 'inherit'] })
   stack.defer(() => end(child))
   const [port] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   return { name: 'floor', url: `http://127.0.0.1:${port}/`, headers: {}, pid: child.pid ?? 0 }

@@ -5,7 +5,7 @@ import type { Catalog, SettingsInput } from '../../src/drivers/driver.ts'
 import { createMongoDriver } from '../../src/drivers/mongodb/driver.ts'
 import { cut } from '../../src/exposure/cut.ts'
 import { startMongod } from '../support/mongodb.ts'
-import { NoSuchEngine } from '../support/no-such-engine.ts'
+import { skipWithout } from '../support/no-such-engine.ts'
 import { conformance, type Ground } from './conformance.ts'
 
 const EXPOSED = ['_id', 'name', 'price', 'tags']
@@ -91,15 +91,9 @@ function exposedOnly(catalog: Catalog): Catalog {
   return cut(catalog, [{ schema: catalog.tables[0]?.schema ?? '', table: 'products', columns: EXPOSED }])
 }
 
-const missing = await startMongod({ auth: true }).then(
-  async (server) => {
-    await server[Symbol.asyncDispose]()
-    return null
-  },
-  (error: unknown) => (error instanceof NoSuchEngine ? error.message : Promise.reject(error)),
-)
-if (missing === null) conformance('MONGODB', open)
-else test('every kind’s duties: MONGODB', { skip: missing })
+const skip = await skipWithout(() => startMongod({ auth: true }))
+if (skip === false) conformance('MONGODB', open)
+else test('every kind’s duties: MONGODB', { skip })
 
 test('a kind names its concepts', async () => {
   await using driver = await createMongoDriver()

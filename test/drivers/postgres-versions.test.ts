@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../src/drivers/driver.ts'
 import { createPostgresDriver } from '../../src/drivers/postgres/driver.ts'
-import { NoSuchEngine } from '../support/no-such-engine.ts'
+import { engineOrLack, NoSuchEngine } from '../support/no-such-engine.ts'
 import { startPostgres, type PostgresVersion, type TestPostgres } from '../support/postgres.ts'
 
 const attacks = join(import.meta.dirname, '../attacks/postgres')
@@ -122,25 +122,22 @@ async function answer(
   }
 }
 
-async function lookAt(version: PostgresVersion): Promise<Look | string> {
-  try {
+async function lookAt(version: PostgresVersion): Promise<Look | NoSuchEngine> {
+  return engineOrLack(async () => {
     await using server = await startPostgres({ version })
     await using driver = await createPostgresDriver()
     return await look(server, driver)
-  } catch (error) {
-    if (error instanceof NoSuchEngine) return error.message
-    throw error
-  }
+  })
 }
 
 describe('servers 14 to 18', () => {
-  let newest: Look | string
+  let newest: Look | NoSuchEngine
   before(async () => {
     newest = await lookAt(18)
   })
 
   test('18 answers what it should and refuses what it should', (t) => {
-    if (typeof newest === 'string') return t.skip(newest)
+    if (newest instanceof NoSuchEngine) return t.skip(newest.message)
     const failed = newest.answers.slice(0, answered.length).filter((one) => !(one as { rows?: string }).rows)
     assert.deepEqual(failed, [])
     const ran = newest.answers.slice(answered.length).filter((one) => (one as { kind?: string }).kind !== 'denied')
@@ -150,12 +147,11 @@ describe('servers 14 to 18', () => {
   for (const version of [14, 15, 16, 17] as const) {
     test(`${version} is introspected, answers and refuses as 18`, async (t) => {
       const seen = await lookAt(version)
-      const missing = [seen, newest].find((one) => typeof one === 'string')
-      if (missing !== undefined) return t.skip(missing)
-      const [here, there] = [seen as Look, newest as Look]
-      assert.deepEqual(here.catalog, there.catalog)
-      assert.deepEqual(here.steps, there.steps)
-      for (const [index, answer] of here.answers.entries()) assert.deepEqual(answer, there.answers[index])
+      if (seen instanceof NoSuchEngine) return t.skip(seen.message)
+      if (newest instanceof NoSuchEngine) return t.skip(newest.message)
+      assert.deepEqual(seen.catalog, newest.catalog)
+      assert.deepEqual(seen.steps, newest.steps)
+      for (const [index, answer] of seen.answers.entries()) assert.deepEqual(answer, newest.answers[index])
     })
   }
 })

@@ -8,7 +8,8 @@ import { promisify } from 'node:util'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 const HOME = join(import.meta.dirname, '../engines/mongodb')
-const KEPT = join(HOME, '.engines')
+/** Another folder by TEST_MONGODB_ENGINES: an empty one is a machine that has none. */
+const KEPT = process.env['TEST_MONGODB_ENGINES'] ?? join(HOME, '.engines')
 const LINUX = process.platform === 'linux' && process.arch === 'x64'
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
 const run = promisify(execFile)

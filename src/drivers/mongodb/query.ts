@@ -70,6 +70,8 @@ export interface MongoQuery {
   readonly collection: string
   /** Confined; its last stage is a $limit of rowCap + 1. */
   readonly pipeline: readonly BsonDocument[]
+  /** The same with its sort where an index can serve it, to be tried first: it answers alike, or fails. */
+  readonly early: readonly BsonDocument[] | null
   /** Rows to answer at most. */
   readonly rowCap: number
   /** Top-level names that the query fixes, in their order; documents may hold further ones. `_id` stands where written. */

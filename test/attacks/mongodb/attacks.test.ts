@@ -63,5 +63,13 @@ for (const [name, start] of [
       if (oracle !== null) assert.ok(equal(outcome.documents, oracle, { loose: true }), `differs: ${text}`)
     }
     assert.equal((await mongo.client.db('admin').command({ ping: 1 }))['ok'], 1)
+    // Known and documented: the equality of a $lookup runs on raw documents, where null tells of what is no object.
+    const pipeline = [
+      { $limit: 1 },
+      { $set: { none: null } },
+      { $lookup: { from: 'orders', localField: 'none', foreignField: 'lines.sku', as: 'j' } },
+    ]
+    const outcome = await ask(full, exposed, { collection: 'people', pipeline })
+    assert.ok(outcome.kind === 'answered' && !leaks(outcome, null), 'a match by null shows what is exposed and no more')
   })
 }

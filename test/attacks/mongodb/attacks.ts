@@ -126,6 +126,54 @@ family(
     { $or: [{ $where: '1' }] },
   ].map(people),
 )
+const sized = (collection: string, path: string): Document[] =>
+  [
+    [{ $project: { n: { $size: { $cond: [{ $isArray: path }, path, []] } } } }],
+    [{ $project: { t: { $map: { input: { $cond: [{ $isArray: path }, path, []] }, in: { $type: '$$this' } } } } }],
+    [{ $group: { _id: path, n: { $sum: 1 } } }],
+    [{ $unwind: { path, includeArrayIndex: 'i' } }],
+    [{ $match: { $expr: { $eq: [path, []] } } }],
+  ].map((pipeline) => ({ collection, pipeline }))
+const graph = (as: string): Document => ({
+  $graphLookup: { from: 'people', startWith: '$_id', connectFromField: '_id', connectToField: '_id', as },
+})
+const inGraph = { $project: { n: { $map: { input: '$g.cards', in: { $cond: [{ $isArray: '$$this' }, { $size: '$$this' }, -1] } } } } }
+family('gaps in arrays', 'alike', [
+  ...sized('gauge', '$parts'),
+  ...sized('people_made', '$cards'),
+  ...sized('people_made', '$house'),
+  ...sized('people_view', '$cards'),
+  piped({ $project: { _id: 1 } }, { $facet: { a: [graph('g'), inGraph] } }),
+  piped(graph('g'), inGraph),
+])
+const odd = (...pipeline: Document[]): Document => ({ collection: 'odd', pipeline })
+const read = (field: unknown): Document => odd({ $project: { x: { $getField: { field, input: '$$ROOT' } } } })
+family('names that no path can say', 'QUERY_DENIED', [
+  read({ $literal: 'w.x' }),
+  read('w.x'),
+  read({ $literal: '$own' }),
+  read({ $literal: '' }),
+  odd({ $project: { x: { $getField: { $literal: 'w.x' } } } }),
+  odd({ $group: { _id: '$$ROOT.$own' } }),
+  odd({ $sort: { $own: 1 } }),
+  odd({ $match: { $own: 'SECRET' } }),
+  { collection: 'odd', filter: { $own: 'SECRET' } },
+  odd({ $lookup: { from: 'odd', localField: '_id', foreignField: '$own', as: 'j' } }),
+])
+family('names that no path can say', 'INVALID_QUERY', [
+  { collection: 'odd', filter: { '': 'SECRET' } },
+  { collection: 'odd', filter: { 'w.': 'SECRET' } },
+  odd({ $project: { x: '$' } }),
+  odd({ $sort: { 'w..x': 1 } }),
+  odd({ $project: { $own: 1 } }),
+])
+family('names that no path can say', 'alike', [
+  { collection: 'odd', filter: { 'w.x': 'SECRET dotted' } },
+  odd({ $project: { all: { $objectToArray: '$$ROOT' } } }),
+  odd({ $replaceWith: { $unsetField: { field: 'v', input: '$$ROOT' } } }),
+  odd({ $replaceWith: { $setField: { field: { $literal: 'w.x' }, input: '$$ROOT', value: 1 } } }),
+  odd({ $sort: { 'w.x': 1, _id: 1 } }, { $limit: 4 }),
+])
 family(
   'malformed value',
   'INVALID_QUERY',

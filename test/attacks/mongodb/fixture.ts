@@ -22,8 +22,9 @@ export const EXPOSED: Readonly<Record<string, readonly string[]>> = {
   ],
   orders: ['_id', 'person', 'state', 'at', 'total', 'lines.sku', 'lines.n', 'lines.tax.rate', 'extra'],
   spots: ['label', 'loc', 'grid.v', 'deep.a.b.c'],
-  gauge: ['_id', 'at', 'meta.device', 'value'],
+  gauge: ['_id', 'at', 'meta.device', 'value', 'parts.x'],
   people_view: ['_id', 'name', 'cards.brand'],
+  people_made: ['_id', 'cards.brand', 'house.city', 'house.geo.lat'],
   odd: ['_id', 'v', 'w.x', 'constructor', 'full name'],
 }
 
@@ -47,6 +48,7 @@ function person(n: number): Document {
     [{ number: `SECRET only ${n}` }],
     [{ brand: null, number: 'SECRET' }],
     null,
+    [{ brand: [], number: 'SECRET' }, 'SECRET'],
   ]
   const home = [
     { city: `City ${n % 7}`, street: `SECRET street ${n}`, geo: { lat: n, lon: [n, n + 1] } },
@@ -62,7 +64,7 @@ function person(n: number): Document {
     ssn: `SECRET ssn ${n}`,
     pay: hidden(n),
     ...(n % 13 === 0 ? {} : { home: home[n % 5] }),
-    ...(n % 17 === 0 ? {} : { cards: cards[n % 9] }),
+    ...(n % 17 === 0 ? {} : { cards: cards[n % 10] }),
     tags: [['a', `t${n % 4}`], [], [['x'], null], 'solo'][n % 4],
     since: new Date(Date.UTC(2024, n % 12, 1 + (n % 28))),
     score: [n, new Double(n + 0.5), Decimal128.fromString(`${n}.25`), Long.fromNumber(n), null, 'many'][n % 6],
@@ -153,6 +155,7 @@ export async function load(full: Db, bare: Db): Promise<void> {
     at: new Date(1_750_000_000_000 + n * 60_000),
     meta: { device: `d${n % 3}`, owner: 'SECRET' },
     value: n / 2,
+    parts: [[], ['SECRET'], ['SECRET', { x: n }, 'SECRET'], [{ x: 1, y: 'SECRET' }], [['SECRET', { x: 1 }], 'SECRET']][n % 5],
     raw: hidden(n),
   }))
   await full.createCollection('gauge', series)
@@ -160,6 +163,10 @@ export async function load(full: Db, bare: Db): Promise<void> {
   await full.createCollection('people_view', {
     viewOn: 'people',
     pipeline: [{ $project: { name: 1, ssn: 1, cards: 1 } }],
+  })
+  await full.createCollection('people_made', {
+    viewOn: 'people',
+    pipeline: [{ $project: { cards: { $ifNull: ['$cards', '$nothing'] }, house: { $ifNull: ['$home', null] } } }],
   })
   await full.createCollection('people_all', { viewOn: 'people', pipeline: [] })
   await full

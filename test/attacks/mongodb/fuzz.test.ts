@@ -29,6 +29,7 @@ for (const [name, start] of [
       tally.refused.length < COUNT / 100,
       `${tally.refused.length} refused: ${tally.refused.slice(0, 3).join('\n')}`,
     )
+    assert.ok(tally.early > COUNT / 100, `only ${tally.early} sorts in front of the projection`)
     assert.ok(tally.withRows > COUNT / 4, `only ${tally.withRows} answers had rows`)
   })
 }
@@ -36,6 +37,9 @@ for (const [name, start] of [
 interface Tally {
   equal: number
   withRows: number
+  /** Of those equal, with rows, by a sort in front of the projection; and where that one failed. */
+  early: number
+  late: number
   /** Neither ran: the engine itself refuses them. */
   invalid: number
   /** Named something hidden, and were refused. */
@@ -52,7 +56,7 @@ async function run(full: Db, bare: Db, version: readonly number[]): Promise<Tall
     documents.set(collection, await found.toArray())
   }
   const generator = new Generator(SEED, know(documents))
-  const tally: Tally = { equal: 0, withRows: 0, invalid: 0, denied: 0, refused: [], wrong: [] }
+  const tally: Tally = { equal: 0, withRows: 0, early: 0, late: 0, invalid: 0, denied: 0, refused: [], wrong: [] }
   for (let n = 0; n < COUNT; n++) {
     const { body, clean, ordered, loose } = generator.next()
     const [outcome, oracle] = await Promise.all([ask(full, exposed, body), unguarded(bare, body)])
@@ -66,6 +70,7 @@ async function run(full: Db, bare: Db, version: readonly number[]): Promise<Tall
     else if (oracle.length > 1000 || equal(outcome.documents, oracle, { ordered, loose })) {
       tally.equal++
       if (oracle.length > 0) tally.withRows++
+      if (oracle.length > 0 && outcome.query.early !== null) tally[outcome.early ? 'early' : 'late']++
     } else tally.wrong.push(`DIFFERS ${note} ${JSON.stringify(outcome.query.pipeline)}`)
   }
   return tally

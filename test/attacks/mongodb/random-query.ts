@@ -41,7 +41,8 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   people: ['ssn', 'pay', 'home.street', 'cards.number', 'cards.0.number'],
   orders: ['margin', 'lines.cost', 'lines.tax.office'],
   spots: ['_id', 'owner', 'grid.s', 'deep.a.e', 'deep.a.b.d'],
-  gauge: ['raw', 'meta.owner'],
+  gauge: ['raw', 'meta.owner', 'parts.y'],
+  people_made: ['house.street', 'cards.number', 'name'],
   people_view: ['ssn', 'cards.number'],
   odd: ['w.y', 'toString', 'nothing'],
 }
@@ -68,8 +69,10 @@ export class Generator {
   next(): RandomQuery {
     const collection = this.#pick(Object.keys(EXPOSED))
     const state = this.#fresh(collection)
-    const filter = this.#chance(0.75) ? this.#filter(state, 0) : {}
-    const pipeline = this.#chance(0.6) ? this.#stages(state, 1 + this.#below(4), false) : []
+    const sorts = this.#chance(0.15)
+    const filter = this.#chance(sorts ? 0.3 : 0.75) ? this.#filter(state, 0) : {}
+    const first = sorts ? this.#sortedThroughParts(state) : []
+    const pipeline = [...first, ...(this.#chance(0.6) ? this.#stages(state, 1 + this.#below(4), false) : [])]
     const { clean, ordered, loose } = state
     return { body: { collection, filter, pipeline }, clean, ordered, loose }
   }
@@ -226,6 +229,20 @@ export class Generator {
     }
   }
 
+  /** The first documents by one or two paths that lead through objects shown in part, and by the key where they tie. */
+  #sortedThroughParts(state: State): Document[] {
+    const { key } = state
+    const parts = (EXPOSED[state.collection] ?? []).filter((path) => path.includes('.'))
+    if (key === null || parts.length === 0) return []
+    const some = [this.#pick(parts), this.#pick(parts)].slice(this.#below(2))
+    state.ordered = true
+    return [
+      { $sort: Object.fromEntries([...some.map((path) => [path, this.#pick([1, 1, -1])]), [key, 1]]) },
+      ...(this.#chance(0.2) ? [{ $skip: this.#below(8) }] : []),
+      ...(this.#chance(0.8) ? [{ $limit: 1 + this.#below(6) }] : []),
+    ]
+  }
+
   #stages(state: State, count: number, nested: boolean): Document[] {
     return Array.from({ length: count }, () => this.#stage(state, nested)).flat()
   }
@@ -373,10 +390,14 @@ export class Generator {
       }
       case 1: {
         const outer = this.#expression(state, 1)
+        const equal = { $eq: [this.#expression(other, 2), '$$v'] }
+        // Of a time series mongod 6.0 answers a second $match behind one with outer variables with the first row's, so
+        // the unguarded oracle is wrong.
+        const further = inner(1).filter((next) => from !== 'gauge' || !Object.hasOwn(next, '$match'))
         const stage = {
           from,
           let: { v: outer },
-          pipeline: [{ $match: { $expr: { $eq: [this.#expression(other, 2), '$$v'] } } }, ...inner(1)],
+          pipeline: [{ $match: { $expr: equal } }, ...further],
           as: 'j',
         }
         state.clean &&= other.clean

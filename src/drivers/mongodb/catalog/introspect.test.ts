@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { BSON, type Db, type Document } from 'mongodb'
 import { startMongod, type TestMongo } from '../../../../test/support/mongodb.ts'
-import { NoSuchEngine } from '../../../../test/support/no-such-engine.ts'
+import { skipWithout } from '../../../../test/support/no-such-engine.ts'
 import { cut } from '../../../exposure/cut.ts'
 import { freeze } from '../../../exposure/freeze.ts'
 import type { Catalog, CatalogTable, Connection, Driver, Limits, SettingsInput } from '../../driver.ts'
@@ -11,10 +11,7 @@ import { isDetail } from '../guard/reads.ts'
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000)
 const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 23, timeoutMs: 10_000, maxCost: 1e6 }
-const missing = await startMongod({}).then(
-  async (server) => (await server[Symbol.asyncDispose](), false as const),
-  (error: unknown) => (error instanceof NoSuchEngine ? error.message : Promise.reject(error)),
-)
+const skip = await skipWithout(startMongod)
 
 async function fill(db: Db): Promise<void> {
   await db.createCollection('customers', {
@@ -54,7 +51,7 @@ async function fill(db: Db): Promise<void> {
   await db.collection('sensor').insertOne({ at: new Date(), meta: { device: 1 }, temp: 2 })
 }
 
-describe('introspection, plans, grades', { skip: missing }, () => {
+describe('introspection, plans, grades', { skip }, () => {
   const stack = new AsyncDisposableStack()
   let server: TestMongo
   let driver: Driver

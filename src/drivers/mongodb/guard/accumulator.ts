@@ -12,7 +12,7 @@ type Form = 'expression' | 'nothing' | 'sorted' | Fields
 const INPUT_N: Fields = { needed: ['input', 'n'], optional: [] }
 
 const SHARED: readonly (readonly [string, Form])[] = [
-  ...'$addToSet $avg $concatArrays $first $last $max $min $push $setUnion $stdDevPop $stdDevSamp $sum'
+  ...'$addToSet $avg $concatArrays $first $last $max $mergeObjects $min $push $setUnion $stdDevPop $stdDevSamp $sum'
     .split(' ')
     .map((name): [string, Form] => [name, 'expression']),
   ['$count', 'nothing'],
@@ -28,7 +28,7 @@ const SHARED: readonly (readonly [string, Form])[] = [
   ['$percentile', { needed: ['input', 'p', 'method'], optional: [] }],
 ]
 
-const ACCUMULATORS: ReadonlyMap<string, Form> = new Map([...SHARED, ['$mergeObjects', 'expression']])
+const ACCUMULATORS: ReadonlyMap<string, Form> = new Map(SHARED)
 
 const WINDOW: ReadonlyMap<string, Form> = new Map<string, Form>([
   ...SHARED,

@@ -28,10 +28,13 @@ export class Barrier {
 
   /** `name` is the top-level field that must stay behind; without one, the whole document. */
   raise(name = this.#first): void {
+    this.compute(name, { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] })
+  }
+
+  /** The field is computed anew, if it is not already: it stays behind as well. */
+  compute(name: string, value: Bson): void {
     const before = this.#raised
-    this.#computed[name] ??= {
-      $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`],
-    }
+    this.#computed[name] ??= value
     if (before || !this.#placed) return
     this.#pipeline.splice(this.#pipeline.indexOf(this.#projection) + 1, 0, { $set: this.#computed })
   }

@@ -65,11 +65,36 @@ test('filters, sorts and limits that read the same before the projection stand b
   assert.deepEqual(queryOf({ filter }).pipeline, [{ $match: filter }, P, END])
   const pipeline = [{ $match: { name: 'x' } }, { $sort: { 'meta.at': 1, name: -1 } }, { $skip: 1 }, { $limit: 5 }]
   assert.deepEqual(queryOf({ filter, pipeline }).pipeline, [{ $match: filter }, ...pipeline, P, END])
-  assert.deepEqual(queryOf({ pipeline: [{ $sort: { 'cards.brand': -1 } }] }).pipeline, [
-    { $sort: { 'cards.brand': -1 } },
-    P,
-    END,
+})
+
+test('a sort through an object shown in part has a second form with it in front, which proves itself', () => {
+  const sort = { $sort: { 'cards.brand': 1, name: -1 } }
+  const early = (body: object): readonly unknown[] | undefined =>
+    queryOf(body).early?.map((stage) => Object.keys(stage)[0])
+  const { pipeline, early: form } = queryOf({ filter: { name: 'x' }, pipeline: [sort, { $skip: 2 }, { $limit: 5 }] })
+  assert.deepEqual(pipeline, [{ $match: { name: 'x' } }, P, sort, { $skip: 2 }, { $limit: 5 }, END])
+  const [filter, moved, limit, proof, ...rest] = form ?? []
+  assert.deepEqual(
+    [filter, moved, limit, ...rest],
+    [{ $match: { name: 'x' } }, sort, { $limit: 7 }, P, { $skip: 2 }, { $limit: 5 }, END],
+  )
+  assert.match(JSON.stringify(proof), /^\{"\$match":\{"\$expr":\{"\$toInt":.*"\$cards"/)
+  assert.deepEqual(early({ pipeline: [sort], limit: 3 }), ['$sort', '$limit', '$match', '$project', '$limit'])
+  assert.deepEqual(early({ pipeline: [sort, { $project: { name: 1 } }, { $limit: 3 }] })?.slice(0, 3), [
+    '$sort',
+    '$limit',
+    '$match',
   ])
+  for (const body of [
+    { pipeline: [{ $sort: { name: 1 } }] },
+    { pipeline: [sort, { $group: { _id: '$name' } }] },
+    { pipeline: [sort, { $unwind: '$cards' }, { $limit: 5 }] },
+    { filter: { 'cards.0.brand': 'x' }, pipeline: [sort] },
+    { pipeline: [{ $sort: { 'cards.0.brand': 1 } }] },
+    { pipeline: [sort, { $skip: Number.MAX_SAFE_INTEGER }, { $skip: 1 }, { $limit: 1 }] },
+  ]) {
+    assert.equal(queryOf(body).early, null, JSON.stringify(body))
+  }
 })
 
 test('what would read hidden things there stays behind it', () => {
@@ -116,7 +141,15 @@ test('a scalar is printed as strict Extended JSON', () => {
 
 test('$reduce may carry its value on, but not wrap it', () => {
   const reduced = (step: unknown): string =>
-    verdict({ pipeline: [{ $project: { x: { $reduce: { input: '$meta', initialValue: [], in: step } } } }] }).kind
+    verdict({ pipeline: [{ $project: { x: { $reduce: { input: '$meta', initialValue: [], in: step } } } }] }, [9, 0, 0])
+      .kind
+  const named = { input: '$meta', initialValue: [], as: 'e', valueAs: 'v' }
+  const reduce = (step: unknown): string =>
+    verdict({ pipeline: [{ $project: { x: { $reduce: { ...named, in: step } } } }] }, [9, 0, 0]).kind
+  assert.deepEqual(
+    [reduce({ $add: ['$$v', '$$e'] }), reduce(['$$v']), reduce('$$value')],
+    ['confined', 'denied', 'denied'],
+  )
   for (const step of [
     { $concatArrays: ['$$value', ['$$this']] },
     { sum: { $add: ['$$value.sum', '$$this'] }, last: '$$value.last' },
@@ -134,6 +167,7 @@ test('$reduce may carry its value on, but not wrap it', () => {
     { $let: { vars: { v: ['$$value'] }, in: '$$v' } },
     { $zip: { inputs: ['$$value', [1]] } },
     { $setField: { field: 'a', input: '$$this', value: '$$value' } },
+    { $serializeEJSON: { input: '$$value' } },
     { $reduce: { input: [1], initialValue: '$$value', in: ['$$value'] } },
   ]) {
     assert.equal(reduced(step), 'denied', JSON.stringify(step))

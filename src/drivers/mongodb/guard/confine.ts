@@ -2,6 +2,7 @@
 // and no clock, and nothing it does not understand is passed on.
 import type { Catalog, Limits, Verdict } from '../../driver.ts'
 import { seal } from '../../confined.ts'
+import { sortedEarly } from './early-sort.ts'
 import { exposedOf } from './exposed.ts'
 import { Whole } from './flow.ts'
 import { lift } from './lift.ts'
@@ -38,16 +39,9 @@ function query(body: MongoBody, catalog: Catalog, limits: Limits): MongoQuery {
   const { database, name } = collection
   const { joins } = whole
   const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
-  return {
-    database,
-    collection: name,
-    pipeline: flow.out,
-    rowCap,
-    columns: flow.columns,
-    joins,
-    reads,
-    shape: flow.shape,
-  }
+  const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
+  const { columns, shape } = flow
+  return { database, collection: name, pipeline: flow.out, early, rowCap, columns, joins, reads, shape }
 }
 
 /** The filter is the first stage; an empty one is none. */

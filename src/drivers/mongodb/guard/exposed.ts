@@ -3,11 +3,12 @@
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { Barrier } from './barrier.ts'
 import type { MongoCapture } from '../capture.ts'
+import { withoutGaps } from './gaps.ts'
 import type { BsonDocument } from '../query.ts'
 import { closed, isPlace, WHOLE, type Cut, type Shape } from './shape.ts'
 
 /** Exposed components; null where everything below is exposed. */
-interface Tree extends ReadonlyMap<string, Tree | null> {}
+export interface Tree extends ReadonlyMap<string, Tree | null> {}
 
 export interface ExposedCollection {
   readonly database: string
@@ -130,7 +131,14 @@ function cutShape(tree: Tree, cut: readonly Cut[]): Shape {
 }
 
 /** The injected projection in front of `pipeline`, not yet placed. */
-export function barrierOf(collection: ExposedCollection, pipeline: BsonDocument[]): Barrier {
-  const [first = '_id'] = collection.tops
-  return new Barrier(pipeline, { $project: collection.projection }, first)
+export function barrierOf(
+  { tops, tree, rewritten, projection: exposed }: ExposedCollection,
+  pipeline: BsonDocument[],
+  projection = exposed,
+): Barrier {
+  const [first = '_id'] = tops
+  const barrier = new Barrier(pipeline, { $project: projection }, first)
+  const cut = rewritten ? tree : []
+  for (const [name, below] of cut) if (below !== null) barrier.compute(name, withoutGaps(`$${name}`, below))
+  return barrier
 }

@@ -10,14 +10,14 @@ export interface Fields {
 }
 
 const ANY =
-  '$abs $acos $acosh $add $allElementsTrue $and $anyElementTrue $arrayElemAt $arrayToObject $asin $asinh $atan $atan2 $atanh $avg $binarySize $bitAnd $bitNot $bitOr $bitXor $bsonSize $ceil $cmp $concat $concatArrays $cos $cosh $degreesToRadians $divide $eq $exp $first $floor $gt $gte $ifNull $in $indexOfArray $indexOfBytes $indexOfCP $isArray $isNumber $last $ln $log $log10 $lt $lte $max $mergeObjects $min $mod $multiply $ne $not $objectToArray $or $pow $radiansToDegrees $reverseArray $round $setDifference $setEquals $setIntersection $setIsSubset $setUnion $sin $sinh $size $slice $split $sqrt $stdDevPop $stdDevSamp $strLenBytes $strLenCP $strcasecmp $substr $substrBytes $substrCP $subtract $sum $tan $tanh $toBool $toDate $toDecimal $toDouble $toInt $toLong $toLower $toObjectId $toString $toUUID $toUpper $trunc $tsIncrement $tsSecond $type'
+  '$abs $acos $acosh $add $allElementsTrue $and $anyElementTrue $arrayElemAt $arrayToObject $asin $asinh $atan $atan2 $atanh $avg $binarySize $bitAnd $bitNot $bitOr $bitXor $bsonSize $ceil $cmp $concat $concatArrays $cos $cosh $degreesToRadians $divide $eq $exp $first $floor $gt $gte $ifNull $in $indexOfArray $indexOfBytes $indexOfCP $isArray $isNumber $last $ln $log $log10 $lt $lte $max $mergeObjects $min $mod $multiply $ne $not $objectToArray $or $pow $radiansToDegrees $reverseArray $round $setDifference $setEquals $setIntersection $setIsSubset $setUnion $sigmoid $similarityCosine $similarityDotProduct $similarityEuclidean $sin $sinh $size $slice $split $sqrt $stdDevPop $stdDevSamp $strLenBytes $strLenCP $strcasecmp $substr $substrBytes $substrCP $subtract $subtype $sum $tan $tanh $toArray $toBool $toDate $toDecimal $toDouble $toInt $toLong $toLower $toObject $toObjectId $toString $toUUID $toUpper $trunc $tsIncrement $tsSecond $type'
 const DATE =
   '$dayOfMonth $dayOfWeek $dayOfYear $hour $isoDayOfWeek $isoWeek $isoWeekYear $millisecond $minute $month $second $week $year'
 const SPECIAL =
   '$cond $filter $getField $let $literal $map $range $reduce $regexFind $regexFindAll $regexMatch $setField $sortArray $switch $unsetField'
 
 const FIELDS: Readonly<Record<string, Fields>> = {
-  $convert: fields('input to', 'onError onNull format'),
+  $convert: fields('input to', 'onError onNull format base byteOrder'),
   $dateAdd: fields('startDate unit amount', 'timezone'),
   $dateDiff: fields('startDate endDate unit', 'timezone startOfWeek'),
   $dateFromParts: fields('', 'year month day hour minute second millisecond timezone isoWeekYear isoWeek isoDayOfWeek'),
@@ -26,6 +26,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
   $dateToParts: fields('date', 'timezone iso8601'),
   $dateToString: fields('date', 'format timezone onNull'),
   $dateTrunc: fields('date unit', 'binSize timezone startOfWeek'),
+  $deserializeEJSON: fields('input', 'onError'),
   $firstN: fields('input n', ''),
   $lastN: fields('input n', ''),
   $ltrim: fields('input', 'chars'),
@@ -36,6 +37,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
   $replaceAll: fields('input find replacement', ''),
   $replaceOne: fields('input find replacement', ''),
   $rtrim: fields('input', 'chars'),
+  $serializeEJSON: fields('input', 'relaxed onError'),
   $trim: fields('input', 'chars'),
   $zip: fields('inputs', 'useLongestLength defaults'),
 }

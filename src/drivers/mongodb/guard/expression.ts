@@ -1,6 +1,6 @@
 // Aggregation expressions: every operator by the list, every path and variable resolved, and printed anew. Nothing that is
 // not understood is passed on.
-import { arrayOf, booleanOf, fieldsOf } from './arguments.ts'
+import { arrayOf, booleanOf, fieldsOf, textOf } from './arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
 import { checkPattern, numberOf } from './lift.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
@@ -74,16 +74,8 @@ function special(name: string, value: Bson | undefined, scope: Scope): Bson {
     case '$map':
     case '$filter':
       return over(name, value, scope)
-    case '$reduce': {
-      const { input, initialValue, in: step } = fieldsOf(name, value, ['input', 'initialValue', 'in'], [])
-      checkReduce(step)
-      const inner = withVariables(scope, ['this', 'value'])
-      return {
-        input: expression(input, scope),
-        initialValue: expression(initialValue, scope),
-        in: expression(step, inner),
-      }
-    }
+    case '$reduce':
+      return reduced(value, scope)
     case '$getField':
     case '$setField':
     case '$unsetField':
@@ -131,16 +123,51 @@ function bound(value: Bson | undefined, scope: Scope): Bson {
 /** $map and $filter: an array, and an expression over each element. */
 function over(name: '$map' | '$filter', value: Bson | undefined, scope: Scope): Bson {
   const body = name === '$map' ? 'in' : 'cond'
-  const read = fieldsOf(name, value, ['input', body], name === '$map' ? ['as'] : ['as', 'limit'])
-  const { as = 'this', limit } = read
-  if (typeof as !== 'string') throw new Broken(`${name} takes a text for as`)
-  const inner = withVariables(scope, [as])
+  const optional = ['as', 'arrayIndexAs']
+  const read = fieldsOf(name, value, ['input', body], name === '$map' ? optional : [...optional, 'limit'])
+  const { limit } = read
+  const names = namesOf(name, read, { as: 'this' }, scope)
   return {
     input: expression(read['input'], scope),
-    as,
-    [body]: expression(read[body], inner),
+    ...names,
+    [body]: expression(read[body], withElement(names, scope)),
     ...(limit === undefined ? {} : { limit: expression(limit, scope) }),
   }
+}
+
+function reduced(value: Bson | undefined, scope: Scope): Bson {
+  const read = fieldsOf('$reduce', value, ['input', 'initialValue', 'in'], ['as', 'valueAs', 'arrayIndexAs'])
+  const { input, initialValue, in: step } = read
+  const names = namesOf('$reduce', read, {}, scope)
+  const { as = 'this', valueAs = 'value' } = names
+  checkReduce(step, valueAs)
+  return {
+    input: expression(input, scope),
+    initialValue: expression(initialValue, scope),
+    ...names,
+    in: expression(step, withElement({ ...names, as, valueAs }, scope)),
+  }
+}
+
+/** What a body calls the element, its place and the value so far; of the server's own names those that it must be told. */
+function namesOf(
+  of: string,
+  read: BsonDocument,
+  defaults: Readonly<Record<string, string>>,
+  scope: Scope,
+): Readonly<Record<string, string>> {
+  const names: Record<string, string> = { ...defaults }
+  for (const key of ['as', 'valueAs', 'arrayIndexAs']) {
+    if (!Object.hasOwn(read, key)) continue
+    if (key !== 'as' || of === '$reduce') needVersion('expression', 'arrayIndexAs', scope.exposed)
+    names[key] = textOf(of, read[key])
+  }
+  return names
+}
+
+function withElement(names: Readonly<Record<string, string>>, scope: Scope): Scope {
+  const inner = withVariables(scope, Object.values(names))
+  return { ...inner, iterating: true }
 }
 
 function field(name: '$getField' | '$setField' | '$unsetField', value: Bson | undefined, scope: Scope): Bson {

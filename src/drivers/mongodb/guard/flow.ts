@@ -1,5 +1,6 @@
 // One pipeline while it is confined: the stages printed so far, and what is known of the documents behind them.
 import type { Barrier } from './barrier.ts'
+import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
 import type { Exposed } from './exposed.ts'
 import type { Scope } from './scope.ts'
@@ -46,6 +47,8 @@ export class Flow {
   shape: Shape
   /** Top-level names in the order the query fixes. */
   columns: readonly string[]
+  /** The first stage behind the projection is a sort that may be tried in front of it. */
+  early: EarlySort | null = null
 
   constructor(
     whole: Whole,
@@ -72,6 +75,7 @@ export class Flow {
       barrier: this.barrier,
       variables: this.variables,
       redacting: false,
+      iterating: false,
     }
   }
 

@@ -3,6 +3,7 @@ import { fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { Barrier } from './barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import { expression } from './expression.ts'
+import { withoutGaps } from './gaps.ts'
 import { filter } from './filter.ts'
 import type { Flow } from './flow.ts'
 import { outputPath } from './flow.ts'
@@ -154,7 +155,8 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   const documents = !flow.inFacet && atLeast(flow.whole.exposed.server, [5, 1])
   const inner: BsonDocument[] = documents ? [{ $documents: '$$g' }] : flow.out
   const stage = { $project: documents ? projection : beside(projection, as, flow) }
-  const barrier = new Barrier(inner, stage, documents ? (from.tops[0] ?? '_id') : as)
+  const barrier = documents ? barrierOf(from, inner, projection) : new Barrier(inner, stage, as)
+  if (!documents) barrier.compute(as, withoutGaps(`$${as}`, from.tree))
   barrier.place()
   if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })
   const found = documents ? shapeOf(from, barrier) : shapeOf(from, barrier, as)

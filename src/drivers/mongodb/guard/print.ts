@@ -1,9 +1,10 @@
 // What the database is sent, as relaxed Extended JSON: for the audit and `check`, never parsed again.
 import { isArray, isDocument, Scalar, type Bson, type MongoQuery, type ScalarValue } from '../query.ts'
 
-/** {"aggregate": collection, "pipeline": […]} on one line. */
-export function printed(query: MongoQuery): string {
-  return `{"aggregate":${JSON.stringify(query.collection)},"pipeline":${text(query.pipeline)}}`
+/** {"aggregate": collection, "pipeline": […]} on one line; with `otherwise`, what is sent where the first one fails. */
+export function printed({ collection, pipeline, early }: MongoQuery): string {
+  const otherwise = early === null ? '' : `,"otherwise":${text(pipeline)}`
+  return `{"aggregate":${JSON.stringify(collection)},"pipeline":${text(early ?? pipeline)}${otherwise}}`
 }
 
 function text(value: Bson): string {

@@ -8,9 +8,9 @@ const NONE = Number.NEGATIVE_INFINITY
 
 type Depths = ReadonlyMap<string, number>
 
-/** Throws Refusal where the result can be deeper than $$value. */
-export function checkReduce(step: Bson | undefined): void {
-  if (depthOf(step, new Map([['value', 0]])) <= 0) return
+/** Throws Refusal where the result can be deeper than $$value, by the name it has there. */
+export function checkReduce(step: Bson | undefined, value: string): void {
+  if (depthOf(step, new Map([[value, 0]])) <= 0) return
   throw refusedOperator(
     '$reduce',
     'its result may not be nested deeper than $$value',
@@ -60,11 +60,15 @@ function ofOperator(name: string, operand: Bson, depths: Depths): number {
     case '$filter':
     case '$sortArray':
     case '$unsetField':
+    case '$deserializeEJSON':
       return depthOf(field('input'), depths)
     case '$getField':
       return depthOf(field('input'), depths) - 1
     case '$setField':
       return Math.max(depthOf(field('input'), depths), depthOf(field('value'), depths) + 1)
+    // A date becomes {$date: {$numberLong: …}}.
+    case '$serializeEJSON':
+      return depthOf(field('input'), depths) + 2
     case '$zip':
       return Math.max(ofList(field('inputs'), depths), ofList(field('defaults'), depths)) + 1
     case '$map':
@@ -73,7 +77,8 @@ function ofOperator(name: string, operand: Bson, depths: Depths): number {
       return ofLet(field('vars'), field('in'), depths)
     case '$reduce': {
       const initial = depthOf(field('initialValue'), depths)
-      const inner = bind(bind(depths, 'this', depthOf(field('input'), depths) - 1), 'value', initial)
+      const element = bind(depths, as(operand), depthOf(field('input'), depths) - 1)
+      const inner = bind(element, named(operand, 'valueAs', 'value'), initial)
       return Math.max(initial, depthOf(field('in'), inner))
     }
     default:
@@ -103,8 +108,12 @@ function ofLet(vars: Bson | undefined, body: Bson | undefined, depths: Depths): 
 }
 
 function as(operand: Bson): string {
-  const name = isDocument(operand) ? operand['as'] : undefined
-  return typeof name === 'string' ? name : 'this'
+  return named(operand, 'as', 'this')
+}
+
+function named(operand: Bson, key: string, otherwise: string): string {
+  const name = isDocument(operand) ? operand[key] : undefined
+  return typeof name === 'string' ? name : otherwise
 }
 
 function bind(depths: Depths, name: string, depth: number): Depths {

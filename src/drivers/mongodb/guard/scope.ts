@@ -14,9 +14,11 @@ export interface Scope {
   readonly variables: ReadonlySet<string>
   /** DESCEND, PRUNE and KEEP, within $redact. */
   readonly redacting: boolean
+  /** IDX, within $map, $filter and $reduce. */
+  readonly iterating: boolean
 }
 
-const SYSTEM = new Set(['ROOT', 'CURRENT', 'NOW', 'REMOVE'])
+const SYSTEM = new Set(['ROOT', 'CURRENT', 'REMOVE'])
 const REDACT = new Set(['DESCEND', 'PRUNE', 'KEEP'])
 const VARIABLE = /^[a-z\u0080-\uffff][\w\u0080-\uffff]*$/
 
@@ -79,7 +81,7 @@ export function variable(written: string, scope: Scope): Found | undefined {
   const dot = written.indexOf('.')
   const name = written.slice(2, dot === -1 ? undefined : dot)
   const path = dot === -1 ? undefined : written.slice(dot + 1)
-  if (scope.variables.has(name)) {
+  if (scope.variables.has(name) || name === 'NOW') {
     if (path !== undefined) componentsOf(path)
     return undefined
   }
@@ -87,6 +89,10 @@ export function variable(written: string, scope: Scope): Found | undefined {
     if (path !== undefined) return resolve(path, scope)
     scope.barrier.raise()
     return { kind: 'parent', shape: scope.shape, numeric: false, crossed: [] }
+  }
+  if (path === undefined && name === 'IDX' && scope.iterating) {
+    needVersion('expression', '$$IDX', scope.exposed)
+    return undefined
   }
   if (path === undefined && (SYSTEM.has(name) || (scope.redacting && REDACT.has(name)))) return undefined
   const bound = [...scope.variables].map((known) => `$$${known}`)

@@ -84,12 +84,18 @@ export function union(one: Shape, other: Shape): Shape {
     // Below a whole value the barriers of the other side's parts still count.
     return { kids: null, open: true, cut: [...new Set([...cut, ...barriersOf(one), ...barriersOf(other)])] }
   }
-  const kids = new Map(one.kids)
-  for (const [name, shape] of other.kids) {
-    const known = kids.get(name)
-    kids.set(name, known === undefined ? shape : union(known, shape))
+  // A field that only one side knows may be anything where the other side is open.
+  const kids = new Map<string, Shape>()
+  for (const name of [...one.kids.keys(), ...other.kids.keys()]) {
+    const [here, there] = [one.kids.get(name) ?? rest(one), other.kids.get(name) ?? rest(other)]
+    kids.set(name, here === null ? (there ?? WHOLE) : there === null ? here : union(here, there))
   }
   return { kids, open: one.open || other.open, cut }
+}
+
+/** What is known of a field that is not among the known ones. */
+function rest({ open }: Shape): Shape | null {
+  return open ? WHOLE : null
 }
 
 function barriersOf(shape: Shape): readonly Cut[] {

@@ -9,8 +9,10 @@ const KEYS_MAX = 32
 
 export interface SortSpec {
   readonly printed: BsonDocument
-  /** Orders raw documents as it does projected ones. */
+  /** Every path is shown whole: it may stand in front of the projection, for good or (EarlySort) on trial. */
   readonly hoistable: boolean
+  /** Of the paths through partly shown objects the components that lead there: raw documents may be ordered otherwise. */
+  readonly cut: readonly (readonly string[])[]
 }
 
 /** Without a scope the paths are those of an array's elements, of which nothing is known. */
@@ -23,7 +25,7 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
       `${of}: JSON loses the order of fields whose names are numbers, so it may not sort by several of them`,
     )
   }
-  const cut: number[] = []
+  const cut: (readonly string[])[] = []
   let hoistable = true
   const printed: Record<string, Bson> = {}
   for (const [name, direction] of entries) {
@@ -34,19 +36,11 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
     if (number !== 1 && number !== -1) throw new Broken(`${of} takes 1 or -1 for each field`)
     if (scope === null) componentsOf(name)
     else {
-      const { kind, numeric, crossed } = resolve(name, scope)
+      const { kind, numeric, crossed, components } = resolve(name, scope)
       if (kind !== 'whole' || numeric) hoistable = false
-      if (crossed.length > 0) cut.push(number)
+      if (crossed.length > 0) cut.push(components.slice(0, crossed.length))
     }
     printed[name] = direction
   }
-  return { printed, hoistable: hoistable && sortsCutAlike(cut) }
-}
-
-/**
- * Below an object that is cut, a hidden scalar in an array sorts as null: first going up, where it would tell of itself
- * and differ from the projected order; going down it never decides, unless a second path leads through the same array.
- */
-function sortsCutAlike(directions: readonly number[]): boolean {
-  return directions.length === 0 || (directions.length === 1 && directions[0] === -1)
+  return { printed, hoistable, cut }
 }

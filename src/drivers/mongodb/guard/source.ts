@@ -19,9 +19,12 @@ export function confineSource(
   const barrier = barrierOf(collection, out)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
   const rest = hoist(stages, flow)
-  // mongod 6.0 moves a $match with outer variables into what it caches of a time series: later rows get the first's.
-  if (collection.rewritten && variables.size > 0) for (const name of collection.tops) barrier.raise(name)
+  const isCached = collection.rewritten && variables.size > 0
+  if (isCached) for (const name of collection.tops) barrier.raise(name)
   barrier.place()
+  // mongod 6.0 moves a $match with outer variables into what it caches of a time series: later rows get the first's. The
+  // wall holds one that reads a field; one that reads none passes it, but no limit.
+  if (isCached) flow.out.push({ $limit: Number.MAX_SAFE_INTEGER })
   for (const stage of rest) confineStage(stage, flow)
   return flow
 }
@@ -44,7 +47,10 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
   return stages.slice(at)
 }
 
+/** Where only documents that lose an element would be ordered otherwise, the flow keeps what a trial needs. */
 function sortsAlike(value: Bson, flow: Flow): boolean {
   if (!isDocument(value)) return false
-  return sortSpecOf('$sort', value, flow.scope).hoistable
+  const { hoistable, cut } = sortSpecOf('$sort', value, flow.scope)
+  if (hoistable && cut.length > 0) flow.early = { at: flow.out.length, cut }
+  return hoistable && cut.length === 0
 }

@@ -14,6 +14,9 @@ const SINCE: Readonly<Record<Vocabulary, Readonly<Record<string, Version>>>> = {
     ...since([6, 3], '$bitAnd $bitOr $bitXor $bitNot'),
     ...since([7, 0], '$median $percentile'),
     ...since([8, 0], '$toUUID'),
+    ...since([8, 1], '$sigmoid'),
+    ...since([8, 3], '$deserializeEJSON $serializeEJSON $similarityCosine $similarityDotProduct $similarityEuclidean'),
+    ...since([8, 3], '$subtype $toArray $toObject arrayIndexAs $$IDX'),
   },
   accumulator: {
     ...since([5, 0], '$count'),
@@ -27,6 +30,7 @@ const SINCE: Readonly<Record<Vocabulary, Readonly<Record<string, Version>>>> = {
     ...since([7, 0], '$median $percentile'),
     ...since([8, 1], '$concatArrays $setUnion'),
     ...since([8, 2], '$minMaxScaler'),
+    ...since([8, 3], '$mergeObjects'),
   },
 }
 

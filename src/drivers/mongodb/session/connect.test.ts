@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { makeCertificates, type Certificates } from '../../../../test/support/certificates.ts'
 import { startMongod, startNewest, type TestMongo } from '../../../../test/support/mongodb.ts'
-import { engineOrSkip, NoSuchEngine } from '../../../../test/support/no-such-engine.ts'
+import { engineOrSkip, skipWithout } from '../../../../test/support/no-such-engine.ts'
 import { AppError } from '../../../errors.ts'
 import type { SettingsInput } from '../../driver.ts'
 import { logIn, type Login } from './connect.ts'
@@ -24,13 +24,9 @@ function refused(input: SettingsInput, expected: RegExp, allowPrivateHosts = tru
   })
 }
 
-/** The message of the skip, where the real mongod cannot be had. */
-const missing = await startMongod({}).then(
-  async (server) => (await server[Symbol.asyncDispose](), false as const),
-  (error: unknown) => (error instanceof NoSuchEngine ? error.message : Promise.reject(error)),
-)
+const skip = await skipWithout(startMongod)
 
-describe('TLS and logins', { skip: missing }, () => {
+describe('TLS and logins', { skip }, () => {
   const stack = new AsyncDisposableStack()
   let server: TestMongo
   let certificates: Certificates
@@ -116,45 +112,41 @@ describe('TLS and logins', { skip: missing }, () => {
   })
 })
 
-test(
-  'a replica set: found from one member, read from where it should be, a failover survived',
-  { skip: missing },
-  async () => {
-    await using server = await startMongod({ auth: true, members: 3 })
-    await server.createUser('admin', 'ann', 'ann-pw', [{ role: 'read', db: 'shop' }])
-    await server.client
-      .db('shop')
-      .collection('orders')
-      .insertOne({ a: 1 }, { writeConcern: { w: 3 } })
-    const [first = 0, second = 0] = server.ports
-    const hosts = `127.0.0.1:${second},127.0.0.1:${first}`
-    const uri = `mongodb://ann:ann-pw@${hosts}/shop?replicaSet=rs&authSource=admin`
-    const input = (text: string): SettingsInput => ({
-      connectionMode: 'URI',
-      sslMode: 'disable',
-      secrets: { uri: text },
-    })
-    await using login = await enter(input(uri))
-    const where = async (of: Login): Promise<boolean> =>
-      (await of.db.command({ hello: 1 }, { readPreference: 'primary' }))['isWritablePrimary']
-    assert.equal(await where(login), true)
-    await using far = await enter(input(`${uri}&readPreference=secondary`))
-    assert.equal(far.client.readPreference.mode, 'secondary')
-    assert.equal((await far.db.collection('orders').findOne())?.['a'], 1)
-    await using alone = await enter(
-      input(`mongodb://ann:ann-pw@127.0.0.1:${second}/shop?authSource=admin&directConnection=true`),
-    )
-    assert.equal((await alone.db.collection('orders').findOne())?.['a'], 1)
-    await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
+test('a replica set: found from one member, read from where it should be, a failover survived', { skip }, async () => {
+  await using server = await startMongod({ auth: true, members: 3 })
+  await server.createUser('admin', 'ann', 'ann-pw', [{ role: 'read', db: 'shop' }])
+  await server.client
+    .db('shop')
+    .collection('orders')
+    .insertOne({ a: 1 }, { writeConcern: { w: 3 } })
+  const [first = 0, second = 0] = server.ports
+  const hosts = `127.0.0.1:${second},127.0.0.1:${first}`
+  const uri = `mongodb://ann:ann-pw@${hosts}/shop?replicaSet=rs&authSource=admin`
+  const input = (text: string): SettingsInput => ({
+    connectionMode: 'URI',
+    sslMode: 'disable',
+    secrets: { uri: text },
+  })
+  await using login = await enter(input(uri))
+  const where = async (of: Login): Promise<boolean> =>
+    (await of.db.command({ hello: 1 }, { readPreference: 'primary' }))['isWritablePrimary']
+  assert.equal(await where(login), true)
+  await using far = await enter(input(`${uri}&readPreference=secondary`))
+  assert.equal(far.client.readPreference.mode, 'secondary')
+  assert.equal((await far.db.collection('orders').findOne())?.['a'], 1)
+  await using alone = await enter(
+    input(`mongodb://ann:ann-pw@127.0.0.1:${second}/shop?authSource=admin&directConnection=true`),
+  )
+  assert.equal((await alone.db.collection('orders').findOne())?.['a'], 1)
+  await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
 
-    await server.kill(first)
-    // Whoever held the old primary is told; who comes next finds the new one.
-    await using next = await enter(input(uri))
-    assert.equal((await next.db.collection('orders').findOne())?.['a'], 1)
-  },
-)
+  await server.kill(first)
+  // Whoever held the old primary is told; who comes next finds the new one.
+  await using next = await enter(input(uri))
+  assert.equal((await next.db.collection('orders').findOne())?.['a'], 1)
+})
 
-test('a member that a set names at a refused address is never connected to', { skip: missing }, async () => {
+test('a member that a set names at a refused address is never connected to', { skip }, async () => {
   await using server = await startMongod({ members: 1 })
   const admin = server.client.db('admin')
   const { config } = await admin.command({ replSetGetConfig: 1 })

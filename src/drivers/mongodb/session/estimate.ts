@@ -7,21 +7,20 @@ import type { Join, MongoQuery, ReadCollection } from '../query.ts'
 /** Measurements in one bucket of a time-series collection. */
 const BUCKET = 1_000
 
+/** What counts as read of a collection whose size nobody knows: more than any limit that means to be one. */
+const UNKNOWN = 1e12
+
 /** Documents in a collection as the server has them now; null where nobody knows. */
 export type Sizes = (collection: string) => Promise<number | null>
 
-/** No plan reads more documents than this; null where a size is not known. */
-export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number | null> {
+/** No plan reads more documents than this. */
+export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number> {
   const [base] = query.reads
-  if (base === undefined || base.kind === 'view') return null
-  const documents = await sizeOf(base, sizes)
-  if (documents === null) return null
-  let rows = documents
-  for (const join of query.joins) {
-    if (join.stage === '$unionWith') rows += (await foreignSize(query, join, sizes)) ?? Infinity
-  }
-  const joined = await joinCost(query, Math.min(rows, limitBeforeJoins(query)), sizes)
-  return joined === null ? null : rows + joined
+  // What a view reads is not what it shows.
+  if (base === undefined || base.kind === 'view') return UNKNOWN
+  let rows = await sizeOf(base, sizes)
+  for (const join of query.joins) if (join.stage === '$unionWith') rows += await foreignSize(query, join, sizes)
+  return rows + (await joinCost(query, Math.min(rows, limitBeforeJoins(query)), sizes))
 }
 
 /** The cost by the server's plan of the printed pipeline. */
@@ -31,14 +30,16 @@ export async function planCost(query: MongoQuery, plan: mongodb.Document, sizes:
   for (const planner of planners) scanned += await scanCost(query, planner, sizes)
   const outer = Math.max(1, Math.min(scanned, limitBeforeJoins(query)))
   // Those of $unionWith show a plan of their own.
-  const joined = await joinCost(query, outer, sizes)
-  return scanned + (joined ?? 0)
+  return scanned + (await joinCost(query, outer, sizes))
 }
 
 /** Throws AppError QUERY_DENIED where the estimate is over the limit. */
 export function checkCost(estimate: number, limit: number, collection: string): void {
   if (estimate <= limit) return
-  const message = `This query would scan about ${Math.round(estimate)} documents of ${collection}, over the limit of ${limit}.`
+  const message =
+    estimate < UNKNOWN
+      ? `This query would scan about ${Math.round(estimate)} documents of ${collection}, over the limit of ${limit}.`
+      : `This query would scan documents that the login of this datasource cannot count, which may be over the limit of ${limit}.`
   throw new AppError('QUERY_DENIED', message, {
     extra: {
       blocked: { kind: 'cost', name: 'scanned documents' },
@@ -49,13 +50,12 @@ export function checkCost(estimate: number, limit: number, collection: string): 
   })
 }
 
-/** What $lookup and $graphLookup read: explain says nothing of it. Null where a size is not known. */
-async function joinCost(query: MongoQuery, outer: number, sizes: Sizes): Promise<number | null> {
+/** What $lookup and $graphLookup read: explain says nothing of it. */
+async function joinCost(query: MongoQuery, outer: number, sizes: Sizes): Promise<number> {
   let cost = 0
   for (const join of query.joins) {
     if (join.stage === '$unionWith') continue
     const foreign = await foreignSize(query, join, sizes)
-    if (foreign === null) return null
     const each = isIndexed(query, join) ? Math.min(1, foreign) : foreign
     cost += join.perDocument ? outer * each : foreign
   }
@@ -67,16 +67,17 @@ function isIndexed(query: MongoQuery, { collection, foreignField }: Join): boole
   return foreignField !== null && read?.indexedPaths.includes(foreignField) === true
 }
 
-function foreignSize(query: MongoQuery, join: Join, sizes: Sizes): Promise<number | null> {
+async function foreignSize(query: MongoQuery, join: Join, sizes: Sizes): Promise<number> {
   const read = query.reads.find((each) => each.name === join.collection)
-  return read === undefined ? Promise.resolve(null) : sizeOf(read, sizes)
+  return read === undefined ? UNKNOWN : await sizeOf(read, sizes)
 }
 
-async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number | null> {
-  // Counting a view or a time-series collection reads it.
-  if (read.kind === 'view') return read.documents
-  if (read.kind === 'timeseries') return read.documents === null ? null : Math.ceil(read.documents / BUCKET)
-  return (await sizes(read.name)) ?? read.documents
+async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number> {
+  const { kind, name, documents } = read
+  // Counting a view or a time-series collection reads it: introspection did, where that took no longer than a second.
+  if (kind === 'collection') return (await sizes(name)) ?? documents ?? UNKNOWN
+  if (documents === null) return UNKNOWN
+  return kind === 'view' ? documents : Math.ceil(documents / BUCKET)
 }
 
 /** Rows that can reach the first join at most. */
@@ -119,12 +120,13 @@ async function scanCost(query: MongoQuery, planner: Node, sizes: Sizes): Promise
 }
 
 async function scannedSize(query: MongoQuery, collection: string, sizes: Sizes): Promise<number> {
-  const read = query.reads.find((each) => each.name === collection)
-  if (read !== undefined && read.kind === 'collection') return (await sizeOf(read, sizes)) ?? 0
+  const read = query.reads.find((each) => each.name === collection && each.kind === 'collection')
+  if (read !== undefined) return await sizeOf(read, sizes)
   const buckets = query.reads.find((each) => `system.buckets.${each.name}` === collection)
-  if (buckets !== undefined) return (await sizeOf(buckets, sizes)) ?? 0
-  // What a view stands on: the login may not be allowed to count it.
-  return (await sizes(collection)) ?? query.reads.find((each) => each.kind === 'view')?.documents ?? 0
+  if (buckets !== undefined && buckets.documents !== null) return await sizeOf(buckets, sizes)
+  // What a view stands on: the login may not be allowed to count it. Which of the views it is no plan says.
+  const views = query.reads.filter(({ kind }) => kind === 'view').map(({ documents }) => documents ?? UNKNOWN)
+  return (await sizes(collection)) ?? (views.length === 0 ? UNKNOWN : Math.max(...views))
 }
 
 const NARROW = new Set(['LIMIT', 'PROJECTION_SIMPLE', 'PROJECTION_DEFAULT', 'PROJECTION_COVERED'])

@@ -1,14 +1,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON } from 'mongodb'
+import { AppError } from '../../../errors.ts'
 import { Result } from './result.ts'
 
 const { Binary, BSONRegExp, Code, DBRef, Decimal128, Double, Long, MaxKey, MinKey, ObjectId, Timestamp, UUID } = BSON
 const caps = { rowCap: 1_000, bytesMax: 1 << 20 }
 
+/** The documents as a batch of the server holds them. */
+function batchOf(documents: readonly (object | Uint8Array)[]): Buffer {
+  const elements = documents.map((each, n) => {
+    const bytes = each instanceof Uint8Array ? each : BSON.serialize(each)
+    return Buffer.concat([Buffer.from(`\u0003${n}\0`), bytes])
+  })
+  const all = Buffer.concat([Buffer.alloc(4), ...elements, Buffer.alloc(1)])
+  all.writeInt32LE(all.length)
+  return all
+}
+
 function answer(documents: readonly (object | Uint8Array)[], fixed: readonly string[] = [], limits = caps) {
   const result = new Result(limits, fixed)
-  for (const each of documents) if (!result.add(each instanceof Uint8Array ? each : BSON.serialize(each))) break
+  result.addAll(batchOf(documents))
   return result.finish()
 }
 
@@ -126,4 +138,22 @@ test('rows past the caps are cut, with the nulls that late columns add', () => {
 test('more than 1,000 different fields are refused in words', () => {
   const wide = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`f${i}`, i]))
   assert.throws(() => answer([wide]), { code: 'QUERY_FAILED' })
+})
+
+test('no length that a server writes is read past its answer, or for ever', () => {
+  const VALUE_AT = 7
+  for (const value of ['text', { a: 'text' }, [1], new Binary(Buffer.from([1])), new Code('f', { a: 1 })]) {
+    for (const length of [-2_147_483_648, -1, 0, 1_000, 2_147_483_647]) {
+      const bytes = Buffer.from(BSON.serialize({ v: value, w: 1 }))
+      bytes.writeInt32LE(length, VALUE_AT)
+      try {
+        assert.equal(JSON.parse(String(answer([bytes]).rows)).length, 1)
+      } catch (error) {
+        assert.equal(error instanceof AppError && error.code, 'QUERY_FAILED', String(error))
+      }
+    }
+  }
+  const inner = Buffer.from(BSON.serialize({ v: { t: 'text' }, w: 1 }))
+  inner.writeInt32LE(-8, inner.indexOf('text') - 4)
+  assert.equal(answer([inner]).rows, '[[null,1]]')
 })

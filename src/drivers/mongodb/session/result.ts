@@ -4,7 +4,7 @@ import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import { cellsOf } from './cells.ts'
-import { ALIASES, endOfName, sizeOf, writeAscii, writeValue } from './values.ts'
+import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './values.ts'
 
 const COLUMNS_MAX = 1_000
 const ROWS_ROOM = 16 * 1024
@@ -56,16 +56,35 @@ export class Result {
     for (const name of fixed) this.#columnOf(name)
   }
 
-  /** Takes one document. False: nothing more is wanted. */
-  add(document: Uint8Array): boolean {
+  /** Takes the documents of a BSON array. False: nothing more is wanted. Throws QUERY_FAILED for what is none. */
+  addAll(batch: Uint8Array): boolean {
+    try {
+      return this.#addEach(Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength))
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw new AppError('QUERY_FAILED', 'The database sent a document that is no BSON.', { cause: error })
+    }
+  }
+
+  #addEach(from: Buffer): boolean {
+    const end = lengthAt(from, 0) - 1
+    for (let at = 4; at < end;) {
+      const start = endOfName(from, at + 1) + 1
+      if (!this.#add(from, start)) return false
+      at = start + lengthAt(from, start)
+    }
+    return true
+  }
+
+  /** Takes the document that begins there. */
+  #add(from: Buffer, begin: number): boolean {
     if (this.#ends.length >= this.#caps.rowCap) {
       // One more than the cap is asked for, to know that there is more.
       this.#truncated = true
       return false
     }
-    const from = Buffer.from(document.buffer, document.byteOffset, document.byteLength)
     const before = this.#columns.size
-    this.#locate(from)
+    this.#locate(from, begin)
     const out = this.#out
     const start = out.length
     if (start > 1) out.byte(COMMA)
@@ -131,11 +150,11 @@ export class Result {
   }
 
   /** Finds the values of a document by their columns; of a field that it holds twice the last counts. */
-  #locate(from: Buffer): void {
+  #locate(from: Buffer, begin: number): void {
     this.#types.fill(0, 0, this.#columns.size)
-    const end = from.readInt32LE(0) - 1
+    const end = begin + lengthAt(from, begin) - 1
     let next = 0
-    for (let at = 4; at < end;) {
+    for (let at = begin + 4; at < end;) {
       const type = from[at] ?? 0
       const nameEnd = endOfName(from, at + 1)
       // Most documents of one answer have the same fields in the same order.

@@ -3,11 +3,12 @@
 import type * as mongodb from 'mongodb'
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
+import { takeBatch } from './batch.ts'
 import type { Login } from './connect.ts'
 import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
 import { outgoing } from '../guard/outgoing.ts'
-import type { MongoQuery } from '../query.ts'
+import type { BsonDocument, MongoQuery } from '../query.ts'
 import { Result } from './result.ts'
 
 /** What the connections of one datasource know together, for some minutes. */
@@ -39,16 +40,40 @@ const COMMENT = 'vitrine'
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
   const ends = performance.now() + limits.timeoutMs
   const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
-  const pipeline = stages(at, query)
-  const bound = await costBound(query, sizesOf(at, left))
-  if (bound === null || bound > limits.maxCost) {
-    checkCost(await explainedCost(at, query, pipeline, left), limits.maxCost, query.collection)
+  const isCheap = (await costBound(query, sizesOf(at, left))) <= limits.maxCost
+  const answered = async (form: readonly BsonDocument[]): Promise<Rows> => {
+    const pipeline = stages(at, form)
+    if (!isCheap) checkCost(await explainedCost(at, query, pipeline, left), limits.maxCost, query.collection)
+    return await rowsOf(at, query, pipeline, limits, left())
   }
+  const early = query.early === null ? null : await unlessFailed(answered(query.early))
+  const rows = early ?? (await answered(query.pipeline))
+  if (rows.rowCount === 0 && !(await isThere(at, query, left()))) throw schemaStale()
+  return rows
+}
+
+/** Null where the database fails it, for whatever reason: the other form of the query tells. */
+async function unlessFailed(rows: Promise<Rows>): Promise<Rows | null> {
+  try {
+    return await rows
+  } catch (error) {
+    if (failure(error).code !== 'QUERY_FAILED') throw error
+    return null
+  }
+}
+
+async function rowsOf(
+  at: Running,
+  query: MongoQuery,
+  pipeline: mongodb.Document[],
+  limits: Limits,
+  maxTimeMS: number,
+): Promise<Rows> {
   const result = new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.columns, at.out)
   const cursor = collectionOf(at, query).aggregate(pipeline, {
     ...shared(at),
     raw: true,
-    maxTimeMS: left(),
+    maxTimeMS,
     // The server ends the query and its cursor with the first batch where the answer fits one; more at once than this
     // stays in memory whole.
     batchSize: Math.min(query.rowCap + 1, BATCH_MAX),
@@ -58,31 +83,24 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
   })
   try {
     let wanted = true
-    // A batch at a time: asking for each document by itself costs more than writing it.
     while (wanted && (await cursor.hasNext())) {
-      const batch: readonly unknown[] = cursor.readBufferedDocuments()
-      wanted = batch.every((document) => {
-        if (!(document instanceof Uint8Array)) throw new TypeError('a document that is no bytes')
-        return result.add(document)
-      })
+      wanted = result.addAll(takeBatch(cursor))
     }
   } finally {
     await cursor.close().catch(() => undefined)
   }
-  const rows = result.finish()
-  if (rows.rowCount === 0 && !(await isThere(at, query, left()))) throw schemaStale()
-  return rows
+  return result.finish()
 }
 
 /** The plan alone. Throws AppError as runQuery() does. */
 export async function estimateQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Estimate> {
   const ends = performance.now() + limits.timeoutMs
   const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
-  return { cost: await explainedCost(at, query, stages(at, query), left) }
+  return { cost: await explainedCost(at, query, stages(at, query.early ?? query.pipeline), left) }
 }
 
-function stages({ login }: Running, query: MongoQuery): mongodb.Document[] {
-  return query.pipeline.map((stage) => outgoing(login.library, stage))
+function stages({ login }: Running, pipeline: readonly BsonDocument[]): mongodb.Document[] {
+  return pipeline.map((stage) => outgoing(login.library, stage))
 }
 
 function collectionOf(at: Running, query: MongoQuery): mongodb.Collection {

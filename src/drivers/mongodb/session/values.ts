@@ -41,6 +41,13 @@ export function endOfName(from: Buffer, start: number): number {
   throw new RangeError('a BSON name that does not end')
 }
 
+/** A length as it stands there. Throws RangeError where so much is not left: no server makes us read past its answer. */
+export function lengthAt(from: Buffer, at: number): number {
+  const length = from.readInt32LE(at)
+  if (length < 0 || length > from.length - at) throw new RangeError('a BSON length past the end')
+  return length
+}
+
 /** The bytes of a value of this type that begins at `at`. Throws RangeError for a type that BSON does not have. */
 export function sizeOf(type: number, from: Buffer, at: number): number {
   switch (type) {
@@ -52,13 +59,13 @@ export function sizeOf(type: number, from: Buffer, at: number): number {
     case 0x02:
     case 0x0d:
     case 0x0e:
-      return 4 + from.readInt32LE(at)
+      return 4 + lengthAt(from, at)
     case 0x03:
     case 0x04:
     case 0x0f:
-      return from.readInt32LE(at)
+      return lengthAt(from, at)
     case 0x05:
-      return 5 + from.readInt32LE(at)
+      return 5 + lengthAt(from, at)
     case 0x06:
     case 0x0a:
     case 0x7f:
@@ -71,7 +78,7 @@ export function sizeOf(type: number, from: Buffer, at: number): number {
     case 0x0b:
       return endOfName(from, endOfName(from, at) + 1) + 1 - at
     case 0x0c:
-      return 4 + from.readInt32LE(at) + 12
+      return 4 + lengthAt(from, at) + 12
     case 0x10:
       return 4
     case 0x13:
@@ -107,7 +114,7 @@ export function writeValue(type: number, from: Buffer, at: number, size: number,
     case 0x0c:
       return writePointer(from, at, size, out)
     case 0x0f:
-      return writeText(from, at + 8, at + 8 + from.readInt32LE(at + 4) - 1, out)
+      return writeText(from, at + 8, at + 8 + lengthAt(from, at + 4) - 1, out)
     case 0x10:
       return writeAscii(String(from.readInt32LE(at)), out)
     case 0x11:

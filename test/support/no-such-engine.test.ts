@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { engineOrSkip, NoSuchEngine, skipWithout } from './no-such-engine.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const lacks = (): Promise<AsyncDisposable> => Promise.reject(new NoSuchEngine('Not to be had.'))
+
+async function under<T>(engines: string | undefined, work: () => Promise<T>): Promise<T> {
+  const kept = process.env['TEST_ENGINES']
+  const set = (value: string | undefined): void => {
+    if (value === undefined) delete process.env['TEST_ENGINES']
+    else process.env['TEST_ENGINES'] = value
+  }
+  set(engines)
+  try {
+    return await work()
+  } finally {
+    set(kept)
+  }
+}
+
+test('where an engine may lack, its tests are skipped with one line', async () => {
+  const skips: (string | undefined)[] = []
+  const t = { skip: (message?: string) => void skips.push(message) }
+  assert.equal(await under(undefined, () => engineOrSkip(t, lacks)), null)
+  assert.deepEqual(skips, ['Not to be had.'])
+  assert.equal(await under(undefined, () => skipWithout(lacks)), 'Not to be had.')
+})
+
+test('where none may lack, a lack is thrown, and any other failure always', async () => {
+  const t = { skip: () => assert.fail('skipped') }
+  await assert.rejects(
+    under('required', () => engineOrSkip(t, lacks)),
+    NoSuchEngine,
+  )
+  await assert.rejects(
+    under('required', () => skipWithout(lacks)),
+    NoSuchEngine,
+  )
+  await assert.rejects(
+    under(undefined, () => skipWithout(() => Promise.reject(new Error('it ended')))),
+    /it ended/,
+  )
+})
+
+test('nothing is skipped where the engine is there, and what was started to look is ended', async () => {
+  let ended = 0
+  const engine = { [Symbol.asyncDispose]: async () => void ended++ }
+  assert.equal(await skipWithout(async () => engine), false)
+  assert.equal(ended, 1)
+})
+
+/** Every file of tests that starts a MongoDB. */
+async function filesWithMongo(): Promise<string[]> {
+  const files: string[] = []
+  for await (const file of glob(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT })) {
+    if (/\b(?:startMongod|startNewest)\(?/.test(await readFile(join(ROOT, file), 'utf8'))) files.push(file)
+  }
+  return files.sort()
+}
+
+test('with TEST_ENGINES=required no file of MongoDB passes, or skips, without its engines', async () => {
+  const files = (await filesWithMongo()).filter((file) => !file.endsWith('no-such-engine.test.ts'))
+  assert.ok(files.length >= 7, files.join())
+  const nowhere = await mkdtemp(join(tmpdir(), 'vitrine-no-engines-'))
+  try {
+    const { NODE_TEST_CONTEXT: _nested, ...own } = process.env
+    const lacking = { TEST_MONGODB_URL: '', TEST_MONGODB_ENGINES: nowhere, PATH: nowhere }
+    const env = { ...own, ...lacking, TEST_ENGINES: 'required' }
+    for (const file of files) {
+      const run = ['--test', '--test-reporter=tap', file]
+      const child = spawn(process.execPath, run, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'ignore'] })
+      const [said, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+      assert.equal(code, 1, `${file} passes without its engine`)
+      assert.doesNotMatch(said, /# SKIP/, `${file} skips`)
+    }
+  } finally {
+    await rm(nowhere, { recursive: true, force: true })
+  }
+})
