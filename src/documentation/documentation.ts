@@ -13,9 +13,11 @@ import type { Store } from '../store/open.ts'
 import type { KnowledgeVersions } from '../store/knowledge-tables.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Selectable } from 'kysely'
+import { othersOf, RestingPlace } from './columns.ts'
 import { isEmpty, isStale, readDraft, textsOf, type Draft, type Said } from './draft.ts'
+import { HiddenNames, hiddenColumns, hiddenTables } from './hidden-names.ts'
 import { readDraftChange, type AskedDraft } from './read-draft.ts'
-import { hiddenNames, namedIn } from './shown.ts'
+import { maySee, type Sight } from './shown.ts'
 
 export interface DocumentationDeps {
   readonly store: Store
@@ -62,11 +64,14 @@ export async function getDocumentation(
     drafts: await draftsOf(tx, at.id),
   }))
   const catalog = await deps.catalogs.full(at.row)
-  const place = new Map(catalog?.tables.map((table, n) => [tableKey(table.schema, table.table), n]))
-  const last = place.size
-  const order = (view: TableView) => place.get(tableKey(view.schema, view.table)) ?? last
+  const others = othersOf(catalog)
+  const places = new Map(catalog?.tables.map((table, n) => [tableKey(table.schema, table.table), n]))
+  const order = (view: TableView) => places.get(tableKey(view.schema, view.table)) ?? places.size
   const tables = drafts
-    .map(({ schema, table, draft }) => viewOf(schema, table, draft, findTable(catalog?.tables, schema, table)))
+    .map(({ schema, table, draft }) => {
+      const found = findTable(catalog?.tables, schema, table)
+      return viewOf({ schema, table }, draft, found, new RestingPlace(found, others))
+    })
     .sort((a, b) => order(a) - order(b))
   return { tables, version: now.documentation_version, publishedAt: now.published_at }
 }
@@ -85,20 +90,50 @@ export async function putDocumentation(
 ): Promise<TableView & { readonly version: number }> {
   const catalog = await deps.catalogs.full(at.row)
   const table = findTable(catalog?.tables, name.schema, name.table)
+  const place = new RestingPlace(table, othersOf(catalog))
   const { draft, version } = await deps.store.write(async (tx) => {
     const now = await raised(tx, at.id, asked.version)
     const before = await draftOf(tx, at.id, name)
     if (table === null && before === null) throw notFound()
-    const { draft, problems } = readDraftChange(asked, before, table)
+    const { draft, problems } = readDraftChange(asked, before, place)
     if (problems.length > 0) throw invalidRequest(problems, 'The documentation cannot be saved as it stands.')
     await keepDraft(tx, at.id, name, draft, call.caller.accountId)
     await forgetPersonal(tx, at.id, name, personalOf(draft))
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
     return { draft, version: now }
   })
-  const exposed = findTable((await deps.catalogs.exposed(at.row))?.tables, name.schema, name.table)
-  const warnings = table === null ? [] : warningsOf(draft, hiddenNames(exposed ?? undefined, table))
-  return { ...viewOf(name.schema, name.table, draft, table), version, warnings }
+  const warnings = table === null || catalog === null ? [] : await warningsOf(deps, at, draft, table)
+  return { ...viewOf(name, draft, table, place), version, warnings }
+}
+
+/** What will not be seen although it is published. */
+async function warningsOf(
+  deps: DocumentationDeps,
+  at: DocumentationPlace,
+  draft: Draft,
+  table: CatalogTable,
+): Promise<readonly string[]> {
+  const sight = await sightOf(deps, at, table)
+  return textsOf(draft)
+    .filter((said) => said.status !== 'REJECTED' && (sight === null || !maySee(said, sight)))
+    .map((said) => `Not shown while it rests on, or names, what is not exposed: “${shortened(said.text)}”`)
+}
+
+/** Null where nothing of the table is exposed. */
+async function sightOf(deps: DocumentationDeps, at: DocumentationPlace, table: CatalogTable): Promise<Sight | null> {
+  const [full, cut] = await Promise.all([deps.catalogs.full(at.row), deps.catalogs.exposed(at.row)])
+  const exposed = findTable(cut?.tables, table.schema, table.table)
+  if (full === null || cut === null || exposed === null) return null
+  return {
+    exposed,
+    visible: new RestingPlace(exposed, othersOf(cut)),
+    known: new RestingPlace(table, othersOf(full)),
+    hidden: new HiddenNames(hiddenColumns(exposed, table), hiddenTables(cut, full)),
+  }
+}
+
+function shortened(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
 /** Raises the documentation's version. Throws CONFLICT where `asked` is not the one that stands. */
@@ -192,14 +227,19 @@ async function versionsNow(tx: Transaction<Tables>, id: DatasourceId) {
     .executeTakeFirstOrThrow(() => notFound())
 }
 
-function viewOf(schema: string, name: string, draft: Draft, table: CatalogTable | null): TableView {
-  const view = ({ text, origin, status, restsOn, ...said }: Said): TextView => {
-    const stale = isStale({ text, origin, status, restsOn, ...said }, table)
-    return { text, origin, status, restsOn, stale }
+function viewOf(
+  name: { readonly schema: string; readonly table: string },
+  draft: Draft,
+  table: CatalogTable | null,
+  place: RestingPlace,
+): TableView {
+  const view = (said: Said): TextView => {
+    const { text, origin, status, restsOn } = said
+    return { text, origin, status, restsOn, stale: isStale(said, place) }
   }
   return {
-    schema,
-    table: name,
+    schema: name.schema,
+    table: name.table,
     summary: draft.summary === null ? null : view(draft.summary),
     examples: draft.examples === null ? null : view(draft.examples),
     statements: draft.statements.map(view),
@@ -215,14 +255,4 @@ function viewOf(schema: string, name: string, draft: Draft, table: CatalogTable 
 
 function personalOf(draft: Draft): readonly string[] {
   return Object.entries(draft.columns).flatMap(([name, { personal }]) => (personal === true ? [name] : []))
-}
-
-/** What will not be seen although it is published. */
-function warningsOf(draft: Draft, hidden: readonly string[]): readonly string[] {
-  const named = new Set(
-    textsOf(draft)
-      .filter((said) => said.status !== 'REJECTED')
-      .flatMap((said) => [...namedIn(said.text, hidden), ...said.restsOn.filter((name) => hidden.includes(name))]),
-  )
-  return [...named].map((name) => `What names or rests on ${name} is not shown while that column is not exposed.`)
 }

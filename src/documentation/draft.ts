@@ -1,7 +1,7 @@
 // What is said of a table, as it is kept: texts with where they come from, what became of them and the columns they
 // rest on. Shapes and pure questions alone.
 import { z } from 'zod'
-import type { CatalogTable } from '../drivers/driver.ts'
+import type { RestingPlace } from './columns.ts'
 
 export const Origin = z.enum(['GENERATED', 'HUMAN'])
 export const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
@@ -53,18 +53,16 @@ export function isApproved(said: Said): boolean {
   return said.status === 'ACCEPTED' || said.status === 'CONFIRMED'
 }
 
-/** A column it rests on has gone, or is of another type than when it was written. `table` is null where that has gone. */
-export function isStale(said: Said, table: CatalogTable | null): boolean {
-  const types = new Map(table?.columns.map((column) => [column.name, column.type]))
-  return said.restsOn.some((name) => types.get(name) === undefined || types.get(name) !== said.types[name])
+/** A column it rests on has gone, or is of another type than when it was written. */
+export function isStale(said: Said, place: RestingPlace): boolean {
+  return said.restsOn.some((name) => place.typeOf(name) === undefined || place.typeOf(name) !== said.types[name])
 }
 
 /** The types, now, of the columns a text rests on. */
-export function typesOf(restsOn: readonly string[], table: CatalogTable | null): Record<string, string> {
-  const types = new Map(table?.columns.map((column) => [column.name, column.type]))
+export function typesOf(restsOn: readonly string[], place: RestingPlace): Record<string, string> {
   return Object.fromEntries(
     restsOn.flatMap((name) => {
-      const type = types.get(name)
+      const type = place.typeOf(name)
       return type === undefined ? [] : [[name, type]]
     }),
   )

@@ -1,7 +1,7 @@
 // A manager's edit of one table's documentation: what was sent × what stood there → the new draft, or what is wrong with
 // it, each by name. Pure.
-import type { CatalogTable } from '../drivers/driver.ts'
-import { EMPTY, typesOf, type Draft, type Said } from './draft.ts'
+import type { RestingPlace } from './columns.ts'
+import { EMPTY, textsOf, typesOf, type Draft, type Said } from './draft.ts'
 
 /** A text as it is sent; what is left out has a default. */
 interface AskedText {
@@ -27,14 +27,14 @@ export interface AskedDraft {
   readonly columns?: Readonly<Record<string, AskedColumn>>
 }
 
-/** `table` is null where it has gone from the database: its texts can still be edited and taken away. */
+/** Of a table that has gone from the database, what stands can still be edited and taken away. */
 export function readDraftChange(
   asked: AskedDraft,
   before: Draft | null,
-  table: CatalogTable | null,
+  place: RestingPlace,
 ): { readonly draft: Draft; readonly problems: readonly string[] } {
   const was = before ?? EMPTY
-  const reader = new Reader(was, table)
+  const reader = new Reader(was, place)
   const draft: Draft = {
     summary: asked.summary === undefined ? was.summary : reader.text('summary', asked.summary),
     examples: asked.examples === undefined ? was.examples : reader.text('examples', asked.examples),
@@ -46,21 +46,17 @@ export function readDraftChange(
 
 class Reader {
   readonly problems: string[] = []
-  readonly #table: CatalogTable | null
-  /** Names that may be rested on: what the table has, and what it had when a text was written. */
-  readonly #known: ReadonlySet<string>
-  readonly #types: Readonly<Record<string, string>>
+  readonly #place: RestingPlace
+  /** What a text here rests on already, with the type it had, though the database may have it no more. */
+  readonly #before: ReadonlyMap<string, string>
   readonly #generated: ReadonlySet<string>
 
-  constructor(was: Draft, table: CatalogTable | null) {
-    this.#table = table
-    const columns = Object.values(was.columns).map((column) => column.said)
-    const texts = [was.summary, was.examples, ...was.statements, ...columns].filter((said) => said !== null)
-    this.#types = Object.assign({}, ...texts.map((said) => said.types))
-    this.#known = new Set([
-      ...(table?.columns.map((column) => column.name) ?? []),
-      ...texts.flatMap((said) => said.restsOn),
-      ...Object.keys(was.columns),
+  constructor(was: Draft, place: RestingPlace) {
+    this.#place = place
+    const texts = textsOf(was)
+    this.#before = new Map([
+      ...Object.keys(was.columns).map((name) => [name, ''] as const),
+      ...texts.flatMap((said) => said.restsOn.map((name) => [name, said.types[name] ?? ''] as const)),
     ])
     this.#generated = new Set(texts.filter((said) => said.origin === 'GENERATED').map((said) => said.text))
   }
@@ -69,19 +65,18 @@ class Reader {
     if (asked === null) return null
     const restsOn = [...new Set(asked.restsOn ?? [])]
     for (const name of restsOn) {
-      if (!this.#known.has(name)) this.problems.push(`${place}.restsOn: ${name} is no column of this table`)
+      if (!this.#knows(name)) this.problems.push(`${place}.restsOn: ${name} is no column that is known`)
     }
     // Whoever changes a generated text has written it.
     const generated = asked.origin === 'GENERATED' && this.#generated.has(asked.text)
-    const types = { ...typesOf(restsOn, this.#table) }
     // Of a column that has gone, the type it had.
-    for (const name of restsOn) if (types[name] === undefined) types[name] = this.#types[name] ?? ''
+    const gone = restsOn.flatMap((name) => [[name, this.#before.get(name) ?? ''] as const])
     return {
       text: asked.text,
       origin: generated ? 'GENERATED' : 'HUMAN',
       status: asked.status ?? 'ACCEPTED',
       restsOn,
-      types,
+      types: { ...Object.fromEntries(gone), ...typesOf(restsOn, this.#place) },
     }
   }
 
@@ -92,7 +87,7 @@ class Reader {
   columns(asked: Readonly<Record<string, AskedColumn>>): Draft['columns'] {
     const read: [string, Draft['columns'][string]][] = []
     for (const [name, { text, personal, ...rest }] of Object.entries(asked)) {
-      if (!this.#known.has(name)) {
+      if (!this.#place.isOwn(name) && !this.#before.has(name)) {
         this.problems.push(`columns: ${name} is no column of this table`)
         continue
       }
@@ -102,5 +97,9 @@ class Reader {
       if (said !== null || (personal ?? null) !== null) read.push([name, { said, personal: personal ?? null }])
     }
     return Object.fromEntries(read)
+  }
+
+  #knows(name: string): boolean {
+    return this.#place.typeOf(name) !== undefined || this.#before.has(name)
   }
 }
