@@ -1,19 +1,19 @@
 // What a sample tells of a column, beside what can be counted by hand.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ColumnSample, compare, type Order } from './column-sample.ts'
-import type { ColumnProfile, Scalar } from './driver.ts'
+import { ColumnSample, compare } from './column-sample.ts'
+import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
 
 const ALL: Parameters<ColumnSample['profile']>[1] = { rows: null, complete: true }
 
-function profiled(order: Order, values: readonly (Scalar | null | undefined)[], whole = ALL): ColumnProfile {
-  const sample = new ColumnSample(order)
+function profiled(kind: ValueKind, values: readonly (Scalar | null | undefined)[], whole = ALL): ColumnProfile {
+  const sample = new ColumnSample(kind)
   for (const value of values) sample.add(value)
   return sample.profile('c', whole)
 }
 
 test('of a whole table every number is exact', () => {
-  const told = profiled(null, ['a', 'b', 'a', null, 'a'])
+  const told = profiled('text', ['a', 'b', 'a', null, 'a'])
   assert.equal(told.nullFrac, 0.2)
   assert.equal(told.distinctCount, 2)
   assert.deepEqual(told.values, [
@@ -41,13 +41,13 @@ test('the ends of times leave out what RFC 3339 cannot say', () => {
 })
 
 test('values that are no scalars are counted and not told', () => {
-  const told = profiled(null, [undefined, undefined, null])
+  const told = profiled('text', [undefined, undefined, null])
   assert.deepEqual([told.nullFrac, told.distinctCount, told.values], [1 / 3, null, null])
 })
 
 test('what looks like something is told by its share, and long texts are no values', () => {
   const long = 'x'.repeat(65)
-  const told = profiled(null, ['ada@example.com', 'bob@example.com', 'none', long])
+  const told = profiled('text', ['ada@example.com', 'bob@example.com', 'none', long])
   assert.equal(told.sample?.looks['email'], 0.5)
   assert.equal(told.sample?.longest, 65)
   assert.ok(told.values?.every(({ value }) => value !== long))
@@ -59,7 +59,7 @@ test('distinct values are estimated over the whole table', () => {
   const few = ids.map((n) => n % 7)
   const told = profiled('number', few, { rows: 50_000, complete: false })
   assert.equal(told.distinctCount, 7)
-  assert.equal(told.values?.[0]?.rows, 143 * 50)
+  assert.equal(told.values?.[0]?.rows, 143)
 })
 
 test('a sample of more distinct values than are told apart is not guessed at', () => {

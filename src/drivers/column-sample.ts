@@ -1,10 +1,8 @@
 // What a bounded sample of a column's values tells, counted value by value as they come and then forgotten: shares,
 // most common values, ends, looks. One for all kinds of database; values are those of an answer, by the one rule.
-import { lookOf } from './looks.ts'
-import type { ColumnProfile, Scalar } from './driver.ts'
-
-/** How the values of a column are put in order; null: they are not. */
-export type Order = 'number' | 'time' | null
+import { hash } from 'node:crypto'
+import { lookOf, type Look } from './looks.ts'
+import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
 
 /** Of the whole table, as far as it is known. */
 interface Whole {
@@ -21,70 +19,92 @@ const VALUE_CHARS = 64
 const VALUES_MAX = 50
 
 export class ColumnSample {
-  readonly #order: Order
+  readonly #kind: ValueKind
   readonly #rows = new Map<Scalar, number>()
-  readonly #looks = new Map<string, number>()
+  /** The look of each text that has one. */
+  readonly #known = new Map<Scalar, Look>()
+  readonly #looks = new Map<Look, number>()
+  #seen = 0
   #nulls = 0
   #count = 0
   #texts = 0
   #characters = 0
   #longest = 0
   #uncounted = false
+  #unordered = false
   #min: Scalar | null = null
   #max: Scalar | null = null
 
-  constructor(order: Order) {
-    this.#order = order
+  constructor(kind: ValueKind) {
+    this.#kind = kind
   }
 
-  /** `value` is a scalar, null, or undefined for one that is there but is no scalar (an array, a document, bytes). */
+  /** A row's value: a scalar, null, or undefined for one that is there but is no scalar (a document, bytes). */
   add(value: Scalar | null | undefined): void {
-    if (value === null) {
-      this.#nulls++
-      return
-    }
-    this.#count++
-    if (value === undefined) {
+    this.#seen++
+    if (value === null) this.#nulls++
+    else if (value === undefined) {
+      this.#count++
       this.#uncounted = true
-      return
-    }
-    const known = this.#rows.get(value)
-    if (known !== undefined || this.#rows.size < DISTINCT_MAX) this.#rows.set(value, (known ?? 0) + 1)
-    else this.#uncounted = true
-    if (this.#order === null) this.#look(value)
-    else this.#stretch(value, this.#order)
+    } else this.#take(value)
+  }
+
+  /** A row that has several values or, though it is not null, none; each told once. */
+  addAll(values: ReadonlySet<Scalar>): void {
+    this.#seen++
+    for (const value of values) this.#take(value)
   }
 
   profile(name: string, whole: Whole): ColumnProfile {
-    const seen = this.#nulls + this.#count
+    const texts = Math.max(1, this.#texts)
     return {
       name,
-      nullFrac: seen === 0 ? null : this.#nulls / seen,
-      distinctCount: this.#uncounted || seen === 0 ? null : this.#distinct(whole),
-      values: this.#uncounted ? null : this.#values(whole, seen),
+      kind: this.#kind,
+      nullFrac: this.#seen === 0 ? null : this.#nulls / this.#seen,
+      distinctCount: this.#uncounted || this.#seen === 0 ? null : this.#distinct(whole),
+      values: this.#uncounted ? null : this.#values(),
       range: this.#min === null || this.#max === null ? null : { min: this.#min, max: this.#max },
       sample: {
         count: this.#count,
         distinct: this.#rows.size,
         longest: this.#texts === 0 ? null : this.#longest,
-        meanLength: this.#texts === 0 ? null : this.#characters / this.#texts,
-        looks: Object.fromEntries([...this.#looks].map(([look, count]) => [look, count / Math.max(1, this.#texts)])),
+        meanLength: this.#texts === 0 ? null : this.#characters / texts,
+        looks: Object.fromEntries([...this.#looks].map(([look, count]) => [look, count / texts])),
       },
-      signals: [],
+      signals: this.#unordered
+        ? [this.#kind === 'time' ? 'holds infinite or far-off times' : 'holds NaN or infinity']
+        : [],
     }
   }
 
-  #look(value: Scalar): void {
-    if (typeof value !== 'string') return
-    this.#texts++
-    this.#characters += value.length
-    this.#longest = Math.max(this.#longest, value.length)
-    const look = lookOf(value)
-    if (look !== null) this.#looks.set(look, (this.#looks.get(look) ?? 0) + 1)
+  #take(value: Scalar): void {
+    this.#count++
+    const key = typeof value === 'string' && value.length > VALUE_CHARS ? shortened(value) : value
+    const known = this.#rows.get(key)
+    if (known !== undefined || this.#rows.size < DISTINCT_MAX) this.#rows.set(key, (known ?? 0) + 1)
+    else this.#uncounted = true
+    const isMoment = this.#kind === 'time' && typeof value === 'string'
+    if (typeof value === 'string' && !isMoment) this.#look(value, key, known !== undefined)
+    // A number of 13 digits or more may be a card's.
+    if (typeof value === 'number' && value > 1e12) this.#look(String(value), key, known !== undefined)
+    if (this.#kind === 'number' || this.#kind === 'time') this.#stretch(value, this.#kind)
   }
 
-  #stretch(value: Scalar, order: 'number' | 'time'): void {
-    if (!isOrdered(value, order)) return
+  #look(text: string, key: Scalar, isKnown: boolean): void {
+    this.#texts++
+    this.#characters += text.length
+    this.#longest = Math.max(this.#longest, text.length)
+    const look = isKnown ? this.#known.get(key) : (lookOf(text) ?? undefined)
+    if (look === undefined) return
+    if (!isKnown && this.#known.size < DISTINCT_MAX) this.#known.set(key, look)
+    this.#looks.set(look, (this.#looks.get(look) ?? 0) + 1)
+  }
+
+  #stretch(value: Scalar, kind: 'number' | 'time'): void {
+    if (!isOrdered(value, kind)) {
+      this.#unordered = true
+      return
+    }
     if (this.#min === null || compare(value, this.#min) < 0) this.#min = value
     if (this.#max === null || compare(value, this.#max) > 0) this.#max = value
   }
@@ -97,29 +117,33 @@ export class ColumnSample {
     const distinct = this.#rows.size
     const once = [...this.#rows.values()].filter((rows) => rows === 1).length
     if (whole.complete || whole.rows === null || once === 0) return distinct
-    const total = Math.max(whole.rows * (this.#count / Math.max(1, this.#nulls + this.#count)), this.#count)
+    const total = Math.max(whole.rows * (this.#count / Math.max(1, this.#seen)), this.#count)
     return Math.min(
       Math.round(total),
       Math.round((this.#count * distinct) / (this.#count - once + (once * this.#count) / total)),
     )
   }
 
-  #values(whole: Whole, seen: number): NonNullable<ColumnProfile['values']> {
-    const factor = whole.complete || whole.rows === null ? 1 : Math.max(1, whole.rows / Math.max(1, seen))
+  #values(): NonNullable<ColumnProfile['values']> {
     return [...this.#rows]
       .filter(([value]) => typeof value !== 'string' || value.length <= VALUE_CHARS)
       .sort(([, a], [, b]) => b - a)
       .slice(0, VALUES_MAX)
-      .map(([value, rows]) => ({ value, share: rows / Math.max(1, seen), rows: Math.floor(rows * factor) }))
+      .map(([value, rows]) => ({ value, share: rows / Math.max(1, this.#seen), rows }))
   }
+}
+
+/** Told apart as well as the whole, and still too long for a value. */
+function shortened(text: string): string {
+  return text.slice(0, VALUE_CHARS) + hash('sha1', text, 'base64')
 }
 
 const DECIMAL = /^-?\d+(?:\.\d+)?$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/
 
 /** NaN, infinities and dates that RFC 3339 cannot say are no ends of a range. */
-function isOrdered(value: Scalar, order: 'number' | 'time'): boolean {
-  if (order === 'time') return typeof value === 'string' && MOMENT.test(value)
+export function isOrdered(value: Scalar, kind: ValueKind): boolean {
+  if (kind === 'time') return typeof value === 'string' && MOMENT.test(value)
   return typeof value === 'number' || (typeof value === 'string' && DECIMAL.test(value))
 }
 

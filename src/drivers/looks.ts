@@ -32,7 +32,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const EMAIL = /^[^\s@<>"]{1,64}@[^\s@<>"]{1,255}\.[^\s@<>".]{2,63}$/u
 const URL_LIKE = /^[a-z][a-z0-9+.-]{1,20}:\/\/\S+$/i
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\/\d{1,2})?$/
-const IPV6 = /^(?=.*:.*:)[0-9a-f:]{3,39}(?:\/\d{1,3})?$/i
+/** With a gap or of eight parts: 10:30:00 is a time. */
+const IPV6 = /^(?=.*::|(?:[^:]*:){7})[0-9a-f:.]{3,45}(?:\/\d{1,3})?$/i
 const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{0,2})?)?$/
 const NUMBER = /^[+-]?(?:\d{1,9}|\d+[.,]\d+)$/
 /** At least one sign of a telephone number beside its digits: a plus, a leading 0 or 00, brackets or separators. */
