@@ -59,7 +59,10 @@ export function shownDocumentation(published: PublishedTable, sight: Sight): Sho
 }
 
 /** Every column it rests on is exposed, and it names nothing that is not. */
-export function maySee(said: Pick<PublishedText, 'text' | 'restsOn'>, { visible, known, hidden }: Sight): boolean {
+export function maySee(
+  said: { readonly text: string; readonly restsOn: readonly string[] },
+  { visible, known, hidden }: Sight,
+): boolean {
   const rests = said.restsOn.every((name) =>
     known.isOwn(name) ? visible.isOwn(name) : visible.typeOf(name) !== undefined,
   )
