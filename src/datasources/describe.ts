@@ -3,12 +3,14 @@
 import { createHash } from 'node:crypto'
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
-import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+import type { CatalogTable } from '../drivers/driver.ts'
 import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import { tableKey } from '../exposure/cut.ts'
+import type { Store } from '../store/open.ts'
 import { roleAtLeast } from '../teams/access.ts'
 import { roleRequired } from '../teams/belong.ts'
+import { knownOf, type Known } from './known.ts'
 import type { Reached } from './reach.ts'
 import { notIntrospected } from './refusals.ts'
 
@@ -20,6 +22,7 @@ export interface Description {
 }
 
 interface Deps {
+  readonly store: Pick<Store, 'db'>
   readonly audit: Audit
   readonly catalogs: Catalogs
   readonly descriptions: Descriptions
@@ -58,7 +61,8 @@ export async function describeDatasource(
 async function describeExposed(deps: Deps, at: Reached): Promise<Description> {
   return await written(deps, at, 'e', async () => {
     const exposed = await deps.catalogs.exposed(at.row)
-    return textOf(at, exposed?.capturedAt ?? null, exposed?.tables ?? [])
+    const known = await knownOf(deps.store.db, at.id, exposed)
+    return textOf(at, exposed?.capturedAt ?? null, exposed?.tables ?? [], known)
   })
 }
 
@@ -70,13 +74,13 @@ async function describeFull(deps: Deps, at: Reached): Promise<Description> {
     const exposed = await deps.catalogs.exposed(at.row)
     const shown = new Map(exposed?.tables.map((table) => [tableKey(table.schema, table.table), table]))
     const tables = full.tables.map((table) => asFull(table, shown.get(tableKey(table.schema, table.table))))
-    return textOf(at, full.capturedAt, tables)
+    return textOf(at, full.capturedAt, tables, await knownOf(deps.store.db, at.id, exposed))
   })
 }
 
 async function written(deps: Deps, at: Reached, part: 'e' | 'f', write: () => Promise<string>): Promise<Description> {
   const { row } = at
-  const key = `${part}/${row.id}/${row.catalog_version}/${row.exposure_version}/${row.name}`
+  const key = `${part}/${row.id}/${row.catalog_version}/${row.exposure_version}/${row.profile_version}/${row.name}`
   const known = deps.descriptions.get(key)
   if (known !== undefined) return known
   const json = await write()
@@ -95,19 +99,20 @@ function asFull(table: CatalogTable, exposed: CatalogTable | undefined): Catalog
   return { ...table, columns, columnsRestricted: exposed?.columnsRestricted === true }
 }
 
-function textOf(at: Reached, capturedAt: string | null, tables: readonly CatalogTable[]): string {
+function textOf(at: Reached, capturedAt: string | null, tables: readonly CatalogTable[], known: Known): string {
   return JSON.stringify({
     id: at.id,
     name: at.row.name,
     type: at.row.type,
     vocabulary: at.driver.vocabulary,
     schemaCapturedAt: capturedAt,
-    profileCapturedAt: null,
-    tables: tables.map(describeTable),
+    profileCapturedAt: known.capturedAt,
+    tables: tables.map((table) => describeTable(table, known)),
   })
 }
 
-function describeTable(table: CatalogTable) {
+function describeTable(table: CatalogTable, known: Known) {
+  const stats = known.statsOf(table)
   return {
     schema: table.schema,
     table: table.table,
@@ -123,13 +128,7 @@ function describeTable(table: CatalogTable) {
       primaryKey: column.primaryKey,
       references: column.references,
       description: column.description,
-      stats: statsOf(column),
+      stats: stats(column),
     })),
   }
-}
-
-function statsOf({ signals }: CatalogColumn) {
-  return signals === undefined || signals.length === 0
-    ? null
-    : { nullFrac: null, distinctCount: null, values: null, range: null, signals }
 }

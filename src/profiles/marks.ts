@@ -1,7 +1,6 @@
 // Which columns a person marked as personal or not, as it stands in the drafts of the documentation.
-import type { Kysely } from 'kysely'
+import type { Transaction } from 'kysely'
 import { z } from 'zod'
-import { tableKey } from '../drivers/table-key.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Marks } from './privacy.ts'
@@ -11,14 +10,20 @@ const Draft = z.object({
   columns: z.record(z.string(), z.object({ personal: z.boolean().nullable().optional() })).optional(),
 })
 
-/** By tableKey. `db` may be a transaction: what it reads then holds until it ends. */
-export async function marksOf(db: Kysely<Tables>, datasourceId: DatasourceId): Promise<ReadonlyMap<string, Marks>> {
-  const rows = await db
+/** Of one table. In a transaction, what it reads holds until that ends. */
+export async function marksOf(
+  tx: Transaction<Tables>,
+  datasourceId: DatasourceId,
+  at: { readonly schema: string; readonly table: string },
+): Promise<Marks> {
+  const row = await tx
     .selectFrom('documentation')
-    .select(['schema', 'table', 'draft'])
+    .select('draft')
     .where('datasource_id', '=', datasourceId)
-    .execute()
-  return new Map(rows.map((row) => [tableKey(row.schema, row.table), readMarks(row.draft)]))
+    .where('schema', '=', at.schema)
+    .where('table', '=', at.table)
+    .executeTakeFirst()
+  return row === undefined ? new Map() : readMarks(row.draft)
 }
 
 function readMarks(draft: string): Marks {

@@ -17,19 +17,14 @@ const LOOK_SHARE = 0.5
 
 const PERSONAL_LOOKS: ReadonlySet<string> = new Set(['email', 'phone', 'iban', 'card', 'nationalId', 'ipAddress'])
 
-/** True or false where a person said so, null or undefined where the rule decides; by column. */
+/** By column: true or false where a person said so, else null or nothing. */
 export type Marks = ReadonlyMap<string, boolean | null>
 
 /**
  * What of a profile may be kept, of the columns of `table` alone: that is the exposed one as it stands when this is
  * written.
  */
-export function keptOf(
-  profile: TableProfile,
-  table: CatalogTable,
-  marks: Marks | undefined,
-  capturedAt: string,
-): KeptProfile {
+export function keptOf(profile: TableProfile, table: CatalogTable, marks: Marks, capturedAt: string): KeptProfile {
   const columns = new Map(table.columns.map((column) => [column.name, column]))
   return {
     schema: table.schema,
@@ -39,7 +34,7 @@ export function keptOf(
     complete: profile.complete,
     columns: profile.columns.flatMap((seen) => {
       const column = columns.get(seen.name)
-      return column === undefined ? [] : [keptColumn(seen, column, table, marks?.get(seen.name) ?? null, profile)]
+      return column === undefined ? [] : [keptColumn(seen, column, table, marks.get(seen.name) ?? null, profile)]
     }),
   }
 }

@@ -2,7 +2,7 @@
 // mark says so. Nothing is written here that privacy.ts did not let through.
 import type { Kysely, Transaction } from 'kysely'
 import { z } from 'zod'
-import type { Scalar } from '../drivers/driver.ts'
+import type { CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
@@ -85,14 +85,19 @@ function readProfile(json: string): z.infer<typeof StoredColumns> {
   return StoredColumns.parse(JSON.parse(json))
 }
 
-/** The run that wrote each table's profile, by tableKey. */
-export async function runsOf(db: Kysely<Tables>, datasourceId: DatasourceId): Promise<ReadonlyMap<string, string>> {
+/** What a run has written until now: how many columns of each table, by tableKey. */
+export async function writtenBy(
+  db: Kysely<Tables>,
+  datasourceId: DatasourceId,
+  run: string,
+): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom('profiles')
-    .select(['schema', 'table', 'run'])
+    .select(['schema', 'table', 'profile'])
     .where('datasource_id', '=', datasourceId)
+    .where('run', '=', run)
     .execute()
-  return new Map(rows.map((row) => [tableKey(row.schema, row.table), row.run]))
+  return new Map(rows.map((row) => [tableKey(row.schema, row.table), readProfile(row.profile).columns.length]))
 }
 
 /** Writes one table's profile in place of the one before. */
@@ -114,9 +119,11 @@ export async function keepProfile(
 export async function forgetHidden(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,
-  shown: readonly { readonly schema: string; readonly table: string; readonly columns: readonly string[] }[],
+  shown: readonly Pick<CatalogTable, 'schema' | 'table' | 'columns'>[],
 ): Promise<void> {
-  const names = new Map(shown.map((each) => [tableKey(each.schema, each.table), new Set(each.columns)]))
+  const names = new Map(
+    shown.map((each) => [tableKey(each.schema, each.table), new Set(each.columns.map((column) => column.name))]),
+  )
   for (const row of await rowsOf(tx, datasourceId)) {
     const kept = names.get(tableKey(row.schema, row.table))
     if (kept === undefined) {
