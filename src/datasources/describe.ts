@@ -10,6 +10,7 @@ import { tableKey } from '../exposure/cut.ts'
 import type { Store } from '../store/open.ts'
 import { roleAtLeast } from '../teams/access.ts'
 import { roleRequired } from '../teams/belong.ts'
+import { documentedOf, type Documented } from './documented.ts'
 import { knownOf, type Known } from './known.ts'
 import type { Reached } from './reach.ts'
 import { notIntrospected } from './refusals.ts'
@@ -60,9 +61,10 @@ export async function describeDatasource(
 
 async function describeExposed(deps: Deps, at: Reached): Promise<Description> {
   return await written(deps, at, 'e', async () => {
-    const exposed = await deps.catalogs.exposed(at.row)
+    const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
     const known = await knownOf(deps.store.db, at.id, exposed)
-    return textOf(at, exposed?.capturedAt ?? null, exposed?.tables ?? [], known)
+    const documented = await documentedOf(deps, at, exposed, full)
+    return textOf(at, exposed?.capturedAt ?? null, exposed?.tables ?? [], known, documented)
   })
 }
 
@@ -74,13 +76,15 @@ async function describeFull(deps: Deps, at: Reached): Promise<Description> {
     const exposed = await deps.catalogs.exposed(at.row)
     const shown = new Map(exposed?.tables.map((table) => [tableKey(table.schema, table.table), table]))
     const tables = full.tables.map((table) => asFull(table, shown.get(tableKey(table.schema, table.table))))
-    return textOf(at, full.capturedAt, tables, await knownOf(deps.store.db, at.id, exposed))
+    const known = await knownOf(deps.store.db, at.id, exposed)
+    return textOf(at, full.capturedAt, tables, known, await documentedOf(deps, at, exposed, full))
   })
 }
 
 async function written(deps: Deps, at: Reached, part: 'e' | 'f', write: () => Promise<string>): Promise<Description> {
   const { row } = at
-  const key = `${part}/${row.id}/${row.catalog_version}/${row.exposure_version}/${row.profile_version}/${row.name}`
+  const versions = [row.catalog_version, row.exposure_version, row.profile_version, row.published_version]
+  const key = `${part}/${row.id}/${versions.join('/')}/${row.name}`
   const known = deps.descriptions.get(key)
   if (known !== undefined) return known
   const json = await write()
@@ -99,7 +103,13 @@ function asFull(table: CatalogTable, exposed: CatalogTable | undefined): Catalog
   return { ...table, columns, columnsRestricted: exposed?.columnsRestricted === true }
 }
 
-function textOf(at: Reached, capturedAt: string | null, tables: readonly CatalogTable[], known: Known): string {
+function textOf(
+  at: Reached,
+  capturedAt: string | null,
+  tables: readonly CatalogTable[],
+  known: Known,
+  documented: Documented,
+): string {
   return JSON.stringify({
     id: at.id,
     name: at.row.name,
@@ -107,17 +117,18 @@ function textOf(at: Reached, capturedAt: string | null, tables: readonly Catalog
     vocabulary: at.driver.vocabulary,
     schemaCapturedAt: capturedAt,
     profileCapturedAt: known.capturedAt,
-    tables: tables.map((table) => describeTable(table, known)),
+    tables: tables.map((table) => describeTable(table, known, documented)),
   })
 }
 
-function describeTable(table: CatalogTable, known: Known) {
+function describeTable(table: CatalogTable, known: Known, documented: Documented) {
   const stats = known.statsOf(table)
+  const said = documented(table)
   return {
     schema: table.schema,
     table: table.table,
-    description: table.description,
-    documentation: null,
+    description: said.description ?? table.description,
+    documentation: said.documentation,
     estimatedRows: table.estimatedRows,
     columnsRestricted: table.columnsRestricted ?? false,
     indexes: table.indexes,
@@ -127,7 +138,7 @@ function describeTable(table: CatalogTable, known: Known) {
       nullable: column.nullable,
       primaryKey: column.primaryKey,
       references: column.references,
-      description: column.description,
+      description: said.descriptionOf(column.name) ?? column.description,
       stats: stats(column),
     })),
   }

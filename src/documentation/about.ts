@@ -53,10 +53,18 @@ export function aboutTables(
     type: driver.type,
     vocabulary: driver.vocabulary,
     table,
-    profile: new Map(profiles.get(keyOf(table.schema, table.table))?.columns.map((column) => [column.name, column])),
+    profile: profileOf(table, profiles.get(keyOf(table.schema, table.table))),
     pointers: pointers.get(keyOf(table.schema, table.table)) ?? [],
     keys,
   }))
+}
+
+/** What was seen of columns that are of another type now, or not shown, says nothing. */
+function profileOf(table: CatalogTable, kept: KeptProfile | undefined): ReadonlyMap<string, KeptColumn> {
+  const types = new Map(table.columns.map((column) => [column.name, column.type]))
+  return new Map(
+    kept?.columns.filter(({ name, type }) => types.get(name) === type).map((column) => [column.name, column]),
+  )
 }
 
 function singleKey({ schema, table, columns }: CatalogTable): Key[] {

@@ -5,10 +5,10 @@ import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 /** What a text about one table can rest on, in a catalog: all of it, or cut to an exposure. */
 export class RestingPlace {
   readonly #own: ReadonlyMap<string, string>
-  readonly #others: ReadonlyMap<string, string>
+  readonly #others: Others
 
-  /** `table` is null where it is not in the catalog; `others` are all columns of it (othersOf). */
-  constructor(table: CatalogTable | null, others: ReadonlyMap<string, string>) {
+  /** `table` is null where it is not in the catalog; `others` are all columns of it. */
+  constructor(table: CatalogTable | null, others: Others) {
     this.#own = new Map(table?.columns.map((column) => [column.name, column.type]))
     this.#others = others
   }
@@ -19,17 +19,32 @@ export class RestingPlace {
 
   /** The type of a column, or undefined where there is none of this name. */
   typeOf(name: string): string | undefined {
-    return this.#own.get(name) ?? this.#others.get(name)
+    return this.#own.get(name) ?? this.#others.typeOf(name)
   }
 }
 
-/** Every column of a catalog by its full name, with its type. */
-export function othersOf(catalog: Pick<Catalog, 'tables'> | null): ReadonlyMap<string, string> {
-  const all = new Map<string, string>()
-  for (const { schema, table, columns } of catalog?.tables ?? []) {
-    for (const { name, type } of columns) all.set(fullName({ schema, table, column: name }), type)
+/** Every column of a catalog by its full name; made once a catalog, however many tables are asked about. */
+export class Others {
+  /** By `schema.table`; names may hold dots, so several tables may read alike. */
+  readonly #tables = new Map<string, CatalogTable[]>()
+
+  constructor(catalog: Pick<Catalog, 'tables'> | null) {
+    for (const table of catalog?.tables ?? []) {
+      const name = `${table.schema}.${table.table}`
+      this.#tables.set(name, [...(this.#tables.get(name) ?? []), table])
+    }
   }
-  return all
+
+  typeOf(name: string): string | undefined {
+    for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
+      const column = name.slice(dot + 1)
+      for (const table of this.#tables.get(name.slice(0, dot)) ?? []) {
+        const found = table.columns.find((each) => each.name === column)
+        if (found !== undefined) return found.type
+      }
+    }
+    return undefined
+  }
 }
 
 export function fullName(at: { readonly schema: string; readonly table: string; readonly column: string }): string {

@@ -3,7 +3,7 @@
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
-import type { CatalogTable } from '../drivers/driver.ts'
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { Catalogs, Versions } from '../exposure/catalogs.ts'
@@ -13,11 +13,10 @@ import type { Store } from '../store/open.ts'
 import type { KnowledgeVersions } from '../store/knowledge-tables.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Selectable } from 'kysely'
-import { othersOf, RestingPlace } from './columns.ts'
+import { Others, RestingPlace } from './columns.ts'
 import { isEmpty, isStale, readDraft, textsOf, type Draft, type Said } from './draft.ts'
-import { HiddenNames, hiddenColumns, hiddenTables } from './hidden-names.ts'
 import { readDraftChange, type AskedDraft } from './read-draft.ts'
-import { maySee, type Sight } from './shown.ts'
+import { Sight } from './shown.ts'
 
 export interface DocumentationDeps {
   readonly store: Store
@@ -29,7 +28,7 @@ export interface DocumentationDeps {
 export interface DocumentationPlace {
   readonly id: DatasourceId
   readonly teamId: TeamId
-  readonly row: Versions & Selectable<KnowledgeVersions>
+  readonly row: Versions & Selectable<KnowledgeVersions> & { readonly status: string }
 }
 
 /** One text as its editors see it. */
@@ -64,7 +63,7 @@ export async function getDocumentation(
     drafts: await draftsOf(tx, at.id),
   }))
   const catalog = await deps.catalogs.full(at.row)
-  const others = othersOf(catalog)
+  const others = new Others(catalog)
   const places = new Map(catalog?.tables.map((table, n) => [tableKey(table.schema, table.table), n]))
   const order = (view: TableView) => places.get(tableKey(view.schema, view.table)) ?? places.size
   const tables = drafts
@@ -90,7 +89,7 @@ export async function putDocumentation(
 ): Promise<TableView & { readonly version: number }> {
   const catalog = await deps.catalogs.full(at.row)
   const table = findTable(catalog?.tables, name.schema, name.table)
-  const place = new RestingPlace(table, othersOf(catalog))
+  const place = new RestingPlace(table, new Others(catalog))
   const { draft, version } = await deps.store.write(async (tx) => {
     const now = await raised(tx, at.id, asked.version)
     const before = await draftOf(tx, at.id, name)
@@ -102,7 +101,7 @@ export async function putDocumentation(
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
     return { draft, version: now }
   })
-  const warnings = table === null || catalog === null ? [] : await warningsOf(deps, at, draft, table)
+  const warnings = catalog === null ? [] : await warningsOf(deps, at, name, draft, catalog)
   return { ...viewOf(name, draft, table, place), version, warnings }
 }
 
@@ -110,26 +109,15 @@ export async function putDocumentation(
 async function warningsOf(
   deps: DocumentationDeps,
   at: DocumentationPlace,
+  name: { readonly schema: string; readonly table: string },
   draft: Draft,
-  table: CatalogTable,
+  full: Catalog,
 ): Promise<readonly string[]> {
-  const sight = await sightOf(deps, at, table)
+  const exposed = await deps.catalogs.exposed(at.row)
+  const sight = exposed === null ? null : new Sight(exposed, full).of(name)
   return textsOf(draft)
-    .filter((said) => said.status !== 'REJECTED' && (sight === null || !maySee(said, sight)))
+    .filter((said) => said.status !== 'REJECTED' && sight?.maySee(said) !== true)
     .map((said) => `Not shown while it rests on, or names, what is not exposed: “${shortened(said.text)}”`)
-}
-
-/** Null where nothing of the table is exposed. */
-async function sightOf(deps: DocumentationDeps, at: DocumentationPlace, table: CatalogTable): Promise<Sight | null> {
-  const [full, cut] = await Promise.all([deps.catalogs.full(at.row), deps.catalogs.exposed(at.row)])
-  const exposed = findTable(cut?.tables, table.schema, table.table)
-  if (full === null || cut === null || exposed === null) return null
-  return {
-    exposed,
-    visible: new RestingPlace(exposed, othersOf(cut)),
-    known: new RestingPlace(table, othersOf(full)),
-    hidden: new HiddenNames(hiddenColumns(exposed, table), hiddenTables(cut, full)),
-  }
 }
 
 function shortened(text: string): string {

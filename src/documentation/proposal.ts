@@ -22,11 +22,6 @@ export interface Proposal {
   readonly examples: readonly Example[]
 }
 
-/** Writes about one table. Throws where it cannot; the next table is asked for all the same. */
-export interface Writer<A> {
-  write(about: A, signal: AbortSignal): Promise<Proposal>
-}
-
 /** The draft with the proposal in place of what was proposed before, and how many texts of it are new. */
 export function merged(
   before: Draft,

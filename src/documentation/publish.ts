@@ -4,8 +4,9 @@ import type { Call } from '../auth/caller.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { draftsOf, raised, type DocumentationDeps, type DocumentationPlace } from './documentation.ts'
+import { draftsOf, findTable, raised, type DocumentationDeps, type DocumentationPlace } from './documentation.ts'
 import { isApproved, type Draft, type Said } from './draft.ts'
+import { Naming } from './named.ts'
 import { readPublished, type PublishedTable } from './shown.ts'
 
 /** The oldest publications go when there are more. */
@@ -18,10 +19,15 @@ export async function publishDocumentation(
   at: DocumentationPlace,
   asked: { readonly version?: number },
 ): Promise<{ readonly publishedAt: string; readonly version: number }> {
+  const full = await deps.catalogs.full(at.row)
   const publishedAt = new Date().toISOString()
   return await deps.store.write(async (tx) => {
     const version = await raised(tx, at.id, asked.version)
-    const tables = (await draftsOf(tx, at.id)).flatMap(({ schema, table, draft }) => approvedOf(schema, table, draft))
+    const naming = full === null ? null : new Naming(full)
+    const tables = (await draftsOf(tx, at.id)).flatMap((each) => {
+      const own = findTable(full?.tables, each.schema, each.table)
+      return approvedOf(each, (text) => (own === null ? [] : (naming?.in(text, own) ?? [])))
+    })
     const { published_version: published } = await tx
       .updateTable('datasources')
       .set((eb) => ({ published_version: eb('published_version', '+', 1), published_at: publishedAt }))
@@ -63,12 +69,16 @@ export async function publishedOf(
   return new Map(readPublished(tables).map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/** A table of which nothing was approved is none. */
-function approvedOf(schema: string, table: string, draft: Draft): PublishedTable[] {
+/** A table of which nothing was approved is none. Examples rest on whatever they name, whether it was said or not. */
+function approvedOf(
+  { schema, table, draft }: { readonly schema: string; readonly table: string; readonly draft: Draft },
+  namedIn: (text: string) => readonly string[],
+): PublishedTable[] {
   const approved = (said: Said | null) =>
     said !== null && isApproved(said) ? { text: said.text, restsOn: said.restsOn } : null
   const summary = approved(draft.summary)
-  const examples = approved(draft.examples)
+  const said = approved(draft.examples)
+  const examples = said && { ...said, restsOn: [...new Set([...said.restsOn, ...namedIn(said.text)])] }
   const statements = draft.statements.map(approved).filter((text) => text !== null)
   const columns = Object.fromEntries(
     Object.entries(draft.columns).flatMap(([name, { said }]) => {

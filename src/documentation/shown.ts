@@ -1,9 +1,10 @@
 // What of the published documentation a description may carry: nothing that rests on a hidden column, and nothing that
 // names one. Asked anew for each exposure, so that a narrower one shows less from the next request on. Pure.
 import { z } from 'zod'
-import type { CatalogTable } from '../drivers/driver.ts'
-import type { RestingPlace } from './columns.ts'
-import type { HiddenNames } from './hidden-names.ts'
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+import { tableKey } from '../drivers/table-key.ts'
+import { Others, RestingPlace } from './columns.ts'
+import { HiddenNames } from './hidden-names.ts'
 
 const PublishedText = z.object({ text: z.string(), restsOn: z.array(z.string()) })
 type PublishedText = z.infer<typeof PublishedText>
@@ -31,20 +32,57 @@ export interface ShownDocumentation {
   readonly columns: ReadonlyMap<string, string>
 }
 
-/** What decides over all texts of one table. */
-export interface Sight {
-  /** The table cut to the exposure. */
-  readonly exposed: CatalogTable
-  /** The exposed catalog. */
-  readonly visible: RestingPlace
-  /** Everything introspected. */
-  readonly known: RestingPlace
-  readonly hidden: HiddenNames
+/** Decides over texts about the tables of one exposure. */
+export class Sight {
+  readonly #exposed: ReadonlyMap<string, CatalogTable>
+  readonly #full: ReadonlyMap<string, CatalogTable>
+  readonly #visible: Others
+  readonly #known: Others
+  readonly #hidden: HiddenNames
+
+  constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {
+    const keyed = (tables: readonly CatalogTable[]) =>
+      new Map(tables.map((each) => [tableKey(each.schema, each.table), each]))
+    this.#exposed = keyed(exposed.tables)
+    this.#full = keyed(full.tables)
+    this.#visible = new Others(exposed)
+    this.#known = new Others(full)
+    this.#hidden = new HiddenNames(exposed, full)
+  }
+
+  /** Null where nothing of the table is exposed: no text about it may be seen. */
+  of(at: { readonly schema: string; readonly table: string }): TableSight | null {
+    const key = tableKey(at.schema, at.table)
+    const exposed = this.#exposed.get(key)
+    if (exposed === undefined) return null
+    const visible = new RestingPlace(exposed, this.#visible)
+    const known = new RestingPlace(this.#full.get(key) ?? exposed, this.#known)
+    return {
+      exposed,
+      known,
+      /** Every column it rests on is exposed, and it names nothing that is not. */
+      maySee: ({ text, restsOn }) => {
+        const rests = restsOn.every((name) =>
+          known.isOwn(name) ? visible.isOwn(name) : visible.typeOf(name) !== undefined,
+        )
+        return rests && this.#hidden.in(text, at).length === 0
+      },
+    }
+  }
 }
 
-export function shownDocumentation(published: PublishedTable, sight: Sight): ShownDocumentation {
+/** What decides over the texts about one exposed table. */
+export interface TableSight {
+  /** The table cut to the exposure. */
+  readonly exposed: CatalogTable
+  /** Everything introspected. */
+  readonly known: RestingPlace
+  maySee(said: { readonly text: string; readonly restsOn: readonly string[] }): boolean
+}
+
+export function shownDocumentation(published: PublishedTable, sight: TableSight): ShownDocumentation {
   const names = new Set(sight.exposed.columns.map((column) => column.name))
-  const shown = (said: PublishedText | null): string | null => (said !== null && maySee(said, sight) ? said.text : null)
+  const shown = (said: PublishedText | null): string | null => (said !== null && sight.maySee(said) ? said.text : null)
   const columns = new Map<string, string>()
   for (const [name, said] of Object.entries(published.columns)) {
     const text = names.has(name) ? shown(said) : null
@@ -56,15 +94,4 @@ export function shownDocumentation(published: PublishedTable, sight: Sight): Sho
     examples: shown(published.examples),
     columns,
   }
-}
-
-/** Every column it rests on is exposed, and it names nothing that is not. */
-export function maySee(
-  said: { readonly text: string; readonly restsOn: readonly string[] },
-  { visible, known, hidden }: Sight,
-): boolean {
-  const rests = said.restsOn.every((name) =>
-    known.isOwn(name) ? visible.isOwn(name) : visible.typeOf(name) !== undefined,
-  )
-  return rests && hidden.in(said.text).length === 0
 }
