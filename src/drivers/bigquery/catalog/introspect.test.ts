@@ -245,6 +245,40 @@ describe('a project', () => {
     assert.equal(again.tables.length, at.catalog.tables.length - 2)
   })
 
+  test('with a dataset whose tables may not be listed is read without it, unless it was chosen', async () => {
+    const denied = { status: 403, body: { error: { code: 403, errors: [{ reason: 'accessDenied' }] } } }
+    await using at = await connect(LAKE)
+    at.double.rig(({ kind, url }) => kind === 'tables' && /\/web\/tables$/.test(url.pathname), denied)
+    const again = await at.connection.introspect(AbortSignal.timeout(5000))
+    assert.deepEqual(
+      again.tables.map(({ schema, table }) => [schema, table]),
+      at.catalog.tables.filter(({ schema }) => schema !== 'web').map(({ schema, table }) => [schema, table]),
+    )
+    await using chosen = await connect(LAKE, { datasets: ['web'] })
+    chosen.double.rig('tables', denied)
+    await assert.rejects(chosen.connection.introspect(AbortSignal.timeout(5000)), {
+      code: 'DATASOURCE_UNAVAILABLE',
+      message: 'The tables of the dataset web may not be listed by the credentials.',
+    })
+  })
+
+  test('whose pages name a dataset or a table twice has it once', async () => {
+    await using at = await connect(LAKE)
+    const twice = (key: string) => (asked: { readonly url: URL }) => {
+      const reference =
+        key === 'datasets' ? { datasetReference: { datasetId: 'shop' } } : { tableReference: { tableId: 'orders' } }
+      const more = asked.url.searchParams.has('pageToken') ? {} : { nextPageToken: 'p1' }
+      return { status: 200, body: { [key]: [reference], ...more } }
+    }
+    at.double.rig('datasets', twice('datasets'), 2)
+    at.double.rig('tables', twice('tables'), 2)
+    const { tables } = await at.connection.introspect(AbortSignal.timeout(5000))
+    assert.deepEqual(
+      tables.map(({ schema, table }) => `${schema}.${table}`),
+      ['shop.orders'],
+    )
+  })
+
   test('that is empty is an empty catalog', async () => {
     await using at = await connect({})
     assert.deepEqual(at.catalog.tables, [])
@@ -316,6 +350,13 @@ describe('a project that is refused', () => {
   test('for more tables than are kept', async () => {
     const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`t${n}`, ONE]))
     await fails(connect({ big: { tables: many } }), /more than 10000 tables/)
+  })
+
+  test('for more fields than are kept, however deep they lie', async () => {
+    const fields = Array.from({ length: 9_999 }, (_, n) => ({ name: `f${n}`, type: 'INTEGER' }))
+    const wide: WireTableResource = { schema: { fields: [{ name: 'all', type: 'RECORD', fields }] } }
+    const many = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`t${n}`, wide]))
+    await fails(connect({ big: { tables: many } }), /too many columns altogether/)
   })
 
   test('by a hang-up, at once', async () => {

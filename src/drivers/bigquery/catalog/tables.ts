@@ -70,13 +70,15 @@ export async function findTables(
   signal: AbortSignal,
 ): Promise<FoundTables> {
   const path = ['projects', project, 'datasets', dataset, 'tables']
-  const ids: string[] = []
+  // One that was made while the pages were read may stand in two of them.
+  const ids = new Set<string>()
   const listed: Listed[] = []
   for await (const each of readPages(rest, { path, key: 'tables', pageMax: PAGE_MAX }, signal)) {
     const item = Item.safeParse(each)
     if (!item.success) continue
     const { tableReference, type, creationTime } = item.data
-    ids.push(tableReference.tableId)
+    if (ids.has(tableReference.tableId)) continue
+    ids.add(tableReference.tableId)
     if (--room.left < 0) {
       throw unavailable(`The datasets have more than ${IDS_MAX} tables: choose among them by config.datasets.`)
     }
@@ -84,7 +86,7 @@ export async function findTables(
     if (known === undefined || !NAME.test(tableReference.tableId)) continue
     listed.push({ id: tableReference.tableId, type: known, createdAt: creationTime ?? null })
   }
-  return { ids, tables: collapsed(dataset, listed) }
+  return { ids: [...ids], tables: collapsed(dataset, listed) }
 }
 
 /** A family stands where its first shard stood. */
