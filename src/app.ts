@@ -136,7 +136,7 @@ async function openRooms(
     await openDrivers({
       allowApplicationDefault: config.allowApplicationDefault,
       allowEndpoint: config.allowBigQueryEndpoint,
-      alarm: (err) => log.error({ err }, 'a dry run disagrees with the guard'),
+      alarm: (err) => log.error({ err, printedSha256: err.textSha256 }, 'a dry run disagrees with the guard'),
     }),
   )
   const retentionDays = async (teamId: TeamId | null) =>

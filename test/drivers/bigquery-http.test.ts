@@ -53,7 +53,7 @@ describe('BigQuery through the door', () => {
       [type, connectionMode, host, port, database, username, sslMode, exposedTableCount],
       ['BIGQUERY', 'SERVICE_ACCOUNT', null, null, PROJECT, null, null, 1],
     )
-    assert.deepEqual(config, { apiEndpoint: double.url, location: 'EU' })
+    assert.deepEqual(config, { apiEndpoint: double.url, location: 'EU', reintrospectHours: 24 })
   })
 
   test('a query is answered, and the description has GoogleSQL’s words', async () => {
