@@ -2,9 +2,10 @@
 // too large.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { connectBigQuery, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
+import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
 import { PROJECT, select, type Known } from '../../../../test/support/bigquery-shop.ts'
 import type { DoubleDataset, DoubleOptions, WireTableResource } from '../../../../test/support/bigquery.ts'
+import { cut } from '../../../exposure/cut.ts'
 import type { CatalogTable } from '../../driver.ts'
 
 const ONE: WireTableResource = { schema: { fields: [{ name: 'x', type: 'INTEGER' }] }, numRows: '10' }
@@ -81,7 +82,15 @@ const LAKE: Readonly<Record<string, DoubleDataset>> = {
     tables: {
       ...shards('events_20240101', 'events_20240103'),
       events_20240102: { ...ONE, creationTime: '5' },
-      ...shards('events_secret', 'events_intraday_20240104', 'events_2024', 'events_20241399', '20240101'),
+      ...shards(
+        'events_secret',
+        'events_intraday_20240104',
+        'events_2024',
+        'events_20241399',
+        'odd_20241399',
+        '20240101',
+      ),
+      events_20240107: { ...ONE, type: 'EXTERNAL' },
     },
   },
 }
@@ -211,17 +220,55 @@ describe('a project', () => {
         .filter(({ schema }) => schema === 'web')
         .map(({ table }) => table)
         .sort(),
-      ['20240101', 'events_*', 'events_2024', 'events_20241399', 'events_intraday_*', 'events_secret'],
+      ['20240101', 'events_*', 'events_2024', 'events_20240107', 'events_intraday_*', 'events_secret', 'odd_20241399'],
     )
     const { kind, estimatedRows, detail } = found(at, 'web', 'events_*')
-    assert.deepEqual([kind, estimatedRows], ['sharded table', 30])
-    assert.partialDeepStrictEqual(detail, { family: { prefix: 'events_', digits: 8 }, createdAt: 1001 })
+    assert.deepEqual([kind, estimatedRows], ['sharded table', 40])
+    assert.partialDeepStrictEqual(detail, {
+      family: { prefix: 'events_', digits: 8, apart: ['events_20240107'] },
+      createdAt: 1003,
+    })
     assert.partialDeepStrictEqual(at.catalog.capture, {
       project: PROJECT,
       location: 'EU',
       caseInsensitiveDatasets: ['shop'],
     })
     assert.partialDeepStrictEqual(at.catalog.capture, { tableIds: { web: ['events_20240101', 'events_20240103'] } })
+  })
+
+  test('lets nobody who sees the shards read what only looks like one', async () => {
+    await using at = await connect(LAKE)
+    const exposed = cut(at.catalog, [{ schema: 'web', table: 'events_*', columns: ['x'] }])
+    const judged = (sql: string) =>
+      at.driver.confine(at.driver.read({ sql }), exposed, WIDE, AbortSignal.timeout(5000)).then(({ kind }) => kind)
+    assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
+    assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
+    assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')
+    // Nor does it run where a wildcard is said to read it.
+    const query = await at.driver.confine(
+      at.driver.read({ sql: 'SELECT x FROM `web.events_*`' }),
+      exposed,
+      WIDE,
+      soon(),
+    )
+    assert.ok(query.kind === 'confined')
+    const said = (tableId: string) => ({
+      status: 200,
+      body: {
+        configuration: { jobType: 'QUERY' },
+        statistics: {
+          query: {
+            statementType: 'SELECT',
+            totalBytesProcessed: '1',
+            referencedTables: [{ projectId: PROJECT, datasetId: 'web', tableId }],
+          },
+        },
+      },
+    })
+    at.double.rig('dry run', said('events_20240101'))
+    assert.deepEqual(await at.connection.estimate(query.query, WIDE, soon()), { cost: 1 })
+    at.double.rig('dry run', said('events_20240107'))
+    await assert.rejects(at.connection.estimate(query.query, WIDE, soon()), { code: 'QUERY_DENIED' })
   })
 
   test('can be narrowed to datasets, and is then not looked at beyond them', async () => {

@@ -9,6 +9,7 @@ import { exposedOf, type Exposed } from '../guard/exposed.ts'
 import { schemaStale } from '../session/failure.ts'
 import { Refused } from '../session/refused.ts'
 import { runQuery, type Running } from '../session/run.ts'
+import { isShard } from '../shards.ts'
 import { readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
 import { readResource, type Resource } from './resource.ts'
 
@@ -66,10 +67,7 @@ function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
   const own = family?.of ?? exposed.tables(schema).get(table)
   if (own === undefined) throw new TypeError('a profile of a table that is not exposed')
   if (family === undefined) return { detail: own.detail, id: table }
-  const { prefix, digits } = family
-  const shards = exposed.ids(schema).filter((id) => {
-    return id.startsWith(prefix) && id.length === prefix.length + digits && /^\d+$/.test(id.slice(prefix.length))
-  })
+  const shards = exposed.ids(schema).filter((id) => isShard(family, id))
   const id = shards.sort().at(-1)
   if (id === undefined) throw schemaStale()
   return { detail: own.detail, id }
