@@ -132,7 +132,7 @@ describe('a project', () => {
       'tables',
     ])
     assert.ok(at.double.count('datasets') === 2 && at.double.count('tables') > 15)
-    assert.equal(at.double.count('table'), 12 + 6)
+    assert.equal(at.double.count('table'), 12 + 7)
     assert.deepEqual(at.double.violations, [])
   })
 
