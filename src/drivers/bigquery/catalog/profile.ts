@@ -1,11 +1,10 @@
 // Profiles one table: what tables.get tells, which is free, and, where bytes may be read, one sampled query of ours over
 // the exposed columns. It goes the way of a caller's query: dry run first, then bounded in bytes, rows and time.
-import { z } from 'zod'
 import { ColumnSample } from '../../column-sample.ts'
-import type { Catalog, CatalogTable, ColumnProfile, ProfileBounds, TableProfile } from '../../driver.ts'
+import type { Catalog, CatalogTable, ColumnProfile, Limits, ProfileBounds, Scalar, TableProfile } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import type { BigQueryTableDetail } from '../capture.ts'
-import { exposedOf, type Exposed } from '../guard/exposed.ts'
+import { exposedOf, type Exposed, type ExposedTable } from '../guard/exposed.ts'
 import { schemaStale } from '../session/failure.ts'
 import { Refused } from '../session/refused.ts'
 import { runQuery, type Running } from '../session/run.ts'
@@ -19,32 +18,40 @@ const ROWS_MIN = 500
 /** Of the rows' JSON, which is held at once. */
 const ANSWER_BYTES = 16 * 1024 * 1024
 
-/** Throws AppError as Connection.profile() says, and what Rest.json() throws. */
+const METADATA_MS = 10_000
+
+/** Work in BigQuery that is ended with its time, throwing AppError. */
+export type Within = <T>(timeoutMs: number, work: (at: Running) => Promise<T>) => Promise<T>
+
+/** Throws AppError as Connection.profile() says. */
 export async function profileTable(
-  at: Running,
+  within: Within,
   table: CatalogTable,
   catalog: Catalog,
   bounds: ProfileBounds,
 ): Promise<TableProfile> {
   const exposed = exposedOf(catalog)
-  const { detail, id } = placeOf(exposed, table)
-  const resource = await resourceOf(at, exposed.capture.project, table.schema, id)
-  const columns = table.columns.map(readColumn)
+  const { own, id } = placeOf(exposed, table)
+  const { detail } = own
+  const { project, location } = exposed.capture
+  const resource = await within(METADATA_MS, (at) => resourceOf(at, project, table.schema, id))
+  const shown = table.columns.filter(({ name }) => isShown(own, name))
+  const columns = shown.map(readColumn)
   const counted = isCounted(detail) ? (resource.numRows ?? null) : null
   const known = detail.family === null ? counted : table.estimatedRows
   const facts = columns.map((column, n) =>
-    fact(column, table.columns[n]?.nullable ?? true, signalsOf(column, columns, resource)),
+    fact(column, shown[n]?.nullable ?? true, signalsOf(column, columns, resource)),
   )
   const read = columns.filter(({ sql }) => sql !== null)
   if (bounds.bytes === null || read.length === 0) {
     return { rowsSampled: 0, complete: false, estimatedRows: known, columns: facts }
   }
   checkSampled(detail)
-  const { project, location } = exposed.capture
   const rows = Math.min(bounds.rows, Math.max(ROWS_MIN, Math.floor(CELLS_MAX / read.length)))
   const stored = { rows: counted, bytes: resource.numBytes ?? null }
   const sample = sampleOf({ project, location, dataset: table.schema, id, detail, ...stored }, read, rows, bounds.bytes)
-  const seen = await readSample(at, sample, read, { ...bounds, bytes: bounds.bytes })
+  const limits = { maxResponseBytes: ANSWER_BYTES, timeoutMs: bounds.timeoutMs, maxCost: bounds.bytes }
+  const seen = await within(bounds.timeoutMs, (at) => readSample(at, sample, read, limits))
   const complete = seen.isWhole && detail.family === null
   const whole = { rows: known, complete }
   return {
@@ -56,7 +63,7 @@ export async function profileTable(
 }
 
 interface Where {
-  readonly detail: BigQueryTableDetail
+  readonly own: ExposedTable
   /** The table's own, or that of a family's newest shard. */
   readonly id: string
 }
@@ -66,11 +73,15 @@ function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
   const family = exposed.families(schema).find(({ of }) => of.table === table)
   const own = family?.of ?? exposed.tables(schema).get(table)
   if (own === undefined) throw new TypeError('a profile of a table that is not exposed')
-  if (family === undefined) return { detail: own.detail, id: table }
+  if (family === undefined) return { own, id: table }
   const shards = exposed.ids(schema).filter((id) => isShard(family, id))
   const id = shards.sort().at(-1)
   if (id === undefined) throw schemaStale()
-  return { detail: own.detail, id }
+  return { own, id }
+}
+
+function isShown({ names, detail }: ExposedTable, name: string): boolean {
+  return names.has(name.toLowerCase()) || detail.pseudoColumns.some((pseudo) => pseudo === name)
 }
 
 async function resourceOf(at: Running, project: string, dataset: string, id: string): Promise<Resource> {
@@ -122,24 +133,33 @@ interface Seen {
   readonly isWhole: boolean
 }
 
-const Cells = z.array(z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])))
-
 async function readSample(
   at: Running,
   { query, isWhole }: Sample,
   columns: readonly ReadColumn[],
-  { timeoutMs, bytes }: { readonly timeoutMs: number; readonly bytes: number },
+  limits: Omit<Limits, 'rowCap'>,
 ): Promise<Seen> {
-  const limits = { rowCap: query.rowCap, maxResponseBytes: ANSWER_BYTES, timeoutMs, maxCost: bytes }
-  const answer = await runQuery(at, query, limits)
+  const answer = await runQuery(at, query, { ...limits, rowCap: query.rowCap })
   const samples = columns.map(({ kind }) => new ColumnSample(kind))
-  for (const row of Cells.parse(JSON.parse(String(answer.rows)))) {
-    for (const [n, sample] of samples.entries()) sample.add(row[n] ?? null)
+  const rows: unknown = JSON.parse(String(answer.rows))
+  for (const row of listOf(rows)) {
+    const cells = listOf(row)
+    for (const [n, sample] of samples.entries()) sample.add(scalarOf(cells[n]))
   }
   const named = new Map(
     columns.flatMap(({ name }, n) => (samples[n] === undefined ? [] : [[name, samples[n]] as const])),
   )
   return { samples: named, rows: answer.rowCount, isWhole: isWhole && !answer.truncated }
+}
+
+function listOf(json: unknown): readonly unknown[] {
+  return Array.isArray(json) ? json : []
+}
+
+/** Undefined for what is no scalar. */
+function scalarOf(cell: unknown): Scalar | null | undefined {
+  if (cell === null || typeof cell === 'string' || typeof cell === 'number' || typeof cell === 'boolean') return cell
+  return undefined
 }
 
 function together(known: ColumnProfile, seen: ColumnProfile | undefined): ColumnProfile {

@@ -17,7 +17,7 @@ import { AppError } from '../../../errors.ts'
 import type { Sheets } from '../../json-bytes.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect } from '../catalog/introspect.ts'
-import { profileTable } from '../catalog/profile.ts'
+import { profileTable, type Within } from '../catalog/profile.ts'
 import { exposedOf } from '../guard/exposed.ts'
 import type { BigQueryQuery } from '../query.ts'
 import type { Disagreement } from './dry-run.ts'
@@ -27,8 +27,6 @@ import { estimateQuery, runQuery, type Running } from './run.ts'
 import type { Target } from './settings.ts'
 
 const TEST_MS = 15_000
-/** For what a profile asks beside its query. */
-const METADATA_MS = 10_000
 const INTROSPECT_MS = 30 * 60_000
 
 export interface Parts {
@@ -70,8 +68,8 @@ export class BigQueryConnection implements Connection {
 
   profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile> {
     const { capture } = exposedOf(exposed)
-    const timeoutMs = bounds.timeoutMs + METADATA_MS
-    return this.#running(capture, { timeoutMs }, signal, (at) => profileTable(at, table, exposed, bounds))
+    const within: Within = (timeoutMs, work) => this.#running(capture, { timeoutMs }, signal, work)
+    return profileTable(within, table, exposed, bounds)
   }
 
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {
