@@ -213,6 +213,7 @@ describe('an error of BigQuery', () => {
     'Queries in UNION ALL have mismatched column count; query 1 has 4 columns, query 2 has 2 columns at [1:2]',
     'Column 2 in EXCEPT DISTINCT has incompatible types: STRING, INT64 at [1:2]',
     'Subquery of type IN must have only one output column at [1:2]',
+    'SELECT * expands to zero columns after applying EXCEPT at [1:2]',
   ]
   for (const message of unequal) {
     test(`that says "${message.slice(0, 40)}" has a hint where a star may have shrunk, and else none`, async () => {

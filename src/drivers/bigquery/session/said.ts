@@ -40,9 +40,9 @@ function refusedText(refused: Refused, query: BigQueryQuery): AppError {
   return new AppError(isSyntax ? 'INVALID_QUERY' : 'QUERY_FAILED', message, { extra: hint, cause: refused })
 }
 
-/** Branches of UNION and its like that do not fit each other. */
+/** Branches of UNION and its like that do not fit each other, and a list that nothing is left of. */
 const UNEQUAL =
-  /\bmismatched column count\b|^Column \d+ in (?:UNION|INTERSECT|EXCEPT)\b.*\bincompatible types\b|\bmust have (?:only|exactly) one (?:output )?column\b/i
+  /\bmismatched column count\b|^Column \d+ in (?:UNION|INTERSECT|EXCEPT)\b.*\bincompatible types\b|\bmust have (?:only|exactly) one (?:output )?column\b|\bexpands to zero columns\b/i
 const SHRUNK =
   'A star stands for the exposed columns only, which may be fewer than a table has: name the columns you want in its place.'
 
