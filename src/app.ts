@@ -11,8 +11,12 @@ import { ROUTES } from './contract/routes.ts'
 import { SESSION_ROUTES } from './contract/session-routes.ts'
 import { openDescriptions } from './datasources/describe.ts'
 import { openLeases } from './datasources/leases.ts'
+import { resumeProfiles } from './datasources/profile.ts'
 import { reach } from './datasources/reach.ts'
 import { openReintrospection } from './datasources/reintrospection.ts'
+import { resumeGeneration } from './documentation/generate.ts'
+import { openModel } from './documentation/model.ts'
+import type { TryQuery } from './documentation/write-proposals.ts'
 import { openDrivers } from './drivers/index.ts'
 import { openCatalogs } from './exposure/catalogs.ts'
 import { resumePreviews } from './exposure/preview.ts'
@@ -28,15 +32,18 @@ import { accountHandlers } from './http/session/account.ts'
 import { auditHandlers } from './http/session/audit.ts'
 import { checkHandlers } from './http/session/check.ts'
 import { datasourceHandlers } from './http/session/datasources.ts'
+import { documentationHandlers } from './http/session/documentation.ts'
 import { exposureHandlers } from './http/session/exposure.ts'
 import { jobHandlers } from './http/session/jobs.ts'
 import { apiKeyHandlers } from './http/session/keys.ts'
 import { memberHandlers } from './http/session/members.ts'
+import { profileHandlers } from './http/session/profiles.ts'
 import { teamHandlers } from './http/session/teams.ts'
 import type { DatasourceId, TeamId } from './ids.ts'
 import { openJobs } from './jobs/jobs.ts'
 import { openMail } from './mail/mail.ts'
 import { openBudget } from './query/budget.ts'
+import { tryQuery } from './query/try-query.ts'
 import { openSecrets, requireKeyOf } from './secrets.ts'
 import { openStore } from './store/open.ts'
 import { belong } from './teams/belong.ts'
@@ -129,7 +136,7 @@ async function openRooms(
     await openDrivers({
       allowApplicationDefault: config.allowApplicationDefault,
       allowEndpoint: config.allowBigQueryEndpoint,
-      alarm: (err) => log.error({ err }, 'a dry run disagrees with the guard'),
+      alarm: (err) => log.error({ err, printedSha256: err.textSha256 }, 'a dry run disagrees with the guard'),
     }),
   )
   const retentionDays = async (teamId: TeamId | null) =>
@@ -143,6 +150,11 @@ async function openRooms(
   const jobs = opened.use(await openJobs({ store, log }))
   const catalogs = openCatalogs({ store })
   const replays = openTurns()
+  resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers })
+  const tried: TryQuery = (id, query, signal) =>
+    tryQuery({ store, config, drivers, catalogs, leases }, id, query, signal)
+  const model = config.model === null ? null : openModel(config.model)
+  resumeGeneration({ store, audit, jobs, catalogs, drivers, tryQuery: tried, model })
   resumePreviews({ store, audit, jobs, catalogs, drivers, replays })
   opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, log }))
   const descriptions = openDescriptions()
@@ -162,6 +174,8 @@ async function openRooms(
     leases,
     jobs,
     catalogs,
+    tryQuery: tried,
+    model,
     replays,
     descriptions,
     budget,
@@ -194,6 +208,8 @@ function handlersOf(rooms: Rooms): Handlers {
     ...memberHandlers(rooms),
     ...datasourceHandlers(rooms),
     ...exposureHandlers(rooms),
+    ...profileHandlers(rooms),
+    ...documentationHandlers(rooms),
     ...accessHandlers(rooms),
     ...checkHandlers(rooms),
     ...jobHandlers(rooms),

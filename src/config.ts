@@ -36,6 +36,17 @@ export interface Smtp {
   readonly from: string | null
 }
 
+/** A language model that may write proposals. */
+export interface ModelSettings {
+  /** The interface its address speaks. */
+  readonly kind: 'openai' | 'anthropic'
+  /** Absolute, without a slash at its end. */
+  readonly url: string
+  /** Null: the endpoint asks for none. */
+  readonly key: string | null
+  readonly name: string
+}
+
 export interface Config {
   /** 0: any free port. */
   readonly port: number
@@ -52,6 +63,8 @@ export interface Config {
   readonly secretKey: Uint8Array | null
   /** The server that takes our mail; null: links go to the log. Holds a password: never logged. */
   readonly smtp: Smtp | null
+  /** Null: documentation is proposed without a network. Holds a key: never logged. */
+  readonly model: ModelSettings | null
   readonly demo: boolean
   readonly signup: (typeof SIGNUP)[number]
   readonly allowPrivateHosts: boolean
@@ -78,6 +91,9 @@ const KNOWN: ReadonlySet<string> = new Set([
   'VITRINE_ALLOW_BIGQUERY_ENDPOINT',
   'VITRINE_TRUST_PROXY',
   'VITRINE_METRICS_ADDR',
+  'VITRINE_MODEL_URL',
+  'VITRINE_MODEL_KEY',
+  'VITRINE_MODEL_NAME',
   ...Object.values(CEILINGS),
 ])
 
@@ -99,6 +115,7 @@ export function readConfig(env: Environment): Config {
     'smtp:// or smtps://[user:password@]host[:port][?from=address][&tls=none]',
     smtpUrl,
   )
+  const model = modelOf(from, problems)
   for (const name of Object.keys(env)) {
     if (name.startsWith('VITRINE_') && !KNOWN.has(name))
       problems.push(`${name}: there is no such setting in this version`)
@@ -112,6 +129,7 @@ export function readConfig(env: Environment): Config {
     databaseUrl,
     secretKey,
     smtp,
+    model,
     // The demo is for a newcomer's `npm start`, not for a service that others reach, or that asks for a verified address.
     demo: from.flag('VITRINE_DEMO') ?? (loopback && smtp === null && env['npm_lifecycle_event'] === 'start'),
     signup: from.oneOf('VITRINE_SIGNUP', SIGNUP) ?? (loopback ? 'open' : 'invited'),
@@ -210,6 +228,40 @@ function smtpUrl(text: string): Smtp | null {
     login,
     from: from ?? null,
   }
+}
+
+/** All of it or nothing: half of it is a mistake that would otherwise be found by nobody. */
+function modelOf(from: Reader, problems: string[]): ModelSettings | null {
+  const url = from.parsed(
+    'VITRINE_MODEL_URL',
+    'https://host[/path] (http:// to this machine, or without a VITRINE_MODEL_KEY)',
+    modelUrl,
+  )
+  const key = from.parsed('VITRINE_MODEL_KEY', 'a key in printable ASCII', (text) =>
+    /^[\x21-\x7e]{1,4096}$/.test(text) ? text : null,
+  )
+  const name = from.parsed('VITRINE_MODEL_NAME', 'the name of a model', (text) =>
+    /^[\x21-\x7e]{1,200}$/.test(text) ? text : null,
+  )
+  if (from.text('VITRINE_MODEL_URL') === null) {
+    if (key !== null || name !== null) problems.push('VITRINE_MODEL_URL: required with VITRINE_MODEL_KEY or _NAME')
+    return null
+  }
+  if (from.text('VITRINE_MODEL_NAME') === null) problems.push('VITRINE_MODEL_NAME: required with VITRINE_MODEL_URL')
+  if (url === null || name === null) return null
+  const { protocol, hostname, pathname } = url
+  if (protocol === 'http:' && key !== null && !isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))) {
+    problems.push('VITRINE_MODEL_URL: must be https:// where a VITRINE_MODEL_KEY is sent to another machine')
+  }
+  const kind =
+    /(?:^|\.)anthropic\.com$/.test(hostname) || pathname.split('/').includes('anthropic') ? 'anthropic' : 'openai'
+  return { kind, url: url.origin + pathname.replace(/\/+$/, ''), key, name }
+}
+
+function modelUrl(text: string): URL | null {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol)) return null
+  return url.search === '' && url.hash === '' && url.username === '' && url.password === '' ? url : null
 }
 
 /** undefined: half a login, or one that cannot be decoded. */

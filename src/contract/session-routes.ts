@@ -1,7 +1,9 @@
 // The routes of a signed-in person (session-interface.md §6). None declares a scope, so none takes an API key.
 import { z } from 'zod'
 import { AUDIT_ROUTES } from './audit-routes.ts'
+import { DOCUMENTATION_ROUTES } from './documentation-routes.ts'
 import { EXPOSURE_ROUTES } from './exposure-routes.ts'
+import { PROFILE_ROUTES } from './profile-routes.ts'
 import type { Route } from './route.ts'
 import * as shape from './schemas.ts'
 
@@ -290,6 +292,8 @@ export const SESSION_ROUTES = {
     errors: [],
   },
   ...EXPOSURE_ROUTES,
+  ...PROFILE_ROUTES,
+  ...DOCUMENTATION_ROUTES,
   getAccess: {
     method: 'GET',
     path: `${DATASOURCE}/access`,

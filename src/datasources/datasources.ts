@@ -8,6 +8,7 @@ import { invalidRequest, notFound } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import { newId, type DatasourceId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
+import { forgetAll } from '../profiles/stored.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import type { DatasourceTable, Role, Tables } from '../store/tables.ts'
@@ -113,6 +114,11 @@ export async function createDatasource(
     connection_version: 1,
     catalog_version: 0,
     exposure_version: 0,
+    profile_version: 0,
+    profiled_at: null,
+    documentation_version: 0,
+    published_version: 0,
+    published_at: null,
     reintrospect_hours: reintrospectHours ?? REINTROSPECT_HOURS,
   }
   await deps.store.write(async (tx) => {
@@ -165,6 +171,7 @@ export async function changeDatasource(
     if (moved) {
       await tx.deleteFrom('datasource_secrets').where('datasource_id', '=', at.id).execute()
       await sealAll(deps, tx, at.row, next)
+      await forgetAll(tx, at.id)
     }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
   })

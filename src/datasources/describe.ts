@@ -3,12 +3,15 @@
 import { createHash } from 'node:crypto'
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
-import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+import type { CatalogTable } from '../drivers/driver.ts'
 import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import { tableKey } from '../exposure/cut.ts'
+import type { Store } from '../store/open.ts'
 import { roleAtLeast } from '../teams/access.ts'
 import { roleRequired } from '../teams/belong.ts'
+import { documentedOf, type Documented } from './documented.ts'
+import { knownOf, type Known } from './known.ts'
 import type { Reached } from './reach.ts'
 import { notIntrospected } from './refusals.ts'
 
@@ -20,6 +23,7 @@ export interface Description {
 }
 
 interface Deps {
+  readonly store: Pick<Store, 'db'>
   readonly audit: Audit
   readonly catalogs: Catalogs
   readonly descriptions: Descriptions
@@ -57,8 +61,10 @@ export async function describeDatasource(
 
 async function describeExposed(deps: Deps, at: Reached): Promise<Description> {
   return await written(deps, at, 'e', async () => {
-    const exposed = await deps.catalogs.exposed(at.row)
-    return textOf(at, exposed?.capturedAt ?? null, exposed?.tables ?? [])
+    const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
+    const known = await knownOf(deps.store.db, at.id, exposed)
+    const documented = await documentedOf(deps, at, exposed, full)
+    return textOf(at, exposed?.capturedAt ?? null, exposed?.tables ?? [], known, documented)
   })
 }
 
@@ -70,13 +76,15 @@ async function describeFull(deps: Deps, at: Reached): Promise<Description> {
     const exposed = await deps.catalogs.exposed(at.row)
     const shown = new Map(exposed?.tables.map((table) => [tableKey(table.schema, table.table), table]))
     const tables = full.tables.map((table) => asFull(table, shown.get(tableKey(table.schema, table.table))))
-    return textOf(at, full.capturedAt, tables)
+    const known = await knownOf(deps.store.db, at.id, exposed)
+    return textOf(at, full.capturedAt, tables, known, await documentedOf(deps, at, exposed, full))
   })
 }
 
 async function written(deps: Deps, at: Reached, part: 'e' | 'f', write: () => Promise<string>): Promise<Description> {
   const { row } = at
-  const key = `${part}/${row.id}/${row.catalog_version}/${row.exposure_version}/${row.name}`
+  const versions = [row.catalog_version, row.exposure_version, row.profile_version, row.published_version]
+  const key = `${part}/${row.id}/${versions.join('/')}/${row.name}`
   const known = deps.descriptions.get(key)
   if (known !== undefined) return known
   const json = await write()
@@ -95,24 +103,32 @@ function asFull(table: CatalogTable, exposed: CatalogTable | undefined): Catalog
   return { ...table, columns, columnsRestricted: exposed?.columnsRestricted === true }
 }
 
-function textOf(at: Reached, capturedAt: string | null, tables: readonly CatalogTable[]): string {
+function textOf(
+  at: Reached,
+  capturedAt: string | null,
+  tables: readonly CatalogTable[],
+  known: Known,
+  documented: Documented,
+): string {
   return JSON.stringify({
     id: at.id,
     name: at.row.name,
     type: at.row.type,
     vocabulary: at.driver.vocabulary,
     schemaCapturedAt: capturedAt,
-    profileCapturedAt: null,
-    tables: tables.map(describeTable),
+    profileCapturedAt: known.capturedAt,
+    tables: tables.map((table) => describeTable(table, known, documented)),
   })
 }
 
-function describeTable(table: CatalogTable) {
+function describeTable(table: CatalogTable, known: Known, documented: Documented) {
+  const stats = known.statsOf(table)
+  const said = documented(table)
   return {
     schema: table.schema,
     table: table.table,
-    description: table.description,
-    documentation: null,
+    description: said.description ?? table.description,
+    documentation: said.documentation,
     estimatedRows: table.estimatedRows,
     columnsRestricted: table.columnsRestricted ?? false,
     indexes: table.indexes,
@@ -122,14 +138,8 @@ function describeTable(table: CatalogTable) {
       nullable: column.nullable,
       primaryKey: column.primaryKey,
       references: column.references,
-      description: column.description,
-      stats: statsOf(column),
+      description: said.descriptionOf(column.name) ?? column.description,
+      stats: stats(column),
     })),
   }
-}
-
-function statsOf({ signals }: CatalogColumn) {
-  return signals === undefined || signals.length === 0
-    ? null
-    : { nullFrac: null, distinctCount: null, values: null, range: null, signals }
 }

@@ -1,11 +1,7 @@
 // Refusals of several rooms, so that each reads the same wherever it is met.
 import { AppError } from '../errors.ts'
 
-export { notIntrospected } from '../exposure/refusals.ts'
-
-export function disabled(): AppError {
-  return new AppError('DATASOURCE_DISABLED', 'This datasource is disabled. A manager of the team can enable it.')
-}
+export { disabled, notIntrospected } from '../exposure/refusals.ts'
 
 export function changedMeanwhile(): AppError {
   return new AppError('CONFLICT', 'This datasource was changed or deleted meanwhile. Read it again.')

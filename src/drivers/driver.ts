@@ -1,6 +1,7 @@
 // What every kind of database must be able to do. A Driver can only judge, a Connection can only do: a text that no
 // driver confined cannot reach a database. Nothing here knows accounts, teams or the wire.
 import type { Confined } from './confined.ts'
+import type { Question } from './question.ts'
 
 export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 
@@ -170,6 +171,62 @@ export interface Estimate {
   readonly cost: number
 }
 
+/** What a profile may read of one table, and for how long. */
+export interface ProfileBounds {
+  /** Sampled at most. */
+  readonly rows: number
+  /** A statement. */
+  readonly timeoutMs: number
+  /** Of kinds that are paid by bytes read: null reads metadata only. */
+  readonly bytes: number | null
+}
+
+export type Scalar = string | number | boolean
+
+/** What the values of a column are; `label`: of an enumerated type; `other`: mixed, or nothing of these. */
+export type ValueKind = 'boolean' | 'number' | 'time' | 'text' | 'label' | 'other'
+
+/** What a column's sampled values look like; none of them is in it. */
+export interface SampleFacts {
+  /** Values looked at, nulls left out. */
+  readonly count: number
+  readonly distinct: number
+  /** Of texts, in characters. */
+  readonly longest: number | null
+  readonly meanLength: number | null
+  /** Shares from 0 to 1 of the values that look like such a thing. */
+  readonly looks: Readonly<Record<string, number>>
+}
+
+/**
+ * One column, as the database's own statistics and a bounded sample show it. Raw: what of it is kept is decided above
+ * the driver.
+ */
+export interface ColumnProfile {
+  readonly name: string
+  readonly kind: ValueKind
+  /** From 0 to 1. */
+  readonly nullFrac: number | null
+  /** An estimate over the whole table. */
+  readonly distinctCount: number | null
+  /** Most common first; `rows`: how many of those that were looked at share it, so never more than there are. */
+  readonly values: readonly { readonly value: Scalar; readonly share: number; readonly rows: number }[] | null
+  /** Of dates and numbers, by the one rule of values. */
+  readonly range: { readonly min: Scalar; readonly max: Scalar } | null
+  readonly sample: SampleFacts | null
+  /** What only this kind can tell, whole sentences or short words, as signals. */
+  readonly signals: readonly string[]
+}
+
+export interface TableProfile {
+  /** Rows that were read. */
+  readonly rowsSampled: number
+  /** They are all that there are. */
+  readonly complete: boolean
+  readonly estimatedRows: number | null
+  readonly columns: readonly ColumnProfile[]
+}
+
 export interface Connection extends AsyncDisposable {
   /** False once the session can no longer be used (the socket is gone, a cancel is under way): it must be disposed. */
   readonly usable: boolean
@@ -177,6 +234,11 @@ export interface Connection extends AsyncDisposable {
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
   /** `progress` is told how many of how many parts are done. */
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog>
+  /**
+   * What the values of a table's columns are like. `table` is one of an exposed catalog: only what stands in it is named.
+   * Read-only and within the bounds. Throws SCHEMA_STALE where the table or a column is gone, and as run() does.
+   */
+  profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile>
   /** EXPLAIN or a dry run of a confined query; what `check` shows. Throws as run() does. */
   estimate(query: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate>
   /**
@@ -202,6 +264,8 @@ export interface Driver extends AsyncDisposable {
   settings(input: SettingsInput): ConnectionSettings
   /** The body's shape for this kind; throws AppError INVALID_REQUEST. */
   read(body: unknown): QueryBody
+  /** The text of a query that asks this, as reread() takes it; null where this kind has no way to. */
+  phrase(question: Question): string | null
   /** The body whose `text` an audit kept. Throws AppError INVALID_REQUEST where it cannot be told. */
   reread(text: string): QueryBody
   /** No database, no clock: same body, same exposure, same verdict. The parser may sit in a worker that can be ended. */

@@ -1,17 +1,15 @@
 // Pure: what introspection found × what was chosen to be shown → what is shown. Names that introspection no longer
 // knows, and columns that may no longer be exposed, are left out, so a drifted database never shows more.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+import { tableKey } from '../drivers/table-key.ts'
+
+export { tableKey } from '../drivers/table-key.ts'
 
 /** A table of a saved exposure: its columns are always names, never null. */
 export interface ShownTable {
   readonly schema: string
   readonly table: string
   readonly columns: readonly string[]
-}
-
-/** One text for a schema and a name; no two pairs share it, whatever they hold. */
-export function tableKey(schema: string, table: string): string {
-  return `${schema.length}:${schema}${table}`
 }
 
 /** The exposed part of a catalog, in the database's order; references point to exposed columns only. */

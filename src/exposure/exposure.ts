@@ -4,9 +4,10 @@ import type { Call } from '../auth/caller.ts'
 import type { Audit } from '../audit/audit.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
+import { forgetHidden } from '../profiles/stored.ts'
 import type { Store } from '../store/open.ts'
 import type { Catalogs, Versions } from './catalogs.ts'
-import type { ShownTable } from './cut.ts'
+import { cut, type ShownTable } from './cut.ts'
 import { driftOf, type Drift } from './drift.ts'
 import { freeze, goneFrom, type AskedTable, type Gone } from './freeze.ts'
 import { warningsOf } from './warnings.ts'
@@ -77,6 +78,7 @@ async function save(
   const { tables, problems } = freeze(asked.tables, catalog, saved)
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved as it stands.')
   const version = current.exposure_version + 1
+  const shown = catalog === null ? null : cut(catalog, tables)
   const row = {
     datasource_id: at.id,
     version,
@@ -96,6 +98,7 @@ async function save(
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
     await tx.insertInto('exposures').values(row).execute()
+    await forgetHidden(tx, at.id, shown?.tables ?? [])
     await tx
       .deleteFrom('exposures')
       .where('datasource_id', '=', at.id)

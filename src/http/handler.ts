@@ -24,6 +24,9 @@ interface ParamTypes {
   readonly jobId: JobId
   readonly auditId: AuditId
   readonly inviteToken: string
+  /** Of a table in a datasource, as the database calls it. */
+  readonly schema: string
+  readonly table: string
 }
 type ParamName<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamName<Rest> : never
 type Params<Path> = { readonly [N in ParamName<Path>]: N extends keyof ParamTypes ? ParamTypes[N] : never }

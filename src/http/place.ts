@@ -23,6 +23,9 @@ export interface Placed {
 
 /** No id or token of ours holds anything else; nothing else reaches a store. */
 const ID = /^[\w-]{1,200}$/
+/** These name things of a database, which may be called anything but what no database and no store can hold. */
+const NAMES: ReadonlySet<string> = new Set(['schema', 'table'])
+const NAME = /^[^\0]{1,1024}$/u
 
 /** Finds what the path names. Throws as Places do, and NOT_FOUND for a parameter that can be no id. */
 export async function place(
@@ -32,7 +35,7 @@ export async function place(
   params: Readonly<Record<string, string>>,
 ): Promise<Placed> {
   try {
-    if (!Object.values(params).every((value) => ID.test(value))) throw notFound()
+    if (!Object.entries(params).every(([name, value]) => isPossible(name, value))) throw notFound()
     return await find(places, call, route, params)
   } catch (error) {
     if (route.stranger !== undefined && error instanceof AppError && error.code === 'NOT_FOUND') {
@@ -40,6 +43,10 @@ export async function place(
     }
     throw error
   }
+}
+
+function isPossible(name: string, value: string): boolean {
+  return NAMES.has(name) ? NAME.test(value) && value.isWellFormed() : ID.test(value)
 }
 
 async function find(

@@ -17,8 +17,8 @@ import type { SignInDoor } from './sign-in-bridge.ts'
 import { unknownRoute } from './unknown.ts'
 
 const BODY_BYTES = 1 << 20
-/** Longer than any id or invitation of ours. */
-const PARAM_LENGTH_MAX = 512
+/** Longer than any id or invitation of ours, and than most databases let a table's name be. */
+const PARAM_LENGTH_MAX = 1024
 /** For a whole request to arrive; an answer may take longer. */
 const REQUEST_MS = 30_000
 const HEADERS_MS = 15_000

@@ -9,8 +9,8 @@ import type { JobTable } from '../store/tables.ts'
 /** Says how far a job is; written to the store now and then. */
 type Progress = (done: number, total: number) => void
 
-/** What a job does; its value, plain data, becomes the job's `result`. */
-export type Work = (progress: Progress, signal: AbortSignal) => Promise<unknown>
+/** What a job does; its value, plain data, becomes the job's `result`. `id` is its own, the same after a restart. */
+export type Work = (progress: Progress, signal: AbortSignal, id: JobId) => Promise<unknown>
 
 /** Makes the work of a job from what it was started with, in whichever process goes on with it. */
 type Again = (datasourceId: DatasourceId, input: unknown) => Work
@@ -297,7 +297,7 @@ class ProcessJobs implements Jobs {
       job.total = total
     }
     try {
-      const result = await work(progress, job.control.signal)
+      const result = await work(progress, job.control.signal, job.id)
       await this.#end(job.id, { state: 'DONE', result: JSON.stringify(result ?? null) })
       return result
     } catch (error) {

@@ -7,13 +7,13 @@ import { deadlineOf } from '../datasources/deadline.ts'
 import { noteFailure } from '../datasources/connect.ts'
 import { isWithin, reach, reaches, type Reached } from '../datasources/reach.ts'
 import type { Confined } from '../drivers/confined.ts'
-import type { Blocked, Limits, Verdict } from '../drivers/driver.ts'
-import { invalidRequest, notFound } from '../errors.ts'
+import type { Blocked, DatasourceType, Limits, Verdict } from '../drivers/driver.ts'
+import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { asId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import { roleAtLeast } from '../teams/access.ts'
 import { roleRequired } from '../teams/belong.ts'
 import { settingsOf, type TeamSettings } from '../teams/settings.ts'
-import { keptOf } from './kept.ts'
+import { blockedOf, keptOf } from './kept.ts'
 import { limitsOf } from './limits.ts'
 import { exposedOf, isRead, type QueryDeps } from './run-query.ts'
 
@@ -97,6 +97,13 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown): Pr
   }
 }
 
+/** What is counted, in the words of a query's refusal. */
+const COST = {
+  POSTGRES: 'plan cost',
+  MONGODB: 'scanned documents',
+  BIGQUERY: 'bytes processed',
+} as const satisfies Record<DatasourceType, string>
+
 /** What it would cost, and whether that is too much. */
 async function weigh(
   deps: CheckDeps,
@@ -112,10 +119,35 @@ async function weigh(
     if (cost <= limits.maxCost) return { verdict: 'ALLOWED', printed, estimate: cost }
     const error = `The cost of this query is estimated at ${Math.round(cost)}, over the limit of ${limits.maxCost}.`
     const hint = 'Read less: a narrower condition, fewer joins.'
-    return { verdict: 'DENIED', error, blocked: { kind: 'cost', name: 'plan cost' }, hint, printed, estimate: cost }
+    return {
+      verdict: 'DENIED',
+      error,
+      blocked: { kind: 'cost', name: COST[at.driver.type] },
+      hint,
+      printed,
+      estimate: cost,
+    }
   } catch (error) {
+    const refusal = refusedAs(error)
+    if (refusal !== null) return { ...refusal, printed }
     await noteFailure(deps, at, error)
     throw error
+  }
+}
+
+/** What the database's own look at a query is a verdict on: a column that only it can miss, say. Null for a failure. */
+function refusedAs(error: unknown): CheckResult | null {
+  if (!(error instanceof AppError)) return null
+  if (error.code === 'INVALID_QUERY') return { verdict: 'INVALID', error: error.message }
+  if (error.code !== 'QUERY_DENIED') return null
+  const { hint, estimate } = error.extra
+  const blocked = blockedOf(error)
+  return {
+    verdict: 'DENIED',
+    error: error.message,
+    ...(blocked !== undefined && { blocked }),
+    ...(typeof hint === 'string' && { hint }),
+    ...(typeof estimate === 'number' && { estimate }),
   }
 }
 

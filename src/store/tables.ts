@@ -2,8 +2,9 @@
 // structured values JSON texts, on SQLite and PostgreSQL alike; the tables of sign-in are written by better-auth.
 import type { Generated } from 'kysely'
 import type { AccountId, ApiKeyId, AuditId, DatasourceId, InvitationId, JobId, SessionId, TeamId } from '../ids.ts'
+import type { KnowledgeTables, KnowledgeVersions } from './knowledge-tables.ts'
 
-export interface Tables {
+export interface Tables extends KnowledgeTables {
   accounts: AccountTable
   sessions: SessionTable
   sign_in_methods: SignInMethodTable
@@ -164,7 +165,7 @@ export interface InvitationTable {
   used_at: string | null
 }
 
-export interface DatasourceTable {
+export interface DatasourceTable extends KnowledgeVersions {
   id: DatasourceId
   team_id: TeamId
   name: string

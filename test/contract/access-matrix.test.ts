@@ -74,6 +74,11 @@ const MATRIX = {
   getDrift: DATASOURCE_ADMIN,
   previewExposure: DATASOURCE_ADMIN,
   exposureFromRefusal: DATASOURCE_ADMIN,
+  profileDatasource: DATASOURCE_ADMIN,
+  getDocumentation: DATASOURCE_ADMIN,
+  putDocumentation: DATASOURCE_ADMIN,
+  generateDocumentation: DATASOURCE_ADMIN,
+  publishDocumentation: DATASOURCE_ADMIN,
   getAccess: DATASOURCE_ADMIN,
   putAccess: DATASOURCE_ADMIN,
 } as const satisfies Record<RouteName, Row>

@@ -110,6 +110,7 @@ const ROWS: readonly Row[] = [
   [503, 'internalError', 'CANARY', 'DATASOURCE_UNAVAILABLE', 'DATASOURCE_UNAVAILABLE'],
   [400, 'jobBackendError', 'CANARY', 'DATASOURCE_UNAVAILABLE', 'DATASOURCE_UNAVAILABLE'],
   [400, 'jobInternalError', 'CANARY', 'DATASOURCE_UNAVAILABLE', 'DATASOURCE_UNAVAILABLE'],
+  [403, 'userRateLimitExceeded', 'CANARY', 'OVERLOADED', 'OVERLOADED'],
   [418, 'novelty', 'CANARY', 'QUERY_FAILED', 'QUERY_FAILED'],
   [400, 'constructor', '__proto__', 'QUERY_FAILED', 'QUERY_FAILED'],
 ]
@@ -132,6 +133,15 @@ describe('an error of BigQuery', () => {
       }
     })
   }
+
+  test('of 403 and a reason that nobody knows is no fault of the query’s', async () => {
+    for (const kind of ['dry run', 'run'] as const) {
+      at.double.rig(kind, failed({ status: 403, reason: 'novelty', message: 'Denied on table CANARY' }))
+      const refusal = await at.refusal(SMALL)
+      assert.equal(refusal.code, 'DATASOURCE_UNAVAILABLE')
+      assert.doesNotMatch(refusal.message, SECRETS)
+    }
+  })
 
   test('is told with what goes with it: estimate and limit, a column, when to come again', async () => {
     at.double.rig(
@@ -176,6 +186,10 @@ describe('an error of BigQuery', () => {
       'QUERY_FAILED',
       /^BigQuery refuses the query\.$/,
     ],
+    // One that stands in the query by chance, or only within a longer name.
+    ['Unrecognized name: name at [1:8]; failed to parse view p.hr.v', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
+    ['Unrecognized name: roduct at [1:8]', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
+    ["Something is wrong with 'roduct'", 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     [
       "Cannot query over table 'p.hr.salaries' without a filter over column(s) 'day' that can be used for partition elimination",
       'QUERY_FAILED',
@@ -192,6 +206,22 @@ describe('an error of BigQuery', () => {
       assert.equal(refusal.code, code)
       assert.match(refusal.message, expected)
       assert.doesNotMatch(refusal.message, SECRETS)
+    })
+  }
+
+  const unequal = [
+    'Queries in UNION ALL have mismatched column count; query 1 has 4 columns, query 2 has 2 columns at [1:2]',
+    'Column 2 in EXCEPT DISTINCT has incompatible types: STRING, INT64 at [1:2]',
+    'Subquery of type IN must have only one output column at [1:2]',
+    'SELECT * expands to zero columns after applying EXCEPT at [1:2]',
+  ]
+  for (const message of unequal) {
+    test(`that says "${message.slice(0, 40)}" has a hint where a star may have shrunk, and else none`, async () => {
+      at.double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message }), 2)
+      const starred = await at.refusal('SELECT * FROM shop.products UNION ALL SELECT 1, "a"')
+      assert.deepEqual([starred.code, starred.message], ['QUERY_FAILED', message.replace(/ at \[1:2\]$/, '')])
+      assert.match(String(starred.extra['hint']), /^A star stands for the exposed columns only/)
+      assert.deepEqual((await at.refusal(SMALL)).extra, {})
     })
   }
 

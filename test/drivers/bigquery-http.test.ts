@@ -130,6 +130,20 @@ describe('BigQuery through the door', () => {
     )
   })
 
+  test('what only the dry run refuses is a verdict of a check, as a query is told it', async () => {
+    const sql = 'SELECT id, supplier_secret FROM shop.products LIMIT 2'
+    const said = (message: string) => failed({ status: 400, reason: 'invalidQuery', message })
+    double.rig('dry run', said('Unrecognized name: supplier_secret at [1:12]'), 2)
+    const told = await query(sql)
+    assert.deepEqual([told.status, told.json.code], [403, 'QUERY_DENIED'])
+    const { error, blocked, hint } = told.json
+    const denied = await owner.must('POST', path('/check'), { sql })
+    assert.partialDeepStrictEqual(denied, { verdict: 'DENIED', error, blocked, hint })
+    double.rig('dry run', said('Syntax error: Unexpected end of input at [1:40]'))
+    const invalid = await owner.must('POST', path('/check'), { sql: SMALL })
+    assert.partialDeepStrictEqual(invalid, { verdict: 'INVALID', error: 'Syntax error: Unexpected end of input' })
+  })
+
   const wrong: readonly (readonly [string, object, string])[] = [
     ['broken JSON', { serviceAccountKey: `{"type": "${CANARY}` }, 'serviceAccountKey'],
     ['a file of another type', { serviceAccountKey: door.keyFile({ type: 'external_account' }) }, 'serviceAccountKey'],

@@ -131,6 +131,12 @@ describe('a real project', { skip }, () => {
         async () => (await dry(`SELECT x FROM ${family} WHERE ${filter}`)).statistics.totalBytesProcessed,
       )
     }
+    for (const part of ['', ' TABLESAMPLE SYSTEM (1 PERCENT)']) {
+      await line(
+        `bytes of a table${part}`,
+        async () => (await dry(`SELECT x FROM D.t${part}`)).statistics.totalBytesProcessed,
+      )
+    }
     await line('a partition filter outside of a sub-select', async () => {
       return (await dry('SELECT * FROM (SELECT day, x FROM D.p) WHERE day = "2024-01-01"')).status.state
     })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { WireValue } from '../support/bigquery-brain.ts'
+import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../support/bigquery-connected.ts'
 import { select } from '../support/bigquery-shop.ts'
 import { ok, type Asked } from '../support/bigquery.ts'
@@ -178,6 +179,32 @@ describe('the wire to BigQuery', () => {
       ({ url, authorization }) => authorization !== undefined && !/^\/bigquery/.test(url.pathname),
     )
     assert.deepEqual(other, [])
+  })
+
+  test('a token that is not given just now is asked for again while it connects', async () => {
+    await using driver = await createBigQueryDriver({ connector: at.double.connector })
+    at.double.rig('token', { status: 503, body: '' })
+    at.double.rig('token', 'reset')
+    const settings = driver.settings({ ...at.settings, config: {} })
+    await using connection = await driver.connect(settings, { allowPrivateHosts: true }, soon())
+    assert.equal(connection.usable, true)
+    assert.equal(at.double.count('token'), 3)
+  })
+
+  test('a key that cannot sign is a sentence, and nothing is sent', async () => {
+    // Its PEM is one of PKCS #8, whose numbers are then exchanged for others of the same length.
+    const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
+    const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
+    // The last byte of the modulus, behind 26 bytes of envelope, 7 of version and 5 of its own head: no modulus is even.
+    der.writeUInt8(der.readUInt8(38 + 255) & 0xfe, 38 + 255)
+    const damaged = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`
+    await using driver = await createBigQueryDriver({ connector: at.double.connector })
+    const secrets = { serviceAccountKey: JSON.stringify({ ...file, private_key: damaged }) }
+    await assert.rejects(
+      driver.connect(driver.settings({ ...at.settings, secrets }), { allowPrivateHosts: true }, soon()),
+      { code: 'DATASOURCE_UNAVAILABLE', message: /cannot sign: it is damaged/ },
+    )
+    assert.equal(at.double.count('token'), 0)
   })
 
   test('connections with one key share a token', async () => {

@@ -18,6 +18,8 @@ interface Given {
   readonly columns: readonly string[]
   readonly hidden?: readonly string[]
   readonly digits?: number
+  /** Ids that look like shards of the family and are none. */
+  readonly apart?: readonly string[]
   readonly detail?: Partial<BigQueryTableDetail>
 }
 
@@ -44,9 +46,9 @@ export function catalogOf(
   return { capturedAt: '2026-01-01T00:00:00Z', tables: tables.map(tableOf), capture: full }
 }
 
-function tableOf({ name, columns, hidden = [], digits, detail }: Given): CatalogTable {
+function tableOf({ name, columns, hidden = [], digits, apart = [], detail }: Given): CatalogTable {
   const [schema = '', table = ''] = name.split('.')
-  const family: ShardFamily | null = digits === undefined ? null : { prefix: table.slice(0, -1), digits }
+  const family: ShardFamily | null = digits === undefined ? null : { prefix: table.slice(0, -1), digits, apart }
   const whole: BigQueryTableDetail = {
     tableType: 'TABLE',
     family,

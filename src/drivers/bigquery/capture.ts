@@ -1,7 +1,7 @@
 // What introspection captures of a BigQuery project for the guard, the runner and the description, beyond tables and
 // columns. It is stored as JSON with the catalog, so plain data only; another CAPTURE_VERSION must be made anew.
 
-export const CAPTURE_VERSION = 1
+export const CAPTURE_VERSION = 2
 
 export interface BigQueryCapture {
   readonly version: number
@@ -20,10 +20,14 @@ export interface BigQueryCapture {
 
 export type TableType = 'TABLE' | 'VIEW' | 'EXTERNAL' | 'MATERIALIZED_VIEW' | 'SNAPSHOT'
 
-/** Dated shards listed as one table (`events_*`): every table whose id is `prefix` and then exactly `digits` digits. */
+/**
+ * Dated shards listed as one table (`events_*`): every table whose id is `prefix` and then exactly `digits` digits, but for
+ * those `apart`, which are listed by themselves (a view called events_20240101, say).
+ */
 export interface ShardFamily {
   readonly prefix: string
   readonly digits: number
+  readonly apart: readonly string[]
 }
 
 export type PseudoColumn = '_PARTITIONTIME' | '_PARTITIONDATE'

@@ -2,6 +2,7 @@
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { Sheets } from '../json-bytes.ts'
+import { questionInSql } from '../sql-question.ts'
 import { readBody } from './guard/body.ts'
 import { confine } from './guard/confine.ts'
 import { redactedSql } from './guard/redact.ts'
@@ -36,6 +37,7 @@ export async function createBigQueryDriver(options: BigQueryOptions = {}): Promi
     vocabulary: { schema: 'dataset', table: 'table', queryLanguage: 'GoogleSQL' },
     settings: (input) => readSettings(allowed, input),
     read: readBody,
+    phrase: (question) => questionInSql(question, (name) => `\`${name}\``),
     reread: (text) => readBody({ sql: text }),
     confine: async (body: QueryBody, exposed, limits) => confine(body, exposed, limits),
     printed: (query) => unseal<BigQueryQuery>(query, 'BIGQUERY').text,

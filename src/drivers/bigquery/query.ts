@@ -1,5 +1,6 @@
 // What the BigQuery guard hands to the runner, behind the seal: the printed text, and all that its dry run may report.
 import type { ShardFamily } from './capture.ts'
+import { isShard } from './shards.ts'
 
 /** A table that the printed text names. */
 export interface ReadTable {
@@ -10,7 +11,7 @@ export interface ReadTable {
   readonly columns: readonly string[]
 }
 
-/** Shards that a printed wildcard may read: `prefix` holds project and dataset too (`lake.web.events_`). */
+/** Shards that a printed wildcard may read: every name holds project and dataset too (`lake.web.events_`). */
 interface AllowedShards extends ShardFamily {
   readonly prefix: string
 }
@@ -30,6 +31,8 @@ export interface BigQueryQuery {
   readonly shards: readonly AllowedShards[]
   /** Our names of pseudo columns and what the caller called them (_vt_suffix → _TABLE_SUFFIX): result columns, messages. */
   readonly names: ReadonlyMap<string, string>
+  /** A star of the text shows rows of its tables: the exposed columns only. */
+  readonly hasStar: boolean
   /** The name that stands for each table inside its sub-select, `_vt` but for clashes: to be taken out of messages. */
   readonly alias: string
 }
@@ -37,8 +40,5 @@ export interface BigQueryQuery {
 /** Whether a dry run of the query may report this table: `project.dataset.table`. */
 export function mayReport(query: BigQueryQuery, table: string): boolean {
   if (query.closure.has(table)) return true
-  return query.shards.some(
-    ({ prefix, digits }) =>
-      table.startsWith(prefix) && table.length === prefix.length + digits && /^\d+$/.test(table.slice(prefix.length)),
-  )
+  return query.shards.some((shards) => isShard(shards, table))
 }

@@ -1,6 +1,7 @@
 // The PostgreSQL driver put together: the guard judges, connections do. Nothing here decides anything of its own.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
+import { questionInSql } from '../sql-question.ts'
 import { readBody } from './guard/body.ts'
 import { confine } from './guard/confine.ts'
 import { logIn } from './session/connect.ts'
@@ -8,6 +9,7 @@ import { PostgresConnection } from './session/connection.ts'
 import { openParser } from './guard/parse.ts'
 import { redactedSql } from './guard/redact.ts'
 import type { PostgresQuery } from './query.ts'
+import { identifier } from './quote.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 import { TypeBook } from './session/types.ts'
@@ -24,6 +26,7 @@ export async function createPostgresDriver(): Promise<Driver> {
     vocabulary: { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' },
     settings: readSettings,
     read: readBody,
+    phrase: (question) => questionInSql(question, identifier),
     reread: (text) => readBody({ sql: text }),
     confine: (body, exposed, limits, signal) => confine(parser, body, exposed, limits, signal),
     printed: (query) => unseal<PostgresQuery>(query, 'POSTGRES').text,

@@ -50,7 +50,7 @@ function tableOf(world: World, name: string, newest: string, shown: Shown): Cata
   const isView = own.reads !== undefined
   const detail: BigQueryTableDetail = {
     tableType: isView ? 'VIEW' : 'TABLE',
-    family: table.endsWith('*') ? { prefix: table.slice(0, -1), digits: 8 } : null,
+    family: table.endsWith('*') ? { prefix: table.slice(0, -1), digits: 8, apart: [] } : null,
     columns: real.map((column) => column.name),
     pseudoColumns: own.columns.filter((column) => column.pseudo === true).map((column) => column.name as PseudoColumn),
     closure: own.reads ?? [],

@@ -118,6 +118,13 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         assert.ok(stage.brain.failed.includes(stage.double.asked.at(-1)?.body?.configuration?.query?.query), answer.text)
       })
     }
+    await t.test('a star that shrank is told as the cause', async () => {
+      const sql = 'SELECT * FROM shop.customers UNION ALL SELECT 1, "a", "FR", "an ssn", STRUCT("b", "c")'
+      const { status, json } = await stage.query(sql)
+      assert.deepEqual([status, json.code], [422, 'QUERY_FAILED'])
+      assert.match(json.error, /^Queries in UNION ALL have mismatched column count/)
+      assert.match(json.hint, /^A star stands for the exposed columns only/)
+    })
     await t.test('a view over a table that nobody exposed', async () => {
       assert.deepEqual((await stage.query('SELECT * FROM shop.v_notes')).json.rows, [[1]])
     })

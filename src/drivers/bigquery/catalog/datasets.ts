@@ -32,13 +32,14 @@ const Read = z.object({ location: Location, isCaseInsensitive: z.boolean().optio
 /** Ids of the datasets that the credentials see, at most so many. */
 export async function listDatasets(rest: Rest, project: string, max: number, signal: AbortSignal): Promise<string[]> {
   const path = ['projects', project, 'datasets']
-  const ids: string[] = []
+  // One that was made while the pages were read may stand in two of them.
+  const ids = new Set<string>()
   for await (const item of readPages(rest, { path, key: 'datasets', pageMax: Math.min(max, 1000) }, signal)) {
     const listed = Listed.safeParse(item)
-    if (listed.success) ids.push(listed.data.datasetReference.datasetId)
-    if (ids.length >= max) break
+    if (listed.success) ids.add(listed.data.datasetReference.datasetId)
+    if (ids.size >= max) break
   }
-  return ids
+  return [...ids]
 }
 
 /** One dataset. Throws Refused where there is none, or it may not be seen. */

@@ -2,9 +2,10 @@
 // too large.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { connectBigQuery, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
+import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
 import { PROJECT, select, type Known } from '../../../../test/support/bigquery-shop.ts'
 import type { DoubleDataset, DoubleOptions, WireTableResource } from '../../../../test/support/bigquery.ts'
+import { cut } from '../../../exposure/cut.ts'
 import type { CatalogTable } from '../../driver.ts'
 
 const ONE: WireTableResource = { schema: { fields: [{ name: 'x', type: 'INTEGER' }] }, numRows: '10' }
@@ -81,7 +82,15 @@ const LAKE: Readonly<Record<string, DoubleDataset>> = {
     tables: {
       ...shards('events_20240101', 'events_20240103'),
       events_20240102: { ...ONE, creationTime: '5' },
-      ...shards('events_secret', 'events_intraday_20240104', 'events_2024', 'events_20241399', '20240101'),
+      ...shards(
+        'events_secret',
+        'events_intraday_20240104',
+        'events_2024',
+        'events_20241399',
+        'odd_20241399',
+        '20240101',
+      ),
+      events_20240107: { ...ONE, type: 'EXTERNAL' },
     },
   },
 }
@@ -123,7 +132,7 @@ describe('a project', () => {
       'tables',
     ])
     assert.ok(at.double.count('datasets') === 2 && at.double.count('tables') > 15)
-    assert.equal(at.double.count('table'), 12 + 6)
+    assert.equal(at.double.count('table'), 12 + 7)
     assert.deepEqual(at.double.violations, [])
   })
 
@@ -211,17 +220,55 @@ describe('a project', () => {
         .filter(({ schema }) => schema === 'web')
         .map(({ table }) => table)
         .sort(),
-      ['20240101', 'events_*', 'events_2024', 'events_20241399', 'events_intraday_*', 'events_secret'],
+      ['20240101', 'events_*', 'events_2024', 'events_20240107', 'events_intraday_*', 'events_secret', 'odd_20241399'],
     )
     const { kind, estimatedRows, detail } = found(at, 'web', 'events_*')
-    assert.deepEqual([kind, estimatedRows], ['sharded table', 30])
-    assert.partialDeepStrictEqual(detail, { family: { prefix: 'events_', digits: 8 }, createdAt: 1001 })
+    assert.deepEqual([kind, estimatedRows], ['sharded table', 40])
+    assert.partialDeepStrictEqual(detail, {
+      family: { prefix: 'events_', digits: 8, apart: ['events_20240107'] },
+      createdAt: 1003,
+    })
     assert.partialDeepStrictEqual(at.catalog.capture, {
       project: PROJECT,
       location: 'EU',
       caseInsensitiveDatasets: ['shop'],
     })
     assert.partialDeepStrictEqual(at.catalog.capture, { tableIds: { web: ['events_20240101', 'events_20240103'] } })
+  })
+
+  test('lets nobody who sees the shards read what only looks like one', async () => {
+    await using at = await connect(LAKE)
+    const exposed = cut(at.catalog, [{ schema: 'web', table: 'events_*', columns: ['x'] }])
+    const judged = (sql: string) =>
+      at.driver.confine(at.driver.read({ sql }), exposed, WIDE, AbortSignal.timeout(5000)).then(({ kind }) => kind)
+    assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
+    assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
+    assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')
+    // Nor does it run where a wildcard is said to read it.
+    const query = await at.driver.confine(
+      at.driver.read({ sql: 'SELECT x FROM `web.events_*`' }),
+      exposed,
+      WIDE,
+      soon(),
+    )
+    assert.ok(query.kind === 'confined')
+    const said = (tableId: string) => ({
+      status: 200,
+      body: {
+        configuration: { jobType: 'QUERY' },
+        statistics: {
+          query: {
+            statementType: 'SELECT',
+            totalBytesProcessed: '1',
+            referencedTables: [{ projectId: PROJECT, datasetId: 'web', tableId }],
+          },
+        },
+      },
+    })
+    at.double.rig('dry run', said('events_20240101'))
+    assert.deepEqual(await at.connection.estimate(query.query, WIDE, soon()), { cost: 1 })
+    at.double.rig('dry run', said('events_20240107'))
+    await assert.rejects(at.connection.estimate(query.query, WIDE, soon()), { code: 'QUERY_DENIED' })
   })
 
   test('can be narrowed to datasets, and is then not looked at beyond them', async () => {
@@ -243,6 +290,40 @@ describe('a project', () => {
     })
     const again = await at.connection.introspect(AbortSignal.timeout(5000))
     assert.equal(again.tables.length, at.catalog.tables.length - 2)
+  })
+
+  test('with a dataset whose tables may not be listed is read without it, unless it was chosen', async () => {
+    const denied = { status: 403, body: { error: { code: 403, errors: [{ reason: 'accessDenied' }] } } }
+    await using at = await connect(LAKE)
+    at.double.rig(({ kind, url }) => kind === 'tables' && /\/web\/tables$/.test(url.pathname), denied)
+    const again = await at.connection.introspect(AbortSignal.timeout(5000))
+    assert.deepEqual(
+      again.tables.map(({ schema, table }) => [schema, table]),
+      at.catalog.tables.filter(({ schema }) => schema !== 'web').map(({ schema, table }) => [schema, table]),
+    )
+    await using chosen = await connect(LAKE, { datasets: ['web'] })
+    chosen.double.rig('tables', denied)
+    await assert.rejects(chosen.connection.introspect(AbortSignal.timeout(5000)), {
+      code: 'DATASOURCE_UNAVAILABLE',
+      message: 'The tables of the dataset web may not be listed by the credentials.',
+    })
+  })
+
+  test('whose pages name a dataset or a table twice has it once', async () => {
+    await using at = await connect(LAKE)
+    const twice = (key: string) => (asked: { readonly url: URL }) => {
+      const reference =
+        key === 'datasets' ? { datasetReference: { datasetId: 'shop' } } : { tableReference: { tableId: 'orders' } }
+      const more = asked.url.searchParams.has('pageToken') ? {} : { nextPageToken: 'p1' }
+      return { status: 200, body: { [key]: [reference], ...more } }
+    }
+    at.double.rig('datasets', twice('datasets'), 2)
+    at.double.rig('tables', twice('tables'), 2)
+    const { tables } = await at.connection.introspect(AbortSignal.timeout(5000))
+    assert.deepEqual(
+      tables.map(({ schema, table }) => `${schema}.${table}`),
+      ['shop.orders'],
+    )
   })
 
   test('that is empty is an empty catalog', async () => {
@@ -316,6 +397,13 @@ describe('a project that is refused', () => {
   test('for more tables than are kept', async () => {
     const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`t${n}`, ONE]))
     await fails(connect({ big: { tables: many } }), /more than 10000 tables/)
+  })
+
+  test('for more fields than are kept, however deep they lie', async () => {
+    const fields = Array.from({ length: 9_999 }, (_, n) => ({ name: `f${n}`, type: 'INTEGER' }))
+    const wide: WireTableResource = { schema: { fields: [{ name: 'all', type: 'RECORD', fields }] } }
+    const many = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`t${n}`, wide]))
+    await fails(connect({ big: { tables: many } }), /too many columns altogether/)
   })
 
   test('by a hang-up, at once', async () => {

@@ -11,12 +11,11 @@ import type { Target } from '../session/settings.ts'
 import { columnsOf, needsFilter, pseudoColumnsOf } from './columns.ts'
 import { findDatasets } from './datasets.ts'
 import { readResource, type Resource } from './resource.ts'
-import { findTables, newRoom, type Found } from './tables.ts'
+import { Size } from './size.ts'
+import { findTables, newRoom, type Found, type FoundTables } from './tables.ts'
 
 const AT_ONCE = 8
 const TABLES_MAX = 10_000
-/** Columns of all tables together: what is stored as one text, and kept in memory. */
-const COLUMNS_MAX = 300_000
 
 /**
  * A table is a part of its progress. Throws AppError DATASOURCE_UNAVAILABLE where there is too much or no one location,
@@ -31,19 +30,17 @@ export async function introspect(
   const { project } = target
   const { datasets, location } = await findDatasets(rest, target, signal)
   const room = newRoom()
-  const found = await mapSome(datasets, AT_ONCE, signal, ({ id }, ended) => findTables(rest, project, id, room, ended))
+  const found = await mapSome(datasets, AT_ONCE, signal, ({ id }, ended) =>
+    findTables(rest, project, id, room, ended).catch((error: unknown) => notListed(target, id, error)),
+  )
   const all = found.flatMap(({ tables }) => tables)
   if (all.length > TABLES_MAX) {
     throw unavailable(`There are more than ${TABLES_MAX} tables: name the datasets to be looked at in config.datasets.`)
   }
-  const at = { rest, target, place: { billingProject: target.billingProject, location } }
-  let left = COLUMNS_MAX
+  const at = { rest, target, place: { billingProject: target.billingProject, location }, size: new Size() }
   let done = 0
   const tables = await mapSome(all, AT_ONCE, signal, async (each, ended) => {
     const table = await tableOf(at, each, ended)
-    left -= table?.columns.length ?? 0
-    if (left < 0)
-      throw unavailable('The tables have too many columns altogether: name fewer datasets in config.datasets.')
     progress?.(++done, all.length)
     return table
   })
@@ -57,10 +54,18 @@ export async function introspect(
   return { capturedAt: new Date().toISOString(), tables: tables.filter((each) => each !== null), capture }
 }
 
+/** Nothing, of a dataset that was dropped meanwhile or whose tables may not be listed, unless it was asked for by name. */
+function notListed(target: Target, dataset: string, error: unknown): FoundTables {
+  if (!(error instanceof Refused) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error
+  if (target.datasets.length === 0) return { ids: [], tables: [] }
+  throw unavailable(`The tables of the dataset ${dataset} may not be listed by the credentials.`, error)
+}
+
 interface At {
   readonly rest: Rest
   readonly target: Target
   readonly place: Place
+  readonly size: Size
 }
 
 /** Null where it is gone meanwhile, or the credentials see its name only. */
@@ -74,6 +79,7 @@ async function tableOf(at: At, found: Found, signal: AbortSignal): Promise<Catal
     if (error instanceof Refused && /^(notFound|accessDenied)$/.test(error.reason)) return null
     throw error
   }
+  at.size.add(resource)
   const { type } = found.newest
   const closure = type === 'VIEW' || type === 'MATERIALIZED_VIEW' ? await closureOf(at, found, signal) : []
   const detail: BigQueryTableDetail = {

@@ -34,6 +34,7 @@ const Resource = z.object({
   numRows: Count,
   numBytes: Count,
   creationTime: Count,
+  lastModifiedTime: Count,
   requirePartitionFilter: Flag,
   timePartitioning: z
     .object({ type: Text.catch('DAY'), field: Text.optional().catch(undefined), requirePartitionFilter: Flag })

@@ -43,7 +43,7 @@ const TYPES: readonly TableType[] = ['TABLE', 'VIEW', 'EXTERNAL', 'MATERIALIZED_
 
 /** What a table may be called; another name cannot be written in a query of ours. */
 const NAME = /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]+$/u
-const SHARD = /^(.*_)((?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))$/u
+const DATED = /_(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/
 const SHARD_DIGITS = 8
 
 export interface FoundTables {
@@ -70,13 +70,15 @@ export async function findTables(
   signal: AbortSignal,
 ): Promise<FoundTables> {
   const path = ['projects', project, 'datasets', dataset, 'tables']
-  const ids: string[] = []
+  // One that was made while the pages were read may stand in two of them.
+  const ids = new Set<string>()
   const listed: Listed[] = []
   for await (const each of readPages(rest, { path, key: 'tables', pageMax: PAGE_MAX }, signal)) {
     const item = Item.safeParse(each)
     if (!item.success) continue
     const { tableReference, type, creationTime } = item.data
-    ids.push(tableReference.tableId)
+    if (ids.has(tableReference.tableId)) continue
+    ids.add(tableReference.tableId)
     if (--room.left < 0) {
       throw unavailable(`The datasets have more than ${IDS_MAX} tables: choose among them by config.datasets.`)
     }
@@ -84,15 +86,26 @@ export async function findTables(
     if (known === undefined || !NAME.test(tableReference.tableId)) continue
     listed.push({ id: tableReference.tableId, type: known, createdAt: creationTime ?? null })
   }
-  return { ids, tables: collapsed(dataset, listed) }
+  return { ids: [...ids], tables: collapsed(dataset, listed, [...ids]) }
 }
 
-/** A family stands where its first shard stood. */
-function collapsed(dataset: string, listed: readonly Listed[]): Found[] {
+/** What a shard of that form begins with; null for another name. */
+function prefixOf(id: string): string | null {
+  return /_\d{8}$/.test(id) ? id.slice(0, -SHARD_DIGITS) : null
+}
+
+/**
+ * A family stands where its first shard stood. One dated table makes it, and then every table of that form belongs to it,
+ * whatever day its digits mean, since a wildcard reads it too.
+ */
+function collapsed(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
+  const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))
+  const prefixes = new Set(dated.map(({ id }) => prefixOf(id)))
   const families = new Map<string, Listed[]>()
   const found = listed.map((each): Found | string => {
-    const prefix = each.type === 'TABLE' ? SHARD.exec(each.id)?.[1] : undefined
-    if (prefix === undefined) return { dataset, table: each.id, family: null, shards: 0, newest: each }
+    const prefix = each.type === 'TABLE' ? prefixOf(each.id) : null
+    if (prefix === null || !prefixes.has(prefix))
+      return { dataset, table: each.id, family: null, shards: 0, newest: each }
     const family = families.get(prefix)
     if (family === undefined) families.set(prefix, [each])
     else family.push(each)
@@ -103,7 +116,9 @@ function collapsed(dataset: string, listed: readonly Listed[]): Found[] {
     const shards = families.get(each)
     const newest = shards?.reduce((one, two) => (isNewer(two, one) ? two : one))
     if (shards === undefined || newest === undefined) return []
-    const family = { prefix: each, digits: SHARD_DIGITS }
+    const own = new Set(shards.map(({ id }) => id))
+    const apart = ids.filter((id) => prefixOf(id) === each && !own.has(id))
+    const family = { prefix: each, digits: SHARD_DIGITS, apart }
     return [{ dataset, table: `${each}*`, family, shards: shards.length, newest }]
   })
 }

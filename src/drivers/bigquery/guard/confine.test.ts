@@ -419,6 +419,25 @@ describe('pseudo columns', () => {
       /^SELECT STRUCT \( _vt_ptime AS t/,
     )
   })
+  test('may join tables where no star shows them', () => {
+    assert.match(
+      told(SHOP, 'SELECT a.id, b.* FROM shop.daily a JOIN shop.daily b USING (_PARTITIONTIME)'),
+      /^SELECT a \. id, b \. \* EXCEPT \(_vt_ptime\) FROM .* USING \( _vt_ptime \)$/,
+    )
+  })
+  test('are not taken for fields of that name', () => {
+    assert.match(
+      told(
+        SHOP,
+        `SELECT JSON '{"_PARTITIONTIME":1}'._PARTITIONTIME, d.id._PARTITIONTIME, d._PARTITIONTIME FROM shop.daily d`,
+      ),
+      /^SELECT JSON '\{"_PARTITIONTIME":1\}' \. _PARTITIONTIME, d \. id \. _PARTITIONTIME, d \. _vt_ptime FROM/,
+    )
+    assert.match(
+      told(SHOP, 'SELECT id._PARTITIONTIME AS field FROM shop.daily WHERE _PARTITIONTIME IS NULL'),
+      /^SELECT id \. _PARTITIONTIME AS field FROM .* WHERE _vt_ptime IS NULL$/,
+    )
+  })
   test('stay as written where no table has them', () => {
     assert.match(told(SHOP, 'SELECT _PARTITIONTIME FROM shop.customers'), /^SELECT _PARTITIONTIME FROM/)
   })
@@ -433,6 +452,11 @@ describe('pseudo columns', () => {
     'SELECT TO_JSON_STRING((SELECT AS STRUCT _PARTITIONTIME, 1 AS x)) FROM shop.daily',
     'SELECT STRUCT(1 AS a, daily._PARTITIONTIME) FROM shop.daily',
     "SELECT * FROM shop.daily PIVOT(COUNT(id) FOR _PARTITIONTIME IN ('a'))",
+    'SELECT * FROM shop.daily c, (shop.daily a JOIN shop.daily b USING (_PARTITIONTIME))',
+    'SELECT w FROM (SELECT _PARTITIONTIME, id FROM shop.daily) w',
+    'WITH w AS (SELECT * FROM (SELECT _PARTITIONTIME, id FROM shop.daily)) SELECT TO_JSON_STRING(w) FROM w',
+    'SELECT ARRAY(SELECT AS STRUCT * FROM (SELECT _PARTITIONTIME, id FROM shop.daily))',
+    'SELECT * FROM (SELECT _PARTITIONDATE, day FROM shop.daily) UNPIVOT (v FOR k IN (_PARTITIONDATE, day))',
   ])
     test(`would change what this says, so it is refused: ${sql}`, () =>
       assert.equal(told(SHOP, sql), 'statement _TABLE_SUFFIX'))

@@ -47,6 +47,7 @@ function rewrite(text: string, exposed: Exposed, rowCap: number): BigQueryQuery 
     sources: new Map(),
     spellings: new Map(),
     renamed: new Map(),
+    kept: new Set(),
   }
   resolveQuery(walk, query, null, null)
   const read = [...walk.paths.values()].filter((resolved) => resolved.kind === 'table')
@@ -62,6 +63,7 @@ function rewrite(text: string, exposed: Exposed, rowCap: number): BigQueryQuery 
     closure: new Set(sources.flatMap(({ closure }) => closure)),
     shards: sources.flatMap(({ shards }) => shards),
     names: new Map([...walk.renamed].map(([theirs, ours]) => [ours, theirs])),
+    hasStar: walk.stars.size > 0,
     alias: walk.prefix,
   }
 }

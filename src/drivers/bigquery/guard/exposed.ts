@@ -3,6 +3,7 @@
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../capture.ts'
+import { isShard } from '../shards.ts'
 
 export interface ExposedTable {
   readonly dataset: string
@@ -109,10 +110,6 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
   if (table !== undefined) return { of: table, id }
   const family = dataset.families.find((each) => isShard(each, id))
   return family === undefined ? null : { of: family.of, id }
-}
-
-function isShard({ prefix, digits }: ShardFamily, id: string): boolean {
-  return id.startsWith(prefix) && id.length === prefix.length + digits && /^[0-9]*$/.test(id.slice(prefix.length))
 }
 
 /** Null where no exposed column can be printed: the table is not exposed then. */

@@ -69,7 +69,7 @@ function printPiece(walk: Walk, piece: Piece): string {
 
 /** As it came, but for the pseudo columns that our sub-selects return under names of ours. */
 function printToken(walk: Walk, token: Token): string {
-  if (walk.renamed.size === 0 || !isName(token)) return token.text
+  if (walk.renamed.size === 0 || !isName(token) || walk.kept.has(token)) return token.text
   return walk.renamed.get(token.name.toUpperCase()) ?? token.text
 }
 

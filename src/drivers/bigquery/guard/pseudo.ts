@@ -2,11 +2,14 @@
 // them. Where such a name would show, or a column that is no part of a row would become one, the query is refused.
 import type { Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
-import type { Scope } from './scope.ts'
+import type { Columns, Scope } from './scope.ts'
 import type { Source } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 
 export type Pseudo = Source['pseudoColumns'][number]
+
+/** In lower case. */
+const PSEUDO: readonly string[] = ['_table_suffix', '_partitiontime', '_partitiondate']
 
 /** Our name for one. */
 export function ourName(prefix: string, pseudo: Pseudo): string {
@@ -37,6 +40,7 @@ export function readWhole(scope: Scope, form: string): void {
 
 /** A star leaves our names out: a column of the caller's that is called so would go with them. */
 export function checkStar(scope: Scope, renamed: ReadonlyMap<string, string>): void {
+  if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
   for (const pseudo of renamed.keys()) {
     const name = pseudo.toLowerCase()
     if (scope.entries.some(({ columns }) => columns.some((names) => names.has(name)))) {
@@ -46,11 +50,30 @@ export function checkStar(scope: Scope, renamed: ReadonlyMap<string, string>): v
 }
 
 /** USING (_TABLE_SUFFIX) makes it a column of the star. */
-export function checkUsing(run: Run, renamed: ReadonlyMap<string, string>): void {
-  const [first] = run
-  if (first?.kind === 'nested' || first?.key !== 'USING') return
-  for (const piece of run)
-    if (piece.kind !== 'nested' && isRenamed(piece, renamed)) throw refusedBeside('USING', piece.at)
+export function isJoinedBy(run: Run): boolean {
+  return keyOf(run[0]) === 'USING' && run.some((piece) => piece.kind !== 'nested' && isPseudo(piece))
+}
+
+/** A row that goes on as one value, or as a STRUCT, takes the names of its columns along. */
+export function checkRow(columns: Columns, form: string, at: number): void {
+  if (columns.some((names) => PSEUDO.some((name) => names.has(name)))) throw refusedBeside(form, at)
+}
+
+/** UNPIVOT makes texts of the names of columns. */
+export function checkUnpivot(run: Run): void {
+  if (keyOf(run[0]) !== 'UNPIVOT') return
+  for (const piece of run) if (piece.kind !== 'nested' && isPseudo(piece)) throw refusedBeside('UNPIVOT', piece.at)
+}
+
+/**
+ * Whether it is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name: what stands before its dot is no item
+ * of FROM. No field of a STRUCT bears a name of ours.
+ */
+export function isField(run: Run, index: number, scope: Scope | null): boolean {
+  const [piece, dot, owner, before] = [run[index], run[index - 1], run[index - 2], run[index - 3]]
+  if (piece === undefined || piece.kind === 'nested' || !isPseudo(piece) || keyOf(dot) !== '.') return false
+  if (owner === undefined || owner.kind === 'nested' || !isName(owner) || keyOf(before) === '.') return true
+  return (scope?.item(owner.name) ?? null) === null
 }
 
 /** STRUCT(_TABLE_SUFFIX): a field would bear our name. */
@@ -79,6 +102,10 @@ function unnamed(token: Token): Error {
 /** Whether nothing follows in this argument, nor an alias stands before. */
 function isLast(run: Run, index: number): boolean {
   return [',', ')'].includes(keyOf(run[index + 1])) && ['(', ',', '.'].includes(keyOf(run[index - 1]))
+}
+
+function isPseudo(token: Token): boolean {
+  return isName(token) && PSEUDO.includes(token.name.toLowerCase())
 }
 
 function isRenamed(token: Token, renamed: ReadonlyMap<string, string>): boolean {

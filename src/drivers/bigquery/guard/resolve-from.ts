@@ -1,7 +1,7 @@
 // The walk through FROM: says of every path whether it is a WITH query, an array of something in sight, or an exposed table,
 // and refuses the rest.
 import type { From, FromItem, FromPart, Path, Run } from './nodes.ts'
-import { checkUsing, ourName, readWhole, refusedBeside } from './pseudo.ts'
+import { checkUnpivot, isJoinedBy, ourName, readWhole, refusedBeside } from './pseudo.ts'
 import { Broken, refusedColumn, refusedLimit } from './refusal.ts'
 import { resolveQuery, resolveRun } from './resolve.ts'
 import { cteOf, entryOf, Scope, type Columns, type Ctes } from './scope.ts'
@@ -19,7 +19,7 @@ export function resolveFrom(walk: Walk, from: From, ctes: Ctes | null, outer: Sc
 export function resolvePart(walk: Walk, part: FromPart, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
   resolveItem(walk, part.item, ctes, outer, scope)
   for (const condition of part.conditions) {
-    checkUsing(condition, walk.renamed)
+    if (isJoinedBy(condition)) scope.isJoinedByPseudo = true
     resolveRun(walk, condition, ctes, scope)
   }
   if (part.joiner.some(({ key }) => key === 'NATURAL')) readWhole(scope, 'NATURAL JOIN')
@@ -32,6 +32,7 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
       const inside = new Scope(outer)
       resolveFrom(walk, item.from, ctes, outer, inside)
       for (const entry of inside.entries) scope.add(entry)
+      if (inside.isJoinedByPseudo) scope.isJoinedByPseudo = true
       return
     }
     case 'unnest':
@@ -80,6 +81,7 @@ function resolvePivots(
   scope: Scope,
 ): void {
   for (const { run, alias } of item.pivots) {
+    checkUnpivot(run)
     resolveRun(walk, run, ctes, scope)
     if (alias !== null) scope.add(entryOf(alias.name, []))
   }

@@ -1,7 +1,7 @@
 // The walk over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. It changes nothing; print.ts prints
 // what it found.
 import type { Cte, Operand, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
-import { checkField, checkFields, checkStar, readWhole, refusedBeside } from './pseudo.ts'
+import { checkField, checkFields, checkRow, checkStar, isField, readWhole, refusedBeside } from './pseudo.ts'
 import { resolveFrom, resolvePart } from './resolve-from.ts'
 import { entryOf, Scope, type Columns, type Ctes } from './scope.ts'
 import { isName } from './tokens.ts'
@@ -50,17 +50,20 @@ function resolveOperand(walk: Walk, operand: Operand, ctes: Ctes | null, outer: 
 function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Scope | null): Found {
   const scope = new Scope(outer)
   if (select.from !== null) resolveFrom(walk, select.from, ctes, outer, scope)
+  const isStruct = select.head.some(({ key }) => key === 'STRUCT')
   const names = new Set<string>()
   const columns: Columns[number][] = [names]
   for (const item of select.items) {
     if (item.kind === 'star') {
-      columns.push(...resolveStar(walk, item, scope))
+      const shown = resolveStar(walk, item, scope)
+      if (isStruct) checkRow(shown, 'a STRUCT that takes its name', -1)
+      columns.push(...shown)
       resolveRun(walk, isNamed(item.of) ? [] : item.of, ctes, scope)
       resolveRun(walk, item.replace, ctes, scope)
       continue
     }
     resolveRun(walk, item.run, ctes, scope)
-    if (select.head.some(({ key }) => key === 'STRUCT')) checkField(item.run, walk.renamed)
+    if (isStruct) checkField(item.run, walk.renamed)
     const last = item.run.at(-1)
     if (last !== undefined && last.kind !== 'nested' && isName(last)) names.add(last.name.toLowerCase())
   }
@@ -98,12 +101,15 @@ export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope
       continue
     }
     if (!isName(piece)) continue
+    if (isField(run, index, scope)) walk.kept.add(piece)
     const [before, after] = [run[index - 1], run[index + 1]]
     if (isKey(before, '.') || isKey(after, '.') || isKey(after, '(') || isKey(before, 'AS')) continue
     const entry = scope?.item(piece.name) ?? null
     if (entry === null) continue
     entry.isWhole = true
-    if (entry.exports.length > 0) throw refusedBeside(`a row of ${piece.name} as one value`, piece.at)
+    const form = `a row of ${piece.name} as one value`
+    if (entry.exports.length > 0) throw refusedBeside(form, piece.at)
+    checkRow(entry.columns, form, piece.at)
   }
 }
 

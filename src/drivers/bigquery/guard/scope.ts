@@ -33,6 +33,8 @@ export class Scope {
   readonly #aliases = new Map<string, Entry>()
   readonly #columns = new Set<ReadonlySet<string>>()
   #all: Everything | null = null
+  /** A join of its own items is USING a pseudo column. */
+  isJoinedByPseudo = false
 
   constructor(outer: Scope | null) {
     this.#outer = outer

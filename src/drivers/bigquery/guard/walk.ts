@@ -4,6 +4,7 @@ import type { Exposed } from './exposed.ts'
 import type { Path, Star } from './nodes.ts'
 import type { Entry } from './scope.ts'
 import type { Source } from './source.ts'
+import type { Token } from './tokens.ts'
 
 export type Resolved =
   | { readonly kind: 'cte' }
@@ -27,4 +28,6 @@ export interface Walk {
   readonly spellings: Map<string, Source>
   /** Our names of the pseudo columns in use, by the caller's, in capitals. */
   readonly renamed: Map<string, string>
+  /** Names like theirs that are fields of values, and stay. */
+  readonly kept: Set<Token>
 }

@@ -34,7 +34,9 @@ export function wildcard(exposed: Exposed, dataset: string, prefix: string): Sou
     pseudoColumns: ['_TABLE_SUFFIX', ...sharedPseudo(tables)],
     suffixes,
     closure: [`${root}${prefix}*`, ...single.map((id) => root + id)],
-    shards: read.map((family) => ({ prefix: root + family.prefix, digits: family.digits })),
+    shards: read.map(({ prefix: start, digits, apart }) => {
+      return { prefix: root + start, digits, apart: apart.map((id) => root + id) }
+    }),
   }
 }
 

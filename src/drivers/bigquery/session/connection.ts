@@ -2,11 +2,23 @@
 // behind is ended in BigQuery, and the connection's end waits for it.
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
-import type { Catalog, Connection, Estimate, Limits, Rows, TestReport } from '../../driver.ts'
+import type {
+  Catalog,
+  CatalogTable,
+  Connection,
+  Estimate,
+  Limits,
+  ProfileBounds,
+  Rows,
+  TableProfile,
+  TestReport,
+} from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import type { Sheets } from '../../json-bytes.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect } from '../catalog/introspect.ts'
+import { profileTable, type Within } from '../catalog/profile.ts'
+import { exposedOf } from '../guard/exposed.ts'
 import type { BigQueryQuery } from '../query.ts'
 import type { Disagreement } from './dry-run.ts'
 import { failure, timedOut, unavailable } from './failure.ts'
@@ -41,17 +53,23 @@ export class BigQueryConnection implements Connection {
 
   run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
     const query = unseal<BigQueryQuery>(confined, 'BIGQUERY')
-    return this.#query(query, limits, signal, (at) => runQuery(at, query, limits))
+    return this.#running(query, limits, signal, (at) => runQuery(at, query, limits))
   }
 
   estimate(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate> {
     const query = unseal<BigQueryQuery>(confined, 'BIGQUERY')
-    return this.#query(query, limits, signal, async (at) => ({ cost: await estimateQuery(at, query, limits) }))
+    return this.#running(query, limits, signal, async (at) => ({ cost: await estimateQuery(at, query, limits) }))
   }
 
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog> {
     const { rest, target } = this.#parts
     return this.#within(INTROSPECT_MS, signal, (ended) => introspect(rest, target, ended, progress))
+  }
+
+  profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile> {
+    const { capture } = exposedOf(exposed)
+    const within: Within = (timeoutMs, work) => this.#running(capture, { timeoutMs }, signal, work)
+    return profileTable(within, table, exposed, bounds)
   }
 
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {
@@ -79,14 +97,20 @@ export class BigQueryConnection implements Connection {
     await this.#parts.release()
   }
 
-  #query<T>(query: BigQueryQuery, limits: Limits, signal: AbortSignal, work: (at: Running) => Promise<T>): Promise<T> {
+  /** `location`: where the capture says that the tables are. */
+  #running<T>(
+    { location }: { readonly location: string },
+    { timeoutMs }: { readonly timeoutMs: number },
+    signal: AbortSignal,
+    work: (at: Running) => Promise<T>,
+  ): Promise<T> {
     const { rest, target, sheets, alarm } = this.#parts
-    return this.#within(limits.timeoutMs, signal, async (ended) => {
+    return this.#within(timeoutMs, signal, async (ended) => {
       const out = sheets.take()
       try {
         return await work({
           rest,
-          place: { billingProject: target.billingProject, location: target.location ?? query.location },
+          place: { billingProject: target.billingProject, location: target.location ?? location },
           judging: { lenient: target.emulator, alarm },
           signal: ended,
           inBackground: (more) => this.#keep(more),

@@ -35,9 +35,18 @@ const DISABLED = 'The BigQuery API is not enabled in the project.'
 const NO_PROJECT = 'There is no such project in BigQuery.'
 const NOTHING = 'There is no such dataset or table in the project.'
 const REFUSED = 'BigQuery refused what it was asked.'
+const NO_ANSWER = 'BigQuery did not answer in time.'
 const FAILING = 'BigQuery fails just now; try again later.'
 
-const BUSY = new Set(['quotaExceeded', 'rateLimitExceeded', 'jobRateLimitExceeded', 'RESOURCE_EXHAUSTED'])
+const BUSY = new Set([
+  'quotaExceeded',
+  'rateLimitExceeded',
+  'jobRateLimitExceeded',
+  'userRateLimitExceeded',
+  'dailyLimitExceeded',
+  'RESOURCE_EXHAUSTED',
+])
+const DENYING = new Set(['accessDenied', 'forbidden', 'PERMISSION_DENIED'])
 const TIMED_OUT = new Set(['timeout', 'stopped'])
 const ITS_OWN = new Set([
   'backendError',
@@ -88,7 +97,8 @@ function refusedAccess(refused: Refused): AppError | null {
   if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
   const sentence = ACCESS.get(reason) ?? (status === 401 ? ACCESS.get('authError') : undefined)
   if (sentence !== undefined) return unavailable(sentence, refused)
-  if (reason === 'accessDenied' || reason === 'forbidden' || reason === 'PERMISSION_DENIED') return denied(refused)
+  // Whatever else is answered by 403 is no fault of the query's, and no text to be shown.
+  if (DENYING.has(reason) || (status === 403 && reason !== '' && !QUERY.has(reason))) return denied(refused)
   if (reason === 'notFound' && /^Not found: Project\b/i.test(said)) return unavailable(NO_PROJECT, refused)
   if (status >= 500 || (status >= 300 && status < 400)) return unavailable(FAILING, refused)
   // An HTML page, an empty body, a proxy's own refusal.
@@ -145,11 +155,13 @@ function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   for (const each of chainOf(error)) {
     if (each instanceof RefusedAddress) return each.message
+    // A signal's own time.
+    if (each.name === 'TimeoutError') return NO_ANSWER
     const code: unknown = Reflect.get(each, 'code')
     if (typeof code !== 'string') continue
     const known = networkSentence(code)
     if (known !== undefined) return known
-    if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'BigQuery did not answer in time.'
+    if (/^UND_ERR_\w+_TIMEOUT$/.test(code)) return NO_ANSWER
     if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code === 'EPROTO')
       return 'The TLS handshake with the server failed.'
     if (code.startsWith('UND_ERR_SOCKET') || code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED')

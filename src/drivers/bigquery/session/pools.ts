@@ -15,6 +15,8 @@ export interface Held extends AsyncDisposable {
 
 const CONNECT_MS = 8_000
 const KEEP_ALIVE_MS = 55_000
+/** A server that sends nothing for so long is given up, whatever time the caller has: a wait of ours is 10 seconds at most. */
+const SILENT_MS = 60_000
 const HEADERS_BYTES_MAX = 32 * 1024
 
 interface Entry {
@@ -57,7 +59,7 @@ export class Pools implements AsyncDisposable {
   }
 }
 
-/** undici is loaded by the first connection. Times are the callers': each request brings a signal. */
+/** undici is loaded by the first connection. Other times are the callers': each request brings a signal. */
 async function openPool(origin: string, allowPrivateHosts: boolean, connector: Connector | null): Promise<Pool> {
   const { Pool, buildConnector } = await import('undici')
   return new Pool(origin, {
@@ -73,8 +75,8 @@ async function openPool(origin: string, allowPrivateHosts: boolean, connector: C
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    headersTimeout: 0,
-    bodyTimeout: 0,
+    headersTimeout: SILENT_MS,
+    bodyTimeout: SILENT_MS,
     maxHeaderSize: HEADERS_BYTES_MAX,
   })
 }

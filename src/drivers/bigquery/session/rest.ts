@@ -34,7 +34,8 @@ export class Rest {
 
   /** The token that calls would be made with: throws where there is none. */
   async signIn(signal: AbortSignal): Promise<void> {
-    await this.#tokens?.get(signal)
+    const tokens = this.#tokens
+    if (tokens !== null) await tried(() => tokens.get(signal), signal)
   }
 
   /** An answer as JSON. Throws Refused, Unreadable, the socket's error, the signal's reason. */
@@ -49,18 +50,7 @@ export class Rest {
    * that is under way is read on until `whole` ends it.
    */
   async bytes(call: Call, signal: AbortSignal, whole = signal): Promise<Buffer> {
-    signal.throwIfAborted()
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await this.#withToken(call, whole)
-      } catch (error) {
-        const pause = RETRY_AFTER_MS[attempt]
-        if (pause === undefined || signal.aborted || !isPassing(error)) throw error
-        const asked = error instanceof Refused ? (error.retryAfterMs ?? 0) : 0
-        if (asked > PATIENCE_MS) throw error
-        await sleep(Math.max(asked, pause * (1 + Math.random() / 2)), undefined, { signal })
-      }
-    }
+    return await tried(() => this.#withToken(call, whole), signal)
   }
 
   async #withToken(call: Call, signal: AbortSignal): Promise<Buffer> {
@@ -88,5 +78,21 @@ export class Rest {
       bytesMax: bytesMax ?? METADATA_BYTES_MAX,
     }
     return exchange(this.#dispatcher, request, signal)
+  }
+}
+
+/** The work, done again a few times while what it fails of may pass. */
+async function tried<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      const pause = RETRY_AFTER_MS[attempt]
+      if (pause === undefined || signal.aborted || !isPassing(error)) throw error
+      const asked = error instanceof Refused ? (error.retryAfterMs ?? 0) : 0
+      if (asked > PATIENCE_MS) throw error
+      await sleep(Math.max(asked, pause * (1 + Math.random() / 2)), undefined, { signal })
+    }
   }
 }

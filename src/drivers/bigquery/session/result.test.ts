@@ -167,7 +167,8 @@ describe('a page', () => {
   })
 
   test('without rows is an empty answer', () => {
-    assert.equal(rowsOf('{"jobComplete":true,"totalRows":"0","schema":{"fields":[]}}').text, '[]')
+    const schema = '"schema":{"fields":[{"name":"c","type":"INTEGER"}]}'
+    assert.equal(rowsOf(`{"jobComplete":true,"totalRows":"0",${schema}}`).text, '[]')
   })
 
   test('is cut at the row cap and at the byte cap, and said to be', () => {
@@ -182,6 +183,8 @@ describe('a page', () => {
     assert.deepEqual([cut.text, cut.truncated], ['[[1],[1],[1]]', true])
     assert.equal(rowsOf(page(`[${row}]`, ',"totalRows":"9"'), { rowCap: 1, bytesMax: 1000 }).truncated, true)
     assert.equal(rowsOf(page(`[${row}]`, ',"totalRows":"1"'), { rowCap: 1, bytesMax: 1000 }).truncated, false)
+    // Rows that were announced and never came.
+    assert.equal(rowsOf(page(`[${row}]`, ',"totalRows":"3"'), { rowCap: 9, bytesMax: 1000 }).truncated, true)
   })
 
   test('that a job failed for is its refusal; warnings beside an answer are none', () => {
@@ -215,6 +218,8 @@ describe('a page', () => {
     ['a cell without a value', page('[{"f":[{}]}]')],
     ['an array where the schema has none', page('[{"f":[{"v":[{"v":"1"}]}]}]')],
     ['depth without end', page('['.repeat(100_000))],
+    ['no columns', '{"jobComplete":true,"totalRows":"0","schema":{"fields":[]}}'],
+    ['no schema and errors that are none', '{"jobComplete":true,"errors":{"reason":"invalidQuery"}}'],
     ['no jobComplete', '{"rows":[]}'],
     ['a schema that is none', '{"jobComplete":true,"schema":{"fields":{}},"rows":[]}'],
     ['fields without types', '{"jobComplete":true,"schema":{"fields":[{"name":"x"}]}}'],

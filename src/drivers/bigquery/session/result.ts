@@ -122,7 +122,10 @@ export class Result {
       at = nextOf(json, end)
     }
     if (page.totalRows !== null && page.totalRows > this.#caps.rowCap) this.#truncated = true
-    return page.pageToken !== null
+    if (page.pageToken !== null) return true
+    // Fewer than were announced, and no more to come.
+    if (page.totalRows !== null && page.totalRows > this.#rows) this.#truncated = true
+    return false
   }
 
   /** Rows that are still wanted, and one more to know that there are more. */
@@ -137,6 +140,8 @@ export class Result {
 
   #begin({ schema }: Page): WriteRow {
     const fields = readSchema(schema)
+    // Every query has a column: this would be an empty answer where there is none.
+    if (fields.length === 0) throw new Unreadable('an answer without columns')
     this.#columns = fields.map(({ name, text }) => ({ name: this.#names.get(name) ?? name, dataType: text }))
     return rowWriter(fields.map(({ type }) => type))
   }

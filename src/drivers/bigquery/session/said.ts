@@ -30,14 +30,21 @@ function refusedText(refused: Refused, query: BigQueryQuery): AppError {
   const alias = escaped(query.alias)
   if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(said)) return schemaStale(refused)
   const column = columnIn(said)
-  // A name that the query does not hold is one within a view.
-  if (column !== null && !withoutQuotes(query.text).includes(withoutQuotes(column)))
+  // A name that the query does not hold, or that is told of a view, is one within it.
+  if (column !== null && (!holds(query, column) || /\bfailed to parse view\b/i.test(said)))
     return new AppError('QUERY_FAILED', QUIET, { cause: refused })
   if (column !== null) return hiddenColumn(namedBack(column, query), said, query, refused)
   const message = passed(said, query)
   const isSyntax = /^Syntax error\b/i.test(said)
-  return new AppError(isSyntax ? 'INVALID_QUERY' : 'QUERY_FAILED', message, { cause: refused })
+  const hint = query.hasStar && UNEQUAL.test(said) ? { hint: SHRUNK } : {}
+  return new AppError(isSyntax ? 'INVALID_QUERY' : 'QUERY_FAILED', message, { extra: hint, cause: refused })
 }
+
+/** Branches of UNION and its like that do not fit each other, and a list that nothing is left of. */
+const UNEQUAL =
+  /\bmismatched column count\b|^Column \d+ in (?:UNION|INTERSECT|EXCEPT)\b.*\bincompatible types\b|\bmust have (?:only|exactly) one (?:output )?column\b|\bexpands to zero columns\b/i
+const SHRUNK =
+  'A star stands for the exposed columns only, which may be fewer than a table has: name the columns you want in its place.'
 
 const NAME = '(`[^`]+`|[^\\s;,]+)'
 const NO_COLUMN = [
@@ -84,14 +91,19 @@ function passed(said: string, query: BigQueryQuery): string {
   }
   if (/\bview\b/i.test(said)) return 'BigQuery refuses the query: a view of it may no longer work.'
   const plain = said.replace(/[^.]*https?:\/\/\S+/g, '').trim()
-  const text = withoutQuotes(query.text)
   // a.b, p:d.t, and what stands in quotes or backquotes.
   const named = plain.match(/[A-Za-z_][\w-]*(?:[.:][\w*-]+)+|'[^']*'|"[^"]*"|`[^`]*`/g) ?? []
-  if (!named.every((name) => text.includes(withoutQuotes(name)))) return QUIET
+  if (!named.every((name) => holds(query, name))) return QUIET
   let message = plain
   for (const [ours, theirs] of query.names) message = message.replaceAll(ours, theirs)
   message = message.replace(new RegExp(`\\b${escaped(query.alias)}\\w*\\.?`, 'g'), '').replace(/  +/g, ' ')
   return message === '' || message.length > MESSAGE_MAX ? QUIET : message
+}
+
+/** Whether the printed query holds the name, and not only as a part of a longer one. */
+function holds(query: BigQueryQuery, name: string): boolean {
+  const whole = new RegExp(`(?<![\\p{L}\\p{N}_])${escaped(withoutQuotes(name))}(?![\\p{L}\\p{N}_])`, 'u')
+  return whole.test(withoutQuotes(query.text))
 }
 
 function withoutQuotes(text: string): string {

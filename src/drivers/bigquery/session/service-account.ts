@@ -8,6 +8,10 @@ export const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 
 const UNIVERSE = 'googleapis.com'
 const FIELD = 'serviceAccountKey'
+/** Google's own have 2048. One that is much longer takes seconds to sign with, and nothing else runs meanwhile. */
+const KEY_BITS = { min: 2048, max: 4096 } as const
+/** In PEM; a key of 4096 bits is 3,300 characters. */
+const PEM_MAX = 8_192
 
 export interface ServiceAccount {
   readonly email: string
@@ -34,7 +38,8 @@ const KeyFile = z.object({
 export function readServiceAccount(text: string): ServiceAccount | readonly string[] {
   let json: unknown
   try {
-    json = JSON.parse(text)
+    // Some editors put a byte order mark in front.
+    json = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     return [`${FIELD}: is not JSON`]
   }
@@ -42,15 +47,18 @@ export function readServiceAccount(text: string): ServiceAccount | readonly stri
   const read = KeyFile.safeParse(json)
   if (!read.success) return read.error.issues.map(({ message }) => `${FIELD}: ${message}`)
   const key = privateKey(read.data.private_key)
-  if (key === null) return [`${FIELD}: private_key must be an unencrypted RSA key of at least 2048 bits in PEM`]
+  if (key === null)
+    return [`${FIELD}: private_key must be an unencrypted RSA key of ${KEY_BITS.min} to ${KEY_BITS.max} bits in PEM`]
   return { email: read.data.client_email, keyId: read.data.private_key_id ?? null, key }
 }
 
 function privateKey(pem: string): KeyObject | null {
+  if (pem.length > PEM_MAX) return null
   try {
-    const key = createPrivateKey({ key: pem, format: 'pem' })
+    // A file that went through an environment variable has its line breaks escaped twice; PEM has no backslashes of its own.
+    const key = createPrivateKey({ key: pem.replaceAll('\\n', '\n'), format: 'pem' })
     const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
-    return key.asymmetricKeyType === 'rsa' && bits >= 2048 ? key : null
+    return key.asymmetricKeyType === 'rsa' && bits >= KEY_BITS.min && bits <= KEY_BITS.max ? key : null
   } catch {
     return null
   }

@@ -35,6 +35,19 @@ const pem = (type: 'rsa' | 'ec') =>
     ? generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
     : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 
+/** An RSA key as PKCS #1 writes it, of numbers that are no primes: what nobody has to generate. */
+function hugeKey(bits: number): string {
+  const tagged = (tag: number, of: Buffer): Buffer => {
+    const length = Buffer.from([0x83, of.length >> 16, (of.length >> 8) & 255, of.length & 255])
+    return Buffer.concat([Buffer.from([tag]), length, of])
+  }
+  const odd = (size: number): Buffer => tagged(2, Buffer.concat([Buffer.from([0]), Buffer.alloc(size, 0xa5)]))
+  const [whole, half] = [bits / 8, bits / 16]
+  const numbers = [tagged(2, Buffer.from([0])), odd(whole), odd(2), odd(whole), ...Array(5).fill(odd(half))]
+  const base64 = tagged(0x30, Buffer.concat(numbers)).toString('base64').replace(/.{64}/g, '$&\n')
+  return `-----BEGIN RSA PRIVATE KEY-----\n${base64}\n-----END RSA PRIVATE KEY-----\n`
+}
+
 describe('a service account’s key', () => {
   const refused: readonly (readonly [string, string, RegExp])[] = [
     ['that is no JSON', `{"type": "${CANARY}"`, /serviceAccountKey: is not JSON/],
@@ -58,6 +71,8 @@ describe('a service account’s key', () => {
       /private_key/,
     ],
     ['with a key that is too short', door.keyFile({ private_key: pem('rsa') }), /private_key/],
+    ['with a key that would take seconds to sign with', door.keyFile({ private_key: hugeKey(16_384) }), /private_key/],
+    ['with a key that is longer than its PEM may be', door.keyFile({ private_key: hugeKey(65_536) }), /private_key/],
     ['with a key of another kind', door.keyFile({ private_key: pem('ec') }), /private_key/],
     ['with an address that breaks a header', door.keyFile({ client_email: 'a@b.c\r\nx: y' }), /client_email/],
     ['with a key id that is none', door.keyFile({ private_key_id: '../x' }), /private_key_id/],
@@ -88,6 +103,15 @@ describe('a service account’s key', () => {
     })
     assert.equal(targetOf(NOTHING, settings).endpoint, 'https://bigquery.googleapis.com')
     assert.equal(targetOf(NOTHING, settings).credentials.kind, 'service account')
+  })
+
+  test('is read behind a byte order mark, and with its line breaks escaped twice', () => {
+    const file = door.keyFile()
+    const escaped = file.replaceAll('\\n', '\\\\n')
+    assert.notEqual(escaped, file)
+    for (const key of [`\uFEFF${file}`, escaped]) {
+      assert.equal(targetOf(NOTHING, readSettings(NOTHING, input({}, key))).credentials.kind, 'service account')
+    }
   })
 
   test('is needed at Google', () => {

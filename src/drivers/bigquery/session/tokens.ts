@@ -1,6 +1,6 @@
 // Access tokens: signed for and fetched from Google's one token address, kept in memory until five minutes before they end,
 // shared by whoever holds the same key. A token goes to no log and no other address than BigQuery's own.
-import { createHash, sign } from 'node:crypto'
+import { createHash, sign, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { orAborted } from './abort.ts'
 import { exchange, jsonOf, Unreadable } from './exchange.ts'
@@ -118,8 +118,16 @@ function assertionOf({ email, keyId, key }: ServiceAccount, iat: number): string
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const header = part({ alg: 'RS256', typ: 'JWT', ...(keyId === null ? {} : { kid: keyId }) })
   const claims = part({ iss: email, scope: SCOPE, aud: TOKEN_URI, iat, exp: iat + ASSERTION_SECONDS })
-  const signature = sign('RSA-SHA256', Buffer.from(`${header}.${claims}`), key).toString('base64url')
-  return `${header}.${claims}.${signature}`
+  return `${header}.${claims}.${signed(key, `${header}.${claims}`)}`
+}
+
+/** A key of numbers that belong to no key can be read, and fails here. */
+function signed(key: KeyObject, text: string): string {
+  try {
+    return sign('RSA-SHA256', Buffer.from(text), key).toString('base64url')
+  } catch (error) {
+    throw unavailable('The private key of the service account cannot sign: it is damaged.', error)
+  }
 }
 
 /** The identity of the machine that this runs on; the library finds it and keeps its tokens. */

@@ -3,13 +3,24 @@
 import type * as mongodb from 'mongodb'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
-import type { Catalog, Connection, Estimate, Limits, Rows, TestReport } from '../../driver.ts'
+import type {
+  Catalog,
+  CatalogTable,
+  Connection,
+  Estimate,
+  Limits,
+  ProfileBounds,
+  Rows,
+  TableProfile,
+  TestReport,
+} from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import type { Login } from './connect.ts'
 import { failure, isLost, timedOut } from './failure.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect } from '../catalog/introspect.ts'
+import { profileCollection } from '../catalog/profile.ts'
 import type { MongoQuery } from '../query.ts'
 import { estimateQuery, runQuery, type Known, type Running } from './run.ts'
 
@@ -52,6 +63,10 @@ export class MongoConnection implements Connection {
 
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog> {
     return this.#within(INTROSPECT_MS, signal, ({ signal: ended }) => introspect(this.#login, ended, progress))
+  }
+
+  profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile> {
+    return this.#within(bounds.timeoutMs + GRACE_MS, signal, (at) => profileCollection(at, table, exposed, bounds))
   }
 
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {

@@ -55,7 +55,7 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
   }
   const early = query.early === null ? null : await unlessFailed(answered(query.early))
   const rows = early ?? (await answered(query.pipeline))
-  if (rows.rowCount === 0 && !(await isThere(at, query, left()))) throw schemaStale()
+  if (rows.rowCount === 0 && !(await isThere(at, query.collection, left()))) throw schemaStale()
   return rows
 }
 
@@ -120,7 +120,8 @@ function collectionOf(at: Running, query: MongoQuery): mongodb.Collection {
   return made
 }
 
-function shared(at: Running): { session?: mongodb.ClientSession; signal: AbortSignal } {
+/** What every operation of a query carries. */
+export function shared(at: Running): { session?: mongodb.ClientSession; signal: AbortSignal } {
   return { ...(at.session === null ? {} : { session: at.session }), signal: at.signal }
 }
 
@@ -151,7 +152,8 @@ function sizesOf(at: Running, left: () => number): Sizes {
   }
 }
 
-async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
+/** Documents, by metadata where there is any; null where the login may not count them. */
+export async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
   try {
     const answer = await at.login.db.command({ count: collection, maxTimeMS }, shared(at))
     return typeof answer['n'] === 'number' ? answer['n'] : null
@@ -164,10 +166,10 @@ async function count(at: Running, collection: string, maxTimeMS: number): Promis
 }
 
 /** MongoDB answers for a collection that is gone as for an empty one. */
-async function isThere(at: Running, query: MongoQuery, maxTimeMS: number): Promise<boolean> {
+export async function isThere(at: Running, collection: string, maxTimeMS: number): Promise<boolean> {
   const command = {
     listCollections: 1,
-    filter: { name: query.collection },
+    filter: { name: collection },
     nameOnly: true,
     authorizedCollections: true,
   }

@@ -3,15 +3,27 @@
 import { AppError } from '../../../errors.ts'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
-import type { Catalog, Connection, Estimate, Limits, Rows, TestReport } from '../../driver.ts'
+import type {
+  Catalog,
+  CatalogTable,
+  Connection,
+  Estimate,
+  Limits,
+  ProfileBounds,
+  Rows,
+  TableProfile,
+  TestReport,
+} from '../../driver.ts'
 import type { Login } from './connect.ts'
 import { failure, timedOut } from './failure.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect, INTROSPECTION_QUERIES } from '../catalog/introspect.ts'
+import { profileTable } from '../catalog/profile.ts'
 import { Sheets } from '../../json-bytes.ts'
 import type { PostgresQuery } from '../query.ts'
-import { ask, estimateQuery, runQuery, type Known, type Running } from './run.ts'
+import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from './run.ts'
 import type { Session } from './session.ts'
+import type { Sink } from './wire.ts'
 
 // The server's own timeout should hit first; this is for a server that does not look at it.
 const GRACE_MS = 500
@@ -63,6 +75,14 @@ export class PostgresConnection implements Connection {
     return introspect(counted, signal).catch((error: unknown) => {
       throw failure(error)
     })
+  }
+
+  profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile> {
+    const { timeoutMs } = bounds
+    const read = (sql: string, sink: Sink): Promise<void> =>
+      this.#within(timeoutMs + GRACE_MS, signal, () => readInto(this.#session, sql, timeoutMs, sink))
+    const { wire } = this.#session
+    return profileTable({ read, isUsable: () => wire.usable }, table, exposed, bounds)
   }
 
   async test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {

@@ -11,7 +11,7 @@ import { literal } from '../quote.ts'
 import { Result, Texts } from './result.ts'
 import type { Pinned, Session } from './session.ts'
 import { lookUpSql, type TypeBook } from './types.ts'
-import { NO_ROWS } from './wire.ts'
+import { NO_ROWS, type Sink } from './wire.ts'
 
 /** What the connections of one datasource know together, for some minutes. */
 export interface Known {
@@ -67,6 +67,16 @@ export async function ask(session: Session, sql: string, timeoutMs: number): Pro
   if (outcome.error !== null) throw outcome.error
   if (outcome.cut) throw new AppError('QUERY_FAILED', 'The catalog of this database is too large to be read.')
   return texts.answers[0] ?? []
+}
+
+/** Reads the rows of a statement of our own over one table into `sink`. Throws AppError. */
+export async function readInto(session: Session, sql: string, timeoutMs: number, sink: Sink): Promise<void> {
+  const { error, cut } = await session.transaction(question(sql), { searchPath: [], timeoutMs }, sink)
+  if (cut) throw new AppError('QUERY_FAILED', 'The database answered more than was asked for.')
+  if (error === null) return
+  if (error.code === '57014') throw timedOut(error)
+  if (['42P01', '42703', '3F000'].includes(error.code) && !error.inner) throw schemaStale(error)
+  throw failure(error)
 }
 
 /** A capture of another major version says too little of this server's functions, casts and types. */

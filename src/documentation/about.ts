@@ -1,0 +1,81 @@
+// Everything that whoever writes about a table may know: what the exposure shows of it and of its neighbours, and what
+// was seen of its values as far as privacy lets it be kept. Nothing else reaches a writer, be it ours or a model.
+import type { Catalog, CatalogColumn, CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
+import type { KeptColumn, KeptProfile } from '../profiles/stored.ts'
+
+/** Another exposed table whose rows point to this one's. */
+export interface Pointer {
+  readonly schema: string
+  readonly table: string
+  readonly column: string
+  /** Of this table. */
+  readonly to: string
+}
+
+export interface About {
+  readonly type: DatasourceType
+  readonly vocabulary: Driver['vocabulary']
+  readonly table: CatalogTable
+  readonly profile: ReadonlyMap<string, KeptColumn>
+  readonly pointers: readonly Pointer[]
+  /** Single-column primary keys of the other exposed tables, by their column's type. */
+  readonly keys: readonly Key[]
+}
+
+export interface Key {
+  readonly schema: string
+  readonly table: string
+  readonly column: CatalogColumn
+  /** A column that names a row of it to people; the key itself where there is none. */
+  readonly label: string
+}
+
+/** One for each exposed table that is asked for, in the catalog's order. */
+export function aboutTables(
+  driver: Pick<Driver, 'type' | 'vocabulary'>,
+  exposed: Pick<Catalog, 'tables'>,
+  profiles: ReadonlyMap<string, KeptProfile>,
+  keyOf: (schema: string, table: string) => string,
+  isAsked: (table: CatalogTable) => boolean,
+): readonly About[] {
+  const keys = exposed.tables.flatMap(singleKey)
+  const pointers = new Map<string, Pointer[]>()
+  for (const { schema, table, columns } of exposed.tables) {
+    for (const { name, references } of columns) {
+      if (references === null) continue
+      const to = keyOf(references.schema, references.table)
+      const list = pointers.get(to) ?? []
+      list.push({ schema, table, column: name, to: references.column })
+      pointers.set(to, list)
+    }
+  }
+  return exposed.tables.filter(isAsked).map((table) => ({
+    type: driver.type,
+    vocabulary: driver.vocabulary,
+    table,
+    profile: profileOf(table, profiles.get(keyOf(table.schema, table.table))),
+    pointers: pointers.get(keyOf(table.schema, table.table)) ?? [],
+    keys,
+  }))
+}
+
+/** What was seen of columns that are of another type now, or not shown, says nothing. */
+function profileOf(table: CatalogTable, kept: KeptProfile | undefined): ReadonlyMap<string, KeptColumn> {
+  const types = new Map(table.columns.map((column) => [column.name, column.type]))
+  return new Map(
+    kept?.columns.filter(({ name, type }) => types.get(name) === type).map((column) => [column.name, column]),
+  )
+}
+
+function singleKey({ schema, table, columns }: CatalogTable): Key[] {
+  const keys = columns.filter((column) => column.primaryKey)
+  const [key] = keys
+  if (key === undefined || keys.length > 1) return []
+  return [{ schema, table, column: key, label: labelOf(columns) ?? key.name }]
+}
+
+const LABELS = ['name', 'title', 'label', 'code', 'slug', 'sku', 'description']
+
+function labelOf(columns: readonly CatalogColumn[]): string | undefined {
+  return LABELS.find((label) => columns.some((column) => column.name.toLowerCase() === label))
+}

@@ -1,0 +1,52 @@
+// The columns a text may rest on: its own table's by their name, those of other tables as `schema.table.column`. A name
+// that the own table knows is always its own, so that no text is shown for a namesake's sake.
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+
+/** What a text about one table can rest on, in a catalog: all of it, or cut to an exposure. */
+export class RestingPlace {
+  readonly #own: ReadonlyMap<string, string>
+  readonly #others: Others
+
+  /** `table` is null where it is not in the catalog; `others` are all columns of it. */
+  constructor(table: CatalogTable | null, others: Others) {
+    this.#own = new Map(table?.columns.map((column) => [column.name, column.type]))
+    this.#others = others
+  }
+
+  isOwn(name: string): boolean {
+    return this.#own.has(name)
+  }
+
+  /** The type of a column, or undefined where there is none of this name. */
+  typeOf(name: string): string | undefined {
+    return this.#own.get(name) ?? this.#others.typeOf(name)
+  }
+}
+
+/** Every column of a catalog by its full name; made once a catalog, however many tables are asked about. */
+export class Others {
+  /** By `schema.table`; names may hold dots, so several tables may read alike. */
+  readonly #tables = new Map<string, CatalogTable[]>()
+
+  constructor(catalog: Pick<Catalog, 'tables'> | null) {
+    for (const table of catalog?.tables ?? []) {
+      const name = `${table.schema}.${table.table}`
+      this.#tables.set(name, [...(this.#tables.get(name) ?? []), table])
+    }
+  }
+
+  typeOf(name: string): string | undefined {
+    for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
+      const column = name.slice(dot + 1)
+      for (const table of this.#tables.get(name.slice(0, dot)) ?? []) {
+        const found = table.columns.find((each) => each.name === column)
+        if (found !== undefined) return found.type
+      }
+    }
+    return undefined
+  }
+}
+
+export function fullName(at: { readonly schema: string; readonly table: string; readonly column: string }): string {
+  return `${at.schema}.${at.table}.${at.column}`
+}

@@ -1,0 +1,246 @@
+// What is said of a datasource's tables, in draft: read, and changed a table at a time. Nothing of it is seen by a
+// caller before it is published.
+import type { Transaction } from 'kysely'
+import type { Audit } from '../audit/audit.ts'
+import type { Call } from '../auth/caller.ts'
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+import { tableKey } from '../drivers/table-key.ts'
+import { AppError, invalidRequest, notFound } from '../errors.ts'
+import type { Catalogs, Versions } from '../exposure/catalogs.ts'
+import type { DatasourceId, TeamId } from '../ids.ts'
+import { forgetPersonal } from '../profiles/stored.ts'
+import type { Store } from '../store/open.ts'
+import type { KnowledgeVersions } from '../store/knowledge-tables.ts'
+import type { Tables } from '../store/tables.ts'
+import type { Selectable } from 'kysely'
+import { Others, RestingPlace } from './columns.ts'
+import { isEmpty, isStale, readDraft, textsOf, type Draft, type Said } from './draft.ts'
+import { readDraftChange, type AskedDraft } from './read-draft.ts'
+import { Sight } from './shown.ts'
+
+export interface DocumentationDeps {
+  readonly store: Store
+  readonly audit: Audit
+  readonly catalogs: Catalogs
+}
+
+/** The datasource it is about; a Reached fits. */
+export interface DocumentationPlace {
+  readonly id: DatasourceId
+  readonly teamId: TeamId
+  readonly row: Versions & Selectable<KnowledgeVersions> & { readonly status: string }
+}
+
+/** One text as its editors see it. */
+export interface TextView extends Pick<Said, 'text' | 'origin' | 'status' | 'restsOn'> {
+  readonly stale: boolean
+}
+
+export interface TableView {
+  readonly schema: string
+  readonly table: string
+  readonly summary: TextView | null
+  readonly examples: TextView | null
+  readonly statements: readonly TextView[]
+  readonly columns: Readonly<Record<string, Partial<TextView> & { readonly personal: boolean | null }>>
+  /** The database has no such table any more. */
+  readonly gone?: true
+  /** Of a PUT only: what whoever saved it should know, whole sentences. */
+  readonly warnings?: readonly string[]
+}
+
+/** Every draft, in the order of the tables; what of it is published is told by `publishedAt` and the description. */
+export async function getDocumentation(
+  deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
+  at: DocumentationPlace,
+): Promise<{
+  readonly tables: readonly TableView[]
+  readonly version: number
+  readonly publishedAt: string | null
+}> {
+  const { now, drafts } = await deps.store.db.transaction().execute(async (tx) => ({
+    now: await versionsNow(tx, at.id),
+    drafts: await draftsOf(tx, at.id),
+  }))
+  const catalog = await deps.catalogs.full(at.row)
+  const others = new Others(catalog)
+  const places = new Map(catalog?.tables.map((table, n) => [tableKey(table.schema, table.table), n]))
+  const order = (view: TableView) => places.get(tableKey(view.schema, view.table)) ?? places.size
+  const tables = drafts
+    .map(({ schema, table, draft }) => {
+      const found = findTable(catalog?.tables, schema, table)
+      return viewOf({ schema, table }, draft, found, new RestingPlace(found, others))
+    })
+    .sort((a, b) => order(a) - order(b))
+  return { tables, version: now.documentation_version, publishedAt: now.published_at }
+}
+
+/**
+ * Changes what is said of one table. Throws NOT_FOUND for a table that neither the database nor the documentation
+ * knows, INVALID_REQUEST whose details name every unknown column, CONFLICT where another version than the one read
+ * stands.
+ */
+export async function putDocumentation(
+  deps: DocumentationDeps,
+  call: Call,
+  at: DocumentationPlace,
+  name: { readonly schema: string; readonly table: string },
+  asked: AskedDraft & { readonly version?: number },
+): Promise<TableView & { readonly version: number }> {
+  const catalog = await deps.catalogs.full(at.row)
+  const table = findTable(catalog?.tables, name.schema, name.table)
+  const place = new RestingPlace(table, new Others(catalog))
+  const { draft, version } = await deps.store.write(async (tx) => {
+    const now = await raised(tx, at.id, asked.version)
+    const before = await draftOf(tx, at.id, name)
+    if (table === null && before === null) throw notFound()
+    const { draft, problems } = readDraftChange(asked, before, place)
+    if (problems.length > 0) throw invalidRequest(problems, 'The documentation cannot be saved as it stands.')
+    await keepDraft(tx, at.id, name, draft, call.caller.accountId)
+    await forgetPersonal(tx, at.id, name, personalOf(draft))
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    return { draft, version: now }
+  })
+  const warnings = catalog === null ? [] : await warningsOf(deps, at, name, draft, catalog)
+  return { ...viewOf(name, draft, table, place), version, warnings }
+}
+
+/** What will not be seen although it is published. */
+async function warningsOf(
+  deps: DocumentationDeps,
+  at: DocumentationPlace,
+  name: { readonly schema: string; readonly table: string },
+  draft: Draft,
+  full: Catalog,
+): Promise<readonly string[]> {
+  const exposed = await deps.catalogs.exposed(at.row)
+  const sight = exposed === null ? null : new Sight(exposed, full).of(name)
+  return textsOf(draft)
+    .filter((said) => said.status !== 'REJECTED' && sight?.maySee(said) !== true)
+    .map((said) => `Not shown while it rests on, or names, what is not exposed: “${shortened(said.text)}”`)
+}
+
+function shortened(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}
+
+/** Raises the documentation's version. Throws CONFLICT where `asked` is not the one that stands. */
+export async function raised(tx: Transaction<Tables>, id: DatasourceId, asked: number | undefined): Promise<number> {
+  const row = await tx
+    .updateTable('datasources')
+    .set((eb) => ({ documentation_version: eb('documentation_version', '+', 1) }))
+    .where('id', '=', id)
+    .returning('documentation_version')
+    .executeTakeFirstOrThrow(() => notFound())
+  if (asked !== undefined && row.documentation_version !== asked + 1) throw conflict()
+  return row.documentation_version
+}
+
+/** Every draft of a datasource. */
+export async function draftsOf(
+  db: Pick<Transaction<Tables>, 'selectFrom'>,
+  id: DatasourceId,
+): Promise<readonly { readonly schema: string; readonly table: string; readonly draft: Draft }[]> {
+  const rows = await db
+    .selectFrom('documentation')
+    .select(['schema', 'table', 'draft'])
+    .where('datasource_id', '=', id)
+    .orderBy('schema')
+    .orderBy('table')
+    .execute()
+  return rows.map(({ schema, table, draft }) => ({ schema, table, draft: readDraft(draft) }))
+}
+
+export async function draftOf(
+  tx: Transaction<Tables>,
+  id: DatasourceId,
+  name: { readonly schema: string; readonly table: string },
+): Promise<Draft | null> {
+  const row = await tx
+    .selectFrom('documentation')
+    .select('draft')
+    .where('datasource_id', '=', id)
+    .where('schema', '=', name.schema)
+    .where('table', '=', name.table)
+    .executeTakeFirst()
+  return row === undefined ? null : readDraft(row.draft)
+}
+
+/** Writes a draft in place of the one before; an empty one is none. `author` is null where it was generated. */
+export async function keepDraft(
+  tx: Transaction<Tables>,
+  id: DatasourceId,
+  { schema, table }: { readonly schema: string; readonly table: string },
+  draft: Draft,
+  author: Call['caller']['accountId'] | null,
+): Promise<void> {
+  const here = { datasource_id: id, schema, table }
+  if (isEmpty(draft)) {
+    await tx
+      .deleteFrom('documentation')
+      .where('datasource_id', '=', id)
+      .where('schema', '=', schema)
+      .where('table', '=', table)
+      .execute()
+    return
+  }
+  const set = { draft: JSON.stringify(draft), updated_at: new Date().toISOString(), author_id: author }
+  await tx
+    .insertInto('documentation')
+    .values({ ...here, ...set })
+    .onConflict((oc) => oc.columns(['datasource_id', 'schema', 'table']).doUpdateSet(set))
+    .execute()
+}
+
+export function findTable(
+  tables: readonly CatalogTable[] | undefined,
+  schema: string,
+  table: string,
+): CatalogTable | null {
+  return tables?.find((each) => each.schema === schema && each.table === table) ?? null
+}
+
+export function conflict(): AppError {
+  return new AppError(
+    'CONFLICT',
+    'Another version of the documentation was saved meanwhile. Read it again, and save again.',
+  )
+}
+
+async function versionsNow(tx: Transaction<Tables>, id: DatasourceId) {
+  return await tx
+    .selectFrom('datasources')
+    .select(['documentation_version', 'published_at'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow(() => notFound())
+}
+
+function viewOf(
+  name: { readonly schema: string; readonly table: string },
+  draft: Draft,
+  table: CatalogTable | null,
+  place: RestingPlace,
+): TableView {
+  const view = (said: Said): TextView => {
+    const { text, origin, status, restsOn } = said
+    return { text, origin, status, restsOn, stale: isStale(said, place) }
+  }
+  return {
+    schema: name.schema,
+    table: name.table,
+    summary: draft.summary === null ? null : view(draft.summary),
+    examples: draft.examples === null ? null : view(draft.examples),
+    statements: draft.statements.map(view),
+    columns: Object.fromEntries(
+      Object.entries(draft.columns).map(([column, { said, personal }]) => [
+        column,
+        { ...(said !== null && view(said)), personal },
+      ]),
+    ),
+    ...(table === null && { gone: true }),
+  }
+}
+
+function personalOf(draft: Draft): readonly string[] {
+  return Object.entries(draft.columns).flatMap(([name, { personal }]) => (personal === true ? [name] : []))
+}

@@ -1,0 +1,58 @@
+// What a column's name says by custom: units, moments, flags. Only where name and type agree; a guess is no description.
+import type { CatalogColumn } from '../drivers/driver.ts'
+
+const NUMBER = /int|numeric|decimal|float|double|real|number|serial|bson/i
+const TIME = /timestamp|datetime|date|bson/i
+const FLAG = /bool/i
+
+const UNITS: readonly (readonly [RegExp, string])[] = [
+  [/(?:^|_)(?:ms|millis|milliseconds)$/, 'In milliseconds.'],
+  [/(?:^|_)(?:us|micros|microseconds)$/, 'In microseconds.'],
+  [/(?:^|_)(?:ns|nanos)$/, 'In nanoseconds.'],
+  [/(?:^|_)(?:sec|secs|seconds)$/, 'In seconds.'],
+  [/(?:^|_)(?:mins|minutes)$/, 'In minutes.'],
+  [/(?:^|_)hours$/, 'In hours.'],
+  [/(?:^|_)days$/, 'In days.'],
+  [/(?:^|_)cents$/, 'In cents: divide by 100 for the amount.'],
+  [/(?:^|_)(usd|eur|gbp|chf|jpy|cad|aud|sek|nok|dkk|pln|inr|brl|cny)$/, 'In $1.'],
+  [/(?:^|_)(?:pct|percent|percentage)$/, 'In percent.'],
+  [/(?:^|_)(?:bps)$/, 'In basis points.'],
+  [/(?:^|_)(?:bytes)$/, 'In bytes.'],
+  [/(?:^|_)(?:kb|kib)$/, 'In kilobytes.'],
+  [/(?:^|_)(?:mb|mib)$/, 'In megabytes.'],
+  [/(?:^|_)(?:gb|gib)$/, 'In gigabytes.'],
+  [/(?:^|_)(?:mm)$/, 'In millimetres.'],
+  [/(?:^|_)(?:cm)$/, 'In centimetres.'],
+  [/(?:^|_)(?:km)$/, 'In kilometres.'],
+  [/(?:^|_)(?:meters|metres)$/, 'In metres.'],
+  [/(?:^|_)(?:kg)$/, 'In kilograms.'],
+  [/(?:^|_)(?:grams)$/, 'In grams.'],
+  [/(?:^|_)(?:celsius|temp_c)$/, 'In degrees Celsius.'],
+  [/(?:^|_)(?:fahrenheit|temp_f)$/, 'In degrees Fahrenheit.'],
+  [/(?:^|_)(?:epoch|unix|unix_time)$/, 'Seconds since 1970-01-01 UTC.'],
+]
+const MOMENT = /^(.{3,})_(?:at|on)$/
+const QUESTION = /^(?:is|has|can|was|should|allows?)_(.{2,})$/
+
+/** A short text, or null where the name alone says as much. */
+export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>): string | null {
+  const words = snake(name)
+  if (NUMBER.test(type)) {
+    for (const [form, unit] of UNITS) {
+      const found = form.exec(words)
+      if (found !== null) return unit.replace('$1', (found[1] ?? '').toUpperCase())
+    }
+  }
+  const moment = TIME.test(type) ? MOMENT.exec(words)?.[1] : undefined
+  if (moment !== undefined) return `When it was ${moment.replaceAll('_', ' ')}.`
+  const flag = FLAG.test(type) ? QUESTION.exec(words)?.[1] : undefined
+  if (flag !== undefined)
+    return `Whether ${words.split('_')[0] === 'has' ? 'it has' : 'it is'} ${flag.replaceAll('_', ' ')}.`
+  return null
+}
+
+/** `durationMs` and the last part of a path read like `duration_ms`. */
+function snake(name: string): string {
+  const last = name.split('.').at(-1) ?? name
+  return last.replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1_$2').toLowerCase()
+}

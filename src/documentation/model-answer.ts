@@ -1,0 +1,82 @@
+// Reads what a language model answered. Nothing of it is trusted: shape, length, number, the columns it rests on and
+// every character are looked at; what is not right is left out, and nonsense as a whole is thrown.
+import { z } from 'zod'
+import type { CatalogTable } from '../drivers/driver.ts'
+import type { Naming } from './named.ts'
+import type { Example, Proposal, ProposedText } from './proposal.ts'
+
+const LONGEST = { summary: 600, statement: 300, column: 200, words: 200, query: 2_000 } as const
+const STATEMENTS_MAX = 12
+const COLUMNS_MAX = 300
+const EXAMPLES_MAX = 3
+
+const Answer = z.object({
+  summary: z.string().nullish(),
+  statements: z.array(z.object({ text: z.string(), restsOn: z.array(z.string()).optional() })).optional(),
+  columns: z.record(z.string(), z.string()).optional(),
+  /** MongoDB: models write the body as it is, too. */
+  examples: z
+    .array(z.object({ words: z.string(), query: z.union([z.string(), z.record(z.string(), z.unknown())]) }))
+    .optional(),
+})
+
+/** `table` is cut to the exposure, as is what `naming` knows. Throws a SyntaxError or a ZodError for nonsense. */
+export function readAnswer(text: string, table: CatalogTable, naming: Naming): Proposal {
+  const answer = Answer.parse(JSON.parse(unwrapped(text)))
+  const names = new Set(table.columns.map((column) => column.name))
+  const said = (raw: string, max: number, restsOn: readonly string[] = []): ProposedText | null => {
+    const plain = plainText(raw, max)
+    if (plain === null || !restsOn.every((name) => names.has(name))) return null
+    return { text: plain, restsOn: [...new Set([...restsOn, ...naming.in(plain, table)])] }
+  }
+  return {
+    summary: typeof answer.summary === 'string' ? said(answer.summary, LONGEST.summary) : null,
+    statements: (answer.statements ?? [])
+      .map((each) => said(each.text, LONGEST.statement, each.restsOn))
+      .filter((each) => each !== null)
+      .slice(0, STATEMENTS_MAX),
+    columns: new Map(
+      Object.entries(answer.columns ?? {})
+        .slice(0, COLUMNS_MAX)
+        .flatMap(([name, raw]) => {
+          const text = names.has(name) ? said(raw, LONGEST.column, [name]) : null
+          return text === null ? [] : [[name, text] as const]
+        }),
+    ),
+    examples: (answer.examples ?? [])
+      .slice(0, EXAMPLES_MAX)
+      .map(({ words, query }) => exampleOf(words, query, table, naming))
+      .filter((each) => each !== null),
+  }
+}
+
+function exampleOf(words: string, asked: unknown, table: CatalogTable, naming: Naming): Example | null {
+  const query = (typeof asked === 'string' ? asked : JSON.stringify(asked)).replaceAll(/\s+/g, ' ').trim()
+  const plain = plainText(words, LONGEST.words)?.replace(/[.:?]+$/, '') ?? null
+  // A comment would be a text that nobody looked at.
+  const isPlain = !/--|\/\*|\p{Cc}|\p{Cf}/u.test(query) && !ADDRESS.test(query)
+  if (plain === null || query === '' || query.length > LONGEST.query || !isPlain) return null
+  const text = `${plain}:\n${query}`
+  return { text, query, restsOn: naming.in(text, table) }
+}
+
+/** Models put what they were asked for into a fence, or a word before it. */
+function unwrapped(text: string): string {
+  return text.slice(Math.max(0, text.indexOf('{')), text.lastIndexOf('}') + 1)
+}
+
+const ADDRESS = /:\/\/|\bwww\.|\b(?:javascript|mailto|data):/i
+/** Tags, links and pictures; what only emphasises is taken off. */
+const MARKUP = /<[a-z!/?]|\]\(|&#?\w+;/i
+
+/** One line of plain text; null where it is too long, empty, or more than that. */
+function plainText(raw: string, max: number): string | null {
+  if (raw.length > max * 2) return null
+  const text = raw
+    .toWellFormed()
+    .replaceAll(/\p{Cf}/gu, '')
+    .replaceAll(/`|\*\*|^#+ /gm, '')
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+  return text === '' || text.length > max || ADDRESS.test(text) || MARKUP.test(text) ? null : text
+}

@@ -1,0 +1,91 @@
+// Asks the operator's language model one thing and answers its text. The client libraries are loaded with the first
+// question; they get every setting from us, none from the environment, and no answer larger or slower than we take.
+import type { ModelSettings } from '../config.ts'
+
+/** Throws where no answer comes: the libraries' errors, unread. */
+export type Ask = (instructions: string, question: string, signal: AbortSignal) => Promise<string>
+
+const ANSWER_BYTES = 256 * 1024
+const ANSWER_TOKENS = 4_096
+/** Of an endpoint that is busy or fails, with the library's own back-off. */
+const RETRIES = 2
+
+export async function openClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
+  switch (settings.kind) {
+    case 'openai':
+      return await openaiClient(settings, timeoutMs)
+    case 'anthropic':
+      return await anthropicClient(settings, timeoutMs)
+    default:
+      return settings.kind satisfies never
+  }
+}
+
+/** What both libraries are told. An endpoint that needs no key is sent a word in its place: without one, they look for theirs. */
+function common({ url, key }: ModelSettings, timeout: number) {
+  return {
+    apiKey: key ?? 'none',
+    baseURL: url,
+    timeout,
+    maxRetries: RETRIES,
+    fetch: boundedFetch,
+    logLevel: 'off',
+  } as const
+}
+
+async function openaiClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
+  const { OpenAI } = await import('openai')
+  const client = new OpenAI({ ...common(settings, timeoutMs), organization: null, project: null, adminAPIKey: null })
+  return async (instructions, question, signal) => {
+    const answer = await client.chat.completions.create(
+      {
+        model: settings.name,
+        messages: [
+          { role: 'system', content: instructions },
+          { role: 'user', content: question },
+        ],
+      },
+      { signal },
+    )
+    return answer.choices[0]?.message.content ?? ''
+  }
+}
+
+async function anthropicClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
+  const { Anthropic } = await import('@anthropic-ai/sdk')
+  // The library adds the version to the path itself.
+  const baseURL = settings.url.replace(/\/v1$/, '')
+  const client = new Anthropic({ ...common(settings, timeoutMs), baseURL, openTelemetry: false })
+  return async (instructions, question, signal) => {
+    const answer = await client.messages.create(
+      {
+        model: settings.name,
+        max_tokens: ANSWER_TOKENS,
+        system: instructions,
+        messages: [{ role: 'user', content: question }],
+      },
+      { signal },
+    )
+    return answer.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  }
+}
+
+/**
+ * Reads the whole answer, within the bound and the time of the request: the libraries' own time ends with the headers.
+ * It follows nobody elsewhere, as what is told, and the key, are for this address alone.
+ */
+async function boundedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const response = await fetch(input, { ...init, redirect: 'error' })
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of response.body ?? []) {
+    bytes += part.byteLength
+    if (bytes > ANSWER_BYTES) throw new RangeError('the answer of the model is too large')
+    parts.push(part)
+  }
+  const body = response.body === null ? null : Buffer.concat(parts)
+  const headers = new Headers(response.headers)
+  // It is unpacked by now.
+  for (const name of ['content-encoding', 'content-length']) headers.delete(name)
+  return new Response(body, { status: response.status, statusText: response.statusText, headers })
+}

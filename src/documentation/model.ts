@@ -1,0 +1,30 @@
+// The operator's language model as a writer. It is told what the exposure shows, and what it answers is read as what
+// anybody could have written.
+import type { ModelSettings } from '../config.ts'
+import type { About } from './about.ts'
+import { readAnswer } from './model-answer.ts'
+import { openClient, type Ask } from './model-client.ts'
+import { INSTRUCTIONS, questionOf } from './model-prompt.ts'
+import type { Naming } from './named.ts'
+import type { Proposal } from './proposal.ts'
+
+export interface Model {
+  /** Throws where no answer comes in time or it is nonsense, and the reason of `signal`. */
+  propose(about: About, naming: Naming, signal: AbortSignal): Promise<Proposal>
+}
+
+/** For one table, repetitions included. */
+const TABLE_MS = 60_000
+
+/** Opens nothing yet: without a question there is no network. */
+export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model {
+  let ask: Promise<Ask> | null = null
+  return {
+    async propose(about, naming, signal) {
+      ask ??= openClient(settings, timeoutMs)
+      const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+      const answer = await (await ask)(INSTRUCTIONS, questionOf(about), within)
+      return readAnswer(answer, about.table, naming)
+    },
+  }
+}

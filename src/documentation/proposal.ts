@@ -1,0 +1,85 @@
+// What a writer proposes of one table, whoever it is; and how a proposal meets the draft that stands. What people wrote,
+// accepted or rejected is never touched.
+import type { RestingPlace } from './columns.ts'
+import { typesOf, type Draft, type Said } from './draft.ts'
+
+export interface ProposedText {
+  readonly text: string
+  readonly restsOn: readonly string[]
+}
+
+/** A query that was confined and run, and what it answers, in words. */
+export interface Example extends ProposedText {
+  /** The query alone. */
+  readonly query: string
+}
+
+export interface Proposal {
+  readonly summary: ProposedText | null
+  readonly statements: readonly ProposedText[]
+  readonly columns: ReadonlyMap<string, ProposedText>
+  /** The best first; the first that runs is taken. */
+  readonly examples: readonly Example[]
+}
+
+/** The draft with the proposal in place of what was proposed before, and how many texts of it are new. */
+export function merged(
+  before: Draft,
+  proposal: Omit<Proposal, 'examples'> & { readonly example: Example | null },
+  place: RestingPlace,
+): { readonly draft: Draft; readonly proposed: number } {
+  const made = new Proposed(before, place)
+  const kept = before.statements.filter((said) => !isOpen(said))
+  const statements = proposal.statements.map((text) => made.text(text, null)).filter((said) => said !== null)
+  const columns = Object.entries(before.columns).map(
+    ([name, { said, personal }]) => [name, { said: said !== null && isOpen(said) ? null : said, personal }] as const,
+  )
+  const all = new Map(columns)
+  for (const [name, text] of proposal.columns) {
+    const was = all.get(name) ?? { said: null, personal: null }
+    all.set(name, { ...was, said: was.said ?? made.text(text, null) })
+  }
+  const draft: Draft = {
+    summary: made.text(proposal.summary, before.summary),
+    examples: made.text(proposal.example, before.examples),
+    statements: [...kept, ...statements],
+    columns: Object.fromEntries([...all].filter(([, { said, personal }]) => said !== null || personal !== null)),
+  }
+  return { draft, proposed: made.count }
+}
+
+/** Generated, and nobody has said anything of it yet. */
+function isOpen(said: Said): boolean {
+  return said.origin === 'GENERATED' && said.status === 'PROPOSED'
+}
+
+class Proposed {
+  count = 0
+  readonly #place: RestingPlace
+  /** What people have judged is not proposed to them again. */
+  readonly #judged: Set<string>
+  readonly #open: ReadonlySet<string>
+
+  constructor(before: Draft, place: RestingPlace) {
+    this.#place = place
+    const ofColumns = Object.values(before.columns).map((column) => column.said)
+    const all = [before.summary, before.examples, ...before.statements, ...ofColumns].filter((said) => said !== null)
+    this.#judged = new Set(all.filter((said) => !isOpen(said)).map((said) => flat(said.text)))
+    this.#open = new Set(all.filter(isOpen).map((said) => flat(said.text)))
+  }
+
+  /** The text as proposed; `was` where people have judged what stood there, or there is nothing to propose. */
+  text(proposed: ProposedText | null, was: Said | null): Said | null {
+    if (was !== null && !isOpen(was) && was.status !== 'REJECTED') return was
+    if (proposed === null || this.#judged.has(flat(proposed.text))) return was !== null && !isOpen(was) ? was : null
+    const { text } = proposed
+    const restsOn = [...new Set(proposed.restsOn)]
+    this.#judged.add(flat(text))
+    if (!this.#open.has(flat(text))) this.count++
+    return { text, origin: 'GENERATED', status: 'PROPOSED', restsOn, types: typesOf(restsOn, this.#place) }
+  }
+}
+
+function flat(text: string): string {
+  return text.toLowerCase().replaceAll(/\s+/g, ' ').trim()
+}

@@ -1,0 +1,91 @@
+// Draft to published: what people accepted or confirmed, as one version that stands whole. What a description then
+// carries of it depends on the exposure of the moment (shown.ts).
+import type { Call } from '../auth/caller.ts'
+import { tableKey } from '../drivers/table-key.ts'
+import type { DatasourceId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { draftsOf, findTable, raised, type DocumentationDeps, type DocumentationPlace } from './documentation.ts'
+import { isApproved, type Draft, type Said } from './draft.ts'
+import { Naming } from './named.ts'
+import { readPublished, type PublishedTable } from './shown.ts'
+
+/** The oldest publications go when there are more. */
+const KEPT = 100
+
+/** Publishes every ACCEPTED and CONFIRMED text. Throws CONFLICT where another version than the one read stands. */
+export async function publishDocumentation(
+  deps: DocumentationDeps,
+  call: Call,
+  at: DocumentationPlace,
+  asked: { readonly version?: number },
+): Promise<{ readonly publishedAt: string; readonly version: number }> {
+  const full = await deps.catalogs.full(at.row)
+  const publishedAt = new Date().toISOString()
+  return await deps.store.write(async (tx) => {
+    const version = await raised(tx, at.id, asked.version)
+    const naming = full === null ? null : new Naming(full)
+    const tables = (await draftsOf(tx, at.id)).flatMap((each) => {
+      const own = findTable(full?.tables, each.schema, each.table)
+      return approvedOf(each, (text) => (own === null ? [] : (naming?.in(text, own) ?? [])))
+    })
+    const { published_version: published } = await tx
+      .updateTable('datasources')
+      .set((eb) => ({ published_version: eb('published_version', '+', 1), published_at: publishedAt }))
+      .where('id', '=', at.id)
+      .returning('published_version')
+      .executeTakeFirstOrThrow()
+    await tx
+      .insertInto('publications')
+      .values({
+        datasource_id: at.id,
+        version: published,
+        tables: JSON.stringify(tables),
+        author_id: call.caller.accountId,
+        published_at: publishedAt,
+      })
+      .execute()
+    await tx
+      .deleteFrom('publications')
+      .where('datasource_id', '=', at.id)
+      .where('version', '<=', published - KEPT)
+      .execute()
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    return { publishedAt, version }
+  })
+}
+
+/** What was published last, by tableKey; empty before the first time. */
+export async function publishedOf(
+  store: Pick<Store, 'db'>,
+  at: { readonly id: DatasourceId; readonly published_version: number },
+): Promise<ReadonlyMap<string, PublishedTable>> {
+  if (at.published_version === 0) return new Map()
+  const { tables } = await store.db
+    .selectFrom('publications')
+    .select('tables')
+    .where('datasource_id', '=', at.id)
+    .where('version', '=', at.published_version)
+    .executeTakeFirstOrThrow()
+  return new Map(readPublished(tables).map((table) => [tableKey(table.schema, table.table), table]))
+}
+
+/** A table of which nothing was approved is none. Examples rest on whatever they name, whether it was said or not. */
+function approvedOf(
+  { schema, table, draft }: { readonly schema: string; readonly table: string; readonly draft: Draft },
+  namedIn: (text: string) => readonly string[],
+): PublishedTable[] {
+  const approved = (said: Said | null) =>
+    said !== null && isApproved(said) ? { text: said.text, restsOn: said.restsOn } : null
+  const summary = approved(draft.summary)
+  const said = approved(draft.examples)
+  const examples = said && { ...said, restsOn: [...new Set([...said.restsOn, ...namedIn(said.text)])] }
+  const statements = draft.statements.map(approved).filter((text) => text !== null)
+  const columns = Object.fromEntries(
+    Object.entries(draft.columns).flatMap(([name, { said }]) => {
+      const text = approved(said)
+      return text === null ? [] : [[name, text]]
+    }),
+  )
+  const nothing = summary === null && examples === null && statements.length === 0 && Object.keys(columns).length === 0
+  return nothing ? [] : [{ schema, table, summary, examples, statements, columns }]
+}

@@ -1,0 +1,97 @@
+// What of the published documentation a description may carry: nothing that rests on a hidden column, and nothing that
+// names one. Asked anew for each exposure, so that a narrower one shows less from the next request on. Pure.
+import { z } from 'zod'
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+import { tableKey } from '../drivers/table-key.ts'
+import { Others, RestingPlace } from './columns.ts'
+import { HiddenNames } from './hidden-names.ts'
+
+const PublishedText = z.object({ text: z.string(), restsOn: z.array(z.string()) })
+type PublishedText = z.infer<typeof PublishedText>
+
+const PublishedTable = z.object({
+  schema: z.string(),
+  table: z.string(),
+  summary: PublishedText.nullable(),
+  examples: PublishedText.nullable(),
+  statements: z.array(PublishedText),
+  columns: z.record(z.string(), PublishedText),
+})
+export type PublishedTable = z.infer<typeof PublishedTable>
+
+/** Reads what the store keeps. Throws a ZodError for a damaged store. */
+export function readPublished(json: string): readonly PublishedTable[] {
+  return z.array(PublishedTable).parse(JSON.parse(json))
+}
+
+/** The texts of one table that may be seen. */
+export interface ShownDocumentation {
+  readonly summary: string | null
+  readonly statements: readonly string[]
+  readonly examples: string | null
+  readonly columns: ReadonlyMap<string, string>
+}
+
+/** Decides over texts about the tables of one exposure. */
+export class Sight {
+  readonly #exposed: ReadonlyMap<string, CatalogTable>
+  readonly #full: ReadonlyMap<string, CatalogTable>
+  readonly #visible: Others
+  readonly #known: Others
+  readonly #hidden: HiddenNames
+
+  constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {
+    const keyed = (tables: readonly CatalogTable[]) =>
+      new Map(tables.map((each) => [tableKey(each.schema, each.table), each]))
+    this.#exposed = keyed(exposed.tables)
+    this.#full = keyed(full.tables)
+    this.#visible = new Others(exposed)
+    this.#known = new Others(full)
+    this.#hidden = new HiddenNames(exposed, full)
+  }
+
+  /** Null where nothing of the table is exposed: no text about it may be seen. */
+  of(at: { readonly schema: string; readonly table: string }): TableSight | null {
+    const key = tableKey(at.schema, at.table)
+    const exposed = this.#exposed.get(key)
+    if (exposed === undefined) return null
+    const visible = new RestingPlace(exposed, this.#visible)
+    const known = new RestingPlace(this.#full.get(key) ?? exposed, this.#known)
+    return {
+      exposed,
+      known,
+      /** Every column it rests on is exposed, and it names nothing that is not. */
+      maySee: ({ text, restsOn }) => {
+        const rests = restsOn.every((name) =>
+          known.isOwn(name) ? visible.isOwn(name) : visible.typeOf(name) !== undefined,
+        )
+        return rests && this.#hidden.in(text, at).length === 0
+      },
+    }
+  }
+}
+
+/** What decides over the texts about one exposed table. */
+export interface TableSight {
+  /** The table cut to the exposure. */
+  readonly exposed: CatalogTable
+  /** Everything introspected. */
+  readonly known: RestingPlace
+  maySee(said: { readonly text: string; readonly restsOn: readonly string[] }): boolean
+}
+
+export function shownDocumentation(published: PublishedTable, sight: TableSight): ShownDocumentation {
+  const names = new Set(sight.exposed.columns.map((column) => column.name))
+  const shown = (said: PublishedText | null): string | null => (said !== null && sight.maySee(said) ? said.text : null)
+  const columns = new Map<string, string>()
+  for (const [name, said] of Object.entries(published.columns)) {
+    const text = names.has(name) ? shown(said) : null
+    if (text !== null) columns.set(name, text)
+  }
+  return {
+    summary: shown(published.summary),
+    statements: published.statements.map(shown).filter((text) => text !== null),
+    examples: shown(published.examples),
+    columns,
+  }
+}

@@ -1,0 +1,167 @@
+// Profiles one table: what tables.get tells, which is free, and, where bytes may be read, one sampled query of ours over
+// the exposed columns. It goes the way of a caller's query: dry run first, then bounded in bytes, rows and time.
+import { ColumnSample } from '../../column-sample.ts'
+import type { Catalog, CatalogTable, ColumnProfile, Limits, ProfileBounds, Scalar, TableProfile } from '../../driver.ts'
+import { AppError } from '../../../errors.ts'
+import type { BigQueryTableDetail } from '../capture.ts'
+import { exposedOf, type Exposed, type ExposedTable } from '../guard/exposed.ts'
+import { schemaStale } from '../session/failure.ts'
+import { Refused } from '../session/refused.ts'
+import { runQuery, type Running } from '../session/run.ts'
+import { isShard } from '../shards.ts'
+import { readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
+import { readResource, type Resource } from './resource.ts'
+
+/** Values looked at in one table; a wide one is sampled by fewer rows. */
+const CELLS_MAX = 400_000
+const ROWS_MIN = 500
+/** Of the rows' JSON, which is held at once. */
+const ANSWER_BYTES = 16 * 1024 * 1024
+
+const METADATA_MS = 10_000
+
+/** Work in BigQuery that is ended with its time, throwing AppError. */
+export type Within = <T>(timeoutMs: number, work: (at: Running) => Promise<T>) => Promise<T>
+
+/** Throws AppError as Connection.profile() says. */
+export async function profileTable(
+  within: Within,
+  table: CatalogTable,
+  catalog: Catalog,
+  bounds: ProfileBounds,
+): Promise<TableProfile> {
+  const exposed = exposedOf(catalog)
+  const { own, id } = placeOf(exposed, table)
+  const { detail } = own
+  const { project, location } = exposed.capture
+  const resource = await within(METADATA_MS, (at) => resourceOf(at, project, table.schema, id))
+  const shown = table.columns.filter(({ name }) => isShown(own, name))
+  const columns = shown.map(readColumn)
+  const counted = isCounted(detail) ? (resource.numRows ?? null) : null
+  const known = detail.family === null ? counted : table.estimatedRows
+  const facts = columns.map((column, n) =>
+    fact(column, shown[n]?.nullable ?? true, signalsOf(column, columns, resource)),
+  )
+  const read = columns.filter(({ sql }) => sql !== null)
+  if (bounds.bytes === null || read.length === 0) {
+    return { rowsSampled: 0, complete: false, estimatedRows: known, columns: facts }
+  }
+  checkSampled(detail)
+  const rows = Math.min(bounds.rows, Math.max(ROWS_MIN, Math.floor(CELLS_MAX / read.length)))
+  const stored = { rows: counted, bytes: resource.numBytes ?? null }
+  const sample = sampleOf({ project, location, dataset: table.schema, id, detail, ...stored }, read, rows, bounds.bytes)
+  const limits = { maxResponseBytes: ANSWER_BYTES, timeoutMs: bounds.timeoutMs, maxCost: bounds.bytes }
+  const seen = await within(bounds.timeoutMs, (at) => readSample(at, sample, read, limits))
+  const complete = seen.isWhole && detail.family === null
+  const whole = { rows: known, complete }
+  return {
+    rowsSampled: seen.rows,
+    complete,
+    estimatedRows: complete ? seen.rows : known,
+    columns: facts.map((each) => together(each, seen.samples.get(each.name)?.profile(each.name, whole))),
+  }
+}
+
+interface Where {
+  readonly own: ExposedTable
+  /** The table's own, or that of a family's newest shard. */
+  readonly id: string
+}
+
+/** Throws TypeError where the catalog holds no such table, SCHEMA_STALE for a family without a shard. */
+function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
+  const family = exposed.families(schema).find(({ of }) => of.table === table)
+  const own = family?.of ?? exposed.tables(schema).get(table)
+  if (own === undefined) throw new TypeError('a profile of a table that is not exposed')
+  if (family === undefined) return { own, id: table }
+  const shards = exposed.ids(schema).filter((id) => isShard(family, id))
+  const id = shards.sort().at(-1)
+  if (id === undefined) throw schemaStale()
+  return { own, id }
+}
+
+function isShown({ names, detail }: ExposedTable, name: string): boolean {
+  return names.has(name.toLowerCase()) || detail.pseudoColumns.some((pseudo) => pseudo === name)
+}
+
+async function resourceOf(at: Running, project: string, dataset: string, id: string): Promise<Resource> {
+  const path = ['projects', project, 'datasets', dataset, 'tables', id]
+  try {
+    return readResource(await at.rest.json({ method: 'GET', path }, at.signal))
+  } catch (error) {
+    throw error instanceof Refused && error.reason === 'notFound' ? schemaStale(error) : error
+  }
+}
+
+function isCounted({ tableType }: BigQueryTableDetail): boolean {
+  return tableType !== 'VIEW' && tableType !== 'EXTERNAL'
+}
+
+/** What metadata alone says of a column. */
+function fact({ name, kind }: ReadColumn, nullable: boolean, signals: readonly string[]): ColumnProfile {
+  const unknown = { distinctCount: null, values: null, range: null, sample: null }
+  return { name, kind, nullFrac: nullable ? null : 0, ...unknown, signals }
+}
+
+/** When the table changed last stands with what it is partitioned by, or else with its first time. */
+function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource: Resource): readonly string[] {
+  const { lastModifiedTime, timePartitioning } = resource
+  if (lastModifiedTime === undefined) return []
+  const by = timePartitioning?.field ?? '_PARTITIONTIME'
+  const bearer = columns.find(({ name }) => name === by) ?? columns.find(({ kind }) => kind === 'time')
+  if (bearer !== column) return []
+  return [`the table last changed on ${new Date(lastModifiedTime).toISOString().slice(0, 10)}`]
+}
+
+/** Throws AppError QUERY_FAILED where no query of ours could be bounded, or would be let through. */
+function checkSampled({ tableType, closure, requirePartitionFilter }: BigQueryTableDetail): void {
+  const why =
+    tableType === 'EXTERNAL'
+      ? 'BigQuery cannot say beforehand how much of an external table a sample reads.'
+      : closure === null
+        ? 'BigQuery did not say what this view reads, so it is not sampled.'
+        : requirePartitionFilter
+          ? 'BigQuery reads this table only with a filter on what it is partitioned by, so it is not sampled.'
+          : null
+  if (why !== null) throw new AppError('QUERY_FAILED', why)
+}
+
+interface Seen {
+  readonly samples: ReadonlyMap<string, ColumnSample>
+  readonly rows: number
+  /** Every row of what was read. */
+  readonly isWhole: boolean
+}
+
+async function readSample(
+  at: Running,
+  { query, isWhole }: Sample,
+  columns: readonly ReadColumn[],
+  limits: Omit<Limits, 'rowCap'>,
+): Promise<Seen> {
+  const answer = await runQuery(at, query, { ...limits, rowCap: query.rowCap })
+  const samples = columns.map(({ kind }) => new ColumnSample(kind))
+  const rows: unknown = JSON.parse(String(answer.rows))
+  for (const row of listOf(rows)) {
+    const cells = listOf(row)
+    for (const [n, sample] of samples.entries()) sample.add(scalarOf(cells[n]))
+  }
+  const named = new Map(
+    columns.flatMap(({ name }, n) => (samples[n] === undefined ? [] : [[name, samples[n]] as const])),
+  )
+  return { samples: named, rows: answer.rowCount, isWhole: isWhole && !answer.truncated }
+}
+
+function listOf(json: unknown): readonly unknown[] {
+  return Array.isArray(json) ? json : []
+}
+
+/** Undefined for what is no scalar. */
+function scalarOf(cell: unknown): Scalar | null | undefined {
+  if (cell === null || typeof cell === 'string' || typeof cell === 'number' || typeof cell === 'boolean') return cell
+  return undefined
+}
+
+function together(known: ColumnProfile, seen: ColumnProfile | undefined): ColumnProfile {
+  return seen === undefined ? known : { ...seen, signals: [...known.signals, ...seen.signals] }
+}

@@ -1,0 +1,29 @@
+// How much a catalog holds: it is stored as one text and kept in memory, and whoever owns a project fills its schemas.
+import type { ColumnType } from '../capture.ts'
+import { unavailable } from '../session/failure.ts'
+import type { Resource } from './resource.ts'
+
+/** Of all tables together, parts of structs too. */
+const FIELDS_MAX = 500_000
+/** Characters of names, types and descriptions of all tables together. */
+const TEXT_MAX = 64 * 1024 * 1024
+
+export class Size {
+  #fields = 0
+  #text = 0
+
+  /** Throws AppError DATASOURCE_UNAVAILABLE where it is too much with this one. */
+  add({ fields, description }: Resource): void {
+    this.#text += description?.length ?? 0
+    for (const field of fields) {
+      this.#fields += fieldsIn(field.type)
+      this.#text += field.name.length + field.text.length + (field.description?.length ?? 0)
+    }
+    if (this.#fields > FIELDS_MAX || this.#text > TEXT_MAX)
+      throw unavailable('The tables have too many columns altogether: name fewer datasets in config.datasets.')
+  }
+}
+
+function fieldsIn({ fields }: ColumnType): number {
+  return fields.reduce((sum, field) => sum + fieldsIn(field), 1)
+}

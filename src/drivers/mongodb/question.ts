@@ -1,0 +1,29 @@
+// The questions as bodies of a MongoDB query.
+import type { Question } from '../question.ts'
+
+/** The body as JSON; null for a question that crosses collections, where nothing says which documents belong together. */
+export function questionInMongo(question: Question): string | null {
+  const pipeline = pipelineOf(question)
+  return pipeline === null ? null : JSON.stringify({ collection: question.of.table, pipeline })
+}
+
+function pipelineOf(question: Question): readonly object[] | null {
+  switch (question.kind) {
+    case 'countBy':
+      return [{ $group: { _id: `$${question.column}`, rowCount: { $sum: 1 } } }, { $sort: { rowCount: -1 } }]
+    case 'newest':
+      return [{ $sort: { [question.time]: -1 } }, { $limit: 10 }, { $project: shown(question.columns) }]
+    case 'rows':
+      return [{ $limit: 10 }, { $project: shown(question.columns) }]
+    case 'countJoined':
+      return null
+    default:
+      return question satisfies never
+  }
+}
+
+/** A path inside another one that is shown goes without saying. */
+function shown(paths: readonly string[]): Readonly<Record<string, 1>> {
+  const outer = paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)))
+  return Object.fromEntries(outer.map((path) => [path, 1]))
+}

@@ -1,0 +1,104 @@
+// How the values of each column are read for a profile: as themselves where they are scalars and short, cut where they
+// may be long, else only whether they are there. What is read becomes the scalar that an answer would show.
+import { JsonBytes, writeText } from '../../json-bytes.ts'
+import type { CatalogTable, Scalar, ValueKind } from '../../driver.ts'
+import { exposedOf, type Exposed } from '../guard/exposed.ts'
+import type { Catalog } from '../../driver.ts'
+import { identifier } from '../quote.ts'
+import { TypeBook } from '../session/types.ts'
+import type { WriteValue } from '../session/values.ts'
+import type { TypeName } from '../capture.ts'
+
+/** One column of a profile's statement. */
+export interface ReadColumn {
+  readonly name: string
+  readonly kind: ValueKind
+  /** What is selected for it. */
+  readonly sql: string
+  /** Null where only its presence is looked at: its cell says whether it is null. */
+  readonly write: WriteValue | null
+}
+
+/** Longer values are not told apart from one another beyond it, and of a value too large for memory no more is read. */
+const CHARS_MAX = 257
+
+/** By the oid of the built-in type below. The text of every one is short, but for numerics without a precision. */
+const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
+  [16, 'boolean'],
+  ...[20, 21, 23, 26, 700, 701, 1700].map((oid) => [oid, 'number'] as const),
+  ...[1082, 1114, 1184].map((oid) => [oid, 'time'] as const),
+  // "char", name, time, timetz, interval, money, uuid, inet, cidr, macaddr, macaddr8
+  ...[18, 19, 1083, 1266, 1186, 790, 2950, 869, 650, 829, 774].map((oid) => [oid, 'text'] as const),
+])
+const [TEXT, VARCHAR, BPCHAR, NUMERIC] = [25, 1043, 1042, 1700]
+const types = new TypeBook()
+
+/** The columns of an exposed table, in its order. Throws TypeError where the catalog holds no such table. */
+export function readColumns(table: CatalogTable, catalog: Catalog): readonly ReadColumn[] {
+  const exposed = exposedOf(catalog)
+  const found = exposed.table(table.schema, table.table)
+  if (found === undefined) throw new TypeError('a profile of a table that is not exposed')
+  const shown = new Map(table.columns.map((column) => [column.name, column.type]))
+  return found.columns.flatMap((column) => {
+    const type = shown.get(column.name)
+    return type === undefined ? [] : [readColumn(column, type, exposed)]
+  })
+}
+
+function readColumn(
+  column: { readonly name: string; readonly typeOid: number; readonly type: TypeName },
+  shownType: string,
+  exposed: Exposed,
+): ReadColumn {
+  const { name } = column
+  const sql = identifier(name)
+  const base = baseOf(column, exposed)
+  if (base === 'enum') return { name, kind: 'label', sql, write: writeText }
+  if (base === 'citext') return { name, kind: 'text', sql: cut(`${sql}::pg_catalog.text`), write: writeText }
+  if (base === TEXT || base === VARCHAR) return { name, kind: 'text', sql: cut(sql), write: writeText }
+  // Padded, as an answer shows it; without a length, or of a great one, it is cut, and so without the padding.
+  if (base === BPCHAR) return { name, kind: 'text', sql: isShort(shownType) ? sql : cut(sql), write: writeText }
+  const kind = KINDS.get(base)
+  const write = types.find(base)?.write
+  if (kind === undefined || write === undefined) return { name, kind: 'other', sql: `${sql} IS NULL`, write: null }
+  const isLong = base === NUMERIC && !/^numeric\(\d{1,2},/.test(shownType)
+  return { name, kind, sql: isLong ? cut(`${sql}::pg_catalog.text`) : sql, write }
+}
+
+function cut(sql: string): string {
+  return `pg_catalog.left(${sql}, ${CHARS_MAX})`
+}
+
+function isShort(type: string): boolean {
+  const length = /^character\((\d{1,3})\)$/.exec(type)?.[1]
+  return length !== undefined && Number(length) < CHARS_MAX
+}
+
+const DOMAINS_MAX = 32
+
+/** The built-in type that a column is made of; 0 where it is of none. */
+function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, exposed: Exposed) {
+  let { typeOid: oid, type: name } = column
+  for (let depth = 0; depth < DOMAINS_MAX; depth++) {
+    if (name.schema === 'pg_catalog') return oid
+    const type = exposed.type(name.schema, name.name)
+    if (type?.kind === 'enum') return 'enum'
+    if (type?.extension === 'citext' && type.name === 'citext') return 'citext'
+    if (type?.kind !== 'domain' || type.of === null) return 0
+    oid = type.ofOid
+    name = type.of
+  }
+  return 0
+}
+
+const sheet = new JsonBytes(1024)
+
+/** The value as an answer shows it; undefined where it is too long to be one. */
+export function scalarAt(write: WriteValue, from: Buffer, start: number, end: number): Scalar | undefined {
+  if (write === writeText) return from.toString('utf8', start, end)
+  if (end - start >= CHARS_MAX) return undefined
+  sheet.length = 0
+  write(from, start, end, sheet)
+  const value: unknown = JSON.parse(sheet.bytes.toString('utf8', 0, sheet.length))
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : undefined
+}

@@ -1,0 +1,174 @@
+// Profiles one table: the server's own statistics first, then a bounded sample of its rows, some columns at a time. What
+// both say together is handed on; no value is kept here.
+import { ColumnSample } from '../../column-sample.ts'
+import type { Catalog, CatalogTable, ColumnProfile, ProfileBounds, TableProfile } from '../../driver.ts'
+import { AppError } from '../../../errors.ts'
+import { checkCost, explainSql, planCost } from '../session/estimate.ts'
+import { schemaStale } from '../session/failure.ts'
+import { Texts } from '../session/result.ts'
+import type { Sink } from '../session/wire.ts'
+import { readColumns, scalarAt, type ReadColumn } from './profile-columns.ts'
+import { sampleSql, sizeSql, statisticsSql } from './profile-queries.ts'
+import { readStatistics, together, type Statistics } from './profile-statistics.ts'
+
+/** A session that runs statements of ours. */
+export interface Reader {
+  /** READ ONLY, under the bounds' timeout. Throws AppError. */
+  read(sql: string, sink: Sink): Promise<void>
+  /** False once the session was given up. */
+  isUsable(): boolean
+}
+
+/** So many columns a statement: what is told apart of each value is held until it ends. */
+const COLUMNS_AT_ONCE = 25
+/** Values looked at in one table; a wide one is sampled by fewer rows. */
+const CELLS_MAX = 400_000
+const ROWS_MIN = 500
+/** Of a view or a foreign table, whose rows may cost anything: the default limit of a query. */
+const PLAN_COST_MAX = 1_000_000
+/** Rows of a page, where the server has never counted. */
+const ROWS_A_PAGE = 60
+const TEXTS_BYTES = 32 * 1024 * 1024
+const ROW_BYTES = 1024 * 1024
+
+/** Throws AppError as Connection.profile() says. */
+export async function profileTable(
+  reader: Reader,
+  table: CatalogTable,
+  catalog: Catalog,
+  bounds: ProfileBounds,
+): Promise<TableProfile> {
+  const columns = readColumns(table, catalog)
+  const isStored = table.kind !== 'view' && table.kind !== 'foreign table'
+  const size = readSize((await texts(reader, sizeSql(table)))[0])
+  const rows = Math.min(bounds.rows, Math.max(ROWS_MIN, Math.floor(CELLS_MAX / Math.max(1, columns.length))))
+  const plan = isStored ? planOf(size, rows) : { percent: null, limit: rows + 1 }
+  if (!isStored) await checkPlan(reader, sampleSql(table, columns, plan))
+  const statistics = isStored
+    ? await statisticsOf(reader, table, columns, size.hasParts)
+    : new Map<string, Statistics>()
+  const known = isStored ? size.rows : null
+  const profiles: ColumnProfile[] = []
+  let sampled = { rows: Number.POSITIVE_INFINITY, complete: true }
+  for (let from = 0; from < columns.length; from += COLUMNS_AT_ONCE) {
+    const some = columns.slice(from, from + COLUMNS_AT_ONCE)
+    const sample = await sampleOf(reader, sampleSql(table, some, plan), some, plan)
+    const whole = { rows: known, complete: sample.complete }
+    for (const [n, { name }] of some.entries()) {
+      const seen = sample.columns[n]?.profile(name, whole)
+      if (seen !== undefined) profiles.push(together(seen, statistics.get(name), whole))
+    }
+    sampled = { rows: Math.min(sampled.rows, sample.rows), complete: sampled.complete && sample.complete }
+  }
+  const rowsSampled = Number.isFinite(sampled.rows) ? sampled.rows : 0
+  const estimatedRows = sampled.complete ? rowsSampled : known === null ? null : Math.round(known)
+  return { rowsSampled, complete: sampled.complete, estimatedRows, columns: profiles }
+}
+
+interface Size {
+  readonly pages: number
+  /** Estimated from the last ANALYZE; null where there was none. */
+  readonly rows: number | null
+  readonly hasParts: boolean
+}
+
+function readSize(row: readonly (string | null)[] | undefined): Size {
+  if (row === undefined) throw schemaStale()
+  const [pages = 0, analysedPages = 0, tuples = 0] = row.slice(0, 3).map(Number)
+  const isKnown = row[3] === 't' && analysedPages > 0
+  return { pages, rows: isKnown ? (tuples / analysedPages) * pages : null, hasParts: row[4] === 't' }
+}
+
+interface Plan {
+  readonly percent: number | null
+  readonly limit: number
+}
+
+/** All rows where there are not many more than wanted; else some pages of them. */
+function planOf(size: Size, rows: number): Plan {
+  const guessed = size.rows ?? size.pages * ROWS_A_PAGE
+  if (guessed <= rows * 1.2) return { percent: null, limit: rows + 1 }
+  // A page at least, and a little less than wanted, so that the limit cuts nothing off at the end of the table.
+  const percent = Math.max((90 * rows) / guessed, 100 / size.pages)
+  return { percent: Math.min(100, Number(percent.toPrecision(6))), limit: rows }
+}
+
+async function checkPlan(reader: Reader, sql: string): Promise<void> {
+  checkCost(planCost(await texts(reader, explainSql(sql))), PLAN_COST_MAX)
+}
+
+async function statisticsOf(
+  reader: Reader,
+  table: CatalogTable,
+  columns: readonly ReadColumn[],
+  inherited: boolean,
+): Promise<ReadonlyMap<string, Statistics>> {
+  const names = columns.filter((column) => column.write !== null).map((column) => column.name)
+  if (names.length === 0) return new Map()
+  return readStatistics(await texts(reader, statisticsSql(table, names, inherited)), columns)
+}
+
+interface Sampled {
+  readonly columns: readonly ColumnSample[]
+  readonly rows: number
+  readonly complete: boolean
+}
+
+/** A statement that takes too long tells nothing; what the server knows anyway is still told. */
+async function sampleOf(reader: Reader, sql: string, columns: readonly ReadColumn[], plan: Plan): Promise<Sampled> {
+  const sink = new SampleSink(columns)
+  try {
+    await reader.read(sql, sink)
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'QUERY_TIMEOUT' || !reader.isUsable()) throw error
+    return { columns: columns.map(({ kind }) => new ColumnSample(kind)), rows: 0, complete: false }
+  }
+  const complete = plan.percent === null && sink.rows < plan.limit && !sink.skipped
+  return { columns: sink.samples, rows: sink.rows, complete }
+}
+
+async function texts(reader: Reader, sql: string): Promise<readonly (readonly (string | null)[])[]> {
+  const sink = new Texts(TEXTS_BYTES)
+  await reader.read(sql, sink)
+  return sink.answers[0] ?? []
+}
+
+/** Counts values as they come; a row too large for memory is left out. */
+class SampleSink implements Sink {
+  readonly samples: readonly ColumnSample[]
+  readonly #columns: readonly ReadColumn[]
+  rows = 0
+  skipped = false
+
+  constructor(columns: readonly ReadColumn[]) {
+    this.#columns = columns
+    this.samples = columns.map(({ kind }) => new ColumnSample(kind))
+  }
+
+  rowBytesMax(): number {
+    return ROW_BYTES
+  }
+
+  describe(): void {
+    return
+  }
+
+  row(from: Buffer, start: number, end: number): boolean {
+    this.rows++
+    let at = start + 2
+    for (const [n, { write }] of this.#columns.entries()) {
+      const length = from.readInt32BE(at)
+      at += 4
+      if (at + length > end) throw new RangeError('a value that ends behind its row')
+      if (write === null) this.samples[n]?.add(from[at] === 0x74 ? null : undefined)
+      else this.samples[n]?.add(length < 0 ? null : scalarAt(write, from, at, at + length))
+      at += Math.max(length, 0)
+    }
+    return true
+  }
+
+  tooLong(): boolean {
+    this.skipped = true
+    return true
+  }
+}

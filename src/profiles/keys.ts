@@ -1,0 +1,101 @@
+// Which columns look like a key of another table although the database declares none: by name and type, and by values
+// that lie within the key's. Of exposed tables alone, so no name that is not shown can come of it.
+import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
+import { compare } from '../drivers/column-sample.ts'
+import { tableKey } from '../drivers/table-key.ts'
+import type { KeptColumn, KeptProfile } from './stored.ts'
+
+/** The column of another table that one looks like the key of. */
+export interface LikelyKey {
+  readonly schema: string
+  readonly table: string
+  readonly column: string
+}
+
+interface Key extends LikelyKey {
+  readonly type: string
+  readonly range: KeptColumn['range']
+}
+
+/** By tableKey, then by column. `exposed` is what is shown today. */
+export function likelyKeys(
+  exposed: Catalog,
+  profiles: ReadonlyMap<string, KeptProfile>,
+): ReadonlyMap<string, ReadonlyMap<string, LikelyKey>> {
+  const keys = keysByName(exposed, profiles)
+  const found = new Map<string, ReadonlyMap<string, LikelyKey>>()
+  for (const table of exposed.tables) {
+    const profile = profiles.get(tableKey(table.schema, table.table))
+    if (profile === undefined) continue
+    const kept = new Map(profile.columns.map((column) => [column.name, column]))
+    const likely = table.columns.flatMap((column) => {
+      const key = likelyKey(table, column, kept.get(column.name), keys)
+      return key === null ? [] : [[column.name, { schema: key.schema, table: key.table, column: key.column }] as const]
+    })
+    if (likely.length > 0) found.set(tableKey(table.schema, table.table), new Map(likely))
+  }
+  return found
+}
+
+/** Primary keys of one column, by each name that a column which points to them would have. */
+function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, KeptProfile>): ReadonlyMap<string, readonly Key[]> {
+  const keys = new Map<string, Key[]>()
+  for (const table of exposed.tables) {
+    const [column, ...others] = table.columns.filter((each) => each.primaryKey)
+    if (column === undefined || others.length > 0) continue
+    const profile = profiles.get(tableKey(table.schema, table.table))
+    const kept = profile?.columns.find((each) => each.name === column.name)
+    // The one exposed column of a key of several.
+    if (kept !== undefined && !kept.unique && (profile?.rowsSampled ?? 0) > 1) continue
+    const range = kept?.range ?? null
+    const key = { schema: table.schema, table: table.table, column: column.name, type: column.type, range }
+    for (const name of namesFor(table.table, column.name)) keys.set(name, [...(keys.get(name) ?? []), key])
+  }
+  return keys
+}
+
+/** customers.id → customer_id, customers_id; of a key whose name says more than `id` also that name. */
+function namesFor(table: string, column: string): ReadonlySet<string> {
+  const [plain, key] = [folded(table), folded(column).replace(/^id$|^key$/, 'id')]
+  const stems = [plain, plain.replace(/ies$/, 'y'), plain.replace(/(?:es|s)$/, ''), plain.replace(/s$/, '')]
+  const names = new Set(stems.filter((stem) => stem !== '').flatMap((stem) => [`${stem}id`, `${stem}${key}`]))
+  if (key !== 'id') names.add(key)
+  return names
+}
+
+/** A dotted path by its last part; without separators and case: customerId is customer_id. */
+function folded(name: string): string {
+  return name
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
+    .replace(/^_+/, '')
+}
+
+function likelyKey(
+  table: CatalogTable,
+  column: CatalogColumn,
+  kept: KeptColumn | undefined,
+  keys: ReadonlyMap<string, readonly Key[]>,
+): Key | null {
+  if (column.references !== null || column.primaryKey || kept === undefined) return null
+  const name = folded(column.name.split('.').at(-1) ?? column.name)
+  const candidates = (keys.get(name) ?? []).filter(
+    (key) =>
+      key.type === column.type &&
+      !(key.schema === table.schema && key.table === table.table) &&
+      isWithin(kept.range, key.range),
+  )
+  const near = candidates.filter((key) => key.schema === table.schema)
+  const [only, ...others] = near.length > 0 ? near : candidates
+  return only === undefined || others.length > 0 ? null : only
+}
+
+/** Where one of both is not known, nothing speaks against it. */
+function isWithin(range: KeptColumn['range'], key: KeptColumn['range']): boolean {
+  if (range === null || key === null) return true
+  return isUpTo(key.min, range.min) && isUpTo(range.max, key.max)
+}
+
+function isUpTo(low: Scalar, high: Scalar): boolean {
+  return compare(low, high) <= 0
+}

@@ -1,0 +1,184 @@
+// Whether a column is about a person by what it is called: in several languages, however its words are joined. It errs
+// on the side of a person; by hand it can be said otherwise.
+import type { ValueKind } from '../drivers/driver.ts'
+
+interface Category {
+  /** Kinds of values that can be such a thing at all: email_sent_at is no e-mail address. */
+  readonly kinds: readonly ValueKind[]
+  /** Whole words. */
+  readonly words: ReadonlySet<string>
+  /** Parts of the name without its separators. */
+  readonly stems: readonly string[]
+  /** Also where the last word says that it is about the thing (`_id`, `_type`). */
+  readonly always?: true
+}
+
+const TEXTS = ['text', 'other'] as const
+const TEXTS_AND_NUMBERS = ['text', 'other', 'number'] as const
+
+const CATEGORIES: readonly Category[] = [
+  of(TEXTS, 'mail mails email emails courriel correo epost eposta mejl sahkoposti', [
+    'email',
+    'courriel',
+    'почт',
+    '邮箱',
+    '電子郵件',
+    'メール',
+    '이메일',
+  ]),
+  of(
+    TEXTS_AND_NUMBERS,
+    'phone phones tel mobile mobil cell handy fax msisdn whatsapp gsm celular puhelin',
+    'phone|telefon|telefo|mobilnummer|handynummer|телефон|电话|電話|手机|携帯|전화'.split('|'),
+  ),
+  of(
+    TEXTS_AND_NUMBERS,
+    'iban bban konto clabe rib routing sortcode card cards pan cvv cvc carte tarjeta karte',
+    'iban|kontonummer|accountnumber|accountno|bankaccount|creditcard|cardnumber|cardno|kreditkarte'.split('|'),
+  ),
+  {
+    ...of(
+      TEXTS_AND_NUMBERS,
+      'ssn nin nino bsn dni nie nif curp cpf cpr pesel nir nhs aadhaar aadhar personnummer hetu',
+      [
+        ...'socialsecurity|sozialversicherung|nationalid|nationalnumber|taxid|taxnumber|fiscalid|steuernummer'.split(
+          '|',
+        ),
+        ...'steuerid|codicefiscale|passport|passeport|pasaporte|passaporto|paspoort|reisepass|ausweis'.split('|'),
+        ...'driverlicen|driverslicen|drivinglicen|fuhrerschein|identitycard|citizenid|personalid|身份证|паспорт'.split(
+          '|',
+        ),
+      ],
+    ),
+    always: true,
+  },
+  of(
+    TEXTS_AND_NUMBERS,
+    'password passwd pwd pass secret token hash salt pin otp jwt cookie credential credentials senha',
+    'passwor|passwort|kennwort|motdepasse|contrasena|apikey|privatekey|secretkey|accesstoken|пароль|密码'.split('|'),
+  ),
+  {
+    ...of(
+      ['text', 'other', 'number', 'time'],
+      'dob born birthday',
+      'birth|geburt|naissance|nacimiento|nascita|nascimento|geboorte|urodzenia|fodels|fodsel|syntym|рождения|生日|生年月日'.split(
+        '|',
+      ),
+    ),
+    always: true,
+  },
+  of(
+    TEXTS,
+    'surname forename nickname nick username login handle author recipient sender apellido apellidos cognome imie nazwisko prenom',
+    [
+      ...'firstname|lastname|givenname|familyname|middlename|maidenname|fullname|realname|legalname|displayname'.split(
+        '|',
+      ),
+      ...'screenname|username|surname|vorname|nachname|familienname|benutzername|sobrenome|achternaam|voornaam'.split(
+        '|',
+      ),
+      ...'fornamn|efternamn|etunimi|sukunimi|contactname|фамил|отчество|姓名|氏名|이름'.split('|'),
+    ],
+  ),
+  of(
+    TEXTS_AND_NUMBERS,
+    'postcode zip zipcode postal plz housenumber hausnummer',
+    'postcode|postalcode|zipcode|postleitzahl|codepostal|codigopostal|郵便番号|邮编'.split('|'),
+  ),
+  of(
+    TEXTS,
+    'address addresses addr adres street rue calle straat ulica gata gatan',
+    'address|adresse|direccion|indirizzo|endereco|street|strasse|адрес|улица|地址|住所|주소'.split('|'),
+  ),
+  of(
+    TEXTS_AND_NUMBERS,
+    'lat lng lon latitude longitude geo geohash gps coordinates coords',
+    'latitude|longitude|geolocation|breitengrad|langengrad'.split('|'),
+  ),
+  of(TEXTS_AND_NUMBERS, 'ip ipv ips imei imsi mac fingerprint', 'ipaddr|useragent|deviceid|macaddr'.split('|')),
+  of(
+    TEXTS_AND_NUMBERS,
+    'salary salaries wage wages payroll gehalt lohn salaire sueldo salario stipendio salaris loon income einkommen',
+    'salary|gehalt|salaire|wynagrodzen|зарплат|工资|給与'.split('|'),
+  ),
+  of(
+    TEXTS,
+    'religion ethnicity diagnosis diagnoses diagnose disease disability sexuality',
+    'religion|ethnicit|diagnos|disabilit|sexualorientation'.split('|'),
+  ),
+]
+
+/** What is called so is a person's where the column or its table is about people. */
+const NAME = new Set('name names nom nombre nome naam namn nimi имя'.split(' '))
+const PEOPLE = new Set(
+  [
+    'customer client user person people employee contact patient member author staff student teacher pupil lead guest',
+    'subscriber candidate applicant driver doctor nurse agent owner resident citizen buyer seller player passenger',
+    'participant attendee volunteer donor visitor profile manager recipient sender account tenant beneficiary holder',
+    'kunde kunden mitarbeiter benutzer nutzer personen patienten mitglied mitglieder cliente empleado usuario persona',
+    'utilisateur employe personne dipendente utente impiegato klant medewerker gebruiker pracownik klient uzytkownik',
+  ]
+    .join(' ')
+    .split(' '),
+)
+/** The last word of what is said of a thing, and not the thing itself: phone_type, email_verified. */
+const ABOUT = new Set(
+  [
+    'id ids key fk ref type kind status state count total flag verified confirmed enabled active at on category class',
+    'format provider brand network source consent optin optout preference language locale country version valid',
+  ]
+    .join(' ')
+    .split(' '),
+)
+/** The first word of a question with two answers: has_email. */
+const ASKS = new Set('has have is are can may needs wants allow allows hat ist'.split(' '))
+
+/** True where the name says so, and the values can be such a thing. `column` may be a dotted path. */
+export function isPersonalName(at: {
+  readonly table: string
+  readonly column: string
+  readonly kind: ValueKind
+}): boolean {
+  // Labels of a type and two truth values tell of nobody.
+  if (at.kind === 'boolean' || at.kind === 'label') return false
+  const words = wordsOf(at.column)
+  const joined = words.join('')
+  const isAbout = ABOUT.has(words.at(-1) ?? '') || ASKS.has(words[0] ?? '')
+  const fits = ({ kinds, words: whole, stems, always }: Category): boolean =>
+    kinds.includes(at.kind) &&
+    (always === true || !isAbout) &&
+    (words.some((word) => whole.has(word)) || stems.some((stem) => joined.includes(stem)))
+  return (
+    CATEGORIES.some(fits) || (TEXTS.some((kind) => kind === at.kind) && !isAbout && isNameOfPerson(at.table, words))
+  )
+}
+
+function isNameOfPerson(table: string, words: readonly string[]): boolean {
+  const about = words.filter((word) => !NAME.has(word))
+  if (about.length === words.length) return false
+  return (about.length === 0 ? wordsOf(table) : about).some(isPeople)
+}
+
+function isPeople(word: string): boolean {
+  return PEOPLE.has(word) || (word.endsWith('s') && PEOPLE.has(word.slice(0, -1)))
+}
+
+/** Lower case, without accents and figures, split where case changes or anything but a letter stands. */
+function wordsOf(name: string): string[] {
+  return name
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll('ß', 'ss')
+    .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+    .replaceAll(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .toLowerCase()
+    .replaceAll('ø', 'o')
+    .replaceAll('ł', 'l')
+    .split(/[^\p{L}]+/u)
+    .filter((word) => word !== '')
+}
+
+function of(kinds: readonly ValueKind[], words: string, stems: readonly string[]): Category {
+  // The same letters as in a name that was split: without accents.
+  return { kinds, words: new Set(words.split(' ')), stems: stems.map((stem) => wordsOf(stem).join('')) }
+}

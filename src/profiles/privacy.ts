@@ -1,0 +1,105 @@
+// The one place that decides what of a column's values may be kept: values that many rows share and that are nobody's,
+// the ends of what is not personal, and counts. What it does not let through is written nowhere.
+import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
+import { lookOf } from '../drivers/looks.ts'
+import { isPersonalName } from './personal.ts'
+import { signalsOf } from './signals.ts'
+import type { KeptColumn, KeptProfile } from './stored.ts'
+
+/** A value that fewer rows share may tell of one of them. */
+const ROWS_MIN = 5
+/** Columns of more distinct values are no categories. */
+const DISTINCT_MAX = 50
+const CHARS_MAX = 64
+/** Of the texts, from which on a column is one of such. */
+const PERSONAL_SHARE = 0.2
+const LOOK_SHARE = 0.5
+
+const PERSONAL_LOOKS: ReadonlySet<string> = new Set(['email', 'phone', 'iban', 'card', 'nationalId', 'ipAddress'])
+
+/** By column: true or false where a person said so, else null or nothing. */
+export type Marks = ReadonlyMap<string, boolean | null>
+
+/**
+ * What of a profile may be kept, of the columns of `table` alone: that is the exposed one as it stands when this is
+ * written.
+ */
+export function keptOf(profile: TableProfile, table: CatalogTable, marks: Marks, capturedAt: string): KeptProfile {
+  const columns = new Map(table.columns.map((column) => [column.name, column]))
+  return {
+    schema: table.schema,
+    table: table.table,
+    capturedAt,
+    rowsSampled: profile.rowsSampled,
+    complete: profile.complete,
+    columns: profile.columns.flatMap((seen) => {
+      const column = columns.get(seen.name)
+      return column === undefined ? [] : [keptColumn(seen, column, table, marks.get(seen.name) ?? null, profile)]
+    }),
+  }
+}
+
+function keptColumn(
+  seen: ColumnProfile,
+  column: CatalogColumn,
+  table: CatalogTable,
+  mark: boolean | null,
+  { complete }: TableProfile,
+): KeptColumn {
+  const personal = mark ?? isPersonal(seen, table.table)
+  const unique = isUnique(seen)
+  const look = lookAt(seen)
+  return {
+    name: seen.name,
+    type: column.type,
+    nullFrac: rounded(seen.nullFrac),
+    distinctCount: seen.distinctCount,
+    values: personal ? null : shareable(seen, mark === false),
+    range: personal ? null : seen.range,
+    personal,
+    unique,
+    look,
+    signals: signalsOf(seen, column, { complete, unique, look, personal }),
+  }
+}
+
+/** By its name, or because what was seen of it looks so. What was never looked at is taken for personal. */
+function isPersonal(seen: ColumnProfile, table: string): boolean {
+  if (isPersonalName({ table, column: seen.name, kind: seen.kind })) return true
+  const looks = Object.entries(seen.sample?.looks ?? {})
+  const share = looks.reduce((sum, [look, part]) => sum + (PERSONAL_LOOKS.has(look) ? part : 0), 0)
+  if (share >= PERSONAL_SHARE || (seen.sample?.looks['freeText'] ?? 0) >= PERSONAL_SHARE) return true
+  const isUnseen = (seen.sample?.count ?? 0) === 0 && seen.nullFrac !== 1
+  return isUnseen && (seen.kind === 'text' || seen.kind === 'other')
+}
+
+/** Null where they are no categories. A value that by itself looks personal is left out, unless a person said otherwise. */
+function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean): KeptColumn['values'] {
+  if (values === null || distinctCount === null || distinctCount > DISTINCT_MAX) return null
+  const kept = values.filter(({ value, rows }) => {
+    if (rows < ROWS_MIN) return false
+    if (typeof value !== 'string') return true
+    if (value.length > CHARS_MAX) return false
+    const look = lookOf(value)
+    return isCleared || look === null || !(PERSONAL_LOOKS.has(look) || look === 'freeText')
+  })
+  if (kept.length === 0) return null
+  return kept.slice(0, DISTINCT_MAX).map(({ value, share }) => ({ value, share: rounded(share) ?? 0 }))
+}
+
+function isUnique({ sample }: ColumnProfile): boolean {
+  return sample !== null && sample.count > 1 && sample.distinct === sample.count
+}
+
+/** What at least half of the texts look like. */
+function lookAt({ kind, sample }: ColumnProfile): string | null {
+  if (kind !== 'text' && kind !== 'other') return null
+  const found = Object.entries(sample?.looks ?? {}).find(([, share]) => share >= LOOK_SHARE)
+  return found?.[0] ?? null
+}
+
+/** Four digits tell enough; what is not quite 0 or 1 never reads so. */
+function rounded(share: number | null): number | null {
+  if (share === null || share === 0 || share === 1) return share
+  return Math.min(0.9999, Math.max(0.0001, Math.round(share * 10_000) / 10_000))
+}

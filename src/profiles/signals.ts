@@ -1,0 +1,101 @@
+// Short observations, derived from what was seen: first those that are kept with a profile, which name nothing and hold
+// no value; then those that are made when a description is written, from what it shows anyway.
+import type { CatalogColumn, ColumnProfile } from '../drivers/driver.ts'
+import type { KeptColumn } from './stored.ts'
+
+interface About {
+  /** Every row was read. */
+  readonly complete: boolean
+  readonly unique: boolean
+  readonly look: string | null
+  readonly personal: boolean
+}
+
+const MOSTLY = 0.9
+/** Fewer rows say nothing of what is always so. */
+const ROWS_MIN = 2
+/** So many of a sample, seen once each, are no accident. */
+const UNIQUE_MIN = 100
+const LONG_CHARS = 256
+
+const LOOKS: Readonly<Record<string, string>> = {
+  email: 'e-mail addresses',
+  phone: 'telephone numbers',
+  iban: 'bank account numbers',
+  card: 'card numbers',
+  nationalId: 'national identity numbers',
+  ipAddress: 'IP addresses',
+  uuid: 'UUIDs',
+  url: 'URLs',
+  json: 'JSON',
+  date: 'dates written as text',
+  number: 'numbers written as text',
+  freeText: 'free text',
+}
+
+/** What is kept with the profile of a column. */
+export function signalsOf(seen: ColumnProfile, column: CatalogColumn, about: About): readonly string[] {
+  return [
+    ...ofNulls(seen, column),
+    ...ofDistinct(seen, column, about),
+    ...ofLooks(seen, about),
+    ...seen.signals,
+    ...(about.personal ? ['personal: its values are not shown'] : []),
+  ]
+}
+
+function ofNulls({ nullFrac, sample }: ColumnProfile, { nullable, primaryKey }: CatalogColumn): string[] {
+  if (nullFrac === null) return []
+  if (nullFrac === 1) return ['always null']
+  if (nullFrac >= MOSTLY) return ['mostly null']
+  if (nullFrac > 0 || !nullable || primaryKey) return []
+  return (sample?.count ?? 0) >= ROWS_MIN ? ['always populated although nullable'] : []
+}
+
+function ofDistinct({ sample, distinctCount, kind }: ColumnProfile, column: CatalogColumn, about: About): string[] {
+  if (sample === null || sample.count < ROWS_MIN) return []
+  if (distinctCount === 1) return [about.complete ? 'constant' : 'constant in the sample']
+  if (!about.unique || column.primaryKey || kind === 'boolean') return []
+  if (about.complete) return ['unique']
+  return sample.count >= UNIQUE_MIN ? ['unique in the sample'] : []
+}
+
+function ofLooks({ sample, kind }: ColumnProfile, { look }: About): string[] {
+  const signals: string[] = []
+  const share = look === null ? 0 : (sample?.looks[look] ?? 0)
+  const name = look === null ? undefined : LOOKS[look]
+  if (name !== undefined) signals.push(share >= MOSTLY ? name : `mostly ${name}`)
+  if ((kind === 'text' || kind === 'other') && (sample?.longest ?? 0) > LONG_CHARS) signals.push('holds long texts')
+  return signals
+}
+
+const DAY_MS = 86_400_000
+/** Share of the rows that the values shown must make up to be all there are. */
+const ALL = 0.9995
+
+/** What follows from what is shown of a column, when it is shown. */
+export function shownSignals(kept: KeptColumn, capturedAt: string): readonly string[] {
+  const signals: string[] = []
+  if (kept.values !== null && kept.values.length > 1 && kept.values.length === kept.distinctCount) {
+    const sum = kept.values.reduce((shares, { share }) => shares + share, kept.nullFrac ?? 0)
+    if (sum >= ALL) signals.push('enumerated: no other values were seen')
+  }
+  const newest = newestOf(kept)
+  if (newest !== null) signals.push(ageOf(newest, Date.parse(capturedAt)))
+  return signals
+}
+
+/** Of times, the last, in milliseconds. */
+function newestOf({ range }: KeptColumn): number | null {
+  if (range === null || typeof range.max !== 'string' || !/^\d{4}-\d{2}-\d{2}/.test(range.max)) return null
+  const text = /^\d{4}-\d{2}-\d{2}$/.test(range.max) || range.max.endsWith('Z') ? range.max : `${range.max}Z`
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? null : ms
+}
+
+function ageOf(newest: number, captured: number): string {
+  const days = Math.floor((captured - newest) / DAY_MS)
+  if (days < -1) return 'reaches into the future'
+  if (days < 1) return 'newest value was of the day of the profile'
+  return `newest value was ${days} ${days === 1 ? 'day' : 'days'} old`
+}

@@ -1,0 +1,61 @@
+// An example query on trial: through the guard and to the database like any other, with few rows, little time, and no
+// budget, as nobody gets its answer.
+import type { Config } from '../config.ts'
+import { deadlineOf } from '../datasources/deadline.ts'
+import type { Leases } from '../datasources/leases.ts'
+import { readRow } from '../datasources/rows.ts'
+import type { DatasourceType, Driver } from '../drivers/driver.ts'
+import { AppError } from '../errors.ts'
+import type { Catalogs } from '../exposure/catalogs.ts'
+import type { DatasourceId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { settingsOf } from '../teams/settings.ts'
+import { limitsOf } from './limits.ts'
+
+export interface TryDeps {
+  readonly store: Store
+  readonly config: Config
+  readonly drivers: ReadonlyMap<DatasourceType, Driver>
+  readonly catalogs: Catalogs
+  readonly leases: Leases
+}
+
+const ROWS = 10
+const TRY_MS = 5_000
+
+/**
+ * Whether the query is confined under today's exposure and answered within 5 s and the team's limits. Throws
+ * DATASOURCE_UNAVAILABLE and its like, which say nothing of the query, and the reason of `signal`.
+ */
+export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, signal: AbortSignal): Promise<boolean> {
+  const row = await readRow(deps.store, id)
+  const driver = row === undefined ? undefined : deps.drivers.get(row.type)
+  const exposed = row === undefined ? null : await deps.catalogs.exposed(row)
+  if (row === undefined || driver === undefined || exposed === null || row.status === 'DISABLED') return false
+  const settings = await settingsOf(deps, row.team_id)
+  const limits = limitsOf(settings, driver.type, ROWS)
+  const brief = { ...limits, timeoutMs: Math.min(limits.timeoutMs, TRY_MS) }
+  using deadline = deadlineOf(signal, brief.timeoutMs)
+  try {
+    const verdict = await driver.confine(driver.reread(query), exposed, brief, deadline.signal)
+    if (verdict.kind !== 'confined') return false
+    await using lease = await deps.leases.take({ id, row, driver }, deadline.signal)
+    await lease.connection.run(verdict.query, brief, deadline.signal)
+    return true
+  } catch (error) {
+    if (signal.aborted) throw error
+    if (deadline.timedOut) return false
+    if (error instanceof AppError && OF_THE_QUERY.has(error.code)) return false
+    throw error
+  }
+}
+
+/** Refusals that a better query would not get. */
+const OF_THE_QUERY: ReadonlySet<string> = new Set([
+  'INVALID_REQUEST',
+  'INVALID_QUERY',
+  'QUERY_DENIED',
+  'QUERY_FAILED',
+  'QUERY_TIMEOUT',
+  'SCHEMA_STALE',
+])
