@@ -74,7 +74,7 @@ function singleKey({ schema, table, columns }: CatalogTable): Key[] {
   return [{ schema, table, column: key, label: labelOf(columns) ?? key.name }]
 }
 
-const LABELS = ['name', 'title', 'label', 'code', 'slug', 'sku', 'description']
+const LABELS = ['name', 'label', 'code', 'slug', 'sku']
 
 function labelOf(columns: readonly CatalogColumn[]): string | undefined {
   return LABELS.find((label) => columns.some((column) => column.name.toLowerCase() === label))
