@@ -44,7 +44,7 @@ export async function startModel(): Promise<ModelStandIn> {
       const of = (role: string) => body.messages.find((message) => message.role === role)?.content ?? ''
       asked.push({
         path,
-        key: String(isAnthropic ? req.headers['x-api-key'] : req.headers.authorization),
+        key: String(req.headers['x-api-key'] ?? req.headers.authorization),
         instructions: isAnthropic ? (body.system ?? '') : of('system'),
         question: of('user'),
         model: body.model,
