@@ -37,7 +37,7 @@ export class Profiled {
   readonly rooms: Rooms
   readonly teamId: TeamId
   readonly id: DatasourceId
-  readonly #accountId: Parameters<typeof sessionCall>[0]
+  readonly accountId: Parameters<typeof sessionCall>[0]
 
   private constructor(
     rooms: Rooms,
@@ -46,7 +46,7 @@ export class Profiled {
     this.rooms = rooms
     this.teamId = at.teamId
     this.id = at.id
-    this.#accountId = at.accountId
+    this.accountId = at.accountId
   }
 
   /** `order` is the connection part; `tables` what is exposed, null for every table whole. */
@@ -63,8 +63,13 @@ export class Profiled {
     return profiled
   }
 
+  /** The same datasource in other rooms over the same store. */
+  static again(rooms: Rooms, { teamId, id, ...at }: Profiled): Profiled {
+    return new Profiled(rooms, { teamId, id, accountId: at.accountId })
+  }
+
   call() {
-    return sessionCall(this.#accountId, 'profileDatasource')
+    return sessionCall(this.accountId, 'profileDatasource')
   }
 
   at() {
@@ -97,9 +102,12 @@ export class Profiled {
     return job.result
   }
 
+  async described(full = false) {
+    return await describeDatasource(this.rooms, this.call(), await this.at(), { full })
+  }
+
   async describe(full = false): Promise<Description> {
-    const { json } = await describeDatasource(this.rooms, this.call(), await this.at(), { full })
-    return JSON.parse(json)
+    return JSON.parse((await this.described(full)).json)
   }
 
   /** The stats of a column as the description has them. */
