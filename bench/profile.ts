@@ -43,9 +43,10 @@ const delay = monitorEventLoopDelay({ resolution: 5 })
 global.gc?.()
 const before = process.memoryUsage().rss
 let [highest, connections] = [0, 0]
+let counted: Promise<unknown> = Promise.resolve()
 const watch = setInterval(() => {
   highest = Math.max(highest, process.memoryUsage().rss)
-  void server
+  counted = server
     .query('postgres', `SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}'`)
     .then((rows) => (connections = Math.max(connections, Number(rows[0]?.[0]))))
 }, 250)
@@ -57,6 +58,7 @@ const seconds = (performance.now() - started) / 1000
 const { user } = process.cpuUsage(cpu)
 delay.disable()
 clearInterval(watch)
+await counted
 console.log(JSON.stringify(result))
 console.log(`profiled in ${seconds.toFixed(1)} s (goal <= 60), ${(user / 1e6).toFixed(1)} s of CPU here`)
 console.log(`resident ${mega(before)} before, ${mega(highest)} at the highest; at most ${connections} connection(s)`)

@@ -20,7 +20,7 @@ export interface Reader {
 }
 
 /** So many columns a statement: what is told apart of each value is held until it ends. */
-const COLUMNS_AT_ONCE = 25
+const COLUMNS_AT_ONCE = 10
 /** Values looked at in one table; a wide one is sampled by fewer rows. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
