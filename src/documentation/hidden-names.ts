@@ -4,7 +4,7 @@ import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { Names, wordsOf } from './words.ts'
 
-/** Shorter ones are no words to look for. */
+/** A shorter word is too common to be looked for. */
 const LETTERS_MIN = 3
 
 /** Made once a pair of catalogs, however many texts are asked about. */
@@ -62,5 +62,6 @@ export class HiddenNames {
 }
 
 function isWord(name: string): boolean {
-  return wordsOf(name).join('').length >= LETTERS_MIN
+  const [first = '', ...others] = wordsOf(name)
+  return others.length > 0 || first.length >= LETTERS_MIN
 }

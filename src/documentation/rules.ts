@@ -2,7 +2,6 @@
 // what follows from them, and nothing twice that the description says already.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/question.ts'
-import type { KeptColumn } from '../profiles/stored.ts'
 import type { About, Key } from './about.ts'
 import { fullName } from './columns.ts'
 import { meaningOf } from './meanings.ts'
@@ -48,15 +47,14 @@ function summary({ table }: About): ProposedText | null {
   const owners = table.columns.flatMap(({ name, references }) =>
     references === null ? [] : [{ name, to: references }],
   )
-  if (keys.length === 0 && owners.length === 0) return null
   const others = [...new Set(owners.map(({ to }) => to.table))].filter((name) => name !== table.table)
-  const belongs = others.length === 0 ? '' : `; it belongs to ${listed(others.map(inWords))}`
+  if (others.length === 0) return null
   const restsOn = [...keys, ...owners.map(({ name }) => name), ...owners.map(({ to }) => fullName(to))]
-  return { text: `Each row is one of ${inWords(table.table)}${belongs}.`, restsOn }
+  return { text: `Each row is one of ${inWords(table.table)}; it belongs to ${listed(others.map(inWords))}.`, restsOn }
 }
 
-/** What tells one row from another. A key of one column, where a summary says what a row is, says it by itself. */
-function grain({ table, profile }: About, isSummed: boolean): ProposedText[] {
+/** What tells one row from another; `_id` does so in every collection. */
+function grain({ type, table, profile }: About, isSummed: boolean): ProposedText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
   const names = keys.map((column) => column.name)
   const [one] = keys
@@ -66,11 +64,16 @@ function grain({ table, profile }: About, isSummed: boolean): ProposedText[] {
     return [{ text, restsOn: [one.name, fullName(to)] }]
   }
   if (keys.length > 1 || (keys.length === 1 && !isSummed)) {
-    return [{ text: `One row per ${listed(names)}.`, restsOn: names }]
+    return type === 'MONGODB' ? [] : [{ text: `One row per ${listed(names)}.`, restsOn: names }]
   }
   const alone = table.columns.find((column) => profile.get(column.name)?.unique === true && !column.nullable)
   if (alone === undefined || keys.length > 0) return []
-  return [{ text: `No primary key is declared; no two rows looked at share ${alone.name}.`, restsOn: [alone.name] }]
+  return [
+    {
+      text: `No primary key is declared; no two ${rowOf(type)}s looked at share ${alone.name}.`,
+      restsOn: [alone.name],
+    },
+  ]
 }
 
 /** Joins that a foreign key vouches for. */
@@ -134,7 +137,7 @@ function isNumberOf(stem: string, table: string): boolean {
 /** Columns whose every value is known, few, and a code. */
 function enumerations({ table, profile }: About): ProposedText[] {
   return table.columns.flatMap((column) => {
-    const codes = codesOf(profile.get(column.name))
+    const codes = codesOf(column, profile)
     if (codes === null) return []
     return [
       {
@@ -149,7 +152,10 @@ function enumerations({ table, profile }: About): ProposedText[] {
 }
 
 /** Sorted, so that another profile of the same data says the same. */
-function codesOf(seen: KeptColumn | undefined): readonly string[] | null {
+function codesOf(column: CatalogColumn, profile: About['profile']): readonly string[] | null {
+  // What is counted of an array is its items, which is not what stands in the column.
+  if (column.type.endsWith('[]') || column.seen?.types.includes('array') === true) return null
+  const seen = profile.get(column.name)
   const values = seen?.values ?? []
   if (seen?.distinctCount !== values.length || values.length < 2 || values.length > ENUMERATED_MAX) return null
   const codes = values.map(({ value }) => (typeof value === 'string' && CODE.test(value) ? value : null))
@@ -157,13 +163,16 @@ function codesOf(seen: KeptColumn | undefined): readonly string[] | null {
 }
 
 /** Rows that stay when they are deleted. */
-function deletions({ table }: About): ProposedText[] {
+function deletions({ type, table }: About): ProposedText[] {
   const mark = table.columns.find(
     (column) => /^(?:deleted|removed|archived)_?at$/i.test(column.name) && column.nullable,
   )
   if (mark === undefined) return []
   return [
-    { text: `A row with ${mark.name} set counts as gone: leave it out unless it is asked for.`, restsOn: [mark.name] },
+    {
+      text: `A ${rowOf(type)} with ${mark.name} set counts as gone: leave it out unless it is asked for.`,
+      restsOn: [mark.name],
+    },
   ]
 }
 
@@ -198,20 +207,21 @@ function countsJoined({ table, keys }: About): Asked[] {
   })
 }
 
-function countsBy({ table, profile }: About): Asked[] {
+function countsBy({ type, table, profile }: About): Asked[] {
   const of = { schema: table.schema, table: table.table }
-  const columns = table.columns.filter((column) => codesOf(profile.get(column.name)) !== null)
+  const columns = table.columns.filter((column) => codesOf(column, profile) !== null)
   return columns.slice(0, 1).map(({ name }) => ({
     question: { kind: 'countBy', of, column: name },
-    words: `How many rows of ${table.table} for each ${name}, the most first`,
+    words: `How many ${rowOf(type)}s of ${table.table} for each ${name}, the most first`,
     restsOn: [name],
   }))
 }
 
-function newest({ table }: About): Asked[] {
+function newest({ type, table }: About): Asked[] {
   const names = shownOf(table)
   const time = table.columns.find(
-    ({ name, type }) => /^(?:timestamp|date)/i.test(type) || /(?:_(?:at|on|date)|[a-z](?:At|On|Date))$/.test(name),
+    ({ name, type }) =>
+      /^(?:timestamp|date)/i.test(type) || /^(?:at|date|time|ts)$|_(?:at|on|date)$|[a-z](?:At|On|Date)$/.test(name),
   )
   if (time === undefined) return []
   const question = {
@@ -221,19 +231,27 @@ function newest({ table }: About): Asked[] {
     columns: names,
   } as const
   return [
-    { question, words: `The ten rows of ${table.table} with the latest ${time.name}`, restsOn: [time.name, ...names] },
+    {
+      question,
+      words: `The ten ${rowOf(type)}s of ${table.table} with the latest ${time.name}`,
+      restsOn: [time.name, ...names],
+    },
   ]
 }
 
-function anyRows({ table }: About): Asked {
+function anyRows({ type, table }: About): Asked {
   const columns = shownOf(table)
   const question = { kind: 'rows', of: { schema: table.schema, table: table.table }, columns } as const
-  return { question, words: `Ten rows of ${table.table}`, restsOn: columns }
+  return { question, words: `Ten ${rowOf(type)}s of ${table.table}`, restsOn: columns }
 }
 
 function shownOf(table: CatalogTable): readonly string[] {
   const whole = table.columns.filter((column) => column.partOf === undefined)
   return whole.slice(0, COLUMNS_SHOWN).map((column) => column.name)
+}
+
+function rowOf(type: About['type']): string {
+  return type === 'MONGODB' ? 'document' : 'row'
 }
 
 /** a, b and c. */
