@@ -191,9 +191,7 @@ describe('signals', () => {
 
   test('enumerated only where the values shown are all there are', () => {
     const at = '2026-01-10T00:00:00.000Z'
-    assert.deepEqual(shownSignals(kept('a', [...times(5, 'x'), ...times(5, 'y')]), at), [
-      'enumerated: no other values were seen',
-    ])
+    assert.deepEqual(shownSignals(kept('a', [...times(5, 'x'), ...times(5, 'y')]), at), ['enumerated'])
     assert.deepEqual(shownSignals(kept('a', [...times(5, 'x'), ...times(5, 'y'), 'z']), at), [])
   })
 
