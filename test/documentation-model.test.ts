@@ -227,6 +227,15 @@ describe('a model', () => {
       })
     }
 
+    test(`of the kind ${kind} that is busy for half a minute is not waited for longer than a table may take`, async () => {
+      await using model = await startModel()
+      model.answer({ status: 429, retryAfterMs: 30_000 })
+      const start = performance.now()
+      const settings = { kind, url: model.url, key: KEY, name: 'm' }
+      await assert.rejects(openModel(settings, 300).propose(about, naming, never))
+      assert.ok(performance.now() - start < 10_000)
+    })
+
     test(`of the kind ${kind} that leads elsewhere is not followed`, async () => {
       await using model = await startModel()
       await using other = await startModel()

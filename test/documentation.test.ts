@@ -243,8 +243,10 @@ for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly Dialect
       }
       await shop.run('profile', { tables: [{ schema: 'public', table: 'customers' }] })
       assert.equal((await statsOf()).values.length, 2)
+      assert.match(JSON.stringify((await shop.draft('customers')).statements), /“DE”/)
       await shop.put('customers', { columns: { country: { personal: true } } })
       assert.deepEqual([(await statsOf()).values, (await statsOf()).range], [null, null])
+      assert.doesNotMatch(JSON.stringify((await shop.draft('customers')).statements), /“DE”/)
       await shop.run('profile', { tables: [{ schema: 'public', table: 'customers' }] })
       assert.equal((await statsOf()).values, null, 'nor does the next profile keep them')
       await shop.run('documentation/generate')
