@@ -4,7 +4,7 @@ import type { Catalog, CatalogColumn, CatalogTable, DatasourceType, Driver } fro
 import type { KeptColumn, KeptProfile } from '../profiles/stored.ts'
 
 /** Another exposed table whose rows point to this one's. */
-export interface Pointer {
+interface Pointer {
   readonly schema: string
   readonly table: string
   readonly column: string

@@ -69,6 +69,16 @@ describe('a text is shown', () => {
     test(`${what}: ${isShown ? 'yes' : 'no'}`, () => assert.equal(sight?.maySee({ text, restsOn }), isShown))
   }
 
+  test('that rests on a name of two meanings, one of them hidden: no', () => {
+    const [orders] = SHOWN.tables
+    assert.ok(orders)
+    const [one, other] = [table('b', [column('c.d')], 'a'), table('c', [column('d')], 'a.b')]
+    const said = { text: 'Final.', restsOn: ['a.b.c.d'] }
+    const shown = (...tables: readonly CatalogTable[]) =>
+      new Sight(catalog(orders, ...tables), catalog(orders, one, other)).of(orders)?.maySee(said)
+    assert.deepEqual([shown(one), shown(other), shown(one, other)], [false, false, true])
+  })
+
   test('of a hidden table: never', () => {
     assert.equal(new Sight(SHOWN, FULL).of({ schema: 'public', table: 'wages' }), null)
   })
