@@ -76,6 +76,9 @@ describe('the environment', () => {
       VITRINE_MAX_ROW_CAP: '-1',
       VITRINE_SIGNPU: 'closed',
       SMTP_URL: 'smtp://root:hunter2@mail?tls.rejectUnauthorized=false',
+      VITRINE_MODEL_URL: 'https://hunter2@models.example/v1?key=hunter2',
+      VITRINE_MODEL_KEY: 'hunter2\u00e9',
+      VITRINE_MODEL_NAME: 'a model',
       LOG_LEVEL: 'loud',
     }
     assert.throws(
@@ -97,5 +100,35 @@ describe('the environment', () => {
 
   test('takes an empty variable for none', () => {
     assert.equal(readConfig({ VITRINE_SIGNUP: '', PORT: ' ' }).port, 3000)
+  })
+
+  describe('names a language model', () => {
+    const model = (url: string, more: object = { VITRINE_MODEL_KEY: 'k' }) =>
+      readConfig({ VITRINE_MODEL_URL: url, VITRINE_MODEL_NAME: 'm', ...more }).model
+
+    test('by the interface that its address speaks', () => {
+      assert.deepEqual(model('https://api.openai.com/v1/'), {
+        kind: 'openai',
+        url: 'https://api.openai.com/v1',
+        key: 'k',
+        name: 'm',
+      })
+      assert.equal(model('https://api.anthropic.com')?.kind, 'anthropic')
+      assert.equal(model('https://proxy.example/anthropic/v1')?.kind, 'anthropic')
+      assert.equal(model('https://notanthropic.com/v1')?.kind, 'openai')
+      assert.equal(readConfig({}).model, null)
+    })
+
+    test('whose key leaves this machine by https only', () => {
+      assert.throws(() => model('http://models.example/v1'), /VITRINE_MODEL_URL: must be https/)
+      assert.equal(model('http://models.example/v1', {})?.key, null)
+      assert.equal(model('http://[::1]:11434/v1')?.url, 'http://[::1]:11434/v1')
+    })
+
+    test('whole or not at all', () => {
+      assert.throws(() => readConfig({ VITRINE_MODEL_KEY: 'k' }), /VITRINE_MODEL_URL: required/)
+      assert.throws(() => readConfig({ VITRINE_MODEL_NAME: 'm' }), /VITRINE_MODEL_URL: required/)
+      assert.throws(() => readConfig({ VITRINE_MODEL_URL: 'https://a.example' }), /VITRINE_MODEL_NAME: required/)
+    })
   })
 })

@@ -1,43 +1,18 @@
 // The page about running a team is followed as it is written, in one shell, against a service with an empty store: only
 // where the service and the database are is put in.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { ROUTES } from '../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../src/contract/session-routes.ts'
 import type { Route } from '../src/contract/route.ts'
 import { startApp } from './support/app.ts'
+import { follow } from './support/follow.ts'
 import { startPostgres } from './support/postgres.ts'
 
 const PAGE = readFileSync(new URL('../docs/running-a-team.md', import.meta.url), 'utf8')
 const SQL = `CREATE TABLE orders (id int PRIMARY KEY, total numeric, note text);
   INSERT INTO orders SELECT n, n * 2 FROM generate_series(1, 21) AS n`
-const CUT = '----8<----'
-
-/** What each block of the page prints. */
-async function follow(blocks: readonly string[]): Promise<string[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'vitrine-page-'))
-  try {
-    const shell = spawn('sh', ['-u'], {
-      cwd: folder,
-      env: { PATH: process.env['PATH'] },
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
-    const said = text(shell.stdout)
-    shell.stdin.end(blocks.map((block) => `${block}\nprintf '%s' '${CUT}'\n`).join(''))
-    const [code] = await once(shell, 'close')
-    assert.equal(code, 0)
-    return (await said).split(CUT).slice(0, -1)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
 
 test('the page can be followed with curl alone', async () => {
   await using postgres = await startPostgres()

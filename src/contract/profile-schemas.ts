@@ -13,11 +13,3 @@ export const ProfileOrder = z.strictObject({
   /** BigQuery: rows may be sampled, within the team's bigqueryMaxBytes. */
   sample: z.boolean().exactOptional(),
 })
-
-/** The `result` of a profile's job. */
-export const Profiled = z.object({
-  tables: z.int(),
-  columns: z.int(),
-  /** Tables that could not be profiled, each with a sentence. */
-  skipped: z.array(z.object({ schema: z.string(), table: z.string(), why: z.string() })),
-})

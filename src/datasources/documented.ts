@@ -15,7 +15,7 @@ interface DocumentationObject {
 }
 
 /** What is told of one table; texts that override the database's comments are null where there are none. */
-export interface DocumentedTable {
+interface DocumentedTable {
   readonly documentation: DocumentationObject | null
   readonly description: string | null
   descriptionOf(column: string): string | null

@@ -32,7 +32,7 @@ export async function knownOf(db: Kysely<Tables>, id: DatasourceId, exposed: Cat
       const columns = table.columns.flatMap((column) => {
         const found = kept.get(column.name)
         if (found?.type !== column.type) return []
-        return [[column.name, statsOf(found, profile.capturedAt, likely.get(key)?.get(column.name))] as const]
+        return [[column.name, statsOf(found, column, profile.capturedAt, likely.get(key)?.get(column.name))] as const]
       })
       return [[key, { capturedAt: profile.capturedAt, columns: new Map(columns) }] as const]
     }),
@@ -47,10 +47,13 @@ export async function knownOf(db: Kysely<Tables>, id: DatasourceId, exposed: Cat
   }
 }
 
-function statsOf(kept: KeptColumn, capturedAt: string, key: LikelyKey | undefined): Stats {
-  const { nullFrac, distinctCount, values, range } = kept
+function statsOf(kept: KeptColumn, column: CatalogColumn, capturedAt: string, key: LikelyKey | undefined): Stats {
+  const { nullFrac, distinctCount, range } = kept
+  // Keys are no categories: which rows are pointed to most tells nobody how to ask.
+  const isKey = column.primaryKey || column.references !== null || key !== undefined
+  const values = isKey ? null : kept.values
   const keys = key === undefined ? [] : [`looks like a key of ${key.schema}.${key.table} (${key.column})`]
-  const signals = [...kept.signals, ...shownSignals(kept, capturedAt), ...keys]
+  const signals = [...kept.signals, ...shownSignals({ ...kept, values }, capturedAt), ...keys]
   return { nullFrac, distinctCount, values, range, signals }
 }
 

@@ -4,7 +4,7 @@ import type { Catalog, CatalogColumn, CatalogTable, DatasourceType, Driver } fro
 import type { KeptColumn, KeptProfile } from '../profiles/stored.ts'
 
 /** Another exposed table whose rows point to this one's. */
-export interface Pointer {
+interface Pointer {
   readonly schema: string
   readonly table: string
   readonly column: string
@@ -74,7 +74,7 @@ function singleKey({ schema, table, columns }: CatalogTable): Key[] {
   return [{ schema, table, column: key, label: labelOf(columns) ?? key.name }]
 }
 
-const LABELS = ['name', 'title', 'label', 'code', 'slug', 'sku', 'description']
+const LABELS = ['name', 'label', 'code', 'slug', 'sku']
 
 function labelOf(columns: readonly CatalogColumn[]): string | undefined {
   return LABELS.find((label) => columns.some((column) => column.name.toLowerCase() === label))

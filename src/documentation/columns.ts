@@ -19,7 +19,12 @@ export class RestingPlace {
 
   /** The type of a column, or undefined where there is none of this name. */
   typeOf(name: string): string | undefined {
-    return this.#own.get(name) ?? this.#others.typeOf(name)
+    return this.#own.get(name) ?? this.#others.typesOf(name)[0]
+  }
+
+  /** How many columns the name may mean: names may hold dots. */
+  meanings(name: string): number {
+    return this.isOwn(name) ? 1 : this.#others.typesOf(name).length
   }
 }
 
@@ -35,15 +40,17 @@ export class Others {
     }
   }
 
-  typeOf(name: string): string | undefined {
+  /** The types of all columns that the name may mean. */
+  typesOf(name: string): readonly string[] {
+    const types: string[] = []
     for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
       const column = name.slice(dot + 1)
       for (const table of this.#tables.get(name.slice(0, dot)) ?? []) {
         const found = table.columns.find((each) => each.name === column)
-        if (found !== undefined) return found.type
+        if (found !== undefined) types.push(found.type)
       }
     }
-    return undefined
+    return types
   }
 }
 

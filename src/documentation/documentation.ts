@@ -32,7 +32,7 @@ export interface DocumentationPlace {
 }
 
 /** One text as its editors see it. */
-export interface TextView extends Pick<Said, 'text' | 'origin' | 'status' | 'restsOn'> {
+interface TextView extends Pick<Said, 'text' | 'origin' | 'status' | 'restsOn'> {
   readonly stale: boolean
 }
 
@@ -200,7 +200,7 @@ export function findTable(
   return tables?.find((each) => each.schema === schema && each.table === table) ?? null
 }
 
-export function conflict(): AppError {
+function conflict(): AppError {
   return new AppError(
     'CONFLICT',
     'Another version of the documentation was saved meanwhile. Read it again, and save again.',

@@ -3,8 +3,8 @@
 import { z } from 'zod'
 import type { RestingPlace } from './columns.ts'
 
-export const Origin = z.enum(['GENERATED', 'HUMAN'])
-export const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
+const Origin = z.enum(['GENERATED', 'HUMAN'])
+const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
 
 /** One text. `types`: of each column it rests on, when it was written; that is how it grows stale. */
 const Said = z.object({

@@ -1,9 +1,7 @@
-// What a column's name says by custom: units, moments, flags. Only where name and type agree; a guess is no description.
+// The unit that a column's name says by custom, where its type is a number's.
 import type { CatalogColumn } from '../drivers/driver.ts'
 
 const NUMBER = /int|numeric|decimal|float|double|real|number|serial|bson/i
-const TIME = /timestamp|datetime|date|bson/i
-const FLAG = /bool/i
 
 const UNITS: readonly (readonly [RegExp, string])[] = [
   [/(?:^|_)(?:ms|millis|milliseconds)$/, 'In milliseconds.'],
@@ -29,10 +27,7 @@ const UNITS: readonly (readonly [RegExp, string])[] = [
   [/(?:^|_)(?:grams)$/, 'In grams.'],
   [/(?:^|_)(?:celsius|temp_c)$/, 'In degrees Celsius.'],
   [/(?:^|_)(?:fahrenheit|temp_f)$/, 'In degrees Fahrenheit.'],
-  [/(?:^|_)(?:epoch|unix|unix_time)$/, 'Seconds since 1970-01-01 UTC.'],
 ]
-const MOMENT = /^(.{3,})_(?:at|on)$/
-const QUESTION = /^(?:is|has|can|was|should|allows?)_(.{2,})$/
 
 /** A short text, or null where the name alone says as much. */
 export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>): string | null {
@@ -43,11 +38,6 @@ export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>):
       if (found !== null) return unit.replace('$1', (found[1] ?? '').toUpperCase())
     }
   }
-  const moment = TIME.test(type) ? MOMENT.exec(words)?.[1] : undefined
-  if (moment !== undefined) return `When it was ${moment.replaceAll('_', ' ')}.`
-  const flag = FLAG.test(type) ? QUESTION.exec(words)?.[1] : undefined
-  if (flag !== undefined)
-    return `Whether ${words.split('_')[0] === 'has' ? 'it has' : 'it is'} ${flag.replaceAll('_', ' ')}.`
   return null
 }
 

@@ -6,6 +6,7 @@ import type { ModelSettings } from '../config.ts'
 export type Ask = (instructions: string, question: string, signal: AbortSignal) => Promise<string>
 
 const ANSWER_BYTES = 256 * 1024
+const TOO_LARGE = 413
 const ANSWER_TOKENS = 4_096
 /** Of an endpoint that is busy or fails, with the library's own back-off. */
 const RETRIES = 2
@@ -72,20 +73,22 @@ async function anthropicClient(settings: ModelSettings, timeoutMs: number): Prom
 
 /**
  * Reads the whole answer, within the bound and the time of the request: the libraries' own time ends with the headers.
- * It follows nobody elsewhere, as what is told, and the key, are for this address alone.
+ * It follows nobody elsewhere, as what is told, and the key, are for this address alone. What is not taken is answered
+ * with a status that the libraries do not ask again for.
  */
 async function boundedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-  const response = await fetch(input, { ...init, redirect: 'error' })
+  const response = await fetch(input, { ...init, redirect: 'manual' })
   const parts: Uint8Array[] = []
   let bytes = 0
   for await (const part of response.body ?? []) {
     bytes += part.byteLength
-    if (bytes > ANSWER_BYTES) throw new RangeError('the answer of the model is too large')
+    // Leaving the loop ends the connection.
+    if (bytes > ANSWER_BYTES) return new Response(null, { status: TOO_LARGE })
     parts.push(part)
   }
-  const body = response.body === null ? null : Buffer.concat(parts)
   const headers = new Headers(response.headers)
   // It is unpacked by now.
   for (const name of ['content-encoding', 'content-length']) headers.delete(name)
+  const body = response.body === null ? null : Buffer.concat(parts)
   return new Response(body, { status: response.status, statusText: response.statusText, headers })
 }

@@ -23,8 +23,20 @@ export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model 
     async propose(about, naming, signal) {
       ask ??= openClient(settings, timeoutMs)
       const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-      const answer = await (await ask)(INSTRUCTIONS, questionOf(about), within)
+      const asked = (await ask)(INSTRUCTIONS, questionOf(about), within)
+      const answer = await Promise.race([asked, ended(within)])
       return readAnswer(answer, about.table, naming)
     },
   }
+}
+
+/** The libraries sleep through an end while an endpoint has told them to come later. */
+function ended(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const end = () => {
+      reject(signal.reason instanceof Error ? signal.reason : new Error('ended'))
+    }
+    if (signal.aborted) end()
+    else signal.addEventListener('abort', end, { once: true })
+  })
 }

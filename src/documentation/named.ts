@@ -2,38 +2,39 @@
 // not. It guesses wide: a text that rests on one column more is hidden sooner, never later.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { fullName } from './columns.ts'
-import { runOf, runs, wordsOf } from './words.ts'
+import { Names, wordsOf } from './words.ts'
 
 /** Made once a catalog, however many texts are read. */
 export class Naming {
-  readonly #tables = new Map<string, CatalogTable[]>()
+  readonly #tables = new Names<CatalogTable>()
 
   constructor(catalog: Pick<Catalog, 'tables'>) {
-    for (const table of catalog.tables) {
-      const run = runOf(table.table)
-      this.#tables.set(run, [...(this.#tables.get(run) ?? []), table])
-    }
+    for (const table of catalog.tables) this.#tables.add(table.table, table)
   }
 
   /** As a text about `own` rests on them; a table that is named without any column of it stands there by its first. */
   in(text: string, own: CatalogTable): readonly string[] {
-    const said = new Set<string>()
+    const words = wordsOf(text)
     const others = new Set<CatalogTable>()
-    for (const [run] of runs(wordsOf(text))) {
-      said.add(run)
-      for (const table of this.#tables.get(run) ?? []) {
-        if (table.schema !== own.schema || table.table !== own.table) others.add(table)
+    for (let start = 0; start < words.length; start++) {
+      for (const { value } of this.#tables.at(words, start)) {
+        if (value.schema !== own.schema || value.table !== own.table) others.add(value)
       }
     }
-    const isSaid = ({ name }: { readonly name: string }) => said.has(runOf(name))
     return [
-      ...own.columns.filter(isSaid).map((column) => column.name),
+      ...columnsIn(words, own),
       ...[...others].flatMap((table) => {
-        const named = table.columns.filter(isSaid)
-        return (named.length > 0 ? named : table.columns.slice(0, 1)).map(({ name }) =>
-          fullName({ schema: table.schema, table: table.table, column: name }),
-        )
+        const named = columnsIn(words, table)
+        const columns = named.length > 0 ? named : table.columns.slice(0, 1).map(({ name }) => name)
+        return columns.map((column) => fullName({ schema: table.schema, table: table.table, column }))
       }),
     ]
   }
+}
+
+function columnsIn(words: readonly string[], table: CatalogTable): readonly string[] {
+  const names = new Names<string>()
+  for (const { name } of table.columns) names.add(name, name)
+  const found = new Set(words.flatMap((_, start) => names.at(words, start).map(({ value }) => value)))
+  return table.columns.map((column) => column.name).filter((name) => found.has(name))
 }

@@ -41,7 +41,24 @@ export function readDraftChange(
     statements: asked.statements === undefined ? was.statements : reader.statements(asked.statements),
     columns: asked.columns === undefined ? was.columns : reader.columns(asked.columns),
   }
-  return { draft, problems: reader.problems }
+  return { draft: withoutPersonal(draft), problems: reader.problems }
+}
+
+/** What was generated from values of a column that is marked personal goes with them; what people wrote is theirs. */
+function withoutPersonal(draft: Draft): Draft {
+  const personal = new Set(Object.entries(draft.columns).flatMap(([name, column]) => (column.personal ? [name] : [])))
+  const kept = (said: Said | null): Said | null => {
+    const tells = said?.origin === 'GENERATED' && /[“”]/.test(said.text)
+    return tells && said.restsOn.some((name) => personal.has(name)) ? null : said
+  }
+  return {
+    summary: kept(draft.summary),
+    examples: kept(draft.examples),
+    statements: draft.statements.map(kept).filter((said) => said !== null),
+    columns: Object.fromEntries(
+      Object.entries(draft.columns).map(([name, column]) => [name, { ...column, said: kept(column.said) }]),
+    ),
+  }
 }
 
 class Reader {

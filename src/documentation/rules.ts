@@ -1,6 +1,6 @@
 // The writer that needs no network: what keys, names, comments and profiles say of a table by themselves. It says only
 // what follows from them, and nothing twice that the description says already.
-import type { CatalogColumn } from '../drivers/driver.ts'
+import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/question.ts'
 import type { About, Key } from './about.ts'
 import { fullName } from './columns.ts'
@@ -11,20 +11,25 @@ import type { Example, Proposal, ProposedText } from './proposal.ts'
 type Phrase = (question: Question) => string | null
 
 const STATEMENTS_MAX = 20
-/** A list of more values is no enumeration. */
-const ENUMERATED_MAX = 12
+const POINTERS_MAX = 8
+/** Of more values, the statistics say enough. */
+const ENUMERATED_MAX = 8
+/** A code, as opposed to a name or a sentence. */
+const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
 const COLUMNS_SHOWN = 6
 
 export function writeByRules(about: About, phrase: Phrase): Proposal {
   const { table } = about
+  const said = table.description === null ? summary(about) : null
   return {
-    summary: table.description === null ? summary(about) : null,
+    summary: said,
     statements: [
-      ...grain(about),
+      ...grain(about, said !== null),
       ...joins(about),
       ...likelyJoins(about),
       ...enumerations(about),
       ...deletions(about),
+      ...pointers(about),
     ].slice(0, STATEMENTS_MAX),
     columns: new Map(
       table.columns.flatMap((column) => {
@@ -36,61 +41,71 @@ export function writeByRules(about: About, phrase: Phrase): Proposal {
   }
 }
 
-/** What its rows are, and whom they belong to. */
-function summary({ table, pointers }: About): ProposedText | null {
-  const owners = table.columns.filter((column) => column.references !== null)
-  const belongs = [...new Set(owners.map((column) => column.references?.table ?? ''))]
-  const parts = [...new Set(pointers.map((pointer) => pointer.table))].filter((name) => name !== table.table)
-  if (belongs.length === 0 && parts.length === 0) return null
-  const clauses = [
-    ...(belongs.length > 0 ? [`each row belongs to ${listed(belongs)}`] : []),
-    ...(parts.length > 0 ? [`rows of ${listed(parts)} point to it`] : []),
-  ]
-  const restsOn = [
-    ...owners.map((column) => column.name),
-    ...owners.flatMap(({ references }) => (references === null ? [] : [fullName(references)])),
-    ...pointers.map(fullName),
-  ]
-  return { text: `${titled(table.table)}: ${clauses.join('; ')}.`, restsOn }
-}
-
-/** What tells one row from another. */
-function grain({ table, profile }: About): ProposedText[] {
+/** What a row is, and whose. */
+function summary({ table }: About): ProposedText | null {
   const keys = table.columns.filter((column) => column.primaryKey).map((column) => column.name)
-  if (keys.length > 0) return [{ text: `One row per ${listed(keys)}.`, restsOn: keys }]
-  const alone = table.columns.find((column) => profile.get(column.name)?.unique === true && !column.nullable)
-  if (alone === undefined) return []
-  return [{ text: `No primary key is declared; no two rows looked at share ${alone.name}.`, restsOn: [alone.name] }]
+  const owners = table.columns.flatMap(({ name, references }) =>
+    references === null ? [] : [{ name, to: references }],
+  )
+  const others = [...new Set(owners.map(({ to }) => to.table))].filter((name) => name !== table.table)
+  if (others.length === 0) return null
+  const restsOn = [...keys, ...owners.map(({ name }) => name), ...owners.map(({ to }) => fullName(to))]
+  return { text: `Each row is one of ${inWords(table.table)}; it belongs to ${listed(others.map(inWords))}.`, restsOn }
 }
 
-/** Joins that a foreign key vouches for, in both directions. */
-function joins({ table, pointers }: About): ProposedText[] {
-  const out = table.columns.flatMap((column): ProposedText[] => {
+/** What tells one row from another; `_id` does so in every collection. */
+function grain({ type, table, profile }: About, isSummed: boolean): ProposedText[] {
+  const keys = table.columns.filter((column) => column.primaryKey)
+  const names = keys.map((column) => column.name)
+  const [one] = keys
+  const to = keys.length === 1 ? one?.references : null
+  if (one !== undefined && to !== null && to !== undefined) {
+    const text = `At most one row for each row of ${to.schema}.${to.table}, by ${one.name}.`
+    return [{ text, restsOn: [one.name, fullName(to)] }]
+  }
+  if (keys.length > 1 || (keys.length === 1 && !isSummed)) {
+    return type === 'MONGODB' ? [] : [{ text: `One row per ${listed(names)}.`, restsOn: names }]
+  }
+  const alone = table.columns.find((column) => profile.get(column.name)?.unique === true && !column.nullable)
+  if (alone === undefined || keys.length > 0) return []
+  return [
+    {
+      text: `No primary key is declared; no two ${rowOf(type)}s looked at share ${alone.name}.`,
+      restsOn: [alone.name],
+    },
+  ]
+}
+
+/** Joins that a foreign key vouches for. */
+function joins({ table, profile }: About): ProposedText[] {
+  return table.columns.flatMap((column): ProposedText[] => {
     const to = column.references
     if (to === null) return []
-    const some = column.nullable ? 'at most one row' : 'one row'
-    const text = `Join ${column.name} to ${to.schema}.${to.table}.${to.column}: ${some} there for each row here.`
+    const isOpen = column.nullable && profile.get(column.name)?.nullFrac !== 0
+    const some = isOpen ? `; ${column.name} may be null, so LEFT JOIN keeps every row here` : ''
+    const text = `Join on ${column.name} = ${to.schema}.${to.table}.${to.column}${some}.`
     return [{ text, restsOn: [column.name, fullName(to)] }]
   })
-  const into = pointers.map(({ schema, table: from, column, to }) => ({
-    text: `${schema}.${from}.${column} points to ${to}: any number of rows there for one row here.`,
-    restsOn: [to, fullName({ schema, table: from, column })],
-  }))
-  const isSelf = (said: ProposedText) => out.some((other) => other.restsOn[0] === said.restsOn[0])
-  return [
-    ...out,
-    ...into.filter(
-      (said) => said.restsOn[1] !== fullName({ ...table, column: said.restsOn[0] ?? '' }) || !isSelf(said),
-    ),
-  ]
+}
+
+/** Foreign keys of other tables: a join with these repeats a row of this one. */
+function pointers({ pointers: all, table }: About): ProposedText[] {
+  return all
+    .filter((from) => from.schema !== table.schema || from.table !== table.table)
+    .slice(0, POINTERS_MAX)
+    .map(({ to, ...from }) => ({
+      text: `${fullName(from)} refers to ${to}, many to one.`,
+      restsOn: [to, fullName(from)],
+    }))
 }
 
 /** Joins that no foreign key declares, but the names say: customer_id, and a table customers with a key of that type. */
 function likelyJoins({ table, keys }: About): ProposedText[] {
   return table.columns.flatMap((column) => {
-    const to = column.references === null && !column.primaryKey ? likelyTarget(column, table, keys) : null
+    const isFree = column.references === null && !column.primaryKey
+    const to = isFree ? likelyTarget(column, table, keys) : null
     if (to === null) return []
-    const text = `${column.name} is by its name a key of ${to.schema}.${to.table}.${to.column.name}; no foreign key says so.`
+    const text = `Join on ${column.name} = ${to.schema}.${to.table}.${to.column.name}, by the names; no foreign key says so.`
     return [{ text, restsOn: [column.name, fullName({ ...to, column: to.column.name })] }]
   })
 }
@@ -119,63 +134,124 @@ function isNumberOf(stem: string, table: string): boolean {
   return [stem, plural, `${stem}es`].includes(table)
 }
 
-/** Columns whose every value is known, and few. */
+/** Columns whose every value is known, few, and a code. */
 function enumerations({ table, profile }: About): ProposedText[] {
   return table.columns.flatMap((column) => {
-    const seen = profile.get(column.name)
-    const values = seen?.values ?? []
-    const isClosed = seen?.distinctCount === values.length && values.length > 1 && values.length <= ENUMERATED_MAX
-    if (!isClosed || values.some(({ value }) => typeof value !== 'string')) return []
-    const text = `${column.name} is one of ${listed(values.map(({ value }) => `“${String(value)}”`).sort(), 'or')}.`
-    return [{ text, restsOn: [column.name] }]
+    const codes = codesOf(column, profile)
+    if (codes === null) return []
+    return [
+      {
+        text: `${column.name} is one of ${listed(
+          codes.map((code) => `“${code}”`),
+          'or',
+        )}.`,
+        restsOn: [column.name],
+      },
+    ]
   })
 }
 
+/** Sorted, so that another profile of the same data says the same. */
+function codesOf(column: CatalogColumn, profile: About['profile']): readonly string[] | null {
+  // What is counted of an array is its items, which is not what stands in the column.
+  if (column.type.endsWith('[]') || column.seen?.types.includes('array') === true) return null
+  const seen = profile.get(column.name)
+  const values = seen?.values ?? []
+  if (seen?.distinctCount !== values.length || values.length < 2 || values.length > ENUMERATED_MAX) return null
+  const codes = values.map(({ value }) => (typeof value === 'string' && CODE.test(value) ? value : null))
+  return codes.includes(null) ? null : codes.filter((code) => code !== null).sort()
+}
+
 /** Rows that stay when they are deleted. */
-function deletions({ table }: About): ProposedText[] {
+function deletions({ type, table }: About): ProposedText[] {
   const mark = table.columns.find(
     (column) => /^(?:deleted|removed|archived)_?at$/i.test(column.name) && column.nullable,
   )
   if (mark === undefined) return []
   return [
-    { text: `A row with ${mark.name} set counts as gone: leave it out unless it is asked for.`, restsOn: [mark.name] },
+    {
+      text: `A ${rowOf(type)} with ${mark.name} set counts as gone: leave it out unless it is asked for.`,
+      restsOn: [mark.name],
+    },
   ]
+}
+
+interface Asked {
+  readonly question: Question
+  readonly words: string
+  readonly restsOn: readonly string[]
 }
 
 /** From the most telling to the one that always works. */
 function examples(about: About, phrase: Phrase): Example[] {
-  const { table, profile, keys } = about
-  const of = { schema: table.schema, table: table.table }
-  const asked: { readonly question: Question; readonly words: string; readonly restsOn: readonly string[] }[] = []
-  for (const column of table.columns) {
-    const to = column.references
-    const key = to === null ? undefined : keys.find((each) => each.schema === to.schema && each.table === to.table)
-    if (to === null || key === undefined || key.label === to.column) continue
-    asked.push({
-      question: { kind: 'countJoined', of, column: column.name, to, label: key.label },
-      words: `Rows of ${table.table} by ${key.label} of ${to.table}, the most first`,
-      restsOn: [column.name, fullName(to), fullName({ ...to, column: key.label })],
-    })
-  }
-  const group = table.columns.find((column) => (profile.get(column.name)?.values?.length ?? 0) > 1)
-  if (group !== undefined) {
-    const words = `Rows of ${table.table} by ${group.name}, the most first`
-    asked.push({ question: { kind: 'countBy', of, column: group.name }, words, restsOn: [group.name] })
-  }
-  const shown = table.columns.filter((column) => column.partOf === undefined).slice(0, COLUMNS_SHOWN)
-  const names = shown.map((column) => column.name)
-  const time = table.columns.find(
-    (column) => /^(?:timestamp|date)/i.test(column.type) || /_(?:at|on|date)$/i.test(column.name),
-  )
-  if (time !== undefined) {
-    const question = { kind: 'newest', of, time: time.name, columns: names } as const
-    asked.push({ question, words: `The ten newest rows of ${table.table}`, restsOn: [time.name, ...names] })
-  }
-  asked.push({ question: { kind: 'rows', of, columns: names }, words: `Ten rows of ${table.table}`, restsOn: names })
+  const asked = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return asked.flatMap(({ question, words, restsOn }) => {
     const query = phrase(question)
     return query === null ? [] : [{ text: `${words}:\n${query}`, query, restsOn: [...new Set(restsOn)] }]
   })
+}
+
+function countsJoined({ table, keys }: About): Asked[] {
+  const of = { schema: table.schema, table: table.table }
+  return table.columns.flatMap((column) => {
+    const to = column.references
+    const key = to === null ? undefined : keys.find((each) => each.schema === to.schema && each.table === to.table)
+    if (to === null || key === undefined || key.label === to.column || to.table === table.table) return []
+    return [
+      {
+        question: { kind: 'countJoined', of, column: column.name, to, label: key.label } as const,
+        words: `How many rows of ${table.table} for each ${key.label} of ${to.table}, the most first`,
+        restsOn: [column.name, fullName(to), fullName({ ...to, column: key.label })],
+      },
+    ]
+  })
+}
+
+function countsBy({ type, table, profile }: About): Asked[] {
+  const of = { schema: table.schema, table: table.table }
+  const columns = table.columns.filter((column) => codesOf(column, profile) !== null)
+  return columns.slice(0, 1).map(({ name }) => ({
+    question: { kind: 'countBy', of, column: name },
+    words: `How many ${rowOf(type)}s of ${table.table} for each ${name}, the most first`,
+    restsOn: [name],
+  }))
+}
+
+function newest({ type, table }: About): Asked[] {
+  const names = shownOf(table)
+  const time = table.columns.find(
+    ({ name, type }) =>
+      /^(?:timestamp|date)/i.test(type) || /^(?:at|date|time|ts)$|_(?:at|on|date)$|[a-z](?:At|On|Date)$/.test(name),
+  )
+  if (time === undefined) return []
+  const question = {
+    kind: 'newest',
+    of: { schema: table.schema, table: table.table },
+    time: time.name,
+    columns: names,
+  } as const
+  return [
+    {
+      question,
+      words: `The ten ${rowOf(type)}s of ${table.table} with the latest ${time.name}`,
+      restsOn: [time.name, ...names],
+    },
+  ]
+}
+
+function anyRows({ type, table }: About): Asked {
+  const columns = shownOf(table)
+  const question = { kind: 'rows', of: { schema: table.schema, table: table.table }, columns } as const
+  return { question, words: `Ten ${rowOf(type)}s of ${table.table}`, restsOn: columns }
+}
+
+function shownOf(table: CatalogTable): readonly string[] {
+  const whole = table.columns.filter((column) => column.partOf === undefined)
+  return whole.slice(0, COLUMNS_SHOWN).map((column) => column.name)
+}
+
+function rowOf(type: About['type']): string {
+  return type === 'MONGODB' ? 'document' : 'row'
 }
 
 /** a, b and c. */
@@ -183,8 +259,11 @@ function listed(names: readonly string[], last = 'and'): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`
 }
 
-/** `order_items` → Order items. */
-function titled(name: string): string {
-  const words = name.replaceAll(/[_\s]+/g, ' ').trim()
-  return words.charAt(0).toUpperCase() + words.slice(1)
+/** `order_items` → order items. */
+function inWords(name: string): string {
+  return name
+    .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+    .replaceAll(/[_\s]+/g, ' ')
+    .trim()
+    .toLowerCase()
 }

@@ -63,7 +63,9 @@ export class Sight {
       /** Every column it rests on is exposed, and it names nothing that is not. */
       maySee: ({ text, restsOn }) => {
         const rests = restsOn.every((name) =>
-          known.isOwn(name) ? visible.isOwn(name) : visible.typeOf(name) !== undefined,
+          known.isOwn(name)
+            ? visible.isOwn(name)
+            : visible.meanings(name) > 0 && visible.meanings(name) === known.meanings(name),
         )
         return rests && this.#hidden.in(text, at).length === 0
       },

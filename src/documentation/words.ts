@@ -3,25 +3,40 @@
 
 /** Letters, digits and the underscores between them. */
 const WORD = /[\p{L}\p{N}_]+/gu
-/** A longer name is known by its first words. */
-const WORDS_MAX = 6
+const ASCII_WORD = /\w+/g
+/** Read alike by the faster pattern. */
+const ASCII = /^[\x00-\x7f]*$/
 
 export function wordsOf(text: string): readonly string[] {
-  return text.toLowerCase().match(WORD) ?? []
+  return text.toLowerCase().match(ASCII.test(text) ? ASCII_WORD : WORD) ?? []
 }
 
-/** A name as runs() would show it; empty for one that holds no word. */
-export function runOf(name: string): string {
-  return wordsOf(name).slice(0, WORDS_MAX).join(' ')
-}
+/** Names to be found in texts, each with what it stands for. */
+export class Names<T> {
+  /** By the first word; those of one word have no rest. */
+  readonly #byFirst = new Map<string, { readonly rest: readonly string[]; readonly value: T }[]>()
 
-/** Every run of words from each place on, the shortest first, with the place behind it. */
-export function* runs(words: readonly string[], from = 0, to = words.length): Generator<readonly [string, number]> {
-  for (let start = from; start < to; start++) {
-    let run = ''
-    for (let end = start; end < Math.min(words.length, start + WORDS_MAX); end++) {
-      run = end === start ? (words[end] ?? '') : `${run} ${words[end] ?? ''}`
-      yield [run, end + 1]
-    }
+  get isEmpty(): boolean {
+    return this.#byFirst.size === 0
+  }
+
+  /** A name that holds no word can stand nowhere. */
+  add(name: string, value: T): void {
+    const [first, ...rest] = wordsOf(name)
+    if (first === undefined) return
+    const known = this.#byFirst.get(first)
+    if (known === undefined) this.#byFirst.set(first, [{ rest, value }])
+    else known.push({ rest, value })
+  }
+
+  /** Those that begin at a place, with the place behind each. */
+  at(words: readonly string[], start: number): readonly { readonly value: T; readonly end: number }[] {
+    const known = this.#byFirst.get(words[start] ?? '')
+    if (known === undefined) return NOTHING
+    return known
+      .filter(({ rest }) => rest.every((word, n) => words[start + 1 + n] === word))
+      .map(({ rest, value }) => ({ value, end: start + 1 + rest.length }))
   }
 }
+
+const NOTHING: readonly never[] = []

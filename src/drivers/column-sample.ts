@@ -17,6 +17,8 @@ const DISTINCT_MAX = 20_000
 /** Longer values are never among the most common ones. */
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
+/** Of more different values none is common enough to be looked for. */
+const CATEGORIES_MAX = 1_000
 
 export class ColumnSample {
   readonly #kind: ValueKind
@@ -115,8 +117,10 @@ export class ColumnSample {
    */
   #distinct(whole: Whole): number {
     const distinct = this.#rows.size
-    const once = [...this.#rows.values()].filter((rows) => rows === 1).length
-    if (whole.complete || whole.rows === null || once === 0) return distinct
+    if (whole.complete || whole.rows === null) return distinct
+    let once = 0
+    for (const rows of this.#rows.values()) if (rows === 1) once++
+    if (once === 0) return distinct
     const total = Math.max(whole.rows * (this.#count / Math.max(1, this.#seen)), this.#count)
     return Math.min(
       Math.round(total),
@@ -125,6 +129,7 @@ export class ColumnSample {
   }
 
   #values(): NonNullable<ColumnProfile['values']> {
+    if (this.#rows.size > CATEGORIES_MAX) return []
     return [...this.#rows]
       .filter(([value]) => typeof value !== 'string' || value.length <= VALUE_CHARS)
       .sort(([, a], [, b]) => b - a)

@@ -55,8 +55,9 @@ const CATEGORIES: readonly Category[] = [
   of(
     TEXTS_AND_NUMBERS,
     'password passwd pwd pass secret token hash salt pin otp jwt cookie credential credentials senha',
-    'passwor|passwort|kennwort|motdepasse|contrasena|apikey|privatekey|secretkey|accesstoken|пароль|密码'.split('|'),
+    'passwor|passwort|kennwort|motdepasse|contrasena|пароль|密码'.split('|'),
   ),
+  { ...of(TEXTS, 'apikey', ['apikey', 'privatekey', 'secretkey', 'accesskey', 'signingkey']), always: true },
   {
     ...of(
       ['text', 'other', 'number', 'time'],

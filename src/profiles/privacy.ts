@@ -63,13 +63,13 @@ function keptColumn(
   }
 }
 
-/** By its name, or because what was seen of it looks so. What was never looked at is taken for personal. */
+/** By its name, or because what was seen of it looks so. Values that are known but were not looked at are taken for personal. */
 function isPersonal(seen: ColumnProfile, table: string): boolean {
   if (isPersonalName({ table, column: seen.name, kind: seen.kind })) return true
   const looks = Object.entries(seen.sample?.looks ?? {})
   const share = looks.reduce((sum, [look, part]) => sum + (PERSONAL_LOOKS.has(look) ? part : 0), 0)
   if (share >= PERSONAL_SHARE || (seen.sample?.looks['freeText'] ?? 0) >= PERSONAL_SHARE) return true
-  const isUnseen = (seen.sample?.count ?? 0) === 0 && seen.nullFrac !== 1
+  const isUnseen = (seen.sample?.count ?? 0) === 0 && (seen.values?.length ?? 0) > 0
   return isUnseen && (seen.kind === 'text' || seen.kind === 'other')
 }
 

@@ -39,7 +39,8 @@ export function signalsOf(seen: ColumnProfile, column: CatalogColumn, about: Abo
     ...ofNulls(seen, column),
     ...ofDistinct(seen, column, about),
     ...ofLooks(seen, about),
-    ...seen.signals,
+    // Of a key it goes without saying.
+    ...(column.primaryKey ? [] : seen.signals),
     ...(about.personal ? ['personal: its values are not shown'] : []),
   ]
 }
@@ -76,9 +77,10 @@ const ALL = 0.9995
 /** What follows from what is shown of a column, when it is shown. */
 export function shownSignals(kept: KeptColumn, capturedAt: string): readonly string[] {
   const signals: string[] = []
-  if (kept.values !== null && kept.values.length > 1 && kept.values.length === kept.distinctCount) {
+  const isChoice = kept.values?.some(({ value }) => typeof value !== 'boolean') === true
+  if (isChoice && kept.values !== null && kept.values.length > 1 && kept.values.length === kept.distinctCount) {
     const sum = kept.values.reduce((shares, { share }) => shares + share, kept.nullFrac ?? 0)
-    if (sum >= ALL) signals.push('enumerated: no other values were seen')
+    if (sum >= ALL) signals.push('enumerated')
   }
   const newest = newestOf(kept)
   if (newest !== null) signals.push(ageOf(newest, Date.parse(capturedAt)))

@@ -18,7 +18,8 @@ export function sizeSql({ schema, table }: Place): string {
   WHERE n.nspname = ${literal(schema)} AND c.relname = ${literal(table)}
   UNION SELECT i.inhrelid FROM part p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.oid)
 SELECT sum(coalesce(pg_catalog.pg_relation_size(c.oid), 0)) / pg_catalog.current_setting('block_size')::int8,
-  sum(c.relpages), sum(greatest(c.reltuples, 0)), bool_and(c.reltuples >= 0 OR c.relkind = 'p'), count(*) > 1
+  sum(greatest(c.relpages, 0)), sum(CASE WHEN c.relkind = 'p' THEN 0 ELSE greatest(c.reltuples, 0) END),
+  bool_and(c.reltuples >= 0 OR c.relkind = 'p'), count(*) > 1
 FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.oid HAVING count(*) > 0`
 }
 

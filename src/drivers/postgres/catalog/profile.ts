@@ -20,12 +20,16 @@ export interface Reader {
 }
 
 /** So many columns a statement: what is told apart of each value is held until it ends. */
-const COLUMNS_AT_ONCE = 25
+const COLUMNS_AT_ONCE = 10
 /** Values looked at in one table; a wide one is sampled by fewer rows. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
 /** Of a view or a foreign table, whose rows may cost anything: the default limit of a query. */
 const PLAN_COST_MAX = 1_000_000
+/** Fewer may all be passed over by chance. */
+const PAGES_MIN = 20
+/** A page holds up to 291 rows, and was taken for ROWS_A_PAGE. */
+const MORE_MAX = 60
 /** Rows of a page, where the server has never counted. */
 const ROWS_A_PAGE = 60
 const TEXTS_BYTES = 32 * 1024 * 1024
@@ -42,7 +46,7 @@ export async function profileTable(
   const isStored = table.kind !== 'view' && table.kind !== 'foreign table'
   const size = readSize((await texts(reader, sizeSql(table)))[0])
   const rows = Math.min(bounds.rows, Math.max(ROWS_MIN, Math.floor(CELLS_MAX / Math.max(1, columns.length))))
-  const plan = isStored ? planOf(size, rows) : { percent: null, limit: rows + 1 }
+  let plan = isStored ? planOf(size, rows) : { percent: null, limit: rows + 1 }
   if (!isStored) await checkPlan(reader, sampleSql(table, columns, plan))
   const statistics = isStored
     ? await statisticsOf(reader, table, columns, size.hasParts)
@@ -52,7 +56,12 @@ export async function profileTable(
   let sampled = { rows: Number.POSITIVE_INFINITY, complete: true }
   for (let from = 0; from < columns.length; from += COLUMNS_AT_ONCE) {
     const some = columns.slice(from, from + COLUMNS_AT_ONCE)
-    const sample = await sampleOf(reader, sampleSql(table, some, plan), some, plan)
+    let sample = await sampleOf(reader, sampleSql(table, some, plan), some, plan)
+    const better = from === 0 ? morePages(plan, sample.rows, rows) : null
+    if (better !== null) {
+      plan = better
+      sample = await sampleOf(reader, sampleSql(table, some, plan), some, plan)
+    }
     const whole = { rows: known, complete: sample.complete }
     for (const [n, { name }] of some.entries()) {
       const seen = sample.columns[n]?.profile(name, whole)
@@ -88,9 +97,16 @@ interface Plan {
 function planOf(size: Size, rows: number): Plan {
   const guessed = size.rows ?? size.pages * ROWS_A_PAGE
   if (guessed <= rows * 1.2) return { percent: null, limit: rows + 1 }
-  // A page at least, and a little less than wanted, so that the limit cuts nothing off at the end of the table.
-  const percent = Math.max((90 * rows) / guessed, 100 / size.pages)
+  // A little less than wanted, so that the limit cuts nothing off at the end of the table.
+  const percent = Math.max((90 * rows) / guessed, (100 * PAGES_MIN) / size.pages)
   return { percent: Math.min(100, Number(percent.toPrecision(6))), limit: rows }
+}
+
+/** Where the pages held far fewer rows than was thought; null where they did not. */
+function morePages({ percent, limit }: Plan, found: number, rows: number): Plan | null {
+  if (percent === null || percent >= 100 || found * 2 >= rows) return null
+  const more = Math.min((percent * rows) / Math.max(1, found), percent * MORE_MAX, 100)
+  return { percent: Number(more.toPrecision(6)), limit }
 }
 
 async function checkPlan(reader: Reader, sql: string): Promise<void> {

@@ -1,0 +1,82 @@
+// The job that proposes documentation when something ends under it: the service, or the database.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { generateDocumentation, resumeGeneration } from '../src/documentation/generate.ts'
+import { getDocumentation } from '../src/documentation/documentation.ts'
+import type { TryQuery } from '../src/documentation/write-proposals.ts'
+import { tryQuery } from '../src/query/try-query.ts'
+import type { DialectName } from '../src/store/migrate.ts'
+import { openRooms, type Rooms } from './support/connected.ts'
+import { startPostgres, type TestPostgres } from './support/postgres.ts'
+import { Profiled } from './support/profiled.ts'
+import { storeSource } from './support/stores.ts'
+
+const SQL = Array.from({ length: 20 }, (_, n) => `CREATE TABLE t${n} (id int PRIMARY KEY, note text);`).join('\n')
+
+const orderOf = async (server: TestPostgres) => ({
+  host: server.host,
+  port: server.port,
+  database: await server.createDatabase('shop', SQL),
+  username: server.superuser,
+  password: server.password,
+})
+/** The rooms with what generation needs; `tried` stands before each example that is run. */
+const withGeneration = (rooms: Rooms, tried: () => Promise<void> = () => Promise.resolve()) => {
+  const run: TryQuery = async (id, query, signal) => {
+    await tried()
+    return await tryQuery(rooms, id, query, signal)
+  }
+  const deps = { ...rooms, tryQuery: run, model: null }
+  resumeGeneration(deps)
+  return deps
+}
+
+for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly DialectName[]) {
+  test(`goes on after a restart of the service, with the store on ${dialect}`, async () => {
+    await using server = await startPostgres()
+    await using source = await storeSource(dialect)
+    const at = await source.config()
+    let shop: Profiled
+    let jobId: Awaited<ReturnType<typeof generateDocumentation>>['jobId']
+    {
+      await using rooms = await openRooms({ at })
+      shop = await Profiled.connect(rooms, await orderOf(server), null)
+      const { promise: reached, resolve } = Promise.withResolvers<void>()
+      let runs = 0
+      const deps = withGeneration(rooms, async () => {
+        if (++runs < 8) return
+        resolve()
+        await new Promise((_, reject) => setTimeout(reject, 100, new Error('ended with the service')))
+      })
+      ;({ jobId } = await generateDocumentation(deps, shop.call(), await shop.at()))
+      await reached
+    }
+    await using rooms = await openRooms({ at })
+    const again = Profiled.again(rooms, shop)
+    const before = await getDocumentation(rooms, await again.at())
+    assert.ok(before.tables.length >= 1 && before.tables.length < 20, String(before.tables.length))
+    const deps = withGeneration(rooms)
+    const job = await again.ended(jobId)
+    assert.deepEqual([job.state, job.done, job.total], ['DONE', 20, 20])
+    const after = await getDocumentation(deps, await again.at())
+    assert.equal(after.tables.length, 20)
+    assert.ok(after.tables.every((table) => table.statements.length === 1 && table.examples !== null))
+    assert.equal(after.publishedAt, null)
+  })
+}
+
+test('fails with a sentence when the database goes away, and keeps what was proposed until then', async () => {
+  await using server = await startPostgres()
+  await using rooms = await openRooms()
+  const shop = await Profiled.connect(rooms, await orderOf(server), null)
+  let runs = 0
+  const deps = withGeneration(rooms, async () => {
+    if (++runs === 5) await server.stop()
+  })
+  const { jobId } = await generateDocumentation(deps, shop.call(), await shop.at())
+  const job = await shop.ended(jobId)
+  assert.equal(job.state, 'FAILED')
+  assert.match(job.error ?? '', /^The (?:database|connection) .*\.$/)
+  const { tables, publishedAt } = await getDocumentation(rooms, await shop.at())
+  assert.deepEqual([tables.length, publishedAt], [4, null])
+})

@@ -1,0 +1,86 @@
+// A stand-in for the endpoint of a language model, speaking both protocols over HTTP: it answers what a test tells it to,
+// and keeps what it was asked.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+
+/** How one question is answered: a text, a refusal, an answer of so many bytes, or never. */
+export type Reply =
+  | { readonly text: string }
+  | { readonly status: number; readonly retryAfterMs?: number }
+  | { readonly bytes: number }
+  | 'hang'
+  | 'hang in the body'
+
+interface Question {
+  readonly path: string
+  readonly key: string
+  readonly instructions: string
+  readonly question: string
+  readonly model: string
+}
+
+export interface ModelStandIn extends AsyncDisposable {
+  /** Without a path. */
+  readonly url: string
+  readonly asked: Question[]
+  /** The next questions are answered by these, in order; the last of them stays. */
+  answer(...replies: readonly Reply[]): void
+}
+
+export async function startModel(): Promise<ModelStandIn> {
+  const asked: Question[] = []
+  let replies: Reply[] = [{ text: '{}' }]
+  const server = createServer((req, res) => {
+    void (async () => {
+      const body = (await json(req)) as {
+        readonly model: string
+        readonly system?: string
+        readonly messages: readonly { readonly role: string; readonly content: string }[]
+      }
+      const path = req.url ?? ''
+      const isAnthropic = path.endsWith('/v1/messages')
+      const of = (role: string) => body.messages.find((message) => message.role === role)?.content ?? ''
+      asked.push({
+        path,
+        key: String(req.headers['x-api-key'] ?? req.headers.authorization),
+        instructions: isAnthropic ? (body.system ?? '') : of('system'),
+        question: of('user'),
+        model: body.model,
+      })
+      const reply = (replies.length > 1 ? replies.shift() : replies[0]) ?? 'hang'
+      if (reply === 'hang') return
+      if (reply === 'hang in the body') {
+        res.writeHead(200, { 'content-type': 'application/json' })
+        res.write('{"id":')
+        return
+      }
+      if ('status' in reply) {
+        const later = { 'retry-after-ms': String(reply.retryAfterMs ?? 1) }
+        res.writeHead(reply.status, { 'content-type': 'application/json', ...later }).end('{"error":{"message":"no"}}')
+        return
+      }
+      const text = 'bytes' in reply ? 'x'.repeat(reply.bytes) : reply.text
+      const whole = isAnthropic
+        ? { id: 'm', type: 'message', role: 'assistant', content: [{ type: 'text', text }] }
+        : { id: 'm', object: 'chat.completion', choices: [{ index: 0, message: { role: 'assistant', content: text } }] }
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(whole))
+    })()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    asked,
+    answer(...next) {
+      replies = [...next]
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}

@@ -1,0 +1,133 @@
+// A datasource in the rooms, introspected and exposed, and the way from there to a profile and a description.
+import assert from 'node:assert/strict'
+import { createDatasource } from '../../src/datasources/datasources.ts'
+import { describeDatasource } from '../../src/datasources/describe.ts'
+import { introspectDatasource } from '../../src/datasources/introspect.ts'
+import { profileDatasource, resumeProfiles } from '../../src/datasources/profile.ts'
+import { reach } from '../../src/datasources/reach.ts'
+import { putExposure } from '../../src/exposure/exposure.ts'
+import { asId, type DatasourceId, type JobId, type TeamId } from '../../src/ids.ts'
+import { addMember, addTeam, sessionCall, type Rooms } from './connected.ts'
+
+export interface Shown {
+  readonly schema: string
+  readonly table: string
+  readonly columns: readonly string[] | null
+}
+
+export interface Stats {
+  readonly nullFrac: number | null
+  readonly distinctCount: number | null
+  readonly values: readonly { value: unknown; share: number }[] | null
+  readonly range: { min: unknown; max: unknown } | null
+  readonly signals: readonly string[]
+}
+
+interface Description {
+  readonly profileCapturedAt: string | null
+  readonly tables: readonly {
+    readonly schema: string
+    readonly table: string
+    readonly columns: readonly { readonly name: string; readonly stats: Stats | null }[]
+  }[]
+}
+
+/** One datasource of a team of its own. */
+export class Profiled {
+  readonly rooms: Rooms
+  readonly teamId: TeamId
+  readonly id: DatasourceId
+  readonly accountId: Parameters<typeof sessionCall>[0]
+
+  private constructor(
+    rooms: Rooms,
+    at: { readonly teamId: TeamId; readonly id: DatasourceId; readonly accountId: Parameters<typeof sessionCall>[0] },
+  ) {
+    this.rooms = rooms
+    this.teamId = at.teamId
+    this.id = at.id
+    this.accountId = at.accountId
+  }
+
+  /** `order` is the connection part; `tables` what is exposed, null for every table whole. */
+  static async connect(rooms: Rooms, order: object, tables: readonly Shown[] | null): Promise<Profiled> {
+    const teamId = await addTeam(rooms)
+    const owner = await addMember(rooms, teamId, 'OWNER')
+    const call = sessionCall(owner.accountId, 'profileDatasource')
+    const asked = { name: 'shop', type: 'POSTGRES', connectionMode: 'DIRECT', sslMode: 'disable', ...order } as const
+    const made = await createDatasource(rooms, call, owner, asked)
+    const profiled = new Profiled(rooms, { teamId, id: asId<DatasourceId>(made.id), accountId: owner.accountId })
+    await introspectDatasource(rooms, profiled.call(), await profiled.at())
+    const all = (await rooms.catalogs.full((await profiled.at()).row))?.tables ?? []
+    await profiled.expose(tables ?? all.map(({ schema, table }) => ({ schema, table, columns: null })))
+    return profiled
+  }
+
+  /** The same datasource in other rooms over the same store. */
+  static again(rooms: Rooms, { teamId, id, ...at }: Profiled): Profiled {
+    return new Profiled(rooms, { teamId, id, accountId: at.accountId })
+  }
+
+  call() {
+    return sessionCall(this.accountId, 'profileDatasource')
+  }
+
+  at() {
+    return reach(this.rooms, this.call(), this.teamId, this.id)
+  }
+
+  async expose(tables: readonly Shown[]): Promise<void> {
+    await putExposure(this.rooms, this.call(), await this.at(), { tables })
+  }
+
+  /** The id of the job. */
+  async start(order: Parameters<typeof profileDatasource>[3] = {}): Promise<JobId> {
+    return (await profileDatasource(this.rooms, this.call(), await this.at(), order)).jobId
+  }
+
+  /** Waits for a job's end, whatever it is. */
+  async ended(jobId: JobId) {
+    for (;;) {
+      const job = await this.rooms.jobs.find(this.id, jobId)
+      assert.ok(job)
+      if (job.state !== 'RUNNING' && job.state !== 'QUEUED') return job
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  /** Profiles all there is; the job's result. */
+  async profile(order?: Parameters<typeof profileDatasource>[3]) {
+    const job = await this.ended(await this.start(order))
+    assert.equal(job.state, 'DONE', job.error)
+    return job.result
+  }
+
+  async described(full = false) {
+    return await describeDatasource(this.rooms, this.call(), await this.at(), { full })
+  }
+
+  async describe(full = false): Promise<Description> {
+    return JSON.parse((await this.described(full)).json)
+  }
+
+  /** The stats of a column as the description has them. */
+  async stats(table: string, column: string): Promise<Stats | null> {
+    const found = (await this.describe()).tables.find((each) => each.table === table)
+    return found?.columns.find((each) => each.name === column)?.stats ?? null
+  }
+
+  /** Everything the store keeps of values, as one text. */
+  async stored(): Promise<string> {
+    const rows = await this.rooms.store.db
+      .selectFrom('profiles')
+      .selectAll()
+      .where('datasource_id', '=', this.id)
+      .execute()
+    return JSON.stringify(rows)
+  }
+}
+
+/** Said once for rooms whose profiles are asked for. */
+export function withProfiles(rooms: Rooms): void {
+  resumeProfiles(rooms)
+}
