@@ -22,6 +22,8 @@ export interface TryDeps {
 
 const ROWS = 10
 const TRY_MS = 5_000
+/** Of what a query may cost: nobody asked for this one, and some databases are paid by it. */
+const COST_SHARE = 0.1
 
 /**
  * Whether the query is confined under today's exposure and answered within 5 s and the team's limits. Throws
@@ -34,7 +36,7 @@ export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, s
   if (row === undefined || driver === undefined || exposed === null || row.status === 'DISABLED') return false
   const settings = await settingsOf(deps, row.team_id)
   const limits = limitsOf(settings, driver.type, ROWS)
-  const brief = { ...limits, timeoutMs: Math.min(limits.timeoutMs, TRY_MS) }
+  const brief = { ...limits, timeoutMs: Math.min(limits.timeoutMs, TRY_MS), maxCost: Math.ceil(limits.maxCost * COST_SHARE) }
   using deadline = deadlineOf(signal, brief.timeoutMs)
   try {
     const verdict = await driver.confine(driver.reread(query), exposed, brief, deadline.signal)

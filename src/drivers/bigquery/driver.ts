@@ -2,8 +2,8 @@
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { Sheets } from '../json-bytes.ts'
+import { sqlBodyReader } from '../sql-body.ts'
 import { questionInSql } from '../sql-question.ts'
-import { readBody } from './guard/body.ts'
 import { confine } from './guard/confine.ts'
 import { redactedSql } from './guard/redact.ts'
 import type { BigQueryQuery } from './query.ts'
@@ -13,6 +13,7 @@ import { Pools, type Connector } from './session/pools.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 import { Tokens } from './session/tokens.ts'
 
+const readBody = sqlBodyReader(100_000)
 export interface BigQueryOptions {
   /** Datasources may use the identity of the machine that this runs on. */
   readonly allowApplicationDefault?: boolean

@@ -1,8 +1,8 @@
 // The PostgreSQL driver put together: the guard judges, connections do. Nothing here decides anything of its own.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
+import { sqlBodyReader } from '../sql-body.ts'
 import { questionInSql } from '../sql-question.ts'
-import { readBody } from './guard/body.ts'
 import { confine } from './guard/confine.ts'
 import { logIn } from './session/connect.ts'
 import { PostgresConnection } from './session/connection.ts'
@@ -14,6 +14,7 @@ import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 import { TypeBook } from './session/types.ts'
 
+const readBody = sqlBodyReader(65_536)
 const KNOWN_MS = 300_000
 const KNOWN_MAX = 500
 

@@ -13,6 +13,7 @@ import type {
   TableProfile,
   TestReport,
 } from '../../driver.ts'
+import { reportOf } from '../../test-report.ts'
 import { AppError } from '../../../errors.ts'
 import type { Sheets } from '../../json-bytes.ts'
 import { grade } from '../catalog/grade.ts'
@@ -77,16 +78,8 @@ export class BigQueryConnection implements Connection {
     return this.#within(TEST_MS, signal, async (ended) => {
       const started = performance.now()
       const { steps, latencyMs } = await grade(rest, target, exposed, ended)
-      const worst = (['FAIL', 'WARN'] as const).find((status) => steps.some((step) => step.status === status))
-      const failed = steps.find((step) => step.status === 'FAIL')
-      return {
-        ok: failed === undefined,
-        latencyMs: Math.max(1, Math.round(latencyMs ?? performance.now() - started)),
-        serverVersion: target.emulator ? 'an emulator of BigQuery v2' : 'BigQuery v2',
-        steps,
-        grade: worst ?? 'PASS',
-        ...(failed === undefined ? {} : { error: failed.message }),
-      }
+      const version = target.emulator ? 'an emulator of BigQuery v2' : 'BigQuery v2'
+      return reportOf(steps, latencyMs ?? performance.now() - started, version)
     })
   }
 

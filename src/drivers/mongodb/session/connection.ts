@@ -14,6 +14,7 @@ import type {
   TableProfile,
   TestReport,
 } from '../../driver.ts'
+import { reportOf } from '../../test-report.ts'
 import { AppError } from '../../../errors.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import type { Login } from './connect.ts'
@@ -73,11 +74,8 @@ export class MongoConnection implements Connection {
     return this.#within(TEST_MS, signal, async ({ signal: ended }) => {
       const started = performance.now()
       await this.#login.db.command({ ping: 1 }, { signal: ended })
-      const latencyMs = Math.max(1, Math.round(performance.now() - started))
-      const steps = await grade(this.#login, exposed, ended)
-      const worst = (['FAIL', 'WARN'] as const).find((status) => steps.some((step) => step.status === status))
-      const serverVersion = this.#login.versionText
-      return { ok: worst !== 'FAIL', latencyMs, serverVersion, steps, grade: worst ?? 'PASS' }
+      const latencyMs = performance.now() - started
+      return reportOf(await grade(this.#login, exposed, ended), latencyMs, this.#login.versionText)
     })
   }
 

@@ -14,6 +14,7 @@ import type {
   TableProfile,
   TestReport,
 } from '../../driver.ts'
+import { reportOf } from '../../test-report.ts'
 import type { Login } from './connect.ts'
 import { failure, timedOut } from './failure.ts'
 import { grade } from '../catalog/grade.ts'
@@ -88,13 +89,9 @@ export class PostgresConnection implements Connection {
   async test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport> {
     const started = performance.now()
     await this.ask('SELECT 1', signal)
-    const latencyMs = Math.max(1, Math.round(performance.now() - started))
+    const latencyMs = performance.now() - started
     const steps = await grade((sql, within) => this.ask(sql, within), exposed, signal)
-    const worst = (['FAIL', 'WARN'] as const).find((status) => steps.some((step) => step.status === status))
-    const serverVersion = this.#session.server.versionText
-    const report = { ok: worst !== 'FAIL', latencyMs, serverVersion, steps, grade: worst ?? 'PASS' } as const
-    const failed = steps.find((step) => step.status === 'FAIL')
-    return failed === undefined ? report : { ...report, error: failed.message }
+    return reportOf(steps, latencyMs, this.#session.server.versionText)
   }
 
   /** Rows of one statement of ours as text, in a READ ONLY transaction with pg_catalog alone on the path. */
