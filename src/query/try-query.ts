@@ -36,7 +36,11 @@ export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, s
   if (row === undefined || driver === undefined || exposed === null || row.status === 'DISABLED') return false
   const settings = await settingsOf(deps, row.team_id)
   const limits = limitsOf(settings, driver.type, ROWS)
-  const brief = { ...limits, timeoutMs: Math.min(limits.timeoutMs, TRY_MS), maxCost: Math.ceil(limits.maxCost * COST_SHARE) }
+  const brief = {
+    ...limits,
+    timeoutMs: Math.min(limits.timeoutMs, TRY_MS),
+    maxCost: Math.ceil(limits.maxCost * COST_SHARE),
+  }
   using deadline = deadlineOf(signal, brief.timeoutMs)
   try {
     const verdict = await driver.confine(driver.reread(query), exposed, brief, deadline.signal)
