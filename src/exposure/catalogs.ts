@@ -28,7 +28,7 @@ export interface Catalogs {
 }
 
 const ENTRIES_MAX = 200
-/** Of stored JSON; an object takes a few times its text. */
+/** Of JSON; an object takes a few times its text. */
 const CHARS_MAX = 48 * 1024 * 1024
 const COUNTS_MAX = 20_000
 
@@ -52,7 +52,8 @@ class StoredCatalogs implements Catalogs {
     const key = `${at.id}/${at.catalog_version}`
     return held(this.#full, key, async () => {
       const text = await this.#catalogText(at)
-      return { value: readCatalog(text), weight: text.length }
+      const value = readCatalog(text)
+      return { value, weight: Math.max(text.length, weightOf(value)) }
     })
   }
 
@@ -76,8 +77,7 @@ class StoredCatalogs implements Catalogs {
       const [full, shown] = await Promise.all([this.full(at), this.shown(at)])
       const value = cut(full ?? EMPTY, shown)
       // A cut shares its columns with the full catalog, and keeps them when that is let go.
-      const columns = value.tables.reduce((sum, table) => sum + table.columns.length, 0)
-      return { value, weight: (value.tables.length + columns) * 300 }
+      return { value, weight: weightOf(value) }
     })
   }
 
@@ -117,6 +117,11 @@ class StoredCatalogs implements Catalogs {
 }
 
 const EMPTY: Catalog = { capturedAt: '', capture: null, tables: [] }
+
+/** As JSON of its columns would be long: what is stored is shorter, the objects are not. */
+function weightOf({ tables }: Catalog): number {
+  return tables.reduce((sum, table) => sum + table.columns.length + 1, 0) * 300
+}
 
 function keyOf(at: Versions): string {
   return `${at.id}/${at.catalog_version}/${at.exposure_version}`
