@@ -86,18 +86,25 @@ export function readCatalog(json: string): Catalog {
   const parsed: unknown = JSON.parse(json)
   if (typeof parsed === 'object' && parsed !== null && !('columnKinds' in parsed)) return WholeCatalog.parse(parsed)
   const { columnKinds, tables, ...rest } = StoredCatalog.parse(parsed)
+  return { ...rest, tables: tables.map((table) => builtTable(table, columnKinds)) }
+}
+
+type Kind = z.infer<typeof ColumnKind>
+
+/** Columns are built when they are first asked for: of most tables they never are. */
+function builtTable({ names, kinds, ...table }: StoredTable, columnKinds: readonly Kind[]): CatalogTable {
+  const isWhole = names.length === kinds.length && kinds.every((number) => columnKinds[number] !== undefined)
+  if (!isWhole) throw damaged('a kind for each column')
+  let columns: readonly CatalogColumn[] | undefined
   return {
-    ...rest,
-    tables: tables.map(({ names, kinds, ...table }) => ({ ...table, columns: columnsOf(names, kinds, columnKinds) })),
+    ...table,
+    get columns() {
+      return (columns ??= columnsOf(names, kinds, columnKinds))
+    },
   }
 }
 
-function columnsOf(
-  names: readonly string[],
-  kinds: readonly number[],
-  columnKinds: readonly z.infer<typeof ColumnKind>[],
-): CatalogColumn[] {
-  if (names.length !== kinds.length) throw damaged('as many kinds as names')
+function columnsOf(names: readonly string[], kinds: readonly number[], columnKinds: readonly Kind[]): CatalogColumn[] {
   return names.map((name, index) => {
     const kind = columnKinds[kinds[index] ?? -1]
     if (kind === undefined) throw damaged('the kind of a column')
