@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn } from '../drivers/driver.ts'
-import { readCatalog, writeCatalog } from './stored.ts'
+import { readCatalog, readExposure, writeCatalog } from './stored.ts'
 
 const column = (name: string, more: Partial<CatalogColumn> = {}): CatalogColumn => ({
   ...{ type: 'int4', nullable: true, primaryKey: false, references: null, description: null, unexposable: null },
@@ -82,4 +82,18 @@ test('a damaged catalog is refused', () => {
     assert.notEqual(one, text)
     assert.throws(() => readCatalog(one), { name: 'ZodError' }, one)
   }
+})
+
+test('a damaged exposure is refused', () => {
+  const exposure = [{ schema: 'a', table: 't', columns: ['id', 'one'] }]
+  assert.deepEqual(readExposure(JSON.stringify(exposure)), exposure)
+  const damaged = [
+    [{ schema: 'a', table: 't', columns: null }],
+    [{ schema: 'a', table: 't', columns: ['id', 1] }],
+    [{ schema: 'a', columns: ['id'] }],
+    [null],
+    {},
+    null,
+  ]
+  for (const one of damaged) assert.throws(() => readExposure(JSON.stringify(one)), { name: 'ZodError' })
 })

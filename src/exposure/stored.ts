@@ -38,7 +38,7 @@ const head = { capturedAt: z.string(), capture: z.unknown() }
 const StoredCatalog = z.object({
   ...head,
   columnKinds: z.array(ColumnKind),
-  tables: z.array(z.custom<StoredTable>(isTable)),
+  tables: z.custom<readonly StoredTable[]>((it) => Array.isArray(it) && it.every(isTable)),
 })
 
 /** As catalogs were written before: each column whole. */
@@ -60,9 +60,7 @@ const WholeCatalog = z.object({
   ),
 })
 
-const StoredExposure = z.array(
-  z.object({ schema: z.string(), table: z.string(), columns: z.custom<string[]>(areStrings) }),
-)
+const StoredExposure = z.custom<readonly ShownTable[]>((it) => Array.isArray(it) && it.every(isShown))
 
 export function writeCatalog(catalog: Catalog): string {
   const numbers = new Map<string, number>()
@@ -128,6 +126,12 @@ function isTable(it: unknown): it is StoredTable {
     (indexes === undefined || Indexes.safeParse(indexes).success) &&
     (looked === undefined || Looked.safeParse(looked).success)
   )
+}
+
+function isShown(it: unknown): it is ShownTable {
+  if (typeof it !== 'object' || it === null) return false
+  const { schema, table, columns }: { readonly [K in keyof ShownTable]?: unknown } = it
+  return areStrings([schema, table]) && areStrings(columns)
 }
 
 type Unread = { readonly [K in keyof StoredTable]?: unknown }
