@@ -1,6 +1,6 @@
 // What the store keeps as JSON: catalogs and exposures. A text that is not what was written throws a ZodError: a defect
 // or a damaged store, never a caller's doing. In a catalog, columns that are alike but for their names are written once:
-// it is a tenth as long as JSON of it would be, and is read back in a tenth of the time.
+// it is about a tenth as long as JSON of it would be, and read back the quicker.
 import { z } from 'zod'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { ShownTable } from './cut.ts'
