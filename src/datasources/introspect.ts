@@ -6,6 +6,7 @@ import type { Catalog } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import { carried } from '../exposure/carry.ts'
 import { tableKey } from '../exposure/cut.ts'
+import { writeCatalog } from '../exposure/stored.ts'
 import type { JobId, TeamId } from '../ids.ts'
 import type { Work } from '../jobs/jobs.ts'
 import type { Store } from '../store/open.ts'
@@ -141,7 +142,7 @@ async function write(
   row: DatasourceRow,
   catalog: Catalog,
 ): Promise<boolean> {
-  const text = JSON.stringify(catalog)
+  const text = writeCatalog(catalog)
   const version = row.catalog_version + 1
   return await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx

@@ -9,6 +9,7 @@ import { newId, type AccountId, type DatasourceId, type SessionId, type TeamId }
 import { openStore, type Store } from '../store/open.ts'
 import { openCatalogs, type Catalogs } from './catalogs.ts'
 import { getExposure, listExposureVersions, putExposure, type ExposurePlace } from './exposure.ts'
+import { writeCatalog } from './stored.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 const call: Call = {
@@ -95,7 +96,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     }
     async function capture(id: DatasourceId, version: number, catalog: Catalog): Promise<void> {
       await store.write(async (tx) => {
-        const row = { datasource_id: id, version, captured_at: AT, catalog: JSON.stringify(catalog) }
+        const row = { datasource_id: id, version, captured_at: AT, catalog: writeCatalog(catalog) }
         await tx.insertInto('catalogs').values(row).execute()
         await tx.updateTable('datasources').set({ catalog_version: version }).where('id', '=', id).execute()
       })

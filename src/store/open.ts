@@ -7,7 +7,7 @@ import { AppError } from '../errors.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
 import { openPostgres, triesWorth } from './postgres.ts'
 import { recallFor } from './recall.ts'
-import { openSqlite } from './sqlite.ts'
+import { openSqlite, type Sqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
 
 type Isolation = 'serializable' | 'read committed'
@@ -23,8 +23,9 @@ export interface Store extends AsyncDisposable {
    */
   write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
   /**
-   * A durable transaction for rows that nobody recalls (audit, progress): forgets nothing. `read committed` is for those
-   * that lock what they read before they change it; on the embedded store there is no other isolation than serializable.
+   * A durable transaction for rows that nobody recalls (audit, progress): forgets nothing. On the embedded store nobody
+   * else waits for the disk meanwhile; where that fails the transaction may hold all the same. `read committed` is for
+   * those that lock what they read before they change it; the embedded store knows no isolation but serializable.
    */
   append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   /** A small write that nobody waits for (last use); done before the store is closed, an error goes to `lost`. */
@@ -50,10 +51,11 @@ export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
   options: { readonly lost?: (error: unknown) => void; readonly asIs?: boolean } = {},
 ): Promise<Store> {
-  const dialect = config.databaseUrl === null ? 'sqlite' : 'postgres'
-  const db = new Kysely<Tables>({
-    dialect: config.databaseUrl === null ? openSqlite(config.dataDir, options) : await openPostgres(config.databaseUrl),
-  })
+  const { dataDir, databaseUrl } = config
+  const opened = databaseUrl === null ? openSqlite(dataDir, options) : { dialect: await openPostgres(databaseUrl) }
+  const sqlite = 'synced' in opened ? opened : null
+  const dialect = sqlite === null ? 'postgres' : 'sqlite'
+  const db = new Kysely<Tables>({ dialect: opened.dialect })
   try {
     if (options.asIs === true) await requireMigrated(db)
     else await migrate(db, dialect)
@@ -63,13 +65,13 @@ export async function openStore(
   }
   const { recall, forget } = recallFor(dialect === 'sqlite' ? Infinity : OTHERS_UNSEEN_MS)
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
-    dialect === 'sqlite' ? db.transaction().execute(work) : retried(db, work, isolation)
+    sqlite === null ? retried(db, work, isolation) : db.transaction().execute(work)
   const pending = new Set<Promise<unknown>>()
 
   return {
     db,
     dialect,
-    append: transact,
+    append: (work, isolation) => (sqlite === null ? transact(work, isolation) : beside(sqlite, db, work)),
     recall,
     forget,
     async write(work) {
@@ -93,6 +95,25 @@ export async function openStore(
       await db.destroy()
     },
   }
+}
+
+/** Commits without waiting for the disk, lets others go on, and then waits. */
+async function beside<T>(
+  sqlite: Sqlite,
+  db: Kysely<Tables>,
+  work: (tx: Transaction<Tables>) => Promise<T>,
+): Promise<T> {
+  // The one connection is ours meanwhile: nobody else commits without waiting.
+  const done = await db.connection().execute(async (connection) => {
+    sqlite.waits(false)
+    try {
+      return await connection.transaction().execute(work)
+    } finally {
+      sqlite.waits(true)
+    }
+  })
+  await sqlite.synced()
+  return done
 }
 
 /** SQLite's FULL and IOERR_WRITE, PostgreSQL's disk_full. */

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { sql } from 'kysely'
 import { newId, type AccountId, type TeamId } from '../ids.ts'
 import { migrate, MIGRATIONS } from './migrate.ts'
 import { openStore, type Store } from './open.ts'
@@ -240,6 +241,22 @@ describe('the data folder', () => {
     const [code] = await once(child, 'close')
     assert.notEqual(code, 0)
     assert.match(said, /in use by another Vitrine process/)
+  })
+
+  test('a commit waits for the disk, but for rows that nobody recalls, whatever becomes of those', async () => {
+    await using store = await openStore(config)
+    const waits = async (db: Pick<Store['db'], 'getExecutor'>) =>
+      (await sql<{ synchronous: number }>`PRAGMA synchronous`.execute(db)).rows.map((row) => row.synchronous)
+    const [FULL, NORMAL] = [[2], [1]]
+    assert.deepEqual(await waits(store.db), FULL)
+    const fails = store.append(async (tx) => {
+      assert.deepEqual(await waits(tx), NORMAL)
+      throw new Error('rolled back')
+    })
+    // Asked for at once, while the other is under way.
+    const asked = Promise.all([store.write(waits), store.append(waits), waits(store.db)])
+    await assert.rejects(fails, /rolled back/)
+    assert.deepEqual(await asked, [FULL, NORMAL, FULL])
   })
 
   test('only its owner may read it', async () => {

@@ -18,7 +18,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     const config = await source.config()
     const [teamId, id, never] = [newId<TeamId>(), newId<DatasourceId>(), newId<DatasourceId>()]
     const old = new Kysely<Tables>({
-      dialect: config.databaseUrl === null ? openSqlite(config.dataDir) : await openPostgres(config.databaseUrl),
+      dialect:
+        config.databaseUrl === null ? openSqlite(config.dataDir).dialect : await openPostgres(config.databaseUrl),
     })
     await migrate(
       old,
