@@ -187,7 +187,7 @@ export type Scalar = string | number | boolean
 export type ValueKind = 'boolean' | 'number' | 'time' | 'text' | 'label' | 'other'
 
 /** What a column's sampled values look like; none of them is in it. */
-export interface SampleFacts {
+interface SampleFacts {
   /** Values looked at, nulls left out. */
   readonly count: number
   readonly distinct: number
