@@ -234,7 +234,7 @@ describe('profiles of tables', () => {
     const made = await safe.createDatabase(
       'safe',
       `CREATE TABLE many (id int PRIMARY KEY, name text, other text);
-       INSERT INTO many SELECT n, 'name ' || md5(n::text), repeat('x', 200) || n FROM generate_series(1, 9000) n`,
+       INSERT INTO many SELECT n, 'name ' || md5(n::text), repeat('x', 200) || n FROM generate_series(1, 9000) n; ANALYZE`,
     )
     const settings = settingsOf(safe, made, { sslMode: 'require' })
     await using own = await driver.connect(settings, { allowPrivateHosts: true }, soon())
