@@ -1,17 +1,22 @@
 // npm exec -- node bench/profile.ts: profiles BENCH_TABLES (100) tables of 20 columns and BENCH_TABLE_ROWS (100,000) rows
-// of a real PostgreSQL through the rooms, and describes 1,000 tables with what is known of them. Prints the time, the
-// memory at its highest, the longest pause of the event loop, and how many connections there ever were.
+// of a real PostgreSQL by the bundle as `npm start` runs it, while callers go on asking. Prints the time, the memory as it
+// goes, what callers wait with and without a profile, and what a description of 1,000 tables costs. Linux only (/proc).
 import assert from 'node:assert/strict'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as wait } from 'node:timers/promises'
+import { Pool } from 'undici'
 import { openDescriptions } from '../src/datasources/describe.ts'
 import { openCatalogs } from '../src/exposure/catalogs.ts'
 import { openRooms } from '../test/support/connected.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { Profiled, withProfiles } from '../test/support/profiled.ts'
+import { memory, post } from './load.ts'
+import { connectTo, signIn, startVitrine } from './world.ts'
 
 const TABLES = Number(process.env['BENCH_TABLES'] ?? 100)
 const ROWS = Number(process.env['BENCH_TABLE_ROWS'] ?? 100_000)
 const DESCRIBED = 1_000
+/** Callers' queries without a profile beside them. */
+const ALONE_MS = 5_000
 
 const COLUMNS = `id int PRIMARY KEY, customer_id int, state text, label text, email text, city text, note text, code char(4),
   amount numeric(12, 2), price double precision, quantity int, big bigint, flag boolean, born date, at timestamptz,
@@ -25,59 +30,99 @@ const VALUES = `n, n % 5000, (ARRAY['open','paid','sent'])[1 + n % 3], 'label ' 
 await using server = await startPostgres({ settings: { shared_buffers: '128MB' } })
 const database = await server.createDatabase('bench')
 console.log(`loading ${TABLES} tables of 20 columns and ${ROWS} rows …`)
-for (let n = 0; n < TABLES; n++) {
-  const name = `table_${String(n).padStart(3, '0')}`
-  await server.query(
-    database,
+const names = Array.from({ length: TABLES }, (_, n) => `table_${String(n).padStart(3, '0')}`)
+for (const [n, name] of names.entries()) {
+  const [like, from] =
     n === 0
-      ? `CREATE TABLE ${name} (${COLUMNS}); INSERT INTO ${name} SELECT ${VALUES} FROM generate_series(1, ${ROWS}) n; ANALYZE ${name}`
-      : `CREATE TABLE ${name} (LIKE table_000 INCLUDING ALL); INSERT INTO ${name} SELECT * FROM table_000; ANALYZE ${name}`,
-  )
+      ? [COLUMNS, `${VALUES} FROM generate_series(1, ${ROWS}) n`]
+      : ['LIKE table_000 INCLUDING ALL', '* FROM table_000']
+  await server.query(database, `CREATE TABLE ${name} (${like}); INSERT INTO ${name} SELECT ${from}; ANALYZE ${name}`)
 }
-await using rooms = await openRooms()
-withProfiles(rooms)
 const order = { host: server.host, port: server.port, database, username: server.superuser, password: server.password }
-const at = await Profiled.connect(rooms, order, null)
-
-const delay = monitorEventLoopDelay({ resolution: 5 })
-global.gc?.()
-const before = process.memoryUsage().rss
-let [highest, connections] = [0, 0]
-let counted: Promise<unknown> = Promise.resolve()
-const watch = setInterval(() => {
-  highest = Math.max(highest, process.memoryUsage().rss)
-  counted = server
-    .query('postgres', `SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}'`)
-    .then((rows) => (connections = Math.max(connections, Number(rows[0]?.[0]))))
-}, 250)
-delay.enable()
-const started = performance.now()
-const cpu = process.cpuUsage()
-const result = await at.profile()
-const seconds = (performance.now() - started) / 1000
-const { user } = process.cpuUsage(cpu)
-delay.disable()
-clearInterval(watch)
-await counted
-console.log(JSON.stringify(result))
-console.log(`profiled in ${seconds.toFixed(1)} s (goal <= 60), ${(user / 1e6).toFixed(1)} s of CPU here`)
-console.log(`resident ${mega(before)} before, ${mega(highest)} at the highest; at most ${connections} connection(s)`)
-console.log(
-  `event loop held for ${(delay.percentile(99) / 1e6).toFixed(0)} ms at p99, ${(delay.max / 1e6).toFixed(0)} ms at most`,
-)
-
+await profileByBundle()
 await describeMany()
 
-/** The same profile under 1,000 names: what a description costs when nothing of it is written yet. */
+/** Through the door, as an operator would. */
+async function profileByBundle(): Promise<void> {
+  await using stack = new AsyncDisposableStack()
+  const { base, pid } = await startVitrine(stack)
+  const spec = { type: 'POSTGRES', connectionMode: 'DIRECT', ...order }
+  const { at, key } = await connectTo(
+    base,
+    spec,
+    names.map((table) => ({ schema: 'public', table, columns: null })),
+  )
+  const headers = { authorization: `Bearer ${await signIn(base)}` }
+  const alone = await asked(at, key, wait(ALONE_MS))
+  const before = await memory(pid)
+  const seen: string[] = []
+  const started = performance.now()
+  const { jobId } = (await (await fetch(`${at}/profile`, { method: 'POST', headers })).json()) as { jobId: string }
+  let [told, result] = [-1, '']
+  const ended = (async () => {
+    for (;;) {
+      const job = (await (await fetch(`${at}/jobs/${jobId}`, { headers })).json()) as Job
+      const { now } = await memory(pid)
+      const tenth = Math.floor((job.done * 10) / TABLES)
+      if (tenth > told) seen.push(now.toFixed(0))
+      told = Math.max(told, tenth)
+      result = JSON.stringify(job)
+      if (job.state !== 'RUNNING' && job.state !== 'QUEUED') return
+      await wait(100)
+    }
+  })()
+  const beside = await asked(at, key, ended)
+  const seconds = (performance.now() - started) / 1000
+  const after = await memory(pid)
+  console.log(result)
+  console.log(`profiled in ${seconds.toFixed(1)} s (goal <= 60), while a caller asked as fast as it was answered`)
+  console.log(
+    `resident ${before.now.toFixed(0)} MB before, each tenth of the tables ${seen.join(' ')}, ` +
+      `${after.peak.toFixed(0)} MB at the peak (goal <= 250)`,
+  )
+  console.log(`a caller's point look-ups: alone ${alone}; beside a profile ${beside}`)
+}
+
+interface Job {
+  readonly state: string
+  readonly done: number
+}
+
+/** One caller's point look-ups, one after another, until then. */
+async function asked(at: string, key: string, until: Promise<unknown>): Promise<string> {
+  const { origin, pathname } = new URL(`${at}/query`)
+  const pool = new Pool(origin, { connections: 1 })
+  const headers = { authorization: `Bearer ${key}` }
+  const took: number[] = []
+  let isOver = false
+  const over = until.finally(() => (isOver = true))
+  for (let n = 0; !isOver; n++) {
+    const sent = performance.now()
+    await post(pool, pathname, headers, {
+      sql: `SELECT id, state, amount FROM table_000 WHERE id = ${(n * 7919) % ROWS}`,
+    })
+    took.push(performance.now() - sent)
+  }
+  await over
+  await pool.close()
+  took.sort((a, b) => a - b)
+  const of = (share: number): string => (took[Math.floor((took.length - 1) * share)] ?? Number.NaN).toFixed(1)
+  return `${took.length} asked, p50 ${of(0.5)}, p95 ${of(0.95)}, p99 ${of(0.99)}, longest ${of(1)} ms`
+}
+
+/** The profile of one table under 1,000 names: what a description costs when nothing of it is written yet. */
 async function describeMany(): Promise<void> {
-  const { row } = await at.at()
-  const full = await rooms.catalogs.full(row)
-  const [table] = full?.tables ?? []
+  await using rooms = await openRooms()
+  withProfiles(rooms)
+  const at = await Profiled.connect(rooms, order, [{ schema: 'public', table: 'table_000', columns: null }])
+  await at.profile()
+  const full = await rooms.catalogs.full((await at.at()).row)
+  const table = full?.tables.find((each) => each.table === 'table_000')
   assert.ok(full && table)
-  const names = Array.from({ length: DESCRIBED }, (_, n) => `made_${n}`)
-  const catalog = JSON.stringify({ ...full, tables: names.map((name) => ({ ...table, table: name })) })
+  const made = Array.from({ length: DESCRIBED }, (_, n) => `made_${n}`)
+  const catalog = JSON.stringify({ ...full, tables: made.map((name) => ({ ...table, table: name })) })
   const columns = table.columns.map((column) => column.name)
-  const tables = JSON.stringify(names.map((name) => ({ schema: 'public', table: name, columns })))
+  const tables = JSON.stringify(made.map((name) => ({ schema: 'public', table: name, columns })))
   await rooms.store.write(async (tx) => {
     await tx.updateTable('catalogs').set({ catalog }).where('datasource_id', '=', at.id).execute()
     await tx.updateTable('exposures').set({ tables }).where('datasource_id', '=', at.id).execute()
@@ -87,24 +132,26 @@ async function describeMany(): Promise<void> {
       .where('datasource_id', '=', at.id)
       .executeTakeFirstOrThrow()
     await tx.deleteFrom('profiles').where('datasource_id', '=', at.id).execute()
-    for (const name of names)
+    for (const name of made) {
       await tx
         .insertInto('profiles')
         .values({ ...kept, table: name })
         .execute()
+    }
   })
   const anew = Object.assign(Object.create(rooms), { catalogs: openCatalogs(rooms), descriptions: openDescriptions() })
   const fresh = Profiled.again(anew, at)
-  await rooms.catalogs.exposed(row)
-  for (const what of ['first, catalog read too', 'from the snapshot, written anew', 'again']) {
-    if (what.startsWith('from')) anew.descriptions = openDescriptions()
+  for (const what of [
+    'first, catalog and profiles read too',
+    'written anew',
+    'written anew',
+    'written anew',
+    'again',
+  ]) {
+    if (what === 'written anew') anew.descriptions = { ...anew.descriptions, written: openDescriptions().written }
     const from = performance.now()
     const { json } = await fresh.described()
     const ms = performance.now() - from
-    console.log(`described ${DESCRIBED} tables, ${what}: ${ms.toFixed(1)} ms, ${mega(json.length)}`)
+    console.log(`described ${DESCRIBED} tables, ${what}: ${ms.toFixed(1)} ms, ${(json.length / 1e6).toFixed(1)} MB`)
   }
-}
-
-function mega(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`
 }

@@ -133,23 +133,30 @@ async function connect(base: string, postgres: TestPostgres, database: string): 
   return connectTo(base, where, [{ schema: 'public', table: 'orders', columns: null }])
 }
 
+const PERSON = { email: 'bench@example.test', password: 'correct horse battery staple' }
+
+/** The token of the account that connectTo() made, or, with its name, of the one made now. */
+export async function signIn(base: string, name?: string): Promise<string> {
+  const signed = await fetch(`${base}/auth/${name === undefined ? 'sign-in' : 'sign-up'}/email`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: base },
+    body: JSON.stringify({ ...PERSON, name }),
+  })
+  const cookie = signed.headers
+    .getSetCookie()
+    .map((part) => part.split(';')[0])
+    .join('; ')
+  const { token } = (await (await fetch(`${base}/auth/token`, { headers: { cookie } })).json()) as { token: string }
+  return token
+}
+
 /** A new account's datasource of this spec, `tables` of it exposed, with a key. */
 export async function connectTo(
   base: string,
   spec: object,
   tables: readonly object[],
 ): Promise<{ at: string; key: string }> {
-  const person = { name: 'Bench', email: 'bench@example.test', password: 'correct horse battery staple' }
-  const up = await fetch(`${base}/auth/sign-up/email`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(person),
-  })
-  const cookie = up.headers
-    .getSetCookie()
-    .map((part) => part.split(';')[0])
-    .join('; ')
-  const { token } = (await (await fetch(`${base}/auth/token`, { headers: { cookie } })).json()) as { token: string }
+  const token = await signIn(base, 'Bench')
   const api = async (method: string, path: string, body: unknown): Promise<Record<string, string>> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const res = await fetch(base + path, { method, headers, body: JSON.stringify(body) })

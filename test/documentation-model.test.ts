@@ -13,7 +13,7 @@ import { startModel, type ModelStandIn, type Reply } from './support/model.ts'
 const ORDERS = { tables: [{ schema: 'public', table: 'orders' }] }
 const KEY = 'sk-the-operators-own'
 
-const right = (more: object = {}): Reply => ({
+const right = (more: object = {}): { readonly text: string } => ({
   text: `Here you are:\n\`\`\`json\n${JSON.stringify({
     summary: 'One row per order that a customer placed.',
     statements: [{ text: 'Open orders are not paid yet.', restsOn: ['status'] }],
@@ -176,6 +176,23 @@ describe('documentation by a model', () => {
     assert.equal((await shop.owner.ask('DELETE', `${shop.at}/jobs/${jobId}`)).status, 204)
     assert.equal((await shop.ended(jobId)).state, 'CANCELLED')
     assert.equal(await shop.draft('orders'), undefined)
+  })
+
+  test('what is hidden while it writes is told to it no more', async () => {
+    await shop.sql('CREATE TABLE zeta (id int PRIMARY KEY, hushed text); CREATE TABLE zeta_gone (id int PRIMARY KEY)')
+    await shop.owner.must('POST', `${shop.at}/introspect`)
+    const zeta = { schema: 'public', table: 'zeta', columns: null }
+    await shop.expose([...EXPOSED, zeta, { ...zeta, table: 'zeta_gone' }])
+    const gate = Promise.withResolvers<undefined>()
+    model.answer({ ...right(), when: gate.promise })
+    const { jobId } = await shop.owner.must('POST', `${shop.at}/documentation/generate`)
+    while (model.asked.length < EXPOSED.length) await new Promise(setImmediate)
+    await shop.expose([...EXPOSED, { ...zeta, columns: ['id'] }])
+    gate.resolve(undefined)
+    assert.equal((await shop.ended(jobId)).state, 'DONE')
+    assert.equal(model.asked.length, EXPOSED.length + 1)
+    assert.match(model.asked.at(-1)?.question ?? '', /"table":"zeta"/)
+    assert.ok(model.asked.every(({ question }) => !question.includes('hushed') && !question.includes('zeta_gone')))
   })
 })
 

@@ -244,7 +244,17 @@ for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly Dialect
       await shop.run('profile', { tables: [{ schema: 'public', table: 'customers' }] })
       assert.equal((await statsOf()).values.length, 2)
       assert.match(JSON.stringify((await shop.draft('customers')).statements), /“DE”/)
+      const { statements: proposed } = await shop.draft('customers')
+      await shop.put('customers', { statements: proposed.map((said: Text) => ({ ...said, status: 'ACCEPTED' })) })
+      await shop.publish()
+      const published = async () => (await shop.described('customers')).documentation.statements
+      const all = await published()
+      assert.match(JSON.stringify(all), /“DE”/)
       await shop.put('customers', { columns: { country: { personal: true } } })
+      assert.deepEqual(
+        await published(),
+        all.filter((text: string) => !text.includes('“DE”')),
+      )
       assert.deepEqual([(await statsOf()).values, (await statsOf()).range], [null, null])
       assert.doesNotMatch(JSON.stringify((await shop.draft('customers')).statements), /“DE”/)
       await shop.run('profile', { tables: [{ schema: 'public', table: 'customers' }] })

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
-import type { CatalogTable } from '../drivers/driver.ts'
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import { tableKey } from '../exposure/cut.ts'
@@ -29,16 +29,24 @@ interface Deps {
   readonly descriptions: Descriptions
 }
 
-/** Descriptions already written. */
-export type Descriptions = BoundedMap<string, Description>
+/** What was written already, as long as the versions stand that it was written of. */
+export interface Descriptions {
+  readonly written: BoundedMap<string, Description>
+  /** Part of several: what is known of values outlasts a publication. */
+  readonly known: BoundedMap<string, Known>
+}
 
 const ENTRIES_MAX = 500
 const CHARS_MAX = 64 * 1024 * 1024
+const KNOWN_CHARS_MAX = 16 * 1024 * 1024
 /** Nobody but the caller may keep it, and only to be asked again with its tag. */
 const HEADERS = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
 
 export function openDescriptions(): Descriptions {
-  return new BoundedMap(ENTRIES_MAX, CHARS_MAX)
+  return {
+    written: new BoundedMap(ENTRIES_MAX, CHARS_MAX),
+    known: new BoundedMap(ENTRIES_MAX, KNOWN_CHARS_MAX),
+  }
 }
 
 /** `full`: everything introspected; throws ROLE_REQUIRED below ADMIN, then NOT_CONNECTED where nothing was. */
@@ -62,7 +70,7 @@ export async function describeDatasource(
 async function describeExposed(deps: Deps, at: Reached): Promise<Description> {
   return await written(deps, at, 'e', async () => {
     const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
-    const known = await knownOf(deps.store.db, at.id, exposed)
+    const known = await knownNow(deps, at, exposed)
     const documented = await documentedOf(deps, at, exposed, full)
     return textOf(at, exposed?.capturedAt ?? null, exposed?.tables ?? [], known, documented)
   })
@@ -76,21 +84,30 @@ async function describeFull(deps: Deps, at: Reached): Promise<Description> {
     const exposed = await deps.catalogs.exposed(at.row)
     const shown = new Map(exposed?.tables.map((table) => [tableKey(table.schema, table.table), table]))
     const tables = full.tables.map((table) => asFull(table, shown.get(tableKey(table.schema, table.table))))
-    const known = await knownOf(deps.store.db, at.id, exposed)
+    const known = await knownNow(deps, at, exposed)
     return textOf(at, full.capturedAt, tables, known, await documentedOf(deps, at, exposed, full))
   })
+}
+
+async function knownNow(deps: Deps, { id, row }: Reached, exposed: Catalog | null): Promise<Known> {
+  const key = [id, row.catalog_version, row.exposure_version, row.profile_version].join('/')
+  const before = deps.descriptions.known.get(key)
+  if (before !== undefined) return before
+  const known = await knownOf(deps.store.db, id, exposed)
+  deps.descriptions.known.set(key, known, known.weight)
+  return known
 }
 
 async function written(deps: Deps, at: Reached, part: 'e' | 'f', write: () => Promise<string>): Promise<Description> {
   const { row } = at
   const versions = [row.catalog_version, row.exposure_version, row.profile_version, row.published_version]
   const key = `${part}/${row.id}/${versions.join('/')}/${row.name}`
-  const known = deps.descriptions.get(key)
+  const known = deps.descriptions.written.get(key)
   if (known !== undefined) return known
   const json = await write()
   const hash = createHash('sha256').update(json).digest('base64url').slice(0, 27)
   const description = { json, etag: `"${part}-${hash}"`, headers: HEADERS }
-  deps.descriptions.set(key, description, json.length)
+  deps.descriptions.written.set(key, description, json.length)
   return description
 }
 
@@ -110,21 +127,21 @@ function textOf(
   known: Known,
   documented: Documented,
 ): string {
-  return JSON.stringify({
+  const head = {
     id: at.id,
     name: at.row.name,
     type: at.row.type,
     vocabulary: at.driver.vocabulary,
     schemaCapturedAt: capturedAt,
     profileCapturedAt: known.capturedAt,
-    tables: tables.map((table) => describeTable(table, known, documented)),
-  })
+  }
+  return withLast(head, 'tables', `[${tables.map((table) => describeTable(table, known, documented)).join(',')}]`)
 }
 
-function describeTable(table: CatalogTable, known: Known, documented: Documented) {
+function describeTable(table: CatalogTable, known: Known, documented: Documented): string {
   const stats = known.statsOf(table)
   const said = documented(table)
-  return {
+  const head = {
     schema: table.schema,
     table: table.table,
     description: said.description ?? table.description,
@@ -132,14 +149,22 @@ function describeTable(table: CatalogTable, known: Known, documented: Documented
     estimatedRows: table.estimatedRows,
     columnsRestricted: table.columnsRestricted ?? false,
     indexes: table.indexes,
-    columns: table.columns.map((column) => ({
+  }
+  const columns = table.columns.map((column) => {
+    const about = {
       name: column.name,
       type: column.type,
       nullable: column.nullable,
       primaryKey: column.primaryKey,
       references: column.references,
       description: said.descriptionOf(column.name) ?? column.description,
-      stats: stats(column),
-    })),
-  }
+    }
+    return withLast(about, 'stats', stats.get(column.name) ?? 'null')
+  })
+  return withLast(head, 'columns', `[${columns.join(',')}]`)
+}
+
+/** An object as JSON, with a last member whose value is JSON already. */
+function withLast(head: object, name: string, json: string): string {
+  return `${JSON.stringify(head).slice(0, -1)},"${name}":${json}}`
 }

@@ -6,6 +6,7 @@ import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts
 import { Profiled, withProfiles } from '../../test/support/profiled.ts'
 import { storeSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
+import { introspectDatasource } from './introspect.ts'
 import { newId, type JobId } from '../ids.ts'
 import { forgetPersonal } from '../profiles/stored.ts'
 
@@ -148,6 +149,28 @@ describe('profiles', () => {
     assert.equal(result.tables, 2)
     assert.deepEqual(result.skipped.map(({ table }) => table).sort(), ['dear', 'gone'])
     assert.ok(result.skipped.every(({ why }) => why.endsWith('.')))
+  })
+
+  test('no value comes out of an error of the database', async () => {
+    const raised = `CREATE FUNCTION tell(email text) RETURNS int LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'it is %', email USING DETAIL = email, HINT = email, COLUMN = email; END $$;
+      CREATE VIEW tells AS SELECT tell(email) FROM customers; CREATE VIEW casts AS SELECT email::int AS n FROM customers;`
+    const at = await shop(raised, [whole('tells'), whole('casts')])
+    const job = await at.ended(await at.start())
+    const { skipped } = job.result as { skipped: readonly { table: string; why: string }[] }
+    assert.deepEqual(skipped.map(({ table }) => table).sort(), ['casts', 'tells'])
+    const told = await rooms.store.db.selectFrom('jobs').selectAll().where('datasource_id', '=', at.id).execute()
+    assert.doesNotMatch(JSON.stringify([job, told]), /example\.com|a[012]@/)
+  })
+
+  test('what is not shown since the database changed goes with the next exposure that is saved', async () => {
+    const at = await shop()
+    await at.profile()
+    await postgres.query(at.database, 'ALTER TABLE orders DROP COLUMN state; ALTER TABLE customers DROP COLUMN country')
+    await introspectDatasource(rooms, at.call(), await at.at())
+    await at.expose(SHOWN)
+    assert.doesNotMatch(await at.stored(), /"state"|paid|"country"|"FR"/)
+    assert.match(await at.stored(), /placed_at/)
   })
 
   test('an exposure that is saved in the middle holds for what is kept', async () => {

@@ -38,7 +38,7 @@ const catalog = (...tables: readonly CatalogTable[]): Catalog => ({ capturedAt: 
 const ID = column('id', { type: 'int4', primaryKey: true })
 const FULL = catalog(
   table('orders', [ID, column('status'), column('secretNote'), column('of'), column('a.b')]),
-  table('people', [ID, column('name'), column('ssn')]),
+  table('people', [ID, column('name'), column('ssn'), column('net_pay'), column('naïve')]),
   table('wages', [ID, column('amount')]),
   table('pay_roll', [ID]),
 )
@@ -55,6 +55,11 @@ describe('a text is shown', () => {
     ['that rests on a hidden table', 'Final.', ['public.wages.amount'], false],
     ['that names a hidden column of its table', 'See SECRETNOTE, please.', [], false],
     ['that names one as SQL quotes it', 'SELECT "secretNote"', [], false],
+    ['that names one in wide letters', 'See ｓｅｃｒｅｔＮｏｔｅ there.', [], false],
+    ['that names one with unseen characters inside', 'See secret\u200bNo\u00adte there.', [], false],
+    ['that names a hidden column of another table by no plain word', 'The net_pay is a number.', [], false],
+    ['that names one as Markdown escapes it', String.raw`The net\_pay is a number.`, [], false],
+    ['that names one with its accent apart', 'See people.nai\u0308ve.', [], false],
     ['that names a hidden path', 'See a.b there.', [], false],
     ['that holds a hidden name inside another word', 'The secretNotes are kept.', [], true],
     ['that holds a hidden name of two letters as a word', 'One of many.', [], true],

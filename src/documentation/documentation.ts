@@ -14,9 +14,10 @@ import type { KnowledgeVersions } from '../store/knowledge-tables.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Selectable } from 'kysely'
 import { Others, RestingPlace } from './columns.ts'
-import { isEmpty, isStale, readDraft, textsOf, type Draft, type Said } from './draft.ts'
+import { isEmpty, isStale, personalOf, readDraft, textsOf, type Draft, type Said } from './draft.ts'
 import { readDraftChange, type AskedDraft } from './read-draft.ts'
 import { Sight } from './shown.ts'
+import { withdrawPersonal } from './withdraw.ts'
 
 export interface DocumentationDeps {
   readonly store: Store
@@ -98,6 +99,8 @@ export async function putDocumentation(
     if (problems.length > 0) throw invalidRequest(problems, 'The documentation cannot be saved as it stands.')
     await keepDraft(tx, at.id, name, draft, call.caller.accountId)
     await forgetPersonal(tx, at.id, name, personalOf(draft))
+    const marked = personalOf(draft).filter((column) => before?.columns[column]?.personal !== true)
+    await withdrawPersonal(tx, at.id, name, marked)
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
     return { draft, version: now }
   })
@@ -239,8 +242,4 @@ function viewOf(
     ),
     ...(table === null && { gone: true }),
   }
-}
-
-function personalOf(draft: Draft): readonly string[] {
-  return Object.entries(draft.columns).flatMap(([name, { personal }]) => (personal === true ? [name] : []))
 }

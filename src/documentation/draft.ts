@@ -67,3 +67,30 @@ export function typesOf(restsOn: readonly string[], place: RestingPlace): Record
     }),
   )
 }
+
+/** The columns that somebody marked as personal. */
+export function personalOf(draft: Draft): readonly string[] {
+  return Object.entries(draft.columns).flatMap(([name, { personal }]) => (personal === true ? [name] : []))
+}
+
+/** In the quotation marks that the rules put around values. */
+export function tellsValues(text: string): boolean {
+  return /[“”]/.test(text)
+}
+
+/** What was generated from values of a column that is marked personal goes with them; what people wrote is theirs. */
+export function withoutPersonal(draft: Draft): Draft {
+  const personal = new Set(personalOf(draft))
+  const kept = (said: Said | null): Said | null => {
+    const tells = said?.origin === 'GENERATED' && tellsValues(said.text)
+    return tells && said.restsOn.some((name) => personal.has(name)) ? null : said
+  }
+  return {
+    summary: kept(draft.summary),
+    examples: kept(draft.examples),
+    statements: draft.statements.map(kept).filter((said) => said !== null),
+    columns: Object.fromEntries(
+      Object.entries(draft.columns).map(([name, column]) => [name, { ...column, said: kept(column.said) }]),
+    ),
+  }
+}

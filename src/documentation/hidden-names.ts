@@ -1,5 +1,5 @@
 // Finds, in a text, the names of what is not exposed: hidden columns of its own table, those of another one behind its
-// name, and hidden tables where they are named with their schema or by a name that is no plain word.
+// name, and hidden tables, each with its schema. By themselves it finds tables and columns whose name is no plain word.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { Names, wordsOf } from './words.ts'
@@ -11,8 +11,9 @@ const LETTERS_MIN = 3
 export class HiddenNames {
   /** Hidden columns, by table; those that hide none are not in it. */
   readonly #columns = new Map<string, Names<string>>()
-  /** Hidden tables, by the names they are known by. */
-  readonly #tables = new Names<string>()
+  /** Hidden tables by the names they are known by, and hidden columns by a name that nothing exposed has. */
+  readonly #anywhere = new Names<string>()
+  readonly #distinct = new Set<string>()
   /** Tables that hide a column, which may stand behind their name. */
   readonly #owners = new Names<CatalogTable>()
 
@@ -20,25 +21,36 @@ export class HiddenNames {
     const visible = new Map(exposed.tables.map((each) => [tableKey(each.schema, each.table), each]))
     // One that shares its name with an exposed one is not told by it.
     const shown = new Set(
-      exposed.tables.flatMap(({ schema, table }) => [table.toLowerCase(), `${schema}.${table}`.toLowerCase()]),
+      exposed.tables.flatMap(({ schema, table, columns }) =>
+        [table, `${schema}.${table}`, ...columns.map(({ name }) => name)].map((name) => name.toLowerCase()),
+      ),
     )
     for (const each of full.tables) {
       const { schema, table } = each
-      const key = tableKey(schema, table)
-      const cut = visible.get(key)
-      if (cut?.columns.length !== each.columns.length) this.#hide(each, cut)
+      const cut = visible.get(tableKey(schema, table))
+      if (cut?.columns.length !== each.columns.length) this.#hide(each, cut, shown)
       if (cut !== undefined) continue
-      const names = /[_\d]|\p{Ll}\p{Lu}/u.test(table) ? [`${schema}.${table}`, table] : [`${schema}.${table}`]
-      for (const name of names) {
-        if (isWord(name) && !shown.has(name.toLowerCase())) this.#tables.add(name, name)
+      for (const name of isPlain(table) ? [`${schema}.${table}`] : [`${schema}.${table}`, table]) {
+        this.#hideAnywhere(name, shown)
       }
     }
   }
 
-  #hide(table: CatalogTable, cut: CatalogTable | undefined): void {
+  #hideAnywhere(name: string, shown: ReadonlySet<string>): void {
+    const lower = name.toLowerCase()
+    if (!isWord(name) || shown.has(lower) || this.#distinct.has(lower)) return
+    this.#distinct.add(lower)
+    this.#anywhere.add(name, name)
+  }
+
+  #hide(table: CatalogTable, cut: CatalogTable | undefined, shown: ReadonlySet<string>): void {
     const visible = new Set(cut?.columns.map((column) => column.name))
     const hidden = new Names<string>()
-    for (const { name } of table.columns) if (!visible.has(name)) hidden.add(name, name)
+    for (const { name } of table.columns) {
+      if (visible.has(name)) continue
+      hidden.add(name, name)
+      if (!isPlain(name)) this.#hideAnywhere(name, shown)
+    }
     this.#columns.set(tableKey(table.schema, table.table), hidden)
     this.#owners.add(table.table, table)
   }
@@ -51,7 +63,7 @@ export class HiddenNames {
     const found = new Set<string>()
     for (let start = 0; start < words.length; start++) {
       for (const { value } of own?.at(words, start) ?? []) if (isWord(value)) found.add(value)
-      for (const { value } of this.#tables.at(words, start)) found.add(value)
+      for (const { value } of this.#anywhere.at(words, start)) found.add(value)
       for (const { value: table, end } of this.#owners.at(words, start)) {
         const behind = this.#columns.get(tableKey(table.schema, table.table))?.at(words, end) ?? []
         for (const { value } of behind) found.add(`${table.table}.${value}`)
@@ -59,6 +71,11 @@ export class HiddenNames {
     }
     return [...found]
   }
+}
+
+/** A word of the language, for all one knows, which texts may hold for its own sake. */
+function isPlain(name: string): boolean {
+  return !/[_\d]|\p{Ll}\p{Lu}/u.test(name)
 }
 
 function isWord(name: string): boolean {

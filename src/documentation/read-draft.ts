@@ -1,7 +1,7 @@
 // A manager's edit of one table's documentation: what was sent × what stood there → the new draft, or what is wrong with
 // it, each by name. Pure.
 import type { RestingPlace } from './columns.ts'
-import { EMPTY, textsOf, typesOf, type Draft, type Said } from './draft.ts'
+import { EMPTY, textsOf, typesOf, withoutPersonal, type Draft, type Said } from './draft.ts'
 
 /** A text as it is sent; what is left out has a default. */
 interface AskedText {
@@ -42,23 +42,6 @@ export function readDraftChange(
     columns: asked.columns === undefined ? was.columns : reader.columns(asked.columns),
   }
   return { draft: withoutPersonal(draft), problems: reader.problems }
-}
-
-/** What was generated from values of a column that is marked personal goes with them; what people wrote is theirs. */
-function withoutPersonal(draft: Draft): Draft {
-  const personal = new Set(Object.entries(draft.columns).flatMap(([name, column]) => (column.personal ? [name] : [])))
-  const kept = (said: Said | null): Said | null => {
-    const tells = said?.origin === 'GENERATED' && /[“”]/.test(said.text)
-    return tells && said.restsOn.some((name) => personal.has(name)) ? null : said
-  }
-  return {
-    summary: kept(draft.summary),
-    examples: kept(draft.examples),
-    statements: draft.statements.map(kept).filter((said) => said !== null),
-    columns: Object.fromEntries(
-      Object.entries(draft.columns).map(([name, column]) => [name, { ...column, said: kept(column.said) }]),
-    ),
-  }
 }
 
 class Reader {

@@ -1,14 +1,20 @@
 // Texts as the words in them, and the names that stand there: whatever the case, and however a language quotes them.
 // Linear in the text, however many names are looked for.
 
-/** Letters, digits and the underscores between them. */
-const WORD = /[\p{L}\p{N}_]+/gu
+/** Letters with their accents, digits and the underscores between them. */
+const WORD = /[\p{L}\p{M}\p{N}_]+/gu
 const ASCII_WORD = /\w+/g
 /** Read alike by the faster pattern. */
 const ASCII = /^[\x00-\x7f]*$/
 
+/** What nobody sees between two letters: zero-width and formatting characters, and selectors of a glyph. */
+const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
+
+/** However it is written: in wide letters, with accents apart, with unseen characters inside, as Markdown escapes it. */
 export function wordsOf(text: string): readonly string[] {
-  return text.toLowerCase().match(ASCII.test(text) ? ASCII_WORD : WORD) ?? []
+  const plain = text.replaceAll(String.raw`\_`, '_')
+  if (ASCII.test(plain)) return plain.toLowerCase().match(ASCII_WORD) ?? []
+  return plain.normalize('NFKC').replaceAll(UNSEEN, '').toLowerCase().normalize('NFC').match(WORD) ?? []
 }
 
 /** Names to be found in texts, each with what it stands for. */

@@ -1,7 +1,7 @@
 // Writes proposals, table by table, within one job. Whoever wrote it, an example is confined and run before it is
 // proposed, and only what may be seen under the exposure is kept.
 import { setImmediate } from 'node:timers/promises'
-import type { Catalog, CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
+import type { CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { AppError } from '../errors.ts'
 import { notIntrospected } from '../exposure/refusals.ts'
@@ -9,7 +9,7 @@ import type { DatasourceId } from '../ids.ts'
 import { profilesOf } from '../profiles/stored.ts'
 import { aboutTables, type About } from './about.ts'
 import { draftOf, keepDraft, raised, type DocumentationDeps } from './documentation.ts'
-import { EMPTY } from './draft.ts'
+import { EMPTY, withoutPersonal } from './draft.ts'
 import type { Model } from './model.ts'
 import { Naming } from './named.ts'
 import { merged, type Example, type Proposal, type ProposedText } from './proposal.ts'
@@ -50,20 +50,18 @@ export async function writeProposals(
   progress: (done: number, total: number) => void,
   signal: AbortSignal,
 ): Promise<Generated> {
-  const scene = await sceneOf(deps, id)
   const chosen = asked.tables === null ? null : new Set(asked.tables.map((name) => tableKey(name.schema, name.table)))
-  const isAsked = ({ schema, table }: CatalogTable) => chosen === null || chosen.has(tableKey(schema, table))
-  const profiles = await profilesOf(deps.store.db, id)
-  const abouts = aboutTables(scene.driver, scene.exposed, profiles, tableKey, isAsked)
+  const scene = await sceneOf(deps, id, chosen)
   const stop = new AbortController()
   const writer = new Writer(deps, scene, asked.model, AbortSignal.any([signal, stop.signal]))
-  progress(0, abouts.length)
+  const tables = [...scene.abouts.keys()]
+  progress(0, tables.length)
   let done = 0
-  const todo = abouts.values()
+  const todo = tables.values()
   const work = async () => {
-    for (const about of todo) {
-      await writer.table(about)
-      progress(++done, abouts.length)
+    for (const key of todo) {
+      await writer.table(key)
+      progress(++done, tables.length)
     }
   }
   const workers = Array.from({ length: asked.model === null ? 1 : MODEL_AT_ONCE }, () => work())
@@ -74,26 +72,36 @@ export async function writeProposals(
     await Promise.allSettled(workers)
     throw error
   }
-  return { tables: abouts.length, proposed: writer.proposed, failed: writer.failed }
+  return { tables: tables.length, proposed: writer.proposed, failed: writer.failed }
 }
 
+/** What may be told and seen, as long as these versions stand. */
 interface Scene {
   readonly id: DatasourceId
+  readonly versions: string
+  /** The tables asked for; null: every exposed one. */
+  readonly chosen: ReadonlySet<string> | null
   readonly driver: Driver
-  readonly exposed: Catalog
+  readonly abouts: ReadonlyMap<string, About>
   readonly sight: Sight
   readonly naming: Naming
 }
 
-async function sceneOf(deps: WriterDeps, id: DatasourceId): Promise<Scene> {
+/** `known`, where it still holds. */
+async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen'], known?: Scene): Promise<Scene> {
   const row = await deps.store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
   const driver = row === undefined ? undefined : deps.drivers.get(row.type)
   if (row === undefined || driver === undefined) {
     throw new AppError('CONFLICT', 'This datasource was deleted meanwhile.')
   }
+  const versions = [row.catalog_version, row.exposure_version, row.profile_version].join('/')
+  if (known?.versions === versions) return known
   const [full, exposed] = await Promise.all([deps.catalogs.full(row), deps.catalogs.exposed(row)])
   if (full === null || exposed === null) throw notIntrospected()
-  return { id, driver, exposed, sight: new Sight(exposed, full), naming: new Naming(exposed) }
+  const isAsked = ({ schema, table }: CatalogTable) => chosen === null || chosen.has(tableKey(schema, table))
+  const abouts = aboutTables(driver, exposed, await profilesOf(deps.store.db, id), tableKey, isAsked)
+  const keyed = new Map(abouts.map((about) => [tableKey(about.table.schema, about.table.table), about]))
+  return { id, versions, chosen, driver, abouts: keyed, sight: new Sight(exposed, full), naming: new Naming(exposed) }
 }
 
 /** One run: what it was told, and what has become of it. */
@@ -101,7 +109,7 @@ class Writer {
   proposed = 0
   readonly failed: TableName[] = []
   readonly #deps: WriterDeps
-  readonly #scene: Scene
+  #scene: Scene
   readonly #model: Model | null
   readonly #signal: AbortSignal
   #unanswered = 0
@@ -115,12 +123,21 @@ class Writer {
     this.#signal = signal
   }
 
-  async table(about: About): Promise<void> {
+  /** Under what is exposed now: a run may take long, and nobody is told of what was hidden meanwhile. */
+  async table(key: string): Promise<void> {
     await setImmediate()
     this.#signal.throwIfAborted()
+    const about = (await this.#now()).abouts.get(key)
+    if (about === undefined) return
     const own = writeByRules(about, (question) => this.#scene.driver.phrase(question))
     const written = this.#model === null ? own : await this.#byModel(this.#model, about, own)
     await this.#propose(about.table, written)
+  }
+
+  async #now(): Promise<Scene> {
+    const { id, chosen } = this.#scene
+    this.#scene = await sceneOf(this.#deps, id, chosen, this.#scene)
+    return this.#scene
   }
 
   /** What the model writes, with our examples behind its own; where it does not, what the rules do. */
@@ -143,7 +160,7 @@ class Writer {
   /** Keeps what may be seen. */
   async #propose(table: CatalogTable, written: Proposal): Promise<void> {
     const { store } = this.#deps
-    const { id, sight } = this.#scene
+    const { id, sight } = await this.#now()
     const here = sight.of(table)
     if (here === null) return
     const seen = <T extends ProposedText>(said: T): boolean => here.maySee(said)
@@ -157,7 +174,8 @@ class Writer {
     this.#signal.throwIfAborted()
     this.proposed += await store.write(async (tx) => {
       const before = (await draftOf(tx, id, table)) ?? EMPTY
-      const { draft, proposed } = merged(before, proposal, here.known)
+      const { draft: all, proposed } = merged(before, proposal, here.known)
+      const draft = withoutPersonal(all)
       if (JSON.stringify(draft) === JSON.stringify(before)) return 0
       await raised(tx, id, undefined)
       await keepDraft(tx, id, table, draft, null)

@@ -4,8 +4,23 @@ import { test } from 'node:test'
 import { lookOf } from './looks.ts'
 
 const LOOKS = [
-  ['email', 'ada@example.com', 'a.b+c@mail.example.co.uk', 'müller@exämple.de'],
-  ['phone', '+49 30 901820', '(030) 901820-11', '00441632960961', '555-0134-22', '+1 202 555 0134 ext 12'],
+  [
+    'email',
+    'ada@example.com',
+    'a.b+c@mail.example.co.uk',
+    'müller@exämple.de',
+    'Ada L <ada@example.com>',
+    'a@b.example;c@d.example',
+  ],
+  [
+    'phone',
+    '+49 30 901820',
+    '(030) 901820-11',
+    '00441632960961',
+    '555-0134-22',
+    '+1 202 555 0134 ext 12',
+    '2025550134',
+  ],
   ['iban', 'DE89 3704 0044 0532 0130 00', 'GB82WEST12345698765432'],
   ['card', '4111 1111 1111 1111', '5500-0000-0000-0004', '378282246310005'],
   ['nationalId', '078-05-1120', 'AB 12 34 56 C', '12345678Z', 'RSSMRA85T10A562S', '529.982.247-25', '2950 4321 9876'],
@@ -34,6 +49,7 @@ test('labels, codes and near misses look like nothing', () => {
     'A-17',
     'DE89 3704 0044 0532 0130 01x',
     'Nordlicht GmbH',
+    'left-pad@1.20.30',
   ]) {
     assert.equal(lookOf(text), null, text)
   }

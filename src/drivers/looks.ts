@@ -29,7 +29,8 @@ export function lookOf(text: string): Look | null {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-const EMAIL = /^[^\s@<>"]{1,64}@[^\s@<>"]{1,255}\.[^\s@<>".]{2,63}$/u
+/** Alone, beside the name of who has it, or one of several. */
+const EMAIL = /[^\s@<>"]@[^\s@<>"]{1,255}\.\p{L}[\p{L}\p{N}-]{1,62}/u
 const URL_LIKE = /^[a-z][a-z0-9+.-]{1,20}:\/\/\S+$/i
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\/\d{1,2})?$/
 /** With a gap or of eight parts: 10:30:00 is a time. */
@@ -38,6 +39,8 @@ const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|
 const NUMBER = /^[+-]?(?:\d{1,9}|\d+[.,]\d+)$/
 /** At least one sign of a telephone number beside its digits: a plus, a leading 0 or 00, brackets or separators. */
 const PHONE = /^(?=.*[+()\s/.-]|0)\+?[\d()\s/.-]{7,24}(?:\s?(?:ext\.?|x)\s?\d{1,6})?$/i
+/** Ten or eleven bare digits are a number of a person more often than of a thing. */
+const BARE_PHONE = /^\d{10,11}$/
 /** Forms that are told from ordinary numbers by their letters and separators. */
 const NATIONAL_IDS = [
   /^\d{3}-\d{2}-\d{4}$/, // United States: SSN
@@ -95,7 +98,7 @@ function isCard(value: string): boolean {
 /** ITU-T E.164: at most 15 digits; an extension may follow. */
 function isPhone(value: string): boolean {
   const digits = value.replaceAll(/\D/g, '').length
-  return digits >= 7 && digits <= 21 && PHONE.test(value)
+  return digits >= 7 && digits <= 21 && (PHONE.test(value) || BARE_PHONE.test(value))
 }
 
 function wordsOf(value: string): number {

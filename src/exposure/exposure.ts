@@ -7,7 +7,7 @@ import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import { forgetHidden } from '../profiles/stored.ts'
 import type { Store } from '../store/open.ts'
 import type { Catalogs, Versions } from './catalogs.ts'
-import { cut, type ShownTable } from './cut.ts'
+import { cut, tableKey, type ShownTable } from './cut.ts'
 import { driftOf, type Drift } from './drift.ts'
 import { freeze, goneFrom, type AskedTable, type Gone } from './freeze.ts'
 import { warningsOf } from './warnings.ts'
@@ -79,6 +79,7 @@ async function save(
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved as it stands.')
   const version = current.exposure_version + 1
   const shown = catalog === null ? null : cut(catalog, tables)
+  const shrunk = (await isSavedAt(deps.store, current)) ? shrunkTables(saved, tables) : null
   const row = {
     datasource_id: at.id,
     version,
@@ -98,7 +99,7 @@ async function save(
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
     await tx.insertInto('exposures').values(row).execute()
-    await forgetHidden(tx, at.id, shown?.tables ?? [])
+    await forgetHidden(tx, at.id, shown?.tables ?? [], shrunk)
     await tx
       .deleteFrom('exposures')
       .where('datasource_id', '=', at.id)
@@ -112,6 +113,26 @@ async function save(
   const exposed = await deps.catalogs.exposed({ ...current, exposure_version: version })
   const warnings = catalog === null || exposed === null ? [] : warningsOf(catalog, exposed)
   return { tables, version, gone: goneFrom(tables, catalog), warnings }
+}
+
+/** Whether the exposure as it stands was saved at the catalog as it stands: another shows more or less by the same names. */
+async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
+  const row = await store.db
+    .selectFrom('exposures')
+    .select('catalog_version')
+    .where('datasource_id', '=', at.id)
+    .where('version', '=', at.exposure_version)
+    .executeTakeFirst()
+  return row?.catalog_version === at.catalog_version
+}
+
+/** By tableKey: of which a column is not named any more. */
+function shrunkTables(before: readonly ShownTable[], after: readonly ShownTable[]): ReadonlySet<string> {
+  const names = new Map(after.map((each) => [tableKey(each.schema, each.table), new Set(each.columns)]))
+  const shrunk = before
+    .map((each) => ({ key: tableKey(each.schema, each.table), columns: each.columns }))
+    .filter(({ key, columns }) => columns.some((column) => names.get(key)?.has(column) !== true))
+  return new Set(shrunk.map(({ key }) => key))
 }
 
 /** What is new, gone or retyped since the exposure was saved; nothing where there is nothing to compare. */

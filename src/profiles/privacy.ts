@@ -55,7 +55,7 @@ function keptColumn(
     nullFrac: rounded(seen.nullFrac),
     distinctCount: seen.distinctCount,
     values: personal ? null : shareable(seen, mark === false),
-    range: personal ? null : seen.range,
+    range: personal || (mark === null && areNumbersOfPeople(seen, column)) ? null : seen.range,
     personal,
     unique,
     look,
@@ -86,6 +86,27 @@ function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean)
   if (kept.length === 0) return null
   return kept.slice(0, DISTINCT_MAX).map(({ value, share }) => ({ value, share: rounded(share) ?? 0 }))
 }
+
+/**
+ * Whole numbers of nine digits and more, nearly each of its own, as telephone and identity numbers are, under a name that says
+ * nothing: an end of their range may be a person's. Of a key it is not.
+ */
+function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: CatalogColumn): boolean {
+  if (
+    kind !== 'number' ||
+    sample === null ||
+    sample.distinct < sample.count * MOSTLY ||
+    column.primaryKey ||
+    column.references !== null
+  )
+    return false
+  return (
+    range !== null && [range.min, range.max].every((end) => /^-?\d+$/.test(String(end))) && LONG.test(String(range.max))
+  )
+}
+
+const MOSTLY = 0.9
+const LONG = /^\d{9}/
 
 function isUnique({ sample }: ColumnProfile): boolean {
   return sample !== null && sample.count > 1 && sample.distinct === sample.count

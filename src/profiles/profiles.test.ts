@@ -134,6 +134,17 @@ describe('what privacy lets through', () => {
     )
   })
 
+  test('no end of long numbers that are nearly each of their own, but of a key and by hand', () => {
+    const numbers = Array.from({ length: 100 }, (_, n) => 4_930_000_000 + n)
+    const of = (values: readonly number[], more = {}) => kept('extra', values, { kind: 'number', ...more }).range
+    assert.equal(of(numbers), null)
+    assert.equal(of([...numbers, ...times(5, 4_930_000_000)]), null)
+    assert.deepEqual(of(numbers, { more: { primaryKey: true } }), { min: 4_930_000_000, max: 4_930_000_099 })
+    assert.deepEqual(of(numbers, { mark: false }), { min: 4_930_000_000, max: 4_930_000_099 })
+    assert.deepEqual(of(numbers.map((n) => n / 1e3))?.min, 4_930_000)
+    assert.deepEqual(of([3, 5]), { min: 3, max: 5 })
+  })
+
   test('nothing of a column a fifth of which looks personal, and no such value elsewhere', () => {
     for (const text of [
       'ada@example.com',

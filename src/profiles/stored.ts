@@ -1,7 +1,6 @@
 // The profiles as the store keeps them: read for a description, written by a run, and deleted as soon as an exposure or a
 // mark says so. Nothing is written here that privacy.ts did not let through.
 import type { Kysely, Transaction } from 'kysely'
-import { z } from 'zod'
 import type { CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -42,25 +41,7 @@ export interface KeptProfile {
   readonly columns: readonly KeptColumn[]
 }
 
-const StoredScalar = z.union([z.string(), z.number(), z.boolean()])
-const StoredColumns = z.object({
-  rowsSampled: z.number(),
-  complete: z.boolean(),
-  columns: z.array(
-    z.object({
-      name: z.string(),
-      type: z.string(),
-      nullFrac: z.number().nullable(),
-      distinctCount: z.number().nullable(),
-      values: z.array(z.object({ value: StoredScalar, share: z.number() })).nullable(),
-      range: z.object({ min: StoredScalar, max: StoredScalar }).nullable(),
-      personal: z.boolean(),
-      unique: z.boolean(),
-      look: z.string().nullable(),
-      signals: z.array(z.string()),
-    }),
-  ),
-})
+type Stored = Omit<KeptProfile, 'schema' | 'table' | 'capturedAt'>
 
 /** All that is kept of a datasource, by tableKey. What of it is exposed today is for the caller to say. */
 export async function profilesOf(
@@ -80,9 +61,61 @@ export async function profilesOf(
   )
 }
 
-/** Throws a ZodError for what was not written here: a defect or a damaged store. */
-function readProfile(json: string): z.infer<typeof StoredColumns> {
-  return StoredColumns.parse(JSON.parse(json))
+/**
+ * Looks at every member by hand: of a thousand tables these are megabytes, which zod takes several times as long for.
+ * Throws TypeError for what was not written here: a defect or a damaged store.
+ */
+function readProfile(json: string): Stored {
+  const read: unknown = JSON.parse(json)
+  if (!isStored(read)) throw new TypeError('a stored profile that is damaged')
+  return read
+}
+
+function isStored(it: unknown): it is Stored {
+  return (
+    isObject(it) &&
+    typeof it['rowsSampled'] === 'number' &&
+    typeof it['complete'] === 'boolean' &&
+    Array.isArray(it['columns']) &&
+    it['columns'].every(isKeptColumn)
+  )
+}
+
+function isKeptColumn(it: unknown): it is KeptColumn {
+  return (
+    isObject(it) &&
+    typeof it['name'] === 'string' &&
+    typeof it['type'] === 'string' &&
+    isNumberOrNull(it['nullFrac']) &&
+    isNumberOrNull(it['distinctCount']) &&
+    (it['values'] === null || (Array.isArray(it['values']) && it['values'].every(isShare))) &&
+    (it['range'] === null || isRange(it['range'])) &&
+    typeof it['personal'] === 'boolean' &&
+    typeof it['unique'] === 'boolean' &&
+    (it['look'] === null || typeof it['look'] === 'string') &&
+    Array.isArray(it['signals']) &&
+    it['signals'].every((signal) => typeof signal === 'string')
+  )
+}
+
+function isObject(it: unknown): it is Readonly<Record<string, unknown>> {
+  return typeof it === 'object' && it !== null
+}
+
+function isNumberOrNull(it: unknown): boolean {
+  return it === null || typeof it === 'number'
+}
+
+function isScalar(it: unknown): boolean {
+  return typeof it === 'string' || typeof it === 'number' || typeof it === 'boolean'
+}
+
+function isShare(it: unknown): boolean {
+  return isObject(it) && isScalar(it['value']) && typeof it['share'] === 'number'
+}
+
+function isRange(it: unknown): boolean {
+  return isObject(it) && isScalar(it['min']) && isScalar(it['max'])
 }
 
 /** What a run has written until now: how many columns of each table, by tableKey. */
@@ -115,27 +148,36 @@ export async function keepProfile(
     .execute()
 }
 
-/** Deletes what is not shown any more: whole tables, and of others the columns. */
+/**
+ * Deletes what is not shown any more: whole tables, and of others the columns. `shrunk`: the tables, by tableKey, of which
+ * fewer columns may be shown than before; null where any may be. No other is read, and one at a time.
+ */
 export async function forgetHidden(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,
   shown: readonly Pick<CatalogTable, 'schema' | 'table' | 'columns'>[],
+  shrunk: ReadonlySet<string> | null,
 ): Promise<void> {
-  const names = new Map(
-    shown.map((each) => [tableKey(each.schema, each.table), new Set(each.columns.map((column) => column.name))]),
-  )
-  for (const row of await rowsOf(tx, datasourceId)) {
-    const kept = names.get(tableKey(row.schema, row.table))
-    if (kept === undefined) {
+  const tables = new Map(shown.map((each) => [tableKey(each.schema, each.table), each]))
+  const known = await tx
+    .selectFrom('profiles')
+    .select(['schema', 'table'])
+    .where('datasource_id', '=', datasourceId)
+    .execute()
+  for (const at of known) {
+    const key = tableKey(at.schema, at.table)
+    const now = tables.get(key)
+    if (now === undefined) {
       await tx
         .deleteFrom('profiles')
         .where('datasource_id', '=', datasourceId)
-        .where('schema', '=', row.schema)
-        .where('table', '=', row.table)
+        .where('schema', '=', at.schema)
+        .where('table', '=', at.table)
         .execute()
-      continue
+    } else if (shrunk === null || shrunk.has(key)) {
+      const names = new Set(now.columns.map((column) => column.name))
+      await rewrite(tx, datasourceId, at, (columns) => columns.filter((column) => names.has(column.name)))
     }
-    await rewrite(tx, datasourceId, row, (columns) => columns.filter((column) => kept.has(column.name)))
   }
 }
 
@@ -151,13 +193,11 @@ export async function forgetPersonal(
 ): Promise<void> {
   if (columns.length === 0) return
   await raiseVersion(tx, datasourceId)
-  for (const row of await rowsOf(tx, datasourceId, at)) {
-    await rewrite(tx, datasourceId, row, (all) =>
-      all.map((column) =>
-        columns.includes(column.name) ? { ...column, personal: true, values: null, range: null } : column,
-      ),
-    )
-  }
+  await rewrite(tx, datasourceId, at, (all) =>
+    all.map((column) =>
+      columns.includes(column.name) ? { ...column, personal: true, values: null, range: null } : column,
+    ),
+  )
 }
 
 /** Deletes all of a datasource whose connection is another one now. */
@@ -175,31 +215,20 @@ export async function raiseVersion(tx: Transaction<Tables>, datasourceId: Dataso
     .execute()
 }
 
-interface Row {
-  readonly schema: string
-  readonly table: string
-  readonly profile: string
-}
-
-function rowsOf(
-  tx: Transaction<Tables>,
-  datasourceId: DatasourceId,
-  at?: { readonly schema: string; readonly table: string },
-): Promise<readonly Row[]> {
-  return tx
-    .selectFrom('profiles')
-    .select(['schema', 'table', 'profile'])
-    .where('datasource_id', '=', datasourceId)
-    .$if(at !== undefined, (query) => query.where('schema', '=', at?.schema ?? '').where('table', '=', at?.table ?? ''))
-    .execute()
-}
-
 async function rewrite(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,
-  row: Row,
+  at: { readonly schema: string; readonly table: string },
   change: (columns: readonly KeptColumn[]) => readonly KeptColumn[],
 ): Promise<void> {
+  const row = await tx
+    .selectFrom('profiles')
+    .select('profile')
+    .where('datasource_id', '=', datasourceId)
+    .where('schema', '=', at.schema)
+    .where('table', '=', at.table)
+    .executeTakeFirst()
+  if (row === undefined) return
   const before = readProfile(row.profile)
   const profile = JSON.stringify({ ...before, columns: change(before.columns) })
   if (profile === row.profile) return
@@ -207,7 +236,7 @@ async function rewrite(
     .updateTable('profiles')
     .set({ profile })
     .where('datasource_id', '=', datasourceId)
-    .where('schema', '=', row.schema)
-    .where('table', '=', row.table)
+    .where('schema', '=', at.schema)
+    .where('table', '=', at.table)
     .execute()
 }

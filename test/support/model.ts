@@ -5,9 +5,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
-/** How one question is answered: a text, a refusal, an answer of so many bytes, or never. */
+/** How one question is answered: a text (when that is let), a refusal, an answer of so many bytes, or never. */
 export type Reply =
-  | { readonly text: string }
+  | { readonly text: string; readonly when?: Promise<unknown> }
   | { readonly status: number; readonly retryAfterMs?: number }
   | { readonly bytes: number }
   | 'hang'
@@ -61,6 +61,7 @@ export async function startModel(): Promise<ModelStandIn> {
         res.writeHead(reply.status, { 'content-type': 'application/json', ...later }).end('{"error":{"message":"no"}}')
         return
       }
+      if ('text' in reply) await reply.when
       const text = 'bytes' in reply ? 'x'.repeat(reply.bytes) : reply.text
       const whole = isAnthropic
         ? { id: 'm', type: 'message', role: 'assistant', content: [{ type: 'text', text }] }

@@ -1,5 +1,6 @@
 // Profiles one collection: a bounded sample of its documents, cut to the exposed paths by the guard's own projection
 // before anything leaves the server.
+import { setTimeout as wait } from 'node:timers/promises'
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogTable, ProfileBounds, TableProfile } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
@@ -17,6 +18,8 @@ const ROWS_MIN = 500
 /** Of projected documents that are read: what is large is sampled by fewer. */
 const BYTES_MAX = 48 * 1024 * 1024
 const BATCH = 250
+/** And values: what is looked at without others having their turn. */
+const BATCH_CELLS = 10_000
 /** From so many times the sample on, the server picks at random without looking at every document. */
 const PICKED_FROM = 20
 
@@ -37,7 +40,8 @@ export async function profileCollection(
   const pipeline: BsonDocument[] = isAll ? [{ $limit: rows + 1 }] : picked(known, rows)
   barrierOf(collection, pipeline).place()
   const documents = new Documents(table.columns)
-  const isWhole = await readAll(at, table.table, pipeline, left(), documents)
+  const batchSize = Math.max(10, Math.min(BATCH, Math.floor(BATCH_CELLS / Math.max(1, table.columns.length))))
+  const isWhole = await readAll(at, table.table, pipeline, { maxTimeMS: left(), batchSize }, documents)
   if (documents.count === 0 && !(await isThere(at, table.table, left()))) throw schemaStale()
   const complete = isAll && isWhole && documents.count <= rows
   const columns = documents.profiles({ rows: known, complete })
@@ -55,17 +59,19 @@ async function readAll(
   at: Running,
   name: string,
   pipeline: readonly BsonDocument[],
-  maxTimeMS: number,
+  limits: { readonly maxTimeMS: number; readonly batchSize: number },
   into: Documents,
 ): Promise<boolean> {
   const stages: mongodb.Document[] = pipeline.map((stage) => outgoing(at.login.library, stage))
-  const options = { raw: true, maxTimeMS, batchSize: BATCH, allowDiskUse: false, comment: 'vitrine' } as const
+  const options = { raw: true, ...limits, allowDiskUse: false, comment: 'vitrine' } as const
   const cursor = at.login.db.collection(name).aggregate(stages, { ...shared(at), ...options })
   let bytes = 0
   try {
     while (await cursor.hasNext()) {
       const batch = takeBatch(cursor)
+      const began = performance.now()
       into.addAll(batch)
+      await wait(performance.now() - began)
       bytes += batch.length
       if (bytes > BYTES_MAX) return false
     }

@@ -1,6 +1,8 @@
 // What a profile of a table says, beside plain SQL over the same rows; and what bad data may not do to it.
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { makeCertificates } from '../../../../test/support/certificates.ts'
 import { startPostgres, type TestPostgres } from '../../../../test/support/postgres.ts'
 import { settingsOf } from '../../../../test/support/postgres-session.ts'
 import { AppError } from '../../../errors.ts'
@@ -222,6 +224,28 @@ describe('profiles of tables', () => {
     await server.query(database, 'DROP TABLE leaving')
     await assert.rejects(connection.profile(leaving, now, BOUNDS, soon()), isCode('SCHEMA_STALE'))
     assert.ok(connection.usable)
+  })
+
+  test('over TLS rows are read in slices too, to the same end', async () => {
+    await using certificates = await makeCertificates()
+    const file = (name: string): string => join(certificates.folder, name)
+    const tls = { certFile: file('server.crt'), keyFile: file('server.key'), caFile: file('ca.crt') }
+    await using safe = await startPostgres({ tls })
+    const made = await safe.createDatabase(
+      'safe',
+      `CREATE TABLE many (id int PRIMARY KEY, name text, other text);
+       INSERT INTO many SELECT n, 'name ' || md5(n::text), repeat('x', 200) || n FROM generate_series(1, 9000) n; ANALYZE`,
+    )
+    const settings = settingsOf(safe, made, { sslMode: 'require' })
+    await using own = await driver.connect(settings, { allowPrivateHosts: true }, soon())
+    const now = await own.introspect(soon())
+    const [many] = now.tables
+    assert.ok(many)
+    const told = await own.profile(many, now, { ...BOUNDS, timeoutMs: 30_000 }, soon())
+    assert.deepEqual(
+      [told.rowsSampled, told.complete, told.columns.map(({ distinctCount }) => distinctCount)],
+      [9_000, true, [9_000, 9_000, 9_000]],
+    )
   })
 
   test('a cancelled profile ends in the database', async () => {

@@ -1,5 +1,6 @@
 // Profiles one table: the server's own statistics first, then a bounded sample of its rows, some columns at a time. What
 // both say together is handed on; no value is kept here.
+import { setImmediate } from 'node:timers/promises'
 import { ColumnSample } from '../../column-sample.ts'
 import type { Catalog, CatalogTable, ColumnProfile, ProfileBounds, TableProfile } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
@@ -20,7 +21,7 @@ export interface Reader {
 }
 
 /** So many columns a statement: what is told apart of each value is held until it ends. */
-const COLUMNS_AT_ONCE = 10
+const COLUMNS_AT_ONCE = 5
 /** Values looked at in one table; a wide one is sampled by fewer rows. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
@@ -48,9 +49,6 @@ export async function profileTable(
   const rows = Math.min(bounds.rows, Math.max(ROWS_MIN, Math.floor(CELLS_MAX / Math.max(1, columns.length))))
   let plan = isStored ? planOf(size, rows) : { percent: null, limit: rows + 1 }
   if (!isStored) await checkPlan(reader, sampleSql(table, columns, plan))
-  const statistics = isStored
-    ? await statisticsOf(reader, table, columns, size.hasParts)
-    : new Map<string, Statistics>()
   const known = isStored ? size.rows : null
   const profiles: ColumnProfile[] = []
   let sampled = { rows: Number.POSITIVE_INFINITY, complete: true }
@@ -63,7 +61,10 @@ export async function profileTable(
       sample = await sampleOf(reader, sampleSql(table, some, plan), some, plan)
     }
     const whole = { rows: known, complete: sample.complete }
+    const statistics = isStored ? await statisticsOf(reader, table, some, size.hasParts) : NO_STATISTICS
     for (const [n, { name }] of some.entries()) {
+      // Each may take milliseconds, which others need not wait for together.
+      await setImmediate()
       const seen = sample.columns[n]?.profile(name, whole)
       if (seen !== undefined) profiles.push(together(seen, statistics.get(name), whole))
     }
@@ -73,6 +74,8 @@ export async function profileTable(
   const estimatedRows = sampled.complete ? rowsSampled : known === null ? null : Math.round(known)
   return { rowsSampled, complete: sampled.complete, estimatedRows, columns: profiles }
 }
+
+const NO_STATISTICS: ReadonlyMap<string, Statistics> = new Map()
 
 interface Size {
   readonly pages: number
@@ -151,6 +154,7 @@ async function texts(reader: Reader, sql: string): Promise<readonly (readonly (s
 
 /** Counts values as they come; a row too large for memory is left out. */
 class SampleSink implements Sink {
+  readonly isUnhurried = true
   readonly samples: readonly ColumnSample[]
   readonly #columns: readonly ReadColumn[]
   rows = 0

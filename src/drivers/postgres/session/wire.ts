@@ -14,6 +14,8 @@ export interface Sink {
   row(from: Buffer, start: number, end: number): boolean
   /** A row longer than rowBytesMax() was met and is not held. False, as with row(): the session is given up. */
   tooLong(): boolean
+  /** Nobody waits for these rows: they are read in slices with a rest after each, for whoever does wait in this process. */
+  readonly isUnhurried?: true
 }
 
 /** For statements whose rows nobody wants. */
@@ -41,6 +43,8 @@ export class LostConnection extends Error {
 }
 
 const HEAD = 5
+/** Of unhurried rows, what is looked at before a rest half as long. */
+const SLICE_MS = 2
 // Of messages other than rows, what is kept: an error may quote a value of any size.
 const KEPT = 64 * 1024
 const DESCRIPTION_MAX = 1024 * 1024
@@ -78,6 +82,7 @@ export class Wire {
   #skip = 0
   #exchange: Exchange | null = null
   #usable = true
+  #workedMs = 0
 
   /** Takes the socket over: whoever read it before must have stopped, and take() is given what arrives. */
   constructor(socket: Duplex) {
@@ -123,8 +128,10 @@ export class Wire {
   /** What arrived, in any pieces. Nothing of `chunk` is kept. */
   take(chunk: Buffer): void {
     if (!this.#usable) return
+    const began = performance.now()
     try {
       this.#read(chunk)
+      if (this.#exchange?.sink.isUnhurried === true) this.#rest(performance.now() - began)
     } catch (error) {
       this.fail(new LostConnection('an answer that is no PostgreSQL', { cause: error }))
       this.#socket.destroy()
@@ -150,6 +157,15 @@ export class Wire {
         } else this.#begin(code, length)
       }
     }
+  }
+
+  /** The server waits while nothing is read from it. */
+  #rest(workedMs: number): void {
+    this.#workedMs += workedMs
+    if (this.#workedMs < SLICE_MS) return
+    this.#socket.pause()
+    setTimeout(() => this.#socket.resume(), this.#workedMs / 2)
+    this.#workedMs = 0
   }
 
   #fillHead(chunk: Buffer, at: number): number {

@@ -1,0 +1,116 @@
+// The statistics of the demo shop, as its description tells them, beside plain SQL over the same rows.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, before, describe, test } from 'node:test'
+import { openRooms, type Rooms } from './support/connected.ts'
+import { startPostgres, type TestPostgres } from './support/postgres.ts'
+import { Profiled, withProfiles, type Shown, type Stats } from './support/profiled.ts'
+
+interface Told {
+  readonly table: string
+  readonly columns: readonly {
+    readonly name: string
+    readonly type: string
+    readonly primaryKey: boolean
+    readonly references: object | null
+    readonly stats: Stats | null
+  }[]
+}
+
+describe('the profile of the demo shop', () => {
+  let postgres: TestPostgres
+  let rooms: Rooms
+  let database: string
+  let told: readonly Told[]
+  let stored: string
+  before(async () => {
+    postgres = await startPostgres()
+    const seed = await readFile(new URL('../demo/seed.sql', import.meta.url), 'utf8')
+    database = await postgres.createDatabase('shop', `${seed}; ANALYZE;`)
+    rooms = await openRooms()
+    withProfiles(rooms)
+    const { host, port, superuser: username, password } = postgres
+    const { tables } = JSON.parse(await readFile(new URL('../demo/exposure.json', import.meta.url), 'utf8')) as {
+      tables: Shown[]
+    }
+    const at = await Profiled.connect(rooms, { host, port, database, username, password }, tables)
+    const { skipped } = (await at.profile()) as { skipped: unknown[] }
+    assert.deepEqual(skipped, [])
+    told = (JSON.parse((await at.described()).json) as { tables: Told[] }).tables
+    stored = await at.stored()
+  })
+  after(async () => {
+    await rooms[Symbol.asyncDispose]()
+    await postgres[Symbol.asyncDispose]()
+  })
+
+  const plain = async (sql: string): Promise<readonly (string | null)[]> =>
+    (await postgres.query(database, `SET timezone = 'UTC'; ${sql}`))[0] ?? []
+  const cells = () =>
+    told.flatMap(({ table, columns }) => columns.map((column) => ({ table, ...column, at: `${table}.${column.name}` })))
+
+  test('null shares and distinct counts are what is counted', async () => {
+    let compared = 0
+    for (const { at, table, name, stats } of cells()) {
+      assert.ok(stats, at)
+      const [rows, nulls] = (await plain(`SELECT count(*), count(*) - count("${name}") FROM "${table}"`)).map(Number)
+      assert.ok(Math.abs((stats.nullFrac ?? NaN) - (nulls ?? NaN) / (rows ?? NaN)) < 0.01, `${at} ${stats.nullFrac}`)
+      if (stats.distinctCount === null) continue
+      const [distinct] = (await plain(`SELECT count(DISTINCT "${name}") FROM "${table}"`)).map(Number)
+      const off = Math.abs(stats.distinctCount - (distinct ?? NaN)) / Math.max(1, distinct ?? 0)
+      assert.ok(off < 0.05, `${at}: ${stats.distinctCount} told, ${distinct} counted`)
+      compared++
+    }
+    assert.ok(compared > 40, String(compared))
+  })
+
+  test('most common values are the most common, with their shares; none is of fewer than five rows', async () => {
+    let compared = 0
+    for (const { at, table, name, stats } of cells()) {
+      for (const { value, share } of stats?.values ?? []) {
+        const counted = `SELECT count(*) FILTER (WHERE "${name}"::text = '${String(value).replaceAll("'", "''")}'), count(*) FROM "${table}"`
+        const [having = 0, rows = 0] = (await plain(counted)).map(Number)
+        assert.ok(
+          having >= 5 && Math.abs(share - having / rows) < 0.02,
+          `${at} ${String(value)}: ${share} told, ${having} of ${rows}`,
+        )
+        compared++
+      }
+    }
+    assert.ok(compared > 30, String(compared))
+  })
+
+  test('ranges end where the data does', async () => {
+    let compared = 0
+    for (const { at, table, name, type, stats } of cells()) {
+      if (stats === null || stats.range === null) continue
+      const [min, max] = await plain(`SELECT min("${name}"), max("${name}") FROM "${table}"`)
+      const same = (a: unknown, b: unknown): boolean =>
+        typeof a === 'number' || !Number.isNaN(Number(a))
+          ? Number(a) === Number(b)
+          : Math.abs(momentOf(String(a)) - momentOf(String(b))) < 1
+      assert.ok(
+        same(stats.range.min, min) && same(stats.range.max, max),
+        `${at} ${type} ${JSON.stringify(stats.range)} ${min} ${max}`,
+      )
+      compared++
+    }
+    assert.ok(compared > 15, String(compared))
+  })
+
+  test('of hidden columns and of people nothing is kept', () => {
+    for (const hidden of ['password_hash', 'purchase_price', 'iban', 'salary', 'card_last4', 'postal_code']) {
+      assert.ok(!stored.includes(`"${hidden}"`), hidden)
+    }
+    for (const { at, stats } of cells().filter(({ name }) => name === 'full_name')) {
+      assert.deepEqual([stats?.values, stats?.range], [null, null], at)
+    }
+    assert.doesNotMatch(stored, /@|Berg|Conti/)
+  })
+})
+
+/** Of a time as an answer or as PostgreSQL writes it, in milliseconds. */
+function momentOf(text: string): number {
+  const iso = text.replace(' ', 'T').replace(/\+00$/, 'Z')
+  return Date.parse(/T/.test(iso) && !iso.endsWith('Z') ? `${iso}Z` : iso)
+}
