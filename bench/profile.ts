@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { openDescriptions } from '../src/datasources/describe.ts'
 import { openCatalogs } from '../src/exposure/catalogs.ts'
+import { writeCatalog } from '../src/exposure/stored.ts'
 import { openRooms } from '../test/support/connected.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { Profiled, withProfiles } from '../test/support/profiled.ts'
@@ -120,7 +121,7 @@ async function describeMany(): Promise<void> {
   const table = full?.tables.find((each) => each.table === 'table_000')
   assert.ok(full && table)
   const made = Array.from({ length: DESCRIBED }, (_, n) => `made_${n}`)
-  const catalog = JSON.stringify({ ...full, tables: made.map((name) => ({ ...table, table: name })) })
+  const catalog = writeCatalog({ ...full, tables: made.map((name) => ({ ...table, table: name })) })
   const columns = table.columns.map((column) => column.name)
   const tables = JSON.stringify(made.map((name) => ({ schema: 'public', table: name, columns })))
   await rooms.store.write(async (tx) => {
