@@ -264,6 +264,26 @@ for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly Dialect
       assert.ok(!JSON.stringify(statements).includes('“DE”'))
     })
 
+    test('a mark stays until it is said otherwise, and one that is taken back shows nothing before the next profile', async () => {
+      const valuesOf = async (name: string) => {
+        const { columns } = await shop.described('customers')
+        return columns.find((column: { readonly name: string }) => column.name === name).stats.values
+      }
+      const tables = [{ schema: 'public', table: 'customers' }]
+      await shop.put('customers', { columns: { country: { personal: false } } })
+      await shop.put('customers', { columns: { name: { personal: true } } })
+      assert.deepEqual((await shop.draft('customers')).columns, {
+        country: { personal: false },
+        name: { personal: true },
+      })
+      await shop.run('profile', { tables })
+      assert.equal((await valuesOf('country')).length, 2)
+      await shop.put('customers', { columns: { country: { personal: null }, name: { personal: null } } })
+      assert.equal(await valuesOf('country'), null)
+      await shop.run('profile', { tables })
+      assert.equal((await valuesOf('country')).length, 2, 'the rules find it to be nobody’s')
+    })
+
     test('is stale where a column was retyped or dropped, and outlives its table until it is emptied', async () => {
       await shop.put('doomed', {
         summary: { text: 'Of no use.', restsOn: ['note'] },

@@ -98,7 +98,7 @@ export async function putDocumentation(
     const { draft, problems } = readDraftChange(asked, before, place)
     if (problems.length > 0) throw invalidRequest(problems, 'The documentation cannot be saved as it stands.')
     await keepDraft(tx, at.id, name, draft, call.caller.accountId)
-    await forgetPersonal(tx, at.id, name, personalOf(draft))
+    await forgetPersonal(tx, at.id, name, [...personalOf(draft), ...unclearedOf(before, draft)])
     const marked = personalOf(draft).filter((column) => before?.columns[column]?.personal !== true)
     await withdrawPersonal(tx, at.id, name, marked)
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
@@ -242,4 +242,11 @@ function viewOf(
     ),
     ...(table === null && { gone: true }),
   }
+}
+
+/** No longer said to be nobody's: whether they are is for the next profile, and until then nothing of them is shown. */
+function unclearedOf(before: Draft | null, draft: Draft): readonly string[] {
+  return Object.entries(before?.columns ?? {}).flatMap(([name, { personal }]) =>
+    personal === false && (draft.columns[name]?.personal ?? null) === null ? [name] : [],
+  )
 }

@@ -19,7 +19,7 @@ interface AskedColumn {
   readonly personal?: boolean | null
 }
 
-/** A part that is left out stays; null or an empty one takes it away. */
+/** A part that is left out stays; null or an empty one takes it away, but for marks: they stay until said otherwise. */
 export interface AskedDraft {
   readonly summary?: AskedText | null
   readonly examples?: AskedText | null
@@ -50,9 +50,11 @@ class Reader {
   /** What a text here rests on already, with the type it had, though the database may have it no more. */
   readonly #before: ReadonlyMap<string, string>
   readonly #generated: ReadonlySet<string>
+  readonly #marked: Draft['columns']
 
   constructor(was: Draft, place: RestingPlace) {
     this.#place = place
+    this.#marked = was.columns
     const texts = textsOf(was)
     this.#before = new Map([
       ...Object.keys(was.columns).map((name) => [name, ''] as const),
@@ -96,7 +98,12 @@ class Reader {
       const said = text === undefined ? null : this.text(`columns.${name}`, { ...rest, text, restsOn })
       if (said !== null || (personal ?? null) !== null) read.push([name, { said, personal: personal ?? null }])
     }
-    return Object.fromEntries(read)
+    const named = new Set(Object.keys(asked))
+    const marked = Object.entries(this.#marked).filter(([name, { personal }]) => personal !== null && !named.has(name))
+    return Object.fromEntries([
+      ...read,
+      ...marked.map(([name, { personal }]) => [name, { said: null, personal }] as const),
+    ])
   }
 
   #knows(name: string): boolean {
