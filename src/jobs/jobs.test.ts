@@ -219,3 +219,24 @@ test('a resumable job that was cancelled, or whose datasource is ended by anothe
     ['CANCELLED', 'CANCELLED'],
   )
 })
+
+test('whoever asks once the work has ended gets a job of their own, though its end is still being written', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+  let isHeld = false
+  const append: Store['append'] = async (work, isolation) => {
+    const value = await store.append(work, isolation)
+    if (isHeld) await gate
+    return value
+  }
+  await using jobs = await openJobs({ store: { ...store, append } })
+  const id = await datasource(store)
+  const first = await jobs.start(id, 'look', async () => void (isHeld = true))
+  while ((await jobs.find(id, first.id))?.state !== 'DONE');
+  isHeld = false
+  const second = await jobs.start(id, 'look', async () => 'again')
+  assert.notEqual(second.id, first.id)
+  open()
+  assert.equal(await second.ended, 'again')
+})

@@ -72,6 +72,8 @@ interface Running extends Omit<Job, 'isShared'> {
   readonly control: AbortController
   done: number
   total: number
+  /** The work has ended, though its end may not stand in the store yet: whoever asks now wants another. */
+  isOver: boolean
 }
 
 const HEARTBEAT_MS = 2_000
@@ -141,7 +143,7 @@ class ProcessJobs implements Jobs {
   }
 
   running(datasourceId: DatasourceId, kind: string): number {
-    return [...this.#running.values()].filter((job) => job.datasourceId === datasourceId && job.kind === kind).length
+    return this.#under(datasourceId, kind).length
   }
 
   async #start(datasourceId: DatasourceId, kind: string, work: Work, input: string | null): Promise<Job> {
@@ -171,9 +173,12 @@ class ProcessJobs implements Jobs {
   }
 
   #same(datasourceId: DatasourceId, kind: string, inputHash: string | null): Running | undefined {
-    return [...this.#running.values()].find(
-      (job) => job.datasourceId === datasourceId && job.kind === kind && job.inputHash === inputHash,
-    )
+    return this.#under(datasourceId, kind).find((job) => job.inputHash === inputHash)
+  }
+
+  #under(datasourceId: DatasourceId, kind: string): readonly Running[] {
+    const all = [...this.#running.values()]
+    return all.filter((job) => job.datasourceId === datasourceId && job.kind === kind && !job.isOver)
   }
 
   /** Runs the work once its row is written. */
@@ -183,7 +188,7 @@ class ProcessJobs implements Jobs {
     work: Work,
   ): Running {
     const ended = written.then(() => this.#run(job, work))
-    const job: Running = { ...about, control: new AbortController(), done: 0, total: 0, ended }
+    const job: Running = { ...about, control: new AbortController(), done: 0, total: 0, isOver: false, ended }
     this.#running.set(job.id, job)
     ended.catch(() => undefined).finally(() => this.#running.delete(job.id))
     return job
@@ -297,7 +302,7 @@ class ProcessJobs implements Jobs {
       job.total = total
     }
     try {
-      const result = await work(progress, job.control.signal, job.id)
+      const result = await work(progress, job.control.signal, job.id).finally(() => (job.isOver = true))
       await this.#end(job.id, { state: 'DONE', result: JSON.stringify(result ?? null) })
       return result
     } catch (error) {
