@@ -418,9 +418,11 @@ export class Generator {
           state.clean &&= copy.clean
           return stages.length === 0 ? [{ $match: {} }] : stages
         }
+        // What comes in any order, from a time series say, would stand in the array so, and later stages would tell.
+        const inOrder = state.key === null || state.ordered ? [] : [{ $sort: { [state.key]: 1 } }]
         const stage = { a: branch(), b: [...branch(), { $count: 'n' }] }
         this.#only(state, ['a', 'b'], null)
-        return [{ $facet: stage }]
+        return [...inOrder, { $facet: stage }]
       }
       case 4: {
         const found = this.#fresh('people')
