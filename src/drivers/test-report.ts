@@ -1,4 +1,4 @@
-// What `test` answers with, from its steps: the worst of them is the grade, and one that fails is the error.
+// What `test` answers with: its steps, the worst of which is the grade, and one that fails the error.
 import type { TestReport, TestStep } from './driver.ts'
 
 /** `latencyMs`: of one round trip; at least 1 is told. */
@@ -8,4 +8,18 @@ export function reportOf(steps: readonly TestStep[], latencyMs: number, serverVe
   const about = { latencyMs: Math.max(1, Math.round(latencyMs)), serverVersion, steps }
   if (failed !== undefined) return { ok: false, ...about, grade: 'FAIL', error: failed.message }
   return { ok: true, ...about, grade: warned ? 'WARN' : 'PASS' }
+}
+
+export function pass(name: string, message: string, advice: string | null = null): TestStep {
+  return { name, status: 'PASS', message, remedy: advice }
+}
+
+export function warn(name: string, message: string, remedy: string): TestStep {
+  return { name, status: 'WARN', message, remedy }
+}
+
+/** "a, b, c and 4 more", for a message. */
+export function few(names: readonly string[]): string {
+  const more = names.length - 3
+  return more > 0 ? `${names.slice(0, 3).join(', ')} and ${more} more` : names.join(', ')
 }

@@ -1,6 +1,7 @@
 // The MongoDB driver put together: the guard judges, connections do. Nothing here decides anything of its own.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
+import { sharedKnown } from '../shared-known.ts'
 import { confine } from './guard/confine.ts'
 import { logIn } from './session/connect.ts'
 import { MongoConnection } from './session/connection.ts'
@@ -13,12 +14,9 @@ import { outlineOf } from './guard/shape.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 
-const KNOWN_MS = 300_000
-const KNOWN_MAX = 500
-
 /** The client library is loaded by the first connection. */
 export async function createMongoDriver(): Promise<Driver> {
-  const known = new Map<string, { readonly known: Known; readonly at: number }>()
+  const knownOf = sharedKnown<Known>(() => ({ sizes: new Map(), lookups: new Map() }))
   return {
     type: 'MONGODB',
     vocabulary: { schema: 'database', table: 'collection', queryLanguage: 'MongoDB filter and aggregation pipeline' },
@@ -35,22 +33,10 @@ export async function createMongoDriver(): Promise<Driver> {
     redacted: redactedJson,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
-      return new MongoConnection(login, () => knownOf(known, settings))
+      return new MongoConnection(login, () => knownOf(settings))
     },
     [Symbol.asyncDispose]: async () => undefined,
   }
-}
-
-/** What connections to one database share: for some minutes, so that a changed size is seen. */
-function knownOf(all: Map<string, { readonly known: Known; readonly at: number }>, at: ConnectionSettings): Known {
-  const key = JSON.stringify([at.host, at.port, at.database, at.username])
-  const now = performance.now()
-  const entry = all.get(key)
-  if (entry !== undefined && now - entry.at < KNOWN_MS) return entry.known
-  if (all.size >= KNOWN_MAX) all.clear()
-  const known = { sizes: new Map(), lookups: new Map() }
-  all.set(key, { known, at: now })
-  return known
 }
 
 /** Another kind's body, or one that nobody read, is a defect of ours. */

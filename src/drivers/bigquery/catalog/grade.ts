@@ -1,6 +1,7 @@
 // Grades the credentials of a project: what they lack, and what they could do that reading the exposed tables does not
 // need. Warnings, each with the commands that make better ones. It changes nothing: all that could is a dry run.
 import type { Catalog, TestStep } from '../../driver.ts'
+import { few, pass, warn } from '../../test-report.ts'
 import { mapSome } from '../session/abort.ts'
 import { dryRun, type Place } from '../session/dry-run.ts'
 import { accessFailure } from '../session/failure.ts'
@@ -54,20 +55,6 @@ export async function grade(rest: Rest, target: Target, exposed: Catalog | null,
   if (queries.status !== 'FAIL') steps.push(await writes(facts), await reads(facts))
   steps.push(beyond(facts, visible))
   return { steps, latencyMs }
-}
-
-function pass(name: string, message: string, advice: string | null = null): TestStep {
-  return { name, status: 'PASS', message, remedy: advice }
-}
-
-function warn(name: string, message: string, remedy: string): TestStep {
-  return { name, status: 'WARN', message, remedy }
-}
-
-/** "a, b, c and 4 more". */
-function few(names: readonly string[]): string {
-  const more = names.length - 3
-  return more > 0 ? `${names.slice(0, 3).join(', ')} and ${more} more` : names.join(', ')
 }
 
 function connection({ target: { project, credentials, endpoint } }: Facts): TestStep {

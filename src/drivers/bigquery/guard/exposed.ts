@@ -1,6 +1,7 @@
 // What a caller may read, as the guard looks it up: tables, views and shard families of the exposed catalog by name. Built
 // once for a catalog; a catalog that is not one of BigQuery is a TypeError.
 import type { Catalog, CatalogTable } from '../../driver.ts'
+import { madeOnce } from '../../made-once.ts'
 import { AppError } from '../../../errors.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../capture.ts'
 import { isShard } from '../shards.ts'
@@ -45,16 +46,8 @@ export interface Exposed {
 /** Whether a name can be printed in backquotes. */
 const PRINTABLE = /^[^`\\\p{Cc}]+$/u
 
-const built = new WeakMap<Catalog, Exposed>()
-
 /** The look-up of an exposed catalog; made once for the object. Throws AppError SCHEMA_STALE for another version. */
-export function exposedOf(catalog: Catalog): Exposed {
-  const known = built.get(catalog)
-  if (known) return known
-  const made = build(catalog)
-  built.set(catalog, made)
-  return made
-}
+export const exposedOf: (catalog: Catalog) => Exposed = madeOnce(build)
 
 interface Dataset {
   readonly tables: Map<string, ExposedTable>

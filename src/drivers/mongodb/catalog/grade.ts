@@ -1,6 +1,7 @@
 // Grades a login for this service: what it could do that reading the exposed collections does not need. Warnings, each
 // with the lines that make a better one. It changes nothing.
 import type { Catalog, TestStep } from '../../driver.ts'
+import { few, pass, warn } from '../../test-report.ts'
 import type { Login } from '../session/connect.ts'
 import { betterLogin } from './better-login.ts'
 import { privilegesOf, type Privilege, type Privileges } from './privileges.ts'
@@ -25,20 +26,6 @@ export async function grade(login: Login, exposed: Catalog | null, signal: Abort
   const better = betterLogin({ user: privileges.user?.user ?? null, database: login.database, exposed })
   const facts: Facts = { ...privileges, login, exposed, better }
   return judges.map((judge) => judge(facts))
-}
-
-function pass(name: string, message: string, advice: string | null = null): TestStep {
-  return { name, status: 'PASS', message, remedy: advice }
-}
-
-function warn(name: string, message: string, remedy: string): TestStep {
-  return { name, status: 'WARN', message, remedy }
-}
-
-/** "a, b, c and 4 more". */
-function few(names: readonly string[]): string {
-  const more = names.length - 3
-  return more > 0 ? `${names.slice(0, 3).join(', ')} and ${more} more` : names.join(', ')
 }
 
 const judges: readonly ((facts: Facts) => TestStep)[] = [

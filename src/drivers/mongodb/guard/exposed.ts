@@ -1,6 +1,7 @@
 // What a caller may read, as the guard looks it up: collections of the exposed catalog by name, each with the projection
 // that is put in front of everything. Built once for a catalog; a catalog that is not one of MongoDB is a TypeError.
 import type { Catalog, CatalogTable } from '../../driver.ts'
+import { madeOnce } from '../../made-once.ts'
 import { Barrier } from './barrier.ts'
 import type { MongoCapture } from '../capture.ts'
 import { withoutGaps } from './gaps.ts'
@@ -30,16 +31,8 @@ export interface Exposed {
   readonly listed: string
 }
 
-const built = new WeakMap<Catalog, Exposed>()
-
 /** The look-up of an exposed catalog; made once for the object. */
-export function exposedOf(catalog: Catalog): Exposed {
-  const known = built.get(catalog)
-  if (known) return known
-  const made = build(catalog)
-  built.set(catalog, made)
-  return made
-}
+export const exposedOf: (catalog: Catalog) => Exposed = madeOnce(build)
 
 function build(catalog: Catalog): Exposed {
   const { capture } = catalog

@@ -1,6 +1,7 @@
 // Grades a login for this service: what it could do that reading the exposed columns does not need. Warnings, each with
 // the SQL that makes a better login; only a server that cannot be used at all fails. It changes nothing.
 import type { Catalog, TestStep } from '../../driver.ts'
+import { few, pass, warn } from '../../test-report.ts'
 import { isTrueAt, textAt, type Ask, type Row } from './ask.ts'
 import * as catalog from './catalog-queries.ts'
 import * as queries from './grade-queries.ts'
@@ -112,20 +113,6 @@ function compared(exposed: Catalog | null, readable: readonly Row[]): Pick<Facts
     .filter((one) => one.columns.length > 0)
   const wanted = new Set(shown.flatMap((one) => one.columns.map((name) => key(one.schema, one.table, name))))
   return { missing, beyond: [...may].filter((one) => !wanted.has(one)).length }
-}
-
-function pass(name: string, message: string, advice: string | null = null): TestStep {
-  return { name, status: 'PASS', message, remedy: advice }
-}
-
-function warn(name: string, message: string, remedy: string): TestStep {
-  return { name, status: 'WARN', message, remedy }
-}
-
-/** "a, b, c and 4 more". */
-function few(names: readonly string[]): string {
-  const more = names.length - 3
-  return more > 0 ? `${names.slice(0, 3).join(', ')} and ${more} more` : names.join(', ')
 }
 
 function connected(server: ServerFacts): TestStep {

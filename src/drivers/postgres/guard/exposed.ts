@@ -1,6 +1,7 @@
 // What a caller may read, as the guard looks it up: tables and columns of the exposed catalog by name, and the types and
 // extensions of its capture. Built once for a catalog; a catalog that is not one of PostgreSQL is a TypeError.
 import type { Catalog } from '../../driver.ts'
+import { madeOnce } from '../../made-once.ts'
 import { AppError } from '../../../errors.ts'
 import {
   CAPTURE_VERSION,
@@ -46,16 +47,8 @@ export interface Exposed {
   readonly listed: string
 }
 
-const built = new WeakMap<Catalog, Exposed>()
-
 /** The look-up of an exposed catalog; made once for the object. */
-export function exposedOf(catalog: Catalog): Exposed {
-  const known = built.get(catalog)
-  if (known) return known
-  const made = build(catalog)
-  built.set(catalog, made)
-  return made
-}
+export const exposedOf: (catalog: Catalog) => Exposed = madeOnce(build)
 
 function build(catalog: Catalog): Exposed {
   const { capture } = catalog
