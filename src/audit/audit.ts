@@ -53,8 +53,8 @@ interface Deps {
   readonly now?: () => number
 }
 
-/** What was recorded must be in the store within a second; a longer wait would make longer pauses. */
-const FLUSH_MS = 200
+/** What was recorded must be in the store within a second; more at a time costs less. */
+const FLUSH_MS = 500
 const RETRY_MS = 1_000
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000
@@ -78,6 +78,8 @@ class ChainedAudit implements Audit {
   #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0
+  /** After a failure the store is left alone for a while. */
+  #notBefore = 0
   #pruning: NodeJS.Timeout | undefined
   #tail: Promise<void> = Promise.resolve()
 
@@ -212,7 +214,8 @@ class ChainedAudit implements Audit {
 
   /** Writes in so many milliseconds, or sooner where that was said before. */
   #arm(ms: number): void {
-    const at = performance.now() + ms
+    const now = performance.now()
+    const at = Math.max(now + ms, this.#notBefore)
     if (this.#timer !== undefined && this.#timerAt <= at) return
     clearTimeout(this.#timer)
     this.#timerAt = at
@@ -222,10 +225,11 @@ class ChainedAudit implements Audit {
         () => this.#armAgain(),
         (error: unknown) => {
           this.#say(error, 'write')
+          this.#notBefore = performance.now() + RETRY_MS
           this.#arm(RETRY_MS)
         },
       )
-    }, ms)
+    }, at - now)
     this.#timer.unref()
   }
 

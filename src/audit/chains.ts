@@ -50,12 +50,14 @@ export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Regis
 
 /** The next number; the registry then says so, unless it was changed by hand. */
 async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promise<number> {
-  const registry = await readRegistry(writing, seal)
+  // Before the registry: the process that begins the first chain beside us writes both, so that whoever sees its chain
+  // here sees its registry too.
   const highest = await writing.tx
     .selectFrom('audit_chains')
     .select('number')
     .orderBy('number', 'desc')
     .executeTakeFirst()
+  const registry = await readRegistry(writing, seal)
   const number = Math.max(registry?.last ?? 0, highest?.number ?? 0) + 1
   const holds = registry === null ? highest === undefined : registry.holds
   if (holds) {

@@ -1,6 +1,6 @@
 // Queries by day, key and datasource, counted with the rows of the audit in one transaction, so that usage need not read
 // a million of them. They hold no text, and outlive the rows.
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, UsageDayTable } from '../store/tables.ts'
@@ -14,47 +14,66 @@ const DAY_MS = 86_400_000
 
 /** Adds these rows; several processes that share a store each have their own lines (`chain`). */
 export async function count(tx: Transaction<Tables>, chain: string, rows: readonly Content[]): Promise<void> {
-  for (const line of linesOf(chain, rows)) {
-    await tx
-      .insertInto('usage_days')
-      .values(line)
-      .onConflict((oc) =>
-        oc.columns(['team_id', 'date', 'datasource_id', 'account_id', 'key_id', 'chain']).doUpdateSet((eb) => ({
-          queries: eb('usage_days.queries', '+', line.queries),
-          denied: eb('usage_days.denied', '+', line.denied),
-          failed: eb('usage_days.failed', '+', line.failed),
-          row_count: eb('usage_days.row_count', '+', line.row_count),
-        })),
-      )
-      .execute()
+  for (const { team_id, date, datasource_id, account_id, key_id, queries, denied, failed, row_count } of linesOf(
+    rows,
+  )) {
+    await sql`
+      insert into usage_days
+        (team_id, date, datasource_id, account_id, key_id, chain, queries, denied, failed, row_count)
+      values
+        (${team_id}, ${date}, ${datasource_id}, ${account_id}, ${key_id}, ${chain}, ${queries}, ${denied}, ${failed},
+        ${row_count})
+      on conflict (team_id, date, datasource_id, account_id, key_id, chain) do update set
+        queries = usage_days.queries + excluded.queries,
+        denied = usage_days.denied + excluded.denied,
+        failed = usage_days.failed + excluded.failed,
+        row_count = usage_days.row_count + excluded.row_count
+    `.execute(tx)
   }
 }
 
-function linesOf(chain: string, rows: readonly Content[]): Iterable<UsageDayTable> {
-  const lines = new Map<string, UsageDayTable>()
+type Line = Omit<UsageDayTable, 'chain'>
+
+function linesOf(rows: readonly Content[]): readonly Line[] {
+  // By whoever asks: to put a key together of five parts costs more than to compare the few lines that one of them has.
+  const lines = new Map<string, Line[]>()
   for (const row of rows) {
     if (row.action !== QUERY || row.team_id === null) continue
-    const date = row.at.slice(0, 10)
-    const key = `${row.team_id} ${date} ${row.datasource_id ?? ''} ${row.account_id ?? ''} ${row.key_id ?? ''}`
-    const line = lines.get(key) ?? {
-      team_id: row.team_id,
-      date,
-      datasource_id: row.datasource_id ?? '',
-      account_id: row.account_id ?? '',
-      key_id: row.key_id ?? '',
-      chain,
-      queries: 0,
-      denied: 0,
-      failed: 0,
-      row_count: 0,
-    }
+    const who = row.key_id ?? row.account_id ?? ''
+    const theirs = lines.get(who) ?? []
+    if (theirs.length === 0) lines.set(who, theirs)
+    let line = theirs.find((known) => isOf(known, row))
+    if (line === undefined) theirs.push((line = lineOf(row, row.team_id)))
     line.queries += row.times
     if (row.outcome === 'DENIED') line.denied += row.times
     if (row.outcome === 'FAILED') line.failed += row.times
     line.row_count += row.row_count ?? 0
-    lines.set(key, line)
   }
-  return lines.values()
+  return [...lines.values()].flat()
+}
+
+function isOf(line: Line, row: Content): boolean {
+  return (
+    line.datasource_id === (row.datasource_id ?? '') &&
+    line.team_id === row.team_id &&
+    line.account_id === (row.account_id ?? '') &&
+    line.key_id === (row.key_id ?? '') &&
+    row.at.startsWith(line.date)
+  )
+}
+
+function lineOf(row: Content, teamId: TeamId): Line {
+  return {
+    team_id: teamId,
+    date: row.at.slice(0, 10),
+    datasource_id: row.datasource_id ?? '',
+    account_id: row.account_id ?? '',
+    key_id: row.key_id ?? '',
+    queries: 0,
+    denied: 0,
+    failed: 0,
+    row_count: 0,
+  }
 }
 
 /** Queries, refused and failed ones among them, and the rows they were answered with. */

@@ -2,10 +2,15 @@
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../store/migrate.ts'
 import type { AuditTable, Tables } from '../store/tables.ts'
-import { CONTENT, type Content } from './seal.ts'
+import { CONTENT, contentOf, type Content } from './seal.ts'
 
-/** A row at its place; `seq` is null while it has none. */
-export type Placed = Content & { readonly chain: string; readonly seq: number | null; readonly link: string }
+/** A row at its place. */
+export interface Placed {
+  readonly row: Content
+  readonly chain: string
+  readonly seq: number
+  readonly link: string
+}
 
 const COLUMNS = [...CONTENT, 'chain', 'seq', 'link'] as const satisfies readonly (keyof AuditTable)[]
 const ROWS_PER_INSERT = 32
@@ -17,22 +22,23 @@ export async function insertRows(
 ): Promise<void> {
   for (let from = 0; from < rows.length; from += ROWS_PER_INSERT) {
     const part = rows.slice(from, from + ROWS_PER_INSERT)
-    const values = part.flatMap((row) => COLUMNS.map((column) => row[column]))
-    await tx.executeQuery(CompiledQuery.raw(insertText(dialect, part.length), values))
+    const parameters: unknown[] = []
+    for (const { row, chain, seq, link } of part) parameters.push(...contentOf(row), chain, seq, link)
+    await tx.executeQuery({ ...insertOf(dialect, part.length), parameters })
   }
 }
 
-function insertText(dialect: DialectName, count: number): string {
+function insertOf(dialect: DialectName, count: number): CompiledQuery {
   const key = `${dialect} ${count}`
-  let text = inserts.get(key)
-  if (text === undefined) {
+  let insert = inserts.get(key)
+  if (insert === undefined) {
     let n = 0
     const mark = dialect === 'sqlite' ? () => '?' : () => `$${++n}`
     const rows = Array.from({ length: count }, () => `(${COLUMNS.map(mark).join(',')})`)
-    text = `INSERT INTO audit (${COLUMNS.join(',')}) VALUES ${rows.join(',')}`
-    inserts.set(key, text)
+    insert = CompiledQuery.raw(`INSERT INTO audit (${COLUMNS.join(',')}) VALUES ${rows.join(',')}`)
+    inserts.set(key, insert)
   }
-  return text
+  return insert
 }
 
-const inserts = new Map<string, string>()
+const inserts = new Map<string, CompiledQuery>()

@@ -25,7 +25,7 @@ export class ChainEnd {
     const link = this.#seal.link(this.#link, this.chain, seq, row)
     this.#seq = seq
     this.#link = link
-    return { ...row, chain: this.chain, seq, link }
+    return { row, chain: this.chain, seq, link }
   }
 
   get head(): Pick<Position, 'head_seq' | 'head_link'> {

@@ -57,8 +57,8 @@ export interface Seal {
 export function sealWith(key: Uint8Array): Seal {
   const hmac = hmacWith(key)
   return {
-    alone: (row) => hmac(['row', ...bound(row)]),
-    link: (before, chain, seq, row) => hmac(['link', before, chain, seq, ...bound(row)]),
+    alone: (row) => hmac(bound(['row'], row)),
+    link: (before, chain, seq, row) => hmac(bound(['link', before, chain, seq], row)),
     chain: (of) => hmac(['chain', of.chain, of.number, of.opened_at, of.head_seq, of.head_link, of.batch]),
     gap: (of) => hmac(['gap', of.chain, of.first_seq, of.last_seq, of.last_link, of.until]),
     registry: (of) => hmac(['registry', of.first, of.last, of.since, of.before]),
@@ -71,8 +71,33 @@ export function sameSeal(made: string, found: string | null): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-function bound(row: Content): unknown[] {
-  return CONTENT.map((column) => row[column])
+function bound(head: readonly unknown[], row: Content): readonly unknown[] {
+  return head.concat(contentOf(row))
+}
+
+/** The values of CONTENT, one by one: by their names, in a loop, it takes longer than the hash. */
+export function contentOf(row: Content): readonly Content[keyof Content][] {
+  return [
+    row.id,
+    row.at,
+    row.team_id,
+    row.datasource_id,
+    row.account_id,
+    row.key_id,
+    row.via,
+    row.action,
+    row.outcome,
+    row.code,
+    row.blocked,
+    row.query,
+    row.printed,
+    row.row_count,
+    row.bytes,
+    row.duration_ms,
+    row.times,
+    row.client,
+    row.redacted,
+  ]
 }
 
 const BLOCK_BYTES = 64
@@ -92,7 +117,8 @@ function hmacWith(key: Uint8Array): (parts: readonly unknown[]) => string {
   return (parts) => {
     // As JSON: it keeps ('a', 'bc') apart from ('ab', 'c'), null from '' and 1 from '1'.
     const text = JSON.stringify(parts)
-    hash('sha256', framed(inner, text), 'buffer').copy(outer, BLOCK_BYTES)
+    // Its bytes as letters: a buffer of its own for 32 bytes costs more than they do.
+    outer.write(hash('sha256', framed(inner, text), 'binary'), BLOCK_BYTES, 'latin1')
     return hash('sha256', outer, 'base64url')
   }
 }

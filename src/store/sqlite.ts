@@ -89,13 +89,13 @@ function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
       return {
         // By its columns and not by its verb, or an INSERT … RETURNING would answer nothing.
         reader: statement.columns().length > 0,
-        all: (parameters) => statement.all(...parameters.map(bindable)),
+        all: (parameters) => statement.all(...bindable(parameters)),
         run: (parameters) => {
           // On a full disk SQLite has rolled back by itself; to be told so would hide why.
           if (isRollback(sql) && !db.isTransaction) return NOTHING_DONE
-          return statement.run(...parameters.map(bindable))
+          return statement.run(...bindable(parameters))
         },
-        iterate: (parameters) => statement.iterate(...parameters.map(bindable)),
+        iterate: (parameters) => statement.iterate(...bindable(parameters)),
       }
     },
   }
@@ -104,9 +104,17 @@ function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
 const isRollback = (sql: string) => /^rollback$/i.test(sql)
 const NOTHING_DONE = { changes: 0, lastInsertRowid: 0 } as const
 
-function bindable(value: unknown): SQLInputValue {
-  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
-    return value
+/** The same list where nothing is to be changed: the audit's has hundreds. */
+function bindable(values: readonly unknown[]): readonly SQLInputValue[] {
+  return values.every(isBindable) ? values : values.map(bindableOf)
+}
+
+function isBindable(value: unknown): value is SQLInputValue {
+  return value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint'
+}
+
+function bindableOf(value: unknown): SQLInputValue {
+  if (isBindable(value)) return value
   if (typeof value === 'boolean') return value ? 1 : 0
   if (value instanceof Date) return value.toISOString()
   if (value instanceof Uint8Array) return value
