@@ -26,51 +26,52 @@ interface At {
   readonly id: string
 }
 
-/** One pass over what is older than its team keeps it. */
+/** One pass over what is older than anybody keeps the shortest. */
 export async function pruneRows(deps: PruneDeps): Promise<void> {
-  for (const teamId of await teamsWithRows(deps.store)) {
-    const before = new Date(deps.now() - (await deps.retentionDays(teamId)) * DAY_MS).toISOString()
-    await pruneTeam(deps, teamId, before)
+  const before = await cutoffs(deps)
+  const latest = [...before.values()].sort().at(-1)
+  if (latest === undefined) return
+  let after: At = { at: '', id: '' }
+  for (;;) {
+    const rows = await oldRows(deps.store, latest, after)
+    const last = rows.at(-1)
+    if (last === undefined) break
+    after = { at: last.at, id: last.id }
+    const old = rows.filter((row) => row.at < (before.get(row.team_id) ?? ''))
+    if (old.length > 0) await remove(deps, old)
+    if (rows.length < ROWS_AT_A_TIME) break
   }
   await forgetChains(deps)
 }
 
-async function pruneTeam(deps: PruneDeps, teamId: TeamId | null, before: string): Promise<void> {
-  let after: At = { at: '', id: '' }
-  for (;;) {
-    const old = await oldRows(deps.store, teamId, before, after)
-    const last = old.at(-1)
-    if (last === undefined) return
-    after = { at: last.at, id: last.id }
-    await remove(deps, old)
-    if (old.length < ROWS_AT_A_TIME) return
-  }
-}
-
-/** null: rows of no team. */
-async function teamsWithRows(store: Pick<Store, 'db'>): Promise<readonly (TeamId | null)[]> {
+/** From when on each team that has rows keeps them; null: rows of no team. */
+async function cutoffs(deps: PruneDeps): Promise<ReadonlyMap<TeamId | null, string>> {
   const teams: (TeamId | null)[] = [null]
   let last = ''
   // From one team to the next by the index: `distinct` would read every row.
   for (;;) {
-    const next = await store.db
+    const next = await deps.store.db
       .selectFrom('audit')
       .select('team_id')
       .where('team_id', '>', asId<TeamId>(last))
       .orderBy('team_id')
       .limit(1)
       .executeTakeFirst()
-    if (next?.team_id === undefined || next.team_id === null) return teams
+    if (next?.team_id === undefined || next.team_id === null) break
     teams.push(next.team_id)
     last = next.team_id
   }
+  const found = new Map<TeamId | null, string>()
+  for (const team of teams) {
+    found.set(team, new Date(deps.now() - (await deps.retentionDays(team)) * DAY_MS).toISOString())
+  }
+  return found
 }
 
-async function oldRows(store: Pick<Store, 'db'>, teamId: TeamId | null, before: string, after: At) {
+async function oldRows(store: Pick<Store, 'db'>, before: string, after: At) {
   return await store.db
     .selectFrom('audit')
-    .select(['id', 'at'])
-    .where('team_id', teamId === null ? 'is' : '=', teamId)
+    .select(['id', 'at', 'team_id'])
     .where('at', '<', before)
     .where(sql<boolean>`(at, id) > (${after.at}, ${after.id})`)
     .orderBy('at')
