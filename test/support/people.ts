@@ -8,6 +8,7 @@ import { asId, newId, type AccountId, type DatasourceId, type SessionId, type Te
 import { openMail, type Mail } from '../../src/mail/mail.ts'
 import { openSecrets } from '../../src/secrets.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
+import { reachedBy } from '../../src/teams/counts.ts'
 import type { StoreSource } from './stores.ts'
 
 export interface Rooms extends AsyncDisposable {
@@ -18,6 +19,7 @@ export interface Rooms extends AsyncDisposable {
   readonly mail: Mail
   readonly origin: () => string
   readonly tries: Attempts
+  readonly reached: typeof reachedBy
   /** What went to the log in the place of a mail, and what else it was warned of. */
   readonly logged: Record<string, unknown>[]
   /** Datasources whose team was deleted. */
@@ -53,6 +55,7 @@ export async function openRooms(source: StoreSource, env: Record<string, string>
     mail,
     origin,
     tries: attempts(now),
+    reached: reachedBy,
     logged,
     gone,
     ended: async (ids) => void gone.push(...ids),
