@@ -2,9 +2,10 @@
 // the work. Its refusals leave as ours; where mail is on, no answer and no time it takes tells which addresses exist.
 import { setTimeout } from 'node:timers/promises'
 import type { z } from 'zod'
-import type { Config } from '../config.ts'
+import { DEMO_EMAIL, type Config } from '../config.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { Store } from '../store/open.ts'
+import { accountLinks, type AccountLinks } from './account-links.ts'
 import { endWaiting } from './new-password.ts'
 import { knownDevices } from './known-device.ts'
 import { libraryRefusal } from './library-refusal.ts'
@@ -25,9 +26,9 @@ export interface SignIn {
   setupToken(): Promise<string | null>
 }
 
-interface Deps extends LibraryDeps {
+interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly store: Store
-  readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback'>
+  readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback' | 'demo'>
   readonly now?: () => number
 }
 
@@ -47,10 +48,11 @@ export function openSignIn(deps: Deps): SignIn {
   const now = deps.now ?? Date.now
   const devices = knownDevices(deps.secrets, deps.config.publicUrl?.startsWith('https:') === true)
   const throttle = openThrottle(now, devices)
+  const links = accountLinks(deps)
   const inTurn = firstInTurn(deps.store)
   let loading: Promise<Library> | undefined
   const library = () => {
-    loading ??= openLibrary(deps)
+    loading ??= openLibrary({ ...deps, links, demoEmail: deps.config.demo ? DEMO_EMAIL : null })
     return loading
   }
 
@@ -86,7 +88,7 @@ export function openSignIn(deps: Deps): SignIn {
     async handle(request) {
       const { pathname } = new URL(request.url)
       if (request.method === 'GET' && pathname === '/auth/reset-password') return resetPage()
-      const asked = await read(request, pathname, deps.config)
+      const asked = await withOwnToken(links, await read(request, pathname, deps.config))
       const work = asked.name === SIGN_UP ? inTurn(() => answered(request, asked)) : answered(request, asked)
       if (deps.mail.isOn && ALIKE.test(asked.name)) {
         await Promise.all([work.catch(() => undefined), setTimeout(ALIKE_MS)])
@@ -98,6 +100,12 @@ export function openSignIn(deps: Deps): SignIn {
     },
     setupToken: () => neededSetupToken(deps),
   }
+}
+
+/** With the library's token in the place of ours; one of an account that is gone is a token that never was. */
+async function withOwnToken(links: AccountLinks, asked: Asked): Promise<Asked> {
+  if (asked.name !== 'GET /auth/verify-email') return asked
+  return { ...asked, query: { ...asked.query, token: (await links.opened(String(asked.query['token']))) ?? 'none' } }
 }
 
 /** Throws NOT_FOUND for what is not listed, SIGN_IN_REFUSED for another site's page, INVALID_REQUEST. */

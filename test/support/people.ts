@@ -95,7 +95,8 @@ export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: u
     .filter((each) => !/max-age=0/i.test(each))
     .map((each) => each.split(';')[0])
     .join('; ')
-  return { text, json: text === '' ? null : JSON.parse(text), cookie, cookies }
+  const location = response.headers.get('location')
+  return { text, json: text === '' ? null : JSON.parse(text), cookie, cookies, location }
 }
 
 /** An account straight in the store, and a call by a session of it. */
