@@ -6,6 +6,7 @@ import { DEMO_EMAIL, type Config } from '../config.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import { accountLinks, type AccountLinks } from './account-links.ts'
+import { attempts } from './attempts.ts'
 import { endWaiting } from './new-password.ts'
 import { knownDevices } from './known-device.ts'
 import { libraryRefusal } from './library-refusal.ts'
@@ -47,7 +48,7 @@ type Fields = Readonly<Record<string, unknown>>
 export function openSignIn(deps: Deps): SignIn {
   const now = deps.now ?? Date.now
   const devices = knownDevices(deps.secrets, deps.config.publicUrl?.startsWith('https:') === true)
-  const throttle = openThrottle(now, devices)
+  const throttle = openThrottle(attempts(deps.store, now), devices)
   const links = accountLinks(deps)
   const inTurn = firstInTurn(deps.store)
   let loading: Promise<Library> | undefined
@@ -59,13 +60,13 @@ export function openSignIn(deps: Deps): SignIn {
   /** What the library answers, and what of ours comes after it. */
   const answered = async (request: Request, asked: Asked): Promise<Response> => {
     const email = emailOf(asked.body)
-    const settle = throttle({ name: asked.name, request, email, mailIsOn: deps.mail.isOn })
+    const settle = await throttle({ name: asked.name, request, email, mailIsOn: deps.mail.isOn })
     if (asked.name === SIGN_UP) await requireSignUp(deps, SignUp.parse(asked.body), now())
     const lib = await library()
     try {
       const response = await askLibrary(deps, lib, request, asked)
       if (response.status >= 400) throw await libraryRefusal(response, () => isTaken(deps.store, email))
-      settle()
+      await settle()
       switch (asked.name) {
         case 'POST /auth/two-factor/verify-totp':
           await afterCode(deps.store, String(asked.body?.['code']), response, now())

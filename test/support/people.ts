@@ -54,7 +54,7 @@ export async function openRooms(source: StoreSource, env: Record<string, string>
     signIn,
     mail,
     origin,
-    tries: attempts(now),
+    tries: attempts(store, now),
     reached: reachedBy,
     logged,
     gone,
