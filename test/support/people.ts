@@ -46,7 +46,7 @@ export async function openRooms(source: StoreSource, env: Record<string, string>
   const log = { warn: keep, error: keep }
   const mail = openMail({ config, log })
   const origin = () => config.publicUrl ?? 'http://127.0.0.1:3000'
-  const signIn = openSignIn({ store, config, secrets: await openSecrets(config), mail, origin, log, now })
+  const signIn = openSignIn({ store, audit, config, secrets: await openSecrets(config), mail, origin, log, now })
   return {
     config,
     store,
