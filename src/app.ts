@@ -9,6 +9,8 @@ import type { Config } from './config.ts'
 import type { Route } from './contract/route.ts'
 import { ROUTES } from './contract/routes.ts'
 import { SESSION_ROUTES } from './contract/session-routes.ts'
+import { openExports } from './datasources/audit-trail.ts'
+import { openTests } from './datasources/connect.ts'
 import { openDescriptions } from './datasources/describe.ts'
 import { openLeases } from './datasources/leases.ts'
 import { resumeProfiles } from './datasources/profile.ts'
@@ -150,6 +152,7 @@ async function openRooms(
   const jobs = opened.use(await openJobs({ store, log }))
   const catalogs = openCatalogs({ store })
   const replays = openTurns()
+  const [exports, tests] = [openExports(), openTests()]
   resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers })
   const tried: TryQuery = (id, query, signal) =>
     tryQuery({ store, config, drivers, catalogs, leases }, id, query, signal)
@@ -177,6 +180,8 @@ async function openRooms(
     tryQuery: tried,
     model,
     replays,
+    exports,
+    tests,
     descriptions,
     budget,
     ended,

@@ -47,6 +47,9 @@ export interface ModelSettings {
   readonly name: string
 }
 
+/** Of the demo's account: at a name that is nobody's (RFC 2606), so there is nothing to prove. */
+export const DEMO_EMAIL = 'demo@vitrine.example'
+
 export interface Config {
   /** 0: any free port. */
   readonly port: number

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { z } from 'zod'
 import exposure from '../demo/exposure.json' with { type: 'json' }
+import { DEMO_EMAIL } from './config.ts'
 import { startDemoServer, type DemoServer } from '../demo/server.ts'
 
 export interface DemoOptions {
@@ -107,7 +108,7 @@ function have(value: string | undefined, what: string): string {
 
 /** The first start: account, team, datasource, exposure, key. */
 async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
-  const email = 'demo@vitrine.example'
+  const email = DEMO_EMAIL
   const password = randomBytes(12).toString('base64url')
   const person = { name: 'Demo', email, password }
   const { setupToken } = options

@@ -190,6 +190,27 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.ok((taken.rowCount ?? length) < length, `${taken.rowCount} of ${length}`)
     })
 
+    test('two files of a team are read at once; the next one is told to wait', async () => {
+      const held = await Promise.all(
+        [1, 2].map(async () => {
+          const request = get(`${shop.app.url}${path}/audit/export?format=jsonl`, {
+            headers: { authorization: `Bearer ${shop.owner.jwt}` },
+          })
+          const [response] = await once(request, 'response')
+          await once(response, 'readable')
+          return response
+        }),
+      )
+      const third = await file('format=csv')
+      assert.deepEqual([third.status, third.json.code, third.json.retryAfter], [429, 'RATE_LIMITED', 10])
+      assert.equal(third.headers.get('retry-after'), '10')
+      for (const response of held) response.destroy()
+      // Their places are free when the service has noticed; asking is what passes the time.
+      while ((await file('format=csv&action=nothing')).status === 429);
+      const rows = await list('action=exportAudit&code=RATE_LIMITED')
+      assert.ok(rows.length > 0 && rows.every((row) => row.outcome === 'DENIED'))
+    })
+
     test('an ADMIN takes and counts only what they reach; a MEMBER takes nothing, and counts without the others’ keys', async () => {
       const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
       await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')

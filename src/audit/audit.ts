@@ -22,6 +22,11 @@ export interface Audit extends AsyncDisposable {
   /** Of a call that reached a datasource: batched, written within a second, never awaited on the hot path. */
   record(call: AuditedCall, entry: AuditEntry): void
   /**
+   * As record(), of what anybody could repeat at will: all of an account (a key, in a team) within a minute are one row that
+   * counts them, and bears the first one's action and code.
+   */
+  folded(call: AuditedCall, entry: AuditEntry): void
+  /**
    * Of a call or change that was refused or failed: outcome and code are read from the error. One error is kept once,
    * by whoever tells it first and knows most.
    */
@@ -105,8 +110,16 @@ class ChainedAudit implements Audit {
   }
 
   record(call: AuditedCall, entry: AuditEntry): void {
-    if (entry.code === 'RATE_LIMITED') this.#writer.fold(this.#rows.ofMinute(call, entry))
-    else this.#writer.push(this.#rows.of(call, entry))
+    if (entry.code === 'RATE_LIMITED') {
+      this.folded(call, entry)
+      return
+    }
+    this.#writer.push(this.#rows.of(call, entry))
+    this.#arm(FLUSH_MS)
+  }
+
+  folded(call: AuditedCall, entry: AuditEntry): void {
+    this.#writer.fold(this.#rows.ofMinute(call, entry))
     this.#arm(FLUSH_MS)
   }
 

@@ -2,7 +2,7 @@
 // value leaves here once, when it is made.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
-import { invalidRequest, notFound } from '../errors.ts'
+import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, Tables } from '../store/tables.ts'
@@ -40,6 +40,8 @@ export interface KeyOrder {
 export interface KeyDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change'>
+  /** The datasources that an account reaches now; given by the rooms above. */
+  readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
   /** Told of a key that is made to end within a week. */
   readonly keyWarnings?: Pick<KeyWarnings, 'soon'>
   readonly now?: () => number
@@ -58,13 +60,21 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
   return rows.map((row) => shownKey(row, now(deps)))
 }
 
-/** Throws INVALID_REQUEST where it would end in the past, or is narrowed to what the account does not belong to. */
+/** Of an account, ended ones too until they are revoked; each is looked at when a team's keys are listed. */
+const KEYS_MAX = 100
+/** So that it can be told of one that it was revoked. */
+const REVOKED_KEPT = 100
+
+/**
+ * Throws INVALID_REQUEST where it would end in the past, or is narrowed to what the account does not reach; CONFLICT for one
+ * too many.
+ */
 export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Promise<NewKey> {
   const at = now(deps)
   const ends = order.expiresAt === undefined ? null : Date.parse(order.expiresAt)
   if (ends !== null && !(ends > at)) throw invalidRequest(['expiresAt: must be in the future'])
   const key = await deps.store.write(async (tx) => {
-    await requireOwn(tx, call.caller.accountId, order)
+    await requireOwn(deps, tx, call.caller.accountId, order)
     const made = await insert(tx, at, {
       account_id: call.caller.accountId,
       name: order.name,
@@ -84,7 +94,8 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
 
 /**
  * A new key in the place of an old one, which lives on for the grace (seconds; none where left out). What was ended
- * for the old one is ended for the new. Throws NOT_FOUND for a key that is not the caller's, or no longer alive.
+ * for the old one is ended for the new. Throws NOT_FOUND for a key that is not the caller's, or no longer alive; CONFLICT
+ * where both together would be one too many.
  */
 export async function rotateKey(
   deps: KeyDeps,
@@ -97,6 +108,13 @@ export async function rotateKey(
   const key = await deps.store.write(async (tx) => {
     const old = await ownAlive(tx, call.caller.accountId, id)
     if (old === undefined || endOf(old) <= at) throw notFound()
+    // Whoever rotates it knows that it ends.
+    const warned_at = new Date(at).toISOString()
+    const set =
+      grace === 0
+        ? { revoked_at: new Date(at).toISOString() }
+        : { expires_at: new Date(Math.min(endOf(old), at + grace)).toISOString(), warned_at }
+    await tx.updateTable('api_keys').set(set).where('id', '=', id).execute()
     const made = await insert(tx, at, {
       account_id: old.account_id,
       name: old.name,
@@ -107,13 +125,6 @@ export async function rotateKey(
       expires_at: old.expires_at,
       ended_team_ids: old.ended_team_ids,
     })
-    // Whoever rotates it knows that it ends.
-    const warned_at = new Date(at).toISOString()
-    const set =
-      grace === 0
-        ? { revoked_at: new Date(at).toISOString() }
-        : { expires_at: new Date(Math.min(endOf(old), at + grace)).toISOString(), warned_at }
-    await tx.updateTable('api_keys').set(set).where('id', '=', id).execute()
     await deps.audit.change(tx, call, {})
     return made
   })
@@ -155,6 +166,7 @@ async function insert(
   at: number,
   row: Omit<ApiKeyTable, 'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at' | 'warned_at'>,
 ): Promise<NewKey> {
+  await requireRoom(tx, row.account_id)
   const key = makeKeyText()
   const whole = {
     ...row,
@@ -167,6 +179,30 @@ async function insert(
   }
   await tx.insertInto('api_keys').values(whole).execute()
   return { ...shownKey(whole, at), key }
+}
+
+/** Throws CONFLICT where the account has as many keys as it may; forgets the oldest of those revoked. */
+async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
+  const own = () => tx.selectFrom('api_keys').where('account_id', '=', accountId)
+  const { count } = await own()
+    .where('revoked_at', 'is', null)
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= KEYS_MAX) {
+    throw new AppError('CONFLICT', `An account has ${KEYS_MAX} API keys at most: revoke one that is no longer needed.`)
+  }
+  const old = await own()
+    .where('revoked_at', 'is not', null)
+    .select('id')
+    .orderBy('revoked_at', 'desc')
+    .orderBy('id')
+    .offset(REVOKED_KEPT)
+    // SQLite takes no offset without a limit.
+    .limit(1_000)
+    .execute()
+  if (old.length === 0) return
+  const ids = old.map((each) => each.id)
+  await tx.deleteFrom('api_keys').where('id', 'in', ids).execute()
 }
 
 function ownAlive(tx: Transaction<Tables>, accountId: AccountId, id: ApiKeyId): Promise<ApiKeyTable | undefined> {
@@ -183,8 +219,13 @@ function endOf(row: Pick<ApiKeyTable, 'expires_at'>): number {
   return row.expires_at === null ? Infinity : Date.parse(row.expires_at)
 }
 
-/** Unknown and foreign ids read the same. */
-async function requireOwn(tx: Transaction<Tables>, accountId: AccountId, order: KeyOrder): Promise<void> {
+/** Unknown and foreign ids read the same, and so do those of one's team that one does not reach. */
+async function requireOwn(
+  deps: Pick<KeyDeps, 'reached'>,
+  tx: Transaction<Tables>,
+  accountId: AccountId,
+  order: KeyOrder,
+): Promise<void> {
   const teams = await tx.selectFrom('memberships').select('team_id').where('account_id', '=', accountId).execute()
   const teamIds = new Set<string>(teams.map((row) => row.team_id))
   const details: string[] = []
@@ -192,15 +233,9 @@ async function requireOwn(tx: Transaction<Tables>, accountId: AccountId, order: 
     details.push('teamIds: names a team you do not belong to')
   }
   if (order.datasourceIds !== undefined) {
-    const rows = await tx
-      .selectFrom('datasources')
-      .innerJoin('memberships', 'memberships.team_id', 'datasources.team_id')
-      .select('datasources.id')
-      .where('memberships.account_id', '=', accountId)
-      .execute()
-    const own = new Set<string>(rows.map((row) => row.id))
-    if (order.datasourceIds.some((id) => !own.has(id))) {
-      details.push('datasourceIds: names a datasource of no team you belong to')
+    const reached: ReadonlySet<string> = await deps.reached(tx, accountId)
+    if (order.datasourceIds.some((id) => !reached.has(id))) {
+      details.push('datasourceIds: names a datasource that you do not reach')
     }
   }
   if (details.length > 0) throw invalidRequest(details)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT, generateKeyPair, importJWK } from 'jose'
-import { newId } from '../ids.ts'
+import { asId, newId, type TeamId } from '../ids.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import {
   auth,
@@ -371,10 +371,69 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const wrong = await refusal(createKey(rooms, call, { ...order, teamIds: [foreign.id], datasourceIds: [theirs] }))
       assert.deepEqual(wrong['details'], [
         'teamIds: names a team you do not belong to',
-        'datasourceIds: names a datasource of no team you belong to',
+        'datasourceIds: names a datasource that you do not reach',
       ])
       const none = await refusal(createKey(rooms, call, { ...order, teamIds: [newId()], datasourceIds: [newId()] }))
       assert.deepEqual(none, wrong)
+    })
+
+    test('whether a datasource of one’s team exists is not told to whom does not reach it', async () => {
+      await using rooms = await openRooms(source)
+      const [owner, member] = [await someone(rooms, 'ada@example.test'), await someone(rooms, 'bo@example.test')]
+      const team = await createTeam(rooms, owner, { name: 'T' })
+      const at = new Date(rooms.now()).toISOString()
+      const row = { team_id: asId<TeamId>(team.id), account_id: member.caller.accountId, created_at: at }
+      const join = (status: 'ACTIVE' | 'INVITED') =>
+        rooms.store.write(async (tx) => {
+          await tx.deleteFrom('memberships').where('account_id', '=', row.account_id).execute()
+          await tx
+            .insertInto('memberships')
+            .values({ ...row, role: 'MEMBER', status })
+            .execute()
+        })
+      const [open, managed, listed] = [
+        await someDatasource(rooms, team.id),
+        await someDatasource(rooms, team.id, { minRole: 'ADMIN' }),
+        await someDatasource(rooms, team.id, { accessMode: 'EXPLICIT' }),
+      ]
+      const make = (id: string) => createKey(rooms, member, { name: 'k', scopes: ['data:read'], datasourceIds: [id] })
+      const nobodys = await refusal(make(newId()))
+      await join('ACTIVE')
+      for (const id of [managed, listed]) assert.deepEqual(await refusal(make(id)), nobodys)
+      await make(open)
+      await rooms.store.write((tx) =>
+        tx.insertInto('access_entries').values({ datasource_id: listed, account_id: row.account_id }).execute(),
+      )
+      await make(listed)
+      await join('INVITED')
+      for (const id of [open, listed]) assert.deepEqual(await refusal(make(id)), nobodys)
+    })
+
+    test('an account has a hundred keys at most, and the oldest revoked ones are forgotten', async () => {
+      await using rooms = await openRooms(source)
+      const call = await someone(rooms, 'ada@example.test')
+      const other = await someone(rooms, 'bo@example.test')
+      const order = { name: 'k', scopes: ['profile'] as const }
+      for (let i = 0; i < 100; i++) await createKey(rooms, call, order)
+      assert.equal(await codeOf(createKey(rooms, call, order)), 'CONFLICT')
+      await createKey(rooms, other, order)
+      const [first, second] = await listKeys(rooms, call)
+      // With a grace there would be one more; without, the old one makes room.
+      assert.equal(await codeOf(rotateKey(rooms, call, first?.id as never, { graceSeconds: 60 })), 'CONFLICT')
+      assert.equal((await listKeys(rooms, call)).length, 100)
+      let id = first?.id
+      for (let i = 0; i < 110; i++) {
+        rooms.clock.at++
+        id = (await rotateKey(rooms, call, id as never, {})).id
+      }
+      const kept = await rooms.store.db
+        .selectFrom('api_keys')
+        .select(['id', 'revoked_at'])
+        .where('account_id', '=', call.caller.accountId)
+        .execute()
+      assert.deepEqual([kept.length, kept.some((row) => row.id === first?.id)], [200, false])
+      await revokeKey(rooms, call, second?.id as never)
+      await createKey(rooms, call, order)
     })
 
     test('last use is kept, at most once a minute, and nobody waits for it', async () => {

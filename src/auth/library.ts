@@ -1,6 +1,7 @@
 // better-auth, configured: the only file that knows it. Loaded when it is first needed, since loading it takes longer
 // than all the rest of a start.
 import { randomUUID } from 'node:crypto'
+import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
 import type { Config } from '../config.ts'
 import { asId, type AccountId } from '../ids.ts'
 import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/letters.ts'
@@ -8,13 +9,19 @@ import type { Mail } from '../mail/mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { ACCESS_TOKEN } from './access-tokens.ts'
+import type { AccountLinks } from './account-links.ts'
 import { afterReset } from './new-password.ts'
+import type { Trail } from './trail.ts'
 
 export interface LibraryDeps {
   readonly store: Store
   readonly secrets: Pick<Secrets, 'derive'>
   readonly config: Pick<Config, 'publicUrl'>
   readonly mail: Mail
+  readonly links: Pick<AccountLinks, 'bound'>
+  readonly trail: Pick<Trail, 'did'>
+  /** The address of the service's own demo, which nobody has to prove; null where there is none. */
+  readonly demoEmail: string | null
   /** Where people reach the service: what links begin with. Never what a caller claims to have asked. */
   readonly origin: () => string
   readonly now?: () => number
@@ -25,6 +32,14 @@ export interface Library {
   /** The origin that the library trusts; requests are handed to it as from there. */
   readonly origin: string
   handle(request: Request): Promise<Response>
+  asking(request: Pick<Request, 'headers'>): Promise<Asking>
+}
+
+/** Who sends a request under /auth, as far as its cookies prove that. */
+export interface Asking {
+  readonly signedIn: AccountId | null
+  /** Their password was right, and a code is waited for. */
+  readonly waiting: AccountId | null
 }
 
 /** Where the door says the caller is (http/sign-in-bridge.ts); kept with the session. */
@@ -37,8 +52,9 @@ const LINK_SECONDS = 3_600
 export const PASSWORD = { min: 8, max: 128 } as const
 
 export async function openLibrary(deps: LibraryDeps): Promise<Library> {
-  const [{ betterAuth }, { jwt }, { twoFactor }] = await Promise.all([
+  const [{ betterAuth }, { createAuthEndpoint }, { jwt }, { twoFactor }] = await Promise.all([
     import('better-auth'),
+    import('better-auth/api'),
     import('better-auth/plugins/jwt'),
     import('better-auth/plugins/two-factor'),
   ])
@@ -57,9 +73,18 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     // A link that was read in the store opens nothing.
     verification: { modelName: 'verifications', storeIdentifier: 'hashed' },
     ...mailing(deps),
+    databaseHooks: {
+      user: {
+        create: {
+          before: async (user) =>
+            user.email === deps.demoEmail ? { data: { ...user, emailVerified: true } } : undefined,
+        },
+      },
+    },
     plugins: [
-      // Its lock after ten wrong codes is the library's own: 15 minutes.
-      twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors' }),
+      // Wrong codes are counted before they are checked (second-factor.ts).
+      twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors', accountLockout: { enabled: false } }),
+      { id: 'asking', endpoints: { asking: asking(createAuthEndpoint) } },
       jwt({
         // The token goes where it is asked for, and into no header of another answer.
         disableSettingJwtHeader: true,
@@ -96,12 +121,40 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       },
     },
   })
-  return { origin, handle: (request) => auth.handler(request) }
+  return {
+    origin,
+    handle: (request) => auth.handler(request),
+    async asking({ headers }) {
+      const { signedIn, waiting } = await auth.api.asking({ headers })
+      return { signedIn: accountIdOf(signedIn), waiting: accountIdOf(waiting) }
+    },
+  }
+}
+
+/**
+ * Who the cookies of a request stand for. Read by the library's own hands, so that no spelling of a cookie is one account
+ * here and another one there; nothing is renewed or used up.
+ */
+function asking(createAuthEndpoint: typeof CreateEndpoint) {
+  return createAuthEndpoint.serverOnly({ method: 'GET', requireHeaders: true }, async (ctx) => {
+    const { secret, authCookies, createAuthCookie, internalAdapter } = ctx.context
+    const cookie = async (name: string) => (await ctx.getSignedCookie(name, secret)) || null
+    const token = await cookie(authCookies.sessionToken.name)
+    const found = token === null ? null : await internalAdapter.findSession(token)
+    const challenge = await cookie(createAuthCookie('two_factor').name)
+    const waiting = challenge === null ? null : await internalAdapter.findVerificationValue(challenge)
+    const isAlive = found !== null && new Date(found.session.expiresAt) > new Date()
+    return { signedIn: isAlive ? found.user.id : null, waiting: waiting?.value ?? null }
+  })
+}
+
+function accountIdOf(id: string | null): AccountId | null {
+  return id === null ? null : asId<AccountId>(id)
 }
 
 /** Passwords and addresses, as far as a mail belongs to them. Within a transaction of the library nothing asks the store. */
 function mailing(deps: LibraryDeps) {
-  const { mail, origin } = deps
+  const { mail, links, trail, origin } = deps
   const link = (path: string, token: string) => `${origin()}${path}${path.includes('?') ? '&' : '?'}token=${token}`
   return {
     emailAndPassword: {
@@ -113,11 +166,12 @@ function mailing(deps: LibraryDeps) {
       revokeSessionsOnPasswordReset: true,
       sendResetPassword: async ({ user, url, token }: Linked) =>
         mail.send(resetLetter(user.email, link(leadsTo(url) ?? '/auth/reset-password', token))),
-      onPasswordReset: ({ user }: { user: Person }) =>
-        afterReset(deps.store, asId<AccountId>(user.id), {
-          provesAddress: mail.isOn && !user.emailVerified,
-          now: (deps.now ?? Date.now)(),
-        }),
+      async onPasswordReset({ user }: { user: Person }, request?: Request) {
+        const accountId = asId<AccountId>(user.id)
+        const provesAddress = mail.isOn && !user.emailVerified
+        await afterReset(deps.store, accountId, { provesAddress, now: (deps.now ?? Date.now)() })
+        trail.did('resetPassword', accountId, request)
+      },
       onExistingUserSignUp: async ({ user }: { user: Person }) => mail.send(signedUpAgainLetter(user.email, origin())),
     },
     emailVerification: {
@@ -125,9 +179,12 @@ function mailing(deps: LibraryDeps) {
       // A link proves an address; it signs nobody in, or it would pass by the second factor.
       autoSignInAfterVerification: false,
       expiresIn: LINK_SECONDS,
+      afterEmailVerification: async (user: Person, request?: Request) =>
+        trail.did('verifyEmail', asId<AccountId>(user.id), request),
       sendVerificationEmail: async ({ user, url, token }: Linked) => {
+        if (user.emailVerified) return
         const onward = leadsTo(url)
-        const address = link('/auth/verify-email', token)
+        const address = link('/auth/verify-email', links.bound(token, user.id))
         const whole = onward === null ? address : `${address}&callbackURL=${encodeURIComponent(onward)}`
         mail.send(verificationLetter(user.email, whole))
       },

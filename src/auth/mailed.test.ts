@@ -5,6 +5,8 @@ import { after, before, describe, test } from 'node:test'
 import { startSmtp, tokenIn, type TestSmtp } from '../../test/support/mail.ts'
 import { auth, callOf, codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DEMO_EMAIL } from '../config.ts'
+import { deleteAccount } from './accounts.ts'
 import { createKey } from './api-keys.ts'
 import { authenticator } from './caller.ts'
 
@@ -64,6 +66,44 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.equal(await codeOf(auth(rooms, `GET verify-email${bad}`)), 'INVALID_REQUEST', bad)
       }
       assert.equal(await codeOf(signIn(rooms, 'ada@example.test')), 'SIGN_IN_REFUSED')
+    })
+
+    test('links end with their account, also for whoever signs up with its address next', async () => {
+      await using rooms = await openRooms(source, env)
+      const first = await verified(rooms, 'ada@example.test')
+      await signUp(rooms, 'bo@example.test')
+      const stale = [tokenIn(await smtp.next('bo@example.test'))]
+      await auth(rooms, 'POST send-verification-email', { email: 'bo@example.test' })
+      stale.push(tokenIn(await smtp.next('bo@example.test')))
+      await auth(rooms, 'POST request-password-reset', { email: 'bo@example.test' })
+      const reset = tokenIn(await smtp.next('bo@example.test'))
+      const bo = await rooms.store.db
+        .selectFrom('accounts')
+        .select('id')
+        .where('email', '=', 'bo@example.test')
+        .executeTakeFirstOrThrow()
+      await deleteAccount(rooms, callOf(rooms, bo.id), { confirm: 'bo@example.test' })
+      const unknown = await refusal(auth(rooms, 'GET verify-email?token=x'))
+      const told = async (token: string) => refusal(auth(rooms, `GET verify-email?token=${token}`))
+      for (const token of stale) assert.deepEqual(await told(token), unknown)
+      const led = await auth(rooms, `GET verify-email?token=${stale[0]}&callbackURL=/app`)
+      const ledUnknown = await auth(rooms, 'GET verify-email?token=x&callbackURL=/app')
+      assert.equal(led.location, ledUnknown.location)
+      assert.match(String(led.location), /error=INVALID_TOKEN/)
+      const late = await refusal(auth(rooms, 'POST reset-password', { token: reset, newPassword: OTHER }))
+      assert.equal(late['reason'], 'INVALID_TOKEN')
+
+      await signUp(rooms, 'bo@example.test')
+      const fresh = tokenIn(await smtp.next('bo@example.test'))
+      for (const token of stale) assert.deepEqual(await told(token), unknown)
+      // Nor does a part of a link do, or the proof of another one.
+      const cut = (token = '') => token.slice(0, token.lastIndexOf('.'))
+      const proof = stale[0]?.slice(cut(stale[0]).length)
+      for (const token of [cut(fresh), `${cut(fresh)}${proof}`]) assert.deepEqual(await told(token), unknown)
+      assert.equal((await refusal(signIn(rooms, 'bo@example.test')))['reason'], 'EMAIL_NOT_VERIFIED')
+      await auth(rooms, `GET verify-email?token=${fresh}`)
+      assert.equal((await signIn(rooms, 'bo@example.test')).json.user.emailVerified, true)
+      assert.notEqual(first.json.user.id, bo.id)
     })
 
     test('a known and an unknown address read the same at sign-up, reset and verification', async () => {
@@ -252,5 +292,15 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     await auth(rooms, 'POST reset-password', { token: reset, newPassword: OTHER })
     assert.equal((await signIn(rooms, 'ada@example.test', OTHER)).json.user.emailVerified, true)
     assert.equal(rooms.logged.length, 2)
+  })
+
+  test(`the demo’s own account is verified without a link, where there is a demo, on ${dialect}`, async () => {
+    await using source = await storeSource(dialect)
+    for (const demo of [true, false]) {
+      await using rooms = await openRooms(source, { VITRINE_DEMO: demo ? '1' : '0' })
+      const made = await signUp(rooms, DEMO_EMAIL)
+      assert.deepEqual([made.json.user.emailVerified, rooms.logged.length], [demo, demo ? 0 : 1])
+      assert.equal((await signUp(rooms, 'ada@example.test')).json.user.emailVerified, false)
+    }
   })
 }

@@ -46,31 +46,49 @@ interface AuthPath {
   readonly mails?: true
   /** It asks a signed-in person for their password: counted by the session. */
   readonly asksPassword?: true
+  /** A code of a second factor: counted by the account whose sign-in waits for it. */
+  readonly asksCode?: true
+  /** What the audit calls it; absent: it changes nothing, or its account is known to the library alone. */
+  readonly action?: string
 }
 
 const costly = true
 const mails = true
 const asksPassword = true
+const asksCode = true
+
+export const SIGN_UP = 'POST /auth/sign-up/email'
+export const SIGN_IN = 'POST /auth/sign-in/email'
+export const RESET = 'POST /auth/reset-password'
+export const VERIFY_EMAIL = 'GET /auth/verify-email'
 
 export const PATHS: ReadonlyMap<string, AuthPath> = new Map<string, AuthPath>([
-  ['POST /auth/sign-up/email', { body: SignUp, costly, mails }],
-  ['POST /auth/sign-in/email', { body: SignInBody, costly }],
-  ['POST /auth/sign-out', { body: nothing }],
+  [SIGN_UP, { body: SignUp, costly, mails, action: 'signUp' }],
+  [SIGN_IN, { body: SignInBody, costly, action: 'signIn' }],
+  ['POST /auth/sign-out', { body: nothing, action: 'signOut' }],
   ['GET /auth/get-session', { body: null }],
   ['GET /auth/token', { body: null }],
-  ['POST /auth/change-password', { body: PasswordChange, costly, asksPassword }],
+  ['POST /auth/change-password', { body: PasswordChange, costly, asksPassword, action: 'changePassword' }],
   ['POST /auth/request-password-reset', { body: z.strictObject({ email, redirectTo: place }), costly, mails }],
-  ['POST /auth/reset-password', { body: z.strictObject({ token, newPassword }), costly }],
+  [RESET, { body: z.strictObject({ token, newPassword }), costly }],
   ['POST /auth/send-verification-email', { body: z.strictObject({ email, callbackURL: place }), costly, mails }],
-  ['GET /auth/verify-email', { body: null, query: z.strictObject({ token, callbackURL: place }), costly }],
+  [VERIFY_EMAIL, { body: null, query: z.strictObject({ token, callbackURL: place }), costly }],
   ['GET /auth/list-sessions', { body: null }],
-  ['POST /auth/revoke-session', { body: z.strictObject({ token: text(200) }) }],
-  ['POST /auth/revoke-sessions', { body: nothing }],
-  ['POST /auth/revoke-other-sessions', { body: nothing }],
-  ['POST /auth/two-factor/enable', { body: withPassword, costly, asksPassword }],
-  ['POST /auth/two-factor/disable', { body: withPassword, costly, asksPassword }],
-  ['POST /auth/two-factor/get-totp-uri', { body: withPassword, costly, asksPassword }],
-  ['POST /auth/two-factor/generate-backup-codes', { body: withPassword, costly, asksPassword }],
-  ['POST /auth/two-factor/verify-totp', { body: code, costly }],
-  ['POST /auth/two-factor/verify-backup-code', { body: code, costly }],
+  ['POST /auth/revoke-session', { body: z.strictObject({ token: text(200) }), action: 'revokeSession' }],
+  ['POST /auth/revoke-sessions', { body: nothing, action: 'revokeSessions' }],
+  ['POST /auth/revoke-other-sessions', { body: nothing, action: 'revokeOtherSessions' }],
+  ['POST /auth/two-factor/enable', { body: withPassword, costly, asksPassword, action: 'beginSecondFactor' }],
+  ['POST /auth/two-factor/disable', { body: withPassword, costly, asksPassword, action: 'endSecondFactor' }],
+  ['POST /auth/two-factor/get-totp-uri', { body: withPassword, costly, asksPassword, action: 'showSecondFactor' }],
+  [
+    'POST /auth/two-factor/generate-backup-codes',
+    { body: withPassword, costly, asksPassword, action: 'renewBackupCodes' },
+  ],
+  ['POST /auth/two-factor/verify-totp', { body: code, costly, asksCode, action: 'signIn' }],
+  ['POST /auth/two-factor/verify-backup-code', { body: code, costly, asksCode, action: 'signIn' }],
 ])
+
+/** Whether it is asked by somebody who is signed in, or waits for a code. */
+export function isOfPerson(name: string): boolean {
+  return PATHS.get(name)?.action !== undefined && name !== SIGN_UP && name !== SIGN_IN
+}

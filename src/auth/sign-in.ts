@@ -2,19 +2,22 @@
 // the work. Its refusals leave as ours; where mail is on, no answer and no time it takes tells which addresses exist.
 import { setTimeout } from 'node:timers/promises'
 import type { z } from 'zod'
-import type { Config } from '../config.ts'
+import { DEMO_EMAIL, type Config } from '../config.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { Store } from '../store/open.ts'
+import { accountLinks, type AccountLinks } from './account-links.ts'
+import { attempts } from './attempts.ts'
 import { endWaiting } from './new-password.ts'
 import { knownDevices } from './known-device.ts'
 import { libraryRefusal } from './library-refusal.ts'
-import { openLibrary, type Library, type LibraryDeps } from './library.ts'
+import { openLibrary, type Asking, type Library, type LibraryDeps } from './library.ts'
 import { isOwnOrigin, returnPath } from './origins.ts'
-import { PATHS, SignInBody, SignUp } from './paths.ts'
+import { isOfPerson, PATHS, SIGN_IN, SIGN_UP, SignInBody, SignUp, VERIFY_EMAIL } from './paths.ts'
 import { resetPage } from './reset-page.ts'
-import { afterCode } from './second-factor.ts'
+import { afterCode, countCode, forgetCodes, noChallenge } from './second-factor.ts'
 import { firstInTurn, neededSetupToken, requireSignUp } from './sign-up.ts'
 import { openThrottle } from './throttle.ts'
+import { accountBy, openTrail } from './trail.ts'
 
 export interface SignIn {
   /** Answers one request under /auth. Throws AppError as session-interface.md §3 ends. */
@@ -25,13 +28,14 @@ export interface SignIn {
   setupToken(): Promise<string | null>
 }
 
-interface Deps extends LibraryDeps {
+interface Deps extends Omit<LibraryDeps, 'links' | 'trail' | 'demoEmail'> {
+  readonly audit: Parameters<typeof openTrail>[0]['audit']
   readonly store: Store
-  readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback'>
+  readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback' | 'demo'>
   readonly now?: () => number
 }
 
-const SIGN_UP = 'POST /auth/sign-up/email'
+const NOBODY: Asking = { signedIn: null, waiting: null }
 /** What is answered alike for an address that has an account and one that has none, and takes at least so long, ms. */
 const ALIKE = /\/(sign-up\/email|request-password-reset|send-verification-email)$/
 const ALIKE_MS = 400
@@ -46,39 +50,45 @@ type Fields = Readonly<Record<string, unknown>>
 export function openSignIn(deps: Deps): SignIn {
   const now = deps.now ?? Date.now
   const devices = knownDevices(deps.secrets, deps.config.publicUrl?.startsWith('https:') === true)
-  const throttle = openThrottle(now, devices)
+  const throttle = openThrottle(attempts(deps.store, now), devices)
+  const links = accountLinks(deps)
+  const trail = openTrail(deps)
   const inTurn = firstInTurn(deps.store)
   let loading: Promise<Library> | undefined
   const library = () => {
-    loading ??= openLibrary(deps)
+    loading ??= openLibrary({ ...deps, links, trail, demoEmail: deps.config.demo ? DEMO_EMAIL : null })
     return loading
   }
 
-  /** What the library answers, and what of ours comes after it. */
-  const answered = async (request: Request, asked: Asked): Promise<Response> => {
+  /** What the library answers, and what of ours comes before and after it. */
+  const worked = async (request: Request, asked: Asked, noted: (asking: Asking) => void): Promise<Response> => {
     const email = emailOf(asked.body)
-    const settle = throttle({ name: asked.name, request, email, mailIsOn: deps.mail.isOn })
+    const settle = await throttle({ name: asked.name, request, email, mailIsOn: deps.mail.isOn })
     if (asked.name === SIGN_UP) await requireSignUp(deps, SignUp.parse(asked.body), now())
     const lib = await library()
+    const asking = isOfPerson(asked.name) ? await lib.asking(request) : NOBODY
+    noted(asking)
+    if (PATHS.get(asked.name)?.asksCode === true) await requireChallenge(deps.store, asking, now())
     try {
       const response = await askLibrary(deps, lib, request, asked)
       if (response.status >= 400) throw await libraryRefusal(response, () => isTaken(deps.store, email))
-      settle()
-      switch (asked.name) {
-        case 'POST /auth/two-factor/verify-totp':
-          await afterCode(deps.store, String(asked.body?.['code']), response, now())
-          return response
-        case 'POST /auth/change-password':
-          await endWaiting(deps.store, response)
-          return response
-        case 'POST /auth/sign-in/email':
-          return email === undefined ? response : withCookie(response, devices.cookie(email))
-        default:
-          return response
-      }
+      await settle()
+      await after(deps.store, asked, asking, response, now())
+      await trail.done({ request, ...asked, email, asking }, response)
+      return asked.name === SIGN_IN && email !== undefined ? withCookie(response, devices.cookie(email)) : response
     } finally {
       // Also where it failed: what it did before may hold.
-      if (request.method !== 'GET' || asked.name === 'GET /auth/verify-email') deps.store.forget()
+      if (request.method !== 'GET' || asked.name === VERIFY_EMAIL) deps.store.forget()
+    }
+  }
+
+  const answered = async (request: Request, asked: Asked): Promise<Response> => {
+    let asking = NOBODY
+    try {
+      return await worked(request, asked, (who) => (asking = who))
+    } catch (error) {
+      await trail.refused({ request, ...asked, email: emailOf(asked.body), asking }, error)
+      throw error
     }
   }
 
@@ -86,7 +96,7 @@ export function openSignIn(deps: Deps): SignIn {
     async handle(request) {
       const { pathname } = new URL(request.url)
       if (request.method === 'GET' && pathname === '/auth/reset-password') return resetPage()
-      const asked = await read(request, pathname, deps.config)
+      const asked = await withOwnToken(links, await read(request, pathname, deps.config))
       const work = asked.name === SIGN_UP ? inTurn(() => answered(request, asked)) : answered(request, asked)
       if (deps.mail.isOn && ALIKE.test(asked.name)) {
         await Promise.all([work.catch(() => undefined), setTimeout(ALIKE_MS)])
@@ -98,6 +108,31 @@ export function openSignIn(deps: Deps): SignIn {
     },
     setupToken: () => neededSetupToken(deps),
   }
+}
+
+/** Counts a code before it is looked at. Throws UNAUTHENTICATED where nobody waits for one, RATE_LIMITED while it is locked. */
+async function requireChallenge(store: Store, { signedIn, waiting }: Asking, now: number): Promise<void> {
+  // Nothing is handed on that was not counted: whoever is signed in confirms a factor of their own.
+  if (waiting !== null) await countCode(store, waiting, now)
+  else if (signedIn === null) throw noChallenge()
+}
+
+/** What of ours follows on what the library has done. */
+async function after(store: Store, asked: Asked, asking: Asking, response: Response, now: number): Promise<void> {
+  switch (asked.name) {
+    case 'POST /auth/two-factor/verify-totp':
+      await afterCode(store, String(asked.body?.['code']), response, now)
+      break
+    case 'POST /auth/change-password':
+      await endWaiting(store, response)
+  }
+  if (PATHS.get(asked.name)?.asksCode === true && asking.waiting !== null) await forgetCodes(store, response)
+}
+
+/** With the library's token in the place of ours; one of an account that is gone is a token that never was. */
+async function withOwnToken(links: AccountLinks, asked: Asked): Promise<Asked> {
+  if (asked.name !== VERIFY_EMAIL) return asked
+  return { ...asked, query: { ...asked.query, token: (await links.opened(String(asked.query['token']))) ?? 'none' } }
 }
 
 /** Throws NOT_FOUND for what is not listed, SIGN_IN_REFUSED for another site's page, INVALID_REQUEST. */
@@ -187,8 +222,5 @@ function emailOf(body: Fields | undefined): string | undefined {
 }
 
 async function isTaken(store: Store, email: string | undefined): Promise<boolean> {
-  if (email === undefined) return false
-  return (
-    (await store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()) !== undefined
-  )
+  return (await accountBy(store, email)) !== null
 }

@@ -1,7 +1,10 @@
 // How often whom may try: strangers are slowed down wherever they come from, and cannot keep the owner out.
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretsFrom } from '../secrets.ts'
+import { openStore } from '../store/open.ts'
+import { attempts } from './attempts.ts'
 import { knownDevices } from './known-device.ts'
 import { networkOf, openThrottle } from './throttle.ts'
 
@@ -14,60 +17,132 @@ const request = (address: string, cookie?: string) =>
     headers: { 'x-vitrine-client': address, ...(cookie === undefined ? {} : { cookie }) },
   })
 
-function opened() {
-  const clock = { at: 0 }
-  const throttle = openThrottle(() => clock.at, devices)
-  const signIn = (address: string, cookie?: string, email = EMAIL) => {
-    try {
-      const settle = throttle({
-        name: 'POST /auth/sign-in/email',
-        request: request(address, cookie),
-        email,
-        mailIsOn: false,
-      })
-      return { told: 'tried', settle }
-    } catch (error) {
-      return { told: error instanceof Error && 'code' in error ? String(error.code) : '?', settle: () => undefined }
-    }
-  }
-  return { clock, signIn }
+interface Tried {
+  readonly told: string
+  readonly settle: () => Promise<void>
 }
 
-describe('guesses at one account', () => {
-  test('from everywhere end after a hundred an hour; a browser that knew the password goes on', () => {
-    const { signIn, clock } = opened()
-    const cookie = devices.cookie(EMAIL).split(';', 1)[0]
-    const told = Array.from({ length: 101 }, (_, i) => signIn(`10.0.${i}.1`).told)
-    assert.deepEqual([told.at(99), told.at(100)], ['tried', 'RATE_LIMITED'])
-    assert.equal(signIn('192.0.2.1', cookie).told, 'tried')
-    for (let i = 1; i < 10; i++) signIn('192.0.2.1', cookie)
-    assert.equal(signIn('192.0.2.2', cookie).told, 'RATE_LIMITED', 'a stolen cookie guesses without end')
-    clock.at += 300_000
-    signIn('192.0.2.1', cookie).settle()
-    assert.equal(signIn('10.0.0.1').told, 'RATE_LIMITED', 'what a device knew gave strangers their tries back')
-  })
-
-  test('a cookie of another account, or of nobody’s making, is a stranger’s', () => {
-    const { signIn } = opened()
-    for (let i = 0; i < 100; i++) signIn(`10.0.${i}.1`)
-    const [name = '', value = ''] = (devices.cookie(EMAIL).split(';', 1)[0] ?? '').split('=')
-    const others = devices.cookie('eve@example.test').split(';', 1)[0]
-    const foreign = knownDevices(secretsFrom(new Uint8Array(32).fill(1)), false)
-      .cookie(EMAIL)
-      .split(';', 1)[0]
-    const flipped = `${name}=${value.startsWith('A') ? 'B' : 'A'}${value.slice(1)}`
-    for (const cookie of [others, foreign, flipped, `${name}=`, `${name}=x.y`]) {
-      assert.equal(signIn('192.0.2.1', cookie).told, 'RATE_LIMITED', cookie)
+/** Two processes on one store where it is PostgreSQL; one that asks itself twice where it is embedded. */
+async function opened(source: StoreSource) {
+  await using stack = new AsyncDisposableStack()
+  const config = await source.config()
+  const store = stack.use(await openStore(config))
+  const other = config.databaseUrl === null ? store : stack.use(await openStore(config))
+  const clock = { at: 0 }
+  const now = () => clock.at
+  const doors = [store, other].map((each) => openThrottle(attempts(each, now), devices))
+  const through =
+    (door: number) =>
+    async (address: string, cookie?: string, email = EMAIL): Promise<Tried> => {
+      try {
+        const asked = { name: 'POST /auth/sign-in/email', request: request(address, cookie), email, mailIsOn: false }
+        return { told: 'tried', settle: (await doors[door]?.(asked)) ?? assert.fail() }
+      } catch (error) {
+        const told = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+        return { told, settle: () => Promise.resolve() }
+      }
     }
-  })
+  const held = stack.move()
+  return {
+    clock,
+    store,
+    tries: attempts(store, now),
+    signIn: through(0),
+    elsewhere: through(1),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}
 
-  test('a right password from one address gives that address its tries back', () => {
-    const { signIn } = opened()
-    for (let i = 0; i < 9; i++) signIn('192.0.2.1')
-    signIn('192.0.2.1').settle()
-    assert.equal(signIn('192.0.2.1').told, 'tried')
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`guesses at one account, on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+
+    test('from everywhere end after a hundred an hour; a browser that knew the password goes on', async () => {
+      await using doors = await opened(source)
+      const { signIn, elsewhere, clock } = doors
+      const cookie = devices.cookie(EMAIL).split(';', 1)[0]
+      for (let i = 0; i < 99; i++) await (i % 2 === 0 ? signIn : elsewhere)(`10.0.${i}.1`)
+      const told = [await signIn('10.0.99.1'), await elsewhere('10.0.100.1')].map((each) => each.told)
+      assert.deepEqual(told, ['tried', 'RATE_LIMITED'])
+      assert.equal((await signIn('192.0.2.1', cookie)).told, 'tried')
+      for (let i = 1; i < 10; i++) await signIn('192.0.2.1', cookie)
+      assert.equal((await elsewhere('192.0.2.2', cookie)).told, 'RATE_LIMITED', 'a stolen cookie guesses without end')
+      clock.at += 300_000
+      await (await signIn('192.0.2.1', cookie)).settle()
+      const stranger = await signIn('10.0.0.1')
+      assert.equal(stranger.told, 'RATE_LIMITED', 'what a device knew gave strangers their tries back')
+    })
+
+    test('of eighty at once, through two processes, ten are tried', async () => {
+      await using doors = await opened(source)
+      const all = await Promise.all(
+        Array.from({ length: 80 }, (_, i) => (i % 2 === 0 ? doors.signIn : doors.elsewhere)('192.0.2.1')),
+      )
+      assert.equal(all.filter(({ told }) => told === 'tried').length, 10)
+      assert.ok(all.every(({ told }) => told === 'tried' || told === 'RATE_LIMITED'))
+      // One address does not use up what all others together have: refused, it counts no further.
+      assert.equal((await doors.signIn('192.0.2.2')).told, 'tried')
+      doors.clock.at += 300_000
+      assert.equal((await doors.elsewhere('192.0.2.1')).told, 'tried')
+    })
+
+    test('a cookie of another account, or of nobody’s making, is a stranger’s', async () => {
+      await using doors = await opened(source)
+      const { signIn } = doors
+      for (let i = 0; i < 100; i++) await signIn(`10.0.${i}.1`)
+      const [name = '', value = ''] = (devices.cookie(EMAIL).split(';', 1)[0] ?? '').split('=')
+      const others = devices.cookie('eve@example.test').split(';', 1)[0]
+      const foreign = knownDevices(secretsFrom(new Uint8Array(32).fill(1)), false)
+        .cookie(EMAIL)
+        .split(';', 1)[0]
+      const flipped = `${name}=${value.startsWith('A') ? 'B' : 'A'}${value.slice(1)}`
+      for (const cookie of [others, foreign, flipped, `${name}=`, `${name}=x.y`]) {
+        assert.equal((await signIn('192.0.2.1', cookie)).told, 'RATE_LIMITED', cookie)
+      }
+    })
+
+    test('a right password from one address gives that address its tries back', async () => {
+      await using doors = await opened(source)
+      const { signIn, elsewhere } = doors
+      for (let i = 0; i < 9; i++) await signIn('192.0.2.1')
+      await (await elsewhere('192.0.2.1')).settle()
+      for (let i = 0; i < 10; i++) assert.equal((await signIn('192.0.2.1')).told, 'tried')
+      assert.equal((await signIn('192.0.2.1')).told, 'RATE_LIMITED')
+    })
+
+    test('what is kept names nobody, goes when its window is over, and is never more than fits', async () => {
+      await using doors = await opened(source)
+      const { signIn, store, clock, tries } = doors
+      await signIn('192.0.2.1')
+      const kept = () => store.db.selectFrom('attempts').selectAll().execute()
+      assert.equal((await kept()).length, 3)
+      assert.ok(!JSON.stringify(await kept()).includes('example'))
+      const many = Array.from({ length: 100_010 }, (_, i) => ({ key_hash: `k${i}`, count: 1, ends_at: 90_000 + i }))
+      for (let from = 0; from < many.length; from += 1_000) {
+        const part = many.slice(from, from + 1_000)
+        await store.write((tx) => tx.insertInto('attempts').values(part).execute())
+      }
+      clock.at += 60_001
+      await tries.spend([{ key: 'x', limit: 1, windowMs: 1_000 }])
+      const count = async () => {
+        const { n } = await store.db
+          .selectFrom('attempts')
+          .select((eb) => eb.fn.countAll<number>().as('n'))
+          .executeTakeFirstOrThrow()
+        return Number(n)
+      }
+      // Nobody waits for the pruning: asking again is what passes the time.
+      while ((await count()) > 100_000);
+      clock.at += 4_000_000
+      await tries.spend([{ key: 'x', limit: 1, windowMs: 1_000 }])
+      while ((await count()) > 1);
+    })
   })
-})
+}
 
 test('the addresses of one customer of IPv6 count as one, however they are written', () => {
   for (const [address, network] of [

@@ -2,7 +2,7 @@
 // such an account: a limit must not tell either.
 import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { attempts } from './attempts.ts'
+import type { Allowance, Attempts } from './attempts.ts'
 import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-device.ts'
 import { PATHS } from './paths.ts'
@@ -27,38 +27,46 @@ export interface Try {
 }
 
 /** Counts a try. Throws RATE_LIMITED past a limit; answers with what is done once the password was right. */
-export function openThrottle(now: () => number, devices: KnownDevices): (tried: Try) => () => void {
-  const tries = attempts(now)
-  return ({ name, request, email, mailIsOn }) => {
-    const path = PATHS.get(name)
-    const network = networkOf(request.headers.get('x-vitrine-client') ?? '')
-    const right: string[] = []
-    if (path?.costly === true) tries.spend(`address ${network}`, BY_ADDRESS)
-    if (path?.mails === true && email !== undefined && (mailIsOn || name !== 'POST /auth/sign-up/email')) {
-      tries.spend(`mail ${network} ${email}`, MAILS_BY_ADDRESS)
-      tries.spend(`mail ${email}`, MAILS)
-    }
-    if (path?.asksPassword === true) {
-      for (const session of sessionsOf(request)) {
-        tries.spend(session, BY_ACCOUNT_AND_ADDRESS)
-        right.push(session)
-      }
-    }
-    if (name === 'POST /auth/sign-in/email' && email !== undefined) {
-      const device = devices.of(request, email)
-      if (device === null) {
-        tries.spend(`pair ${network} ${email}`, BY_ACCOUNT_AND_ADDRESS)
-        tries.spend(`account ${email}`, BY_ACCOUNT)
-        right.push(`pair ${network} ${email}`, `account ${email}`)
-      } else {
-        tries.spend(`device ${device} ${email}`, BY_ACCOUNT_AND_ADDRESS)
-        right.push(`device ${device} ${email}`)
-      }
-    }
-    return () => {
-      for (const key of right) tries.clear(key)
-    }
+export function openThrottle(tries: Attempts, devices: KnownDevices): (tried: Try) => Promise<() => Promise<void>> {
+  return async (tried) => {
+    const guesses = guessesOf(tried, devices)
+    await tries.spend([...costsOf(tried), ...guesses])
+    return () => tries.clear(guesses.map(({ key }) => key))
   }
+}
+
+/** What it makes us spend, right or wrong. */
+function costsOf({ name, request, email, mailIsOn }: Try): readonly Allowance[] {
+  const path = PATHS.get(name)
+  const network = networkOfCaller(request)
+  const mails = path?.mails === true && (mailIsOn || name !== 'POST /auth/sign-up/email') ? email : undefined
+  return [
+    ...(path?.costly === true ? [{ key: `address ${network}`, ...BY_ADDRESS }] : []),
+    ...(mails === undefined
+      ? []
+      : [
+          { key: `mail ${network} ${mails}`, ...MAILS_BY_ADDRESS },
+          { key: `mail ${mails}`, ...MAILS },
+        ]),
+  ]
+}
+
+/** Whose password it guesses, taken back once that was right. */
+function guessesOf({ name, request, email }: Try, devices: KnownDevices): readonly Allowance[] {
+  if (PATHS.get(name)?.asksPassword === true) {
+    return sessionsOf(request).map((key) => ({ key, ...BY_ACCOUNT_AND_ADDRESS }))
+  }
+  if (name !== 'POST /auth/sign-in/email' || email === undefined) return []
+  const device = devices.of(request, email)
+  if (device !== null) return [{ key: `device ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS }]
+  return [
+    { key: `pair ${networkOfCaller(request)} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
+    { key: `account ${email}`, ...BY_ACCOUNT },
+  ]
+}
+
+function networkOfCaller(request: Request): string {
+  return networkOf(request.headers.get('x-vitrine-client') ?? '')
 }
 
 /** Under either name that the library gives its cookie, so that a false one beside it hides nothing. */

@@ -147,6 +147,38 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await verify(rooms, third.cookie, totp(uri))
     })
 
+    test('of eighty wrong codes at once, over many sign-ins and two processes, ten are looked at', async () => {
+      await using stack = new AsyncDisposableStack()
+      const rooms = stack.use(await openRooms(source))
+      const again = { ...source, config: () => Promise.resolve(rooms.config) }
+      const other = dialect === 'sqlite' ? rooms : stack.use(await openRooms(again))
+      rooms.clock.at = Date.now()
+      const { uri, backupCodes } = await setUp(rooms)
+      // Five codes each: sixteen sign-ins would do, were there no lock.
+      const waiting: string[] = []
+      for (let i = 0; i < 20; i++) waiting.push((await signIn(rooms)).cookie)
+      const right = [-1, 0, 1, 2].map((steps) => totp(uri, steps))
+      const wrong = Array.from({ length: 90 }, (_, i) => String(100_000 + i)).filter((code) => !right.includes(code))
+      const reasons = await Promise.all(
+        wrong.slice(0, 80).map(async (code, i) => {
+          const [door, cookie = ''] = [i % 2 === 0 ? rooms : other, waiting[i % 20]]
+          const tried = i % 8 === 7 ? verifyBackup(door, cookie, code) : verify(door, cookie, code)
+          return (await refusal(tried))['reason']
+        }),
+      )
+      const looked = reasons.filter((reason) => reason === 'INVALID_CODE' || reason === 'INVALID_BACKUP_CODE').length
+      assert.ok(looked > 0 && looked <= 10, `${looked} were looked at`)
+      const late = await signIn(rooms)
+      const locked = await refusal(verify(other, late.cookie, totp(uri)))
+      assert.deepEqual([locked['code'], locked['reason']], ['RATE_LIMITED', 'ACCOUNT_TEMPORARILY_LOCKED'])
+      assert.equal((await refusal(verifyBackup(rooms, late.cookie, backupCodes[0] ?? '')))['code'], 'RATE_LIMITED')
+      // A lock that is over leaves ten more, and a right code all of them.
+      rooms.clock.at += 900_001
+      await verify(rooms, late.cookie, totp(uri))
+      const row = await rooms.store.db.selectFrom('second_factors').selectAll().executeTakeFirstOrThrow()
+      assert.deepEqual([row.failedVerificationCount, row.lockedUntil], [0, null])
+    })
+
     test('no device is trusted past it, and no field of the library slips in', async () => {
       await using rooms = await openRooms(source)
       const { uri } = await setUp(rooms)

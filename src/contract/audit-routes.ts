@@ -22,7 +22,7 @@ export const AUDIT_ROUTES = {
     query: shape.AuditExportQuery,
     answer: shape.AuditItem,
     streams: ['text/csv', 'application/jsonl'],
-    errors: ['OVERLOADED'],
+    errors: ['RATE_LIMITED', 'OVERLOADED'],
   },
   getUsage: {
     method: 'GET',

@@ -42,7 +42,7 @@ export const SESSION_ROUTES = {
     body: shape.ApiKeyOrder,
     answer: shape.NewApiKey,
     status: 201,
-    errors: [],
+    errors: ['CONFLICT'],
   },
   rotateKey: {
     method: 'POST',
@@ -51,7 +51,7 @@ export const SESSION_ROUTES = {
     body: shape.Rotation,
     bodyOptional: true,
     answer: shape.NewApiKey,
-    errors: ['NOT_FOUND'],
+    errors: ['NOT_FOUND', 'CONFLICT'],
   },
   revokeKey: {
     method: 'DELETE',
@@ -242,7 +242,7 @@ export const SESSION_ROUTES = {
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.TestReport,
-    errors: ['OVERLOADED'],
+    errors: ['RATE_LIMITED', 'OVERLOADED'],
   },
   introspectDatasource: {
     method: 'POST',

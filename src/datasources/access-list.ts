@@ -1,10 +1,14 @@
 // Who is on a datasource's access list, which decides where its accessMode is EXPLICIT. Only ACTIVE members of its
 // team can be on it.
+import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
-import { invalidRequest } from '../errors.ts'
+import { invalidRequest, notFound } from '../errors.ts'
 import { asId, type AccountId, type DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
+import type { Membership } from '../teams/belong.ts'
+import { membershipIn } from '../teams/changing.ts'
 import type { Reached } from './reach.ts'
 
 export interface AccessDeps {
@@ -54,4 +58,33 @@ export async function putAccess(
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
   })
   return await getAccess(deps, at.id)
+}
+
+/** Whoever makes a datasource EXPLICIT is on its list, or would shut themselves out; an OWNER reaches it anyhow. */
+export async function listMaker(
+  tx: Transaction<Tables>,
+  id: DatasourceId,
+  { role, accountId }: Pick<Membership, 'role' | 'accountId'>,
+): Promise<void> {
+  if (role === 'OWNER') return
+  await tx
+    .insertInto('access_entries')
+    .values({ datasource_id: id, account_id: accountId })
+    .onConflict((oc) => oc.doNothing())
+    .execute()
+}
+
+/**
+ * The same where one is made EXPLICIT that was not, as both stand in this transaction: nobody puts themselves back on a
+ * list that they were taken off. Throws NOT_FOUND for whoever is no member any more.
+ */
+export async function listChanger(
+  tx: Transaction<Tables>,
+  { id, teamId, membership }: Pick<Reached, 'id' | 'teamId' | 'membership'>,
+): Promise<void> {
+  const row = await tx.selectFrom('datasources').select('access_mode').where('id', '=', id).executeTakeFirst()
+  if (row?.access_mode !== 'ROLE_BASED') return
+  const { role, status } = await membershipIn(tx, teamId, membership.accountId)
+  if (status !== 'ACTIVE') throw notFound()
+  await listMaker(tx, id, { role, accountId: membership.accountId })
 }

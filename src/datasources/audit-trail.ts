@@ -4,14 +4,26 @@ import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from '../audit/export
 import type { AuditFilter, AuditItem, AuditPage, AuditScope } from '../audit/page.ts'
 import type { Call } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
-import { asId, type AccountId, type ApiKeyId, type DatasourceId } from '../ids.ts'
+import { asId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Membership } from '../teams/belong.ts'
 import { reachable } from './datasources.ts'
+import { openSlots, type Slots } from './slots.ts'
 
 export interface AuditTrailDeps {
   readonly store: Store
   readonly audit: Audit
+}
+
+/** A file may have a million rows: each is read while it is sent, and keeps the store busy. */
+const EXPORTS = { each: 2, all: 6, retryAfterSeconds: 10, why: 'Other exports of the audit are under way.' }
+
+export function openExports(): Slots {
+  return openSlots(EXPORTS)
+}
+
+export interface ExportDeps extends AuditTrailDeps {
+  readonly exports: Slots
 }
 
 /** As they came over the wire: ids unbranded, times in any zone. */
@@ -47,9 +59,12 @@ export async function listAudit(
   return await deps.audit.page(membership.teamId, ask, call.signal)
 }
 
-/** The same, all of it. The export itself is in the audit, with how many rows were taken. */
+/**
+ * The same, all of it. The export itself is in the audit, with how many rows were taken. Reading throws RATE_LIMITED, before
+ * the first part, while as many are under way as may be.
+ */
 export async function exportAudit(
-  deps: AuditTrailDeps,
+  deps: ExportDeps,
   call: Call,
   membership: Membership,
   asked: AuditFilterInput & { readonly format?: ExportFormat },
@@ -65,12 +80,14 @@ export async function exportAudit(
 }
 
 async function* linesOf(
-  deps: AuditTrailDeps,
+  deps: ExportDeps,
   call: Call,
   { teamId }: Membership,
   scope: AuditScope,
   format: ExportFormat,
 ): AsyncIterable<string> {
+  // Taken here: what is never read holds none.
+  using _slot = slotFor(deps, call, teamId)
   let rowCount = 0
   let isWhole = false
   try {
@@ -85,6 +102,16 @@ async function* linesOf(
     isWhole = true
   } finally {
     deps.audit.record(call, { teamId, outcome: isWhole ? 'ANSWERED' : 'FAILED', rowCount })
+  }
+}
+
+/** Throws RATE_LIMITED, which the audit keeps: an export is never without a row. */
+function slotFor(deps: ExportDeps, call: Call, teamId: TeamId): Disposable {
+  try {
+    return deps.exports.take(teamId)
+  } catch (error) {
+    deps.audit.refused(call, { teamId }, error)
+    throw error
   }
 }
 

@@ -9,13 +9,29 @@ import type { DatasourceDeps } from './datasources.ts'
 import type { LeaseTarget } from './leases.ts'
 import type { Reached } from './reach.ts'
 import type { DatasourceRow } from './rows.ts'
+import { openSlots, type Slots } from './slots.ts'
 
 const TEST_MS = 20_000
 /** A database that is down is not written down again for each query. */
 const SAME_FAILURE_MS = 10_000
 
-/** Connects and grades the login; a database that cannot be reached is a report too, whose first step fails. */
-export async function testDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<TestReport> {
+/** Of one datasource, a second click included; each has a connection of its own. */
+const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Tests of this datasource are under way.' }
+
+export function openTests(): Slots {
+  return openSlots(TESTS)
+}
+
+/**
+ * Connects and grades the login; a database that cannot be reached is a report too, whose first step fails. Throws
+ * RATE_LIMITED while as many tests are under way as may be.
+ */
+export async function testDatasource(
+  deps: DatasourceDeps & { readonly tests: Slots },
+  call: Call,
+  at: Reached,
+): Promise<TestReport> {
+  using _slot = deps.tests.take(at.id)
   const began = performance.now()
   using deadline = deadlineOf(call.signal, TEST_MS)
   const { signal } = deadline

@@ -225,6 +225,23 @@ describe('datasources', () => {
     assert.ok(!JSON.stringify(report).includes('not the password'))
   })
 
+  test('two tests of one datasource run at once, the next is told to wait', async () => {
+    const id = await create()
+    const reached = await at(id)
+    const test = () => testDatasource(rooms, call('testDatasource'), reached)
+    const codes = (await Promise.allSettled([test(), test(), test()])).map((each) =>
+      each.status === 'fulfilled' ? 'reported' : (each.reason as AppError).code,
+    )
+    assert.deepEqual(codes, ['reported', 'reported', 'RATE_LIMITED'])
+    // A test that fails gives its place back as well.
+    const lost = { ...reached, id: newId<DatasourceId>() }
+    const nowhere = { ...lost, row: { ...reached.row, id: lost.id, host: '127.0.0.1', port: 1 } }
+    for (let i = 0; i < 3; i++) await testDatasource(rooms, call('testDatasource'), nowhere).catch(() => undefined)
+    await test()
+    const error = await Promise.all([test(), test(), test()]).catch((reason: unknown) => reason as AppError)
+    assert.ok('extra' in error && Number.isInteger(error.extra['retryAfter']))
+  })
+
   test('DISABLED holds until enable, whatever is tested or changed meanwhile', async () => {
     const id = await create()
     assert.equal((await disableDatasource(rooms, call('disableDatasource'), await at(id))).status, 'DISABLED')
@@ -350,6 +367,28 @@ describe('datasources', () => {
     const who = sessionCall(admin.accountId, 'createDatasource')
     const { id } = await createDatasource(rooms, who, admin, { ...spec(), accessMode: 'EXPLICIT' })
     assert.equal((await reach(rooms, who, teamId, id as DatasourceId)).id, id)
+  })
+
+  test('an ADMIN who makes one EXPLICIT stays on its list, until the list is set without them', async () => {
+    const admin = await addMember(rooms, teamId, 'ADMIN')
+    const other = await addMember(rooms, teamId, 'ADMIN')
+    const id = await create()
+    const who = sessionCall(admin.accountId, 'changeDatasource')
+    const explicit = { accessMode: 'EXPLICIT' } as const
+    await changeDatasource(rooms, who, await at(id, who), explicit)
+    assert.deepEqual(await getAccess(rooms, id), { accountIds: [admin.accountId] })
+    await assert.rejects(at(id, sessionCall(other.accountId, 'x')), { code: 'NOT_FOUND' })
+    // Said again, also by somebody who was taken off meanwhile, it lists nobody.
+    const held = await at(id, who)
+    await putAccess(rooms, who, held, { accountIds: [other.accountId] })
+    await assert.rejects(at(id, who), { code: 'NOT_FOUND' })
+    await changeDatasource(rooms, who, held, explicit)
+    await changeDatasource(rooms, call('changeDatasource'), await at(id), { ...explicit, name: 'renamed' })
+    assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })
+    // An OWNER reaches it anyhow, and what was listed before is listed again.
+    await changeDatasource(rooms, call('changeDatasource'), await at(id), { accessMode: 'ROLE_BASED' })
+    await changeDatasource(rooms, call('changeDatasource'), await at(id), explicit)
+    assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })
   })
 
   test('a deleted one is gone with all that was kept of it, but for the audit, which its OWNERs read on', async () => {

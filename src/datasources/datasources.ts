@@ -13,6 +13,7 @@ import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import type { DatasourceTable, Role, Tables } from '../store/tables.ts'
 import type { Membership } from '../teams/belong.ts'
+import { listChanger, listMaker } from './access-list.ts'
 import {
   changedSettings,
   differs,
@@ -124,13 +125,7 @@ export async function createDatasource(
   await deps.store.write(async (tx) => {
     await tx.insertInto('datasources').values(row).execute()
     await sealAll(deps, tx, row, settings)
-    // Whoever connects it reaches it: an OWNER anyhow.
-    if (row.access_mode === 'EXPLICIT' && membership.role !== 'OWNER') {
-      await tx
-        .insertInto('access_entries')
-        .values({ datasource_id: row.id, account_id: membership.accountId })
-        .execute()
-    }
+    if (row.access_mode === 'EXPLICIT') await listMaker(tx, row.id, membership)
     await deps.audit.change(tx, call, { teamId, datasourceId: row.id })
   })
   return await itemOf(deps, row)
@@ -138,7 +133,7 @@ export async function createDatasource(
 
 /**
  * Changes what came along. A changed connection is PENDING, its pool ended. Throws INVALID_REQUEST where a kept secret
- * would go elsewhere, or the driver refuses the settings.
+ * would go elsewhere, or the driver refuses the settings. Whoever makes it EXPLICIT stays on its access list.
  */
 export async function changeDatasource(
   deps: DatasourceDeps,
@@ -160,6 +155,7 @@ export async function changeDatasource(
     updated_at: new Date().toISOString(),
   }
   await deps.store.write(async (tx) => {
+    if (change.accessMode === 'EXPLICIT') await listChanger(tx, at)
     const won = await tx
       .updateTable('datasources')
       .set(set)

@@ -270,6 +270,11 @@ export interface Driver extends AsyncDisposable {
   reread(text: string): QueryBody
   /** No database, no clock: same body, same exposure, same verdict. The parser may sit in a worker that can be ended. */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, signal: AbortSignal): Promise<Verdict>
+  /**
+   * True where confine() leaves names of columns to the database, which is told of the exposed ones alone: that it lets a
+   * query pass says nothing of them.
+   */
+  readonly leavesColumns?: true
   /** The text the database would be sent, for the audit and `check`. */
   printed(query: Confined): string
   /**

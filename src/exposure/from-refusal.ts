@@ -1,7 +1,8 @@
 // From a refused query in the audit to the smallest exposure that would let it pass, as a proposal: nothing is saved.
 import type { Audit } from '../audit/audit.ts'
+import { Blocked } from '../audit/page.ts'
 import type { Call } from '../auth/caller.ts'
-import type { Driver } from '../drivers/driver.ts'
+import type { Denied, Driver } from '../drivers/driver.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { AuditId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -10,9 +11,10 @@ import type { Catalogs } from './catalogs.ts'
 import { cut, tableKey, type ShownTable } from './cut.ts'
 import { versionsNow, type ExposurePlace } from './exposure.ts'
 import { freeze } from './freeze.ts'
+import { columnsMeant, mentioned } from './named.ts'
 import { notIntrospected } from './refusals.ts'
 import { bodyOf, judge } from './replay.ts'
-import { together, widen, type Addition, type Ground, type Widening } from './widening.ts'
+import { isMeant, nowhere, together, widen, type Addition, type Ground, type Widening } from './widening.ts'
 
 interface Deps {
   readonly store: Store
@@ -48,10 +50,13 @@ export async function exposureFromRefusal(
   const body = row.text === null ? null : bodyOf(at.driver, row.text)
   if (body === null) throw none('the audit does not hold the query; it was redacted, or there was none.')
   const ground = { driver: at.driver, body, full, saved }
-  const widening = await searched(ground, call.signal)
+  const blocked = row.blocked === null ? null : Blocked.parse(JSON.parse(row.blocked))
+  const found = await searched(ground, call.signal)
+  const isWhole = 'why' in found || blocked === null || at.driver.leavesColumns !== true
+  const widening = isWhole ? found : withColumn(ground, found, blocked)
   if ('why' in widening) throw none(widening.why)
   const { additions } = widening
-  if (additions.length === 0 && row.blocked !== null && wasCost(row.blocked)) throw none('it was refused for its cost.')
+  if (additions.length === 0 && blocked?.kind === 'cost') throw none('it was refused for its cost.')
   const { tables, problems } = freeze(together(saved, additions), full, saved)
   if (problems.length > 0) throw none(problems.join('; '))
   deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
@@ -74,6 +79,24 @@ async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> 
   }
 }
 
+/** With the column that the database did not find, where that is its to find, and not the guard's. */
+function withColumn(
+  { full, saved, body }: Ground,
+  found: { readonly additions: readonly Addition[] },
+  blocked: Denied['blocked'],
+): Widening {
+  const tables = mentioned(full, body.text)
+  const shown = cut({ ...full, tables }, saved)
+  if (found.additions.length > 0 || blocked.kind !== 'column' || isMeant(shown, blocked.name)) return found
+  const keys = new Set(shown.tables.map((table) => tableKey(table.schema, table.table)))
+  const near = tables.filter((table) => keys.has(tableKey(table.schema, table.table)))
+  const hidden = near.flatMap((table) =>
+    columnsMeant(table.columns, blocked.name, table.columns).map((column) => ({ table, column })),
+  )
+  if (hidden.length === 0) return { why: nowhere(blocked.name) }
+  return hidden.length === 1 ? { additions: hidden } : { why: `several of its tables have a column ${blocked.name}.` }
+}
+
 /** In the catalog's order. */
 function listed({ full }: Ground, additions: readonly Addition[]): readonly ShownTable[] {
   return full.tables.flatMap((table) => {
@@ -84,11 +107,6 @@ function listed({ full }: Ground, additions: readonly Addition[]): readonly Show
     const columns = table.columns.map((column) => column.name).filter((name) => names.has(name))
     return columns.length === 0 ? [] : [{ schema: table.schema, table: table.table, columns }]
   })
-}
-
-function wasCost(blocked: string): boolean {
-  const read: unknown = JSON.parse(blocked)
-  return typeof read === 'object' && read !== null && 'kind' in read && read.kind === 'cost'
 }
 
 function none(why: string): AppError {

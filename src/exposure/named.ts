@@ -24,8 +24,15 @@ export function tablesMeant(tables: readonly CatalogTable[], name: string): read
   })
 }
 
-/** Those of the columns that a refusal's `column.name` may mean, the likeliest first: itself, or what it is a part of. */
-export function columnsMeant(columns: readonly CatalogColumn[], name: string): readonly CatalogColumn[] {
+/**
+ * Those of the columns that a refusal's `column.name` may mean, the likeliest first: itself, or what it is a part of, where
+ * what is in that is not known. `all`: those of the whole table.
+ */
+export function columnsMeant(
+  columns: readonly CatalogColumn[],
+  name: string,
+  all: readonly CatalogColumn[],
+): readonly CatalogColumn[] {
   // Places in arrays are no part of a column's name.
   const plain = name
     .split('.')
@@ -37,8 +44,15 @@ export function columnsMeant(columns: readonly CatalogColumn[], name: string): r
     if (lastOf(plain, column.name) || lastOf(name, column.name)) return 1
     const own = column.name.toLowerCase()
     if (lower === own || lastOf(lower, own)) return 2
-    return plain.startsWith(`${column.name}.`) || plain.includes(`.${column.name}.`) ? 3 : null
+    const isInside = plain.startsWith(`${column.name}.`) || plain.includes(`.${column.name}.`)
+    return isInside && mayHoldMore(column, all) ? 3 : null
   })
+}
+
+/** False where its parts are listed, or its values were seen to have none: another path below it is a slip of the pen. */
+function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): boolean {
+  if (all.some((each) => each.partOf === column.name)) return false
+  return column.seen === undefined || column.seen.types.some((type) => type === 'object' || type === 'array')
 }
 
 /** Those parts of one column that a text names: whole, else by their own names; the first where it names none. */

@@ -135,7 +135,7 @@ class Search {
       const names = shown.get(keyOf(table))
       if (names === undefined) return []
       const hidden = table.columns.filter((column) => column.unexposable === null && !names.has(column.name))
-      return columnsMeant(hidden, blocked.name).map((column) => ({ table, column }))
+      return columnsMeant(hidden, blocked.name, table.columns).map((column) => ({ table, column }))
     })
   }
 
@@ -148,6 +148,11 @@ class Search {
 
   /** Where no name leads on: does it pass with all that it could be shown? */
   async #all(additions: readonly Addition[], denied: Denied): Promise<Widening> {
+    const { blocked } = denied
+    // A star is no column, and stands for many.
+    const isLost = blocked.kind === 'column' && !blocked.name.endsWith('*') && !isMeant(this.#near, blocked.name)
+    // With all that may be in it, a column would let any path below it pass, slips of the pen too.
+    if (isLost && blocked.name.includes('.')) return { why: nowhere(blocked.name) }
     const shown = this.#shown(additions)
     const rest = this.#near.tables.flatMap((table) =>
       exposable(table)
@@ -156,7 +161,7 @@ class Search {
     )
     const all = [...additions, ...rest]
     if (rest.length > 0 && (await this.#passes(all))) return { additions: all }
-    return { why: this.#forbidden(denied) ?? `${denied.why}.` }
+    return { why: isLost ? nowhere(blocked.name) : (this.#forbidden(denied) ?? `${denied.why}.`) }
   }
 
   /** The refused name, where it is that of a column which may not be exposed. */
@@ -166,6 +171,7 @@ class Search {
       const [column] = columnsMeant(
         table.columns.filter((each) => each.unexposable !== null),
         blocked.name,
+        table.columns,
       )
       if (column !== undefined)
         return `${table.schema}.${table.table}: ${column.name} may not be exposed: ${column.unexposable}`
@@ -224,6 +230,15 @@ export function together(saved: readonly ShownTable[], additions: readonly Addit
 /** What `columns: null` would be frozen into. */
 function exposable(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter((column) => column.unexposable === null && column.partOf === undefined)
+}
+
+/** Whether some of the tables have a column of that name, or one that it may be a part of. */
+export function isMeant({ tables }: Pick<Catalog, 'tables'>, name: string): boolean {
+  return tables.some(({ columns }) => columnsMeant(columns, name, columns).length > 0)
+}
+
+export function nowhere(name: string): string {
+  return `of the tables that it names none has ${name} in the catalog. Look for a typo, or introspect again if it is new.`
 }
 
 /** The same refusal, at the same place. */

@@ -71,7 +71,13 @@ export async function openStore(
   return {
     db,
     dialect,
-    append: (work, isolation) => (sqlite === null ? transact(work, isolation) : beside(sqlite, db, work)),
+    async append(work, isolation) {
+      try {
+        return await (sqlite === null ? transact(work, isolation) : beside(sqlite, db, work))
+      } catch (error) {
+        throw hasNoRoom(error) ? noRoom(error) : error
+      }
+    },
     recall,
     forget,
     async write(work) {

@@ -12,6 +12,7 @@ export interface Tables extends KnowledgeTables {
   signing_keys: SigningKeyTable
   second_factors: SecondFactorTable
   used_codes: UsedCodeTable
+  attempts: AttemptTable
   api_keys: ApiKeyTable
   teams: TeamTable
   memberships: MembershipTable
@@ -109,6 +110,15 @@ interface UsedCodeTable {
   /** SHA-256, hex. */
   code_hash: string
   until: string
+}
+
+/** How often something was tried within a window of time. */
+interface AttemptTable {
+  /** SHA-256, hex, of who tried what. */
+  key_hash: string
+  count: number
+  /** Milliseconds since 1970. */
+  ends_at: number
 }
 
 export interface ApiKeyTable {

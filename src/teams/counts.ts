@@ -1,6 +1,6 @@
 // How many members a team has, and how many of its datasources a caller reaches (session-interface.md §5).
 import type { Caller } from '../auth/caller.ts'
-import type { DatasourceId } from '../ids.ts'
+import type { AccountId, DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { canReach } from './access.ts'
 import type { Membership } from './belong.ts'
@@ -34,6 +34,21 @@ export async function countsOf(store: Store, caller: Caller, membership: Members
 export async function reachedIdsOf(db: Store['db'], membership: Membership): Promise<ReadonlySet<DatasourceId>> {
   const rows = await standings(db, membership)
   return new Set(rows.filter((row) => isReached(membership, row)).map((row) => row.id))
+}
+
+/** The ids of the datasources that an account reaches, in whatever team. */
+export async function reachedBy(db: Store['db'], accountId: AccountId): Promise<ReadonlySet<DatasourceId>> {
+  const memberships = await db
+    .selectFrom('memberships')
+    .select(['team_id', 'role', 'status'])
+    .where('account_id', '=', accountId)
+    .where('status', '=', 'ACTIVE')
+    .execute()
+  const ids = new Set<DatasourceId>()
+  for (const { team_id: teamId, role, status } of memberships) {
+    for (const id of await reachedIdsOf(db, { teamId, accountId, role, status })) ids.add(id)
+  }
+  return ids
 }
 
 /** What of each datasource of a team decides whether a member reaches it. */

@@ -138,7 +138,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     assert.ok(toNew.text.includes(`POST https://v.example/invitations/${stranger.inviteToken}/accept`))
     assert.ok(!toKnown.text.includes(known.inviteToken) && toKnown.text.includes('open the team'))
     assert.doesNotMatch(toNew.headers, /eve|Bcc/)
-    const deps = { ...rooms, tries: attempts(rooms.now) }
+    const deps = { ...rooms, tries: attempts(rooms.store, rooms.now) }
     for (let i = 0; i < 10; i++) await addMember(deps, owner, at, { email: 'often@example.test', role: 'MEMBER' })
     const more = addMember(deps, owner, at, { email: 'often@example.test', role: 'MEMBER' })
     assert.equal(await codeOf(more), 'RATE_LIMITED')

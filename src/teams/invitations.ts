@@ -48,8 +48,10 @@ export async function addMember(
   const at = (deps.now ?? Date.now)()
   const inviteToken = randomBytes(32).toString('base64url')
   if (deps.mail.isOn) {
-    deps.tries.spend(`to ${email}`, MAILS_TO_ADDRESS)
-    deps.tries.spend(`by ${membership.accountId}`, MAILS_BY_ACCOUNT)
+    await deps.tries.spend([
+      { key: `invited ${email}`, ...MAILS_TO_ADDRESS },
+      { key: `invitations by ${membership.accountId}`, ...MAILS_BY_ACCOUNT },
+    ])
   }
   const { invited, letter } = await changing(deps, call, teamId, async (tx) => {
     const by = await membershipIn(tx, teamId, membership.accountId)

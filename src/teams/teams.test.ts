@@ -84,6 +84,18 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
+    test('an account is OWNER of a hundred teams at most', async () => {
+      await using rooms = await openRooms(source)
+      const ada = await someone(rooms, 'ada@example.test')
+      const bo = await someone(rooms, 'bo@example.test')
+      for (let i = 1; i < 100; i++) await createTeam(rooms, ada, { name: `T${i}` })
+      const last = await createTeam(rooms, ada, { name: 'T100' })
+      assert.equal(await codeOf(createTeam(rooms, ada, { name: 'T101' })), 'CONFLICT')
+      await createTeam(rooms, bo, { name: 'T' })
+      await rooms.store.write((tx) => tx.deleteFrom('teams').where('slug', '=', last.slug).execute())
+      await createTeam(rooms, ada, { name: 'T100' })
+    })
+
     test('settings are merged key by key, all or nothing, and hold at once', async () => {
       await using rooms = await openRooms(source, { VITRINE_MAX_ROW_CAP: '500', VITRINE_MAX_QUERY_BUDGET: '1000' })
       const { call, teamId } = await owned(rooms)

@@ -5,7 +5,7 @@ import { mayEnter, type Call } from '../auth/caller.ts'
 import { requireConfirmed } from '../auth/recent.ts'
 import type { Config } from '../config.ts'
 import { AppError, notFound } from '../errors.ts'
-import { newId, type DatasourceId, type TeamId } from '../ids.ts'
+import { newId, type AccountId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Role, Tables, TeamTable } from '../store/tables.ts'
 import type { Membership } from './belong.ts'
@@ -58,7 +58,10 @@ export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Prom
   )
 }
 
-/** Makes a team; the caller is its OWNER. Throws CONFLICT for a slug that is taken. */
+/** Of which one account is OWNER: whoever is signed in may make teams. */
+const TEAMS_MAX = 100
+
+/** Makes a team; the caller is its OWNER. Throws CONFLICT for a slug that is taken, and for one team too many. */
 export async function createTeam(
   deps: TeamDeps,
   call: Call,
@@ -67,6 +70,7 @@ export async function createTeam(
   const { accountId } = call.caller
   const created_at = new Date(now(deps)).toISOString()
   const row = await deps.store.write(async (tx) => {
+    await requireRoom(tx, accountId)
     const slug = order.slug ?? (await freeSlug(tx, order.name))
     if (order.slug !== undefined) await requireFree(tx, order.slug)
     const team = { id: newId<TeamId>(), name: order.name.trim(), slug, settings: '{}', created_at }
@@ -168,6 +172,18 @@ function shown(
     status: membership.status,
     ...counts,
     createdAt: row.created_at,
+  }
+}
+
+async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
+  const { count } = await tx
+    .selectFrom('memberships')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('account_id', '=', accountId)
+    .where('role', '=', 'OWNER')
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= TEAMS_MAX) {
+    throw new AppError('CONFLICT', `An account is OWNER of ${TEAMS_MAX} teams at most: delete one, or leave it.`)
   }
 }
 

@@ -189,4 +189,28 @@ describe('the exposure of MongoDB', { skip }, () => {
       assert.deepEqual([status, json.code], [409, 'CONFLICT'], JSON.stringify(body))
     }
   })
+
+  test('a path that is nowhere is told as such, whatever its parent may hold', async () => {
+    await using docs = await openDocs()
+    const { ask, last } = docs
+    for (const [collection, path] of [
+      ['products', 'supplier.ctiy'],
+      ['products', 'supplier.secret.first'],
+      ['products', 'tags.lable'],
+      ['products', 'tags.0.lable'],
+      ['products', 'price.net'],
+      ['secrets', 'tokn'],
+    ] as const) {
+      for (const body of [
+        { collection, filter: { [path]: 1 } },
+        { collection, pipeline: [{ $group: { _id: `$${path}` } }] },
+      ]) {
+        if (path.includes('.0.') && 'pipeline' in body) continue
+        assert.equal((await ask('POST', '/query', body)).json.code, 'QUERY_DENIED')
+        const { status, json } = await ask('POST', `/exposure/from-refusal/${await last()}`)
+        assert.deepEqual([status, json.code], [409, 'CONFLICT'], `${path}: ${JSON.stringify(json)}`)
+        assert.match(json.error, new RegExp(`none has .*${path.split('.').at(-1)} in the catalog`))
+      }
+    }
+  })
 })

@@ -18,6 +18,8 @@ CREATE TYPE odd AS (a int);
 CREATE FUNCTION told(odd) RETURNS text LANGUAGE sql AS 'SELECT 1::text';
 CREATE CAST (odd AS text) WITH FUNCTION told(odd);
 CREATE TABLE strange (id int, odd odd);
+CREATE TYPE place AS (street text, city text);
+CREATE TABLE homes (id int, home place);
 `
 const names = (table: string, columns: readonly string[] | null, schema = 'public') => ({ schema, table, columns })
 const EXPOSED = [names('customers', ['id', 'name', 'country']), names('orders', ['id', 'customer_id', 'total'])]
@@ -276,7 +278,10 @@ describe('the exposure', () => {
       for (const [sql, why] of [
         ['SELECT pg_read_file(email) FROM customers', /pg_read_file/],
         ['DELETE FROM payroll', /DELETE/],
-        ['SELECT nosuch FROM customers', /nosuch/],
+        ['SELECT nosuch FROM customers', /none has nosuch in the catalog/],
+        ['SELECT c.nosuch FROM customers c', /none has c\.nosuch in the catalog/],
+        ['SELECT p.id, p.nosuch FROM payroll p', /none has p\.nosuch in the catalog/],
+        ['SELECT (home).ctiy FROM homes', /none has ctiy in the catalog/],
         ['SELECT * FROM nosuch', /nosuch/],
         ['SELECT odd FROM strange', /odd may not be exposed/],
         ['SELECT email FROM payroll', /email/],

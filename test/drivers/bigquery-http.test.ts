@@ -144,6 +144,21 @@ describe('BigQuery through the door', () => {
     assert.partialDeepStrictEqual(invalid, { verdict: 'INVALID', error: 'Syntax error: Unexpected end of input' })
   })
 
+  test('from a refusal of the dry run: the hidden column, or that it is nowhere', async () => {
+    const told = async (column: string) => {
+      double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message: `Unrecognized name: ${column}` }))
+      assert.equal((await query(`SELECT id, ${column} FROM shop.products`)).json.code, 'QUERY_DENIED')
+      const { items } = await owner.must('GET', `/teams/${team}/audit?limit=1`)
+      return await owner.ask('POST', path(`/exposure/from-refusal/${items[0].id}`))
+    }
+    const hidden = await told('supplier_secret')
+    assert.equal(hidden.status, 200, hidden.text)
+    assert.deepEqual(hidden.json.added, [{ schema: 'shop', table: 'products', columns: ['supplier_secret'] }])
+    const typo = await told('pirce')
+    assert.deepEqual([typo.status, typo.json.code], [409, 'CONFLICT'], typo.text)
+    assert.match(typo.json.error, /none has pirce in the catalog/)
+  })
+
   const wrong: readonly (readonly [string, object, string])[] = [
     ['broken JSON', { serviceAccountKey: `{"type": "${CANARY}` }, 'serviceAccountKey'],
     ['a file of another type', { serviceAccountKey: door.keyFile({ type: 'external_account' }) }, 'serviceAccountKey'],

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { openAudit } from '../../src/audit/audit.ts'
 import type { Call, Scope } from '../../src/auth/caller.ts'
 import { readConfig } from '../../src/config.ts'
+import { openTests } from '../../src/datasources/connect.ts'
 import { openDescriptions } from '../../src/datasources/describe.ts'
 import { openLeases, type LeaseOptions } from '../../src/datasources/leases.ts'
 import { openDrivers } from '../../src/drivers/index.ts'
@@ -16,6 +17,7 @@ import { openBudget } from '../../src/query/budget.ts'
 import { openSecrets } from '../../src/secrets.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Role } from '../../src/store/tables.ts'
+import { reachedBy } from '../../src/teams/counts.ts'
 import type { Membership } from '../../src/teams/belong.ts'
 import type { StoreConfig } from './stores.ts'
 
@@ -53,6 +55,8 @@ export async function openRooms(options: RoomsOptions = {}) {
     catalogs: openCatalogs({ store }),
     descriptions: openDescriptions(),
     budget: await openBudget({ store }),
+    tests: openTests(),
+    reached: reachedBy,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
 }

@@ -8,6 +8,7 @@ import { asId, newId, type AccountId, type DatasourceId, type SessionId, type Te
 import { openMail, type Mail } from '../../src/mail/mail.ts'
 import { openSecrets } from '../../src/secrets.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
+import { reachedBy } from '../../src/teams/counts.ts'
 import type { StoreSource } from './stores.ts'
 
 export interface Rooms extends AsyncDisposable {
@@ -18,6 +19,7 @@ export interface Rooms extends AsyncDisposable {
   readonly mail: Mail
   readonly origin: () => string
   readonly tries: Attempts
+  readonly reached: typeof reachedBy
   /** What went to the log in the place of a mail, and what else it was warned of. */
   readonly logged: Record<string, unknown>[]
   /** Datasources whose team was deleted. */
@@ -44,7 +46,7 @@ export async function openRooms(source: StoreSource, env: Record<string, string>
   const log = { warn: keep, error: keep }
   const mail = openMail({ config, log })
   const origin = () => config.publicUrl ?? 'http://127.0.0.1:3000'
-  const signIn = openSignIn({ store, config, secrets: await openSecrets(config), mail, origin, log, now })
+  const signIn = openSignIn({ store, audit, config, secrets: await openSecrets(config), mail, origin, log, now })
   return {
     config,
     store,
@@ -52,7 +54,8 @@ export async function openRooms(source: StoreSource, env: Record<string, string>
     signIn,
     mail,
     origin,
-    tries: attempts(now),
+    tries: attempts(store, now),
+    reached: reachedBy,
     logged,
     gone,
     ended: async (ids) => void gone.push(...ids),
@@ -92,7 +95,8 @@ export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: u
     .filter((each) => !/max-age=0/i.test(each))
     .map((each) => each.split(';')[0])
     .join('; ')
-  return { text, json: text === '' ? null : JSON.parse(text), cookie, cookies }
+  const location = response.headers.get('location')
+  return { text, json: text === '' ? null : JSON.parse(text), cookie, cookies, location }
 }
 
 /** An account straight in the store, and a call by a session of it. */

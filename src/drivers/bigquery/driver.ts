@@ -40,6 +40,7 @@ export async function createBigQueryDriver(options: BigQueryOptions = {}): Promi
     read: readBody,
     phrase: (question) => questionInSql(question, (name) => `\`${name}\``),
     reread: (text) => readBody({ sql: text }),
+    leavesColumns: true,
     confine: async (body: QueryBody, exposed, limits) => confine(body, exposed, limits),
     printed: (query) => unseal<BigQueryQuery>(query, 'BIGQUERY').text,
     redacted: redactedSql,

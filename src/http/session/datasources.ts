@@ -7,7 +7,6 @@ import {
   disableDatasource,
   enableDatasource,
   getDatasource,
-  type DatasourceDeps,
 } from '../../datasources/datasources.ts'
 import { introspectDatasource } from '../../datasources/introspect.ts'
 import type { Handlers } from '../handler.ts'
@@ -22,7 +21,9 @@ type Names =
   | 'disableDatasource'
   | 'enableDatasource'
 
-export function datasourceHandlers(deps: DatasourceDeps): Pick<Handlers, Names> {
+type Deps = Parameters<typeof testDatasource>[0]
+
+export function datasourceHandlers(deps: Deps): Pick<Handlers, Names> {
   return {
     createDatasource: (at) => createDatasource(deps, at.call, at.membership, at.body),
     getDatasource: (at) => getDatasource(deps, at.reached),

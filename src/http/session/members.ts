@@ -15,7 +15,7 @@ type Names =
   | 'leaveTeam'
 
 export function memberHandlers(deps: Omit<InviteDeps, 'tries'>): Pick<Handlers, Names> {
-  const tries = attempts(deps.now)
+  const tries = attempts(deps.store, deps.now)
   return {
     listMembers: (at) => listMembers(deps, at.membership),
     addMember: (at) => addMember({ ...deps, tries }, at.call, at.membership, at.body),

@@ -1,0 +1,45 @@
+// A link that verifies an address is for one account, not for the address: the library signs only the address, so that a link
+// would outlive its account and verify whoever signs up with the address next. Nothing is kept for it.
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { decodeJwt } from 'jose'
+import type { Secrets } from '../secrets.ts'
+import type { Store } from '../store/open.ts'
+
+export interface AccountLinks {
+  /** The library's token, bound to the account. */
+  bound(token: string, accountId: string): string
+  /** The library's token again; null for one of no account that there is. */
+  opened(text: string): Promise<string | null>
+}
+
+export function accountLinks(deps: {
+  readonly store: Pick<Store, 'db'>
+  readonly secrets: Pick<Secrets, 'derive'>
+}): AccountLinks {
+  const key = deps.secrets.derive('account links')
+  const proof = (token: string, accountId: string) =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([token, accountId]))
+      .digest('base64url')
+  return {
+    bound: (token, accountId) => `${token}.${proof(token, accountId)}`,
+    async opened(text) {
+      const [, token = '', sent = ''] = /^([\w-]+\.[\w-]+\.[\w-]+)\.([\w-]{43})$/.exec(text) ?? []
+      const email = emailIn(token)
+      if (email === null) return null
+      const row = await deps.store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()
+      if (row === undefined) return null
+      return timingSafeEqual(Buffer.from(sent), Buffer.from(proof(token, row.id))) ? token : null
+    },
+  }
+}
+
+/** As the token says; only what fits the proof is believed. */
+function emailIn(token: string): string | null {
+  try {
+    const { email } = decodeJwt(token)
+    return typeof email === 'string' ? email.toLowerCase() : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,165 @@
+// What becomes of an account under /auth, as the audit has it: rows of no team, within the chain, without anything secret. On
+// both stores.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { startSmtp, tokenIn } from '../../test/support/mail.ts'
+import { auth, codeOf, openRooms, PASSWORD, type Rooms } from '../../test/support/people.ts'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { totp } from '../../test/support/totp.ts'
+import { sealWith } from '../audit/seal.ts'
+import { verifyAudit } from '../audit/verify.ts'
+
+const EMAIL = 'ada@example.test'
+const OTHER = 'another long password'
+const headers = { 'user-agent': 'curl/8 ü' }
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`the trail of an account, on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+
+    const rowsOf = (rooms: Rooms) =>
+      rooms.store.db.selectFrom('audit').selectAll().orderBy('at').orderBy('id').execute()
+    /** What is in the store, without waiting for it. */
+    const told = async (rooms: Rooms) =>
+      (await rowsOf(rooms)).map((row) => [row.action, row.outcome, ...(row.code === null ? [] : [row.code])].join(' '))
+    const signIn = (rooms: Rooms, password = PASSWORD) =>
+      auth(rooms, 'POST sign-in/email', { email: EMAIL, password }, { headers })
+
+    test('holds every change when it is answered, and nothing secret', async () => {
+      await using rooms = await openRooms(source)
+      const signedUp = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      const { cookie } = signedUp
+      assert.deepEqual(await told(rooms), ['signUp ANSWERED'])
+      const one = await signIn(rooms)
+      const { json } = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: PASSWORD })
+      await auth(rooms, 'POST revoke-session', { token: json.token }, { cookie })
+      await auth(rooms, 'POST revoke-other-sessions', {}, { cookie })
+      const change = { currentPassword: PASSWORD, newPassword: OTHER }
+      const changed = await auth(rooms, 'POST change-password', change, { cookie })
+      const begun = await auth(rooms, 'POST two-factor/enable', { password: OTHER }, { cookie: changed.cookie })
+      const code = totp(begun.json.totpURI)
+      const on = await auth(rooms, 'POST two-factor/verify-totp', { code }, { cookie: changed.cookie })
+      await auth(rooms, 'POST two-factor/get-totp-uri', { password: OTHER }, { cookie: on.cookie })
+      const renewed = await auth(
+        rooms,
+        'POST two-factor/generate-backup-codes',
+        { password: OTHER },
+        { cookie: on.cookie },
+      )
+      const off = await auth(rooms, 'POST two-factor/disable', { password: OTHER }, { cookie: on.cookie })
+      await auth(rooms, 'POST revoke-sessions', {}, { cookie: off.cookie })
+      assert.deepEqual(await told(rooms), [
+        'signUp ANSWERED',
+        'signIn ANSWERED',
+        'signIn ANSWERED',
+        'revokeSession ANSWERED',
+        'revokeOtherSessions ANSWERED',
+        'changePassword ANSWERED',
+        'beginSecondFactor ANSWERED',
+        'confirmSecondFactor ANSWERED',
+        'showSecondFactor ANSWERED',
+        'renewBackupCodes ANSWERED',
+        'endSecondFactor ANSWERED',
+        'revokeSessions ANSWERED',
+      ])
+      const out = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: OTHER })
+      await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
+      // Nobody is signed out by a cookie that signed nobody in.
+      await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
+      await auth(rooms, 'POST sign-out', {})
+      await rooms.audit.flush()
+      assert.deepEqual((await told(rooms)).slice(-2), ['signIn ANSWERED', 'signOut ANSWERED'])
+      const rows = await rowsOf(rooms)
+      for (const row of rows) {
+        assert.deepEqual([row.team_id, row.account_id, row.via], [null, signedUp.json.user.id, 'SESSION'])
+      }
+      assert.equal(rows[1]?.client, 'curl/8 ?')
+      const secrets = [EMAIL, PASSWORD, OTHER, code, json.token, one.json.token, ...renewed.json.backupCodes]
+      for (const secret of secrets) assert.ok(!JSON.stringify(rows).includes(secret))
+    })
+
+    test('stands in the chain, so that a row that is changed is found', async () => {
+      await using rooms = await openRooms(source)
+      await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      for (let i = 0; i < 3; i++) await codeOf(signIn(rooms, 'not it'))
+      rooms.clock.at = Date.now()
+      await rooms.audit.flush()
+      const findings = () =>
+        rooms.store.write(async (tx) => {
+          const found: string[] = []
+          for await (const { finding } of verifyAudit(tx, sealWith(new Uint8Array(32)), () => undefined)) {
+            if (finding !== null) found.push(finding.kind)
+          }
+          return found
+        })
+      assert.deepEqual(await findings(), [])
+      for (const action of ['signUp', 'signIn']) {
+        const set = (to: string) =>
+          rooms.store.write((tx) => tx.updateTable('audit').set({ action: to }).where('action', '=', action).execute())
+        await set('other')
+        assert.equal((await findings()).length, 1, action)
+        await rooms.store.write((tx) => tx.updateTable('audit').set({ action }).where('action', '=', 'other').execute())
+      }
+      assert.deepEqual(await findings(), [])
+    })
+
+    test('holds sign-ins by password, by code and by backup code, and what was refused to a known account', async () => {
+      await using rooms = await openRooms(source)
+      rooms.clock.at = Math.floor(Date.now() / 60_000) * 60_000
+      const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
+      await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI) }, { cookie })
+      const before = (await told(rooms)).length
+      // A password alone signs nobody in.
+      const half = await signIn(rooms)
+      await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI, 1) }, { cookie: half.cookie })
+      const other = await signIn(rooms)
+      await auth(rooms, 'POST two-factor/verify-backup-code', { code: json.backupCodes[0] }, { cookie: other.cookie })
+      await rooms.audit.flush()
+      assert.deepEqual((await told(rooms)).slice(before), ['signIn ANSWERED', 'signIn ANSWERED'])
+
+      const third = await signIn(rooms)
+      for (let i = 0; i < 3; i++) {
+        const wrong = auth(rooms, 'POST two-factor/verify-totp', { code: '000000' }, { cookie: third.cookie })
+        assert.equal(await codeOf(wrong), 'UNAUTHENTICATED')
+      }
+      for (let i = 0; i < 12; i++) await codeOf(signIn(rooms, 'not it'))
+      for (const email of ['nobody@example.test', 'eve@example.test']) {
+        await codeOf(auth(rooms, 'POST sign-in/email', { email, password: PASSWORD }))
+      }
+      await codeOf(auth(rooms, 'POST change-password', { currentPassword: PASSWORD, newPassword: OTHER }))
+      await codeOf(auth(rooms, 'GET verify-email?token=x'))
+      await rooms.audit.flush()
+      const refused = (await rowsOf(rooms)).filter((row) => row.outcome !== 'ANSWERED')
+      // However often within a minute: one row that counts.
+      assert.deepEqual(
+        refused.map(({ action, outcome, times, team_id }) => ({ action, outcome, times, team_id })),
+        [{ action: 'signIn', outcome: 'DENIED', times: 15, team_id: null }],
+      )
+    })
+
+    test('holds what came by a link, once; a taken address leaves nothing', async () => {
+      await using smtp = await startSmtp()
+      await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
+      const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      const { json } = await signUp()
+      const link = `GET verify-email?token=${tokenIn(await smtp.next(EMAIL))}`
+      assert.equal(await codeOf(signIn(rooms)), 'SIGN_IN_REFUSED')
+      await auth(rooms, link)
+      await auth(rooms, link)
+      await signUp()
+      await smtp.next(EMAIL)
+      await auth(rooms, 'POST request-password-reset', { email: EMAIL })
+      await auth(rooms, 'POST reset-password', { token: tokenIn(await smtp.next(EMAIL)), newPassword: OTHER })
+      assert.deepEqual(
+        (await told(rooms)).filter((row) => !row.startsWith('signIn')),
+        ['signUp ANSWERED', 'verifyEmail ANSWERED', 'resetPassword ANSWERED'],
+      )
+      assert.deepEqual(new Set((await rowsOf(rooms)).map((row) => row.account_id)), new Set([json.user.id]))
+    })
+  })
+}

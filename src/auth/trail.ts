@@ -1,0 +1,99 @@
+// What becomes of an account under /auth, in the audit: rows of no team, without an address, a password, a code or a token.
+// Where nobody knows the account no row is kept: it would tell nothing, and anybody could make as many as they like.
+import { z } from 'zod'
+import type { Audit } from '../audit/audit.ts'
+import type { AuditedCall } from '../audit/rows.ts'
+import { AppError } from '../errors.ts'
+import { asId, type AccountId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Asking } from './library.ts'
+import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './paths.ts'
+
+/** One request under /auth. */
+interface Told {
+  /** `POST /auth/sign-in/email` */
+  readonly name: string
+  readonly request: Pick<Request, 'headers'>
+  /** Of the body, in lower case. */
+  readonly email: string | undefined
+  readonly asking: Asking
+}
+
+export interface Trail {
+  /** Told by the library, which alone knows whose link it was; done() waits for it. */
+  did(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>): void
+  /** What was done is in the audit when this is answered; that somebody signed in, within a second. */
+  done(told: Told, response: Response): Promise<void>
+  /** All that was refused to an account within a minute is one row that counts. */
+  refused(told: Told, error: unknown): Promise<void>
+}
+
+interface Deps {
+  readonly store: Pick<Store, 'db'>
+  readonly audit: Pick<Audit, 'record' | 'folded' | 'flush'>
+}
+
+export function openTrail({ store, audit }: Deps): Trail {
+  const did: Trail['did'] = (action, accountId, request) =>
+    audit.record(callOf(action, accountId, request), { outcome: 'ANSWERED' })
+  return {
+    did,
+    async done(told, response) {
+      const action = actionOf(told)
+      const isByLink = told.name === RESET || told.name === VERIFY_EMAIL
+      if (action !== undefined) {
+        const by = await whoDid(store, told, response)
+        if (by !== null) did(action, by, told.request)
+      }
+      if (isByLink || (action !== undefined && action !== 'signIn')) await audit.flush()
+    },
+    async refused(told, error) {
+      const action = actionOf(told)
+      // What went wrong on our side is in the log.
+      if (action === undefined || !(error instanceof AppError) || error.code === 'INTERNAL') return
+      const { signedIn, waiting } = told.asking
+      const by = told.name === SIGN_IN ? await accountBy(store, told.email) : (signedIn ?? waiting)
+      if (by === null) return
+      audit.folded(callOf(action, by, told.request), { outcome: 'DENIED', code: error.code })
+    },
+  }
+}
+
+/** The account of an address in lower case; null for none. */
+export async function accountBy(store: Pick<Store, 'db'>, email: string | undefined): Promise<AccountId | null> {
+  if (email === undefined) return null
+  const row = await store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()
+  return row?.id ?? null
+}
+
+/** Null where a code is still waited for, and for the account that who signs up with a taken address seems to get. */
+async function whoDid(store: Pick<Store, 'db'>, told: Told, response: Response): Promise<AccountId | null> {
+  if (isOfPerson(told.name) && told.asking.signedIn !== null) return told.asking.signedIn
+  const by = await userIn(response)
+  if (isOfPerson(told.name)) return by
+  return by !== null && by === (await accountBy(store, told.email)) ? by : null
+}
+
+/** What a person who is signed in sends a code for is to switch their second factor on, or to confirm it. */
+function actionOf({ name, asking }: Told): string | undefined {
+  const path = PATHS.get(name)
+  return path?.asksCode === true && asking.signedIn !== null ? 'confirmSecondFactor' : path?.action
+}
+
+const Answered = z.object({ user: z.object({ id: z.string() }) })
+
+async function userIn(response: Response): Promise<AccountId | null> {
+  const read = Answered.safeParse(await response.clone().json())
+  return read.success ? asId<AccountId>(read.data.user.id) : null
+}
+
+const CLIENT_LENGTH_MAX = 200
+
+function callOf(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>): AuditedCall {
+  const client = request?.headers.get('user-agent') ?? undefined
+  return {
+    action,
+    caller: { kind: 'session', accountId },
+    client: client?.slice(0, CLIENT_LENGTH_MAX).replaceAll(/[^\x20-\x7e]/g, '?'),
+  }
+}

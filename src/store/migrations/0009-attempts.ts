@@ -1,0 +1,15 @@
+// How often somebody tried: counted in the store, so that a second process gives nobody a second set of tries.
+import type { Migration } from '../migrate.ts'
+
+export const attempts: Migration = {
+  name: '0009-attempts',
+  async up(tx) {
+    await tx.schema
+      .createTable('attempts')
+      .addColumn('key_hash', 'text', (column) => column.primaryKey().notNull())
+      .addColumn('count', 'integer', (column) => column.notNull())
+      .addColumn('ends_at', 'bigint', (column) => column.notNull())
+      .execute()
+    await tx.schema.createIndex('attempts_by_end').on('attempts').column('ends_at').execute()
+  },
+}
