@@ -9,6 +9,7 @@ export function openAudit() {
     behind: false,
     change: nothing,
     record: () => undefined,
+    folded: () => undefined,
     refused: () => undefined,
     teamEnded: nothing,
     flush: nothing,
