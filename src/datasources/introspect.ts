@@ -56,10 +56,12 @@ export async function introspectDatasource(
   })
   // Whoever shares a job did ask, too.
   if (job.isShared) deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
+  // It ends where this process cannot tell why: whoever asks looks at the job.
+  if (job.isElsewhere) return { jobId: job.id }
   const { promise: late, resolve } = Promise.withResolvers<null>()
   const timer = setTimeout(() => resolve(null), patienceMs)
   try {
-    const result = await Promise.race([job.ended, late])
+    const result = await Promise.race([job.ended(), late])
     return result === null ? { jobId: job.id } : Introspected.parse(result)
   } finally {
     clearTimeout(timer)
