@@ -235,6 +235,50 @@ describe('a model', () => {
       assert.match(model.asked[1]?.key ?? '', /none$/)
     })
 
+    test(`of the kind ${kind} is sent nothing that only the environment says`, async (t) => {
+      await using model = await startModel()
+      await using other = await startModel()
+      const ambient = {
+        BASE_URL: other.url,
+        API_KEY: 'ambient',
+        ADMIN_KEY: 'ambient',
+        AUTH_TOKEN: 'ambient',
+        ORG_ID: 'ambient',
+        PROJECT_ID: 'ambient',
+        WEBHOOK_SECRET: 'ambient',
+        WEBHOOK_SIGNING_KEY: 'ambient',
+        PROFILE: 'ambient',
+        LOG: 'debug',
+        CUSTOM_HEADERS: 'x-ambient: 1\nAuthorization: Bearer ambient\nx-api-key: ambient\nanthropic-version: 1',
+      }
+      const names = Object.entries(ambient).map(([name, value]) => [`${kind.toUpperCase()}_${name}`, value] as const)
+      for (const [name, value] of names) process.env[name] = value
+      t.after(() => names.forEach(([name]) => delete process.env[name]))
+      const said: unknown[] = []
+      for (const level of ['debug', 'info', 'warn', 'error', 'log'] as const) {
+        t.mock.method(console, level, (...words: unknown[]) => said.push(words))
+      }
+      const url = kind === 'openai' ? `${model.url}/v1` : model.url
+      await openModel({ kind, url, key: KEY, name: 'm' }).propose(about, naming, never)
+      const own = kind === 'openai' ? { authorization: `Bearer ${KEY}` } : { 'x-api-key': KEY }
+      assert.deepEqual(
+        model.asked.map(({ headers }) => headers),
+        [
+          {
+            accept: 'application/json',
+            'accept-encoding': 'gzip, deflate',
+            'accept-language': '*',
+            'content-type': 'application/json',
+            'sec-fetch-mode': 'cors',
+            'user-agent': 'vitrine',
+            ...own,
+            ...(kind === 'anthropic' && { 'anthropic-version': '2023-06-01' }),
+          },
+        ],
+      )
+      assert.deepEqual([other.asked, said], [[], []])
+    })
+
     for (const hang of ['hang', 'hang in the body'] as const) {
       test(`of the kind ${kind} that does ${hang} is given up in time`, async () => {
         await using model = await startModel()
