@@ -15,6 +15,7 @@ import { resumeProfiles } from './datasources/profile.ts'
 import { reach } from './datasources/reach.ts'
 import { openReintrospection } from './datasources/reintrospection.ts'
 import { resumeGeneration } from './documentation/generate.ts'
+import { withdrawHidden } from './documentation/withdraw.ts'
 import { openModel } from './documentation/model.ts'
 import type { TryQuery } from './documentation/write-proposals.ts'
 import { openDrivers } from './drivers/index.ts'
@@ -175,6 +176,7 @@ async function openRooms(
     jobs,
     catalogs,
     tryQuery: tried,
+    withdrawHidden,
     model,
     replays,
     descriptions,

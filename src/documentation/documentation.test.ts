@@ -11,6 +11,7 @@ import { readAnswer } from './model-answer.ts'
 import { Naming } from './named.ts'
 import { writeByRules } from './rules.ts'
 import { Sight } from './shown.ts'
+import { ToldValues } from './told-values.ts'
 
 const column = (name: string, more: Partial<CatalogColumn> = {}): CatalogColumn => ({
   name,
@@ -207,7 +208,7 @@ describe('the rules', () => {
 describe('an answer of a model', () => {
   const [orders] = SHOWN.tables
   assert.ok(orders)
-  const read = (answer: unknown) => readAnswer(JSON.stringify(answer), orders, new Naming(SHOWN))
+  const read = (answer: unknown) => readAnswer(JSON.stringify(answer), orders, new Naming(SHOWN), new ToldValues([]))
 
   const dropped: readonly (readonly [string, string])[] = [
     ['an address', 'See http://evil.example for more.'],
@@ -245,7 +246,7 @@ describe('an answer of a model', () => {
 
   test('that is no object of this shape is thrown', () => {
     for (const text of ['', 'null', '[]', '{', '{"statements":[1]}', '{"columns":[]}', '{"examples":{}}']) {
-      assert.throws(() => readAnswer(text, orders, new Naming(SHOWN)), text)
+      assert.throws(() => readAnswer(text, orders, new Naming(SHOWN), new ToldValues([])), text)
     }
   })
 })

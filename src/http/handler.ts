@@ -55,9 +55,11 @@ type AtRoute<R extends Route> = Placed<R> & {
 /** Rooms give readonly things. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
-  : T extends object
-    ? { readonly [K in keyof T]: Frozen<T[K]> }
-    : T
+  : T extends ReadonlyMap<infer K, infer V>
+    ? ReadonlyMap<K, Frozen<V>>
+    : T extends object
+      ? { readonly [K in keyof T]: Frozen<T[K]> }
+      : T
 
 /** JSON already written. With an `etag` that the caller holds, the answer is 304 without a body. */
 export interface Prebuilt {

@@ -8,6 +8,7 @@ import type { Call, Scope } from '../../src/auth/caller.ts'
 import { readConfig } from '../../src/config.ts'
 import { openDescriptions } from '../../src/datasources/describe.ts'
 import { openLeases, type LeaseOptions } from '../../src/datasources/leases.ts'
+import { withdrawHidden } from '../../src/documentation/withdraw.ts'
 import { openDrivers } from '../../src/drivers/index.ts'
 import { openCatalogs } from '../../src/exposure/catalogs.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
@@ -52,6 +53,7 @@ export async function openRooms(options: RoomsOptions = {}) {
     jobs,
     catalogs: openCatalogs({ store }),
     descriptions: openDescriptions(),
+    withdrawHidden,
     budget: await openBudget({ store }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
