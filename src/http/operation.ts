@@ -16,6 +16,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation id; absent on public routes. */
     readonly operation?: string
+    /** A body may hold any name as a key. */
+    readonly namesAsKeys?: boolean
   }
 }
 
@@ -52,7 +54,7 @@ export function mountOperation(app: FastifyInstance, house: House, id: string, r
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
-    config: { operation: id },
+    config: { operation: id, namesAsKeys: route.namesAsKeys === true },
     onRequest: gate(house.authenticator, route),
     handler: async (request, reply) => {
       const call = callOf(id, request, reply)
