@@ -27,6 +27,7 @@ import { keyHandlers } from './http/handlers.ts'
 import { openMetrics, serveMetrics } from './http/metrics.ts'
 import type { Placed } from './http/place.ts'
 import type { AnyHandler, Witness } from './http/operation.ts'
+import { preconditionsOf } from './http/preconditions.ts'
 import { createServer } from './http/server.ts'
 import { accessHandlers } from './http/session/access.ts'
 import { accountHandlers } from './http/session/account.ts'
@@ -86,6 +87,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const server = createServer({
     routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
     handlers: { ...handlersOf(rooms), ...options.more?.handlers },
+    preconditions: preconditionsOf(rooms),
     authenticator: authenticator({ store }),
     places: {
       team: (call, teamId, need) => belong(rooms, call, teamId, need),

@@ -7,6 +7,7 @@ import type { Catalog, CatalogTable, Connection, ProfileBounds, TableProfile } f
 import { tableKey } from '../drivers/table-key.ts'
 import { AppError, invalidRequest } from '../errors.ts'
 import { orderJob } from '../exposure/ordered-job.ts'
+import { requireUsable } from '../exposure/refusals.ts'
 import type { DatasourceId, JobId } from '../ids.ts'
 import type { Work } from '../jobs/jobs.ts'
 import { marksOf } from '../profiles/marks.ts'
@@ -57,7 +58,7 @@ export async function profileDatasource(
   at: Reached,
   order: Order,
 ): Promise<{ readonly jobId: JobId }> {
-  if (at.row.status === 'DISABLED') throw disabled()
+  requireUsable(at.row)
   const exposed = await deps.catalogs.exposed(at.row)
   if (exposed === null) throw notIntrospected()
   const names = new Set(exposed.tables.map((table) => tableKey(table.schema, table.table)))

@@ -109,6 +109,17 @@ export async function putDocumentation(
   return { ...viewOf(name, draft, table, place), version, warnings }
 }
 
+/** Throws NOT_FOUND for a table that neither the database nor the documentation knows. */
+export async function requireDocumented(
+  deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
+  at: DocumentationPlace,
+  name: { readonly schema: string; readonly table: string },
+): Promise<void> {
+  const catalog = await deps.catalogs.full(at.row)
+  if (findTable(catalog?.tables, name.schema, name.table) !== null) return
+  if ((await draftOf(deps.store.db, at.id, name)) === null) throw notFound()
+}
+
 /** What will not be seen although it is published. */
 async function warningsOf(
   deps: DocumentationDeps,
@@ -156,7 +167,7 @@ export async function draftsOf(
 }
 
 export async function draftOf(
-  tx: Transaction<Tables>,
+  tx: Pick<Transaction<Tables>, 'selectFrom'>,
   id: DatasourceId,
   name: { readonly schema: string; readonly table: string },
 ): Promise<Draft | null> {

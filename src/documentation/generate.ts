@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import { AppError, invalidRequest } from '../errors.ts'
 import { orderJob } from '../exposure/ordered-job.ts'
-import { disabled, notIntrospected } from '../exposure/refusals.ts'
+import { notIntrospected, requireUsable } from '../exposure/refusals.ts'
 import type { JobId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -39,7 +39,7 @@ export async function generateDocumentation(
     readonly model?: boolean
   } = {},
 ): Promise<{ readonly jobId: JobId }> {
-  if (at.row.status === 'DISABLED') throw disabled()
+  requireUsable(at.row)
   const exposed = await deps.catalogs.exposed(at.row)
   if (exposed === null) throw notIntrospected()
   const names = new Set(exposed.tables.map(({ schema, table }) => tableKey(schema, table)))

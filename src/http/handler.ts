@@ -84,5 +84,10 @@ type AnswerOf<R extends Route> = R extends { prebuilt: true }
       : void
 type Answer<N extends RouteName> = AnswerOf<Routes[N]>
 
+/** What is asked before query and body are read, of the operations that need it; throws what refuses the request. */
+export type Preconditions = {
+  readonly [N in RouteName]?: (at: Omit<At<N>, 'query' | 'body'>) => Promise<void>
+}
+
 /** One handler an operation id. */
 export type Handlers = { readonly [N in RouteName]: (at: At<N>) => Promise<Answer<N>> }

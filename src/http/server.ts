@@ -1,6 +1,6 @@
 // The REST door: every route of the tables, mounted in one way (operation.ts). Order of a request: known route (404,
-// 405), token (401), scope (403), body as JSON (413, 415, 400), place (404, 403), query and body by schema (400), the
-// handler. It decides nothing about anybody: it carries.
+// 405), token (401), scope (403), body as JSON (413, 415, 400), place (404, 403), preconditions (404, 409), query and body
+// by schema (400), the handler. It decides nothing about anybody: it carries.
 import { fastify } from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
