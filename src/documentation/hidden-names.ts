@@ -36,7 +36,7 @@ export class HiddenNames {
       if (cut !== undefined) continue
       this.#hideAnywhere(`${schema}.${table}`, shown)
       if (!isPlain(table)) this.#hideAnywhere(table, shown)
-      else if (!shown.has(table.toLowerCase())) this.#plain.add(table, table)
+      else if (isWord(table) && !shown.has(table.toLowerCase())) this.#plain.add(table, table)
     }
   }
 

@@ -10,8 +10,8 @@ import { isApproved, type Draft, type Said } from './draft.ts'
 import { Naming } from './named.ts'
 import { readPublished, type PublishedTable } from './shown.ts'
 
-/** The oldest publications go when there are more. */
-const KEPT = 100
+/** The oldest publications go when there are more: what is hidden is looked for in each of them. */
+const KEPT = 20
 
 /** Publishes every ACCEPTED and CONFIRMED text. Throws CONFLICT where another version than the one read stands. */
 export async function publishDocumentation(

@@ -23,7 +23,7 @@ type Goes = (at: TableName, said: Generated) => boolean
 
 /** Whoever calls it raises the version of the documentation where a draft changed: true. */
 async function withdraw(tx: Transaction<Tables>, id: DatasourceId, goes: Goes): Promise<boolean> {
-  const isGone = (at: TableName) => (said: Generated) => said.origin === 'GENERATED' && goes(at, said)
+  const taking = new Taking(goes)
   const drafts = await tx
     .selectFrom('documentation')
     .select(['schema', 'table', 'draft'])
@@ -33,9 +33,9 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, goes: Goes): 
     .execute()
   let changed = false
   for (const { schema, table, draft: text } of drafts) {
-    const before = readDraft(text)
-    const draft = without(before, isGone({ schema, table }))
-    if (writeDraft(draft) === writeDraft(before)) continue
+    const before = taking.count
+    const draft = without(readDraft(text), taking.from({ schema, table }))
+    if (taking.count === before) continue
     changed = true
     await (isEmpty(draft)
       ? tx
@@ -48,8 +48,26 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, goes: Goes): 
           .where(isOf(id, schema, table))
           .execute())
   }
-  await withdrawPublished(tx, id, isGone)
+  await withdrawPublished(tx, id, taking)
   return changed
+}
+
+/** Counts what it takes, so that what nothing is taken from need not be written to be compared. */
+class Taking {
+  count = 0
+  readonly #goes: Goes
+
+  constructor(goes: Goes) {
+    this.#goes = goes
+  }
+
+  from(at: TableName): (said: Generated) => boolean {
+    return (said) => {
+      const isGone = said.origin === 'GENERATED' && this.#goes(at, said)
+      if (isGone) this.count++
+      return isGone
+    }
+  }
 }
 
 function isOf(id: DatasourceId, schema: string, table: string) {
@@ -57,21 +75,17 @@ function isOf(id: DatasourceId, schema: string, table: string) {
 }
 
 /** From every publication that is kept, one at a time: each stays, with its number and its author. */
-async function withdrawPublished(
-  tx: Transaction<Tables>,
-  id: DatasourceId,
-  isGone: (at: TableName) => (said: Generated) => boolean,
-): Promise<void> {
+async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, taking: Taking): Promise<void> {
   const versions = await tx.selectFrom('publications').select('version').where('datasource_id', '=', id).execute()
   for (const { version } of versions) {
     const here = tx.selectFrom('publications').select('tables').where('datasource_id', '=', id)
     const { tables } = await here.where('version', '=', version).executeTakeFirstOrThrow()
-    const before = readPublished(tables)
-    const after = jsonOf(before.map((each) => withoutPublished(each, isGone(each))))
-    if (after === jsonOf(before)) continue
+    const before = taking.count
+    const after = readPublished(tables).map((each) => withoutPublished(each, taking.from(each)))
+    if (taking.count === before) continue
     await tx
       .updateTable('publications')
-      .set({ tables: after })
+      .set({ tables: jsonOf(after) })
       .where('datasource_id', '=', id)
       .where('version', '=', version)
       .execute()
