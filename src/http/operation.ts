@@ -30,7 +30,7 @@ interface AnyAt extends Placed {
   readonly ifNoneMatch: string | undefined
 }
 /** As AnyHandler, before there is a query or a body. */
-export type AnyPrecondition = { hold(at: Omit<AnyAt, 'query' | 'body'>): Promise<void> }['hold']
+type AnyPrecondition = { hold(at: Omit<AnyAt, 'query' | 'body'>): Promise<void> }['hold']
 /** Declared as a method, as the compiler then lets a handler of one route stand for a handler of any. */
 export type AnyHandler = { handle(at: AnyAt): Promise<unknown> }['handle']
 
