@@ -17,6 +17,7 @@ import { resumeProfiles } from './datasources/profile.ts'
 import { reach } from './datasources/reach.ts'
 import { openReintrospection } from './datasources/reintrospection.ts'
 import { resumeGeneration } from './documentation/generate.ts'
+import { withdrawHidden } from './documentation/withdraw.ts'
 import { openModel } from './documentation/model.ts'
 import type { TryQuery } from './documentation/write-proposals.ts'
 import { openDrivers } from './drivers/index.ts'
@@ -28,6 +29,7 @@ import { keyHandlers } from './http/handlers.ts'
 import { openMetrics, serveMetrics } from './http/metrics.ts'
 import type { Placed } from './http/place.ts'
 import type { AnyHandler, Witness } from './http/operation.ts'
+import { preconditionsOf } from './http/preconditions.ts'
 import { createServer } from './http/server.ts'
 import { accessHandlers } from './http/session/access.ts'
 import { accountHandlers } from './http/session/account.ts'
@@ -87,6 +89,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const server = createServer({
     routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
     handlers: { ...handlersOf(rooms), ...options.more?.handlers },
+    preconditions: preconditionsOf(rooms),
     authenticator: authenticator({ store }),
     places: {
       team: (call, teamId, need) => belong(rooms, call, teamId, need),
@@ -178,6 +181,7 @@ async function openRooms(
     jobs,
     catalogs,
     tryQuery: tried,
+    withdrawHidden,
     model,
     replays,
     exports,

@@ -80,3 +80,20 @@ test('fails with a sentence when the database goes away, and keeps what was prop
   const { tables, publishedAt } = await getDocumentation(rooms, await shop.at())
   assert.deepEqual([tables.length, publishedAt], [4, null])
 })
+
+test('what is hidden while a table is written of is not kept', async () => {
+  await using server = await startPostgres()
+  await using rooms = await openRooms()
+  const shop = await Profiled.connect(rooms, await orderOf(server), null)
+  const ids = Array.from({ length: 20 }, (_, n) => ({ schema: 'public', table: `t${n}`, columns: ['id'] }))
+  let runs = 0
+  const deps = withGeneration(rooms, async () => {
+    if (++runs === 3) await shop.expose(ids)
+  })
+  const { jobId } = await generateDocumentation(deps, shop.call(), await shop.at())
+  const job = await shop.ended(jobId)
+  assert.deepEqual([job.state, job.done], ['DONE', 20], job.error)
+  const { tables } = await getDocumentation(rooms, await shop.at())
+  assert.ok(tables.length > 15)
+  assert.doesNotMatch(JSON.stringify(tables), /note/)
+})

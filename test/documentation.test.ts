@@ -243,6 +243,7 @@ for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly Dialect
       }
       await shop.run('profile', { tables: [{ schema: 'public', table: 'customers' }] })
       assert.equal((await statsOf()).values.length, 2)
+      await shop.run('documentation/generate')
       assert.match(JSON.stringify((await shop.draft('customers')).statements), /“DE”/)
       const { statements: proposed } = await shop.draft('customers')
       await shop.put('customers', { statements: proposed.map((said: Text) => ({ ...said, status: 'ACCEPTED' })) })

@@ -2,6 +2,7 @@
 // last request that was still answered by what held before must have begun in that second; how long it took is no matter.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { Client } from 'pg'
 import { startApp, type Answer, type Person, type TestApp } from './support/app.ts'
 import { startPostgres, type TestPostgres } from './support/postgres.ts'
 
@@ -102,4 +103,54 @@ describe('a change made at one replica', () => {
     await owner.must('DELETE', `/teams/${teamId}/members/${bo.id}`)
     await holds(team, status(404))
   })
+})
+
+test('a job that one replica runs is the other one’s too: shared, ended there, and in the way of another', async () => {
+  await using server = await startPostgres()
+  const [store, shop] = [
+    await server.createDatabase('replicas'),
+    await server.createDatabase('shop', 'CREATE TABLE a (id int); CREATE TABLE b (id int)'),
+  ]
+  const env = { DATABASE_URL: server.url(store), VITRINE_SECRET_KEY: Buffer.alloc(32, 5).toString('base64') }
+  await using one = await startApp({ env })
+  await using other = await startApp({ env })
+  const owner = await one.person('Owner')
+  const teamId = await one.team(owner)
+  const login = { host: server.host, port: server.port, username: server.superuser, password: server.password }
+  const [a, b] = [
+    { schema: 'public', table: 'a' },
+    { schema: 'public', table: 'b' },
+  ]
+  const exposed = [a, b].map((table) => ({ ...table, columns: null }))
+  const at = `/teams/${teamId}/datasources/${await one.datasource(owner, teamId, { ...login, database: shop }, exposed)}`
+  const post = (app: TestApp, path: string, body?: object) =>
+    app.ask('POST', `${at}/${path}`, { token: owner.jwt, body })
+  const end = (app: TestApp, jobId: string) => app.ask('DELETE', `${at}/jobs/${jobId}`, { token: owner.jwt })
+
+  const locker = new Client({ connectionString: server.url(shop) })
+  await locker.connect()
+  await using _ended = { [Symbol.asyncDispose]: () => locker.end() }
+  await locker.query('BEGIN; LOCK TABLE a, pg_catalog.pg_description IN ACCESS EXCLUSIVE MODE')
+  for (const path of ['profile', 'documentation/generate']) {
+    const first = await post(one, path)
+    assert.equal(first.status, 202, first.text)
+    const again = await post(other, path)
+    assert.deepEqual([again.status, again.json], [202, first.json], path)
+    const another = await post(other, path, { tables: [b] })
+    assert.deepEqual([another.status, another.json.code], [409, 'CONFLICT'], path)
+    assert.equal((await end(other, first.json.jobId)).status, 204)
+    const next = await post(other, path, { tables: [a] })
+    assert.equal(next.status, 202, next.text)
+    assert.equal((await end(other, next.json.jobId)).status, 204)
+  }
+
+  const asked = post(one, 'introspect')
+  const running = `SELECT 1 FROM jobs WHERE kind = 'introspect' AND state = 'RUNNING'`
+  while ((await server.query(store, running)).length === 0);
+  const shared = await post(other, 'introspect')
+  assert.equal(shared.status, 202, shared.text)
+  await locker.query('ROLLBACK')
+  assert.equal((await asked).status, 200)
+  const job = await other.must('GET', `${at}/jobs/${shared.json.jobId}`, { token: owner.jwt })
+  assert.deepEqual([job.state, job.result.tableCount], ['DONE', 2])
 })

@@ -1,6 +1,6 @@
 // The API keys of an account: make, list, rotate, revoke; and what a team's managers see of them and may end. A key's
 // value leaves here once, when it is made.
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
@@ -205,7 +205,13 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
   await tx.deleteFrom('api_keys').where('id', 'in', ids).execute()
 }
 
-function ownAlive(tx: Transaction<Tables>, accountId: AccountId, id: ApiKeyId): Promise<ApiKeyTable | undefined> {
+/** Throws NOT_FOUND for a key that is not the caller's, or no longer alive. */
+export async function requireOwnKey(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call, id: ApiKeyId): Promise<void> {
+  const key = await ownAlive(deps.store.db, call.caller.accountId, id)
+  if (key === undefined || endOf(key) <= now(deps)) throw notFound()
+}
+
+function ownAlive(tx: Kysely<Tables>, accountId: AccountId, id: ApiKeyId): Promise<ApiKeyTable | undefined> {
   return tx
     .selectFrom('api_keys')
     .selectAll()

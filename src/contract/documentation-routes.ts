@@ -22,6 +22,7 @@ export const DOCUMENTATION_ROUTES = {
     place: 'datasource',
     role: 'ADMIN',
     body: shape.DocumentationPut,
+    namesAsKeys: true,
     answer: shape.DocumentationSaved,
     errors: ['CONFLICT'],
   },

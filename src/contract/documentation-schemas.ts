@@ -1,5 +1,6 @@
 // What is said of a datasource's tables, as its managers read and write it: shapes alone.
 import { z } from 'zod'
+import { byName, toNames } from './by-name.ts'
 import { at, text } from './schemas.ts'
 
 const Origin = z.enum(['GENERATED', 'HUMAN'])
@@ -24,7 +25,7 @@ const TableDocumentation = z.object({
   summary: Said.nullable(),
   examples: Said.nullable(),
   statements: z.array(Said),
-  columns: z.record(z.string(), SaidOfColumn),
+  columns: toNames(SaidOfColumn),
   /** The database has no such table any more. */
   gone: z.literal(true).optional(),
 })
@@ -52,7 +53,7 @@ export const DocumentationPut = z.strictObject({
   summary: asked(2_000).nullable().exactOptional(),
   examples: asked(4_000).nullable().exactOptional(),
   statements: z.array(asked(500)).max(50).exactOptional(),
-  columns: z.record(identifier, AskedColumn).exactOptional(),
+  columns: byName(AskedColumn, identifier).exactOptional(),
   /** The version it was read at; left out: the last writer wins. */
   version: z.int().min(0).exactOptional(),
 })

@@ -188,11 +188,14 @@ const NAMED = {
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 
+/** What no schema can say, an object by names, says it beside (by-name.ts). */
+const PRINTED = { io: 'input', unrepresentable: 'any' } as const
+
 const registry = z.registry<{ id: string }>()
 for (const [id, schema] of Object.entries(NAMED)) registry.add(schema, { id })
 
 function components(): Json {
-  const printed = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` })
+  const printed = z.toJSONSchema(registry, { ...PRINTED, uri: (id) => `#/components/schemas/${id}` })
   return bare(printed.schemas)
 }
 
@@ -203,7 +206,7 @@ function schemaOf(schema: ZodType): Json {
   if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType) {
     return { type: 'array', items: schemaOf(schema.element) }
   }
-  return bare(z.toJSONSchema(schema, { io: 'input' }))
+  return bare(z.toJSONSchema(schema, PRINTED))
 }
 
 /** Plain JSON, without what only a schema on its own needs; patterns of times say less than their format. */

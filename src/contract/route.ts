@@ -26,6 +26,8 @@ export interface Route {
   readonly body?: ZodType
   /** No body at all stands for {}. */
   readonly bodyOptional?: true
+  /** Keys of the body are names that a database gave, `__proto__` too; its shape reads them by byName. */
+  readonly namesAsKeys?: true
   /** The room reaches the datasource and reads the body itself; `body` only documents it. */
   readonly rawBody?: true
   /** Bytes; 1 MiB where absent. */

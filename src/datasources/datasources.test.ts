@@ -293,7 +293,7 @@ describe('datasources', () => {
       assert.ok('jobId' in next && next.jobId !== began.jobId)
       await locker.query('ROLLBACK')
       const job = await rooms.jobs.start(id, 'introspect', () => assert.fail('it is running'))
-      await job.ended
+      await job.ended()
       const state = await rooms.jobs.find(id, next.jobId)
       assert.deepEqual([state?.state, (state?.result as { tableCount: number }).tableCount], ['DONE', 1])
     } finally {

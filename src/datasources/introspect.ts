@@ -5,9 +5,11 @@ import type { Call } from '../auth/caller.ts'
 import type { Catalog } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import { carried } from '../exposure/carry.ts'
-import { tableKey } from '../exposure/cut.ts'
+import { withdrawHidden } from '../documentation/withdraw.ts'
+import { cut, tableKey, type ShownTable } from '../exposure/cut.ts'
 import { writeCatalog } from '../exposure/stored.ts'
 import type { JobId, TeamId } from '../ids.ts'
+import { forgetHidden } from '../profiles/stored.ts'
 import type { Work } from '../jobs/jobs.ts'
 import type { Store } from '../store/open.ts'
 import { noteFailure } from './connect.ts'
@@ -56,10 +58,12 @@ export async function introspectDatasource(
   })
   // Whoever shares a job did ask, too.
   if (job.isShared) deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
+  // It ends where this process cannot tell why: whoever asks looks at the job.
+  if (job.isElsewhere) return { jobId: job.id }
   const { promise: late, resolve } = Promise.withResolvers<null>()
   const timer = setTimeout(() => resolve(null), patienceMs)
   try {
-    const result = await Promise.race([job.ended, late])
+    const result = await Promise.race([job.ended(), late])
     return result === null ? { jobId: job.id } : Introspected.parse(result)
   } finally {
     clearTimeout(timer)
@@ -114,9 +118,10 @@ async function keep(
     if (row?.connection_version !== at.row.connection_version) throw changedMeanwhile()
     const before = await deps.catalogs.full(row)
     // Of another database, or another login's view of it, nothing is carried on.
+    const shown = await deps.catalogs.shown(row)
     const isSame = before !== null && (await connectionOf(deps.store, row)) === row.connection_version
-    const after = isSame ? carried(before, found, await deps.catalogs.shown(row)) : found
-    if (await write(deps, call, at.teamId, row, after)) return { before, after }
+    const after = isSame ? carried(before, found, shown) : found
+    if (await write(deps, call, { teamId: at.teamId, row, shown }, after)) return { before, after }
     if (tried === KEEP_TRIES) throw changedMeanwhile()
   }
 }
@@ -134,15 +139,20 @@ async function connectionOf(store: Store, row: DatasourceRow): Promise<number | 
   return catalog?.connection_version ?? null
 }
 
-/** False where another introspection was faster. */
+/** False where another introspection was faster, or an exposure was saved. */
 async function write(
   deps: IntrospectDeps,
   call: Call | null,
-  teamId: TeamId,
-  row: DatasourceRow,
+  {
+    teamId,
+    row,
+    shown,
+  }: { readonly teamId: TeamId; readonly row: DatasourceRow; readonly shown: readonly ShownTable[] },
   catalog: Catalog,
 ): Promise<boolean> {
   const text = writeCatalog(catalog)
+  const exposed = cut(catalog, shown)
+  const shrunk = barredTables(catalog, exposed, shown)
   const version = row.catalog_version + 1
   return await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx
@@ -151,8 +161,13 @@ async function write(
       .where('id', '=', row.id)
       .where('catalog_version', '=', row.catalog_version)
       .where('connection_version', '=', row.connection_version)
+      .where('exposure_version', '=', row.exposure_version)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
+    if (shrunk.size > 0) {
+      await forgetHidden(tx, row.id, exposed.tables, shrunk)
+      await withdrawHidden(tx, row.id, { full: catalog, exposed, named: shown, shrunk })
+    }
     const captured = { captured_at: catalog.capturedAt, connection_version: row.connection_version }
     await tx
       .insertInto('catalogs')
@@ -175,6 +190,19 @@ async function write(
     if (call !== null) await deps.audit.change(tx, call, { teamId, datasourceId: row.id })
     return true
   })
+}
+
+/** By tableKey: of which a column that the exposure names is there, but may not be exposed. */
+function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownTable[]): ReadonlySet<string> {
+  const keyed = ({ tables }: Catalog) =>
+    new Map(tables.map((each) => [tableKey(each.schema, each.table), each.columns]))
+  const [all, seen] = [keyed(catalog), keyed(exposed)]
+  const barred = shown.filter(({ schema, table, columns }) => {
+    const key = tableKey(schema, table)
+    const [known, visible] = [all, seen].map((of) => new Set(of.get(key)?.map((column) => column.name)))
+    return columns.some((name) => known?.has(name) === true && visible?.has(name) !== true)
+  })
+  return new Set(barred.map((each) => tableKey(each.schema, each.table)))
 }
 
 /** How many tables are new, gone, or of other columns than before. */

@@ -6,6 +6,8 @@ import type { Config } from '../config.ts'
 import type { Catalog, CatalogTable, Connection, ProfileBounds, TableProfile } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { AppError, invalidRequest } from '../errors.ts'
+import { orderJob } from '../exposure/ordered-job.ts'
+import { requireUsable } from '../exposure/refusals.ts'
 import type { DatasourceId, JobId } from '../ids.ts'
 import type { Work } from '../jobs/jobs.ts'
 import { marksOf } from '../profiles/marks.ts'
@@ -56,7 +58,7 @@ export async function profileDatasource(
   at: Reached,
   order: Order,
 ): Promise<{ readonly jobId: JobId }> {
-  if (at.row.status === 'DISABLED') throw disabled()
+  requireUsable(at.row)
   const exposed = await deps.catalogs.exposed(at.row)
   if (exposed === null) throw notIntrospected()
   const names = new Set(exposed.tables.map((table) => tableKey(table.schema, table.table)))
@@ -65,30 +67,8 @@ export async function profileDatasource(
   )
   if (problems.length > 0) throw invalidRequest(problems)
   const input = { ...(order.tables !== undefined && { tables: order.tables }), sample: order.sample === true }
-  if (await runsElse(deps, at.id, JSON.stringify(input))) throw busy()
-  const job = await deps.jobs.begin(at.id, KIND, input, 1)
-  if (job === null) throw busy()
-  // Its end stands with the job; nobody else waits for it here.
-  job.ended.catch(() => undefined)
-  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
-  return { jobId: job.id }
-}
-
-/** Whether one of another order runs, in whichever process. */
-async function runsElse({ store }: ProfileDeps, id: DatasourceId, input: string): Promise<boolean> {
-  const other = await store.db
-    .selectFrom('jobs')
-    .select('id')
-    .where('datasource_id', '=', id)
-    .where('kind', '=', KIND)
-    .where('state', 'in', ['QUEUED', 'RUNNING'])
-    .where('input', '!=', input)
-    .executeTakeFirst()
-  return other !== undefined
-}
-
-function busy(): AppError {
-  return new AppError('CONFLICT', 'Another profile of this datasource runs already. Wait for it, or cancel it.')
+  const busy = 'Another profile of this datasource runs already. Wait for it, or cancel it.'
+  return await orderJob(deps, call, at, { kind: KIND, input, atMost: 1, busy })
 }
 
 const Input = z.object({

@@ -227,12 +227,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       /** A run that has begun, and its end. */
       const begun = async (scheduled: ReturnType<typeof world.scheduled>) => {
         const ended = scheduled.run()
-        while (rooms.jobs.running(shop.id, 'introspect') === 0) await new Promise(setImmediate)
+        while ((await running(rooms, shop.id)) === 0) await new Promise(setImmediate)
         return { ended }
       }
       const ending = world.scheduled()
       const first = await begun(ending)
+      const newest = async () =>
+        (await rooms.audit.page(shop.teamId, { datasourceIds: [shop.id], limit: 1 })).items[0]?.id
+      const before = await newest()
       const shared = assert.rejects(introspectDatasource(rooms, shop.call, await shop.at()), { code: 'CONFLICT' })
+      // Whoever shares one is in the audit before it ends.
+      while ((await newest()) === before) await rooms.audit.flush().then(() => new Promise(setImmediate))
       await ending[Symbol.asyncDispose]()
       await first.ended
       await shared
@@ -269,10 +274,21 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
       await ending[Symbol.asyncDispose]()
       await ended
-      assert.equal(rooms.jobs.running(shop.id, 'introspect'), 1)
+      assert.equal(await running(rooms, shop.id), 1)
       await locker[Symbol.asyncDispose]()
       assert.ok('tableCount' in (await asked))
     })
+
+    /** How many introspections of it run. */
+    async function running(rooms: Rooms, id: DatasourceId): Promise<number> {
+      const { store } = rooms
+      const jobs = store.db
+        .selectFrom('jobs')
+        .select('id')
+        .where('datasource_id', '=', id)
+        .where('state', '=', 'RUNNING')
+      return (await jobs.where('kind', '=', 'introspect').execute()).length
+    }
 
     /** Makes whoever reads the catalog of a database wait. */
     async function lockedCatalog(database: string) {

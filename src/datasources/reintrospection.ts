@@ -165,7 +165,7 @@ class Scheduled implements Reintrospection {
         introspect(this.#deps, null, at, progress, AbortSignal.any([ended, this.#closing.signal])),
       )
       // One that somebody asked for goes on when this closes; the jobs know how to end it.
-      const found = await unlessAborted(job.ended, this.#closing.signal)
+      const found = await unlessAborted(job.ended(), this.#closing.signal)
       await this.#forgive(due)
       this.#deps.log?.info({ ...datasource, found }, 'introspected again, as scheduled')
     } catch (error) {

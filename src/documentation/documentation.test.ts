@@ -11,6 +11,7 @@ import { readAnswer } from './model-answer.ts'
 import { Naming } from './named.ts'
 import { writeByRules } from './rules.ts'
 import { Sight } from './shown.ts'
+import { ToldValues } from './told-values.ts'
 
 const column = (name: string, more: Partial<CatalogColumn> = {}): CatalogColumn => ({
   name,
@@ -69,6 +70,21 @@ describe('a text is shown', () => {
     ['that names a hidden table by no plain word', 'See pay_roll.', [], false],
     ['that names a hidden table with its schema', 'See public.wages.', [], false],
     ['that holds a plain word that is a hidden table', 'No wages are paid.', [], true],
+    ['that holds one at the end of a sentence', 'It tells the wages. People differ.', [], true],
+    ['that holds one as a value', 'Its status is one of “wages” or “other”.', [], true],
+    ['that holds one behind a word that SQL has too', 'What comes from wages is taxed.', [], true],
+    ['that holds one that somebody stresses', "Not 'wages', but fees.", [], true],
+    ['that calls it a table', 'See the wages table.', [], false],
+    ['that calls it a table first', 'Join it to table Wages.', [], false],
+    ['that quotes it as code', 'See `wages`.', [], false],
+    ['that quotes it as SQL', 'Join "wages" by id.', [], false],
+    ['that quotes it as BigQuery does, with its dataset', 'FROM `public.wages`', [], false],
+    ['that names one of its columns', 'See wages.id.', [], false],
+    ['that reads it', 'Say JOIN wages ON true.', [], false],
+    ['that reads it in small letters', 'select id from wages', [], false],
+    ['that reads it in wide letters', 'select id from ｗａｇｅｓ', [], false],
+    ['that looks it up', '[{"$lookup":{"from":"wages","as":"w"}}]', [], false],
+    ['that names an exposed table so', 'See the people table, "people" and people.name.', [], true],
   ]
   for (const [what, text, restsOn, isShown] of cases) {
     test(`${what}: ${isShown ? 'yes' : 'no'}`, () => assert.equal(sight?.maySee({ text, restsOn }), isShown))
@@ -207,7 +223,7 @@ describe('the rules', () => {
 describe('an answer of a model', () => {
   const [orders] = SHOWN.tables
   assert.ok(orders)
-  const read = (answer: unknown) => readAnswer(JSON.stringify(answer), orders, new Naming(SHOWN))
+  const read = (answer: unknown) => readAnswer(JSON.stringify(answer), orders, new Naming(SHOWN), new ToldValues([]))
 
   const dropped: readonly (readonly [string, string])[] = [
     ['an address', 'See http://evil.example for more.'],
@@ -245,7 +261,7 @@ describe('an answer of a model', () => {
 
   test('that is no object of this shape is thrown', () => {
     for (const text of ['', 'null', '[]', '{', '{"statements":[1]}', '{"columns":[]}', '{"examples":{}}']) {
-      assert.throws(() => readAnswer(text, orders, new Naming(SHOWN)), text)
+      assert.throws(() => readAnswer(text, orders, new Naming(SHOWN), new ToldValues([])), text)
     }
   })
 })

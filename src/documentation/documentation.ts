@@ -14,7 +14,7 @@ import type { KnowledgeVersions } from '../store/knowledge-tables.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Selectable } from 'kysely'
 import { Others, RestingPlace } from './columns.ts'
-import { isEmpty, isStale, personalOf, readDraft, textsOf, type Draft, type Said } from './draft.ts'
+import { EMPTY, isEmpty, isStale, personalOf, readDraft, textsOf, writeDraft, type Draft, type Said } from './draft.ts'
 import { readDraftChange, type AskedDraft } from './read-draft.ts'
 import { Sight } from './shown.ts'
 import { withdrawPersonal } from './withdraw.ts'
@@ -43,7 +43,7 @@ export interface TableView {
   readonly summary: TextView | null
   readonly examples: TextView | null
   readonly statements: readonly TextView[]
-  readonly columns: Readonly<Record<string, Partial<TextView> & { readonly personal: boolean | null }>>
+  readonly columns: ReadonlyMap<string, Partial<TextView> & { readonly personal: boolean | null }>
   /** The database has no such table any more. */
   readonly gone?: true
   /** Of a PUT only: what whoever saved it should know, whole sentences. */
@@ -98,14 +98,26 @@ export async function putDocumentation(
     const { draft, problems } = readDraftChange(asked, before, place)
     if (problems.length > 0) throw invalidRequest(problems, 'The documentation cannot be saved as it stands.')
     await keepDraft(tx, at.id, name, draft, call.caller.accountId)
-    await forgetPersonal(tx, at.id, name, [...personalOf(draft), ...unclearedOf(before, draft)])
-    const marked = personalOf(draft).filter((column) => before?.columns[column]?.personal !== true)
-    await withdrawPersonal(tx, at.id, name, marked)
+    const uncleared = unclearedOf(before, draft)
+    await forgetPersonal(tx, at.id, name, [...personalOf(draft), ...uncleared])
+    const marked = personalOf(draft).filter((column) => before?.columns.get(column)?.personal !== true)
+    await withdrawPersonal(tx, at.id, name, [...marked, ...uncleared])
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
-    return { draft, version: now }
+    return { draft: (await draftOf(tx, at.id, name)) ?? EMPTY, version: now }
   })
   const warnings = catalog === null ? [] : await warningsOf(deps, at, name, draft, catalog)
   return { ...viewOf(name, draft, table, place), version, warnings }
+}
+
+/** Throws NOT_FOUND for a table that neither the database nor the documentation knows. */
+export async function requireDocumented(
+  deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
+  at: DocumentationPlace,
+  name: { readonly schema: string; readonly table: string },
+): Promise<void> {
+  const catalog = await deps.catalogs.full(at.row)
+  if (findTable(catalog?.tables, name.schema, name.table) !== null) return
+  if ((await draftOf(deps.store.db, at.id, name)) === null) throw notFound()
 }
 
 /** What will not be seen although it is published. */
@@ -155,7 +167,7 @@ export async function draftsOf(
 }
 
 export async function draftOf(
-  tx: Transaction<Tables>,
+  tx: Pick<Transaction<Tables>, 'selectFrom'>,
   id: DatasourceId,
   name: { readonly schema: string; readonly table: string },
 ): Promise<Draft | null> {
@@ -187,7 +199,7 @@ export async function keepDraft(
       .execute()
     return
   }
-  const set = { draft: JSON.stringify(draft), updated_at: new Date().toISOString(), author_id: author }
+  const set = { draft: writeDraft(draft), updated_at: new Date().toISOString(), author_id: author }
   await tx
     .insertInto('documentation')
     .values({ ...here, ...set })
@@ -234,8 +246,8 @@ function viewOf(
     summary: draft.summary === null ? null : view(draft.summary),
     examples: draft.examples === null ? null : view(draft.examples),
     statements: draft.statements.map(view),
-    columns: Object.fromEntries(
-      Object.entries(draft.columns).map(([column, { said, personal }]) => [
+    columns: new Map(
+      [...draft.columns].map(([column, { said, personal }]) => [
         column,
         { ...(said !== null && view(said)), personal },
       ]),
@@ -246,7 +258,7 @@ function viewOf(
 
 /** No longer said to be nobody's: whether they are is for the next profile, and until then nothing of them is shown. */
 function unclearedOf(before: Draft | null, draft: Draft): readonly string[] {
-  return Object.entries(before?.columns ?? {}).flatMap(([name, { personal }]) =>
-    personal === false && (draft.columns[name]?.personal ?? null) === null ? [name] : [],
+  return [...(before?.columns ?? [])].flatMap(([name, { personal }]) =>
+    personal === false && (draft.columns.get(name)?.personal ?? null) === null ? [name] : [],
   )
 }

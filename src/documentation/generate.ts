@@ -3,7 +3,8 @@
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import { AppError, invalidRequest } from '../errors.ts'
-import { disabled, notIntrospected } from '../exposure/refusals.ts'
+import { orderJob } from '../exposure/ordered-job.ts'
+import { notIntrospected, requireUsable } from '../exposure/refusals.ts'
 import type { JobId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -38,7 +39,7 @@ export async function generateDocumentation(
     readonly model?: boolean
   } = {},
 ): Promise<{ readonly jobId: JobId }> {
-  if (at.row.status === 'DISABLED') throw disabled()
+  requireUsable(at.row)
   const exposed = await deps.catalogs.exposed(at.row)
   if (exposed === null) throw notIntrospected()
   const names = new Set(exposed.tables.map(({ schema, table }) => tableKey(schema, table)))
@@ -48,17 +49,9 @@ export async function generateDocumentation(
   if (asked.model === true && deps.model === null) problems.push('model: no language model is set up for this service')
   if (problems.length > 0) throw invalidRequest(problems)
   const tables = asked.tables?.map(({ schema, table }) => ({ schema, table })) ?? null
-  const job = await deps.jobs.begin(at.id, KIND, { tables, model: asked.model ?? deps.model !== null }, 1)
-  if (job === null) {
-    throw new AppError(
-      'CONFLICT',
-      'Proposals are being written for this datasource already. Wait for them, or cancel it.',
-    )
-  }
-  // Its end stands with the job; nobody else waits for it here.
-  job.ended.catch(() => undefined)
-  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
-  return { jobId: job.id }
+  const input = { tables, model: asked.model ?? deps.model !== null }
+  const busy = 'Proposals are being written for this datasource already. Wait for them, or cancel it.'
+  return await orderJob(deps, call, at, { kind: KIND, input, atMost: 1, busy })
 }
 
 /** Makes the writing go on after a restart; said once, before the first is asked for. */

@@ -1,7 +1,9 @@
 // Finds, in a text, the names of what is not exposed: hidden columns of its own table, those of another one behind its
-// name, and hidden tables, each with its schema. By themselves it finds tables and columns whose name is no plain word.
+// name, and hidden tables. By itself it finds a name that is no plain word; one that is, where it stands as a name
+// (identifiers.ts): what hides a sentence must not be that it says “people”.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
+import { identifiersOf } from './identifiers.ts'
 import { Names, wordsOf } from './words.ts'
 
 /** A shorter word is too common to be looked for. */
@@ -14,6 +16,8 @@ export class HiddenNames {
   /** Hidden tables by the names they are known by, and hidden columns by a name that nothing exposed has. */
   readonly #anywhere = new Names<string>()
   readonly #distinct = new Set<string>()
+  /** Hidden tables whose name is a plain word. */
+  readonly #plain = new Names<string>()
   /** Tables that hide a column, which may stand behind their name. */
   readonly #owners = new Names<CatalogTable>()
 
@@ -30,9 +34,9 @@ export class HiddenNames {
       const cut = visible.get(tableKey(schema, table))
       if (cut?.columns.length !== each.columns.length) this.#hide(each, cut, shown)
       if (cut !== undefined) continue
-      for (const name of isPlain(table) ? [`${schema}.${table}`] : [`${schema}.${table}`, table]) {
-        this.#hideAnywhere(name, shown)
-      }
+      this.#hideAnywhere(`${schema}.${table}`, shown)
+      if (!isPlain(table)) this.#hideAnywhere(table, shown)
+      else if (isWord(table) && !shown.has(table.toLowerCase())) this.#plain.add(table, table)
     }
   }
 
@@ -61,13 +65,19 @@ export class HiddenNames {
     const own = this.#columns.get(tableKey(about.schema, about.table))
     const words = wordsOf(text)
     const found = new Set<string>()
+    const plain = new Set<string>()
     for (let start = 0; start < words.length; start++) {
       for (const { value } of own?.at(words, start) ?? []) if (isWord(value)) found.add(value)
       for (const { value } of this.#anywhere.at(words, start)) found.add(value)
+      for (const { value } of this.#plain.at(words, start)) plain.add(value)
       for (const { value: table, end } of this.#owners.at(words, start)) {
         const behind = this.#columns.get(tableKey(table.schema, table.table))?.at(words, end) ?? []
         for (const { value } of behind) found.add(`${table.table}.${value}`)
       }
+    }
+    if (plain.size > 0) {
+      const names = new Set(identifiersOf(text))
+      for (const table of plain) if (names.has(table.toLowerCase())) found.add(table)
     }
     return [...found]
   }

@@ -1,8 +1,11 @@
 // Reads what a language model answered. Nothing of it is trusted: shape, length, number, the columns it rests on and
-// every character are looked at; what is not right is left out, and nonsense as a whole is thrown.
+// every character are looked at; what is not right is left out, and nonsense as a whole is thrown. Whatever it wrote may
+// hold values that it was told.
 import { z } from 'zod'
+import { byName } from '../contract/by-name.ts'
 import type { CatalogTable } from '../drivers/driver.ts'
 import type { Naming } from './named.ts'
+import type { ToldValues } from './told-values.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
 
 const LONGEST = { summary: 600, statement: 300, column: 200, words: 200, query: 2_000 } as const
@@ -13,21 +16,28 @@ const EXAMPLES_MAX = 3
 const Answer = z.object({
   summary: z.string().nullish(),
   statements: z.array(z.object({ text: z.string(), restsOn: z.array(z.string()).optional() })).optional(),
-  columns: z.record(z.string(), z.string()).optional(),
+  columns: byName(z.string()).optional(),
   /** MongoDB: models write the body as it is, too. */
   examples: z
     .array(z.object({ words: z.string(), query: z.union([z.string(), z.record(z.string(), z.unknown())]) }))
     .optional(),
 })
 
-/** `table` is cut to the exposure, as is what `naming` knows. Throws a SyntaxError or a ZodError for nonsense. */
-export function readAnswer(text: string, table: CatalogTable, naming: Naming): Proposal {
+/**
+ * `table` is cut to the exposure, as is what `naming` knows; `told` are the values that the model was told. Throws a
+ * SyntaxError or a ZodError for nonsense.
+ */
+export function readAnswer(text: string, table: CatalogTable, naming: Naming, told: ToldValues): Proposal {
   const answer = Answer.parse(JSON.parse(unwrapped(text)))
   const names = new Set(table.columns.map((column) => column.name))
   const said = (raw: string, max: number, restsOn: readonly string[] = []): ProposedText | null => {
     const plain = plainText(raw, max)
     if (plain === null || !restsOn.every((name) => names.has(name))) return null
-    return { text: plain, restsOn: [...new Set([...restsOn, ...naming.in(plain, table)])] }
+    return {
+      text: plain,
+      restsOn: [...new Set([...restsOn, ...naming.in(plain, table), ...told.in(plain)])],
+      tells: true,
+    }
   }
   return {
     summary: typeof answer.summary === 'string' ? said(answer.summary, LONGEST.summary) : null,
@@ -36,28 +46,26 @@ export function readAnswer(text: string, table: CatalogTable, naming: Naming): P
       .filter((each) => each !== null)
       .slice(0, STATEMENTS_MAX),
     columns: new Map(
-      Object.entries(answer.columns ?? {})
-        .slice(0, COLUMNS_MAX)
-        .flatMap(([name, raw]) => {
-          const text = names.has(name) ? said(raw, LONGEST.column, [name]) : null
-          return text === null ? [] : [[name, text] as const]
-        }),
+      [...(answer.columns ?? [])].slice(0, COLUMNS_MAX).flatMap(([name, raw]) => {
+        const text = names.has(name) ? said(raw, LONGEST.column, [name]) : null
+        return text === null ? [] : [[name, text] as const]
+      }),
     ),
     examples: (answer.examples ?? [])
       .slice(0, EXAMPLES_MAX)
-      .map(({ words, query }) => exampleOf(words, query, table, naming))
+      .map(({ words, query }) => exampleOf(words, query, (plain) => [...naming.in(plain, table), ...told.in(plain)]))
       .filter((each) => each !== null),
   }
 }
 
-function exampleOf(words: string, asked: unknown, table: CatalogTable, naming: Naming): Example | null {
+function exampleOf(words: string, asked: unknown, restsOn: (text: string) => readonly string[]): Example | null {
   const query = (typeof asked === 'string' ? asked : JSON.stringify(asked)).replaceAll(/\s+/g, ' ').trim()
   const plain = plainText(words, LONGEST.words)?.replace(/[.:?]+$/, '') ?? null
   // A comment would be a text that nobody looked at.
   const isPlain = !/--|\/\*|\p{Cc}|\p{Cf}/u.test(query) && !ADDRESS.test(query)
   if (plain === null || query === '' || query.length > LONGEST.query || !isPlain) return null
   const text = `${plain}:\n${query}`
-  return { text, query, restsOn: naming.in(text, table) }
+  return { text, query, restsOn: [...new Set(restsOn(text))], tells: true }
 }
 
 /** Models put what they were asked for into a fence, or a word before it. */

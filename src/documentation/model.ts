@@ -7,6 +7,7 @@ import { openClient, type Ask } from './model-client.ts'
 import { INSTRUCTIONS, questionOf } from './model-prompt.ts'
 import type { Naming } from './named.ts'
 import type { Proposal } from './proposal.ts'
+import { ToldValues } from './told-values.ts'
 
 export interface Model {
   /** Throws where no answer comes in time or it is nonsense, and the reason of `signal`. */
@@ -25,7 +26,7 @@ export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model 
       const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
       const asked = (await ask)(INSTRUCTIONS, questionOf(about), within)
       const answer = await Promise.race([asked, ended(within)])
-      return readAnswer(answer, about.table, naming)
+      return readAnswer(answer, about.table, naming, new ToldValues(about.profile.values()))
     },
   }
 }

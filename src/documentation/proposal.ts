@@ -6,6 +6,8 @@ import { typesOf, type Draft, type Said } from './draft.ts'
 export interface ProposedText {
   readonly text: string
   readonly restsOn: readonly string[]
+  /** Whoever wrote it knew values, and it may hold some. */
+  readonly tells: boolean
 }
 
 /** A query that was confined and run, and what it answers, in words. */
@@ -31,7 +33,7 @@ export function merged(
   const made = new Proposed(before, place)
   const kept = before.statements.filter((said) => !isOpen(said))
   const statements = proposal.statements.map((text) => made.text(text, null)).filter((said) => said !== null)
-  const columns = Object.entries(before.columns).map(
+  const columns = [...before.columns].map(
     ([name, { said, personal }]) => [name, { said: said !== null && isOpen(said) ? null : said, personal }] as const,
   )
   const all = new Map(columns)
@@ -43,7 +45,7 @@ export function merged(
     summary: made.text(proposal.summary, before.summary),
     examples: made.text(proposal.example, before.examples),
     statements: [...kept, ...statements],
-    columns: Object.fromEntries([...all].filter(([, { said, personal }]) => said !== null || personal !== null)),
+    columns: new Map([...all].filter(([, { said, personal }]) => said !== null || personal !== null)),
   }
   return { draft, proposed: made.count }
 }
@@ -62,7 +64,7 @@ class Proposed {
 
   constructor(before: Draft, place: RestingPlace) {
     this.#place = place
-    const ofColumns = Object.values(before.columns).map((column) => column.said)
+    const ofColumns = [...before.columns.values()].map((column) => column.said)
     const all = [before.summary, before.examples, ...before.statements, ...ofColumns].filter((said) => said !== null)
     this.#judged = new Set(all.filter((said) => !isOpen(said)).map((said) => flat(said.text)))
     this.#open = new Set(all.filter(isOpen).map((said) => flat(said.text)))
@@ -72,11 +74,11 @@ class Proposed {
   text(proposed: ProposedText | null, was: Said | null): Said | null {
     if (was !== null && !isOpen(was) && was.status !== 'REJECTED') return was
     if (proposed === null || this.#judged.has(flat(proposed.text))) return was !== null && !isOpen(was) ? was : null
-    const { text } = proposed
+    const { text, tells } = proposed
     const restsOn = [...new Set(proposed.restsOn)]
     this.#judged.add(flat(text))
     if (!this.#open.has(flat(text))) this.count++
-    return { text, origin: 'GENERATED', status: 'PROPOSED', restsOn, types: typesOf(restsOn, this.#place) }
+    return { text, origin: 'GENERATED', status: 'PROPOSED', restsOn, tells, types: typesOf(restsOn, this.#place) }
   }
 }
 

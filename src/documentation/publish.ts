@@ -1,6 +1,7 @@
 // Draft to published: what people accepted or confirmed, as one version that stands whole. What a description then
 // carries of it depends on the exposure of the moment (shown.ts).
 import type { Call } from '../auth/caller.ts'
+import { jsonOf } from '../contract/by-name.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -9,8 +10,8 @@ import { isApproved, type Draft, type Said } from './draft.ts'
 import { Naming } from './named.ts'
 import { readPublished, type PublishedTable } from './shown.ts'
 
-/** The oldest publications go when there are more. */
-const KEPT = 100
+/** The oldest publications go when there are more: what is hidden is looked for in each of them. */
+const KEPT = 20
 
 /** Publishes every ACCEPTED and CONFIRMED text. Throws CONFLICT where another version than the one read stands. */
 export async function publishDocumentation(
@@ -39,7 +40,7 @@ export async function publishDocumentation(
       .values({
         datasource_id: at.id,
         version: published,
-        tables: JSON.stringify(tables),
+        tables: jsonOf(tables),
         author_id: call.caller.accountId,
         published_at: publishedAt,
       })
@@ -75,17 +76,19 @@ function approvedOf(
   namedIn: (text: string) => readonly string[],
 ): PublishedTable[] {
   const approved = (said: Said | null) =>
-    said !== null && isApproved(said) ? { text: said.text, restsOn: said.restsOn } : null
+    said !== null && isApproved(said)
+      ? { text: said.text, origin: said.origin, restsOn: said.restsOn, tells: said.tells }
+      : null
   const summary = approved(draft.summary)
   const said = approved(draft.examples)
   const examples = said && { ...said, restsOn: [...new Set([...said.restsOn, ...namedIn(said.text)])] }
   const statements = draft.statements.map(approved).filter((text) => text !== null)
-  const columns = Object.fromEntries(
-    Object.entries(draft.columns).flatMap(([name, { said }]) => {
+  const columns = new Map(
+    [...draft.columns].flatMap(([name, { said }]) => {
       const text = approved(said)
-      return text === null ? [] : [[name, text]]
+      return text === null ? [] : [[name, text] as const]
     }),
   )
-  const nothing = summary === null && examples === null && statements.length === 0 && Object.keys(columns).length === 0
+  const nothing = summary === null && examples === null && statements.length === 0 && columns.size === 0
   return nothing ? [] : [{ schema, table, summary, examples, statements, columns }]
 }

@@ -1,7 +1,7 @@
 // A manager's edit of one table's documentation: what was sent × what stood there → the new draft, or what is wrong with
 // it, each by name. Pure.
 import type { RestingPlace } from './columns.ts'
-import { EMPTY, textsOf, typesOf, withoutPersonal, type Draft, type Said } from './draft.ts'
+import { EMPTY, textsOf, typesOf, type Draft, type Said } from './draft.ts'
 
 /** A text as it is sent; what is left out has a default. */
 interface AskedText {
@@ -24,7 +24,7 @@ export interface AskedDraft {
   readonly summary?: AskedText | null
   readonly examples?: AskedText | null
   readonly statements?: readonly AskedText[]
-  readonly columns?: Readonly<Record<string, AskedColumn>>
+  readonly columns?: ReadonlyMap<string, AskedColumn>
 }
 
 /** Of a table that has gone from the database, what stands can still be edited and taken away. */
@@ -41,7 +41,7 @@ export function readDraftChange(
     statements: asked.statements === undefined ? was.statements : reader.statements(asked.statements),
     columns: asked.columns === undefined ? was.columns : reader.columns(asked.columns),
   }
-  return { draft: withoutPersonal(draft), problems: reader.problems }
+  return { draft, problems: reader.problems }
 }
 
 class Reader {
@@ -49,7 +49,7 @@ class Reader {
   readonly #place: RestingPlace
   /** What a text here rests on already, with the type it had, though the database may have it no more. */
   readonly #before: ReadonlyMap<string, string>
-  readonly #generated: ReadonlySet<string>
+  readonly #generated: ReadonlyMap<string, Said>
   readonly #marked: Draft['columns']
 
   constructor(was: Draft, place: RestingPlace) {
@@ -57,28 +57,29 @@ class Reader {
     this.#marked = was.columns
     const texts = textsOf(was)
     this.#before = new Map([
-      ...Object.keys(was.columns).map((name) => [name, ''] as const),
-      ...texts.flatMap((said) => said.restsOn.map((name) => [name, said.types[name] ?? ''] as const)),
+      ...[...was.columns.keys()].map((name) => [name, ''] as const),
+      ...texts.flatMap((said) => said.restsOn.map((name) => [name, said.types.get(name) ?? ''] as const)),
     ])
-    this.#generated = new Set(texts.filter((said) => said.origin === 'GENERATED').map((said) => said.text))
+    this.#generated = new Map(texts.filter((said) => said.origin === 'GENERATED').map((said) => [said.text, said]))
   }
 
   text(place: string, asked: AskedText | null): Said | null {
     if (asked === null) return null
-    const restsOn = [...new Set(asked.restsOn ?? [])]
+    // Whoever changes a generated text has written it; who does not has not, and it rests on what it rested on.
+    const generated = this.#generated.get(asked.text)
+    const restsOn = [...new Set([...(asked.restsOn ?? []), ...(generated?.restsOn ?? [])])]
     for (const name of restsOn) {
       if (!this.#knows(name)) this.problems.push(`${place}.restsOn: ${name} is no column that is known`)
     }
-    // Whoever changes a generated text has written it.
-    const generated = asked.origin === 'GENERATED' && this.#generated.has(asked.text)
     // Of a column that has gone, the type it had.
     const gone = restsOn.flatMap((name) => [[name, this.#before.get(name) ?? ''] as const])
     return {
       text: asked.text,
-      origin: generated ? 'GENERATED' : 'HUMAN',
+      origin: generated === undefined ? 'HUMAN' : 'GENERATED',
       status: asked.status ?? 'ACCEPTED',
       restsOn,
-      types: { ...Object.fromEntries(gone), ...typesOf(restsOn, this.#place) },
+      tells: generated?.tells === true,
+      types: new Map([...gone, ...typesOf(restsOn, this.#place)]),
     }
   }
 
@@ -86,9 +87,9 @@ class Reader {
     return asked.map((each, n) => this.text(`statements.${n}`, each)).filter((said) => said !== null)
   }
 
-  columns(asked: Readonly<Record<string, AskedColumn>>): Draft['columns'] {
-    const read: [string, Draft['columns'][string]][] = []
-    for (const [name, { text, personal, ...rest }] of Object.entries(asked)) {
+  columns(asked: ReadonlyMap<string, AskedColumn>): Draft['columns'] {
+    const read = new Map<string, { said: Said | null; personal: boolean | null }>()
+    for (const [name, { text, personal, ...rest }] of asked) {
       if (!this.#place.isOwn(name) && !this.#before.has(name)) {
         this.problems.push(`columns: ${name} is no column of this table`)
         continue
@@ -96,14 +97,12 @@ class Reader {
       // A text about a column rests on it, whatever else it rests on.
       const restsOn = [name, ...(rest.restsOn ?? [])]
       const said = text === undefined ? null : this.text(`columns.${name}`, { ...rest, text, restsOn })
-      if (said !== null || (personal ?? null) !== null) read.push([name, { said, personal: personal ?? null }])
+      if (said !== null || (personal ?? null) !== null) read.set(name, { said, personal: personal ?? null })
     }
-    const named = new Set(Object.keys(asked))
-    const marked = Object.entries(this.#marked).filter(([name, { personal }]) => personal !== null && !named.has(name))
-    return Object.fromEntries([
-      ...read,
-      ...marked.map(([name, { personal }]) => [name, { said: null, personal }] as const),
-    ])
+    for (const [name, { personal }] of this.#marked) {
+      if (personal !== null && !asked.has(name)) read.set(name, { said: null, personal })
+    }
+    return read
   }
 
   #knows(name: string): boolean {

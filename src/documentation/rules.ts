@@ -18,31 +18,35 @@ const ENUMERATED_MAX = 8
 const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
 const COLUMNS_SHOWN = 6
 
+/** A text of ours but for whether it tells values: that is said once, below. */
+type RuleText = Omit<ProposedText, 'tells'>
+
 export function writeByRules(about: About, phrase: Phrase): Proposal {
   const { table } = about
   const said = table.description === null ? summary(about) : null
   return {
-    summary: said,
+    summary: said === null ? null : { ...said, tells: false },
     statements: [
-      ...grain(about, said !== null),
-      ...joins(about),
-      ...likelyJoins(about),
-      ...enumerations(about),
-      ...deletions(about),
-      ...pointers(about),
+      ...telling(false, [...grain(about, said !== null), ...joins(about), ...likelyJoins(about)]),
+      ...telling(true, enumerations(about)),
+      ...telling(false, [...deletions(about), ...pointers(about)]),
     ].slice(0, STATEMENTS_MAX),
     columns: new Map(
       table.columns.flatMap((column) => {
         const text = column.description === null ? meaningOf(column) : null
-        return text === null ? [] : [[column.name, { text, restsOn: [column.name] }] as const]
+        return text === null ? [] : [[column.name, { text, restsOn: [column.name], tells: false }] as const]
       }),
     ),
     examples: examples(about, phrase),
   }
 }
 
+function telling(tells: boolean, texts: readonly RuleText[]): readonly ProposedText[] {
+  return texts.map((text) => ({ ...text, tells }))
+}
+
 /** What a row is, and whose. */
-function summary({ table }: About): ProposedText | null {
+function summary({ table }: About): RuleText | null {
   const keys = table.columns.filter((column) => column.primaryKey).map((column) => column.name)
   const owners = table.columns.flatMap(({ name, references }) =>
     references === null ? [] : [{ name, to: references }],
@@ -54,7 +58,7 @@ function summary({ table }: About): ProposedText | null {
 }
 
 /** What tells one row from another; `_id` does so in every collection. */
-function grain({ type, table, profile }: About, isSummed: boolean): ProposedText[] {
+function grain({ type, table, profile }: About, isSummed: boolean): RuleText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
   const names = keys.map((column) => column.name)
   const [one] = keys
@@ -77,8 +81,8 @@ function grain({ type, table, profile }: About, isSummed: boolean): ProposedText
 }
 
 /** Joins that a foreign key vouches for. */
-function joins({ table, profile }: About): ProposedText[] {
-  return table.columns.flatMap((column): ProposedText[] => {
+function joins({ table, profile }: About): RuleText[] {
+  return table.columns.flatMap((column): RuleText[] => {
     const to = column.references
     if (to === null) return []
     const isOpen = column.nullable && profile.get(column.name)?.nullFrac !== 0
@@ -89,7 +93,7 @@ function joins({ table, profile }: About): ProposedText[] {
 }
 
 /** Foreign keys of other tables: a join with these repeats a row of this one. */
-function pointers({ pointers: all, table }: About): ProposedText[] {
+function pointers({ pointers: all, table }: About): RuleText[] {
   return all
     .filter((from) => from.schema !== table.schema || from.table !== table.table)
     .slice(0, POINTERS_MAX)
@@ -100,7 +104,7 @@ function pointers({ pointers: all, table }: About): ProposedText[] {
 }
 
 /** Joins that no foreign key declares, but the names say: customer_id, and a table customers with a key of that type. */
-function likelyJoins({ table, keys }: About): ProposedText[] {
+function likelyJoins({ table, keys }: About): RuleText[] {
   return table.columns.flatMap((column) => {
     const isFree = column.references === null && !column.primaryKey
     const to = isFree ? likelyTarget(column, table, keys) : null
@@ -135,7 +139,7 @@ function isNumberOf(stem: string, table: string): boolean {
 }
 
 /** Columns whose every value is known, few, and a code. */
-function enumerations({ table, profile }: About): ProposedText[] {
+function enumerations({ table, profile }: About): RuleText[] {
   return table.columns.flatMap((column) => {
     const codes = codesOf(column, profile)
     if (codes === null) return []
@@ -163,7 +167,7 @@ function codesOf(column: CatalogColumn, profile: About['profile']): readonly str
 }
 
 /** Rows that stay when they are deleted. */
-function deletions({ type, table }: About): ProposedText[] {
+function deletions({ type, table }: About): RuleText[] {
   const mark = table.columns.find(
     (column) => /^(?:deleted|removed|archived)_?at$/i.test(column.name) && column.nullable,
   )
@@ -187,7 +191,7 @@ function examples(about: About, phrase: Phrase): Example[] {
   const asked = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return asked.flatMap(({ question, words, restsOn }) => {
     const query = phrase(question)
-    return query === null ? [] : [{ text: `${words}:\n${query}`, query, restsOn: [...new Set(restsOn)] }]
+    return query === null ? [] : [{ text: `${words}:\n${query}`, query, restsOn: [...new Set(restsOn)], tells: false }]
   })
 }
 

@@ -2,11 +2,13 @@
 // names one. Asked anew for each exposure, so that a narrower one shows less from the next request on. Pure.
 import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+import { byName } from '../contract/by-name.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { Others, RestingPlace } from './columns.ts'
+import { Provenance } from './draft.ts'
 import { HiddenNames } from './hidden-names.ts'
 
-const PublishedText = z.object({ text: z.string(), restsOn: z.array(z.string()) })
+const PublishedText = z.object({ ...Provenance, origin: Provenance.origin.default('GENERATED') })
 type PublishedText = z.infer<typeof PublishedText>
 
 const PublishedTable = z.object({
@@ -15,13 +17,25 @@ const PublishedTable = z.object({
   summary: PublishedText.nullable(),
   examples: PublishedText.nullable(),
   statements: z.array(PublishedText),
-  columns: z.record(z.string(), PublishedText),
+  columns: byName(PublishedText),
 })
 export type PublishedTable = z.infer<typeof PublishedTable>
 
 /** Reads what the store keeps. Throws a ZodError for a damaged store. */
 export function readPublished(json: string): readonly PublishedTable[] {
   return z.array(PublishedTable).parse(JSON.parse(json))
+}
+
+/** The table without the texts that go. */
+export function withoutPublished(table: PublishedTable, goes: (said: PublishedText) => boolean): PublishedTable {
+  const kept = (said: PublishedText | null) => (said !== null && goes(said) ? null : said)
+  return {
+    ...table,
+    summary: kept(table.summary),
+    examples: kept(table.examples),
+    statements: table.statements.filter((said) => !goes(said)),
+    columns: new Map([...table.columns].filter(([, said]) => !goes(said))),
+  }
 }
 
 /** The texts of one table that may be seen. */
@@ -86,7 +100,7 @@ export function shownDocumentation(published: PublishedTable, sight: TableSight)
   const names = new Set(sight.exposed.columns.map((column) => column.name))
   const shown = (said: PublishedText | null): string | null => (said !== null && sight.maySee(said) ? said.text : null)
   const columns = new Map<string, string>()
-  for (const [name, said] of Object.entries(published.columns)) {
+  for (const [name, said] of published.columns) {
     const text = names.has(name) ? shown(said) : null
     if (text !== null) columns.set(name, text)
   }

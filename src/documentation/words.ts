@@ -12,9 +12,15 @@ const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
 /** However it is written: in wide letters, with accents apart, with unseen characters inside, as Markdown escapes it. */
 export function wordsOf(text: string): readonly string[] {
-  const plain = text.replaceAll(String.raw`\_`, '_')
+  const plain = plainOf(text)
   if (ASCII.test(plain)) return plain.toLowerCase().match(ASCII_WORD) ?? []
-  return plain.normalize('NFKC').replaceAll(UNSEEN, '').toLowerCase().normalize('NFC').match(WORD) ?? []
+  return plain.toLowerCase().normalize('NFC').match(WORD) ?? []
+}
+
+/** The text as it reads. */
+export function plainOf(text: string): string {
+  const plain = text.replaceAll(String.raw`\_`, '_')
+  return ASCII.test(plain) ? plain : plain.normalize('NFKC').replaceAll(UNSEEN, '')
 }
 
 /** Names to be found in texts, each with what it stands for. */

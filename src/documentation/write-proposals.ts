@@ -1,15 +1,18 @@
 // Writes proposals, table by table, within one job. Whoever wrote it, an example is confined and run before it is
 // proposed, and only what may be seen under the exposure is kept.
 import { setImmediate } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import type { Selectable } from 'kysely'
 import type { CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { AppError } from '../errors.ts'
 import { notIntrospected } from '../exposure/refusals.ts'
 import type { DatasourceId } from '../ids.ts'
 import { profilesOf } from '../profiles/stored.ts'
+import type { DatasourceTable } from '../store/tables.ts'
 import { aboutTables, type About } from './about.ts'
 import { draftOf, keepDraft, raised, type DocumentationDeps } from './documentation.ts'
-import { EMPTY, withoutPersonal } from './draft.ts'
+import { EMPTY, writeDraft } from './draft.ts'
 import type { Model } from './model.ts'
 import { Naming } from './named.ts'
 import { merged, type Example, type Proposal, type ProposedText } from './proposal.ts'
@@ -37,6 +40,8 @@ export interface Generated {
 }
 
 const EXAMPLES_TRIED = 4
+/** What is shown, or who is a person, may change while a table is written of. */
+const TRIES = 5
 /** Questions a model is asked at once. */
 const MODEL_AT_ONCE = 4
 /** After so many tables in a row without an answer it is not asked again. */
@@ -94,7 +99,7 @@ async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen
   if (row === undefined || driver === undefined) {
     throw new AppError('CONFLICT', 'This datasource was deleted meanwhile.')
   }
-  const versions = [row.catalog_version, row.exposure_version, row.profile_version].join('/')
+  const versions = versionsOf(row)
   if (known?.versions === versions) return known
   const [full, exposed] = await Promise.all([deps.catalogs.full(row), deps.catalogs.exposed(row)])
   if (full === null || exposed === null) throw notIntrospected()
@@ -102,6 +107,18 @@ async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen
   const abouts = aboutTables(driver, exposed, await profilesOf(deps.store.db, id), tableKey, isAsked)
   const keyed = new Map(abouts.map((about) => [tableKey(about.table.schema, about.table.table), about]))
   return { id, versions, chosen, driver, abouts: keyed, sight: new Sight(exposed, full), naming: new Naming(exposed) }
+}
+
+/** Of the table itself: what rests on others is asked for when it is kept. */
+function tellSame(a: About, b: About): boolean {
+  return isDeepStrictEqual([a.table.columns, a.profile], [b.table.columns, b.profile])
+}
+
+/** What decides over what may be told. */
+function versionsOf(
+  row: Pick<Selectable<DatasourceTable>, 'catalog_version' | 'exposure_version' | 'profile_version'>,
+) {
+  return [row.catalog_version, row.exposure_version, row.profile_version].join('/')
 }
 
 /** One run: what it was told, and what has become of it. */
@@ -127,11 +144,20 @@ class Writer {
   async table(key: string): Promise<void> {
     await setImmediate()
     this.#signal.throwIfAborted()
-    const about = (await this.#now()).abouts.get(key)
-    if (about === undefined) return
-    const own = writeByRules(about, (question) => this.#scene.driver.phrase(question))
-    const written = this.#model === null ? own : await this.#byModel(this.#model, about, own)
-    await this.#propose(about.table, written)
+    let last: { readonly about: About; readonly written: Proposal } | null = null
+    for (let tried = 1; ; tried++) {
+      const scene = await this.#now()
+      const about = scene.abouts.get(key)
+      if (about === undefined) return
+      if (last === null || !tellSame(last.about, about)) last = { about, written: await this.#write(scene, about) }
+      if (await this.#propose(scene, about.table, last.written)) return
+      if (tried === TRIES) throw new AppError('CONFLICT', 'This datasource was changed again and again meanwhile.')
+    }
+  }
+
+  async #write({ driver }: Scene, about: About): Promise<Proposal> {
+    const own = writeByRules(about, (question) => driver.phrase(question))
+    return this.#model === null ? own : await this.#byModel(this.#model, about, own)
   }
 
   async #now(): Promise<Scene> {
@@ -157,12 +183,11 @@ class Writer {
     return own
   }
 
-  /** Keeps what may be seen. */
-  async #propose(table: CatalogTable, written: Proposal): Promise<void> {
+  /** Keeps what may be seen; false where something else may be told by now than when it was written. */
+  async #propose({ id, sight, versions }: Scene, table: CatalogTable, written: Proposal): Promise<boolean> {
     const { store } = this.#deps
-    const { id, sight } = await this.#now()
     const here = sight.of(table)
-    if (here === null) return
+    if (here === null) return true
     const seen = <T extends ProposedText>(said: T): boolean => here.maySee(said)
     const example = await this.#firstThatRuns(written.examples.filter(seen))
     const proposal = {
@@ -172,15 +197,18 @@ class Writer {
       example,
     }
     this.#signal.throwIfAborted()
-    this.proposed += await store.write(async (tx) => {
+    const count = await store.write(async (tx) => {
+      const row = await tx.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
+      if (row === undefined || versionsOf(row) !== versions) return null
       const before = (await draftOf(tx, id, table)) ?? EMPTY
-      const { draft: all, proposed } = merged(before, proposal, here.known)
-      const draft = withoutPersonal(all)
-      if (JSON.stringify(draft) === JSON.stringify(before)) return 0
+      const { draft, proposed } = merged(before, proposal, here.known)
+      if (writeDraft(draft) === writeDraft(before)) return 0
       await raised(tx, id, undefined)
       await keepDraft(tx, id, table, draft, null)
       return proposed
     })
+    this.proposed += count ?? 0
+    return count !== null
   }
 
   async #firstThatRuns(examples: readonly Example[]): Promise<Example | null> {

@@ -76,7 +76,7 @@ class StoredCatalogs implements Catalogs {
     if (at.catalog_version === 0) return Promise.resolve(null)
     return held(this.#exposed, keyOf(at), async () => {
       const [full, shown] = await Promise.all([this.full(at), this.shown(at)])
-      const value = cut(full ?? EMPTY, shown)
+      const value = cut(full ?? NOTHING_KNOWN, shown)
       // A cut shares its columns with the full catalog, and keeps them when that is let go.
       const columns = value.tables.reduce((sum, table) => sum + table.columns.length, 0)
       return { value, weight: (value.tables.length + columns) * 300 }
@@ -118,7 +118,8 @@ class StoredCatalogs implements Catalogs {
   }
 }
 
-const EMPTY: Catalog = { capturedAt: '', capture: null, tables: [] }
+/** Of a database that was never introspected. */
+export const NOTHING_KNOWN: Catalog = { capturedAt: '', capture: null, tables: [] }
 
 function keyOf(at: Versions): string {
   return `${at.id}/${at.catalog_version}/${at.exposure_version}`

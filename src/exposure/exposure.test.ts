@@ -105,7 +105,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const row = await store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
       return { id, teamId: row.team_id, row }
     }
-    const deps = () => ({ store, audit, catalogs })
+    const deps = () => ({ store, audit, catalogs, withdrawHidden: () => Promise.resolve() })
 
     test('null is frozen: a column that appears later stays hidden until saved again', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))

@@ -1,17 +1,36 @@
 // Which tables and columns of a datasource are shown: read, saved as a new version, and its history. Nothing is shown
 // that was not named when it was saved.
+import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
 import type { Audit } from '../audit/audit.ts'
+import type { Catalog } from '../drivers/driver.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import { forgetHidden } from '../profiles/stored.ts'
 import type { Store } from '../store/open.ts'
-import type { Catalogs, Versions } from './catalogs.ts'
+import type { Tables } from '../store/tables.ts'
+import { NOTHING_KNOWN, type Catalogs, type Versions } from './catalogs.ts'
 import { cut, tableKey, type ShownTable } from './cut.ts'
 import { driftOf, type Drift } from './drift.ts'
 import { freeze, goneFrom, type AskedTable, type Gone } from './freeze.ts'
 import { warningsOf } from './warnings.ts'
 import { readExposure } from './stored.ts'
+
+/** What is shown once an exposure is saved that may show less than the one before. */
+export interface HiddenNow {
+  readonly full: Catalog
+  readonly exposed: Catalog
+  /** The exposure by its names, those too that the database has no more. */
+  readonly named: readonly ShownTable[]
+  /** By tableKey: tables of which a column is shown no more. */
+  readonly shrunk: ReadonlySet<string>
+}
+
+/** To save one takes more. */
+export interface SavingDeps extends ExposureDeps {
+  /** Takes away, in the same transaction, what other rooms keep of columns that are shown no more. */
+  readonly withdrawHidden: (tx: Transaction<Tables>, id: DatasourceId, now: HiddenNow) => Promise<void>
+}
 
 export interface ExposureDeps {
   readonly store: Store
@@ -52,7 +71,7 @@ export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promis
  * name and every column that may not be exposed, and CONFLICT where another version than the one read stands.
  */
 export async function putExposure(
-  deps: ExposureDeps,
+  deps: SavingDeps,
   call: Call,
   at: ExposurePlace,
   asked: { readonly tables: readonly AskedTable[]; readonly version?: number },
@@ -67,7 +86,7 @@ export async function putExposure(
 
 /** Null where another exposure was saved, or the database introspected, in between. */
 async function save(
-  deps: ExposureDeps,
+  deps: SavingDeps,
   call: Call,
   at: ExposurePlace,
   asked: { readonly tables: readonly AskedTable[]; readonly version?: number },
@@ -78,8 +97,10 @@ async function save(
   const { tables, problems } = freeze(asked.tables, catalog, saved)
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved as it stands.')
   const version = current.exposure_version + 1
-  const shown = catalog === null ? null : cut(catalog, tables)
-  const shrunk = (await isSavedAt(deps.store, current)) ? shrunkTables(saved, tables) : null
+  const full = catalog ?? NOTHING_KNOWN
+  const shown = cut(full, tables)
+  const shrunk = shrunkTables(saved, tables)
+  const isSame = await isSavedAt(deps.store, current)
   const row = {
     datasource_id: at.id,
     version,
@@ -99,7 +120,9 @@ async function save(
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
     await tx.insertInto('exposures').values(row).execute()
-    await forgetHidden(tx, at.id, shown?.tables ?? [], shrunk)
+    await forgetHidden(tx, at.id, shown.tables, isSame ? shrunk : null)
+    if (!isSame || shrunk.size > 0)
+      await deps.withdrawHidden(tx, at.id, { full, exposed: shown, named: tables, shrunk })
     await tx
       .deleteFrom('exposures')
       .where('datasource_id', '=', at.id)

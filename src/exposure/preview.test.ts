@@ -153,10 +153,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const shop = await asked(rooms, 2)
       const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
       const turn = deps.replays.take(() => held, new AbortController().signal)
-      await shop.begin(deps, 'y')
+      const begun = await shop.begin(deps, 'y')
       await rooms.store.write((tx) => tx.deleteFrom('datasources').where('id', '=', shop.id).execute())
       await rooms.jobs.endAll(shop.id)
-      assert.equal(rooms.jobs.running(shop.id, 'preview'), 0)
+      assert.equal(await rooms.jobs.find(shop.id, begun.jobId), null)
       letGo()
       await turn
     })

@@ -15,6 +15,7 @@ import type { Catalogs } from './catalogs.ts'
 import { cut, type ShownTable } from './cut.ts'
 import type { ExposurePlace } from './exposure.ts'
 import { freeze, type AskedTable } from './freeze.ts'
+import { orderJob } from './ordered-job.ts'
 import { notIntrospected } from './refusals.ts'
 import { bodyOf, judge } from './replay.ts'
 import type { Turns } from './turns.ts'
@@ -66,12 +67,9 @@ export async function previewExposure(
   const { tables, problems } = freeze(asked.tables, catalog, saved)
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be previewed as it stands.')
   await deps.audit.flush()
-  const job = await deps.jobs.begin(at.id, KIND, { tables, days: asked.days }, AT_ONCE_MAX)
-  if (job === null) throw busy()
-  // Its end stands with the job; nobody else waits for it here.
-  job.ended.catch(() => undefined)
-  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
-  return { jobId: job.id }
+  const input = { tables, days: asked.days }
+  const busy = `${AT_ONCE_MAX} previews of this datasource run already. Wait for one, or cancel it.`
+  return await orderJob(deps, call, at, { kind: KIND, input, atMost: AT_ONCE_MAX, busy })
 }
 
 /** What a preview was started with, as the store keeps it. */
@@ -177,8 +175,4 @@ async function judged({ driver, now, then }: Sides, text: string, signal: AbortS
   const present = await judge(driver, body, now, signal)
   if (proposed.kind === present.kind) return 'same'
   return proposed.kind === 'confined' ? 'nowAllowed' : 'nowRefused'
-}
-
-function busy(): AppError {
-  return new AppError('CONFLICT', `${AT_ONCE_MAX} previews of this datasource run already. Wait for one, or cancel it.`)
 }

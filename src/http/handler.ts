@@ -55,9 +55,11 @@ type AtRoute<R extends Route> = Placed<R> & {
 /** Rooms give readonly things. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
-  : T extends object
-    ? { readonly [K in keyof T]: Frozen<T[K]> }
-    : T
+  : T extends ReadonlyMap<infer K, infer V>
+    ? ReadonlyMap<K, Frozen<V>>
+    : T extends object
+      ? { readonly [K in keyof T]: Frozen<T[K]> }
+      : T
 
 /** JSON already written. With an `etag` that the caller holds, the answer is 304 without a body. */
 export interface Prebuilt {
@@ -81,6 +83,11 @@ type AnswerOf<R extends Route> = R extends { prebuilt: true }
       ? Frozen<z.input<S>>
       : void
 type Answer<N extends RouteName> = AnswerOf<Routes[N]>
+
+/** What is asked before query and body are read, of the operations that need it; throws what refuses the request. */
+export type Preconditions = {
+  readonly [N in RouteName]?: (at: Omit<At<N>, 'query' | 'body'>) => Promise<void>
+}
 
 /** One handler an operation id. */
 export type Handlers = { readonly [N in RouteName]: (at: At<N>) => Promise<Answer<N>> }

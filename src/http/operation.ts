@@ -1,4 +1,4 @@
-// One operation of the route tables on its way through the door: gate, place, query and body by schema, handler, answer.
+// One operation of the route tables on its way through the door: gate, place, preconditions, query and body by schema, handler, answer.
 // All operations go this one way; what is particular to one is in its table entry, or in its room.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator, Call } from '../auth/caller.ts'
@@ -16,6 +16,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation id; absent on public routes. */
     readonly operation?: string
+    /** A body may hold any name as a key. */
+    readonly namesAsKeys?: boolean
   }
 }
 
@@ -27,6 +29,8 @@ interface AnyAt extends Placed {
   readonly body: unknown
   readonly ifNoneMatch: string | undefined
 }
+/** As AnyHandler, before there is a query or a body. */
+type AnyPrecondition = { hold(at: Omit<AnyAt, 'query' | 'body'>): Promise<void> }['hold']
 /** Declared as a method, as the compiler then lets a handler of one route stand for a handler of any. */
 export type AnyHandler = { handle(at: AnyAt): Promise<unknown> }['handle']
 
@@ -39,6 +43,8 @@ export interface Witness {
 /** What an operation needs of the house behind the door. */
 export interface House {
   readonly handlers: Readonly<Record<string, AnyHandler>>
+  /** Of few operations. */
+  readonly preconditions: Readonly<Record<string, AnyPrecondition | undefined>>
   readonly authenticator: Authenticator
   readonly places: Places
   readonly witness: Witness
@@ -48,21 +54,23 @@ export interface House {
 export function mountOperation(app: FastifyInstance, house: House, id: string, route: Route): void {
   const handle = house.handlers[id]
   if (handle === undefined) throw new Error(`no handler for the route ${id}`)
+  const hold = house.preconditions[id]
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
-    config: { operation: id },
+    config: { operation: id, namesAsKeys: route.namesAsKeys === true },
     onRequest: gate(house.authenticator, route),
     handler: async (request, reply) => {
       const call = callOf(id, request, reply)
       const params = paramsOf(request.params)
       const placed = await place(house.places, call, route, params)
-      const value = await witnessed(house.witness, route, call, placed, () => {
+      const value = await witnessed(house.witness, route, call, placed, async () => {
         const ifNoneMatch = request.headers['if-none-match']
         const at = { ...placed, call, params, ifNoneMatch }
-        if (route.rawBody === true) return handleRaw(handle, at, route, request)
-        return handle({ ...at, query: readQuery(route, request.query), body: readBody(route, request.body) })
+        if (route.rawBody === true) return await handleRaw(handle, at, route, request)
+        await hold?.(at)
+        return await handle({ ...at, query: readQuery(route, request.query), body: readBody(route, request.body) })
       })
       if (reply.raw.destroyed) return reply.hijack()
       if (isStreamed(route, value)) return await answerStreamed(reply, value)

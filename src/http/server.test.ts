@@ -8,6 +8,7 @@ test('a connection on which nothing moves is ended, but none whose query may sti
   const app = createServer({
     routes: {},
     handlers: {},
+    preconditions: {},
     authenticator: { authenticate: never },
     places: { team: never, datasource: never },
     witness: { answered: never, refused: never },

@@ -1,6 +1,6 @@
 // The REST door: every route of the tables, mounted in one way (operation.ts). Order of a request: known route (404,
-// 405), token (401), scope (403), body as JSON (413, 415, 400), place (404, 403), query and body by schema (400), the
-// handler. It decides nothing about anybody: it carries.
+// 405), token (401), scope (403), body as JSON (413, 415, 400), place (404, 403), preconditions (404, 409), query and body
+// by schema (400), the handler. It decides nothing about anybody: it carries.
 import { fastify } from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -87,10 +87,13 @@ export function createServer(door: Door): FastifyInstance {
 /** JSON and nothing else, also where the body is empty: whether a route needs one is for readBody. */
 function readJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
+  // Of the few routes whose schemas look no key up in an object.
+  const parseNames = app.getDefaultJsonParser('ignore', 'ignore')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined)
-    else if (typeof body === 'string') void parse(request, body, done)
+    else if (typeof body === 'string')
+      void (request.routeOptions.config.namesAsKeys === true ? parseNames : parse)(request, body, done)
     else done(invalidRequest(['body: not valid JSON']))
   })
 }

@@ -58,7 +58,7 @@ test('a job gives its result to whoever waits and to whoever asks later', async 
     progress(3, 4)
     return { found: 4 }
   })
-  assert.deepEqual(await job.ended, { found: 4 })
+  assert.deepEqual(await job.ended(), { found: 4 })
   const state = await jobs.find(id, job.id)
   assert.deepEqual(
     [state?.state, state?.kind, state?.done, state?.total, state?.result],
@@ -78,7 +78,7 @@ test('a failure is told by a sentence of ours, never by what was thrown', async 
     const job = await jobs.start(id, 'fail', async () => {
       throw error
     })
-    await assert.rejects(job.ended, error)
+    await assert.rejects(job.ended(), error)
     const state = await jobs.find(id, job.id)
     assert.deepEqual([state?.state, state?.error], ['FAILED', told])
   }
@@ -110,7 +110,7 @@ test('a cancelled job is ended and stays CANCELLED; one of another datasource is
   assert.equal(await jobs.cancel(other, job.id), false)
   assert.equal(await jobs.cancel(id, newId<JobId>()), false)
   assert.equal(await jobs.cancel(id, job.id), true)
-  await assert.rejects(job.ended)
+  await assert.rejects(job.ended())
   assert.equal((await jobs.find(id, job.id))?.state, 'CANCELLED')
   // And the next may begin.
   assert.notEqual((await jobs.start(id, 'look', endless)).id, job.id)
@@ -125,7 +125,7 @@ test('all of a datasource are ended at once, also when its rows are gone; those 
   const theirs = await jobs.start(other, 'look', endless)
   await store.write((tx) => tx.deleteFrom('datasources').where('id', '=', id).execute())
   await jobs.endAll(id)
-  await Promise.all(mine.map((job) => assert.rejects(job.ended)))
+  await Promise.all(mine.map((job) => assert.rejects(job.ended())))
   assert.equal((await jobs.find(other, theirs.id))?.state, 'RUNNING')
 })
 
@@ -178,7 +178,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     assert.equal(await first.begin(id, 'count', { upTo: 4 }, 1), null)
     await assert.rejects(first.begin(id, 'other', {}, 1), { code: 'INTERNAL' })
     await first[Symbol.asyncDispose]()
-    await assert.rejects(begun.ended)
+    await assert.rejects(begun.ended())
     assert.equal((await first.find(id, begun.id))?.state, 'RUNNING')
 
     // Of two that find it one gets it.
@@ -238,5 +238,76 @@ test('whoever asks once the work has ended gets a job of their own, though its e
   const second = await jobs.start(id, 'look', async () => 'again')
   assert.notEqual(second.id, first.id)
   open()
-  assert.equal(await second.ended, 'again')
+  assert.equal(await second.ended(), 'again')
+})
+
+test('of two processes on one PostgreSQL store one at a time runs a kind for a datasource', async () => {
+  await using source = await storeSource('postgres')
+  const config = await source.config()
+  await using here = await openStore(config)
+  await using there = await openStore(config)
+  await using one = await openJobs({ store: here })
+  await using other = await openJobs({ store: there })
+  const id = await datasource(here)
+  for (const jobs of [one, other]) jobs.resumable('count', () => endless)
+
+  for (const input of [1, 2, 3, 4, 5]) {
+    const both = await Promise.all([one, other].map((jobs, n) => jobs.begin(id, 'count', [input, n], 1)))
+    const [begun, ...more] = both.filter((job) => job !== null)
+    assert.ok(begun && more.length === 0, 'of two orders one is taken')
+    assert.ok(await one.cancel(id, begun.id))
+    assert.ok(await other.cancel(id, begun.id))
+    await assert.rejects(begun.ended())
+  }
+
+  const same = await Promise.all([one, other, one].map((jobs) => jobs.begin(id, 'count', 'same', 1)))
+  assert.equal(new Set(same.map((job) => job?.id)).size, 1)
+  assert.equal(same.filter((job) => job?.isShared).length, 2)
+  assert.equal(await other.begin(id, 'count', 'another', 1), null)
+  assert.notEqual((await other.begin(id, 'count', 'another', 2))?.id, same[0]?.id)
+
+  const { promise: gate, resolve: open } = Promise.withResolvers<string>()
+  const mine = await one.start(id, 'look', () => gate)
+  const shared = await other.start(id, 'look', () => assert.fail('it runs elsewhere'))
+  assert.deepEqual([shared.id, shared.isShared, shared.isElsewhere], [mine.id, true, true])
+  const seen = shared.ended()
+  open('seen')
+  assert.equal(await seen, 'seen')
+  const { promise: broken, reject: fail } = Promise.withResolvers<never>()
+  const failing = await one.start(id, 'look', () => broken)
+  const told = await other.start(id, 'look', () => assert.fail('it runs elsewhere'))
+  const ends = [failing, told].map((job) => assert.rejects(job.ended(), { message: 'It is broken.' }))
+  fail(new AppError('QUERY_FAILED', 'It is broken.'))
+  await Promise.all(ends)
+})
+
+test('a job whose process died does not keep others from beginning, unless it goes on', async () => {
+  await using source = await storeSource('postgres')
+  const config = await source.config()
+  await using store = await openStore(config)
+  await using jobs = await openJobs({ store })
+  jobs.resumable('count', () => endless)
+  const id = await datasource(store)
+  const row = async (kind: string, input: string | null, heardMs: number) => {
+    const dead = newId<JobId>()
+    const at = new Date(Date.now() - heardMs).toISOString()
+    const about = { id: dead, datasource_id: id, kind, input, done: 0, total: 0, result: null, error: null }
+    await store.append((tx) =>
+      tx
+        .insertInto('jobs')
+        .values({ ...about, state: 'RUNNING', created_at: at, updated_at: at })
+        .execute(),
+    )
+    return dead
+  }
+  const dead = await row('look', null, 61_000)
+  const job = await jobs.start(id, 'look', endless)
+  assert.equal(job.isShared, false)
+  assert.equal((await jobs.find(id, dead))?.state, 'FAILED')
+  const alive = await row('peek', null, 1_000)
+  const shared = await jobs.start(id, 'peek', endless)
+  assert.deepEqual([shared.id, shared.isElsewhere], [alive, true])
+  const lost = await row('count', '"all"', 61_000)
+  assert.equal(await jobs.begin(id, 'count', 'some', 1), null, 'it goes on in whichever process finds it')
+  assert.equal((await jobs.begin(id, 'count', 'all', 1))?.id, lost)
 })

@@ -1,13 +1,14 @@
 // Which columns a person marked as personal or not, as it stands in the drafts of the documentation.
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
+import { byName } from '../contract/by-name.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Marks } from './privacy.ts'
 
 /** Of a draft, only the marks. */
 const Draft = z.object({
-  columns: z.record(z.string(), z.object({ personal: z.boolean().nullable().optional() })).optional(),
+  columns: byName(z.object({ personal: z.boolean().nullable().optional() })).optional(),
 })
 
 /** Of one table. In a transaction, what it reads holds until that ends. */
@@ -28,5 +29,5 @@ export async function marksOf(
 
 function readMarks(draft: string): Marks {
   const { columns } = Draft.parse(JSON.parse(draft))
-  return new Map(Object.entries(columns ?? {}).map(([name, { personal }]) => [name, personal ?? null]))
+  return new Map([...(columns ?? [])].map(([name, { personal }]) => [name, personal ?? null]))
 }

@@ -1,5 +1,5 @@
 // A change within a team: one transaction with its audit row, and the membership as it stands inside it.
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { notFound } from '../errors.ts'
@@ -28,11 +28,7 @@ export async function changing<T>(
 }
 
 /** As it stands in this transaction: the door looked before it began. Throws NOT_FOUND for none. */
-export async function membershipIn(
-  tx: Transaction<Tables>,
-  teamId: TeamId,
-  accountId: AccountId,
-): Promise<MembershipTable> {
+export async function membershipIn(tx: Kysely<Tables>, teamId: TeamId, accountId: AccountId): Promise<MembershipTable> {
   const row = await tx
     .selectFrom('memberships')
     .selectAll()

@@ -1,6 +1,6 @@
 // Members of a team: list, open, leave, change, remove. Nobody grants a role above their own, only an OWNER touches
 // OWNERs, and a team keeps its last OWNER; each rule is held inside the change's own transaction.
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'
@@ -90,7 +90,17 @@ export async function removeMember(
   })
 }
 
-async function parties(tx: Transaction<Tables>, membership: Membership, accountId: AccountId) {
+/** Throws NOT_FOUND where nobody of the team has this account, and ROLE_REQUIRED where the caller may not touch theirs. */
+export async function requireMember(
+  deps: Pick<TeamChangeDeps, 'store'>,
+  membership: Membership,
+  accountId: AccountId,
+): Promise<void> {
+  const { by, target } = await parties(deps.store.db, membership, accountId)
+  if (!canTouch(by, target)) throw roleRequired('OWNER')
+}
+
+async function parties(tx: Kysely<Tables>, membership: Membership, accountId: AccountId) {
   const by = await membershipIn(tx, membership.teamId, membership.accountId)
   if (!roleAtLeast(by.role, 'ADMIN')) throw roleRequired('ADMIN')
   return { by, target: await membershipIn(tx, membership.teamId, accountId) }

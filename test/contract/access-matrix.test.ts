@@ -24,9 +24,10 @@ const TEAM_MEMBER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', PASS, PASS, PASS
 const TEAM_ADMIN: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', PASS, PASS]
 const TEAM_OWNER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'ROLE_REQUIRED', PASS]
 const datasource = (scope: Scope | null, pass = PASS): Row => [scope, 'NOT_FOUND', 'NOT_FOUND', pass, pass, pass]
-/** The matrix's datasource was never introspected, and for a query that is told before what is wrong with it. */
+/** The matrix's datasource was never introspected: where that matters it is told before what is wrong with the request. */
 const QUERY_PASS = 'NOT_CONNECTED'
-const DATASOURCE_ADMIN: Row = [null, 'NOT_FOUND', 'NOT_FOUND', 'ROLE_REQUIRED', PASS, PASS]
+const datasourceAdmin = (pass = PASS): Row => [null, 'NOT_FOUND', 'NOT_FOUND', 'ROLE_REQUIRED', pass, pass]
+const DATASOURCE_ADMIN = datasourceAdmin()
 
 const MATRIX = {
   getAccount: anyone('profile'),
@@ -38,7 +39,8 @@ const MATRIX = {
   deleteAccount: anyone(null),
   listKeys: anyone(null),
   createKey: anyone(null),
-  rotateKey: anyone(null),
+  // There is no such key, nor such a table.
+  rotateKey: [null, 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND'],
   revokeKey: anyone(null),
   createTeam: anyone(null),
   acceptInvitation: anyone(null),
@@ -72,12 +74,12 @@ const MATRIX = {
   putExposure: DATASOURCE_ADMIN,
   listExposureVersions: DATASOURCE_ADMIN,
   getDrift: DATASOURCE_ADMIN,
-  previewExposure: DATASOURCE_ADMIN,
+  previewExposure: datasourceAdmin(QUERY_PASS),
   exposureFromRefusal: DATASOURCE_ADMIN,
-  profileDatasource: DATASOURCE_ADMIN,
+  profileDatasource: datasourceAdmin(QUERY_PASS),
   getDocumentation: DATASOURCE_ADMIN,
-  putDocumentation: DATASOURCE_ADMIN,
-  generateDocumentation: DATASOURCE_ADMIN,
+  putDocumentation: datasourceAdmin('NOT_FOUND'),
+  generateDocumentation: datasourceAdmin(QUERY_PASS),
   publishDocumentation: DATASOURCE_ADMIN,
   getAccess: DATASOURCE_ADMIN,
   putAccess: DATASOURCE_ADMIN,
@@ -147,6 +149,7 @@ describe('the access matrix', () => {
     const filled = path
       .replace('{teamId}', at.team ?? teamId)
       .replace('{id}', at.id ?? id)
+      .replace('{accountId}', people[2]?.id ?? NOBODY)
       .replace(/\{\w+\}/g, NOBODY)
     const hasBody = method !== 'GET' && method !== 'DELETE'
     return app.ask(method, `${filled}?nope=1`, { token, headers: at.headers ?? {}, ...(hasBody ? { body: {} } : {}) })

@@ -61,7 +61,7 @@ describe('refusals', () => {
     ['NUL in a name', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x\0' } }],
     ['a lone surrogate in a name', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x\ud800' } }],
     ['a name of spaces', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: '  ' } }],
-    ['a body where none is taken', 'POST', '/users/me/keys/x/rotate', 'INVALID_REQUEST', { body: { grace: 1 } }],
+    ['a body where none is taken', 'POST', '/invitations/x/accept', 'INVALID_REQUEST', { body: { grace: 1 } }],
     ['an unknown parameter', 'GET', '/users/me?x=1', 'INVALID_REQUEST', {}],
     ['text', 'POST', '/teams', 'UNSUPPORTED_MEDIA_TYPE', { body: 'x', headers: { 'content-type': 'text/plain' } }],
     [

@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config.ts'
 import { openTests } from '../../src/datasources/connect.ts'
 import { openDescriptions } from '../../src/datasources/describe.ts'
 import { openLeases, type LeaseOptions } from '../../src/datasources/leases.ts'
+import { withdrawHidden } from '../../src/documentation/withdraw.ts'
 import { openDrivers } from '../../src/drivers/index.ts'
 import { openCatalogs } from '../../src/exposure/catalogs.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
@@ -54,6 +55,7 @@ export async function openRooms(options: RoomsOptions = {}) {
     jobs,
     catalogs: openCatalogs({ store }),
     descriptions: openDescriptions(),
+    withdrawHidden,
     budget: await openBudget({ store }),
     tests: openTests(),
     reached: reachedBy,

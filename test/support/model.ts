@@ -16,6 +16,8 @@ export type Reply =
 interface Question {
   readonly path: string
   readonly key: string
+  /** Without those that any HTTP request has. */
+  readonly headers: Readonly<Record<string, unknown>>
   readonly instructions: string
   readonly question: string
   readonly model: string
@@ -42,8 +44,10 @@ export async function startModel(): Promise<ModelStandIn> {
       const path = req.url ?? ''
       const isAnthropic = path.endsWith('/v1/messages')
       const of = (role: string) => body.messages.find((message) => message.role === role)?.content ?? ''
+      const { host: _, connection: __, 'content-length': ___, ...headers } = req.headers
       asked.push({
         path,
+        headers,
         key: String(req.headers['x-api-key'] ?? req.headers.authorization),
         instructions: isAnthropic ? (body.system ?? '') : of('system'),
         question: of('user'),

@@ -1,5 +1,5 @@
 // What is shown of a datasource: read the request, call one room, return.
-import { getDrift, getExposure, listExposureVersions, putExposure, type ExposureDeps } from '../../exposure/exposure.ts'
+import { getDrift, getExposure, listExposureVersions, putExposure, type SavingDeps } from '../../exposure/exposure.ts'
 import { exposureFromRefusal } from '../../exposure/from-refusal.ts'
 import { previewExposure, type PreviewDeps } from '../../exposure/preview.ts'
 import type { Handlers } from '../handler.ts'
@@ -7,7 +7,7 @@ import type { Handlers } from '../handler.ts'
 type Names =
   'getExposure' | 'putExposure' | 'listExposureVersions' | 'getDrift' | 'previewExposure' | 'exposureFromRefusal'
 
-export function exposureHandlers(deps: ExposureDeps & PreviewDeps): Pick<Handlers, Names> {
+export function exposureHandlers(deps: SavingDeps & PreviewDeps): Pick<Handlers, Names> {
   return {
     getExposure: (at) => getExposure(deps, at.reached),
     putExposure: (at) => putExposure(deps, at.call, at.reached, at.body),

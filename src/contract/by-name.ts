@@ -1,0 +1,52 @@
+// Objects whose keys are names that a database gave. `__proto__` and `constructor` are such names like any other: they are
+// read into a Map and never looked up in an object, and z.record, which leaves out `__proto__`, is not used for them.
+import { z, type ZodType } from 'zod'
+
+/** What is sent or kept, read as a Map. */
+export function byName<V extends ZodType>(value: V, name: ZodType<string> = z.string()) {
+  return z
+    .unknown()
+    .transform((it, ctx): ReadonlyMap<string, z.output<V>> => {
+      const read = new Map<string, z.output<V>>()
+      const entries = entriesOf(it)
+      if (entries === null) ctx.issues.push({ code: 'invalid_type', expected: 'record', input: it })
+      for (const [key, each] of entries ?? []) {
+        const [of, result] = [name.safeParse(key), value.safeParse(each)]
+        for (const { error } of [of, result]) {
+          for (const issue of error?.issues ?? []) {
+            const at = { path: [key, ...issue.path], input: undefined }
+            if (issue.code === 'unrecognized_keys') ctx.issues.push({ code: issue.code, keys: issue.keys, ...at })
+            else ctx.issues.push({ code: 'custom', message: issue.message, ...at })
+          }
+        }
+        if (of.success && result.success) read.set(of.data, result.data)
+      }
+      return read
+    })
+    .meta(asRecord(value, name))
+}
+
+/** What is answered: given as a Map, sent as an object. */
+export function toNames<V extends ZodType>(value: V) {
+  return z
+    .custom<ReadonlyMap<string, z.input<V>>>((it) => entriesOf(it) !== null)
+    .transform((it) =>
+      // Makes own members of all names, whatever an object has by itself.
+      Object.fromEntries((entriesOf(it) ?? []).map(([name, each]) => [name, value.parse(each)])),
+    )
+    .meta(asRecord(value, z.string()))
+}
+
+/** JSON of anything that holds such Maps. */
+export function jsonOf(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) => (each instanceof Map ? Object.fromEntries(each) : each))
+}
+
+function entriesOf(it: unknown): readonly (readonly [string, unknown])[] | null {
+  if (it instanceof Map) return [...it].filter((entry): entry is [string, unknown] => typeof entry[0] === 'string')
+  return typeof it === 'object' && it !== null && !Array.isArray(it) ? Object.entries(it) : null
+}
+
+function asRecord(value: ZodType, name: ZodType<string>): Record<string, unknown> {
+  return { ...z.toJSONSchema(z.record(name, value), { io: 'input', unrepresentable: 'any' }) }
+}

@@ -1,0 +1,96 @@
+// Which of several refusals a request is told (session-interface.md §3): what its path names first (404), then the state of
+// the datasource (409), and only then what is wrong with its body (400). Every route with a body has a row.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { ROUTES } from '../../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
+import type { RouteName } from '../../src/http/handler.ts'
+import { startApp, type Person, type TestApp } from '../support/app.ts'
+
+const TABLE = { ...ROUTES, ...SESSION_ROUTES }
+const NOBODY = '00000000-0000-4000-8000-000000000000'
+const BAD = 'INVALID_REQUEST'
+
+/** Whatever a bad body meets: on a datasource as made, on one that is disabled too, and where what the path names is not. */
+interface Told {
+  readonly fresh: string
+  readonly disabled?: string
+  readonly unknown?: string
+}
+
+const OF_DATASOURCE: Told = { fresh: BAD, disabled: BAD, unknown: 'NOT_FOUND' }
+const NEEDS_CATALOG: Told = { fresh: 'NOT_CONNECTED', disabled: 'DATASOURCE_DISABLED', unknown: 'NOT_FOUND' }
+const OF_TEAM: Told = { fresh: BAD, unknown: 'NOT_FOUND' }
+
+const ROWS: Readonly<Partial<Record<RouteName, Told>>> = {
+  runQuery: NEEDS_CATALOG,
+  checkQuery: NEEDS_CATALOG,
+  profileDatasource: NEEDS_CATALOG,
+  generateDocumentation: NEEDS_CATALOG,
+  introspectDatasource: { fresh: BAD, disabled: 'DATASOURCE_DISABLED', unknown: 'NOT_FOUND' },
+  // Nothing is asked of the database.
+  previewExposure: { fresh: 'NOT_CONNECTED', disabled: 'NOT_CONNECTED', unknown: 'NOT_FOUND' },
+  // The table is not known.
+  putDocumentation: { fresh: 'NOT_FOUND', disabled: 'NOT_FOUND', unknown: 'NOT_FOUND' },
+  publishDocumentation: OF_DATASOURCE,
+  putExposure: OF_DATASOURCE,
+  putAccess: OF_DATASOURCE,
+  changeDatasource: OF_DATASOURCE,
+  createDatasource: OF_TEAM,
+  changeTeam: OF_TEAM,
+  deleteTeam: OF_TEAM,
+  addMember: OF_TEAM,
+  // The member, the key.
+  changeMember: { fresh: 'NOT_FOUND', unknown: 'NOT_FOUND' },
+  rotateKey: { fresh: 'NOT_FOUND' },
+  changeAccount: { fresh: BAD },
+  deleteAccount: { fresh: BAD },
+  createKey: { fresh: BAD },
+  createTeam: { fresh: BAD },
+}
+
+describe('of several refusals', () => {
+  let app: TestApp
+  let owner: Person
+  let teamId: string
+  let fresh: string
+  let disabled: string
+
+  before(async () => {
+    app = await startApp()
+    owner = await app.person('Olga')
+    teamId = await app.team(owner)
+    const shop = { name: 'shop', type: 'POSTGRES', connectionMode: 'DIRECT', host: '127.0.0.1', port: 1 }
+    const order = { ...shop, database: 'shop', username: 'reader', password: 'pw', sslMode: 'disable' }
+    const access = { accessMode: 'ROLE_BASED', minRole: 'MEMBER' }
+    const make = async () => (await owner.must('POST', `/teams/${teamId}/datasources`, { ...order, ...access })).id
+    fresh = await make()
+    disabled = await make()
+    await owner.must('POST', `/teams/${teamId}/datasources/${disabled}/disable`)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  const told = async (name: RouteName, id: string, team = teamId) => {
+    const { method, path } = TABLE[name]
+    const filled = path
+      .replace('{teamId}', team)
+      .replace('{id}', id)
+      .replace(/\{\w+\}/g, NOBODY)
+    return (await owner.ask(method, filled, { nope: [1] })).json.code
+  }
+
+  test('every route with a body is known here', () => {
+    const withBody = Object.entries(TABLE).flatMap(([name, route]) => ('body' in route ? [name] : []))
+    assert.deepEqual([...withBody, 'introspectDatasource'].sort(), Object.keys(ROWS).sort())
+  })
+
+  for (const [name, row] of Object.entries(ROWS) as [RouteName, Told][]) {
+    test(`${name} tells of a bad body ${JSON.stringify(row)}`, async () => {
+      assert.equal(await told(name, fresh), row.fresh)
+      if (row.disabled !== undefined) assert.equal(await told(name, disabled), row.disabled)
+      if (row.unknown === undefined) return
+      assert.equal(await told(name, NOBODY), TABLE[name].path.includes('{id}') ? 'NOT_FOUND' : row.fresh)
+      assert.equal(await told(name, fresh, NOBODY), row.unknown)
+    })
+  }
+})

@@ -1,0 +1,171 @@
+// Nothing of a column that is hidden, or marked as a person's, stays in the store: neither what was seen of its values nor
+// what was generated from it. Looked for through the door and in the rows of the store itself, on both kinds of it.
+import assert from 'node:assert/strict'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { Client } from 'pg'
+import type { DialectName } from '../src/store/migrate.ts'
+import { EXPOSED, openDocumentedShop, type DocumentedShop } from './support/documented.ts'
+import { storeSource, type StoreSource } from './support/stores.ts'
+
+interface Text {
+  readonly text: string
+  readonly restsOn: readonly string[]
+}
+
+/** Stands in the values of orders.status, and in what is generated from them. */
+const VALUES = '“open” or “paid”'
+const withoutStatus = EXPOSED.map((each) =>
+  each.table === 'orders' ? { ...each, columns: ['id', 'customer_id', 'total_cents', 'placed_at'] } : each,
+)
+
+for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly DialectName[]) {
+  describe(`what rests on a hidden column, with the store on ${dialect}`, () => {
+    let source: StoreSource
+    let shop: DocumentedShop
+    let rows: (sql: string) => Promise<readonly unknown[]>
+
+    before(async () => {
+      source = await storeSource(dialect)
+      const { databaseUrl } = await source.config()
+      const key = Buffer.alloc(32, 7).toString('base64')
+      shop = await openDocumentedShop({
+        env: databaseUrl === null ? {} : { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: key },
+      })
+      rows = async (sql) => {
+        if (databaseUrl === null) {
+          // The service holds its file for itself; a copy is what somebody who takes the disk would see.
+          const copy = await mkdtemp(join(tmpdir(), 'vitrine-test-copy-'))
+          for (const name of ['vitrine.db', 'vitrine.db-wal']) await cp(join(shop.app.dataDir, name), join(copy, name))
+          using file = new DatabaseSync(join(copy, 'vitrine.db'))
+          const found = file.prepare(sql).all()
+          await rm(copy, { recursive: true })
+          return found
+        }
+        const client = new Client({ connectionString: databaseUrl })
+        await client.connect()
+        const found = await client.query(sql)
+        await client.end()
+        return found.rows
+      }
+    })
+    after(async () => {
+      await shop[Symbol.asyncDispose]()
+      await source[Symbol.asyncDispose]()
+    })
+
+    const stored = async () =>
+      JSON.stringify([
+        await rows('SELECT * FROM documentation'),
+        await rows('SELECT * FROM publications'),
+        await rows('SELECT * FROM profiles'),
+      ])
+    /** All that is proposed of a table, accepted as it is. */
+    const accept = async (table: string, more: readonly object[] = []) => {
+      const accepted = (said: Text) => ({ text: said.text, restsOn: said.restsOn, origin: 'GENERATED' })
+      const { summary, examples, statements } = await shop.draft(table)
+      const answer = await shop.put(table, {
+        summary: summary === null ? null : accepted(summary),
+        examples: examples === null ? null : accepted(examples),
+        statements: [
+          ...statements.filter((said: { readonly origin: string }) => said.origin === 'GENERATED').map(accepted),
+          ...more,
+        ],
+      })
+      assert.equal(answer.status, 200, answer.text)
+    }
+    beforeEach(async () => {
+      await shop.expose()
+      await shop.run('profile')
+      await shop.run('documentation/generate')
+      await accept('customers')
+      await accept('orders', [{ text: 'Only paid ones count.', restsOn: ['status'] }])
+      await shop.publish()
+      assert.ok((await stored()).includes(VALUES))
+    })
+
+    const ways: readonly (readonly [string, () => Promise<unknown>])[] = [
+      ['a PUT', () => shop.expose(withoutStatus)],
+      ['the table that goes whole', () => shop.expose(EXPOSED.filter((each) => each.table !== 'orders'))],
+      [
+        'a version that is restored',
+        async () => {
+          await shop.expose(withoutStatus)
+          const { items } = await shop.owner.must('GET', `${shop.at}/exposure/versions?limit=1`)
+          await shop.expose()
+          await shop.run('profile')
+          await shop.run('documentation/generate')
+          await accept('orders')
+          await shop.publish()
+          assert.ok((await stored()).includes(VALUES))
+          await shop.expose(items[0].tables)
+        },
+      ],
+      [
+        'an introspection that finds it may be exposed no more',
+        async () => {
+          await shop.sql(`
+            CREATE TYPE state AS (of regclass);
+            ALTER TABLE orders ALTER COLUMN status TYPE state USING ROW('orders'::regclass)::state`)
+          await shop.owner.must('POST', `${shop.at}/introspect`)
+        },
+      ],
+    ]
+    for (const [way, hide] of ways) {
+      test(`goes from draft, publications and profile by ${way}`, async () => {
+        await hide()
+        assert.ok(!/“open”|"open\\*"/.test(await stored()))
+        const draft = await shop.draft('orders')
+        const texts = JSON.stringify(draft.statements.map((said: Text) => said.text))
+        assert.doesNotMatch(texts, /status/)
+        await shop.sql(`
+          ALTER TABLE orders ALTER COLUMN status TYPE text USING (ARRAY['paid','open'])[id % 2 + 1];
+          DROP TYPE IF EXISTS state`)
+        await shop.owner.must('POST', `${shop.at}/introspect`)
+        await shop.expose()
+        const { documentation } = await shop.described('orders')
+        assert.doesNotMatch(JSON.stringify(documentation), /“open”/, 'nor does it come back by itself')
+      })
+    }
+
+    test('stays where a person wrote it, unseen until its columns are shown again', async () => {
+      const before = await shop.owner.must('GET', `${shop.at}/documentation`)
+      await shop.expose(withoutStatus)
+      const said = (await shop.draft('orders')).statements.find((each: Text) => each.text === 'Only paid ones count.')
+      assert.deepEqual([said.origin, said.stale], ['HUMAN', false])
+      assert.doesNotMatch(JSON.stringify(await shop.described('orders')), /Only paid/)
+      const now = await shop.owner.must('GET', `${shop.at}/documentation`)
+      assert.ok(now.version > before.version, 'whoever read the draft before is told')
+      await shop.expose()
+      assert.deepEqual(
+        (await shop.described('orders')).documentation.statements.filter((text: string) => text.startsWith('Only')),
+        ['Only paid ones count.'],
+      )
+    })
+
+    test('stays where it rests on what is shown, and where nothing was hidden nothing changes', async () => {
+      const all = await rows('SELECT * FROM documentation ORDER BY "table"')
+      await shop.expose()
+      assert.deepEqual(await rows('SELECT * FROM documentation ORDER BY "table"'), all)
+      const join = 'Join on customer_id = public.customers.id.'
+      await shop.expose(withoutStatus)
+      assert.ok((await shop.described('orders')).documentation.statements.includes(join))
+      await shop.expose(
+        withoutStatus.map((each) => (each.table === 'customers' ? { ...each, columns: ['name'] } : each)),
+      )
+      assert.doesNotMatch(JSON.stringify(await shop.draft('orders')), /public\.customers\.id/, 'on another table’s too')
+    })
+
+    test('is not a person’s by being accepted without a change', async () => {
+      const { statements } = await shop.draft('orders')
+      const answer = await shop.put('orders', { statements: statements.map(({ text }: Text) => ({ text })) })
+      const [values] = answer.json.statements.filter(({ text }: Text) => text.includes(VALUES))
+      assert.deepEqual([values.origin, values.restsOn], ['GENERATED', ['status']])
+      await shop.expose(withoutStatus)
+      assert.doesNotMatch(JSON.stringify(await shop.draft('orders')), /“open”/)
+    })
+  })
+}
