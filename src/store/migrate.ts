@@ -8,6 +8,7 @@ import { people } from './migrations/0003-people.ts'
 import { auditChain } from './migrations/0004-audit-chain.ts'
 import { drift } from './migrations/0005-drift.ts'
 import { knowledge } from './migrations/0006-knowledge.ts'
+import { descriptions } from './migrations/0007-descriptions.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -22,7 +23,7 @@ export interface Migration {
 type Recorded = { migrations: { name: string; at: string } }
 
 /** Append only: what was released is never changed. */
-export const MIGRATIONS: readonly Migration[] = [first, marks, people, auditChain, drift, knowledge]
+export const MIGRATIONS: readonly Migration[] = [first, marks, people, auditChain, drift, knowledge, descriptions]
 
 /** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */
 const POSTGRES_LOCK = 8_417_303_211

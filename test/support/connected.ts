@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { openAudit } from '../../src/audit/audit.ts'
 import type { Call, Scope } from '../../src/auth/caller.ts'
 import { readConfig } from '../../src/config.ts'
-import { openDescriptions } from '../../src/datasources/describe.ts'
+import { openDescriptions } from '../../src/datasources/descriptions.ts'
 import { openLeases, type LeaseOptions } from '../../src/datasources/leases.ts'
 import { openDrivers } from '../../src/drivers/index.ts'
 import { openCatalogs } from '../../src/exposure/catalogs.ts'
@@ -41,6 +41,8 @@ export async function openRooms(options: RoomsOptions = {}) {
   const drivers = opened.use(await openDrivers())
   const leases = opened.use(openLeases({ store, secrets, connectOptions: { allowPrivateHosts: true } }, options.leases))
   const jobs = opened.use(await openJobs({ store }))
+  const catalogs = openCatalogs({ store })
+  const descriptions = opened.use(openDescriptions({ store, catalogs, drivers }))
   const held = opened.move()
   return {
     config,
@@ -50,8 +52,8 @@ export async function openRooms(options: RoomsOptions = {}) {
     drivers,
     leases,
     jobs,
-    catalogs: openCatalogs({ store }),
-    descriptions: openDescriptions(),
+    catalogs,
+    descriptions,
     budget: await openBudget({ store }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }
