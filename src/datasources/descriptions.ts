@@ -15,8 +15,8 @@ export interface Descriptions extends AsyncDisposable {
   /** As it stands for the versions of this row; written where nobody did, once for all who ask at once. */
   of(at: Described, part: Part): Promise<Kept>
   /**
-   * Writes what is exposed of a datasource as it stands now, off the path of whoever changed it: one after the other,
-   * and one for all changes that came before it is begun. Never fails; answers when it is done.
+   * Writes what is exposed of a datasource as it stands now, in slices: one at a time, and one for all changes that came
+   * before it is begun. Never fails; answers when it is done, so that who was answered a change finds it written.
    */
   ahead(id: DatasourceId): Promise<void>
 }
@@ -46,10 +46,10 @@ class WrittenDescriptions implements Descriptions {
   /** The one that was asked for last of each datasource and part. */
   readonly #written = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)
   readonly #writing = new Map<string, Promise<Kept>>()
-  /** Those that are not begun yet. */
+  /** Written ahead now, and after that: one of each a datasource. */
   readonly #ahead = new Map<DatasourceId, Promise<void>>()
+  readonly #waiting = new Map<DatasourceId, Promise<void>>()
   readonly #keeping = new Map<string, () => Promise<void>>()
-  #lastAhead: Promise<void> = Promise.resolve()
   #lastKept: Promise<void> = Promise.resolve()
   #closed = false
 
@@ -70,21 +70,23 @@ class WrittenDescriptions implements Descriptions {
   }
 
   ahead(id: DatasourceId): Promise<void> {
-    const waiting = this.#ahead.get(id)
+    const waiting = this.#waiting.get(id)
     if (waiting !== undefined) return waiting
-    const done = this.#lastAhead.then(async () => {
-      this.#ahead.delete(id)
+    const begun = this.#ahead.get(id) ?? Promise.resolve()
+    const done = begun.then(async () => {
+      this.#waiting.delete(id)
+      this.#ahead.set(id, done)
       if (!this.#closed) await this.#quietly(() => this.#writeAhead(id))
+      if (this.#ahead.get(id) === done) this.#ahead.delete(id)
     })
-    this.#ahead.set(id, done)
-    this.#lastAhead = done
+    this.#waiting.set(id, done)
     return done
   }
 
   /** What was written is kept first; what was to be written ahead is not. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
-    await this.#lastAhead
+    await Promise.all([...this.#ahead.values(), ...this.#waiting.values()])
     await this.#lastKept
   }
 

@@ -21,7 +21,7 @@ export function documentationHandlers(deps: Deps): Pick<Handlers, Names> {
     generateDocumentation: (at) => generateDocumentation(deps, at.call, at.reached, at.body),
     publishDocumentation: async (at) => {
       const published = await publishDocumentation(deps, at.call, at.reached, at.body ?? {})
-      void deps.descriptions.ahead(at.reached.id)
+      await deps.descriptions.ahead(at.reached.id)
       return published
     },
   }

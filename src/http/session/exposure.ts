@@ -17,7 +17,7 @@ export function exposureHandlers(deps: Deps): Pick<Handlers, Names> {
     getExposure: (at) => getExposure(deps, at.reached),
     putExposure: async (at) => {
       const saved = await putExposure(deps, at.call, at.reached, at.body)
-      void deps.descriptions.ahead(at.reached.id)
+      await deps.descriptions.ahead(at.reached.id)
       return saved
     },
     listExposureVersions: (at) => listExposureVersions(deps, at.reached, at.query),
