@@ -249,6 +249,8 @@ async function states({ app, owner, teamId, id }: Place, isProfiled: boolean): P
 /** As after a move from a version that kept none. */
 function forgetKept(dataDir: string): void {
   const db = new DatabaseSync(join(dataDir, 'vitrine.db'))
+  const { packed } = db.prepare("SELECT length(packed) AS packed FROM descriptions WHERE part = 'e'").get() ?? {}
+  console.log(`  kept in ${Number(packed) / 1000} kB of the store`)
   db.exec('DELETE FROM descriptions')
   db.close()
 }
