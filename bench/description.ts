@@ -132,6 +132,8 @@ interface Got {
   readonly first: number
   readonly bytes: number
   readonly etag: string
+  /** What the answer to the change before it took. */
+  readonly change?: number
 }
 
 /** A caller of the bundle, over one connection, that reads the answer and throws it away. */
@@ -190,7 +192,11 @@ function tell(what: string, got: readonly Got[]): void {
     const all = got.map(of).sort((a, b) => a - b)
     return `${(all[all.length >> 1] ?? NaN).toFixed(1)} (${(all[0] ?? NaN).toFixed(1)} to ${(all.at(-1) ?? NaN).toFixed(1)})`
   }
-  console.log(`  ${what.padEnd(34)} first byte ${span((it) => it.first).padEnd(22)} last ${span((it) => it.ms)} ms`)
+  const changed = got.every(({ change }) => change !== undefined)
+  const after = changed ? `; the change ${span((it) => it.change ?? NaN)}` : ''
+  console.log(
+    `  ${what.padEnd(32)} first byte ${span((it) => it.first).padEnd(20)} last ${span((it) => it.ms).padEnd(20)} ms${after}`,
+  )
 }
 
 /** Every state a description can be in, by the bundle on a copy of the store: one process has a store at a time. */
@@ -218,8 +224,9 @@ async function states({ app, owner, teamId, id }: Place, isProfiled: boolean): P
     await rounds(ROUNDS, 'as it stands', () => caller.describe())
     await rounds(ROUNDS, 'unchanged (304)', () => caller.describe(etag))
     const after = async (change: Promise<unknown>) => {
+      const start = performance.now()
       await change
-      return await caller.describe()
+      return { change: performance.now() - start, ...(await caller.describe()) }
     }
     const expose = (tables: readonly object[]) => caller.must('PUT', '/exposure', { tables })
     await rounds(ROUNDS, 'after a publication', () => after(caller.must('POST', '/documentation/publish')))

@@ -1,6 +1,6 @@
 // npm exec -- node bench/profile.ts: profiles BENCH_TABLES (100) tables of 20 columns and BENCH_TABLE_ROWS (100,000) rows
 // of a real PostgreSQL by the bundle as `npm start` runs it, while callers go on asking. Prints the time, the memory as it
-// goes, what callers wait with and without a profile, and what a description of 1,000 tables costs. Linux only (/proc).
+// goes, and what callers wait with and without a profile. Linux only (/proc).
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { startPostgres } from '../test/support/postgres.ts'

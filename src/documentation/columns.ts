@@ -14,7 +14,7 @@ export class RestingPlace {
     this.#others = others
   }
 
-  /** Made when it is first asked for: of most tables it never is. */
+  /** Made when it is first asked for: about many tables no text rests on a column. */
   get #own(): ReadonlyMap<string, string> {
     return (this.#types ??= new Map(this.#table?.columns.map((column) => [column.name, column.type])))
   }
