@@ -1,7 +1,7 @@
 // What a description tells of the published documentation: of exposed tables and columns alone.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
-import { publishedOf } from '../documentation/publish.ts'
+import { publishedBytes, publishedOf } from '../documentation/publish.ts'
 import { shownDocumentation, Sight, type ShownDocumentation, type Words } from '../documentation/shown.ts'
 import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -26,11 +26,12 @@ interface DocumentedTable {
 /** By table of a description. */
 export type Documented = (table: Pick<CatalogTable, 'schema' | 'table'>) => DocumentedTable
 
-/** What was published last, by datasource, with the versions that it stands for. */
+/** What was published last, by datasource, as long as its stamp stands. */
 export type Published = BoundedMap<DatasourceId, Publication>
 
 interface Publication {
-  readonly versions: string
+  /** Its version and length: where texts are taken out of one that stands, it gets shorter. */
+  readonly stamp: string
   readonly tables: Awaited<ReturnType<typeof publishedOf>>
   readonly words: Words
 }
@@ -66,12 +67,12 @@ async function readOnce(
   deps: { readonly store: Pick<Store, 'db'>; readonly published: Published },
   { id, row }: Pick<Reached, 'id' | 'row'>,
 ): Promise<Publication> {
-  // A mark takes texts out of a publication that stands, and raises the profiles' version.
-  const versions = `${row.published_version}/${row.profile_version}`
+  const at = { id, published_version: row.published_version }
+  const stamp = `${row.published_version}/${await publishedBytes(deps.store, at)}`
   const before = deps.published.get(id)
-  if (before?.versions === versions) return before
-  const tables = await publishedOf(deps.store, { id, published_version: row.published_version })
-  const publication = { versions, tables, words: new Map() }
+  if (before?.stamp === stamp) return before
+  const tables = await publishedOf(deps.store, at)
+  const publication = { stamp, tables, words: new Map() }
   deps.published.set(id, publication, weightOf(publication))
   return publication
 }
