@@ -1,17 +1,16 @@
-// node bench/description.ts: how large a description is, as a model reads it, and how long it takes to propose documentation
-// and to write a description with statistics and documentation. Everything goes through the door; everything proposed is
-// accepted and published. BENCH_ONLY: a pattern on the names of the parts.
+// node bench/description.ts: how large a description is, as a model reads it, how long it takes to propose documentation, and
+// to describe 1,000 tables in every state, by the bundle. Everything goes through the door; everything proposed is accepted
+// and published. BENCH_ONLY: a pattern on the names of the parts. Linux only.
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { Agent, request } from 'node:http'
+import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
-import { describeDatasource, openDescriptions } from '../src/datasources/describe.ts'
-import { reach } from '../src/datasources/reach.ts'
-import { openCatalogs } from '../src/exposure/catalogs.ts'
-import { asId, type AccountId, type DatasourceId, type TeamId } from '../src/ids.ts'
-import { startApp, type Person, type TestApp } from '../test/support/app.ts'
-import { openRooms, sessionCall } from '../test/support/connected.ts'
+import { PASSWORD, startApp, type Person, type TestApp } from '../test/support/app.ts'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
+import { memory } from './load.ts'
+import { startVitrine } from './world.ts'
 
 const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
 /** Of English and JSON, a usual estimate; no tokenizer is asked. */
@@ -101,9 +100,14 @@ async function sizes(name: string, place: Place): Promise<void> {
   }
 }
 
+const NAMES = ['name', 'city', 'note', 'kind', 'code']
+const COLUMN_NAMES = [
+  ...['id', 'parent_id', 'status', 'total_cents', 'created_at'],
+  ...Array.from({ length: 15 }, (_, c) => `${NAMES[c % 5]}_${c}`),
+]
+
 /** Tables of 20 columns that point to the one before; `rows` in each. */
 function manyTables(count: number, rows: number): string {
-  const names = ['name', 'city', 'note', 'kind', 'code']
   return Array.from({ length: count }, (_, n) => {
     const columns = [
       'id int PRIMARY KEY',
@@ -111,7 +115,7 @@ function manyTables(count: number, rows: number): string {
       "status text NOT NULL DEFAULT 'open'",
       'total_cents int NOT NULL DEFAULT 1',
       'created_at timestamptz NOT NULL DEFAULT now()',
-      ...Array.from({ length: 15 }, (_, c) => `${names[c % 5]}_${c} ${c % 3 === 0 ? 'int' : 'text'}`),
+      ...Array.from({ length: 15 }, (_, c) => `${NAMES[c % 5]}_${c} ${c % 3 === 0 ? 'int' : 'text'}`),
     ]
     const values = Array.from({ length: 15 }, (_, c) => (c % 3 === 0 ? `i % ${c + 2}` : `'v' || i % ${c + 2}`))
     return `CREATE TABLE t${n} (${columns.join(', ')});
@@ -123,33 +127,152 @@ function manyTables(count: number, rows: number): string {
 const allOf = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ schema: 'public', table: `t${n}`, columns: null }))
 
-/** In the room, as HTTP and its client take longer than that: a copy of the store, as one process has it at a time. */
-async function timeToDescribe({ app, owner, teamId, id }: Place): Promise<void> {
+interface Got {
+  readonly ms: number
+  readonly first: number
+  readonly bytes: number
+  readonly etag: string
+  /** What the answer to the change before it took. */
+  readonly change?: number
+}
+
+/** A caller of the bundle, over one connection, that reads the answer and throws it away. */
+class Caller {
+  readonly #at: string
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #agent = new Agent({ keepAlive: true })
+
+  constructor(at: string, token: string) {
+    this.#at = at
+    this.#headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  }
+
+  describe(etag?: string): Promise<Got> {
+    const headers = { ...this.#headers, ...(etag === undefined ? {} : { 'if-none-match': etag }) }
+    return new Promise((resolve, reject) => {
+      const start = performance.now()
+      request(`${this.#at}/schema`, { headers, agent: this.#agent }, (res) => {
+        const first = performance.now() - start
+        const expected = etag === undefined ? 200 : 304
+        if (res.statusCode !== expected) return reject(new Error(`${res.statusCode}, and not ${expected}`))
+        let bytes = 0
+        res.on('data', (chunk: Buffer) => (bytes += chunk.length))
+        res.on('end', () => resolve({ ms: performance.now() - start, first, bytes, etag: String(res.headers.etag) }))
+      })
+        .on('error', reject)
+        .end()
+    })
+  }
+
+  // What a bench reads out of an answer is whatever it says it is.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  async must(method: string, path: string, body?: object): Promise<any> {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+    const res = await fetch(this.#at + path, { method, headers: this.#headers, ...sent })
+    if (!res.ok) throw new Error(`${method} ${path}: ${res.status} ${await res.text()}`)
+    return res.status === 204 ? undefined : await res.json()
+  }
+
+  async profile(): Promise<void> {
+    const { jobId } = await this.must('POST', '/profile', {})
+    for (;;) {
+      const job = await this.must('GET', `/jobs/${jobId}`)
+      if (job.state === 'DONE') return
+      if (job.state !== 'RUNNING' && job.state !== 'QUEUED') throw new Error(`profile: ${job.state} ${job.error}`)
+      await wait(20)
+    }
+  }
+}
+
+const ROUNDS = 9
+
+/** As a caller sees them who asks as soon as the change is answered: until the first byte, and until the last. */
+function tell(what: string, got: readonly Got[]): void {
+  const span = (of: (each: Got) => number) => {
+    const all = got.map(of).sort((a, b) => a - b)
+    return `${(all[all.length >> 1] ?? NaN).toFixed(1)} (${(all[0] ?? NaN).toFixed(1)} to ${(all.at(-1) ?? NaN).toFixed(1)})`
+  }
+  const changed = got.every(({ change }) => change !== undefined)
+  const after = changed ? `; the change ${span((it) => it.change ?? NaN)}` : ''
+  console.log(
+    `  ${what.padEnd(32)} first byte ${span((it) => it.first).padEnd(20)} last ${span((it) => it.ms).padEnd(20)} ms${after}`,
+  )
+}
+
+/** Every state a description can be in, by the bundle on a copy of the store: one process has a store at a time. */
+async function states({ app, owner, teamId, id }: Place, isProfiled: boolean): Promise<void> {
   const copy = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
   await using stack = new AsyncDisposableStack()
   stack.defer(() => rm(copy, { recursive: true, force: true }))
   await cp(app.dataDir, copy, { recursive: true })
-  const rooms = stack.use(await openRooms({ at: { dataDir: copy, databaseUrl: null } }))
-  const call = sessionCall(asId<AccountId>(owner.id), 'describeDatasource')
-  const at = await reach(rooms, call, asId<TeamId>(teamId), asId<DatasourceId>(id))
-  let bytes = 0
-  const describe = async (catalogs = rooms.catalogs, descriptions = openDescriptions()) => {
-    const start = performance.now()
-    bytes = (await describeDatasource({ ...rooms, catalogs, descriptions }, call, at, { full: false })).json.length
-    return performance.now() - start
+  const started = async (work: (caller: Caller, pid: number) => Promise<unknown>) => {
+    await using service = new AsyncDisposableStack()
+    const { base, pid } = await startVitrine(service, copy)
+    await work(new Caller(`${base}/teams/${teamId}/datasources/${id}`, await signIn(base, owner)), pid)
   }
-  const times = async (round: () => Promise<number>) => {
-    const all: number[] = []
-    for (let n = 0; n < 15; n++) all.push(await round())
-    const [least = 0, ...others] = all.sort((a, b) => a - b)
-    return `${others[6]?.toFixed(1)} ms (least ${least.toFixed(1)})`
+  const rounds = async (count: number, what: string, round: (n: number) => Promise<Got>) => {
+    const got: Got[] = []
+    for (let n = 0; n < count; n++) got.push(await round(n))
+    tell(what, got)
   }
-  const kept = openDescriptions()
-  await describe(rooms.catalogs, kept)
-  console.log(
-    `description of 1,000 tables of 20 columns, ${bytes} characters: as it stands ${await times(() => describe(rooms.catalogs, kept))}, ` +
-      `written anew ${await times(() => describe())}, after a restart ${await times(() => describe(openCatalogs(rooms)))} (goal <= 50 ms)`,
-  )
+  await started(async (caller, pid) => {
+    const { bytes, etag } = await caller.describe()
+    console.log(
+      `${isProfiled ? 'with statistics and documentation' : 'names and types alone'}, ${(bytes / 1e6).toFixed(1)} MB, ` +
+        `at a load of ${loadavg()[0]?.toFixed(1)} (goal <= 50 ms)`,
+    )
+    await rounds(ROUNDS, 'as it stands', () => caller.describe())
+    await rounds(ROUNDS, 'unchanged (304)', () => caller.describe(etag))
+    const after = async (change: Promise<unknown>) => {
+      const start = performance.now()
+      await change
+      return { change: performance.now() - start, ...(await caller.describe()) }
+    }
+    const expose = (tables: readonly object[]) => caller.must('PUT', '/exposure', { tables })
+    await rounds(ROUNDS, 'after a publication', () => after(caller.must('POST', '/documentation/publish')))
+    await rounds(ROUNDS, 'after one table was hidden', (n) => after(expose(allOf(1000).toSpliced(n, 1))))
+    await rounds(ROUNDS, 'and shown again', async (n) => {
+      await expose(allOf(1000).toSpliced(n, 1))
+      await caller.describe()
+      return await after(expose(allOf(1000)))
+    })
+    if (isProfiled) await rounds(3, 'after a new profile', () => after(caller.profile()))
+    await rounds(ROUNDS, 'after every table lost a column', (n) =>
+      after(expose(allOf(1000).map((table) => ({ ...table, columns: COLUMN_NAMES.toSpliced(-1 - n, 1 + n) })))),
+    )
+    await expose(allOf(1000))
+    if (isProfiled) await caller.profile()
+    await rounds(3, 'after an introspection', () => after(caller.must('POST', '/introspect')))
+    const { now, peak } = await memory(pid)
+    console.log(`  resident ${now.toFixed(0)} MB, at its peak ${peak.toFixed(0)}`)
+  })
+  const first: Got[] = []
+  for (let n = 0; n < ROUNDS; n++) await started(async (caller) => first.push(await caller.describe()))
+  tell('first after a restart', first)
+  forgetKept(copy)
+  await started(async (caller) => tell('the same, where none was kept', [await caller.describe()]))
+}
+
+/** As after a move from a version that kept none. */
+function forgetKept(dataDir: string): void {
+  const db = new DatabaseSync(join(dataDir, 'vitrine.db'))
+  const { packed } = db.prepare("SELECT length(packed) AS packed FROM descriptions WHERE part = 'e'").get() ?? {}
+  console.log(`  kept in ${Number(packed) / 1000} kB of the store`)
+  db.exec('DELETE FROM descriptions')
+  db.close()
+}
+
+async function signIn(base: string, { email }: Person): Promise<string> {
+  const signed = await fetch(`${base}/auth/sign-in/email`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: base },
+    body: JSON.stringify({ email, password: PASSWORD }),
+  })
+  const cookie = signed.headers
+    .getSetCookie()
+    .map((part) => part.split(';')[0])
+    .join('; ')
+  return ((await (await fetch(`${base}/auth/token`, { headers: { cookie } })).json()) as { token: string }).token
 }
 
 const PARTS: readonly (readonly [string, (app: TestApp, postgres: TestPostgres) => Promise<void>])[] = [
@@ -186,12 +309,13 @@ const PARTS: readonly (readonly [string, (app: TestApp, postgres: TestPostgres) 
   [
     'thousand',
     async (app, postgres) => {
-      const database = await postgres.createDatabase('thousand', manyTables(1000, 20))
+      const database = await postgres.createDatabase('thousand', manyTables(1000, 60))
       const place = await openPlace(app, postgres, database, allOf(1000))
+      await states(place, false)
       await run(place, 'profile')
       await run(place, 'documentation/generate')
       await acceptAll(place)
-      await timeToDescribe(place)
+      await states(place, true)
     },
   ],
 ]

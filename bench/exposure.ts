@@ -104,6 +104,30 @@ async function describe(client: Client, at: string, when: string): Promise<void>
   )
 }
 
+/** As who saved it sees it: the answer to the save comes when the description is written. */
+async function describeChanged(client: Client, at: string): Promise<void> {
+  const exposed = names.slice(0, 1_000).map((table) => ({ schema: 'public', table, columns: null }))
+  const change = async (what: string, tables: (n: number) => readonly object[]): Promise<void> => {
+    const saved: number[] = []
+    const described: number[] = []
+    for (let round = 0; round < 7; round++) {
+      saved.push((await timed(() => client.must('PUT', `${at}/exposure`, { tables: tables(round) }))).ms)
+      described.push((await timed(() => client.ask('GET', `${at}/schema`).then((res) => res.text()))).ms)
+    }
+    console.log(
+      `${what}: saved in ${ms(median(saved))}, described in ${ms(median(described))}, at most ${ms(Math.max(...described))}`,
+    )
+  }
+  await change('one table of 1,000 hidden', (n) => exposed.toSpliced(n, 1))
+  await change('a column of each hidden', (n) =>
+    exposed.map((table) => ({
+      ...table,
+      columns: Array.from({ length: COLUMNS - 1 - n }, (_, c) => `column_${c}`),
+    })),
+  )
+  await client.must('PUT', `${at}/exposure`, { tables: exposed })
+}
+
 /** Distinct texts of 500 shapes; some of them refused. */
 function queryText(n: number): string {
   const table = names[n % 500] ?? ''
@@ -178,11 +202,12 @@ let at = ''
     tables: names.slice(0, 1_000).map((table) => ({ schema: 'public', table, columns: null })),
   })
   await describe(client, at, 'after a save')
+  await describeChanged(client, at)
   await preview(client, at)
   const { now, peak } = await memory(pid)
   console.log(`resident ${now.toFixed(0)} MB, at its peak ${peak.toFixed(0)} MB`)
 }
-{
+for (let round = 0; round < 5; round++) {
   await using service = new AsyncDisposableStack()
   const { base } = await startVitrine(service, dataDir)
   const client = new Client(base)

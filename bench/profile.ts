@@ -1,21 +1,14 @@
 // npm exec -- node bench/profile.ts: profiles BENCH_TABLES (100) tables of 20 columns and BENCH_TABLE_ROWS (100,000) rows
 // of a real PostgreSQL by the bundle as `npm start` runs it, while callers go on asking. Prints the time, the memory as it
-// goes, what callers wait with and without a profile, and what a description of 1,000 tables costs. Linux only (/proc).
-import assert from 'node:assert/strict'
+// goes, and what callers wait with and without a profile. Linux only (/proc).
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
-import { openDescriptions } from '../src/datasources/describe.ts'
-import { openCatalogs } from '../src/exposure/catalogs.ts'
-import { writeCatalog } from '../src/exposure/stored.ts'
-import { openRooms } from '../test/support/connected.ts'
 import { startPostgres } from '../test/support/postgres.ts'
-import { Profiled, withProfiles } from '../test/support/profiled.ts'
 import { memory, post } from './load.ts'
 import { connectTo, signIn, startVitrine } from './world.ts'
 
 const TABLES = Number(process.env['BENCH_TABLES'] ?? 100)
 const ROWS = Number(process.env['BENCH_TABLE_ROWS'] ?? 100_000)
-const DESCRIBED = 1_000
 /** Callers' queries without a profile beside them. */
 const ALONE_MS = 5_000
 
@@ -41,7 +34,6 @@ for (const [n, name] of names.entries()) {
 }
 const order = { host: server.host, port: server.port, database, username: server.superuser, password: server.password }
 await profileByBundle()
-await describeMany()
 
 /** Through the door, as an operator would. */
 async function profileByBundle(): Promise<void> {
@@ -109,50 +101,4 @@ async function asked(at: string, key: string, until: Promise<unknown>): Promise<
   took.sort((a, b) => a - b)
   const of = (share: number): string => (took[Math.floor((took.length - 1) * share)] ?? Number.NaN).toFixed(1)
   return `${took.length} asked, p50 ${of(0.5)}, p95 ${of(0.95)}, p99 ${of(0.99)}, longest ${of(1)} ms`
-}
-
-/** The profile of one table under 1,000 names: what a description costs when nothing of it is written yet. */
-async function describeMany(): Promise<void> {
-  await using rooms = await openRooms()
-  withProfiles(rooms)
-  const at = await Profiled.connect(rooms, order, [{ schema: 'public', table: 'table_000', columns: null }])
-  await at.profile()
-  const full = await rooms.catalogs.full((await at.at()).row)
-  const table = full?.tables.find((each) => each.table === 'table_000')
-  assert.ok(full && table)
-  const made = Array.from({ length: DESCRIBED }, (_, n) => `made_${n}`)
-  const catalog = writeCatalog({ ...full, tables: made.map((name) => ({ ...table, table: name })) })
-  const columns = table.columns.map((column) => column.name)
-  const tables = JSON.stringify(made.map((name) => ({ schema: 'public', table: name, columns })))
-  await rooms.store.write(async (tx) => {
-    await tx.updateTable('catalogs').set({ catalog }).where('datasource_id', '=', at.id).execute()
-    await tx.updateTable('exposures').set({ tables }).where('datasource_id', '=', at.id).execute()
-    const kept = await tx
-      .selectFrom('profiles')
-      .selectAll()
-      .where('datasource_id', '=', at.id)
-      .executeTakeFirstOrThrow()
-    await tx.deleteFrom('profiles').where('datasource_id', '=', at.id).execute()
-    for (const name of made) {
-      await tx
-        .insertInto('profiles')
-        .values({ ...kept, table: name })
-        .execute()
-    }
-  })
-  const anew = Object.assign(Object.create(rooms), { catalogs: openCatalogs(rooms), descriptions: openDescriptions() })
-  const fresh = Profiled.again(anew, at)
-  for (const what of [
-    'first, catalog and profiles read too',
-    'written anew',
-    'written anew',
-    'written anew',
-    'again',
-  ]) {
-    if (what === 'written anew') anew.descriptions = { ...anew.descriptions, written: openDescriptions().written }
-    const from = performance.now()
-    const { json } = await fresh.described()
-    const ms = performance.now() - from
-    console.log(`described ${DESCRIBED} tables, ${what}: ${ms.toFixed(1)} ms, ${(json.length / 1e6).toFixed(1)} MB`)
-  }
 }

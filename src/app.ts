@@ -11,7 +11,7 @@ import { ROUTES } from './contract/routes.ts'
 import { SESSION_ROUTES } from './contract/session-routes.ts'
 import { openExports } from './datasources/audit-trail.ts'
 import { openTests } from './datasources/connect.ts'
-import { openDescriptions } from './datasources/describe.ts'
+import { openDescriptions } from './datasources/descriptions.ts'
 import { openLeases } from './datasources/leases.ts'
 import { resumeProfiles } from './datasources/profile.ts'
 import { reach } from './datasources/reach.ts'
@@ -154,16 +154,16 @@ async function openRooms(
   )
   const jobs = opened.use(await openJobs({ store, log }))
   const catalogs = openCatalogs({ store })
+  const descriptions = opened.use(openDescriptions({ store, catalogs, drivers, log }))
   const replays = openTurns()
   const [exports, tests] = [openExports(), openTests()]
-  resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers })
+  resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers, descriptions })
   const tried: TryQuery = (id, query, signal) =>
     tryQuery({ store, config, drivers, catalogs, leases }, id, query, signal)
   const model = config.model === null ? null : openModel(config.model)
   resumeGeneration({ store, audit, jobs, catalogs, drivers, tryQuery: tried, model })
   resumePreviews({ store, audit, jobs, catalogs, drivers, replays })
-  opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, log }))
-  const descriptions = openDescriptions()
+  opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, descriptions, log }))
   const budget = await openBudget({ store })
   /** Of datasources that went with their team. */
   const ended = async (ids: readonly DatasourceId[]) => {

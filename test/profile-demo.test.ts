@@ -36,7 +36,7 @@ describe('the profile of the demo shop', () => {
     const at = await Profiled.connect(rooms, { host, port, database, username, password }, tables)
     const { skipped } = (await at.profile()) as { skipped: unknown[] }
     assert.deepEqual(skipped, [])
-    told = (JSON.parse((await at.described()).json) as { tables: Told[] }).tables
+    told = (JSON.parse((await at.described()).json.toString()) as { tables: Told[] }).tables
     stored = await at.stored()
   })
   after(async () => {

@@ -23,6 +23,7 @@ import {
   touchesConnection,
   type ConnectionInput,
 } from './change.ts'
+import type { Descriptions } from './descriptions.ts'
 import { itemOf, type DatasourceItem } from './item.ts'
 import type { Leases } from './leases.ts'
 import { isWithin, reaches, type Drivers, type Reached } from './reach.ts'
@@ -37,6 +38,7 @@ export interface DatasourceDeps {
   readonly drivers: Drivers
   readonly catalogs: Catalogs
   readonly leases: Leases
+  readonly descriptions: Pick<Descriptions, 'ahead'>
 }
 
 interface AccessInput {
@@ -172,6 +174,7 @@ export async function changeDatasource(
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
   })
   if (moved) await endAll(deps, at.id)
+  void deps.descriptions.ahead(at.id)
   return await itemOf(deps, await rowNow(deps, at.id))
 }
 

@@ -1,8 +1,10 @@
 // What a description tells of the published documentation: of exposed tables and columns alone.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
-import { publishedOf } from '../documentation/publish.ts'
-import { shownDocumentation, Sight, type ShownDocumentation } from '../documentation/shown.ts'
+import { publishedBytes, publishedOf } from '../documentation/publish.ts'
+import { shownDocumentation, Sight, type ShownDocumentation, type Words } from '../documentation/shown.ts'
+import { BoundedMap } from '../exposure/bounded-map.ts'
+import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Reached } from './reach.ts'
 
@@ -24,23 +26,68 @@ interface DocumentedTable {
 /** By table of a description. */
 export type Documented = (table: Pick<CatalogTable, 'schema' | 'table'>) => DocumentedTable
 
+/** What was published last, by datasource, as long as its stamp stands. */
+export type Published = BoundedMap<DatasourceId, Publication>
+
+interface Publication {
+  /** Its version and length: where texts are taken out of one that stands, it gets shorter. */
+  readonly stamp: string
+  readonly tables: Awaited<ReturnType<typeof publishedOf>>
+  readonly words: Words
+}
+
+const DATASOURCES_MAX = 500
+/** Of texts and names; read, and taken apart into words, they take a few times that. */
+const CHARS_MAX = 4 * 1024 * 1024
+
+export function openPublished(): Published {
+  return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
+}
+
 /** Of the exposed part, as it stands; `full` is what it was cut from. */
 export async function documentedOf(
-  deps: { readonly store: Pick<Store, 'db'> },
-  at: Reached,
+  deps: { readonly store: Pick<Store, 'db'>; readonly published: Published },
+  at: Pick<Reached, 'id' | 'row'>,
   exposed: Catalog | null,
   full: Catalog | null,
 ): Promise<Documented> {
-  const published = await publishedOf(deps.store, { id: at.id, published_version: at.row.published_version })
   const publishedAt = at.row.published_at
-  if (published.size === 0 || publishedAt === null || exposed === null || full === null) return () => NOTHING
-  const sight = new Sight(exposed, full)
+  if (publishedAt === null || exposed === null || full === null) return () => NOTHING
+  const { tables, words } = await readOnce(deps, at)
+  if (tables.size === 0) return () => NOTHING
+  const sight = new Sight(exposed, full, words)
   return (table) => {
-    const said = published.get(tableKey(table.schema, table.table))
+    const said = tables.get(tableKey(table.schema, table.table))
     const here = said === undefined ? null : sight.of(table)
     return said === undefined || here === null ? NOTHING : tableOf(shownDocumentation(said, here), publishedAt)
   }
 }
+
+async function readOnce(
+  deps: { readonly store: Pick<Store, 'db'>; readonly published: Published },
+  { id, row }: Pick<Reached, 'id' | 'row'>,
+): Promise<Publication> {
+  const at = { id, published_version: row.published_version }
+  const stamp = `${row.published_version}/${await publishedBytes(deps.store, at)}`
+  const before = deps.published.get(id)
+  if (before?.stamp === stamp) return before
+  const tables = await publishedOf(deps.store, at)
+  const publication = { stamp, tables, words: new Map() }
+  deps.published.set(id, publication, weightOf(publication))
+  return publication
+}
+
+function weightOf({ tables }: Publication): number {
+  let sum = 0
+  for (const { summary, examples, statements, columns } of tables.values()) {
+    for (const said of [summary, examples, ...statements, ...Object.values(columns)]) {
+      if (said !== null) sum += said.text.length + said.restsOn.length * NAME_CHARS
+    }
+  }
+  return sum
+}
+
+const NAME_CHARS = 50
 
 const NOTHING: DocumentedTable = { documentation: null, description: null, descriptionOf: () => null }
 

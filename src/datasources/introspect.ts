@@ -25,7 +25,7 @@ const INTROSPECT_MS = 30 * 60_000
 const PATIENCE_MS = 10_000
 
 /** What an introspection needs of the rooms. */
-export type IntrospectDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases'>
+export type IntrospectDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'descriptions'>
 
 const Introspected = z.object({
   schemaCapturedAt: z.string(),
@@ -97,6 +97,7 @@ export async function introspect(
     throw error
   }
   const { before, after } = await keep(deps, call, at, catalog)
+  await deps.descriptions.ahead(at.id)
   return { schemaCapturedAt: after.capturedAt, tableCount: after.tables.length, ...compare(before, after) }
 }
 

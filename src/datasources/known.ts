@@ -1,78 +1,157 @@
-// What is known of the values of a datasource's exposed columns, as its description tells it.
+// What is known of the values of a datasource's exposed columns, as its description tells it. What was read of profiles is
+// remembered a table at a time, so that after a change only what it touched is read again.
 import type { Kysely } from 'kysely'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
+import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { DatasourceId } from '../ids.ts'
 import { likelyKeys, type LikelyKey } from '../profiles/keys.ts'
 import { shownSignals } from '../profiles/signals.ts'
-import { profilesOf, type KeptColumn } from '../profiles/stored.ts'
+import { profilesOf, stampsOf, type KeptColumn, type KeptProfile } from '../profiles/stored.ts'
 import type { Tables } from '../store/tables.ts'
+import { inSlices } from './slices.ts'
 
-/** The contract's column stats. */
-type Stats = Pick<KeptColumn, 'nullFrac' | 'distinctCount' | 'values' | 'range' | 'signals'>
-
-/** What is known, as JSON already written. */
+/** What is known of the exposed part. */
 export interface Known {
   /** When the newest of what is told was captured; null where nothing is. */
   readonly capturedAt: string | null
-  /** By column of a table of the description; nothing of a column of which nothing is known. */
-  statsOf(table: Pick<CatalogTable, 'schema' | 'table'>): ReadonlyMap<string, string>
-  /** Characters, all in all. */
-  readonly weight: number
+  /** By column of a table of the exposed part: the contract's stats as JSON, null where nothing is known. */
+  statsOf(table: CatalogTable): (column: CatalogColumn) => string
+}
+
+/** One column's profile as JSON, and where in it stands what depends on what else is exposed. */
+interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range'> {
+  readonly json: string
+  readonly valuesAt: number
+  readonly valuesEnd: number
+  readonly signalsAt: number
+}
+
+interface SeenTable {
+  readonly stamp: string
+  readonly capturedAt: string
+  readonly rowsSampled: number
+  readonly columns: readonly SeenColumn[]
+}
+
+/** By tableKey. */
+type SeenTables = ReadonlyMap<string, SeenTable>
+
+/** The profiles of a datasource as they were read last; each table is used as long as its stamp stands. */
+export type Seen = BoundedMap<DatasourceId, SeenTables>
+
+const DATASOURCES_MAX = 500
+const CHARS_MAX = 16 * 1024 * 1024
+/** Of a column beside its texts, in characters. */
+const COLUMN_CHARS = 120
+/** Read at once. */
+const TABLES = 50
+
+export function openSeen(): Seen {
+  return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
 }
 
 /** Of the columns of `exposed` alone, whatever the store holds. */
-export async function knownOf(db: Kysely<Tables>, id: DatasourceId, exposed: Catalog | null): Promise<Known> {
-  const stored = exposed === null ? new Map<string, never>() : await profilesOf(db, id)
+export async function knownOf(
+  deps: { readonly db: Kysely<Tables>; readonly seen: Seen },
+  id: DatasourceId,
+  exposed: Catalog | null,
+): Promise<Known> {
   const tables = exposed?.tables ?? []
-  const likely = exposed === null ? new Map<string, never>() : likelyKeys(exposed, stored)
-  const all = new Map<string, ReadonlyMap<string, string>>()
-  let [newest, weight]: [string | null, number] = [null, 0]
+  const seen = tables.length === 0 ? new Map<string, never>() : await readSeen(deps, id)
+  const likely = exposed === null || seen.size === 0 ? new Map<string, never>() : likelyKeys(exposed, seen)
+  let newest: string | null = null
   for (const table of tables) {
-    const key = tableKey(table.schema, table.table)
-    const profile = stored.get(key)
-    if (profile !== undefined && (newest === null || profile.capturedAt > newest)) newest = profile.capturedAt
-    const kept = new Map(profile?.columns.map((column) => [column.name, column]))
-    const texts = new Map<string, string>()
-    for (const column of table.columns) {
-      const found = kept.get(column.name)
-      const stats =
-        profile === undefined || found?.type !== column.type
-          ? ownOf(column)
-          : statsOf(found, column, profile.capturedAt, likely.get(key)?.get(column.name))
-      if (stats === null) continue
-      const text = JSON.stringify(stats)
-      texts.set(column.name, text)
-      weight += text.length
-    }
-    all.set(key, texts)
+    const capturedAt = seen.get(tableKey(table.schema, table.table))?.capturedAt
+    if (capturedAt !== undefined && (newest === null || capturedAt > newest)) newest = capturedAt
   }
   return {
     capturedAt: newest,
-    statsOf: ({ schema, table }) => all.get(tableKey(schema, table)) ?? NOTHING,
-    weight,
+    statsOf(table) {
+      const key = tableKey(table.schema, table.table)
+      const columns = seen.get(key)?.columns ?? []
+      const keys = likely.get(key)
+      let next = 0
+      return (column) => {
+        // In the same order, but for what was hidden or profiled since.
+        const found =
+          columns[next]?.name === column.name ? columns[next] : columns.find((it) => it.name === column.name)
+        next++
+        return found?.type === column.type ? statsOf(found, column, keys?.get(column.name)) : ownOf(column)
+      }
+    },
   }
 }
 
-const NOTHING: ReadonlyMap<string, string> = new Map()
+/** All that the store keeps: tables that are remembered as they stand there are not read. */
+async function readSeen(
+  { db, seen }: { readonly db: Kysely<Tables>; readonly seen: Seen },
+  id: DatasourceId,
+): Promise<SeenTables> {
+  const stamps = await stampsOf(db, id)
+  const before = seen.get(id)
+  const now = new Map<string, SeenTable>()
+  const missing = new Map<string, string>()
+  for (const [key, { table, stamp }] of stamps) {
+    const known = before?.get(key)
+    if (known?.stamp === stamp) now.set(key, known)
+    else missing.set(key, table)
+  }
+  const names = [...new Set(missing.values())]
+  const turn = inSlices()
+  for (let n = 0; n < names.length; n += TABLES) {
+    for (const [key, profile] of await profilesOf(db, id, names.slice(n, n + TABLES))) {
+      const stamp = missing.has(key) ? stamps.get(key)?.stamp : undefined
+      if (stamp !== undefined) now.set(key, seenTable(profile, stamp))
+      await turn()
+    }
+  }
+  seen.set(id, now, weightOf(now))
+  return now
+}
 
-function statsOf(kept: KeptColumn, column: CatalogColumn, capturedAt: string, key: LikelyKey | undefined): Stats {
-  const { nullFrac, distinctCount, range } = kept
+function seenTable({ capturedAt, rowsSampled, columns }: KeptProfile, stamp: string): SeenTable {
+  return { stamp, capturedAt, rowsSampled, columns: columns.map((column) => seenColumn(column, capturedAt)) }
+}
+
+function seenColumn(kept: KeptColumn, capturedAt: string): SeenColumn {
+  const { name, type, unique, range, nullFrac, distinctCount } = kept
+  const head = `{"nullFrac":${JSON.stringify(nullFrac)},"distinctCount":${JSON.stringify(distinctCount)},"values":`
+  const values = JSON.stringify(kept.values)
+  const rest = `,"range":${JSON.stringify(range)},"signals":[`
+  const signals = listed([...kept.signals, ...shownSignals(kept, capturedAt)])
+  const valuesEnd = head.length + values.length
+  const places = { valuesAt: head.length, valuesEnd, signalsAt: valuesEnd + rest.length }
+  return { name, type, unique, range, json: `${head}${values}${rest}${signals}]}`, ...places }
+}
+
+function weightOf(tables: SeenTables): number {
+  let sum = 0
+  for (const { columns } of tables.values()) {
+    for (const { name, json } of columns) sum += name.length + json.length + COLUMN_CHARS
+  }
+  return sum
+}
+
+function statsOf(seen: SeenColumn, column: CatalogColumn, key: LikelyKey | undefined): string {
+  const { json, valuesAt, valuesEnd, signalsAt } = seen
   // Keys are no categories: which rows are pointed to most tells nobody how to ask.
   const isKey = column.primaryKey || column.references !== null || key !== undefined
-  const values = isKey ? null : kept.values
-  const keys = key === undefined ? [] : [`looks like a key of ${key.schema}.${key.table} (${key.column})`]
-  const own = column.signals ?? []
-  return {
-    nullFrac,
-    distinctCount,
-    values,
-    range,
-    signals: [...own, ...kept.signals, ...shownSignals(kept, capturedAt), ...keys],
-  }
+  if (!isKey && column.signals === undefined) return json
+  const values = isKey ? 'null' : json.slice(valuesAt, valuesEnd)
+  const own = listed(column.signals ?? [])
+  const keys = key === undefined ? '' : listed([`looks like a key of ${key.schema}.${key.table} (${key.column})`])
+  const signals = [own, json.slice(signalsAt, -2), keys].filter((some) => some !== '').join(',')
+  return `${json.slice(0, valuesAt)}${values}${json.slice(valuesEnd, signalsAt)}${signals}]}`
 }
 
 /** What introspection noticed, where no profile tells more. */
-function ownOf({ signals = [] }: CatalogColumn): Stats | null {
-  return signals.length === 0 ? null : { nullFrac: null, distinctCount: null, values: null, range: null, signals }
+function ownOf({ signals = [] }: CatalogColumn): string {
+  if (signals.length === 0) return 'null'
+  return `{"nullFrac":null,"distinctCount":null,"values":null,"range":null,"signals":[${listed(signals)}]}`
+}
+
+/** As members of a JSON list. */
+function listed(signals: readonly string[]): string {
+  return signals.length === 0 ? '' : JSON.stringify(signals).slice(1, -1)
 }

@@ -22,7 +22,10 @@ import type { Reached } from './reach.ts'
 import { changedMeanwhile, disabled, notIntrospected } from './refusals.ts'
 import { readRow, type DatasourceRow } from './rows.ts'
 
-export type ProfileDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jobs' | 'drivers'> & {
+export type ProfileDeps = Pick<
+  DatasourceDeps,
+  'store' | 'audit' | 'catalogs' | 'leases' | 'jobs' | 'drivers' | 'descriptions'
+> & {
   readonly config: Pick<Config, 'ceilings'>
 }
 
@@ -156,12 +159,13 @@ class Profiler implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#disconnect()
     if (this.#kept === 0) return
-    const { store } = this.#deps
+    const { store, descriptions } = this.#deps
     await store.write(async (tx) => {
       const profiledAt = new Date().toISOString()
       await tx.updateTable('datasources').set({ profiled_at: profiledAt }).where('id', '=', this.#at.id).execute()
       await raiseVersion(tx, this.#at.id)
     })
+    await descriptions.ahead(this.#at.id)
   }
 
   /** How many columns were kept, or why none was. */

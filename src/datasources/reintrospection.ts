@@ -14,7 +14,7 @@ export interface Reintrospection extends AsyncDisposable {
   run(): Promise<void>
 }
 
-type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jobs' | 'drivers'> & {
+type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jobs' | 'drivers' | 'descriptions'> & {
   readonly log?: {
     info(detail: object, message: string): void
     warn(detail: object, message: string): void

@@ -19,7 +19,7 @@ export function recallRow(store: Store, id: DatasourceId): Promise<DatasourceRow
 }
 
 /** The row as it stands in the store now. */
-export function readRow(store: Store, id: DatasourceId): Promise<DatasourceRow | undefined> {
+export function readRow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<DatasourceRow | undefined> {
   return store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
 }
 

@@ -4,13 +4,19 @@ import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
 /** What a text about one table can rest on, in a catalog: all of it, or cut to an exposure. */
 export class RestingPlace {
-  readonly #own: ReadonlyMap<string, string>
+  readonly #table: CatalogTable | null
   readonly #others: Others
+  #types: ReadonlyMap<string, string> | null = null
 
   /** `table` is null where it is not in the catalog; `others` are all columns of it. */
   constructor(table: CatalogTable | null, others: Others) {
-    this.#own = new Map(table?.columns.map((column) => [column.name, column.type]))
+    this.#table = table
     this.#others = others
+  }
+
+  /** Made when it is first asked for: about many tables no text rests on a column. */
+  get #own(): ReadonlyMap<string, string> {
+    return (this.#types ??= new Map(this.#table?.columns.map((column) => [column.name, column.type])))
   }
 
   isOwn(name: string): boolean {

@@ -20,6 +20,8 @@ export class HiddenNames {
   readonly #plain = new Names<string>()
   /** Tables that hide a column, which may stand behind their name. */
   readonly #owners = new Names<CatalogTable>()
+  /** The first words of all of these: of most texts no word is one. */
+  readonly #firsts = new Set<string>()
 
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {
     const visible = new Map(exposed.tables.map((each) => [tableKey(each.schema, each.table), each]))
@@ -37,6 +39,9 @@ export class HiddenNames {
       this.#hideAnywhere(`${schema}.${table}`, shown)
       if (!isPlain(table)) this.#hideAnywhere(table, shown)
       else if (isWord(table) && !shown.has(table.toLowerCase())) this.#plain.add(table, table)
+    }
+    for (const names of [this.#anywhere, this.#plain, this.#owners, ...this.#columns.values()]) {
+      for (const word of names.firsts) this.#firsts.add(word)
     }
   }
 
@@ -59,14 +64,22 @@ export class HiddenNames {
     this.#owners.add(table.table, table)
   }
 
-  /** Those that a text about this table holds, as words of their own. */
-  in(text: string, about: { readonly schema: string; readonly table: string }): readonly string[] {
-    if (this.#owners.isEmpty) return []
+  /** Nothing is hidden. */
+  get isEmpty(): boolean {
+    return this.#owners.isEmpty
+  }
+
+  /** Those that a text about this table holds, as words of their own; `words` are the text's, where it was taken apart. */
+  in(
+    text: string,
+    about: { readonly schema: string; readonly table: string },
+    words: readonly string[] = wordsOf(text),
+  ): readonly string[] {
     const own = this.#columns.get(tableKey(about.schema, about.table))
-    const words = wordsOf(text)
     const found = new Set<string>()
     const plain = new Set<string>()
     for (let start = 0; start < words.length; start++) {
+      if (!this.#firsts.has(words[start] ?? '')) continue
       for (const { value } of own?.at(words, start) ?? []) if (isWord(value)) found.add(value)
       for (const { value } of this.#anywhere.at(words, start)) found.add(value)
       for (const { value } of this.#plain.at(words, start)) plain.add(value)

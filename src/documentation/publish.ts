@@ -70,6 +70,20 @@ export async function publishedOf(
   return new Map(readPublished(tables).map((table) => [tableKey(table.schema, table.table), table]))
 }
 
+/** How long the newest publication is; a mark takes texts out of one that stands (withdraw.ts), and nothing adds any. */
+export async function publishedBytes(
+  store: Pick<Store, 'db'>,
+  at: { readonly id: DatasourceId; readonly published_version: number },
+): Promise<number> {
+  const row = await store.db
+    .selectFrom('publications')
+    .select((eb) => eb.fn<number>('octet_length', ['tables']).as('bytes'))
+    .where('datasource_id', '=', at.id)
+    .where('version', '=', at.published_version)
+    .executeTakeFirst()
+  return row?.bytes ?? 0
+}
+
 /** A table of which nothing was approved is none. Examples rest on whatever they name, whether it was said or not. */
 function approvedOf(
   { schema, table, draft }: { readonly schema: string; readonly table: string; readonly draft: Draft },

@@ -7,6 +7,7 @@ import { tableKey } from '../drivers/table-key.ts'
 import { Others, RestingPlace } from './columns.ts'
 import { Provenance } from './draft.ts'
 import { HiddenNames } from './hidden-names.ts'
+import { wordsOf } from './words.ts'
 
 const PublishedText = z.object({ ...Provenance, origin: Provenance.origin.default('GENERATED') })
 type PublishedText = z.infer<typeof PublishedText>
@@ -46,6 +47,9 @@ export interface ShownDocumentation {
   readonly columns: ReadonlyMap<string, string>
 }
 
+/** By the object that holds the text. */
+export type Words = Map<object, readonly string[]>
+
 /** Decides over texts about the tables of one exposure. */
 export class Sight {
   readonly #exposed: ReadonlyMap<string, CatalogTable>
@@ -53,8 +57,11 @@ export class Sight {
   readonly #visible: Others
   readonly #known: Others
   readonly #hidden: HiddenNames
+  readonly #words: Words
 
-  constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {
+  /** `words`: of texts that are asked about under one exposure after the other, so that each is taken apart once. */
+  constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>, words: Words = new Map()) {
+    this.#words = words
     const keyed = (tables: readonly CatalogTable[]) =>
       new Map(tables.map((each) => [tableKey(each.schema, each.table), each]))
     this.#exposed = keyed(exposed.tables)
@@ -75,15 +82,21 @@ export class Sight {
       exposed,
       known,
       /** Every column it rests on is exposed, and it names nothing that is not. */
-      maySee: ({ text, restsOn }) => {
-        const rests = restsOn.every((name) =>
+      maySee: (said) => {
+        const rests = said.restsOn.every((name) =>
           known.isOwn(name)
             ? visible.isOwn(name)
             : visible.meanings(name) > 0 && visible.meanings(name) === known.meanings(name),
         )
-        return rests && this.#hidden.in(text, at).length === 0
+        return rests && (this.#hidden.isEmpty || this.#hidden.in(said.text, at, this.#wordsOf(said)).length === 0)
       },
     }
+  }
+
+  #wordsOf(said: { readonly text: string }): readonly string[] {
+    const words = this.#words.get(said) ?? wordsOf(said.text)
+    this.#words.set(said, words)
+    return words
   }
 }
 

@@ -41,6 +41,11 @@ export class Names<T> {
     else known.push({ rest, value })
   }
 
+  /** The words that a name begins with. */
+  get firsts(): Iterable<string> {
+    return this.#byFirst.keys()
+  }
+
   /** Those that begin at a place, with the place behind each. */
   at(words: readonly string[], start: number): readonly { readonly value: T; readonly end: number }[] {
     const known = this.#byFirst.get(words[start] ?? '')

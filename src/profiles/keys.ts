@@ -3,13 +3,19 @@
 import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
 import { compare } from '../drivers/column-sample.ts'
 import { tableKey } from '../drivers/table-key.ts'
-import type { KeptColumn, KeptProfile } from './stored.ts'
+import type { KeptColumn } from './stored.ts'
 
 /** The column of another table that one looks like the key of. */
 export interface LikelyKey {
   readonly schema: string
   readonly table: string
   readonly column: string
+}
+
+/** What of a table's profile it is told by; a KeptProfile fits. */
+export interface SeenTable {
+  readonly rowsSampled: number
+  readonly columns: readonly Pick<KeptColumn, 'name' | 'unique' | 'range'>[]
 }
 
 interface Key extends LikelyKey {
@@ -20,25 +26,28 @@ interface Key extends LikelyKey {
 /** By tableKey, then by column. `exposed` is what is shown today. */
 export function likelyKeys(
   exposed: Catalog,
-  profiles: ReadonlyMap<string, KeptProfile>,
+  profiles: ReadonlyMap<string, SeenTable>,
 ): ReadonlyMap<string, ReadonlyMap<string, LikelyKey>> {
   const keys = keysByName(exposed, profiles)
+  const foldedOnce = new Map<string, string>()
   const found = new Map<string, ReadonlyMap<string, LikelyKey>>()
   for (const table of exposed.tables) {
     const profile = profiles.get(tableKey(table.schema, table.table))
     if (profile === undefined) continue
-    const kept = new Map(profile.columns.map((column) => [column.name, column]))
-    const likely = table.columns.flatMap((column) => {
-      const key = likelyKey(table, column, kept.get(column.name), keys)
-      return key === null ? [] : [[column.name, { schema: key.schema, table: key.table, column: key.column }] as const]
-    })
-    if (likely.length > 0) found.set(tableKey(table.schema, table.table), new Map(likely))
+    const likely = new Map<string, LikelyKey>()
+    for (const column of table.columns) {
+      const name = foldedOnce.get(column.name) ?? folded(column.name.split('.').at(-1) ?? column.name)
+      foldedOnce.set(column.name, name)
+      const key = likelyKey(table, column, profile, keys.get(name) ?? [])
+      if (key !== null) likely.set(column.name, { schema: key.schema, table: key.table, column: key.column })
+    }
+    if (likely.size > 0) found.set(tableKey(table.schema, table.table), likely)
   }
   return found
 }
 
 /** Primary keys of one column, by each name that a column which points to them would have. */
-function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, KeptProfile>): ReadonlyMap<string, readonly Key[]> {
+function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>): ReadonlyMap<string, readonly Key[]> {
   const keys = new Map<string, Key[]>()
   for (const table of exposed.tables) {
     const [column, ...others] = table.columns.filter((each) => each.primaryKey)
@@ -49,7 +58,11 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, KeptProfile>
     if (kept !== undefined && !kept.unique && (profile?.rowsSampled ?? 0) > 1) continue
     const range = kept?.range ?? null
     const key = { schema: table.schema, table: table.table, column: column.name, type: column.type, range }
-    for (const name of namesFor(table.table, column.name)) keys.set(name, [...(keys.get(name) ?? []), key])
+    for (const name of namesFor(table.table, column.name)) {
+      const alike = keys.get(name)
+      if (alike === undefined) keys.set(name, [key])
+      else alike.push(key)
+    }
   }
   return keys
 }
@@ -71,15 +84,12 @@ function folded(name: string): string {
     .replace(/^_+/, '')
 }
 
-function likelyKey(
-  table: CatalogTable,
-  column: CatalogColumn,
-  kept: KeptColumn | undefined,
-  keys: ReadonlyMap<string, readonly Key[]>,
-): Key | null {
-  if (column.references !== null || column.primaryKey || kept === undefined) return null
-  const name = folded(column.name.split('.').at(-1) ?? column.name)
-  const candidates = (keys.get(name) ?? []).filter(
+/** `keys`: those whose name it has. */
+function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, keys: readonly Key[]): Key | null {
+  if (keys.length === 0 || column.references !== null || column.primaryKey) return null
+  const kept = seen.columns.find((each) => each.name === column.name)
+  if (kept === undefined) return null
+  const candidates = keys.filter(
     (key) =>
       key.type === column.type &&
       !(key.schema === table.schema && key.table === table.table) &&

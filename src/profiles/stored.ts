@@ -43,20 +43,46 @@ export interface KeptProfile {
 
 type Stored = Omit<KeptProfile, 'schema' | 'table' | 'capturedAt'>
 
-/** All that is kept of a datasource, by tableKey. What of it is exposed today is for the caller to say. */
+/**
+ * All that is kept of a datasource, by tableKey; of tables of these names alone, where they are told. What of it is
+ * exposed today is for the caller to say.
+ */
 export async function profilesOf(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,
+  names?: readonly string[],
 ): Promise<ReadonlyMap<string, KeptProfile>> {
   const rows = await db
     .selectFrom('profiles')
     .select(['schema', 'table', 'captured_at', 'profile'])
     .where('datasource_id', '=', datasourceId)
+    .$if(names !== undefined, (query) => query.where('table', 'in', names ?? []))
     .execute()
   return new Map(
     rows.map((row) => [
       tableKey(row.schema, row.table),
       { schema: row.schema, table: row.table, capturedAt: row.captured_at, ...readProfile(row.profile) },
+    ]),
+  )
+}
+
+/** Which profile of a table is kept. Another run is another; what is changed besides only gets shorter (rewrite). */
+export interface Stamp {
+  readonly table: string
+  readonly stamp: string
+}
+
+/** By tableKey, without reading a profile. */
+export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): Promise<ReadonlyMap<string, Stamp>> {
+  const rows = await db
+    .selectFrom('profiles')
+    .select(['schema', 'table', 'run', 'captured_at', (eb) => eb.fn<number>('octet_length', ['profile']).as('bytes')])
+    .where('datasource_id', '=', datasourceId)
+    .execute()
+  return new Map(
+    rows.map(({ schema, table, run, captured_at, bytes }) => [
+      tableKey(schema, table),
+      { table, stamp: `${run} ${captured_at} ${bytes}` },
     ]),
   )
 }
@@ -215,6 +241,7 @@ export async function raiseVersion(tx: Transaction<Tables>, datasourceId: Dataso
     .execute()
 }
 
+/** `change` takes away, and adds nothing: a profile of the same length is the same (stampsOf). */
 async function rewrite(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,

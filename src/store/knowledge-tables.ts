@@ -1,4 +1,4 @@
-// The store's tables of what the description says beyond names: profiles and documentation.
+// The store's tables of what the description says beyond names, profiles and documentation, and of what it says in all.
 import type { Generated } from 'kysely'
 import type { AccountId, DatasourceId } from '../ids.ts'
 
@@ -6,6 +6,7 @@ export interface KnowledgeTables {
   profiles: ProfileTable
   documentation: DocumentationTable
   publications: PublicationTable
+  descriptions: DescriptionTable
 }
 
 /** Of a datasource, beside what it is connected with. */
@@ -52,4 +53,18 @@ interface PublicationTable {
   tables: string
   author_id: AccountId
   published_at: string
+}
+
+/** A description as it was written; gone with the versions it was written of, by a trigger on `datasources`. */
+interface DescriptionTable {
+  datasource_id: DatasourceId
+  /** 'e': what is exposed; 'f': everything, as managers may see it. */
+  part: string
+  /** JSON list of what it was written of. */
+  versions: string
+  etag: string
+  /** Unpacked. */
+  bytes: number
+  /** JSON in UTF-8, deflated. */
+  packed: Uint8Array
 }

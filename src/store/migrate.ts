@@ -8,6 +8,7 @@ import { people } from './migrations/0003-people.ts'
 import { auditChain } from './migrations/0004-audit-chain.ts'
 import { drift } from './migrations/0005-drift.ts'
 import { knowledge } from './migrations/0006-knowledge.ts'
+import { descriptions } from './migrations/0007-descriptions.ts'
 import { attempts } from './migrations/0009-attempts.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
@@ -23,7 +24,16 @@ export interface Migration {
 type Recorded = { migrations: { name: string; at: string } }
 
 /** Append only: what was released is never changed. */
-export const MIGRATIONS: readonly Migration[] = [first, marks, people, auditChain, drift, knowledge, attempts]
+export const MIGRATIONS: readonly Migration[] = [
+  first,
+  marks,
+  people,
+  auditChain,
+  drift,
+  knowledge,
+  descriptions,
+  attempts,
+]
 
 /** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */
 const POSTGRES_LOCK = 8_417_303_211

@@ -7,7 +7,7 @@ import { openAudit } from '../../src/audit/audit.ts'
 import type { Call, Scope } from '../../src/auth/caller.ts'
 import { readConfig } from '../../src/config.ts'
 import { openTests } from '../../src/datasources/connect.ts'
-import { openDescriptions } from '../../src/datasources/describe.ts'
+import { openDescriptions } from '../../src/datasources/descriptions.ts'
 import { openLeases, type LeaseOptions } from '../../src/datasources/leases.ts'
 import { withdrawHidden } from '../../src/documentation/withdraw.ts'
 import { openDrivers } from '../../src/drivers/index.ts'
@@ -44,6 +44,8 @@ export async function openRooms(options: RoomsOptions = {}) {
   const drivers = opened.use(await openDrivers())
   const leases = opened.use(openLeases({ store, secrets, connectOptions: { allowPrivateHosts: true } }, options.leases))
   const jobs = opened.use(await openJobs({ store }))
+  const catalogs = openCatalogs({ store })
+  const descriptions = opened.use(openDescriptions({ store, catalogs, drivers }))
   const held = opened.move()
   return {
     config,
@@ -53,8 +55,8 @@ export async function openRooms(options: RoomsOptions = {}) {
     drivers,
     leases,
     jobs,
-    catalogs: openCatalogs({ store }),
-    descriptions: openDescriptions(),
+    catalogs,
+    descriptions,
     withdrawHidden,
     budget: await openBudget({ store }),
     tests: openTests(),

@@ -107,7 +107,7 @@ export class Profiled {
   }
 
   async describe(full = false): Promise<Description> {
-    return JSON.parse((await this.described(full)).json)
+    return JSON.parse((await this.described(full)).json.toString())
   }
 
   /** The stats of a column as the description has them. */

@@ -1,0 +1,144 @@
+// Writes a description: what is exposed, or all of it, as JSON in UTF-8. Never asks the database, and never holds up
+// others for long.
+import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+import { tableKey } from '../drivers/table-key.ts'
+import type { Catalogs } from '../exposure/catalogs.ts'
+import type { Store } from '../store/open.ts'
+import { documentedOf, type Documented, type Published } from './documented.ts'
+import { knownOf, type Known, type Seen } from './known.ts'
+import type { Reached } from './reach.ts'
+import { inSlices } from './slices.ts'
+
+/** 'e': what is exposed; 'f': everything introspected. */
+export type Part = 'e' | 'f'
+
+/** The datasource that is described; a Reached fits. */
+export type Described = Pick<Reached, 'id' | 'row' | 'driver'>
+
+export interface WriterDeps {
+  readonly store: Pick<Store, 'db'>
+  readonly catalogs: Catalogs
+  readonly seen: Seen
+  readonly published: Published
+}
+
+/** What is seen of values and said of tables is told of exposed columns only, even to those who may see every name. */
+export async function writeDescription(deps: WriterDeps, at: Described, part: Part): Promise<Buffer> {
+  const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
+  const known = await knownOf({ db: deps.store.db, seen: deps.seen }, at.id, exposed)
+  const about = { known, documented: await documentedOf(deps, at, exposed, full), columns: new Columns() }
+  const catalog = part === 'e' ? exposed : full
+  const shown = part === 'e' ? null : byKey(exposed)
+  const head = {
+    id: at.id,
+    name: at.row.name,
+    type: at.row.type,
+    vocabulary: at.driver.vocabulary,
+    schemaCapturedAt: catalog?.capturedAt ?? null,
+    profileCapturedAt: known.capturedAt,
+  }
+  return await joined(`${JSON.stringify(head).slice(0, -1)},"tables":[`, catalog?.tables ?? [], ']}', (table) => {
+    const cut = shown === null ? table : shown.get(tableKey(table.schema, table.table))
+    return tableTexts(table, cut, about)
+  })
+}
+
+function byKey(catalog: Catalog | null): ReadonlyMap<string, CatalogTable> {
+  return new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
+}
+
+/** The texts of all tables with commas between, in slices; as bytes, as those are what is sent and kept. */
+async function joined(
+  head: string,
+  tables: readonly CatalogTable[],
+  tail: string,
+  textsOf: (table: CatalogTable) => readonly string[],
+): Promise<Buffer> {
+  const turn = inSlices()
+  const bytes = new Bytes()
+  bytes.add(head)
+  for (const [n, table] of tables.entries()) {
+    if (n > 0) bytes.add(',')
+    for (const text of textsOf(table)) bytes.add(text)
+    await turn()
+  }
+  bytes.add(tail)
+  return bytes.done()
+}
+
+const BYTES_MIN = 64 * 1024
+/** Of a character in UTF-8, at most. */
+const CHAR_BYTES = 3
+
+/** Texts as UTF-8, one behind the other. */
+class Bytes {
+  #all = Buffer.allocUnsafe(BYTES_MIN)
+  #length = 0
+
+  add(text: string): void {
+    const needed = this.#length + text.length * CHAR_BYTES
+    if (needed > this.#all.length) {
+      const grown = Buffer.allocUnsafe(Math.max(needed, this.#all.length * 2))
+      this.#all.copy(grown, 0, 0, this.#length)
+      this.#all = grown
+    }
+    this.#length += this.#all.write(text, this.#length)
+  }
+
+  /** No longer than it is: it is kept. */
+  done(): Buffer {
+    return Buffer.copyBytesFrom(this.#all, 0, this.#length)
+  }
+}
+
+/** `exposed`: the exposed part of the table, if any. In pieces: what people write takes wider characters than the rest. */
+function tableTexts(
+  table: CatalogTable,
+  exposed: CatalogTable | undefined,
+  { known, documented, columns }: { readonly known: Known; readonly documented: Documented; readonly columns: Columns },
+): readonly string[] {
+  const said = documented(table)
+  const head = {
+    schema: table.schema,
+    table: table.table,
+    description: said.description ?? table.description,
+    documentation: said.documentation,
+    estimatedRows: table.estimatedRows,
+    columnsRestricted: exposed?.columnsRestricted ?? false,
+    indexes: table.indexes,
+  }
+  const statsOf = exposed === undefined ? () => 'null' : known.statsOf(exposed)
+  let texts = ''
+  let next = 0
+  for (const column of table.columns) {
+    // Those that are exposed stand in the same order.
+    const shown = exposed?.columns[next]
+    const isShown = shown?.name === column.name
+    if (isShown) next++
+    const text = columns.text(column, said.descriptionOf(column.name), isShown ? statsOf(shown) : 'null')
+    texts += texts === '' ? text : `,${text}`
+  }
+  return [JSON.stringify(head).slice(0, -1), `,"columns":[${texts}]}`]
+}
+
+/** Writes columns, by hand: there are tens of thousands, and JSON.stringify of an object takes three times as long. */
+class Columns {
+  /** What is said of a column without reference and description, by its type; most are alike. */
+  readonly #plain = new Map<string, string>()
+
+  text(column: CatalogColumn, said: string | null, stats: string): string {
+    return `{"name":${JSON.stringify(column.name)},${this.#about(column, said ?? column.description)},"stats":${stats}}`
+  }
+
+  #about(column: CatalogColumn, description: string | null): string {
+    if (column.references !== null || description !== null) return aboutColumn(column, description)
+    const key = `${column.nullable ? 1 : 0}${column.primaryKey ? 1 : 0}${column.type}`
+    const text = this.#plain.get(key) ?? aboutColumn(column, null)
+    this.#plain.set(key, text)
+    return text
+  }
+}
+
+function aboutColumn({ type, nullable, primaryKey, references }: CatalogColumn, description: string | null): string {
+  return JSON.stringify({ type, nullable, primaryKey, references, description }).slice(1, -1)
+}
