@@ -1,7 +1,7 @@
 // What a description tells of the published documentation: of exposed tables and columns alone.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
-import { publishedBytes, publishedOf } from '../documentation/publish.ts'
+import { publishedOf, publishedRevision } from '../documentation/publish.ts'
 import { shownDocumentation, Sight, type ShownDocumentation, type Words } from '../documentation/shown.ts'
 import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -30,7 +30,7 @@ export type Documented = (table: Pick<CatalogTable, 'schema' | 'table'>) => Docu
 export type Published = BoundedMap<DatasourceId, Publication>
 
 interface Publication {
-  /** Its version and length: where texts are taken out of one that stands, it gets shorter. */
+  /** Its version, and how often texts were taken out of it since. */
   readonly stamp: string
   readonly tables: Awaited<ReturnType<typeof publishedOf>>
   readonly words: Words
@@ -68,7 +68,7 @@ async function readOnce(
   { id, row }: Pick<Reached, 'id' | 'row'>,
 ): Promise<Publication> {
   const at = { id, published_version: row.published_version }
-  const stamp = `${row.published_version}/${await publishedBytes(deps.store, at)}`
+  const stamp = `${row.published_version}/${await publishedRevision(deps.store, at)}`
   const before = deps.published.get(id)
   if (before?.stamp === stamp) return before
   const tables = await publishedOf(deps.store, at)
@@ -80,7 +80,7 @@ async function readOnce(
 function weightOf({ tables }: Publication): number {
   let sum = 0
   for (const { summary, examples, statements, columns } of tables.values()) {
-    for (const said of [summary, examples, ...statements, ...Object.values(columns)]) {
+    for (const said of [summary, examples, ...statements, ...columns.values()]) {
       if (said !== null) sum += said.text.length + said.restsOn.length * NAME_CHARS
     }
   }

@@ -70,18 +70,18 @@ export async function publishedOf(
   return new Map(readPublished(tables).map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/** How long the newest publication is; a mark takes texts out of one that stands (withdraw.ts), and nothing adds any. */
-export async function publishedBytes(
+/** How often texts were taken out of the newest publication (withdraw.ts). */
+export async function publishedRevision(
   store: Pick<Store, 'db'>,
   at: { readonly id: DatasourceId; readonly published_version: number },
 ): Promise<number> {
   const row = await store.db
     .selectFrom('publications')
-    .select((eb) => eb.fn<number>('octet_length', ['tables']).as('bytes'))
+    .select('revision')
     .where('datasource_id', '=', at.id)
     .where('version', '=', at.published_version)
     .executeTakeFirst()
-  return row?.bytes ?? 0
+  return row?.revision ?? 0
 }
 
 /** A table of which nothing was approved is none. Examples rest on whatever they name, whether it was said or not. */

@@ -85,7 +85,7 @@ async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, taki
     if (taking.count === before) continue
     await tx
       .updateTable('publications')
-      .set({ tables: jsonOf(after) })
+      .set((eb) => ({ tables: jsonOf(after), revision: eb('revision', '+', 1) }))
       .where('datasource_id', '=', id)
       .where('version', '=', version)
       .execute()

@@ -66,7 +66,7 @@ export async function profilesOf(
   )
 }
 
-/** Which profile of a table is kept. Another run is another; what is changed besides only gets shorter (rewrite). */
+/** Which profile of a table is kept: another run is another, and so is one of which something was taken. */
 export interface Stamp {
   readonly table: string
   readonly stamp: string
@@ -76,13 +76,13 @@ export interface Stamp {
 export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): Promise<ReadonlyMap<string, Stamp>> {
   const rows = await db
     .selectFrom('profiles')
-    .select(['schema', 'table', 'run', 'captured_at', (eb) => eb.fn<number>('octet_length', ['profile']).as('bytes')])
+    .select(['schema', 'table', 'run', 'captured_at', 'revision'])
     .where('datasource_id', '=', datasourceId)
     .execute()
   return new Map(
-    rows.map(({ schema, table, run, captured_at, bytes }) => [
+    rows.map(({ schema, table, run, captured_at, revision }) => [
       tableKey(schema, table),
-      { table, stamp: `${run} ${captured_at} ${bytes}` },
+      { table, stamp: `${run} ${captured_at} ${revision}` },
     ]),
   )
 }
@@ -241,7 +241,6 @@ export async function raiseVersion(tx: Transaction<Tables>, datasourceId: Dataso
     .execute()
 }
 
-/** `change` takes away, and adds nothing: a profile of the same length is the same (stampsOf). */
 async function rewrite(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,
@@ -261,7 +260,7 @@ async function rewrite(
   if (profile === row.profile) return
   await tx
     .updateTable('profiles')
-    .set({ profile })
+    .set((eb) => ({ profile, revision: eb('revision', '+', 1) }))
     .where('datasource_id', '=', datasourceId)
     .where('schema', '=', at.schema)
     .where('table', '=', at.table)

@@ -32,6 +32,8 @@ interface ProfileTable {
   captured_at: string
   /** JSON. */
   profile: string
+  /** Rises with every change of it that is no run. */
+  revision: Generated<number>
 }
 
 interface DocumentationTable {
@@ -53,6 +55,8 @@ interface PublicationTable {
   tables: string
   author_id: AccountId
   published_at: string
+  /** Rises with every text that is taken out of it. */
+  revision: Generated<number>
 }
 
 /** A description as it was written; gone with the versions it was written of, by a trigger on `datasources`. */

@@ -1,5 +1,6 @@
 // Descriptions as they were written, so that the first after a restart is read. Whatever changes what a datasource shows
-// raises a version of it: the store itself removes what was written of the one before, in the same transaction.
+// raises a version of it: the store itself removes what was written of the one before, in the same transaction. And how
+// often something was taken out of a profile or a publication that stands, so that what was read of it can be remembered.
 import { sql, type ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migrate.ts'
 
@@ -16,6 +17,12 @@ export const descriptions: Migration = {
       .addColumn('packed', dialect === 'sqlite' ? 'blob' : 'bytea', required)
       .addPrimaryKeyConstraint('one_description_a_part', ['datasource_id', 'part'])
       .execute()
+    for (const table of ['profiles', 'publications']) {
+      await tx.schema
+        .alterTable(table)
+        .addColumn('revision', 'integer', (column) => required(column).defaultTo(0))
+        .execute()
+    }
     const changed = sql.join(
       VERSIONS.map((name) => sql`old.${sql.ref(name)} <> new.${sql.ref(name)}`),
       sql` or `,
