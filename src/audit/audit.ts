@@ -49,7 +49,7 @@ export interface Audit extends AsyncDisposable {
 }
 
 interface Deps {
-  readonly store: Pick<Store, 'db' | 'dialect' | 'append'>
+  readonly store: Pick<Store, 'db' | 'dialect' | 'append' | 'commit' | 'settled'>
   /** 32 bytes, derived from the root key for nothing else: what is written is sealed with it. */
   readonly key: Uint8Array
   readonly log?: WriterLog

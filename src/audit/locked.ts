@@ -11,11 +11,12 @@ export interface Writing {
   locked<Q extends { forUpdate(): Q }>(query: Q): Q
 }
 
+/** What it wrote is durable when store.settled() is answered. */
 export function writing<T>(
-  store: Pick<Store, 'append' | 'dialect'>,
+  store: Pick<Store, 'commit' | 'dialect'>,
   work: (writing: Writing) => Promise<T>,
 ): Promise<T> {
   const locked = <Q extends { forUpdate(): Q }>(query: Q): Q =>
     store.dialect === 'postgres' ? query.forUpdate() : query
-  return store.append((tx) => work({ tx, locked }), 'read committed')
+  return store.commit((tx) => work({ tx, locked }), 'read committed')
 }

@@ -1,16 +1,17 @@
 // Removes rows that are older than their team keeps them, a few hundred at a time. A row is removed from a chain only
 // where it fits it, and a signed gap is left in its place; one that was changed by hand stays for `audit verify` to find.
-import { sql, type Transaction } from 'kysely'
-import { asId, type TeamId } from '../ids.ts'
+import type { Transaction } from 'kysely'
+import { asId, type AuditId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { readRegistry, writeRegistry } from './chains.ts'
 import { addGap, gapEndingAt } from './gaps.ts'
 import { writing } from './locked.ts'
+import { headOf } from './rows.ts'
 import { sameSeal, type Seal, type Stored } from './seal.ts'
 
 interface PruneDeps {
-  readonly store: Pick<Store, 'db' | 'dialect' | 'append'>
+  readonly store: Pick<Store, 'db' | 'dialect' | 'commit'>
   readonly seal: Seal
   readonly now: () => number
   readonly retentionDays: (teamId: TeamId | null) => Promise<number>
@@ -20,23 +21,17 @@ interface PruneDeps {
 const DAY_MS = 86_400_000
 const ROWS_AT_A_TIME = 200
 
-/** Where in time a pass is. */
-interface At {
-  readonly at: string
-  readonly id: string
-}
-
 /** One pass over what is older than anybody keeps the shortest. */
 export async function pruneRows(deps: PruneDeps): Promise<void> {
   const before = await cutoffs(deps)
   const latest = [...before.values()].sort().at(-1)
   if (latest === undefined) return
-  let after: At = { at: '', id: '' }
+  let after = asId<AuditId>('')
   for (;;) {
     const rows = await oldRows(deps.store, latest, after)
     const last = rows.at(-1)
     if (last === undefined) break
-    after = { at: last.at, id: last.id }
+    after = last.id
     const old = rows.filter((row) => row.at < (before.get(row.team_id) ?? ''))
     if (old.length > 0) await remove(deps, old)
     if (rows.length < ROWS_AT_A_TIME) break
@@ -68,13 +63,13 @@ async function cutoffs(deps: PruneDeps): Promise<ReadonlyMap<TeamId | null, stri
   return found
 }
 
-async function oldRows(store: Pick<Store, 'db'>, before: string, after: At) {
+/** Ids rise with time, so they need no index of the time beside theirs. */
+async function oldRows(store: Pick<Store, 'db'>, before: string, after: AuditId) {
   return await store.db
     .selectFrom('audit')
     .select(['id', 'at', 'team_id'])
-    .where('at', '<', before)
-    .where(sql<boolean>`(at, id) > (${after.at}, ${after.id})`)
-    .orderBy('at')
+    .where('id', '>', after)
+    .where('id', '<', asId<AuditId>(headOf(Date.parse(before))))
     .orderBy('id')
     .limit(ROWS_AT_A_TIME)
     .execute()

@@ -113,7 +113,7 @@ export function charsOf(row: Content): number {
 }
 
 /** How an id of a millisecond begins: UUID v7 (RFC 9562, 5.7). */
-function headOf(ms: number): string {
+export function headOf(ms: number): string {
   const hex = ms.toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7`
 }

@@ -533,12 +533,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await using store = await open()
         const teamId = newId<TeamId>()
         let fails = 0
-        const failing: Pick<Store, 'db' | 'dialect' | 'append'> = {
-          db: store.db,
-          dialect: store.dialect,
-          append: async (work, isolation) => {
+        const failing: Store = {
+          ...store,
+          commit: async (work, isolation) => {
             if (fails-- > 0) throw new Error('cut off')
-            return await store.append(work, isolation)
+            return await store.commit(work, isolation)
           },
         }
         await using audit = openAudit({ store: failing, key })
@@ -565,11 +564,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await using store = await open()
         const teamId = newId<TeamId>()
         let lose = 0
-        const losing: Pick<Store, 'db' | 'dialect' | 'append'> = {
-          db: store.db,
-          dialect: store.dialect,
-          async append(work, isolation) {
-            const done = await store.append(work, isolation)
+        const losing: Store = {
+          ...store,
+          async commit(work, isolation) {
+            const done = await store.commit(work, isolation)
             if (lose-- > 0) throw new Error('the connection was lost')
             return done
           },

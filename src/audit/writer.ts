@@ -1,5 +1,6 @@
 // Writes what waits, in batches off the hot path, each at the end of this process's chain and in one transaction with the
 // chain's signed end. It never drops a row; a batch whose answer was lost is looked for before it is written again.
+import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { AuditId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -19,7 +20,7 @@ export interface WriterLog {
 }
 
 export interface WriterDeps {
-  readonly store: Pick<Store, 'db' | 'dialect' | 'append'>
+  readonly store: Pick<Store, 'db' | 'dialect' | 'commit' | 'settled'>
   readonly seal: Seal
   readonly now: () => number
   /** A 429 that came too late for the row of its minute, under an id of its own. */
@@ -31,7 +32,7 @@ export interface WriterDeps {
 const WAITING_ROWS_MAX = 20_000
 const WAITING_CHARS_MAX = 64 * 1024 * 1024
 /** At a time, so that nobody waits for the store longer than some milliseconds. */
-const BATCH_ROWS = 500
+const BATCH_ROWS = 750
 const BATCH_CHARS = 4 << 20
 /** After its minute a row of 429s is linked; a little later, as others may still count into it. */
 const AFTER_MINUTE_MS = 2_000
@@ -66,6 +67,8 @@ export class Writer {
   /** Rows in the store, or on their way there, that are to be linked: from when on, and until when they may be unseen. */
   readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
   #unfinished: Batch | null = null
+  /** All that was committed is on the disk. */
+  #isSettled = true
 
   constructor(deps: WriterDeps) {
     this.#deps = deps
@@ -78,7 +81,7 @@ export class Writer {
 
   /** Milliseconds until something must be written; null where nothing waits. */
   get dueIn(): number | null {
-    if (this.#unfinished !== null || this.#waiting.length > 0 || this.#folded.size > 0) return 0
+    if (this.#unfinished !== null || this.#waiting.length > 0 || this.#folded.size > 0 || !this.#isSettled) return 0
     let due = Infinity
     for (const { from } of this.#unlinked.values()) due = Math.min(due, from)
     return due === Infinity ? null : Math.max(0, due - this.#deps.now())
@@ -118,13 +121,17 @@ export class Writer {
     let left = this.#waiting.length
     for (let more = true; more;) {
       const batch = this.#take(closing)
-      if (batch === null) return
+      if (batch === null) break
       const unlinked = this.#unlinked.size
       await this.#finish(batch)
       left -= batch.rows.length
       const progress = batch.rows.length + batch.folded.size > 0 || this.#unlinked.size < unlinked
       more = left > 0 || (closing && progress)
+      // The embedded store answers at once: others must have their turn all the same.
+      if (more) await setImmediate()
     }
+    if (!this.#isSettled) await this.#deps.store.settled()
+    this.#isSettled = true
   }
 
   /** Links what processes that are gone left without a link. */
@@ -168,6 +175,7 @@ export class Writer {
 
   async #finish(batch: Batch): Promise<void> {
     this.#unfinished = { ...batch, tried: true }
+    this.#isSettled = false
     const done = await this.#written(batch)
     this.#unfinished = null
     this.#chars -= batch.chars

@@ -10,6 +10,7 @@ import { drift } from './migrations/0005-drift.ts'
 import { knowledge } from './migrations/0006-knowledge.ts'
 import { descriptions } from './migrations/0007-descriptions.ts'
 import { attempts } from './migrations/0009-attempts.ts'
+import { auditById } from './migrations/0010-audit-by-id.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -33,6 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
   knowledge,
   descriptions,
   attempts,
+  auditById,
 ]
 
 /** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */

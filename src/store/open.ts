@@ -28,6 +28,9 @@ export interface Store extends AsyncDisposable {
    * those that lock what they read before they change it; the embedded store knows no isolation but serializable.
    */
   append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
+  /** As append(), but what it wrote is safe from a power cut only once settled() is answered, for many of them at once. */
+  commit<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
+  settled(): Promise<void>
   /** A small write that nobody waits for (last use); done before the store is closed, an error goes to `lost`. */
   later(work: (db: Kysely<Tables>) => Promise<unknown>): void
   /**
@@ -67,24 +70,27 @@ export async function openStore(
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
     sqlite === null ? retried(db, work, isolation) : db.transaction().execute(work)
   const pending = new Set<Promise<unknown>>()
+  const commit: Store['commit'] = (work, isolation) =>
+    told(() => (sqlite === null ? transact(work, isolation) : beside(sqlite, db, work)))
+  const settled = async () => {
+    await sqlite?.synced()
+  }
 
   return {
     db,
     dialect,
     async append(work, isolation) {
-      try {
-        return await (sqlite === null ? transact(work, isolation) : beside(sqlite, db, work))
-      } catch (error) {
-        throw hasNoRoom(error) ? noRoom(error) : error
-      }
+      const done = await commit(work, isolation)
+      await settled()
+      return done
     },
+    commit,
+    settled,
     recall,
     forget,
     async write(work) {
       try {
-        return await transact(work)
-      } catch (error) {
-        throw hasNoRoom(error) ? noRoom(error) : error
+        return await told(() => transact(work))
       } finally {
         // Also after an error: a commit whose answer was lost may hold.
         forget()
@@ -103,14 +109,19 @@ export async function openStore(
   }
 }
 
-/** Commits without waiting for the disk, lets others go on, and then waits. */
-async function beside<T>(
-  sqlite: Sqlite,
-  db: Kysely<Tables>,
-  work: (tx: Transaction<Tables>) => Promise<T>,
-): Promise<T> {
+/** A full disk as what callers can be told. */
+async function told<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw hasNoRoom(error) ? noRoom(error) : error
+  }
+}
+
+/** Commits without waiting for the disk. */
+function beside<T>(sqlite: Sqlite, db: Kysely<Tables>, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
   // The one connection is ours meanwhile: nobody else commits without waiting.
-  const done = await db.connection().execute(async (connection) => {
+  return db.connection().execute(async (connection) => {
     sqlite.waits(false)
     try {
       return await connection.transaction().execute(work)
@@ -118,8 +129,6 @@ async function beside<T>(
       sqlite.waits(true)
     }
   })
-  await sqlite.synced()
-  return done
 }
 
 /** SQLite's FULL and IOERR_WRITE, PostgreSQL's disk_full. */
