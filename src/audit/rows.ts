@@ -39,8 +39,8 @@ export class RowMaker {
   #lastMs = 0
   #head = ''
   #sequence = 0
-  /** The millisecond as the last row has it, in words: thousands of rows share few of them. */
-  #at = { ms: Number.NaN, iso: '' }
+  /** The second of the last row, in words: to write it anew costs as much as the rest of a row. */
+  #second = { ms: Number.NaN, iso: '' }
 
   constructor(now: () => number) {
     this.#now = now
@@ -88,8 +88,12 @@ export class RowMaker {
   }
 
   #iso(ms: number): string {
-    if (this.#at.ms !== ms) this.#at = { ms, iso: new Date(ms).toISOString() }
-    return this.#at.iso
+    const second = ms - (ms % 1_000)
+    if (this.#second.ms !== second) {
+      // Up to the milliseconds and the Z.
+      this.#second = { ms: second, iso: new Date(second).toISOString().slice(0, -4) }
+    }
+    return `${this.#second.iso}${String(ms - second).padStart(3, '0')}Z`
   }
 
   #id(at: number): AuditId {

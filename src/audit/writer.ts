@@ -32,7 +32,7 @@ export interface WriterDeps {
 const WAITING_ROWS_MAX = 20_000
 const WAITING_CHARS_MAX = 64 * 1024 * 1024
 /** At a time, so that nobody waits for the store longer than some milliseconds. */
-const BATCH_ROWS = 750
+const BATCH_ROWS = 1_000
 const BATCH_CHARS = 4 << 20
 /** After its minute a row of 429s is linked; a little later, as others may still count into it. */
 const AFTER_MINUTE_MS = 2_000

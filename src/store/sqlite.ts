@@ -34,11 +34,11 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, enableForeignKeyConstraints: true })
   try {
     // Of a new store only: of rows of a kilobyte four pages in a row cost more to write than two.
-    db.exec('PRAGMA page_size = 8192')
+    db.exec('PRAGMA page_size = 16384')
     // EXCLUSIVE before the first access: in WAL mode the lock is then kept, without shared memory beside the file.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
     // 16 MB: the audit writes the same few pages again and again, and each is copied once.
-    db.exec('PRAGMA wal_autocheckpoint = 2000')
+    db.exec('PRAGMA wal_autocheckpoint = 1000')
     db.exec('BEGIN IMMEDIATE; COMMIT')
     return opened(db, openSync(`${path}-wal`, 'r+'))
   } catch (error) {
