@@ -30,7 +30,7 @@ async function opened(source: StoreSource) {
   const other = config.databaseUrl === null ? store : stack.use(await openStore(config))
   const clock = { at: 0 }
   const now = () => clock.at
-  const doors = [store, other].map((each) => openThrottle(attempts(each, now), devices))
+  const doors = [store, other].map((each) => openThrottle(attempts(each, now), devices, 'vitrine.session_token'))
   const through =
     (door: number) =>
     async (address: string, cookie?: string, email = EMAIL): Promise<Tried> => {
