@@ -114,6 +114,34 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal((await signIn('192.0.2.1')).told, 'RATE_LIMITED')
     })
 
+    test('a flood that is refused writes nothing more, and ends with its window', async () => {
+      await using doors = await opened(source)
+      const { signIn, elsewhere, store, clock } = doors
+      for (let i = 0; i < 11; i++) await signIn('192.0.2.1')
+      const kept = () => store.db.selectFrom('attempts').selectAll().orderBy('key_hash').execute()
+      const before = await kept()
+      for (let i = 0; i < 50; i++) assert.equal((await signIn('192.0.2.1')).told, 'RATE_LIMITED')
+      assert.deepEqual(await kept(), before)
+      // What another process takes back is seen within a second.
+      await store.append((tx) => tx.deleteFrom('attempts').execute())
+      clock.at += 1_000
+      assert.equal((await signIn('192.0.2.1')).told, 'tried')
+      for (let i = 0; i < 10; i++) await elsewhere('192.0.2.1')
+      clock.at += 300_000
+      assert.equal((await elsewhere('192.0.2.1')).told, 'tried')
+    })
+
+    test('a clock that was wrong for a while keeps nobody out for longer than a window', async () => {
+      await using doors = await opened(source)
+      const { signIn, elsewhere, clock } = doors
+      clock.at = Date.UTC(2040, 0)
+      for (let i = 0; i < 11; i++) await signIn('192.0.2.1')
+      assert.equal((await elsewhere('192.0.2.1')).told, 'RATE_LIMITED')
+      clock.at = Date.UTC(2026, 0)
+      for (let i = 0; i < 10; i++) assert.equal((await signIn('192.0.2.1')).told, 'tried')
+      assert.equal((await elsewhere('192.0.2.1')).told, 'RATE_LIMITED')
+    })
+
     test('what is kept names nobody, goes when its window is over, and is never more than fits', async () => {
       await using doors = await opened(source)
       const { signIn, store, clock, tries } = doors
