@@ -175,6 +175,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 test('the addresses of one customer of IPv6 count as one, however they are written', () => {
   for (const [address, network] of [
     ['192.0.2.1', '192.0.2.1'],
+    ['192.0.2.1:40000', '192.0.2.1'],
+    ['[2001:db8:1:2::1]:40000', '2001:db8:1:2'],
+    ['[2001:db8:1:2::1]', '2001:db8:1:2'],
     ['::ffff:192.0.2.1', '192.0.2.1'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
     ['2001:0DB8:0001:0002::1', '2001:db8:1:2'],

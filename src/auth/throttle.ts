@@ -79,7 +79,9 @@ function networkOfCaller(request: Request): string {
 }
 
 /** One customer has one address of IPv4, but 2^64 of IPv6: those count as one. */
-export function networkOf(address: string): string {
+export function networkOf(told: string): string {
+  // Some proxies tell the port as well, which is another one each time.
+  const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(told)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(told)?.[1] ?? told
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   if (isIP(address) !== 6) return address
