@@ -75,7 +75,7 @@ export interface Config {
   readonly allowApplicationDefault: boolean
   /** BigQuery datasources may name an address other than Google's, which gets no token. */
   readonly allowBigQueryEndpoint: boolean
-  /** As Fastify's trustProxy: false, true, or addresses and ranges, separated by commas. */
+  /** Whose X-Forwarded-For is believed: nobody's, that of the one proxy in front, or of addresses and ranges, by commas. */
   readonly trustProxy: boolean | string
   /** host:port, or null for none. */
   readonly metricsAddr: string | null

@@ -169,3 +169,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
   })
 }
+
+test('behind a proxy tries are counted by the address that it saw, whatever the caller claims to be', async () => {
+  await using app = await startApp({ env: { VITRINE_TRUST_PROXY: '1' } })
+  const tried = async (claimed: string, seen: string) => {
+    const headers = { origin: app.url, 'x-forwarded-for': `${claimed}, ${seen}` }
+    const body = { email: 'ada@example.test', password: PASSWORD }
+    return (await app.ask('POST', '/auth/sign-in/email', { body, headers })).status
+  }
+  const statuses: number[] = []
+  // Some proxies add the port, which is another one for each connection.
+  for (let i = 0; i < 11; i++) statuses.push(await tried(`10.0.${i}.1`, `192.0.2.1:${40_000 + i}`))
+  assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 401), 429])
+  assert.equal(await tried('192.0.2.1', '198.51.100.1'), 401, 'who claims an address uses up its tries')
+})

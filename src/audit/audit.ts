@@ -22,8 +22,8 @@ export interface Audit extends AsyncDisposable {
   /** Of a call that reached a datasource: batched, written within a second, never awaited on the hot path. */
   record(call: AuditedCall, entry: AuditEntry): void
   /**
-   * As record(), of what anybody could repeat at will: all of an account (a key, in a team) within a minute are one row that
-   * counts them, and bears the first one's action and code.
+   * As record(), of what anybody could repeat at will: in a team all of an account, or key, within a minute are one row that
+   * counts them, and bears the first one's action and code; of no team all of one action and code.
    */
   folded(call: AuditedCall, entry: AuditEntry): void
   /**

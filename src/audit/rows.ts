@@ -72,11 +72,15 @@ export class RowMaker {
     }
   }
 
-  /** A 429: the id says team, caller and minute, so that several processes count into one row. */
+  /**
+   * A 429: the id says team, caller and minute, so that several processes count into one row. Of no team it says action and
+   * code too: anybody who knows an address can be refused in its name, and must not hide what is refused to somebody else.
+   */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
     const row = this.of(call, entry)
-    const who = [entry.teamId, row.via, row.account_id, row.key_id, minute].join('|')
+    const what = row.team_id === null ? [row.action, row.code] : []
+    const who = [entry.teamId, row.via, row.account_id, row.key_id, minute, ...what].join('|')
     const hash = createHash('sha256').update(who).digest('hex')
     const tail = `-a${hash.slice(0, 3)}-${hash.slice(3, 15)}`
     return { ...row, id: asId<AuditId>(`${headOf(minute)}${hash.slice(15, 18)}${tail}`) }

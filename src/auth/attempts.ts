@@ -16,8 +16,8 @@ export interface Allowance {
 
 export interface Attempts {
   /**
-   * Counts one try against each, in their order and up to the first that is used up: what is refused counts no further.
-   * Throws RATE_LIMITED then, with `retryAfter` in whole seconds.
+   * Counts one try against each, in their order and up to the first that is used up: what is refused counts no further, and
+   * within a second of that not at all. Throws RATE_LIMITED then, with `retryAfter` in whole seconds.
    */
   spend(allowances: readonly Allowance[]): Promise<void>
   /** Takes the tries of these keys back: a sign-in that worked. */
@@ -28,6 +28,15 @@ export interface Attempts {
 const PRUNE_MS = 60_000
 /** Those that end soonest are dropped when there are more: a flood must not fill the disk. */
 const KEPT_MAX = 100_000
+/** For so long what is used up is known without the store: a flood must not keep the disk busy either. */
+const KNOWN_MS = 1_000
+const KNOWN_MAX = 1_000
+
+/** A window whose limit is past. */
+interface UsedUp {
+  readonly key: string
+  readonly endsAt: number
+}
 
 export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => number = Date.now): Attempts {
   let prunedAt = -Infinity
@@ -48,26 +57,46 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
         .execute()
     })
   }
+  const known = new Map<string, { readonly since: number; readonly endsAt: number }>()
+  const knownOf = (key: string, at: number): UsedUp | null => {
+    const found = known.get(key)
+    const isFresh = found !== undefined && at >= found.since && at < Math.min(found.since + KNOWN_MS, found.endsAt)
+    return isFresh ? { key, endsAt: found.endsAt } : null
+  }
+  const remember = ({ key, endsAt }: UsedUp, since: number) => {
+    if (known.size >= KNOWN_MAX) known.clear()
+    known.set(key, { since, endsAt })
+  }
   return {
     async spend(allowances) {
       if (allowances.length === 0) return
       const at = now()
+      for (const { key } of allowances) {
+        const usedUp = knownOf(key, at)
+        if (usedUp !== null) throw tooMany(usedUp, at)
+      }
       prune(at)
       // A refused try is counted too, so what refuses it is thrown behind the transaction.
-      const endsAt = await store.append((tx) => counted(tx, allowances, at), 'read committed')
-      if (endsAt === null) return
-      const retryAfter = Math.max(1, Math.ceil((endsAt - at) / 1000))
-      throw new AppError('RATE_LIMITED', `Too many tries: wait ${retryAfter} s.`, { extra: { retryAfter } })
+      const usedUp = await store.append((tx) => counted(tx, allowances, at), 'read committed')
+      if (usedUp === null) return
+      remember(usedUp, at)
+      throw tooMany(usedUp, at)
     },
     async clear(keys) {
       if (keys.length === 0) return
       await store.append((tx) => tx.deleteFrom('attempts').where('key_hash', 'in', keys.map(hashOf)).execute())
+      for (const key of keys) known.delete(key)
     },
   }
 }
 
-/** When the window ends whose limit is past; null for none. One statement a key: nobody counts between look and write. */
-async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[], at: number): Promise<number | null> {
+function tooMany({ endsAt }: UsedUp, at: number): AppError {
+  const retryAfter = Math.max(1, Math.ceil((endsAt - at) / 1000))
+  return new AppError('RATE_LIMITED', `Too many tries: wait ${retryAfter} s.`, { extra: { retryAfter } })
+}
+
+/** The first whose limit is past; null for none. One statement a key: nobody counts between look and write. */
+async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[], at: number): Promise<UsedUp | null> {
   for (const { key, limit, windowMs } of allowances) {
     const first = { count: 1, ends_at: at + windowMs }
     const window = await tx
@@ -75,7 +104,10 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
       .values({ key_hash: hashOf(key), ...first })
       .onConflict((oc) =>
         oc.column('key_hash').doUpdateSet((eb) => {
-          const isOver = eb.case().when('attempts.ends_at', '<=', at)
+          // One that ends later than any could was begun by a clock that was wrong: nobody waits for years.
+          const isOver = eb
+            .case()
+            .when(eb.or([eb('attempts.ends_at', '<=', at), eb('attempts.ends_at', '>', at + 2 * windowMs)]))
           return {
             count: isOver
               .then(first.count)
@@ -87,7 +119,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
       )
       .returning(['count', 'ends_at'])
       .executeTakeFirstOrThrow()
-    if (window.count > limit) return window.ends_at
+    if (window.count > limit) return { key, endsAt: window.ends_at }
   }
   return null
 }

@@ -49,8 +49,13 @@ type Fields = Readonly<Record<string, unknown>>
 
 export function openSignIn(deps: Deps): SignIn {
   const now = deps.now ?? Date.now
-  const devices = knownDevices(deps.secrets, deps.config.publicUrl?.startsWith('https:') === true)
-  const throttle = openThrottle(attempts(deps.store, now), devices)
+  const isSecure = deps.config.publicUrl?.startsWith('https:') === true
+  const devices = knownDevices(deps.secrets, isSecure)
+  const throttle = openThrottle(
+    attempts(deps.store, now),
+    devices,
+    `${isSecure ? '__Secure-' : ''}vitrine.session_token`,
+  )
   const links = accountLinks(deps)
   const trail = openTrail(deps)
   const inTurn = firstInTurn(deps.store)

@@ -26,10 +26,17 @@ export interface Try {
   readonly mailIsOn: boolean
 }
 
-/** Counts a try. Throws RATE_LIMITED past a limit; answers with what is done once the password was right. */
-export function openThrottle(tries: Attempts, devices: KnownDevices): (tried: Try) => Promise<() => Promise<void>> {
+/**
+ * Counts a try. Throws RATE_LIMITED past a limit; answers with what is done once the password was right. `sessionCookie`: the
+ * name under which the library looks for a session.
+ */
+export function openThrottle(
+  tries: Attempts,
+  devices: KnownDevices,
+  sessionCookie: string,
+): (tried: Try) => Promise<() => Promise<void>> {
   return async (tried) => {
-    const guesses = guessesOf(tried, devices)
+    const guesses = guessesOf(tried, devices, sessionCookie)
     await tries.spend([...costsOf(tried), ...guesses])
     return () => tries.clear(guesses.map(({ key }) => key))
   }
@@ -52,9 +59,11 @@ function costsOf({ name, request, email, mailIsOn }: Try): readonly Allowance[] 
 }
 
 /** Whose password it guesses, taken back once that was right. */
-function guessesOf({ name, request, email }: Try, devices: KnownDevices): readonly Allowance[] {
+function guessesOf({ name, request, email }: Try, devices: KnownDevices, sessionCookie: string): readonly Allowance[] {
   if (PATHS.get(name)?.asksPassword === true) {
-    return sessionsOf(request).map((key) => ({ key, ...BY_ACCOUNT_AND_ADDRESS }))
+    // Of the one session that the library will ask for: of a second one beside it the tries would be taken back as well.
+    const [token = ''] = cookiesOf(request).get(sessionCookie)?.split('.') ?? []
+    return token === '' ? [] : [{ key: `session ${hash('sha256', token)}`, ...BY_ACCOUNT_AND_ADDRESS }]
   }
   if (name !== 'POST /auth/sign-in/email' || email === undefined) return []
   const device = devices.of(request, email)
@@ -69,17 +78,10 @@ function networkOfCaller(request: Request): string {
   return networkOf(request.headers.get('x-vitrine-client') ?? '')
 }
 
-/** Under either name that the library gives its cookie, so that a false one beside it hides nothing. */
-function sessionsOf(request: Request): string[] {
-  const cookies = cookiesOf(request)
-  return ['vitrine.session_token', '__Secure-vitrine.session_token'].flatMap((name) => {
-    const [token = ''] = cookies.get(name)?.split('.') ?? []
-    return token === '' ? [] : [`session ${hash('sha256', token)}`]
-  })
-}
-
 /** One customer has one address of IPv4, but 2^64 of IPv6: those count as one. */
-export function networkOf(address: string): string {
+export function networkOf(told: string): string {
+  // Some proxies tell the port as well, which is another one each time.
+  const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(told)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(told)?.[1] ?? told
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   if (isIP(address) !== 6) return address

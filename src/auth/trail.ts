@@ -24,7 +24,7 @@ export interface Trail {
   did(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>): void
   /** What was done is in the audit when this is answered; that somebody signed in, within a second. */
   done(told: Told, response: Response): Promise<void>
-  /** All that was refused to an account within a minute is one row that counts. */
+  /** What was refused to an account in one way within a minute is one row that counts. */
   refused(told: Told, error: unknown): Promise<void>
 }
 
@@ -41,11 +41,10 @@ export function openTrail({ store, audit }: Deps): Trail {
     async done(told, response) {
       const action = actionOf(told)
       const isByLink = told.name === RESET || told.name === VERIFY_EMAIL
-      if (action !== undefined) {
-        const by = await whoDid(store, told, response)
-        if (by !== null) did(action, by, told.request)
-      }
-      if (isByLink || (action !== undefined && action !== 'signIn')) await audit.flush()
+      const by = action === undefined ? null : await whoDid(store, told, response)
+      if (action !== undefined && by !== null) did(action, by, told.request)
+      // Where nobody did anything nothing is written: signing out is counted by nobody.
+      if (isByLink || (by !== null && action !== 'signIn')) await audit.flush()
     },
     async refused(told, error) {
       const action = actionOf(told)

@@ -229,8 +229,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await rooms.store.db.selectFrom('second_factors').selectAll().execute(), [])
     })
 
-    test('whoever holds a session guesses its password ten times at most', async () => {
-      await using rooms = await openRooms(source)
+    test('whoever holds a session guesses its password ten times at most, over https too', async () => {
+      for (const env of [{}, { VITRINE_PUBLIC_URL: 'https://vitrine.example.test' }]) await guessed(env)
+    })
+
+    async function guessed(env: Record<string, string>): Promise<void> {
+      await using rooms = await openRooms(source, env)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const codes: unknown[] = []
       for (let i = 0; i < 11; i++) {
@@ -242,6 +246,19 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         codes.push(await codeOf(auth(rooms, 'POST two-factor/enable', { password: `no ${i}` }, { cookie: cookies })))
       }
       assert.deepEqual([codes[9], codes[10]], ['INVALID_REQUEST', 'RATE_LIMITED'])
+    }
+
+    test('a password that is right for another session gives a session beside it no tries back', async () => {
+      await using rooms = await openRooms(source)
+      const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      const eve = { name: 'Eve', email: 'eve@example.test', password: PASSWORD }
+      const own = (await auth(rooms, 'POST sign-up/email', eve)).cookie
+      const guess = () => codeOf(auth(rooms, 'POST two-factor/get-totp-uri', { password: 'no' }, { cookie }))
+      for (let i = 0; i < 9; i++) await guess()
+      const beside = `${own}; ${cookie.replaceAll('vitrine.', '__Secure-vitrine.')}`
+      await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie: beside })
+      await guess()
+      assert.equal(await guess(), 'RATE_LIMITED')
     })
   })
 }

@@ -2,7 +2,7 @@
 import type { Audit } from '../audit/audit.ts'
 import { Blocked } from '../audit/page.ts'
 import type { Call } from '../auth/caller.ts'
-import type { Denied, Driver } from '../drivers/driver.ts'
+import type { CatalogTable, Denied, Driver } from '../drivers/driver.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { AuditId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -53,7 +53,7 @@ export async function exposureFromRefusal(
   const blocked = row.blocked === null ? null : Blocked.parse(JSON.parse(row.blocked))
   const found = await searched(ground, call.signal)
   const isWhole = 'why' in found || blocked === null || at.driver.leavesColumns !== true
-  const widening = isWhole ? found : withColumn(ground, found, blocked)
+  const widening = isWhole ? found : await withColumn(ground, found, blocked, call.signal)
   if ('why' in widening) throw none(widening.why)
   const { additions } = widening
   if (additions.length === 0 && blocked?.kind === 'cost') throw none('it was refused for its cost.')
@@ -80,21 +80,36 @@ async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> 
 }
 
 /** With the column that the database did not find, where that is its to find, and not the guard's. */
-function withColumn(
-  { full, saved, body }: Ground,
+async function withColumn(
+  ground: Ground,
   found: { readonly additions: readonly Addition[] },
   blocked: Denied['blocked'],
-): Widening {
+  signal: AbortSignal,
+): Promise<Widening> {
+  const { full, saved, body } = ground
   const tables = mentioned(full, body.text)
   const shown = cut({ ...full, tables }, saved)
   if (found.additions.length > 0 || blocked.kind !== 'column' || isMeant(shown, blocked.name)) return found
   const keys = new Set(shown.tables.map((table) => tableKey(table.schema, table.table)))
   const near = tables.filter((table) => keys.has(tableKey(table.schema, table.table)))
-  const hidden = near.flatMap((table) =>
-    columnsMeant(table.columns, blocked.name, table.columns).map((column) => ({ table, column })),
-  )
+  const hidden: Addition[] = []
+  for (const table of near) {
+    const meant = columnsMeant(table.columns, blocked.name, table.columns)
+    if (meant.length === 0 || !(await isRead(ground, table, signal))) continue
+    hidden.push(...meant.map((column) => ({ table, column })))
+  }
   if (hidden.length === 0) return { why: nowhere(blocked.name) }
   return hidden.length === 1 ? { additions: hidden } : { why: `several of its tables have a column ${blocked.name}.` }
+}
+
+/** False where the query passes without the table: then its name only stands somewhere in the text. */
+async function isRead(
+  { driver, body, full, saved }: Ground,
+  table: CatalogTable,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const without = saved.filter((shown) => tableKey(shown.schema, shown.table) !== tableKey(table.schema, table.table))
+  return (await judge(driver, body, cut(full, without), signal)).kind !== 'confined'
 }
 
 /** In the catalog's order. */

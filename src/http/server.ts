@@ -36,7 +36,7 @@ export interface Door extends House {
   readonly signIn: SignInDoor
   /** Rejects or says false while the service cannot answer. */
   readonly ready: () => Promise<boolean>
-  /** As Fastify's trustProxy. */
+  /** As config.ts tells. */
   readonly trustProxy: boolean | string
   /** null: nothing is counted. */
   readonly metrics: Metrics | null
@@ -52,7 +52,7 @@ export function createServer(door: Door): FastifyInstance {
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionTimeout: STALLED_MS,
     return503OnClosing: false,
-    trustProxy: door.trustProxy,
+    trustProxy: door.trustProxy === true ? isInFront : door.trustProxy,
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
@@ -82,6 +82,11 @@ export function createServer(door: Door): FastifyInstance {
   const refusal = unknownRoute([...Object.values(door.routes), ...open])
   app.setNotFoundHandler((request, reply) => refuse(reply, door.log, refusal(request.method, request.url)))
   return app
+}
+
+/** Of the proxies behind a request the nearest, which added the last address: those before it are the caller's own claims. */
+function isInFront(_address: string, hop: number): boolean {
+  return hop === 0
 }
 
 /** JSON and nothing else, also where the body is empty: whether a route needs one is for readBody. */

@@ -96,6 +96,18 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await createTeam(rooms, ada, { name: 'T100' })
     })
 
+    test('whoever is made OWNER of teams that they never opened makes their own all the same', async () => {
+      await using rooms = await openRooms(source)
+      const eve = await someone(rooms, 'eve@example.test')
+      const ada = await someone(rooms, 'ada@example.test', { verified: true })
+      for (let i = 0; i < 100; i++) {
+        const { id } = await createTeam(rooms, eve, { name: `T${i}` })
+        const at = await belong(rooms, eve, asId<TeamId>(id))
+        await addMember(rooms, eve, at, { email: 'ada@example.test', role: 'OWNER' })
+      }
+      await createTeam(rooms, ada, { name: 'Mine' })
+    })
+
     test('settings are merged key by key, all or nothing, and hold at once', async () => {
       await using rooms = await openRooms(source, { VITRINE_MAX_ROW_CAP: '500', VITRINE_MAX_QUERY_BUDGET: '1000' })
       const { call, teamId } = await owned(rooms)

@@ -181,6 +181,8 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('account_id', '=', accountId)
     .where('role', '=', 'OWNER')
+    // Teams that somebody else made them OWNER of, unasked, take no room.
+    .where('status', '=', 'ACTIVE')
     .executeTakeFirstOrThrow()
   if (Number(count) >= TEAMS_MAX) {
     throw new AppError('CONFLICT', `An account is OWNER of ${TEAMS_MAX} teams at most: delete one, or leave it.`)

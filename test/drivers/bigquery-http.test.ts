@@ -145,9 +145,9 @@ describe('BigQuery through the door', () => {
   })
 
   test('from a refusal of the dry run: the hidden column, or that it is nowhere', async () => {
-    const told = async (column: string) => {
+    const told = async (column: string, from = 'shop.products') => {
       double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message: `Unrecognized name: ${column}` }))
-      assert.equal((await query(`SELECT id, ${column} FROM shop.products`)).json.code, 'QUERY_DENIED')
+      assert.equal((await query(`SELECT id, ${column} FROM ${from}`)).json.code, 'QUERY_DENIED')
       const { items } = await owner.must('GET', `/teams/${team}/audit?limit=1`)
       return await owner.ask('POST', path(`/exposure/from-refusal/${items[0].id}`))
     }
@@ -157,6 +157,8 @@ describe('BigQuery through the door', () => {
     const typo = await told('pirce')
     assert.deepEqual([typo.status, typo.json.code], [409, 'CONFLICT'], typo.text)
     assert.match(typo.json.error, /none has pirce in the catalog/)
+    const unread = await told('supplier_secret', "UNNEST([STRUCT(1 AS id, 'products' AS name)])")
+    assert.deepEqual([unread.status, unread.json.code], [409, 'CONFLICT'], 'a table that the query only says')
   })
 
   const wrong: readonly (readonly [string, object, string])[] = [
