@@ -261,7 +261,7 @@ describe('the wire to BigQuery', () => {
     assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
   })
 
-  test('pages without end are ended by the rows that are wanted, or the deadline', async () => {
+  test('pages without end are ended by their number, or the deadline', async () => {
     const endless = {
       jobComplete: true,
       jobReference: { projectId: 'vitrine-test', jobId: 'job_x', location: 'EU' },
@@ -271,6 +271,12 @@ describe('the wire to BigQuery', () => {
     }
     at.double.rig('run', ok(endless))
     at.double.rig('results', ok(endless), 1_000_000)
+    const ended = await at.refusal(SMALL, { ...WIDE, timeoutMs: 60_000 })
+    assert.deepEqual([ended.code, at.double.count('results')], ['DATASOURCE_UNAVAILABLE', 999])
+    at.double.unrig()
+    at.double.rig('run', ok(endless))
+    at.double.rig('results', ok(endless), 3)
+    at.double.rig('results', 'hang')
     assert.equal((await at.refusal(SMALL, { ...WIDE, timeoutMs: 300 })).code, 'QUERY_TIMEOUT')
   })
 
