@@ -31,10 +31,8 @@ export interface WriterDeps {
 /** What may wait in memory; a store that writes at all never comes near it. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_CHARS_MAX = 64 * 1024 * 1024
-/** In one transaction: whoever changes something waits for it some milliseconds. */
+/** At a time, some milliseconds: to give others their turn within it costs three hundredths of all that is answered. */
 const BATCH_ROWS = 1_000
-/** At a time, so that nobody else waits longer than a millisecond or two. */
-const SLICE_ROWS = 128
 const BATCH_CHARS = 4 << 20
 /** After its minute a row of 429s is linked; a little later, as others may still count into it. */
 const AFTER_MINUTE_MS = 2_000
@@ -129,6 +127,7 @@ export class Writer {
       left -= batch.rows.length
       const progress = batch.rows.length + batch.folded.size > 0 || this.#unlinked.size < unlinked
       more = left > 0 || (closing && progress)
+      // The embedded store answers at once: others must have their turn all the same.
       if (more) await setImmediate()
     }
     if (!this.#isSettled) await this.#deps.store.settled()
@@ -202,12 +201,8 @@ export class Writer {
     const linked = await linkStored(within, seal, end, batch.unlinked)
     const rows = late.length === 0 ? batch.rows : [...batch.rows, ...late.map(renamed)]
     if (rows.length + linked.count + batch.folded.size === 0) return { position: this.#position, linked }
-    for (let from = 0; from < rows.length; from += SLICE_ROWS) {
-      // The embedded store answers at once: others must have their turn all the same.
-      if (from > 0) await setImmediate()
-      const placed = rows.slice(from, from + SLICE_ROWS).map((row) => end.place(row))
-      await insertRows(within.tx, store.dialect, placed)
-    }
+    const placed = rows.map((row) => end.place(row))
+    await insertRows(within.tx, store.dialect, placed)
     await count(within.tx, end.chain, [...batch.rows, ...batch.folded.values()])
     return { position: await writeChain(within, seal, { ...position, ...end.head, batch: position.batch + 1 }), linked }
   }
