@@ -4,6 +4,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
+import { accountBy } from './trail.ts'
 
 export interface AccountLinks {
   /** The library's token, bound to the account. */
@@ -27,9 +28,9 @@ export function accountLinks(deps: {
       const [, token = '', sent = ''] = /^([\w-]+\.[\w-]+\.[\w-]+)\.([\w-]{43})$/.exec(text) ?? []
       const email = emailIn(token)
       if (email === null) return null
-      const row = await deps.store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()
-      if (row === undefined) return null
-      return timingSafeEqual(Buffer.from(sent), Buffer.from(proof(token, row.id))) ? token : null
+      const accountId = await accountBy(deps.store, email)
+      if (accountId === null) return null
+      return timingSafeEqual(Buffer.from(sent), Buffer.from(proof(token, accountId))) ? token : null
     },
   }
 }

@@ -73,14 +73,14 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
       const at = now()
       for (const { key } of allowances) {
         const usedUp = knownOf(key, at)
-        if (usedUp !== null) throw tooMany(usedUp, at)
+        if (usedUp !== null) throw tooManyTries(usedUp.endsAt - at)
       }
       prune(at)
       // A refused try is counted too, so what refuses it is thrown behind the transaction.
       const usedUp = await store.append((tx) => counted(tx, allowances, at), 'read committed')
       if (usedUp === null) return
       remember(usedUp, at)
-      throw tooMany(usedUp, at)
+      throw tooManyTries(usedUp.endsAt - at)
     },
     async clear(keys) {
       if (keys.length === 0) return
@@ -90,9 +90,10 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
   }
 }
 
-function tooMany({ endsAt }: UsedUp, at: number): AppError {
-  const retryAfter = Math.max(1, Math.ceil((endsAt - at) / 1000))
-  return new AppError('RATE_LIMITED', `Too many tries: wait ${retryAfter} s.`, { extra: { retryAfter } })
+/** To whoever must wait so many milliseconds; told in whole seconds, one at the least. */
+export function tooManyTries(waitMs: number, extra: Readonly<Record<string, unknown>> = {}): AppError {
+  const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
+  return new AppError('RATE_LIMITED', `Too many tries: wait ${retryAfter} s.`, { extra: { retryAfter, ...extra } })
 }
 
 /** The first whose limit is past; null for none. One statement a key: nobody counts between look and write. */

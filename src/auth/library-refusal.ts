@@ -2,11 +2,10 @@
 // leaves, so that a wrong password and an unknown address read the same.
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
+import { tooManyTries } from './attempts.ts'
+import { LOCKED_MS } from './second-factor.ts'
 
 const Told = z.object({ code: z.string().optional() })
-
-/** The library's lock of a second factor after ten wrong codes; told as its longest. */
-const LOCKED_SECONDS = 900
 
 /** The sentence for a reason; without one, what is told is that of the status. */
 const SENTENCES: Readonly<Record<string, string>> = {
@@ -52,9 +51,8 @@ export async function libraryRefusal(response: Response, taken: () => Promise<bo
     case 'SIGN_IN_REFUSED':
       return new AppError(code, sentence ?? 'This is not allowed here.', { extra })
     case 'RATE_LIMITED':
-      return new AppError(code, `Too many tries: wait ${LOCKED_SECONDS} s.`, {
-        extra: { retryAfter: LOCKED_SECONDS, ...extra },
-      })
+      // Told as the longest that anything is locked.
+      return tooManyTries(LOCKED_MS, extra)
     default:
       return new AppError('INTERNAL', 'Signing in failed on our side.', { cause: reason })
   }

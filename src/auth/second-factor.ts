@@ -9,13 +9,14 @@ import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { isoTime } from '../store/times.ts'
+import { tooManyTries } from './attempts.ts'
 
 /** Longer than a code can be used: its own half minute, one before and one after. */
 const KEPT_MS = 120_000
 
 /** Wrong codes in a row, over all sign-ins of an account, before the factor is locked (NIST SP 800-63B §5.2.2). */
 const CODES_MAX = 10
-const LOCKED_MS = 900_000
+export const LOCKED_MS = 900_000
 
 /**
  * Counts a code against the account whose sign-in waits for one, before anybody looks at it: the tenth in a row locks the
@@ -45,10 +46,7 @@ export async function countCode(store: Store, accountId: AccountId, now: number)
     return null
   }, 'read committed')
   if (lockedUntil === null) return
-  const retryAfter = Math.max(1, Math.ceil((Date.parse(isoTime(lockedUntil)) - now) / 1000))
-  throw new AppError('RATE_LIMITED', `Too many tries: wait ${retryAfter} s.`, {
-    extra: { retryAfter, reason: 'ACCOUNT_TEMPORARILY_LOCKED' },
-  })
+  throw tooManyTries(Date.parse(isoTime(lockedUntil)) - now, { reason: 'ACCOUNT_TEMPORARILY_LOCKED' })
 }
 
 /** Null where there is no second factor any more. */

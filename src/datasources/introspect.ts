@@ -17,7 +17,7 @@ import type { DatasourceDeps } from './datasources.ts'
 import { deadlineOf } from './deadline.ts'
 import type { LeaseTarget } from './leases.ts'
 import type { Reached } from './reach.ts'
-import { changedMeanwhile, disabled } from './refusals.ts'
+import { changedMeanwhile, requireEnabled } from './refusals.ts'
 import { readRow, type DatasourceRow } from './rows.ts'
 
 const INTROSPECT_MS = 30 * 60_000
@@ -46,7 +46,7 @@ export async function introspectDatasource(
   at: Reached,
   patienceMs = PATIENCE_MS,
 ): Promise<Introspected | { readonly jobId: JobId }> {
-  if (at.row.status === 'DISABLED') throw disabled()
+  requireEnabled(at.row)
   const job = await deps.jobs.start(at.id, INTROSPECT, async (progress, signal) => {
     try {
       return await introspect(deps, call, at, progress, signal)

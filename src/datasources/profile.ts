@@ -19,7 +19,7 @@ import type { DatasourceDeps } from './datasources.ts'
 import { deadlineOf } from './deadline.ts'
 import type { LeaseTarget } from './leases.ts'
 import type { Reached } from './reach.ts'
-import { changedMeanwhile, disabled, notIntrospected } from './refusals.ts'
+import { changedMeanwhile, notIntrospected, requireEnabled } from './refusals.ts'
 import { readRow, type DatasourceRow } from './rows.ts'
 
 export type ProfileDeps = Pick<
@@ -125,7 +125,7 @@ class Profiler implements AsyncDisposable {
     const row = await readRow(deps.store, id)
     const driver = row === undefined ? undefined : deps.drivers.get(row.type)
     if (row === undefined || driver === undefined) throw changedMeanwhile()
-    if (row.status === 'DISABLED') throw disabled()
+    requireEnabled(row)
     const exposed = await deps.catalogs.exposed(row)
     if (exposed === null) throw notIntrospected()
     const asked = order.tables && new Set(order.tables.map(({ schema, table }) => tableKey(schema, table)))
@@ -221,7 +221,7 @@ class Profiler implements AsyncDisposable {
   ): Promise<{ readonly row: DatasourceRow; readonly exposed: Catalog; readonly table: CatalogTable } | null> {
     const row = await readRow(this.#deps.store, this.#at.id)
     if (row?.connection_version !== this.#at.row.connection_version) throw changedMeanwhile()
-    if (row.status === 'DISABLED') throw disabled()
+    requireEnabled(row)
     const exposed = await this.#deps.catalogs.exposed(row)
     const table = exposed?.tables.find((each) => each.schema === schema && each.table === name)
     return exposed === null || table === undefined ? null : { row, exposed, table }

@@ -1,7 +1,7 @@
 // Refusals of several rooms, so that each reads the same wherever it is met.
 import { AppError } from '../errors.ts'
 
-export { disabled, notIntrospected } from '../exposure/refusals.ts'
+export { notIntrospected, requireEnabled } from '../exposure/refusals.ts'
 
 export function changedMeanwhile(): AppError {
   return new AppError('CONFLICT', 'This datasource was changed or deleted meanwhile. Read it again.')

@@ -5,10 +5,6 @@ export function notIntrospected(): AppError {
   return new AppError('NOT_CONNECTED', 'This datasource has not been introspected yet, so nothing is known of it.')
 }
 
-export function disabled(): AppError {
-  return new AppError('DATASOURCE_DISABLED', 'This datasource is disabled. A manager of the team can enable it.')
-}
-
 /** Throws NOT_CONNECTED before the first introspection. */
 export function requireIntrospected(row: { readonly catalog_version: number }): void {
   if (row.catalog_version === 0) throw notIntrospected()
@@ -16,7 +12,8 @@ export function requireIntrospected(row: { readonly catalog_version: number }): 
 
 /** Throws DATASOURCE_DISABLED. */
 export function requireEnabled(row: { readonly status: string }): void {
-  if (row.status === 'DISABLED') throw disabled()
+  if (row.status !== 'DISABLED') return
+  throw new AppError('DATASOURCE_DISABLED', 'This datasource is disabled. A manager of the team can enable it.')
 }
 
 /** Throws DATASOURCE_DISABLED, then NOT_CONNECTED before the first introspection. */

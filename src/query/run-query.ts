@@ -7,7 +7,7 @@ import { noteFailure } from '../datasources/connect.ts'
 import { deadlineOf, type Deadline } from '../datasources/deadline.ts'
 import type { Leases } from '../datasources/leases.ts'
 import { reach, type Drivers, type Reached } from '../datasources/reach.ts'
-import { disabled, notIntrospected, overloaded } from '../datasources/refusals.ts'
+import { notIntrospected, overloaded, requireEnabled } from '../datasources/refusals.ts'
 import type { Confined } from '../drivers/confined.ts'
 import type { Catalog, Limits, Rows, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
@@ -100,7 +100,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
 
 /** What is exposed. Throws DATASOURCE_DISABLED, NOT_CONNECTED. */
 export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached): Promise<Catalog> {
-  if (at.row.status === 'DISABLED') throw disabled()
+  requireEnabled(at.row)
   const exposed = await deps.catalogs.exposed(at.row)
   if (exposed === null) throw notIntrospected()
   return exposed
