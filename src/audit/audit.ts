@@ -8,9 +8,10 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { forgetUsage, pruneUsage, readUsage, type UsageLine } from './counters.ts'
 import { endedTeams, keepTeam } from './ended-teams.ts'
-import { readAll, readPage, type AuditAsk, type AuditItem, type AuditPage, type AuditScope } from './page.ts'
+import { readAll, readPage, type AuditAsk, type AuditItem, type AuditPage } from './page.ts'
 import { pruneRows } from './prune.ts'
 import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './rows.ts'
+import type { AuditScope } from './scope.ts'
 import { sealWith, type Seal } from './seal.ts'
 import { Writer, type WriterLog } from './writer.ts'
 
@@ -83,6 +84,8 @@ class ChainedAudit implements Audit {
   #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0
+  /** For how long the timer was set. */
+  #timerFor = 0
   /** After a failure the store is left alone for a while. */
   #notBefore = 0
   #pruning: NodeJS.Timeout | undefined
@@ -227,11 +230,14 @@ class ChainedAudit implements Audit {
 
   /** Writes in so many milliseconds, or sooner where that was said before. */
   #arm(ms: number): void {
+    // Without asking for the time, which every row would.
+    if (this.#timer !== undefined && this.#timerFor <= ms) return
     const now = performance.now()
     const at = Math.max(now + ms, this.#notBefore)
     if (this.#timer !== undefined && this.#timerAt <= at) return
     clearTimeout(this.#timer)
     this.#timerAt = at
+    this.#timerFor = ms
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.flush().then(

@@ -12,11 +12,35 @@ const QUERY = 'runQuery'
 const KEPT_DAYS = 400
 const DAY_MS = 86_400_000
 
-/** Adds these rows; several processes that share a store each have their own lines (`chain`). */
-export async function count(tx: Transaction<Tables>, chain: string, rows: readonly Content[]): Promise<void> {
-  for (const { team_id, date, datasource_id, account_id, key_id, queries, denied, failed, row_count } of linesOf(
-    rows,
-  )) {
+type Line = Omit<UsageDayTable, 'chain'>
+
+/** What is counted until it is written. */
+export class Counts {
+  /** By whoever asks: to put a key together of five parts costs more than to compare the few lines that one of them has. */
+  readonly #lines = new Map<string, Line[]>()
+
+  add(row: Content): void {
+    if (row.action !== QUERY || row.team_id === null) return
+    const who = row.key_id ?? row.account_id ?? ''
+    let theirs = this.#lines.get(who)
+    if (theirs === undefined) this.#lines.set(who, (theirs = []))
+    let line = theirs.find((known) => isOf(known, row))
+    if (line === undefined) theirs.push((line = lineOf(row, row.team_id)))
+    line.queries += row.times
+    if (row.outcome === 'DENIED') line.denied += row.times
+    if (row.outcome === 'FAILED') line.failed += row.times
+    line.row_count += row.row_count ?? 0
+  }
+
+  get lines(): readonly Line[] {
+    return [...this.#lines.values()].flat()
+  }
+}
+
+/** Adds them to what the store has; several processes that share one each have their own lines (`chain`). */
+export async function addCounts(tx: Transaction<Tables>, chain: string, counts: Counts): Promise<void> {
+  for (const line of counts.lines) {
+    const { team_id, date, datasource_id, account_id, key_id, queries, denied, failed, row_count } = line
     await sql`
       insert into usage_days
         (team_id, date, datasource_id, account_id, key_id, chain, queries, denied, failed, row_count)
@@ -30,26 +54,6 @@ export async function count(tx: Transaction<Tables>, chain: string, rows: readon
         row_count = usage_days.row_count + excluded.row_count
     `.execute(tx)
   }
-}
-
-type Line = Omit<UsageDayTable, 'chain'>
-
-function linesOf(rows: readonly Content[]): readonly Line[] {
-  // By whoever asks: to put a key together of five parts costs more than to compare the few lines that one of them has.
-  const lines = new Map<string, Line[]>()
-  for (const row of rows) {
-    if (row.action !== QUERY || row.team_id === null) continue
-    const who = row.key_id ?? row.account_id ?? ''
-    const theirs = lines.get(who) ?? []
-    if (theirs.length === 0) lines.set(who, theirs)
-    let line = theirs.find((known) => isOf(known, row))
-    if (line === undefined) theirs.push((line = lineOf(row, row.team_id)))
-    line.queries += row.times
-    if (row.outcome === 'DENIED') line.denied += row.times
-    if (row.outcome === 'FAILED') line.failed += row.times
-    line.row_count += row.row_count ?? 0
-  }
-  return [...lines.values()].flat()
 }
 
 function isOf(line: Line, row: Content): boolean {

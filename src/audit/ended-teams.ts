@@ -19,15 +19,20 @@ export async function endedTeams(store: Pick<Store, 'db' | 'append'>): Promise<R
   const days = new Map<TeamId, number>()
   for (const { name, value } of marks) {
     const teamId = asId<TeamId>(name.slice(MARK.length))
-    const row = await store.db
-      .selectFrom('audit')
-      .select('id')
-      .where('team_id', '=', teamId)
-      .limit(1)
-      .executeTakeFirst()
+    const hasRows = (await hasSome(store, 'audit', teamId)) || (await hasSome(store, 'audit_packs', teamId))
     const lives = await store.db.selectFrom('teams').select('id').where('id', '=', teamId).executeTakeFirst()
-    if (row !== undefined && lives === undefined && /^[1-9]\d{0,3}$/.test(value)) days.set(teamId, Number(value))
-    else if (row === undefined) await store.append((tx) => tx.deleteFrom('marks').where('name', '=', name).execute())
+    if (hasRows && lives === undefined && /^[1-9]\d{0,3}$/.test(value)) days.set(teamId, Number(value))
+    else if (!hasRows) await store.append((tx) => tx.deleteFrom('marks').where('name', '=', name).execute())
   }
   return days
+}
+
+async function hasSome(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs', teamId: TeamId): Promise<boolean> {
+  const row = await store.db
+    .selectFrom(table)
+    .select('team_id')
+    .where('team_id', '=', teamId)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
 }

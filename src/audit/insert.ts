@@ -2,6 +2,7 @@
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../store/migrate.ts'
 import type { AuditTable, Tables } from '../store/tables.ts'
+import type { Pack } from './packs.ts'
 import { CONTENT, contentOf, type Content } from './seal.ts'
 
 /** A row at its place. */
@@ -26,6 +27,11 @@ export async function insertRows(
     for (const { row, chain, seq, link } of part) parameters.push(...contentOf(row), chain, seq, link)
     await tx.executeQuery({ ...insertOf(dialect, part.length), parameters })
   }
+}
+
+/** One by one: a batch has a few. */
+export async function insertPacks(tx: Transaction<Tables>, packs: readonly Pack[]): Promise<void> {
+  for (const pack of packs) await tx.insertInto('audit_packs').values(pack).execute()
 }
 
 function insertOf(dialect: DialectName, count: number): CompiledQuery {

@@ -3,7 +3,7 @@
 import type { AuditId } from '../ids.ts'
 import type { Placed } from './insert.ts'
 import type { Writing } from './locked.ts'
-import { sameSeal, type Content, type Seal } from './seal.ts'
+import { sameSeal, textOf, type Content, type Seal } from './seal.ts'
 import type { Position } from './chains.ts'
 
 /** The end of a chain while rows are put there. */
@@ -21,11 +21,19 @@ export class ChainEnd {
   }
 
   place(row: Content): Placed {
-    const seq = this.#seq + 1
-    const link = this.#seal.link(this.#link, this.chain, seq, row)
-    this.#seq = seq
+    const link = this.#seal.link(this.#link, this.chain, this.#seq + 1, textOf(row))
+    return { row, chain: this.chain, seq: this.#goTo(link), link }
+  }
+
+  /** As place(), of a row that is text already. */
+  placeLine(text: Uint8Array): { readonly seq: number; readonly link: string } {
+    const link = this.#seal.linkOf(this.#link, this.chain, this.#seq + 1, text)
+    return { seq: this.#goTo(link), link }
+  }
+
+  #goTo(link: string): number {
     this.#link = link
-    return { row, chain: this.chain, seq, link }
+    return ++this.#seq
   }
 
   get head(): Pick<Position, 'head_seq' | 'head_link'> {

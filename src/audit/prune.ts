@@ -6,11 +6,13 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { readRegistry, writeRegistry } from './chains.ts'
 import { addGap, gapEndingAt } from './gaps.ts'
+import { linkBefore } from './link-before.ts'
 import { writing } from './locked.ts'
+import { prunePacks } from './prune-packs.ts'
 import { headOf } from './rows.ts'
-import { sameSeal, type Seal, type Stored } from './seal.ts'
+import { sameSeal, textOf, type Seal, type Stored } from './seal.ts'
 
-interface PruneDeps {
+export interface PruneDeps {
   readonly store: Pick<Store, 'db' | 'dialect' | 'commit'>
   readonly seal: Seal
   readonly now: () => number
@@ -36,31 +38,36 @@ export async function pruneRows(deps: PruneDeps): Promise<void> {
     if (old.length > 0) await remove(deps, old)
     if (rows.length < ROWS_AT_A_TIME) break
   }
+  await prunePacks(deps, before, latest)
   await forgetChains(deps)
 }
 
 /** From when on each team that has rows keeps them; null: rows of no team. */
-async function cutoffs(deps: PruneDeps): Promise<ReadonlyMap<TeamId | null, string>> {
-  const teams: (TeamId | null)[] = [null]
-  let last = ''
-  // From one team to the next by the index: `distinct` would read every row.
-  for (;;) {
-    const next = await deps.store.db
-      .selectFrom('audit')
-      .select('team_id')
-      .where('team_id', '>', asId<TeamId>(last))
-      .orderBy('team_id')
-      .limit(1)
-      .executeTakeFirst()
-    if (next?.team_id === undefined || next.team_id === null) break
-    teams.push(next.team_id)
-    last = next.team_id
-  }
+export type Cutoffs = ReadonlyMap<TeamId | null, string>
+
+async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
   const found = new Map<TeamId | null, string>()
-  for (const team of teams) {
+  for (const team of [null, ...(await teamsOf(deps.store, 'audit')), ...(await teamsOf(deps.store, 'audit_packs'))]) {
+    if (found.has(team)) continue
     found.set(team, new Date(deps.now() - (await deps.retentionDays(team)) * DAY_MS).toISOString())
   }
   return found
+}
+
+/** From one team to the next by the index: `distinct` would read every row. */
+async function teamsOf(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs'): Promise<readonly TeamId[]> {
+  const teams: TeamId[] = []
+  for (;;) {
+    const next = await store.db
+      .selectFrom(table)
+      .select('team_id')
+      .where('team_id', '>', teams.at(-1) ?? asId<TeamId>(''))
+      .orderBy('team_id')
+      .limit(1)
+      .executeTakeFirst()
+    if (next === undefined || next.team_id === null) return teams
+    teams.push(next.team_id)
+  }
 }
 
 /** Ids rise with time, so they need no index of the time beside theirs. */
@@ -112,11 +119,11 @@ function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
 async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InChain[]): Promise<readonly string[]> {
   const [first] = run
   if (first === undefined) return []
-  let before = await linkBefore(tx, seal, first)
+  let before = await linkBefore(tx, seal, first.chain, first.seq)
   const foreign: string[] = []
   let fitting: InChain[] = []
   for (const row of run) {
-    const fits = before !== null && sameSeal(seal.link(before, row.chain, row.seq, row), row.link)
+    const fits = before !== null && sameSeal(seal.link(before, row.chain, row.seq, textOf(row)), row.link)
     // Behind a row that was changed stands one that fits the link it had.
     before = row.link
     if (fits) {
@@ -139,20 +146,6 @@ async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InCha
   const until = rows.reduce((newest, row) => (row.at > newest ? row.at : newest), '')
   const { chain, seq, link } = last
   await addGap(tx, seal, { chain, first_seq: first.seq, last_seq: seq, last_link: link ?? '', until })
-}
-
-/** What a row is bound to; null where that is gone. */
-async function linkBefore(tx: Transaction<Tables>, seal: Seal, row: InChain): Promise<string | null> {
-  if (row.seq === 1) return ''
-  const gap = await gapEndingAt(tx, seal, row.chain, row.seq - 1)
-  if (gap !== null) return gap.last_link
-  const before = await tx
-    .selectFrom('audit')
-    .select('link')
-    .where('chain', '=', row.chain)
-    .where('seq', '=', row.seq - 1)
-    .executeTakeFirst()
-  return before?.link ?? null
 }
 
 /** The oldest chains go when all of their rows are gone. The newest stays, so that the numbers go on from it. */

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { newId, type AccountId } from '../ids.ts'
 import { RowMaker } from './rows.ts'
-import { CONTENT, sameSeal, sealWith, type Content } from './seal.ts'
+import { CONTENT, sameSeal, sealWith, textOf, type Content } from './seal.ts'
 
 const key = Buffer.from([...Array(32).keys()])
 const seal = sealWith(key)
@@ -21,7 +21,8 @@ test('a link is HMAC-SHA-256 of what it binds, whatever its length and its lette
     const bound = row(text)
     const parts = ['link', 'before', 'chain', 7, ...CONTENT.map((column) => bound[column])]
     const expected = createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url')
-    assert.equal(seal.link('before', 'chain', 7, bound), expected)
+    assert.equal(seal.link('before', 'chain', 7, textOf(bound)), expected)
+    assert.equal(seal.linkOf('before', 'chain', 7, Buffer.from(textOf(bound))), expected)
   }
 })
 
@@ -29,9 +30,9 @@ test('the same values in other places, or of another kind, have another seal', (
   const bound = row('SELECT 1')
   const seals = [
     seal.alone(bound),
-    seal.link('', '', 1, bound),
-    seal.link('', '1', 1, bound),
-    seal.link('1', '', 1, bound),
+    seal.link('', '', 1, textOf(bound)),
+    seal.link('', '1', 1, textOf(bound)),
+    seal.link('1', '', 1, textOf(bound)),
     seal.alone({ ...bound, query: null }),
     seal.alone({ ...bound, query: '' }),
     seal.alone({ ...bound, query: bound.printed, printed: bound.query }),

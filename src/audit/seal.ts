@@ -46,8 +46,10 @@ export interface Registry {
 export interface Seal {
   /** Of a row that has no place in a chain yet: it was made by one of our processes. */
   alone(row: Content): string
-  /** Of a row at its place, behind the row with the link `before` ('' for the first). */
-  link(before: string, chain: string, seq: number, row: Content): string
+  /** Of a row, as its text says it, at its place behind the row with the link `before` ('' for the first). */
+  link(before: string, chain: string, seq: number, text: string): string
+  /** The same of a text in UTF-8. */
+  linkOf(before: string, chain: string, seq: number, text: Uint8Array): string
   chain(chain: Omit<Chain, 'signature'>): string
   gap(gap: Omit<Gap, 'signature'>): string
   registry(registry: Registry): string
@@ -55,13 +57,15 @@ export interface Seal {
 
 /** `key`: 32 bytes, secrets.derive('audit chain'). */
 export function sealWith(key: Uint8Array): Seal {
-  const hmac = hmacWith(key)
+  const { hmac, hmacBehind } = hmacWith(key)
   return {
-    alone: (row) => hmac(bound(['row'], row)),
-    link: (before, chain, seq, row) => hmac(bound(['link', before, chain, seq], row)),
-    chain: (of) => hmac(['chain', of.chain, of.number, of.opened_at, of.head_seq, of.head_link, of.batch]),
-    gap: (of) => hmac(['gap', of.chain, of.first_seq, of.last_seq, of.last_link, of.until]),
-    registry: (of) => hmac(['registry', of.first, of.last, of.since, of.before]),
+    alone: (row) => hmac(behind(['row'], textOf(row))),
+    link: (before, chain, seq, text) => hmac(behind(['link', before, chain, seq], text)),
+    linkOf: (before, chain, seq, text) =>
+      hmacBehind(`${said(['link', before, chain, seq]).slice(0, -1)},`, text.subarray(1)),
+    chain: (of) => hmac(said(['chain', of.chain, of.number, of.opened_at, of.head_seq, of.head_link, of.batch])),
+    gap: (of) => hmac(said(['gap', of.chain, of.first_seq, of.last_seq, of.last_link, of.until])),
+    registry: (of) => hmac(said(['registry', of.first, of.last, of.since, of.before])),
   }
 }
 
@@ -71,12 +75,27 @@ export function sameSeal(made: string, found: string | null): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-function bound(head: readonly unknown[], row: Content): readonly unknown[] {
-  return head.concat(contentOf(row))
+/** As JSON: it keeps ('a', 'bc') apart from ('ab', 'c'), null from '' and 1 from '1'. */
+function said(parts: readonly unknown[]): string {
+  return JSON.stringify(parts)
 }
 
-/** The values of CONTENT, one by one: by their names, in a loop, it takes longer than the hash. */
-export function contentOf(row: Content): readonly Content[keyof Content][] {
+/** What a row says: the values of CONTENT as one JSON array. */
+export function textOf(row: Content): string {
+  return said(contentOf(row))
+}
+
+/** One JSON array of both. */
+function behind(head: readonly unknown[], text: string): string {
+  return `${said(head).slice(0, -1)},${text.slice(1)}`
+}
+
+type ValuesOf<Names extends readonly (keyof Content)[]> = { readonly [N in keyof Names]: Content[Names[N]] }
+/** The values of CONTENT. */
+export type ContentValues = ValuesOf<typeof CONTENT>
+
+/** One by one: by their names, in a loop, it takes longer than the hash. */
+export function contentOf(row: Content): ContentValues {
   return [
     row.id,
     row.at,
@@ -100,34 +119,69 @@ export function contentOf(row: Content): readonly Content[keyof Content][] {
   ]
 }
 
+/** The same backwards. */
+export function contentFrom(values: ContentValues): Content {
+  return {
+    id: values[0],
+    at: values[1],
+    team_id: values[2],
+    datasource_id: values[3],
+    account_id: values[4],
+    key_id: values[5],
+    via: values[6],
+    action: values[7],
+    outcome: values[8],
+    code: values[9],
+    blocked: values[10],
+    query: values[11],
+    printed: values[12],
+    row_count: values[13],
+    bytes: values[14],
+    duration_ms: values[15],
+    times: values[16],
+    client: values[17],
+    redacted: values[18],
+  }
+}
+
 const BLOCK_BYTES = 64
 const HASH_BYTES = 32
 
 /** Room for what most rows come to as JSON; longer ones get their own. */
 const SCRATCH_BYTES = 16_384
 
+interface Hmac {
+  hmac(text: string): string
+  /** Of what begins with `head`, in ASCII, and goes on with `rest`. */
+  hmacBehind(head: string, rest: Uint8Array): string
+}
+
 /** RFC 2104, of two hashes in one go each: node's own Hmac object costs four times as much as the rest of a row. */
-function hmacWith(key: Uint8Array): (parts: readonly unknown[]) => string {
+function hmacWith(key: Uint8Array): Hmac {
   const inner = Buffer.alloc(SCRATCH_BYTES, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c)
   for (const [index, byte] of key.entries()) {
     inner[index] = byte ^ 0x36
     outer[index] = byte ^ 0x5c
   }
-  return (parts) => {
-    // As JSON: it keeps ('a', 'bc') apart from ('ab', 'c'), null from '' and 1 from '1'.
-    const text = JSON.stringify(parts)
+  const sealed = (framed: Uint8Array): string => {
     // Its bytes as letters: a buffer of its own for 32 bytes costs more than they do.
-    outer.write(hash('sha256', framed(inner, text), 'binary'), BLOCK_BYTES, 'latin1')
+    outer.write(hash('sha256', framed, 'binary'), BLOCK_BYTES, 'latin1')
     return hash('sha256', outer, 'base64url')
   }
-}
-
-/** The text behind the first block. */
-function framed(inner: Buffer, text: string): Buffer {
-  // No character takes more than three bytes.
-  if (text.length * 3 > inner.length - BLOCK_BYTES) {
-    return Buffer.concat([inner.subarray(0, BLOCK_BYTES), Buffer.from(text)])
+  const room = (bytes: number): Buffer =>
+    bytes <= SCRATCH_BYTES - BLOCK_BYTES ? inner : Buffer.concat([inner.subarray(0, BLOCK_BYTES)], BLOCK_BYTES + bytes)
+  return {
+    hmac(text) {
+      // No character takes more than three bytes.
+      const frame = room(text.length * 3)
+      return sealed(frame.subarray(0, BLOCK_BYTES + frame.write(text, BLOCK_BYTES)))
+    },
+    hmacBehind(head, rest) {
+      const frame = room(head.length + rest.length)
+      const from = BLOCK_BYTES + frame.write(head, BLOCK_BYTES, 'latin1')
+      frame.set(rest, from)
+      return sealed(frame.subarray(0, from + rest.length))
+    },
   }
-  return inner.subarray(0, BLOCK_BYTES + inner.write(text, BLOCK_BYTES))
 }

@@ -2,9 +2,9 @@
 // between, up to each chain's signed end. It only reads, a thousand rows at a time, and answers chain by chain.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../store/tables.ts'
-import { FIRST_PORTION, nextPortion } from './portion.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
-import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
+import { sameSeal, textOf, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
+import { bears, stepsOf, type Step } from './steps.ts'
 
 /** In the place of a chain, for rows from before there were chains. */
 export const BEFORE_CHAINS = 'before the chains'
@@ -69,8 +69,10 @@ function registryFinding(chains: readonly Chain[], registry: KnownRegistry): Fin
 
 /** There are teams, and not one row says that they were made. */
 async function isEmptied(tx: Transaction<Tables>): Promise<boolean> {
-  const row = await tx.selectFrom('audit').select('id').limit(1).executeTakeFirst()
-  return row === undefined && (await tx.selectFrom('teams').select('id').limit(1).executeTakeFirst()) !== undefined
+  for (const table of ['audit', 'audit_packs'] as const) {
+    if ((await tx.selectFrom(table).select('team_id').limit(1).executeTakeFirst()) !== undefined) return false
+  }
+  return (await tx.selectFrom('teams').select('id').limit(1).executeTakeFirst()) !== undefined
 }
 
 function missing(known: ReadonlySet<number>, registry: KnownRegistry): readonly number[] {
@@ -116,34 +118,13 @@ async function verifyChain(
     return report({ kind: 'changed', id: null, what })
   }
   const holds = sameSeal(seal.chain(chain), chain.signature)
-  let after: Stored | null = null
-  let count = FIRST_PORTION
-  for (;;) {
-    const rows: readonly Stored[] = await rowsBehind(tx, chain.chain, after, count)
-    const finding = walk.take(rows, holds ? chain.head_seq : Infinity)
-    seen(rows.length)
+  for await (const steps of stepsOf(tx, chain.chain)) {
+    const finding = walk.take(steps, holds ? chain.head_seq : Infinity)
+    seen(steps.length)
     if (finding !== null) return report(finding)
-    after = rows.at(-1) ?? null
-    if (rows.length < count) break
-    count = nextPortion(rows)
   }
   if (!holds) return report({ kind: 'changed', id: null, what: 'the signed end of the chain was changed' })
   return report(walk.end(chain))
-}
-
-/** By id too: without its index the store would take two rows at one place. */
-async function rowsBehind(
-  tx: Transaction<Tables>,
-  chain: string,
-  after: Pick<Stored, 'seq' | 'id'> | null,
-  count: number,
-): Promise<readonly Stored[]> {
-  let rows = tx.selectFrom('audit').selectAll().where('chain', '=', chain).where('seq', 'is not', null)
-  if (after !== null) {
-    const { seq, id } = after
-    rows = rows.where(sql<boolean>`(seq, id) > (${seq}, ${id})`)
-  }
-  return await rows.orderBy('seq').orderBy('id').limit(count).execute()
 }
 
 /** Goes along one chain and says what is wrong first. */
@@ -162,11 +143,14 @@ class Walk {
     this.#gaps = new Map(gaps.map((gap) => [gap.first_seq, gap]))
   }
 
-  take(rows: readonly Stored[], headSeq: number): Finding | null {
-    for (const [index, row] of rows.entries()) {
-      const finding = this.#place(row, headSeq) ?? this.#hold(row, rows[index + 1])
+  take(steps: readonly Step[], headSeq: number): Finding | null {
+    for (const [index, step] of steps.entries()) {
+      const finding =
+        step.kind === 'pack'
+          ? packFinding(step)
+          : (this.#place(step.row, headSeq) ?? this.#hold(step, steps[index + 1]))
       if (finding !== null) return finding
-      this.rows++
+      if (step.kind === 'row') this.rows++
     }
     return null
   }
@@ -198,27 +182,38 @@ class Walk {
     return { kind: 'removed', id: null, what: `${rowsNamed(this.#next, seq - 1)} ${removed(this.#at, row)}` }
   }
 
-  #hold(row: Stored, following: Stored | undefined): Finding | null {
-    const seq = row.seq ?? 0
-    const link = this.#seal.link(this.#link, this.#chain, seq, row)
-    if (sameSeal(link, row.link)) {
+  #hold(step: Step & { kind: 'row' }, following: Step | undefined): Finding | null {
+    const { row, seq } = step
+    const link = this.#seal.link(this.#link, this.#chain, seq, textOf(row))
+    if (bears(step, link)) {
       this.#next = seq + 1
       this.#link = link
       this.#at = row.at
       return null
     }
-    const what = `row ${row.id} (number ${seq}, of ${row.at}, ${row.action})`
-    // Where the row behind still fits the link that stands here, only what the row says was changed.
-    const fits =
-      following?.seq === seq + 1 &&
-      sameSeal(this.#seal.link(row.link ?? '', this.#chain, seq + 1, following), following.link)
+    const what = `row ${row.id} (number ${seq}, of ${row.at}, ${row.action}) was changed`
     return {
       kind: 'changed',
       id: row.id,
-      what: fits ? `${what} was changed` : `${what} was changed, or put in its place`,
+      what: this.#isOnlyChanged(step, following) ? what : `${what}, or put in its place`,
     }
   }
+
+  /** Where the row behind still fits the link that stands here, only what the row says was changed. */
+  #isOnlyChanged({ row, seq, isMarked }: Step & { kind: 'row' }, following: Step | undefined): boolean {
+    if (isMarked || following?.kind !== 'row' || following.seq !== seq + 1) return false
+    return bears(following, this.#seal.link(row.link ?? '', this.#chain, following.seq, textOf(following.row)))
+  }
 }
+
+function packFinding({ pack, holds }: Step & { kind: 'pack' }): Finding | null {
+  if (holds) return null
+  const what = `the pack of ${rowsNamed(pack.first_seq, pack.last_seq)} (from ${pack.first_at} on) was changed`
+  return { kind: 'changed', id: pack.first_id, what }
+}
+
+/** What a row is named by. */
+type Named = { readonly id: string; readonly at: string; readonly action: string }
 
 function rowsNamed(first: number, last: number): string {
   return first === last ? `row number ${first}` : `rows number ${first} to ${last}`
@@ -232,27 +227,45 @@ function removed(after: string | null, before: Stored | null): string {
   return `removed, ${where.join(', ')}`
 }
 
-function inserted(row: Stored, why: string): Finding {
+function inserted(row: Named, why: string): Finding {
   return { kind: 'inserted', id: row.id, what: `row ${row.id} (of ${row.at}, ${row.action}) ${why}` }
 }
 
 /** Rows of chains that never were, or are gone. */
 async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): AsyncIterable<ChainReport> {
   const known = new Set(chains.map((chain) => chain.chain))
-  for (let last = ''; ;) {
-    const row = await tx
-      .selectFrom('audit')
-      .selectAll()
-      .where('seq', 'is not', null)
-      .where('chain', '>', last)
-      .orderBy('chain')
-      .orderBy('seq')
-      .limit(1)
-      .executeTakeFirst()
-    if (row === undefined || row.chain === null) return
-    last = row.chain
-    if (!known.has(last)) yield reportOf({ chain: last, finding: inserted(row, 'is of a chain that there is not') })
+  for (const nextOf of [nextRow, nextPack]) {
+    for (let last = ''; ;) {
+      const row = await nextOf(tx, last)
+      if (row === undefined || row.chain === null) break
+      last = row.chain
+      if (!known.has(last)) yield reportOf({ chain: last, finding: inserted(row, 'is of a chain that there is not') })
+    }
   }
+}
+
+/** The first one of the next chain. */
+async function nextRow(tx: Transaction<Tables>, last: string) {
+  return await tx
+    .selectFrom('audit')
+    .selectAll()
+    .where('seq', 'is not', null)
+    .where('chain', '>', last)
+    .orderBy('chain')
+    .orderBy('seq')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+async function nextPack(tx: Transaction<Tables>, last: string) {
+  return await tx
+    .selectFrom('audit_packs')
+    .select(['chain', 'first_id as id', 'first_at as at', sql.lit('in a pack').as('action')])
+    .where('chain', '>', last)
+    .orderBy('chain')
+    .orderBy('first_seq')
+    .limit(1)
+    .executeTakeFirst()
 }
 
 /** Rows that wait for their link: they must be of our making. */

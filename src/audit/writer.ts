@@ -6,11 +6,13 @@ import type { AuditId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { newChain, readChain, writeChain, type Position } from './chains.ts'
-import { count } from './counters.ts'
-import { insertRows } from './insert.ts'
+import { addCounts } from './counters.ts'
+import { insertPacks, insertRows } from './insert.ts'
+import { Lines } from './lines.ts'
 import { ChainEnd, countInto, linkStored, type Linked } from './linking.ts'
 import { writing, type Writing } from './locked.ts'
-import { charsOf, MINUTE_MS } from './rows.ts'
+import { placeLines } from './packs.ts'
+import { MINUTE_MS } from './rows.ts'
 import type { Content, Seal } from './seal.ts'
 
 export interface WriterLog {
@@ -30,10 +32,9 @@ export interface WriterDeps {
 
 /** What may wait in memory; a store that writes at all never comes near it. */
 const WAITING_ROWS_MAX = 20_000
-const WAITING_CHARS_MAX = 64 * 1024 * 1024
-/** At a time, some milliseconds: to give others their turn within it costs three hundredths of all that is answered. */
-const BATCH_ROWS = 1_000
-const BATCH_CHARS = 4 << 20
+const WAITING_BYTES_MAX = 64 * 1024 * 1024
+/** Linked at a time. */
+const LINKED_MAX = 1_000
 /** After its minute a row of 429s is linked; a little later, as others may still count into it. */
 const AFTER_MINUTE_MS = 2_000
 /** How long the transaction of a change may take before it is taken for rolled back. */
@@ -42,10 +43,9 @@ const UNSEEN_MS = 60_000
 const ORPHANED_MS = 120_000
 
 interface Batch {
-  readonly rows: readonly Content[]
+  readonly lines: Lines
   readonly folded: ReadonlyMap<AuditId, Content>
   readonly unlinked: readonly AuditId[]
-  readonly chars: number
   /** It was tried, and how that ended is not known. */
   readonly tried: boolean
 }
@@ -60,8 +60,12 @@ const NOTHING: Linked = { settled: [], unseen: [], foreign: [], count: 0 }
 export class Writer {
   readonly #deps: WriterDeps
   #position: Position
-  #waiting: Content[] = []
-  #chars = 0
+  /** What a batch each is made of; the last one is still written to. */
+  #waiting: Lines[] = []
+  #rows = 0
+  #bytes = 0
+  /** Was written: its room is used again. */
+  #spare: Lines | null = null
   /** 429s, one row a key and minute, by their id. */
   #folded = new Map<AuditId, Content>()
   /** Rows in the store, or on their way there, that are to be linked: from when on, and until when they may be unseen. */
@@ -76,7 +80,7 @@ export class Writer {
   }
 
   get behind(): boolean {
-    return this.#waiting.length > WAITING_ROWS_MAX || this.#chars > WAITING_CHARS_MAX
+    return this.#rows > WAITING_ROWS_MAX || this.#bytes > WAITING_BYTES_MAX
   }
 
   /** Milliseconds until something must be written; null where nothing waits. */
@@ -94,8 +98,15 @@ export class Writer {
   }
 
   push(row: Content): void {
-    this.#waiting.push(row)
-    this.#chars += charsOf(row)
+    let lines = this.#waiting.at(-1)
+    if (lines === undefined || lines.isFull) {
+      this.#waiting.push((lines = new Lines(this.#spare)))
+      this.#spare = null
+    }
+    const before = lines.bytes
+    lines.add(row)
+    this.#rows++
+    this.#bytes += lines.bytes - before
   }
 
   fold(row: Content): void {
@@ -124,8 +135,8 @@ export class Writer {
       if (batch === null) break
       const unlinked = this.#unlinked.size
       await this.#finish(batch)
-      left -= batch.rows.length
-      const progress = batch.rows.length + batch.folded.size > 0 || this.#unlinked.size < unlinked
+      left--
+      const progress = batch.lines.rows + batch.folded.size > 0 || this.#unlinked.size < unlinked
       more = left > 0 || (closing && progress)
       // The embedded store answers at once: others must have their turn all the same.
       if (more) await setImmediate()
@@ -158,19 +169,15 @@ export class Writer {
   }
 
   #take(closing: boolean): Batch | null {
-    let [length, chars] = [0, 0]
-    for (; length < Math.min(BATCH_ROWS, this.#waiting.length) && chars < BATCH_CHARS; length++) {
-      const row = this.#waiting[length]
-      if (row !== undefined) chars += charsOf(row)
-    }
-    const rows = this.#waiting.splice(0, length)
+    const lines = this.#waiting.shift() ?? new Lines(null)
     const folded = this.#folded
     this.#folded = new Map()
+    for (const row of folded.values()) lines.counts.add(row)
     const now = this.#deps.now()
     const due = [...this.#unlinked].filter(([, { from }]) => closing || from <= now).map(([id]) => id)
-    const unlinked = due.slice(0, BATCH_ROWS)
-    if (rows.length === 0 && folded.size === 0 && unlinked.length === 0) return null
-    return { rows, folded, unlinked, chars, tried: false }
+    const unlinked = due.slice(0, LINKED_MAX)
+    if (lines.rows === 0 && folded.size === 0 && unlinked.length === 0) return null
+    return { lines, folded, unlinked, tried: false }
   }
 
   async #finish(batch: Batch): Promise<void> {
@@ -178,7 +185,9 @@ export class Writer {
     this.#isSettled = false
     const done = await this.#written(batch)
     this.#unfinished = null
-    this.#chars -= batch.chars
+    this.#rows -= batch.lines.rows
+    this.#bytes -= batch.lines.bytes
+    this.#spare = batch.lines
     this.#took(done, batch)
   }
 
@@ -199,11 +208,12 @@ export class Writer {
     const end = new ChainEnd(seal, position)
     const late = await countInto(within, seal, end.chain, [...batch.folded.values()])
     const linked = await linkStored(within, seal, end, batch.unlinked)
-    const rows = late.length === 0 ? batch.rows : [...batch.rows, ...late.map(renamed)]
-    if (rows.length + linked.count + batch.folded.size === 0) return { position: this.#position, linked }
-    const placed = rows.map((row) => end.place(row))
-    await insertRows(within.tx, store.dialect, placed)
-    await count(within.tx, end.chain, [...batch.rows, ...batch.folded.values()])
+    const { lines } = batch
+    if (lines.rows + linked.count + batch.folded.size === 0) return { position: this.#position, linked }
+    const { single, packs } = placeLines(end, lines)
+    await insertPacks(within.tx, packs)
+    await insertRows(within.tx, store.dialect, [...single, ...late.map((row) => end.place(renamed(row)))])
+    await addCounts(within.tx, end.chain, lines.counts)
     return { position: await writeChain(within, seal, { ...position, ...end.head, batch: position.batch + 1 }), linked }
   }
 

@@ -42,7 +42,7 @@ export async function exposureFromRefusal(
   auditId: AuditId,
 ): Promise<Widened> {
   await deps.audit.flush()
-  const row = await auditedQuery(deps.store, at.id, auditId)
+  const row = await auditedQuery(deps.store, at, auditId)
   if (row === null) throw notFound()
   const current = await versionsNow(deps.store, at.id)
   const [full, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])

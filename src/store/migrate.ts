@@ -11,6 +11,7 @@ import { knowledge } from './migrations/0006-knowledge.ts'
 import { descriptions } from './migrations/0007-descriptions.ts'
 import { attempts } from './migrations/0009-attempts.ts'
 import { auditById } from './migrations/0010-audit-by-id.ts'
+import { auditPacks } from './migrations/0011-audit-packs.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -35,6 +36,7 @@ export const MIGRATIONS: readonly Migration[] = [
   descriptions,
   attempts,
   auditById,
+  auditPacks,
 ]
 
 /** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */

@@ -26,6 +26,7 @@ export interface Tables extends KnowledgeTables {
   audit: AuditTable
   audit_chains: AuditChainTable
   audit_gaps: AuditGapTable
+  audit_packs: AuditPackTable
   usage_days: UsageDayTable
   jobs: JobTable
   marks: MarkTable
@@ -308,6 +309,25 @@ export interface AuditGapTable {
   /** The time of the newest of them. */
   until: string
   signature: string
+}
+
+/** Rows of a team that follow each other in a chain, written in one go (audit/packs.ts). */
+export interface AuditPackTable {
+  first_id: AuditId
+  last_id: AuditId
+  team_id: TeamId
+  /** The oldest and the newest time of its rows. */
+  first_at: string
+  last_at: string
+  chain: string
+  first_seq: number
+  last_seq: number
+  /** Of its last row: the next one is bound to it. */
+  last_link: string
+  /** How the link of each row begins. */
+  marks: string
+  /** A row a line, as its seal reads it; deflated. */
+  packed: Uint8Array
 }
 
 /** Queries of a day (UTC), by whom and of what; '' where that does not apply. */

@@ -1,0 +1,29 @@
+// A team's rows, whether they are single in the store or lie packed.
+import type { AuditId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { merged } from './merge.ts'
+import { packedRow, packedRows } from './packed-rows.ts'
+import { isNewer, type AuditScope, type Key } from './scope.ts'
+import type { Stored } from './seal.ts'
+import { singleRows } from './single-rows.ts'
+
+/** Newest first: those that the scope lets through, behind `before`, a portion at a time. Throws the reason of `signal`. */
+export function newest(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+  signal?: AbortSignal,
+): AsyncIterable<readonly Stored[]> {
+  return merged(
+    singleRows(store, teamId, scope, before, signal),
+    packedRows(store, teamId, scope, before, signal),
+    isNewer,
+  )
+}
+
+/** One of them; null where the team has none of this id. */
+export async function rowOfTeam(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {
+  const single = store.db.selectFrom('audit').selectAll().where('id', '=', id).where('team_id', '=', teamId)
+  return (await single.executeTakeFirst()) ?? (await packedRow(store, teamId, id))
+}

@@ -1,0 +1,87 @@
+// A team's rows that lie packed, newest first. Packs of several processes overlap in time: one is opened when no row of it
+// can be newer than what was given out.
+import { setImmediate } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { asId, type AuditId, type TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import { PACK_MS, unpacked, type Pack } from './packs.ts'
+import { headOf, msOf } from './rows.ts'
+import { fits, isNewer, type AuditScope, type Key } from './scope.ts'
+import type { Stored } from './seal.ts'
+
+/** A portion at a time; throws the reason of `signal`. A pack that cannot be read is left to `audit verify`. */
+export async function* packedRows(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+  signal: AbortSignal | undefined,
+): AsyncIterable<readonly Stored[]> {
+  const { outcome, code } = scope.filter ?? {}
+  if (code !== undefined || (outcome !== undefined && outcome !== 'ANSWERED')) return
+  const wanted = wantedOf(scope)
+  let open: readonly Stored[] = []
+  for await (const pack of packsOf(store, teamId, scope, before)) {
+    signal?.throwIfAborted()
+    const ready = open.findIndex((row) => row.at <= pack.last_at)
+    const [newer, rest] = ready === -1 ? [open, []] : [open.slice(0, ready), open.slice(ready)]
+    if (newer.length > 0) yield newer
+    const rows = (unpacked(pack, wanted) ?? []).filter((row) => fits(row, scope, before))
+    open = [...rest, ...rows].sort((a, b) => (isNewer(a, b) ? -1 : 1))
+    await setImmediate()
+  }
+  if (open.length > 0) yield open
+}
+
+/** One row; null where no pack of this team has it. */
+export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {
+  const ms = msOf(id)
+  if (ms === null) return null
+  const packs = await store.db
+    .selectFrom('audit_packs')
+    .selectAll()
+    .where('first_id', '<=', id)
+    .where('first_id', '>=', asId<AuditId>(headOf(ms - PACK_MS)))
+    .where('last_id', '>=', id)
+    .where('team_id', '=', teamId)
+    .orderBy('first_id', 'desc')
+    .execute()
+  for (const pack of packs) {
+    const row = unpacked(pack, [JSON.stringify(id)])?.find((one) => one.id === id)
+    if (row !== undefined) return row
+  }
+  return null
+}
+
+/** One after the other, by the newest of each. */
+async function* packsOf(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+): AsyncIterable<Pack> {
+  const { from, to } = scope.filter ?? {}
+  let packs = store.db.selectFrom('audit_packs').selectAll().where('team_id', '=', teamId)
+  if (from !== undefined) packs = packs.where('last_at', '>=', from)
+  if (to !== undefined) packs = packs.where('first_at', '<', to)
+  if (before !== null) {
+    const latest = new Date(Date.parse(before.at) + PACK_MS).toISOString()
+    packs = packs.where('last_at', '<=', latest).where('first_at', '<=', before.at)
+  }
+  for (let last: Pack | undefined; ;) {
+    const next = last
+    const rest =
+      next === undefined ? packs : packs.where(sql<boolean>`(last_at, first_id) < (${next.last_at}, ${next.first_id})`)
+    last = await rest.orderBy('last_at', 'desc').orderBy('first_id', 'desc').limit(1).executeTakeFirst()
+    if (last === undefined) return
+    yield last
+  }
+}
+
+/** What the text of a row must have to be among them: seen sooner than what it says is read. */
+function wantedOf({ filter = {} }: AuditScope): readonly string[] {
+  const { datasourceId, accountId, keyId, action } = filter
+  return [datasourceId, accountId, keyId, action]
+    .filter((value) => value !== undefined)
+    .map((value) => JSON.stringify(value))
+}

@@ -1,0 +1,59 @@
+// Removes packs whose newest row is older than its team keeps, one at a time: only where all of its rows fit the chain, and a
+// signed gap is left in its place.
+import { asId, type AuditId } from '../ids.ts'
+import { addGap } from './gaps.ts'
+import { linkBefore } from './link-before.ts'
+import { writing } from './locked.ts'
+import type { Pack } from './packs.ts'
+import type { Cutoffs, PruneDeps } from './prune.ts'
+import { headOf } from './rows.ts'
+import { textOf, type Seal } from './seal.ts'
+import { bears, stepsOfPack } from './steps.ts'
+
+const PACKS_AT_A_TIME = 100
+
+/** One pass over what was begun before `latest`. */
+export async function prunePacks(deps: PruneDeps, before: Cutoffs, latest: string): Promise<void> {
+  let after = asId<AuditId>('')
+  for (;;) {
+    const packs = await deps.store.db
+      .selectFrom('audit_packs')
+      .select(['first_id', 'last_at', 'team_id'])
+      .where('first_id', '>', after)
+      .where('first_id', '<', asId<AuditId>(headOf(Date.parse(latest))))
+      .orderBy('first_id')
+      .limit(PACKS_AT_A_TIME)
+      .execute()
+    for (const { first_id, last_at, team_id } of packs) {
+      after = first_id
+      if (last_at < (before.get(team_id) ?? '')) await remove(deps, first_id)
+    }
+    if (packs.length < PACKS_AT_A_TIME) return
+  }
+}
+
+async function remove(deps: PruneDeps, id: AuditId): Promise<void> {
+  const isKept = await writing(deps.store, async ({ tx, locked }) => {
+    const found = locked(tx.selectFrom('audit_packs').selectAll().where('first_id', '=', id))
+    const pack = await found.executeTakeFirst()
+    if (pack === undefined) return false
+    const { chain, first_seq, last_seq, last_link, last_at } = pack
+    const before = await linkBefore(tx, deps.seal, chain, first_seq)
+    if (before === null || !fits(deps.seal, before, pack)) return true
+    await tx.deleteFrom('audit_packs').where('first_id', '=', id).execute()
+    await addGap(tx, deps.seal, { chain, first_seq, last_seq, last_link, until: last_at })
+    return false
+  })
+  if (isKept) deps.log?.error({ ids: [id] }, 'audit: an old pack was changed by hand, and is kept')
+}
+
+/** Every row stands behind the one before, and the pack says nothing else of them. */
+function fits(seal: Seal, before: string, pack: Pack): boolean {
+  let link = before
+  for (const step of stepsOfPack(pack)) {
+    if (step.kind === 'pack') return step.holds
+    link = seal.link(link, pack.chain, step.seq, textOf(step.row))
+    if (!bears(step, link)) return false
+  }
+  return false
+}

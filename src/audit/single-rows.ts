@@ -1,0 +1,109 @@
+// A team's rows that are rows of the store, newest first. Those that no filter lets through are read in slices, so that a
+// rare one among a million holds nobody up.
+import { setImmediate } from 'node:timers/promises'
+import { sql, type SelectQueryBuilder } from 'kysely'
+import type { TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
+import { FIRST_PORTION, nextPortion } from './portion.ts'
+import type { AuditScope, Key } from './scope.ts'
+import type { Stored } from './seal.ts'
+
+/** Rows looked at in one go: some milliseconds. */
+const SLICE_ROWS = 5_000
+
+/** A portion at a time; throws the reason of `signal`. */
+export async function* singleRows(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+  signal: AbortSignal | undefined,
+): AsyncIterable<readonly Stored[]> {
+  let [key, count] = [before, FIRST_PORTION]
+  for (let more = true; more;) {
+    const end: Key | null = picks(scope) ? await sliceEnd(store, teamId, scope, key) : null
+    for (let full = true; full;) {
+      signal?.throwIfAborted()
+      const rows: readonly Stored[] = await slice(store, teamId, scope, key, end, count)
+      if (rows.length > 0) yield rows
+      full = rows.length === count
+      key = rows.at(-1) ?? key
+      count = nextPortion(rows)
+      // The embedded store answers at once: others must have their turn all the same.
+      await setImmediate()
+    }
+    key = end
+    more = end !== null
+  }
+}
+
+async function slice(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+  end: Key | null,
+  count: number,
+): Promise<readonly Stored[]> {
+  let query = filtered(within(store, teamId, scope, before).selectAll(), scope)
+  if (end !== null) {
+    query = query.where(sql<boolean>`(at, id) >= (${end.at}, ${end.id})`)
+  }
+  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(count).execute()
+}
+
+/** The last row of the next slice; null where it is the last slice. */
+async function sliceEnd(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  scope: AuditScope,
+  before: Key | null,
+): Promise<Key | null> {
+  const row = await within(store, teamId, scope, before)
+    .select(['at', 'id'])
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(SLICE_ROWS - 1)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Whether rows of the range may be left out. */
+function picks(scope: AuditScope): boolean {
+  const { from: _from, to: _to, ...rest } = scope.filter ?? {}
+  return scope.datasourceIds !== undefined || Object.keys(rest).length > 0
+}
+
+type Query<O> = SelectQueryBuilder<Tables, 'audit', O>
+
+/** What the index of a team's rows can tell. */
+function within(store: Pick<Store, 'db'>, teamId: TeamId, scope: AuditScope, before: Key | null) {
+  const { from, to } = scope.filter ?? {}
+  let query = store.db.selectFrom('audit').where('team_id', '=', teamId)
+  if (from !== undefined) query = query.where('at', '>=', from)
+  if (to !== undefined) query = query.where('at', '<', to)
+  if (before === null) return query
+  // As rows: of conditions side by side an index would take no more than the team.
+  return query.where(sql<boolean>`(at, id) < (${before.at}, ${before.id})`)
+}
+
+function filtered<O>(query: Query<O>, { datasourceIds: ids, filter = {} }: AuditScope): Query<O> {
+  let picked = query
+  if (ids !== undefined) {
+    picked = picked.where((eb) =>
+      ids.length === 0
+        ? eb('datasource_id', 'is', null)
+        : eb.or([eb('datasource_id', 'is', null), eb('datasource_id', 'in', ids)]),
+    )
+  }
+  const { datasourceId, accountId, keyId, action, outcome, code } = filter
+  if (datasourceId !== undefined) picked = picked.where('datasource_id', '=', datasourceId)
+  if (accountId !== undefined) picked = picked.where('account_id', '=', accountId)
+  if (keyId !== undefined) picked = picked.where('key_id', '=', keyId)
+  if (action !== undefined) picked = picked.where('action', '=', action)
+  if (outcome !== undefined) picked = picked.where('outcome', '=', outcome)
+  if (code !== undefined) picked = picked.where('code', '=', code)
+  return picked
+}
