@@ -283,8 +283,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           await store.db.updateTable('audit_packs').set(first).where('first_id', '=', kept).execute()
           assert.deepEqual(await broken(store), [])
         }
-        await set({ chain: 'another' })
-        assert.deepEqual((await broken(store)).map(({ kind }) => kind), ['removed', 'inserted']) // prettier-ignore
+        for (const chain of ['another', '']) {
+          await set({ chain })
+          assert.deepEqual((await broken(store)).map(({ kind }) => kind), ['removed', 'inserted']) // prettier-ignore
+        }
         await set({ chain: first.chain, first_seq: second.first_seq + 1 })
         assert.equal((await finding(store)).kind, 'removed')
       })

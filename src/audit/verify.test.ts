@@ -210,6 +210,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           [{ chain, seq: 0, link: 'x' }, /stands where another row is/],
           [{ chain: null, seq: null, link: null }, /is of no chain, though younger than the first/],
           [{ chain: 'mine', seq: 1, link: 'x' }, /is of a chain that there is not/],
+          [{ chain: '', seq: 1, link: 'x' }, /is of a chain that there is not/],
           [{ chain, seq: null, link: null }, /not of our making/],
           [{ chain, seq: null, link: sealWith(new Uint8Array(32)).alone(row) }, /not of our making/],
         ] as const) {

@@ -235,8 +235,8 @@ function inserted(row: Named, why: string): Finding {
 async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): AsyncIterable<ChainReport> {
   const known = new Set(chains.map((chain) => chain.chain))
   for (const nextOf of [nextRow, nextPack]) {
-    for (let last = ''; ;) {
-      const row = await nextOf(tx, last)
+    for (let last: string | null = null; ;) {
+      const row: Awaited<ReturnType<typeof nextOf>> = await nextOf(tx, last)
       if (row === undefined || row.chain === null) break
       last = row.chain
       if (!known.has(last)) yield reportOf({ chain: last, finding: inserted(row, 'is of a chain that there is not') })
@@ -245,23 +245,20 @@ async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): As
 }
 
 /** The first one of the next chain. */
-async function nextRow(tx: Transaction<Tables>, last: string) {
-  return await tx
-    .selectFrom('audit')
-    .selectAll()
-    .where('seq', 'is not', null)
-    .where('chain', '>', last)
+async function nextRow(tx: Transaction<Tables>, last: string | null) {
+  const rows = tx.selectFrom('audit').selectAll().where('seq', 'is not', null)
+  return await (last === null ? rows.where('chain', 'is not', null) : rows.where('chain', '>', last))
     .orderBy('chain')
     .orderBy('seq')
     .limit(1)
     .executeTakeFirst()
 }
 
-async function nextPack(tx: Transaction<Tables>, last: string) {
-  return await tx
+async function nextPack(tx: Transaction<Tables>, last: string | null) {
+  const packs = tx
     .selectFrom('audit_packs')
     .select(['chain', 'first_id as id', 'first_at as at', sql.lit('in a pack').as('action')])
-    .where('chain', '>', last)
+  return await (last === null ? packs : packs.where('chain', '>', last))
     .orderBy('chain')
     .orderBy('first_seq')
     .limit(1)
