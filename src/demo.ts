@@ -16,6 +16,8 @@ export interface DemoOptions {
   readonly setupToken: string | null
   /** The store holds no account yet. */
   readonly isNew: boolean
+  /** Who signs up must follow a link in a mail first. */
+  readonly asksMail: boolean
   readonly signal: AbortSignal
 }
 
@@ -43,6 +45,9 @@ export async function openDemo(options: DemoOptions): Promise<Demo | null> {
   const file = join(options.dataDir, 'demo.json')
   const before = await readKept(file)
   if (before === null && !options.isNew) return null
+  if (before === null && options.asksMail) {
+    throw new Error('its account would have to answer a mail. Start without SMTP_URL to see it.')
+  }
   await using stack = new AsyncDisposableStack()
   const shop = stack.use(await startDemoServer({ dataDir: options.dataDir, signal: options.signal }))
   const kept = before === null ? await connect(options, shop) : await moved(options, before, shop)

@@ -28,7 +28,9 @@ async function run(config: Config, log: Logger, stop: AbortSignal): Promise<void
   process.stdout.write(`Vitrine listens at ${address}\n`)
   const setupToken = await app.setupToken()
   if (setupToken !== null) process.stdout.write(`The first account is made with this setupToken: ${setupToken}\n`)
-  await using _demo = config.demo ? await demoBeside(app, { address, dataDir: config.dataDir, setupToken, stop }) : null
+  const asksMail = config.smtp !== null
+  const place = { address, dataDir: config.dataDir, setupToken, asksMail, stop }
+  await using _demo = config.demo ? await demoBeside(app, place) : null
   if (!stop.aborted) await once(stop, 'abort')
   log.info('ending')
 }
@@ -37,6 +39,7 @@ interface DemoPlace {
   readonly address: string
   readonly dataDir: string
   readonly setupToken: string | null
+  readonly asksMail: boolean
   readonly stop: AbortSignal
 }
 

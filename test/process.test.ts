@@ -44,11 +44,11 @@ function collect(stream: NodeJS.ReadableStream): () => string {
   return () => text
 }
 
-/** A service of its own process, once it has said where it listens. */
-async function serve(env: Record<string, string>) {
+/** A service of its own process, once it has said where it listens, and what else is waited for. */
+async function serve(env: Record<string, string>, said = /listens at (\S+)/) {
   const child = spawn(process.execPath, [MAIN], { env: environment({ PORT: '0', ...env }) })
   const [out, err] = [collect(child.stdout), collect(child.stderr)]
-  while (!/listens at (\S+)/.test(out())) {
+  while (!said.test(out())) {
     if (child.exitCode !== null) throw new Error(err())
     await Promise.race([once(child.stdout, 'data'), once(child, 'close')])
   }
@@ -82,6 +82,15 @@ describe('the process', () => {
     assert.match(second.err, /^The data folder .* is in use by another Vitrine process.*\n$/)
     assert.equal((await fetch(`${first.address}/health/ready`)).status, 200)
     assert.equal((await first.end('SIGTERM')).code, 0)
+  })
+
+  test('a demo whose account would have to answer a mail is none, in a sentence', async () => {
+    // Nobody listens there, and nothing is sent.
+    const mail = { SMTP_URL: 'smtp://127.0.0.1:1', VITRINE_DEMO: '1' }
+    const service = await serve({ VITRINE_DATA_DIR: await folder(), ...mail }, /There is no demo: .*\n/)
+    const ended = await service.end('SIGTERM')
+    assert.match(ended.out, /\nThere is no demo: .* Start without SMTP_URL to see it\.\n/)
+    assert.doesNotMatch(ended.out + ended.err, /\n\s+at /)
   })
 
   test('a port in use is told with what to do', async () => {

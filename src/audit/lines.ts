@@ -32,7 +32,7 @@ export class Lines {
   /** `over`: one that nobody needs any more, whose room is used again. */
   constructor(over: Lines | null) {
     const isOver = over !== null && over.#bytes.length <= BYTES_KEPT
-    this.#bytes = isOver ? over.#bytes : Buffer.allocUnsafeSlow(BYTES_FIRST)
+    this.#bytes = isOver ? over.#bytes : Buffer.alloc(0)
   }
 
   get rows(): number {
@@ -86,7 +86,7 @@ export class Lines {
   }
 
   #grow(needed: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, BYTES_FIRST, this.#bytes.length * 2))
     this.#bytes.copy(larger, 0, 0, this.#used)
     this.#bytes = larger
   }

@@ -26,7 +26,7 @@ export async function* packedRows(
     const ready = open.findIndex((row) => row.at <= pack.last_at)
     const [newer, rest] = ready === -1 ? [open, []] : [open.slice(0, ready), open.slice(ready)]
     if (newer.length > 0) yield newer
-    const rows = (unpacked(pack, wanted) ?? []).filter((row) => fits(row, scope, before))
+    const rows = (unpacked(pack, wanted) ?? []).map(({ row }) => row).filter((row) => fits(row, scope, before))
     open = [...rest, ...rows].sort((a, b) => (isNewer(a, b) ? -1 : 1))
     await setImmediate()
   }
@@ -47,8 +47,8 @@ export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: Au
     .orderBy('first_id', 'desc')
     .execute()
   for (const pack of packs) {
-    const row = unpacked(pack, [JSON.stringify(id)])?.find((one) => one.id === id)
-    if (row !== undefined) return row
+    const found = unpacked(pack, [JSON.stringify(id)])?.find(({ row }) => row.id === id)
+    if (found !== undefined) return found.row
   }
   return null
 }

@@ -251,6 +251,24 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.equal((await finding(store)).kind, 'changed')
       })
 
+      test('the same values written in another way, which a filter would not find, are named', async () => {
+        const { store, first, set } = await twoPacks()
+        await using _store = store
+        const [line = '', ...others] = textOf(first).split('\n')
+        const values = line.slice(2)
+        for (const other of [
+          `[ "${values}`,
+          `["\\u00${(values.codePointAt(0) ?? 0).toString(16)}${values.slice(1)}`,
+          line.replace(/(\d),/, '$1e0,'),
+          line.replace(/(\d),/, '$1.0,'),
+          ` ${line}`,
+        ]) {
+          assert.deepEqual([other !== line, JSON.parse(other)], [true, JSON.parse(line)])
+          await set({ packed: packedOf([other, ...others].join('\n')) })
+          assert.equal((await finding(store)).id, first.first_id)
+        }
+      })
+
       test('what a pack says of its rows is held to them', async () => {
         const { store, first, second, set } = await twoPacks()
         await using _store = store

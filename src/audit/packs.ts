@@ -82,11 +82,15 @@ function packOf(end: ChainEnd, team_id: TeamId, lines: Lines, run: readonly Line
 /** More than any pack of ours has. */
 const TEXT_BYTES_MAX = 1 << 26
 
-/**
- * Its rows, the oldest first; null where it cannot be read. Their links are marks alone, but for the last one's. `wanted`:
- * only rows whose text has all of these, which spares reading the others.
- */
-export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly Stored[] | null {
+export interface Unpacked {
+  /** Its link is a mark alone, but for the last one's. */
+  readonly row: Stored
+  /** As it stands there: what the seal reads, or there is another way to write the same, which a filter does not find. */
+  readonly text: string
+}
+
+/** Its rows, the oldest first; null where it cannot be read. `wanted`: only those whose text has all of these. */
+export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly Unpacked[] | null {
   const { chain, first_seq, last_link, marks, packed } = pack
   try {
     const text = inflateRawSync(packed, { maxOutputLength: TEXT_BYTES_MAX }).toString()
@@ -94,11 +98,11 @@ export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly S
     const lines = text.split('\n')
     // Behind the last line's end there is nothing.
     const last = lines.length - 2
-    const rows: Stored[] = []
+    const rows: Unpacked[] = []
     for (const [index, line] of lines.slice(0, -1).entries()) {
       if (!wanted.every((part) => line.includes(part))) continue
       const link = index === last ? last_link : marks.slice(index * MARK_CHARS, (index + 1) * MARK_CHARS)
-      rows.push({ ...rowOf(line), chain, seq: first_seq + index, link })
+      rows.push({ row: { ...rowOf(line), chain, seq: first_seq + index, link }, text: line })
     }
     return rows
   } catch {
@@ -107,7 +111,8 @@ export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly S
 }
 
 /** Whether all that the pack says of its rows, to be found by, is so. */
-export function describes(pack: Pack, rows: readonly Stored[]): boolean {
+export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
+  const rows = all.map(({ row }) => row)
   const { first_id, last_id, team_id, first_at, last_at, first_seq, last_seq, marks } = pack
   return (
     rows.length === last_seq - first_seq + 1 &&

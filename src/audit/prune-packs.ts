@@ -7,7 +7,7 @@ import { writing } from './locked.ts'
 import type { Pack } from './packs.ts'
 import type { Cutoffs, PruneDeps } from './prune.ts'
 import { headOf } from './rows.ts'
-import { textOf, type Seal } from './seal.ts'
+import type { Seal } from './seal.ts'
 import { bears, stepsOfPack } from './steps.ts'
 
 const PACKS_AT_A_TIME = 100
@@ -52,7 +52,7 @@ function fits(seal: Seal, before: string, pack: Pack): boolean {
   let link = before
   for (const step of stepsOfPack(pack)) {
     if (step.kind === 'pack') return step.holds
-    link = seal.link(link, pack.chain, step.seq, textOf(step.row))
+    link = seal.link(link, pack.chain, step.seq, step.text)
     if (!bears(step, link)) return false
   }
   return false

@@ -4,11 +4,18 @@ import type { Tables } from '../store/tables.ts'
 import { merged } from './merge.ts'
 import { describes, MARK_CHARS, unpacked, type Pack } from './packs.ts'
 import { FIRST_PORTION, nextPortion } from './portion.ts'
-import { sameSeal, type Stored } from './seal.ts'
+import { sameSeal, textOf, type Stored } from './seal.ts'
 
 /** A row, or, behind its rows, a pack. */
 export type Step =
-  | { readonly kind: 'row'; readonly seq: number; readonly row: Stored; readonly isMarked: boolean }
+  | {
+      readonly kind: 'row'
+      readonly seq: number
+      readonly row: Stored
+      /** What its seal reads. */
+      readonly text: string
+      readonly isMarked: boolean
+    }
   | { readonly kind: 'pack'; readonly seq: number; readonly pack: Pack; readonly holds: boolean }
 
 /** By their numbers; of two at one place the single row comes first. */
@@ -26,8 +33,8 @@ export function stepsOfPack(pack: Pack): readonly Step[] {
   const rows = unpacked(pack)
   if (rows === null) return [{ kind: 'pack', seq: pack.first_seq, pack, holds: false }]
   return [
-    ...rows.map((row, index): Step => {
-      return { kind: 'row', seq: pack.first_seq + index, row, isMarked: index < rows.length - 1 }
+    ...rows.map(({ row, text }, index): Step => {
+      return { kind: 'row', seq: pack.first_seq + index, row, text, isMarked: index < rows.length - 1 }
     }),
     { kind: 'pack', seq: pack.last_seq, pack, holds: describes(pack, rows) },
   ]
@@ -38,7 +45,7 @@ async function* singleSteps(tx: Transaction<Tables>, chain: string): AsyncIterab
   let count = FIRST_PORTION
   for (;;) {
     const rows: readonly Stored[] = await rowsBehind(tx, chain, after, count)
-    yield rows.map((row) => ({ kind: 'row', seq: row.seq ?? 0, row, isMarked: false }))
+    yield rows.map((row) => ({ kind: 'row', seq: row.seq ?? 0, row, text: textOf(row), isMarked: false }))
     after = rows.at(-1) ?? null
     if (rows.length < count) return
     count = nextPortion(rows)

@@ -3,7 +3,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
-import { sameSeal, textOf, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
+import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
 import { bears, stepsOf, type Step } from './steps.ts'
 
 /** In the place of a chain, for rows from before there were chains. */
@@ -183,8 +183,8 @@ class Walk {
   }
 
   #hold(step: Step & { kind: 'row' }, following: Step | undefined): Finding | null {
-    const { row, seq } = step
-    const link = this.#seal.link(this.#link, this.#chain, seq, textOf(row))
+    const { row, seq, text } = step
+    const link = this.#seal.link(this.#link, this.#chain, seq, text)
     if (bears(step, link)) {
       this.#next = seq + 1
       this.#link = link
@@ -202,7 +202,7 @@ class Walk {
   /** Where the row behind still fits the link that stands here, only what the row says was changed. */
   #isOnlyChanged({ row, seq, isMarked }: Step & { kind: 'row' }, following: Step | undefined): boolean {
     if (isMarked || following?.kind !== 'row' || following.seq !== seq + 1) return false
-    return bears(following, this.#seal.link(row.link ?? '', this.#chain, following.seq, textOf(following.row)))
+    return bears(following, this.#seal.link(row.link ?? '', this.#chain, following.seq, following.text))
   }
 }
 

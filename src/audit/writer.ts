@@ -187,7 +187,7 @@ export class Writer {
     this.#unfinished = null
     this.#rows -= batch.lines.rows
     this.#bytes -= batch.lines.bytes
-    this.#spare = batch.lines
+    if (batch.lines.rows > 0) this.#spare = batch.lines
     this.#took(done, batch)
   }
 

@@ -8,6 +8,9 @@ import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 import { sealWith } from '../audit/seal.ts'
 import { verifyAudit } from '../audit/verify.ts'
+import { AppError } from '../errors.ts'
+import { SIGN_IN } from './paths.ts'
+import { openTrail } from './trail.ts'
 
 const EMAIL = 'ada@example.test'
 const OTHER = 'another long password'
@@ -39,6 +42,23 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     }
     const signIn = (rooms: Rooms, password = PASSWORD) =>
       auth(rooms, 'POST sign-in/email', { email: EMAIL, password }, { headers })
+
+    test('what went wrong on our side is FAILED, what is refused DENIED', async () => {
+      await using rooms = await openRooms(source)
+      await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      const trail = openTrail(rooms)
+      const request = new Request('http://127.0.0.1/auth/sign-in/email', { headers })
+      const asking = { signedIn: null, waiting: null }
+      for (const code of ['OVERLOADED', 'UNAUTHENTICATED', 'RATE_LIMITED'] as const) {
+        await trail.refused({ name: SIGN_IN, request, email: EMAIL, asking }, new AppError(code, 'no'))
+      }
+      await rooms.audit.flush()
+      assert.deepEqual((await told(rooms)).slice(1).sort(), [
+        'signIn DENIED RATE_LIMITED',
+        'signIn DENIED UNAUTHENTICATED',
+        'signIn FAILED OVERLOADED',
+      ])
+    })
 
     test('holds every change when it is answered, and nothing secret', async () => {
       await using rooms = await openRooms(source)

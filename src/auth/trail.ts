@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
 import type { AuditedCall } from '../audit/rows.ts'
-import { AppError } from '../errors.ts'
+import { AppError, STATUS } from '../errors.ts'
 import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Asking } from './library.ts'
@@ -53,7 +53,8 @@ export function openTrail({ store, audit }: Deps): Trail {
       const { signedIn, waiting } = told.asking
       const by = told.name === SIGN_IN ? await accountBy(store, told.email) : (signedIn ?? waiting)
       if (by === null) return
-      audit.folded(callOf(action, by, told.request), { outcome: 'DENIED', code: error.code })
+      const outcome = STATUS[error.code] >= 500 ? 'FAILED' : 'DENIED'
+      audit.folded(callOf(action, by, told.request), { outcome, code: error.code })
     },
   }
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
 import type { Limits, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
+import { timeLeft } from '../../time-left.ts'
 import type { BigQueryQuery } from '../query.ts'
 import { orAborted } from './abort.ts'
 import { bytesOf, checkCost, dryRun, judge, type Judging, type Place } from './dry-run.ts'
@@ -52,9 +53,9 @@ export async function estimateQuery(at: Running, query: BigQueryQuery, limits: L
 
 /** Throws AppError, as Connection.run() says. */
 export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<Rows> {
-  const ends = performance.now() + limits.timeoutMs
+  const left = timeLeft(limits.timeoutMs)
   checkCost(await estimateQuery(at, query, limits), limits.maxCost)
-  const job = new Job(at, query, limits, () => Math.max(1, Math.ceil(ends - performance.now())))
+  const job = new Job(at, query, limits, left)
   try {
     const result = new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.names, at.out)
     let page = await job.start()

@@ -3,6 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogTable, ProfileBounds, TableProfile } from '../../driver.ts'
+import { timeLeft } from '../../time-left.ts'
 import { AppError } from '../../../errors.ts'
 import { barrierOf, exposedOf } from '../guard/exposed.ts'
 import { outgoing } from '../guard/outgoing.ts'
@@ -32,8 +33,7 @@ export async function profileCollection(
 ): Promise<TableProfile> {
   const collection = exposedOf(catalog).collection(table.table)
   if (collection === undefined) throw new TypeError('a profile of a collection that is not exposed')
-  const ends = performance.now() + bounds.timeoutMs
-  const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
+  const left = timeLeft(bounds.timeoutMs)
   const known = table.kind === 'view' ? null : await count(at, table.table, left())
   const rows = Math.min(bounds.rows, Math.max(ROWS_MIN, Math.floor(CELLS_MAX / Math.max(1, table.columns.length))))
   const isAll = known === null || known <= rows * 1.2

@@ -3,6 +3,7 @@
 import type * as mongodb from 'mongodb'
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
+import { timeLeft } from '../../time-left.ts'
 import { takeBatch } from './batch.ts'
 import type { Login } from './connect.ts'
 import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
@@ -40,8 +41,7 @@ const COMMENT = 'vitrine'
 
 /** Throws AppError, as Connection.run() says. */
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
-  const ends = performance.now() + limits.timeoutMs
-  const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
+  const left = timeLeft(limits.timeoutMs)
   const isCheap = (await costBound(query, sizesOf(at, left))) <= limits.maxCost
   const answered = async (form: readonly BsonDocument[]): Promise<Rows> => {
     const pipeline = stages(at, form)
@@ -101,8 +101,7 @@ async function rowsOf(
 
 /** The plan alone. Throws AppError as runQuery() does. */
 export async function estimateQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Estimate> {
-  const ends = performance.now() + limits.timeoutMs
-  const left = (): number => Math.max(1, Math.ceil(ends - performance.now()))
+  const left = timeLeft(limits.timeoutMs)
   return { cost: await explainedCost(at, query, stages(at, query.early ?? query.pipeline), left) }
 }
 
