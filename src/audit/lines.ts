@@ -7,6 +7,8 @@ import { CONTENT, contentFrom, textOf, type Content, type ContentValues } from '
 /** Written at a time: some milliseconds of a transaction. */
 const ROWS_MAX = 1_000
 const BYTES_MAX = 1 << 20
+/** No pack has more: a batch is full at half of it, and a line that is longer than that stays a row. */
+export const PACKED_BYTES_MAX = BYTES_MAX * 2
 const BYTES_FIRST = 1 << 14
 /** A large buffer made anew for each batch sets off the collector. */
 const BYTES_KEPT = BYTES_MAX * 2
@@ -23,7 +25,7 @@ export interface Line {
 /** Rows in the order they came, each a line of UTF-8. */
 export class Lines {
   readonly counts = new Counts()
-  /** By team the answered ones; the others, and those of no team, under null. */
+  /** By team the answered ones; the others, those of no team and very long ones under null. */
   readonly #of = new Map<TeamId | null, Line[]>()
   #bytes: Buffer
   #used = 0
@@ -59,7 +61,7 @@ export class Lines {
     this.#used = to + 1
     this.#rows++
     // A refusal is looked for by its id, and stays a row.
-    const team = row.outcome === 'ANSWERED' ? row.team_id : null
+    const team = row.outcome === 'ANSWERED' && to - from <= BYTES_MAX ? row.team_id : null
     const theirs = this.#of.get(team)
     if (theirs === undefined) this.#of.set(team, [{ from, to, at: row.at }])
     else theirs.push({ from, to, at: row.at })

@@ -5,7 +5,7 @@ import type { Selectable } from 'kysely'
 import type { TeamId } from '../ids.ts'
 import type { AuditPackTable } from '../store/tables.ts'
 import type { Placed } from './insert.ts'
-import { rowOf, type Line, type Lines } from './lines.ts'
+import { PACKED_BYTES_MAX, rowOf, type Line, type Lines } from './lines.ts'
 import type { ChainEnd } from './linking.ts'
 import type { Stored } from './seal.ts'
 
@@ -45,11 +45,16 @@ function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
     if (line.at >= latest && line.at <= end) runs.at(-1)?.push(line)
     else {
       runs.push([line])
-      end = `${line.at.slice(0, MINUTE_CHARS)}:59.999Z`
+      end = minuteEnd(line.at)
     }
     latest = line.at
   }
   return runs
+}
+
+/** No row of a pack is newer that has one of this time. */
+export function minuteEnd(at: string): string {
+  return `${at.slice(0, MINUTE_CHARS)}:59.999Z`
 }
 
 function packOf(end: ChainEnd, team_id: TeamId, lines: Lines, run: readonly Line[]): Pack {
@@ -79,9 +84,6 @@ function packOf(end: ChainEnd, team_id: TeamId, lines: Lines, run: readonly Line
   }
 }
 
-/** More than any pack of ours has. */
-const TEXT_BYTES_MAX = 1 << 26
-
 export interface Unpacked {
   /** Its link is a mark alone, but for the last one's. */
   readonly row: Stored
@@ -93,7 +95,7 @@ export interface Unpacked {
 export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly Unpacked[] | null {
   const { chain, first_seq, last_link, marks, packed } = pack
   try {
-    const text = inflateRawSync(packed, { maxOutputLength: TEXT_BYTES_MAX }).toString()
+    const text = inflateRawSync(packed, { maxOutputLength: PACKED_BYTES_MAX }).toString()
     if (!wanted.every((part) => text.includes(part))) return []
     const lines = text.split('\n')
     // Behind the last line's end there is nothing.
@@ -110,7 +112,7 @@ export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly U
   }
 }
 
-/** Whether all that the pack says of its rows, to be found by, is so. */
+/** Whether all that the pack says of its rows, to be found by, is so, and they are such as lie in one pack. */
 export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
   const rows = all.map(({ row }) => row)
   const { first_id, last_id, team_id, first_at, last_at, first_seq, last_seq, marks } = pack
@@ -121,6 +123,13 @@ export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
     rows.at(-1)?.id === last_id &&
     rows[0].at === first_at &&
     rows.at(-1)?.at === last_at &&
-    rows.every((row) => row.team_id === team_id)
+    last_at <= minuteEnd(first_at) &&
+    rows.every((row) => row.team_id === team_id && row.outcome === 'ANSWERED') &&
+    rows.every((row, index) => follows(row, rows[index - 1]))
   )
+}
+
+/** Readers go by the first and the last row of a pack. */
+function follows(row: Stored, before: Stored | undefined): boolean {
+  return before === undefined || (row.id > before.id && row.at >= before.at)
 }

@@ -1,0 +1,141 @@
+// What can be made without the key: other packs of the same rows, in which every link fits and readers would miss some. It is
+// found all the same. On both stores.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { newId, type AccountId, type ApiKeyId, type TeamId } from '../ids.ts'
+import { openStore, type Store } from '../store/open.ts'
+import { openAudit, type Audit } from './audit.ts'
+import { newest } from './newest.ts'
+import type { Pack } from './packs.ts'
+import type { AuditedCall } from './rows.ts'
+import { sealWith, textOf, type Stored } from './seal.ts'
+import { verifyAudit } from './verify.ts'
+
+const key = new Uint8Array(32).fill(7)
+const minute = 60_000
+const begun = Date.parse('2026-03-01T12:00:00.000Z')
+const keyId = newId<ApiKeyId>()
+const call: AuditedCall = { action: 'runQuery', caller: { kind: 'key', accountId: newId<AccountId>(), keyId } }
+
+async function gathered<T>(from: AsyncIterable<T>): Promise<readonly T[]> {
+  const list: T[] = []
+  for await (const each of from) list.push(each)
+  return list
+}
+
+const all = async (store: Store, teamId: TeamId) => (await gathered(newest(store, teamId, {}, null))).flat()
+
+async function findings(store: Store) {
+  const read = () => store.db.transaction().execute((tx) => gathered(verifyAudit(tx, sealWith(key), () => undefined)))
+  return (await read()).flatMap(({ finding }) => finding ?? [])
+}
+
+const packs = (store: Store) =>
+  store.db.selectFrom('audit_packs').selectAll().orderBy('chain').orderBy('first_seq').execute()
+const textIn = ({ packed }: Pack) => inflateRawSync(packed).toString()
+const packedOf = (text: string) => deflateRawSync(text)
+
+/** Both as one, which takes no key. */
+function joined(one: Pack, other: Pack): Pack {
+  const { last_id, last_at, last_seq, last_link } = other
+  const packed = packedOf(textIn(one) + textIn(other))
+  return { ...one, last_id, last_at, last_seq, last_link, marks: one.marks + other.marks, packed }
+}
+
+/** Single rows, which have their whole links, as a pack. */
+function packOf(rows: readonly Stored[]): Pack {
+  const [first, last] = [rows[0], rows.at(-1)]
+  assert.ok(
+    typeof first?.team_id === 'string' && first.chain !== null && first.seq !== null && typeof last?.seq === 'number',
+  )
+  return {
+    first_id: first.id,
+    last_id: last.id,
+    team_id: first.team_id,
+    first_at: first.at,
+    last_at: last.at,
+    chain: first.chain,
+    first_seq: first.seq,
+    last_seq: last.seq,
+    last_link: last.link ?? '',
+    marks: rows.map(({ link }) => link?.slice(0, 8)).join(''),
+    packed: packedOf(rows.map((row) => `${textOf(row)}\n`).join('')),
+  }
+}
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  describe(`packs made without the key on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+    const open = async () => openStore(await source.config())
+    const teamId = newId<TeamId>()
+
+    async function answered(audit: Audit, count: number): Promise<void> {
+      for (let n = 0; n < count; n++) audit.record(call, { teamId, outcome: 'ANSWERED', query: `SELECT ${n}` })
+      await audit.flush()
+    }
+
+    /** Of each of these times a pack. */
+    async function packsAt(times: readonly number[]) {
+      const store = await open()
+      let at = begun
+      await using audit = openAudit({ store, key, now: () => at })
+      for (const time of times) {
+        at = begun + time
+        await answered(audit, 40)
+      }
+      return store
+    }
+
+    const replace = async (store: Store, old: readonly Pack[], pack: Pack) => {
+      const ids = old.map(({ first_id }) => first_id)
+      await store.db.deleteFrom('audit_packs').where('first_id', 'in', ids).execute()
+      await store.db.insertInto('audit_packs').values(pack).execute()
+    }
+
+    for (const [what, times] of [
+      ['of two minutes', [0, 5 * minute]],
+      ['with a clock set back between them', [30_000, 0]],
+    ] as const) {
+      test(`two packs ${what} made to one are found: readers would miss rows of it`, async () => {
+        await using store = await packsAt(times)
+        const [one, other] = await packs(store)
+        assert.ok(one !== undefined && other !== undefined)
+        await replace(store, [one, other], joined(one, other))
+        const found = await findings(store)
+        assert.deepEqual(found.map(({ kind, id }) => [kind, id]), [['changed', one.first_id]]) // prettier-ignore
+        assert.match(found[0]?.what ?? '', /^the pack of rows number 1 to 80 /)
+      })
+    }
+
+    test('refused rows made to a pack are found: a filter by the outcome would miss them', async () => {
+      await using store = await open()
+      {
+        await using audit = openAudit({ store, key })
+        for (let n = 0; n < 5; n++) audit.record(call, { teamId, outcome: 'DENIED', code: 'QUERY_DENIED' })
+      }
+      const rows = await store.db.selectFrom('audit').selectAll().orderBy('seq').execute()
+      await store.db.deleteFrom('audit').execute()
+      await store.db.insertInto('audit_packs').values(packOf(rows)).execute()
+      assert.deepEqual((await findings(store)).map(({ kind, id }) => [kind, id]), [['changed', rows[0]?.id]]) // prettier-ignore
+    })
+
+    test('a line of more than a megabyte stays a row, so that no pack is long', async () => {
+      await using store = await open()
+      await using audit = openAudit({ store, key })
+      const [short, long] = ['SELECT 1', 'x'.repeat(1 << 20)]
+      for (let n = 0; n < 120; n++) {
+        audit.record(call, { teamId, outcome: 'ANSWERED', query: n % 60 === 59 ? long : short })
+      }
+      await audit.flush()
+      assert.deepEqual((await store.db.selectFrom('audit').select('query').execute()).map(({ query }) => query), [long, long]) // prettier-ignore
+      assert.deepEqual((await all(store, teamId)).map(({ query }) => query === long).lastIndexOf(true), 60)
+      assert.deepEqual(await findings(store), [])
+    })
+  })
+}
