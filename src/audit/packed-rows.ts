@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { asId, type AuditId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { PACK_MS, unpacked, type Pack } from './packs.ts'
+import { minuteEnd, PACK_MS, unpacked, type Pack } from './packs.ts'
 import { headOf, msOf } from './rows.ts'
 import { fits, isNewer, type AuditScope, type Key } from './scope.ts'
 import type { Stored } from './seal.ts'
@@ -37,18 +37,22 @@ export async function* packedRows(
 export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {
   const ms = msOf(id)
   if (ms === null) return null
+  // Of whatever team: told of one, the embedded store would go through all of its packs.
   const packs = await store.db
     .selectFrom('audit_packs')
-    .selectAll()
+    .select(['first_id', 'team_id'])
     .where('first_id', '<=', id)
     .where('first_id', '>=', asId<AuditId>(headOf(ms - PACK_MS)))
     .where('last_id', '>=', id)
-    .where('team_id', '=', teamId)
-    .orderBy('first_id', 'desc')
     .execute()
-  for (const pack of packs) {
-    const found = unpacked(pack, [JSON.stringify(id)])?.find(({ row }) => row.id === id)
+  for (const { first_id, team_id } of packs) {
+    if (team_id !== teamId) continue
+    const whole = store.db.selectFrom('audit_packs').selectAll().where('first_id', '=', first_id)
+    const pack = await whole.executeTakeFirst()
+    const rows = pack === undefined ? null : unpacked(pack, [JSON.stringify(id)])
+    const found = rows?.find(({ row }) => row.id === id)
     if (found !== undefined) return found.row
+    await setImmediate()
   }
   return null
 }
@@ -63,18 +67,15 @@ async function* packsOf(
   const { from, to } = scope.filter ?? {}
   let packs = store.db.selectFrom('audit_packs').selectAll().where('team_id', '=', teamId)
   if (from !== undefined) packs = packs.where('last_at', '>=', from)
-  if (to !== undefined) packs = packs.where('first_at', '<', to)
-  if (before !== null) {
-    const latest = new Date(Date.parse(before.at) + PACK_MS).toISOString()
-    packs = packs.where('last_at', '<=', latest).where('first_at', '<=', before.at)
-  }
-  for (let last: Pack | undefined; ;) {
-    const next = last
-    const rest =
-      next === undefined ? packs : packs.where(sql<boolean>`(last_at, first_id) < (${next.last_at}, ${next.first_id})`)
-    last = await rest.orderBy('last_at', 'desc').orderBy('first_id', 'desc').limit(1).executeTakeFirst()
+  const [latest] = [to, before?.at].filter((at) => at !== undefined).sort()
+  if (latest !== undefined) packs = packs.where('first_at', '<=', latest)
+  // One upper end at a time: of two the embedded store would take the one that is farther off.
+  let rest = latest === undefined ? packs : packs.where('last_at', '<=', minuteEnd(latest))
+  for (;;) {
+    const last = await rest.orderBy('last_at', 'desc').orderBy('first_id', 'desc').limit(1).executeTakeFirst()
     if (last === undefined) return
     yield last
+    rest = packs.where(sql<boolean>`(last_at, first_id) < (${last.last_at}, ${last.first_id})`)
   }
 }
 

@@ -1,0 +1,101 @@
+// Reading packs: where a reader begins, and what it asks the store, however many packs there are.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { CompiledQuery, type KyselyPlugin } from 'kysely'
+import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../ids.ts'
+import { openStore, type Store } from '../store/open.ts'
+import { openAudit } from './audit.ts'
+import { newest, rowOfTeam } from './newest.ts'
+import type { AuditedCall } from './rows.ts'
+import type { AuditFilter } from './scope.ts'
+
+const key = new Uint8Array(32).fill(7)
+const begun = Date.parse('2026-03-01T12:00:00.000Z')
+const teamId = newId<TeamId>()
+const caller = { kind: 'key' as const, accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() }
+const call: AuditedCall = { action: 'runQuery', caller }
+
+async function gathered<T>(from: AsyncIterable<T>): Promise<readonly T[]> {
+  const list: T[] = []
+  for await (const each of from) list.push(each)
+  return list
+}
+
+const all = async (store: Pick<Store, 'db'>, filter: AuditFilter = {}) =>
+  (await gathered(newest(store, teamId, { filter }, null))).flat()
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  test(`a cursor of no day is answered on ${dialect}, and so is the last day there is`, async () => {
+    await using source = await storeSource(dialect)
+    await using store = await openStore(await source.config())
+    await using audit = openAudit({ store, key, now: () => begun })
+    for (let n = 0; n < 40; n++) audit.record(call, { teamId, outcome: 'ANSWERED' })
+    const read = async (at: string) => {
+      const cursor = Buffer.from(`${at}|x`).toString('base64url')
+      return (await audit.page(teamId, { limit: 100, cursor })).items.length
+    }
+    assert.equal(await read('2026-13-99T00:00:00.000Z'), await read('9999-12-31T23:59:59.999Z'))
+    assert.equal(await read('9999-12-31T23:59:59.999Z'), 40)
+    assert.equal((await all(store, { to: '9999-12-31T23:59:59.999Z' })).length, 40)
+  })
+}
+
+describe('what is asked of packs', () => {
+  let source: StoreSource
+  before(async () => {
+    source = await storeSource('sqlite')
+  })
+  after(() => source[Symbol.asyncDispose]())
+
+  test('the embedded store goes by an index to where a reader begins and goes on', async () => {
+    await using store = await openStore(await source.config())
+    let at = begun
+    await using audit = openAudit({ store, key, now: () => at })
+    for (let n = 0; n < 200; n++) {
+      audit.record(call, { teamId, outcome: 'ANSWERED' })
+      at += 1_000
+    }
+    await audit.flush()
+    const middle = new Date(begun + 100_000).toISOString()
+    assert.deepEqual(await plansOf(store, (db) => all({ db }, { to: middle })), [
+      '(team_id=? AND last_at<?)',
+      '(team_id=? AND (last_at,first_id)<(?,?))',
+    ])
+    assert.deepEqual(
+      await plansOf(store, (db) => gathered(newest({ db }, teamId, {}, { at: middle, id: asId<AuditId>('x') }))),
+      ['(team_id=? AND last_at<?)', '(team_id=? AND (last_at,first_id)<(?,?))'],
+    )
+    const row = (await all({ db: store.db })).at(-1)
+    assert.ok(row !== undefined)
+    assert.deepEqual(await plansOf(store, (db) => rowOfTeam({ db }, teamId, row.id)), [
+      '(first_id>? AND first_id<?)',
+      '(first_id=?)',
+    ])
+  })
+
+  /** How the store searched its packs, each way once. */
+  async function plansOf(store: Store, work: (db: Store['db']) => Promise<unknown>): Promise<readonly string[]> {
+    const asked: Parameters<KyselyPlugin['transformQuery']>[0][] = []
+    await work(
+      store.db.withPlugin({
+        transformQuery(query) {
+          asked.push(query)
+          return query.node
+        },
+        transformResult: async ({ result }) => result,
+      }),
+    )
+    const found = new Set<string>()
+    for (const { node, queryId } of asked) {
+      const query = store.db.getExecutor().compileQuery(node, queryId)
+      const { rows } = await store.db.executeQuery<{ readonly detail: string }>(
+        CompiledQuery.raw(`EXPLAIN QUERY PLAN ${query.sql}`, [...query.parameters]),
+      )
+      for (const { detail } of rows) {
+        if (detail.includes('audit_packs')) found.add(/\(.*\)$/.exec(detail)?.[0] ?? detail)
+      }
+    }
+    return [...found]
+  }
+})
