@@ -46,6 +46,13 @@ export async function gapEndingAt(
   return gap?.last_seq === lastSeq && sameSeal(seal.gap(gap), gap.signature) ? gap : null
 }
 
+/** Whether one of these rows was removed before: what stands there now was put there by hand. */
+export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
+  const gaps = tx.selectFrom('audit_gaps').select('first_seq').where('chain', '=', chain)
+  const gap = gaps.where('first_seq', '<=', last).where('last_seq', '>=', first).limit(1)
+  return (await gap.executeTakeFirst()) !== undefined
+}
+
 async function gapAt(tx: Transaction<Tables>, seal: Seal, chain: string, firstSeq: number): Promise<Gap | null> {
   const gap = await tx
     .selectFrom('audit_gaps')

@@ -125,6 +125,34 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual((await findings(store)).map(({ kind, id }) => [kind, id]), [['changed', rows[0]?.id]]) // prettier-ignore
     })
 
+    test('what was removed for its age and is put there again stops no removal, and is found', async () => {
+      await using store = await open()
+      let at = begun
+      const errors: object[] = []
+      const log = { error: (detail: object) => errors.push(detail), warn: () => 0, info: () => 0 }
+      const retentionDays = async (team: TeamId | null) => (team === teamId ? 1 : 100)
+      await using audit = openAudit({ store, key, log, now: () => at, retentionDays })
+      audit.record(call, { teamId: newId<TeamId>(), outcome: 'ANSWERED' })
+      await audit.flush()
+      await answered(audit, 5)
+      const rows = await store.db.selectFrom('audit').selectAll().where('team_id', '=', teamId).orderBy('seq').execute()
+      await answered(audit, 40)
+      at += 3 * 86_400_000
+      await audit.prune()
+      for (const again of ['audit', 'audit_packs'] as const) {
+        if (again === 'audit') await store.db.insertInto('audit').values(rows).execute()
+        else await store.db.insertInto('audit_packs').values(packOf(rows)).execute()
+        await answered(audit, 40)
+        at += 3 * 86_400_000
+        await audit.prune()
+        assert.equal((await packs(store)).length, again === 'audit' ? 0 : 1)
+        assert.deepEqual((await findings(store)).map(({ kind, id }) => [kind, id]), [['inserted', rows[0]?.id]]) // prettier-ignore
+        await store.db.deleteFrom(again).where('team_id', '=', teamId).execute()
+      }
+      assert.deepEqual(errors, [{ ids: rows.map(({ id }) => id) }, { ids: [rows[0]?.id] }])
+      assert.deepEqual(await findings(store), [])
+    })
+
     test('a line of more than a megabyte stays a row, so that no pack is long', async () => {
       await using store = await open()
       await using audit = openAudit({ store, key })

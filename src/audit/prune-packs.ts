@@ -2,7 +2,7 @@
 // signed gap is left in its place.
 import { setImmediate } from 'node:timers/promises'
 import { asId, type AuditId } from '../ids.ts'
-import { addGap } from './gaps.ts'
+import { addGap, isRemoved } from './gaps.ts'
 import { linkBefore } from './link-before.ts'
 import { writing } from './locked.ts'
 import type { Pack } from './packs.ts'
@@ -43,6 +43,7 @@ async function remove(deps: PruneDeps, id: AuditId): Promise<void> {
     const { chain, first_seq, last_seq, last_link, last_at } = pack
     const before = await linkBefore(tx, deps.seal, chain, first_seq)
     if (before === null || !fits(deps.seal, before, pack)) return true
+    if (await isRemoved(tx, chain, first_seq, last_seq)) return true
     await tx.deleteFrom('audit_packs').where('first_id', '=', id).execute()
     await addGap(tx, deps.seal, { chain, first_seq, last_seq, last_link, until: last_at })
     return false

@@ -6,7 +6,7 @@ import { asId, type AuditId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { readRegistry, writeRegistry } from './chains.ts'
-import { addGap, gapEndingAt } from './gaps.ts'
+import { addGap, gapEndingAt, isRemoved } from './gaps.ts'
 import { linkBefore } from './link-before.ts'
 import { writing } from './locked.ts'
 import { prunePacks } from './prune-packs.ts'
@@ -134,21 +134,24 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
       continue
     }
     foreign.push(row.id)
-    await replace(tx, seal, fitting)
+    foreign.push(...(await replace(tx, seal, fitting)))
     fitting = []
   }
-  await replace(tx, seal, fitting)
+  foreign.push(...(await replace(tx, seal, fitting)))
   return foreign
 }
 
-async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InChain[]): Promise<void> {
+/** Leaves a gap in their place; answers with those where one is already. */
+async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InChain[]): Promise<readonly AuditId[]> {
   const [first, last] = [rows[0], rows.at(-1)]
-  if (first === undefined || last === undefined) return
+  if (first === undefined || last === undefined) return []
   const ids = rows.map((row) => row.id)
+  if (await isRemoved(tx, first.chain, first.seq, last.seq)) return ids
   await tx.deleteFrom('audit').where('id', 'in', ids).execute()
   const until = rows.reduce((newest, row) => (row.at > newest ? row.at : newest), '')
   const { chain, seq, link } = last
   await addGap(tx, seal, { chain, first_seq: first.seq, last_seq: seq, last_link: link ?? '', until })
+  return []
 }
 
 /** The oldest chains go when all of their rows are gone. The newest stays, so that the numbers go on from it. */
