@@ -48,9 +48,15 @@ export async function gapEndingAt(
 
 /** Whether one of these rows was removed before: what stands there now was put there by hand. */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
-  const gaps = tx.selectFrom('audit_gaps').select('first_seq').where('chain', '=', chain)
-  const gap = gaps.where('first_seq', '<=', last).where('last_seq', '>=', first).limit(1)
-  return (await gap.executeTakeFirst()) !== undefined
+  const gap = await tx
+    .selectFrom('audit_gaps')
+    .select('last_seq')
+    .where('chain', '=', chain)
+    .where('first_seq', '<=', last)
+    .orderBy('first_seq', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return gap !== undefined && gap.last_seq >= first
 }
 
 async function gapAt(tx: Transaction<Tables>, seal: Seal, chain: string, firstSeq: number): Promise<Gap | null> {
