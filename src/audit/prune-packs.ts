@@ -27,10 +27,12 @@ export async function prunePacks(deps: PruneDeps, before: Cutoffs, latest: strin
       .execute()
     for (const { first_id, last_at, team_id } of packs) {
       after = first_id
-      if (last_at < (before.get(team_id) ?? '')) await remove(deps, first_id)
+      if (last_at >= (before.get(team_id) ?? '')) continue
+      await remove(deps, first_id)
+      // The embedded store answers at once: others must have their turn all the same.
+      await setImmediate()
     }
     if (packs.length < PACKS_AT_A_TIME) return
-    // The embedded store answers at once: others must have their turn all the same.
     await setImmediate()
   }
 }
