@@ -8,18 +8,18 @@ import type { Stored } from './seal.ts'
 import { singleRows } from './single-rows.ts'
 
 /** Newest first: those that the scope lets through, behind `before`, a portion at a time. Throws the reason of `signal`. */
-export function newest(
+export async function* newest(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
   scope: AuditScope,
   before: Key | null,
   signal?: AbortSignal,
 ): AsyncIterable<readonly Stored[]> {
-  return merged(
-    singleRows(store, teamId, scope, before, signal),
-    packedRows(store, teamId, scope, before, signal),
-    isNewer,
-  )
+  const single: AsyncIterable<readonly (Stored | Key)[]> = singleRows(store, teamId, scope, before, signal)
+  for await (const keys of merged(single, packedRows(store, teamId, scope, before, signal), isNewer)) {
+    const rows = keys.filter((key) => 'chain' in key)
+    if (rows.length > 0) yield rows
+  }
 }
 
 /** One of them; null where the team has none of this id. */

@@ -1,7 +1,7 @@
 // Reading packs: where a reader begins, and what it asks the store, however many packs there are.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { CompiledQuery, type KyselyPlugin } from 'kysely'
+import { CompiledQuery } from 'kysely'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
@@ -74,23 +74,45 @@ describe('what is asked of packs', () => {
     ])
   })
 
-  /** How the store searched its packs, each way once. */
-  async function plansOf(store: Store, work: (db: Store['db']) => Promise<unknown>): Promise<readonly string[]> {
-    const asked: Parameters<KyselyPlugin['transformQuery']>[0][] = []
+  test('a reader who finds enough among newer single rows asks for no second pack', async () => {
+    await using store = await openStore(await source.config())
+    let at = begun
+    await using audit = openAudit({ store, key, now: () => at })
+    for (let n = 0; n < 400; n++, at += 1_000) audit.record(call, { teamId, outcome: 'ANSWERED' })
+    await audit.flush()
+    for (let n = 0; n < 20; n++) audit.record({ ...call, action: 'getSchema' }, { teamId, outcome: 'ANSWERED' })
+    await audit.flush()
+    const queries = await askedOf(store, async (db) => {
+      const filter = { action: 'getSchema' }
+      for await (const rows of newest({ db }, teamId, { filter }, null)) {
+        assert.equal(rows.length, 20)
+        break
+      }
+    })
+    assert.equal(queries.filter(({ sql }) => sql.includes('audit_packs')).length, 1)
+  })
+
+  /** What the store was asked. */
+  async function askedOf(store: Store, work: (db: Store['db']) => Promise<unknown>): Promise<readonly CompiledQuery[]> {
+    const asked: CompiledQuery[] = []
     await work(
       store.db.withPlugin({
-        transformQuery(query) {
-          asked.push(query)
-          return query.node
+        transformQuery({ node, queryId }) {
+          asked.push(store.db.getExecutor().compileQuery(node, queryId))
+          return node
         },
         transformResult: async ({ result }) => result,
       }),
     )
+    return asked
+  }
+
+  /** How the store searched its packs, each way once. */
+  async function plansOf(store: Store, work: (db: Store['db']) => Promise<unknown>): Promise<readonly string[]> {
     const found = new Set<string>()
-    for (const { node, queryId } of asked) {
-      const query = store.db.getExecutor().compileQuery(node, queryId)
+    for (const { sql, parameters } of await askedOf(store, work)) {
       const { rows } = await store.db.executeQuery<{ readonly detail: string }>(
-        CompiledQuery.raw(`EXPLAIN QUERY PLAN ${query.sql}`, [...query.parameters]),
+        CompiledQuery.raw(`EXPLAIN QUERY PLAN ${sql}`, [...parameters]),
       )
       for (const { detail } of rows) {
         if (detail.includes('audit_packs')) found.add(/\(.*\)$/.exec(detail)?.[0] ?? detail)

@@ -9,14 +9,18 @@ import { headOf, msOf } from './rows.ts'
 import { fits, isNewer, type AuditScope, type Key } from './scope.ts'
 import type { Stored } from './seal.ts'
 
-/** A portion at a time; throws the reason of `signal`. A pack that cannot be read is left to `audit verify`. */
+/**
+ * A portion at a time; throws the reason of `signal`. Before each pack a place that nothing to come is newer than, so that a
+ * reader who finds enough elsewhere need not wait for a row that no pack may have. A pack that cannot be read is left to
+ * `audit verify`.
+ */
 export async function* packedRows(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
   scope: AuditScope,
   before: Key | null,
   signal: AbortSignal | undefined,
-): AsyncIterable<readonly Stored[]> {
+): AsyncIterable<readonly (Stored | Key)[]> {
   const { outcome, code } = scope.filter ?? {}
   if (code !== undefined || (outcome !== undefined && outcome !== 'ANSWERED')) return
   const wanted = wantedOf(scope)
@@ -25,13 +29,16 @@ export async function* packedRows(
     signal?.throwIfAborted()
     const ready = open.findIndex((row) => row.at <= pack.last_at)
     const [newer, rest] = ready === -1 ? [open, []] : [open.slice(0, ready), open.slice(ready)]
-    if (newer.length > 0) yield newer
+    yield [...newer, { at: pack.last_at, id: BEFORE_ALL }]
     const rows = (unpacked(pack, wanted) ?? []).map(({ row }) => row).filter((row) => fits(row, scope, before))
     open = [...rest, ...rows].sort((a, b) => (isNewer(a, b) ? -1 : 1))
     await setImmediate()
   }
   if (open.length > 0) yield open
 }
+
+/** Newer than any row of its time. */
+const BEFORE_ALL = asId<AuditId>('~')
 
 /** One row; null where no pack of this team has it. */
 export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {

@@ -281,7 +281,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           { last_seq: first.last_seq - 1 },
           { last_seq: first.last_seq + 1 },
           { last_link: 'x' },
-          { marks: `x${first.marks.slice(1)}` },
+          { marks: `${first.marks.startsWith('x') ? 'y' : 'x'}${first.marks.slice(1)}` },
           { marks: first.marks.slice(0, -8) },
           { marks: `${first.marks}12345678` },
           { marks: '' },
