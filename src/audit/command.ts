@@ -5,8 +5,8 @@ import { readConfig, type Environment } from '../config.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
 import { openStore, type Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
-import { sealWith } from './seal.ts'
-import { BEFORE_CHAINS, verifyAudit, type ChainReport } from './verify.ts'
+import { sealWith } from './chain/seal.ts'
+import { BEFORE_CHAINS, verifyAudit, type ChainReport } from './chain/verify.ts'
 
 interface Out {
   /** One line of the answer. */

@@ -4,7 +4,7 @@ import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, UsageDayTable } from '../store/tables.ts'
-import type { Content } from './seal.ts'
+import type { Content } from './chain/seal.ts'
 
 /** What counts as a query. */
 const QUERY = 'runQuery'

@@ -7,11 +7,11 @@ import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { newId, type AccountId, type ApiKeyId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
-import { newest } from './newest.ts'
+import { newest } from './reading/newest.ts'
 import type { Pack } from './packs.ts'
 import type { AuditedCall } from './rows.ts'
-import { sealWith, textOf, type Stored } from './seal.ts'
-import { verifyAudit } from './verify.ts'
+import { sealWith, textOf, type Stored } from './chain/seal.ts'
+import { verifyAudit } from './chain/verify.ts'
 
 const key = new Uint8Array(32).fill(7)
 const minute = 60_000

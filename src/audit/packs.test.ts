@@ -8,12 +8,12 @@ import { AppError } from '../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
-import { newest, rowOfTeam } from './newest.ts'
+import { newest, rowOfTeam } from './reading/newest.ts'
 import { PACKED_FROM, type Pack } from './packs.ts'
 import type { AuditedCall } from './rows.ts'
-import { fits, type AuditFilter } from './scope.ts'
-import { sealWith } from './seal.ts'
-import { verifyAudit, type ChainReport } from './verify.ts'
+import { fits, type AuditFilter } from './reading/scope.ts'
+import { sealWith } from './chain/seal.ts'
+import { verifyAudit, type ChainReport } from './chain/verify.ts'
 
 const key = new Uint8Array(32).fill(7)
 const day = 86_400_000

@@ -4,10 +4,10 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Selectable } from 'kysely'
 import type { TeamId } from '../ids.ts'
 import type { AuditPackTable } from '../store/tables.ts'
-import type { Placed } from './insert.ts'
-import { PACKED_BYTES_MAX, rowOf, type Line, type Lines } from './lines.ts'
-import type { ChainEnd } from './linking.ts'
-import type { Stored } from './seal.ts'
+import type { Placed } from './writing/insert.ts'
+import { PACKED_BYTES_MAX, rowOf, type Line, type Lines } from './writing/lines.ts'
+import type { ChainEnd } from './chain/linking.ts'
+import type { Stored } from './chain/seal.ts'
 
 export type Pack = Selectable<AuditPackTable>
 

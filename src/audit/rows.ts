@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { AuditTable } from '../store/tables.ts'
-import type { Content } from './seal.ts'
+import type { Content } from './chain/seal.ts'
 
 /** The part of a call that is kept; auth's Call fits. */
 export interface AuditedCall {

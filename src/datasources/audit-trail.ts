@@ -1,8 +1,8 @@
 // What of the audit somebody may read: their team's rows, less those of datasources they do not reach.
 import type { Audit } from '../audit/audit.ts'
-import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from '../audit/export.ts'
-import type { AuditItem, AuditPage } from '../audit/page.ts'
-import type { AuditFilter, AuditScope } from '../audit/scope.ts'
+import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from '../audit/reading/export.ts'
+import type { AuditItem, AuditPage } from '../audit/reading/page.ts'
+import type { AuditFilter, AuditScope } from '../audit/reading/scope.ts'
 import type { Call } from '../auth/caller.ts'
 import { invalidRequest } from '../errors.ts'
 import { asId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'

@@ -1,5 +1,5 @@
 // The queries that the audit holds of a datasource, as a replay needs them. Read in pages, never all at once.
-import { newest, rowOfTeam } from '../audit/newest.ts'
+import { newest, rowOfTeam } from '../audit/reading/newest.ts'
 import type { AuditId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { AuditTable } from '../store/tables.ts'

@@ -1,6 +1,6 @@
 // Pure: what of a query the audit keeps. Where the team has literals redacted, only what is told by names: the driver takes
 // the literals out, and where it cannot, there is no text at all.
-import { Blocked as BlockedSchema } from '../audit/page.ts'
+import { Blocked as BlockedSchema } from '../audit/reading/page.ts'
 import type { AuditEntry } from '../audit/rows.ts'
 import type { Blocked, Driver } from '../drivers/driver.ts'
 import type { AppError } from '../errors.ts'

@@ -1,7 +1,7 @@
 // What stands in a chain in place of rows that were removed for their age: from where to where, the link that the next
 // row is bound to, signed. Gaps that touch become one, so a chain whose rows all grow old has a single one at its start.
 import type { Transaction } from 'kysely'
-import type { Tables } from '../store/tables.ts'
+import type { Tables } from '../../store/tables.ts'
 import { sameSeal, type Gap, type Seal } from './seal.ts'
 
 export type Removed = Omit<Gap, 'signature'>

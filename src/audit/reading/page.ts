@@ -1,13 +1,13 @@
 // Reading the audit: a team's rows, newest first, page by page or all of them, as they are shown.
 import { z } from 'zod'
-import { invalidRequest } from '../errors.ts'
-import { asId, type AuditId, type TeamId } from '../ids.ts'
-import type { Store } from '../store/open.ts'
-import type { AuditTable } from '../store/tables.ts'
+import { invalidRequest } from '../../errors.ts'
+import { asId, type AuditId, type TeamId } from '../../ids.ts'
+import type { Store } from '../../store/open.ts'
+import type { AuditTable } from '../../store/tables.ts'
 import { newest } from './newest.ts'
-import { charsOf } from './rows.ts'
+import { charsOf } from '../rows.ts'
 import type { AuditScope, Key } from './scope.ts'
-import type { Stored } from './seal.ts'
+import type { Stored } from '../chain/seal.ts'
 
 /** A row as GET …/audit shows it; what does not apply is left out. */
 export interface AuditItem {

@@ -1,15 +1,15 @@
 // Removes packs whose newest row is older than its team keeps, one at a time: only where all of its rows fit the chain, and a
 // signed gap is left in its place.
 import { setImmediate } from 'node:timers/promises'
-import { asId, type AuditId } from '../ids.ts'
-import { addGap, isRemoved } from './gaps.ts'
-import { linkBefore } from './link-before.ts'
-import { writing } from './locked.ts'
-import type { Pack } from './packs.ts'
+import { asId, type AuditId } from '../../ids.ts'
+import { addGap, isRemoved } from '../chain/gaps.ts'
+import { linkBefore } from '../chain/link-before.ts'
+import { writing } from '../chain/locked.ts'
+import type { Pack } from '../packs.ts'
 import type { Cutoffs, PruneDeps } from './prune.ts'
-import { headOf } from './rows.ts'
-import type { Seal } from './seal.ts'
-import { bears, stepsOfPack } from './steps.ts'
+import { headOf } from '../rows.ts'
+import type { Seal } from '../chain/seal.ts'
+import { bears, stepsOfPack } from '../chain/steps.ts'
 
 const PACKS_AT_A_TIME = 100
 

@@ -2,12 +2,12 @@
 // rare one among a million holds nobody up.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type SelectQueryBuilder } from 'kysely'
-import type { TeamId } from '../ids.ts'
-import type { Store } from '../store/open.ts'
-import type { Tables } from '../store/tables.ts'
+import type { TeamId } from '../../ids.ts'
+import type { Store } from '../../store/open.ts'
+import type { Tables } from '../../store/tables.ts'
 import { FIRST_PORTION, nextPortion } from './portion.ts'
 import type { AuditScope, Key } from './scope.ts'
-import type { Stored } from './seal.ts'
+import type { Stored } from '../chain/seal.ts'
 
 /** Rows looked at in one go: some milliseconds. */
 const SLICE_ROWS = 5_000

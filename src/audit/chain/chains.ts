@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
-import type { Tables } from '../store/tables.ts'
+import type { Tables } from '../../store/tables.ts'
 import type { Writing } from './locked.ts'
 import { sameSeal, type Chain, type Registry, type Seal } from './seal.ts'
 

@@ -1,8 +1,8 @@
 // Rows that wait to be written, as text and outside of the heap: kept as objects, the thousands of a second keep the
 // collector busier than all else that the audit does.
-import type { TeamId } from '../ids.ts'
-import { Counts } from './counters.ts'
-import { CONTENT, contentFrom, textOf, type Content, type ContentValues } from './seal.ts'
+import type { TeamId } from '../../ids.ts'
+import { Counts } from '../counters.ts'
+import { CONTENT, contentFrom, textOf, type Content, type ContentValues } from '../chain/seal.ts'
 
 /** Written at a time: some milliseconds of a transaction. */
 const ROWS_MAX = 1_000

@@ -1,8 +1,8 @@
 // How long the rows of deleted teams are kept: as long as the team kept them, which nobody else remembers.
 import type { Transaction } from 'kysely'
-import { asId, type TeamId } from '../ids.ts'
-import type { Store } from '../store/open.ts'
-import type { Tables } from '../store/tables.ts'
+import { asId, type TeamId } from '../../ids.ts'
+import type { Store } from '../../store/open.ts'
+import type { Tables } from '../../store/tables.ts'
 
 const MARK = 'days of the audit of the ended team '
 

@@ -1,6 +1,6 @@
 // What a place in a chain is bound to, whatever stands before it: a row, a pack, or what was removed for its age.
 import type { Transaction } from 'kysely'
-import type { Tables } from '../store/tables.ts'
+import type { Tables } from '../../store/tables.ts'
 import { gapEndingAt } from './gaps.ts'
 import type { Seal } from './seal.ts'
 

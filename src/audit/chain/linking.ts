@@ -1,7 +1,7 @@
 // Puts rows at the end of a chain, within the transaction that writes them. Rows of changes are in the store before they
 // are linked, and so are the counting rows of 429s: until then each bears a seal of its own, without which it is not linked.
-import type { AuditId } from '../ids.ts'
-import type { Placed } from './insert.ts'
+import type { AuditId } from '../../ids.ts'
+import type { Placed } from '../writing/insert.ts'
 import type { Writing } from './locked.ts'
 import { sameSeal, textOf, type Content, type Seal } from './seal.ts'
 import type { Position } from './chains.ts'

@@ -1,9 +1,9 @@
 // The statements of the audit's hot path, written once: building them anew for each batch costs more than the insert.
 import { CompiledQuery, type Transaction } from 'kysely'
-import type { DialectName } from '../store/migrate.ts'
-import type { AuditTable, Tables } from '../store/tables.ts'
-import type { Pack } from './packs.ts'
-import { CONTENT, contentOf, type Content } from './seal.ts'
+import type { DialectName } from '../../store/migrate.ts'
+import type { AuditTable, Tables } from '../../store/tables.ts'
+import type { Pack } from '../packs.ts'
+import { CONTENT, contentOf, type Content } from '../chain/seal.ts'
 
 /** A row at its place. */
 export interface Placed {

@@ -1,7 +1,7 @@
 // Holds what the store has of the audit against its chains: every row at its place, unchanged, none missing, none put in
 // between, up to each chain's signed end. It only reads, a thousand rows at a time, and answers chain by chain.
 import { sql, type Transaction } from 'kysely'
-import type { Tables } from '../store/tables.ts'
+import type { Tables } from '../../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
 import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
 import { bears, stepsOf, type Step } from './steps.ts'

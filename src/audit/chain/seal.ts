@@ -2,7 +2,7 @@
 // HMAC-SHA-256 with a key derived from the root key, so that whoever has the database alone can make none of it.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Selectable } from 'kysely'
-import type { AuditChainTable, AuditGapTable, AuditTable } from '../store/tables.ts'
+import type { AuditChainTable, AuditGapTable, AuditTable } from '../../store/tables.ts'
 
 /** What of a row is bound, in this order for ever: a later column may change nothing for rows that do not have it. */
 export const CONTENT = [

@@ -2,16 +2,16 @@
 // where it fits it, and a signed gap is left in its place; one that was changed by hand stays for `audit verify` to find.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
-import { asId, type AuditId, type TeamId } from '../ids.ts'
-import type { Store } from '../store/open.ts'
-import type { Tables } from '../store/tables.ts'
-import { readRegistry, writeRegistry } from './chains.ts'
-import { addGap, gapEndingAt, isRemoved } from './gaps.ts'
-import { linkBefore } from './link-before.ts'
-import { writing } from './locked.ts'
+import { asId, type AuditId, type TeamId } from '../../ids.ts'
+import type { Store } from '../../store/open.ts'
+import type { Tables } from '../../store/tables.ts'
+import { readRegistry, writeRegistry } from '../chain/chains.ts'
+import { addGap, gapEndingAt, isRemoved } from '../chain/gaps.ts'
+import { linkBefore } from '../chain/link-before.ts'
+import { writing } from '../chain/locked.ts'
 import { prunePacks } from './prune-packs.ts'
-import { headOf } from './rows.ts'
-import { sameSeal, textOf, type Seal, type Stored } from './seal.ts'
+import { headOf } from '../rows.ts'
+import { sameSeal, textOf, type Seal, type Stored } from '../chain/seal.ts'
 
 export interface PruneDeps {
   readonly store: Pick<Store, 'db' | 'dialect' | 'commit'>

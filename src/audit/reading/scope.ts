@@ -1,7 +1,7 @@
 // Pure: which rows of a team are asked for, and from where on.
-import type { AccountId, ApiKeyId, AuditId, DatasourceId } from '../ids.ts'
-import type { AuditTable } from '../store/tables.ts'
-import type { Content } from './seal.ts'
+import type { AccountId, ApiKeyId, AuditId, DatasourceId } from '../../ids.ts'
+import type { AuditTable } from '../../store/tables.ts'
+import type { Content } from '../chain/seal.ts'
 
 /** Only rows that fit all of it. */
 export interface AuditFilter {

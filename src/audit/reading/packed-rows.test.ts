@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CompiledQuery } from 'kysely'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
-import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../ids.ts'
-import { openStore, type Store } from '../store/open.ts'
-import { openAudit } from './audit.ts'
+import { storeSource, type StoreSource } from '../../../test/support/stores.ts'
+import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../../ids.ts'
+import { openStore, type Store } from '../../store/open.ts'
+import { openAudit } from '../audit.ts'
 import { newest, rowOfTeam } from './newest.ts'
-import type { AuditedCall } from './rows.ts'
+import type { AuditedCall } from '../rows.ts'
 import type { AuditFilter } from './scope.ts'
 
 const key = new Uint8Array(32).fill(7)

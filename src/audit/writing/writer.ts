@@ -2,18 +2,18 @@
 // chain's signed end. It never drops a row; a batch whose answer was lost is looked for before it is written again.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
-import type { AuditId } from '../ids.ts'
-import type { Store } from '../store/open.ts'
-import type { Tables } from '../store/tables.ts'
-import { newChain, readChain, writeChain, type Position } from './chains.ts'
-import { addCounts } from './counters.ts'
+import type { AuditId } from '../../ids.ts'
+import type { Store } from '../../store/open.ts'
+import type { Tables } from '../../store/tables.ts'
+import { newChain, readChain, writeChain, type Position } from '../chain/chains.ts'
+import { addCounts } from '../counters.ts'
 import { insertPacks, insertRows } from './insert.ts'
 import { Lines } from './lines.ts'
-import { ChainEnd, countInto, linkStored, type Linked } from './linking.ts'
-import { writing, type Writing } from './locked.ts'
-import { placeLines } from './packs.ts'
-import { MINUTE_MS } from './rows.ts'
-import type { Content, Seal } from './seal.ts'
+import { ChainEnd, countInto, linkStored, type Linked } from '../chain/linking.ts'
+import { writing, type Writing } from '../chain/locked.ts'
+import { placeLines } from '../packs.ts'
+import { MINUTE_MS } from '../rows.ts'
+import type { Content, Seal } from '../chain/seal.ts'
 
 export interface WriterLog {
   error(detail: object, message: string): void

@@ -1,8 +1,8 @@
 // The audit writes all the time, from several processes: on PostgreSQL it locks the rows that it reads to change them, and
 // is not serializable beside that. The embedded store has one writer.
 import type { Transaction } from 'kysely'
-import type { Store } from '../store/open.ts'
-import type { Tables } from '../store/tables.ts'
+import type { Store } from '../../store/open.ts'
+import type { Tables } from '../../store/tables.ts'
 
 /** A transaction of the audit's. */
 export interface Writing {
