@@ -1,0 +1,61 @@
+// What is asked many times at once lies packed in the store, and nobody who asks for the audit can tell: list, pages, filters,
+// file, preview, and what verifies it. Over HTTP, on both stores.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { sealWith } from '../src/audit/chain/seal.ts'
+import { verifyAudit } from '../src/audit/chain/verify.ts'
+import { AuditItem, AuditPage, Usage } from '../src/contract/audit-schemas.ts'
+import { openSecrets } from '../src/secrets.ts'
+import { openStore } from '../src/store/open.ts'
+import { openShop } from './support/shop.ts'
+import { storeSource } from './support/stores.ts'
+
+const ASKED = 400
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  test(`what is asked many times at once stands in the audit like all else, on ${dialect}`, async () => {
+    await using source = await storeSource(dialect)
+    const { databaseUrl, dataDir } = await source.config()
+    const secretKey = randomBytes(32)
+    const texts = Array.from({ length: ASKED }, (_, n) => `SELECT id FROM customers WHERE id = ${n}`)
+    {
+      await using shop = await openShop({
+        env: {
+          VITRINE_DATA_DIR: dataDir,
+          VITRINE_SECRET_KEY: secretKey.toString('base64'),
+          ...(databaseUrl !== null && { DATABASE_URL: databaseUrl }),
+        },
+      })
+      const path = `/teams/${shop.teamId}`
+      const answers = await Promise.all(texts.map((sql) => shop.query(sql)))
+      assert.ok(answers.every(({ status }) => status === 200))
+      assert.equal((await shop.query('SELECT email FROM customers')).status, 403)
+
+      const seen: string[] = []
+      for (let cursor = ''; ;) {
+        const page = AuditPage.parse(await shop.owner.must('GET', `${path}/audit?limit=90&action=runQuery${cursor}`))
+        seen.push(...page.items.map(({ query = '' }) => query))
+        if (page.nextCursor === null) break
+        cursor = `&cursor=${page.nextCursor}`
+      }
+      assert.equal(seen[0], 'SELECT email FROM customers')
+      assert.deepEqual(seen.slice(1).sort(), texts.toSorted())
+      const file = (await shop.owner.ask('GET', `${path}/audit/export?format=jsonl&outcome=ANSWERED&action=runQuery`))
+        .text
+      const lines = file.trimEnd().split('\n').map((line) => AuditItem.parse(JSON.parse(line))) // prettier-ignore
+      assert.deepEqual(lines.map(({ query }) => query), seen.slice(1)) // prettier-ignore
+      assert.equal((await shop.owner.ask('POST', `${shop.at}/exposure/from-refusal/${lines[7]?.id}`)).status, 200)
+      const { days } = Usage.parse(await shop.owner.must('GET', `${path}/usage`))
+      assert.equal(days.reduce((sum, { queries }) => sum + queries, 0), ASKED + 1) // prettier-ignore
+    }
+    const config = { dataDir, databaseUrl, secretKey }
+    await using store = await openStore(config)
+    const packs = await store.db.selectFrom('audit_packs').select(['first_seq', 'last_seq']).execute()
+    assert.ok(packs.length > 0)
+    const seal = sealWith((await openSecrets(config)).derive('audit chain'))
+    await store.db.transaction().execute(async (tx) => {
+      for await (const { finding } of verifyAudit(tx, seal, () => undefined)) assert.equal(finding, null)
+    })
+  })
+}
