@@ -3,34 +3,20 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { AUDIT_KEY, findingsOf, rowsOf } from '../../test/support/audited.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { newId, type AccountId, type ApiKeyId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
-import { newest } from './reading/newest.ts'
 import type { Pack } from './packs.ts'
 import type { AuditedCall } from './rows.ts'
-import { sealWith, textOf, type Stored } from './chain/seal.ts'
-import { verifyAudit } from './chain/verify.ts'
+import { textOf, type Stored } from './chain/seal.ts'
 
-const key = new Uint8Array(32).fill(7)
+const key = AUDIT_KEY
 const minute = 60_000
 const begun = Date.parse('2026-03-01T12:00:00.000Z')
 const keyId = newId<ApiKeyId>()
 const call: AuditedCall = { action: 'runQuery', caller: { kind: 'key', accountId: newId<AccountId>(), keyId } }
-
-async function gathered<T>(from: AsyncIterable<T>): Promise<readonly T[]> {
-  const list: T[] = []
-  for await (const each of from) list.push(each)
-  return list
-}
-
-const all = async (store: Store, teamId: TeamId) => (await gathered(newest(store, teamId, {}, null))).flat()
-
-async function findings(store: Store) {
-  const read = () => store.db.transaction().execute((tx) => gathered(verifyAudit(tx, sealWith(key), () => undefined)))
-  return (await read()).flatMap(({ finding }) => finding ?? [])
-}
 
 const packs = (store: Store) =>
   store.db.selectFrom('audit_packs').selectAll().orderBy('chain').orderBy('first_seq').execute()
@@ -107,7 +93,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const [one, other] = await packs(store)
         assert.ok(one !== undefined && other !== undefined)
         await replace(store, [one, other], joined(one, other))
-        const found = await findings(store)
+        const found = await findingsOf(store)
         assert.deepEqual(found.map(({ kind, id }) => [kind, id]), [['changed', one.first_id]]) // prettier-ignore
         assert.match(found[0]?.what ?? '', /^the pack of rows number 1 to 80 /)
       })
@@ -122,7 +108,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const rows = await store.db.selectFrom('audit').selectAll().orderBy('seq').execute()
       await store.db.deleteFrom('audit').execute()
       await store.db.insertInto('audit_packs').values(packOf(rows)).execute()
-      assert.deepEqual((await findings(store)).map(({ kind, id }) => [kind, id]), [['changed', rows[0]?.id]]) // prettier-ignore
+      assert.deepEqual((await findingsOf(store)).map(({ kind, id }) => [kind, id]), [['changed', rows[0]?.id]]) // prettier-ignore
     })
 
     test('what was removed for its age and is put there again stops no removal, and is found', async () => {
@@ -146,11 +132,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         at += 3 * 86_400_000
         await audit.prune()
         assert.equal((await packs(store)).length, again === 'audit' ? 0 : 1)
-        assert.deepEqual((await findings(store)).map(({ kind, id }) => [kind, id]), [['inserted', rows[0]?.id]]) // prettier-ignore
+        assert.deepEqual((await findingsOf(store)).map(({ kind, id }) => [kind, id]), [['inserted', rows[0]?.id]]) // prettier-ignore
         await store.db.deleteFrom(again).where('team_id', '=', teamId).execute()
       }
       assert.deepEqual(errors, [{ ids: rows.map(({ id }) => id) }, { ids: [rows[0]?.id] }])
-      assert.deepEqual(await findings(store), [])
+      assert.deepEqual(await findingsOf(store), [])
     })
 
     test('a line of more than a megabyte stays a row, so that no pack is long', async () => {
@@ -162,8 +148,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
       await audit.flush()
       assert.deepEqual((await store.db.selectFrom('audit').select('query').execute()).map(({ query }) => query), [long, long]) // prettier-ignore
-      assert.deepEqual((await all(store, teamId)).map(({ query }) => query === long).lastIndexOf(true), 60)
-      assert.deepEqual(await findings(store), [])
+      assert.deepEqual((await rowsOf(store, teamId)).map(({ query }) => query === long).lastIndexOf(true), 60)
+      assert.deepEqual(await findingsOf(store), [])
     })
   })
 }

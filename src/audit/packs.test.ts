@@ -3,19 +3,18 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { AUDIT_KEY, findingOf, findingsOf, reportsOf, rowsOf } from '../../test/support/audited.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
-import { newest, rowOfTeam } from './reading/newest.ts'
+import { rowOfTeam } from './reading/newest.ts'
 import { PACKED_FROM, type Pack } from './packs.ts'
 import type { AuditedCall } from './rows.ts'
 import { fits, type AuditFilter } from './reading/scope.ts'
-import { sealWith } from './chain/seal.ts'
-import { verifyAudit, type ChainReport } from './chain/verify.ts'
 
-const key = new Uint8Array(32).fill(7)
+const key = AUDIT_KEY
 const day = 86_400_000
 const begun = Date.parse('2026-03-01T12:00:00.000Z')
 const callers = Array.from({ length: 3 }, (_, index): AuditedCall => {
@@ -50,29 +49,6 @@ function record(audit: Audit, teamId: TeamId, n: number): void {
   }
 }
 
-async function gathered<T>(from: AsyncIterable<T>): Promise<readonly T[]> {
-  const list: T[] = []
-  for await (const each of from) list.push(each)
-  return list
-}
-
-async function all(store: Store, teamId: TeamId, filter: AuditFilter = {}) {
-  return (await gathered(newest(store, teamId, { filter }, null))).flat()
-}
-
-async function reports(store: Store): Promise<readonly ChainReport[]> {
-  return await store.db.transaction().execute((tx) => gathered(verifyAudit(tx, sealWith(key), () => undefined)))
-}
-
-const broken = async (store: Store) => (await reports(store)).flatMap(({ finding }) => finding ?? [])
-
-/** The one thing that is wrong. */
-async function finding(store: Store) {
-  const [first, ...more] = await broken(store)
-  assert.ok(first !== undefined && more.length === 0, JSON.stringify([first, ...more]))
-  return first
-}
-
 const packs = (store: Store) =>
   store.db.selectFrom('audit_packs').selectAll().orderBy('chain').orderBy('first_seq').execute()
 const textOf = ({ packed }: Pack) => inflateRawSync(packed).toString()
@@ -101,7 +77,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const count = (team: TeamId | null) => single.filter((row) => row.team_id === team).length
       assert.deepEqual([count(many), count(few), count(null)], [5, PACKED_FROM - 1, 100])
       assert.ok((pack?.packed.length ?? 0) * 10 < textOf(pack ?? assert.fail()).length)
-      assert.deepEqual(await broken(store), [])
+      assert.deepEqual(await findingsOf(store), [])
     })
 
     test('single and packed rows of several processes are one order, whatever the clock did, and each filter picks from both', async () => {
@@ -120,7 +96,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         }
       }
       assert.ok((await packs(store)).length > 6, 'packs of several minutes and processes')
-      const rows = await all(store, teamId)
+      const rows = await rowsOf(store, teamId)
       assert.equal(rows.length, 900)
       assert.equal(new Set(rows.map(({ id }) => id)).size, 900)
       for (const [index, row] of rows.entries()) {
@@ -143,7 +119,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       ]
       for (const filter of filters) {
         assert.deepEqual(
-          await all(store, teamId, filter),
+          await rowsOf(store, teamId, filter),
           rows.filter((row) => fits(row, { filter }, null)),
         )
       }
@@ -161,7 +137,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           rows.filter((row) => row.at < middle).map(({ id }) => id),
         )
       }
-      assert.deepEqual(await broken(store), [])
+      assert.deepEqual(await findingsOf(store), [])
     })
 
     test('a row is found by its id, by its own team alone', async () => {
@@ -170,7 +146,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using audit = openAudit({ store, key })
       for (let n = 0; n < 100; n++) record(audit, n % 2 === 0 ? teamId : stranger, n)
       await audit.flush()
-      for (const row of await all(store, teamId)) {
+      for (const row of await rowsOf(store, teamId)) {
         assert.deepEqual(await rowOfTeam(store, teamId, row.id), row)
         assert.equal(await rowOfTeam(store, stranger, row.id), null)
       }
@@ -192,7 +168,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           ['12:02:00', '12:02:39'],
         ],
       )
-      assert.equal((await all(store, teamId)).length, 160)
+      assert.equal((await rowsOf(store, teamId)).length, 160)
     })
 
     describe('changed by hand', () => {
@@ -207,7 +183,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
             if (n === 119) await audit.flush()
           }
         }
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
         const [first, second] = await packs(store)
         assert.ok(first !== undefined && second !== undefined)
         const set = (values: Partial<Pack>, of = first) =>
@@ -226,7 +202,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
             if (place === 0) continue
             const changed = values.with(place, typeof value === 'number' ? value + 1 : `${String(value)}x`)
             await set({ packed: packedOf(`${lines.with(index, JSON.stringify(changed)).join('\n')}\n`) })
-            const found = await finding(store)
+            const found = await findingOf(store)
             assert.deepEqual([found.kind, found.id], ['changed', values[0]])
             assert.match(found.what, new RegExp(`^row ${String(values[0])} \\(number ${first.first_seq + index}, `))
           }
@@ -245,10 +221,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         ]
         for (const [changed, named] of cases) {
           await set({ packed: packedOf(`${changed.join('\n')}\n`) })
-          assert.equal((await finding(store)).id, idOf(named))
+          assert.equal((await findingOf(store)).id, idOf(named))
         }
         await set({ packed: packedOf(`${lines.slice(0, -1).join('\n')}\n`) })
-        assert.equal((await finding(store)).kind, 'changed')
+        assert.equal((await findingOf(store)).kind, 'changed')
       })
 
       test('the same values written in another way, which a filter would not find, are named', async () => {
@@ -265,7 +241,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         ]) {
           assert.deepEqual([other !== line, JSON.parse(other)], [true, JSON.parse(line)])
           await set({ packed: packedOf([other, ...others].join('\n')) })
-          assert.equal((await finding(store)).id, first.first_id)
+          assert.equal((await findingOf(store)).id, first.first_id)
         }
       })
 
@@ -295,28 +271,28 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         ]
         for (const values of wrong) {
           await set(values)
-          const found = await finding(store)
+          const found = await findingOf(store)
           assert.equal(found.kind, 'changed', JSON.stringify(values))
           const kept = values.first_id ?? first.first_id
           await store.db.updateTable('audit_packs').set(first).where('first_id', '=', kept).execute()
-          assert.deepEqual(await broken(store), [])
+          assert.deepEqual(await findingsOf(store), [])
         }
         for (const chain of ['another', '']) {
           await set({ chain })
-          assert.deepEqual((await broken(store)).map(({ kind }) => kind), ['removed', 'inserted']) // prettier-ignore
+          assert.deepEqual((await findingsOf(store)).map(({ kind }) => kind), ['removed', 'inserted']) // prettier-ignore
         }
         await set({ chain: first.chain, first_seq: second.first_seq + 1 })
-        assert.equal((await finding(store)).kind, 'removed')
+        assert.equal((await findingOf(store)).kind, 'removed')
       })
 
       test('a pack that cannot be read hides no other row', async () => {
         const { store, teamId, first, set } = await twoPacks()
         await using _store = store
-        const before = await all(store, teamId)
+        const before = await rowsOf(store, teamId)
         await set({ packed: Buffer.from('no deflated text') })
         const lost = new Set(textOf(first).match(/(?<=^\[")[^"]+/gm))
         assert.deepEqual(
-          await all(store, teamId),
+          await rowsOf(store, teamId),
           before.filter(({ id }) => !lost.has(id)),
         )
       })
@@ -328,18 +304,18 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           store.db.deleteFrom('audit_packs').where('first_id', '=', pack.first_id).execute()
         await remove(first)
         assert.match(
-          (await finding(store)).what,
+          (await findingOf(store)).what,
           new RegExp(`^rows number ${first.first_seq} to ${first.last_seq} removed`),
         )
         await store.db.insertInto('audit_packs').values(first).execute()
         const single = await store.db.selectFrom('audit').selectAll().limit(1).executeTakeFirstOrThrow()
         const put = { ...single, id: newId<AuditId>(), seq: first.first_seq + 3 }
         await store.db.insertInto('audit').values(put).execute()
-        assert.equal((await finding(store)).id, put.id)
+        assert.equal((await findingOf(store)).id, put.id)
         await store.db.deleteFrom('audit').where('id', '=', put.id).execute()
         const twin = { ...second, first_id: newId<AuditId>(), first_seq: second.first_seq + 1 }
         await store.db.insertInto('audit_packs').values(twin).execute()
-        assert.notEqual((await finding(store)).kind, 'removed')
+        assert.notEqual((await findingOf(store)).kind, 'removed')
       })
 
       test('all packs removed, and all else, is missed', async () => {
@@ -352,7 +328,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           .insertInto('teams')
           .values({ id: newId<TeamId>(), slug: 't', name: 't', settings: '{}', created_at: '' })
           .execute()
-        assert.equal((await finding(store)).kind, 'removed')
+        assert.equal((await findingOf(store)).kind, 'removed')
       })
     })
 
@@ -383,17 +359,18 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await using _store = store
         await using _audit = audit
         await audit.prune()
-        const days = async (teamId: TeamId) => new Set((await all(store, teamId)).map(({ at }) => at.slice(8, 10))).size
+        const days = async (teamId: TeamId) =>
+          new Set((await rowsOf(store, teamId)).map(({ at }) => at.slice(8, 10))).size
         assert.deepEqual([await days(short), await days(long)], [4, 8])
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
         move(100)
         await audit.prune()
         assert.deepEqual([await days(short), await days(long), (await packs(store)).length], [0, 0, 0])
-        const [report, ...more] = await reports(store)
+        const [report, ...more] = await reportsOf(store)
         assert.deepEqual([report?.finding, report?.pruned, more, errors], [null, 800, [], []])
         record(audit, short, 1)
         await audit.flush()
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
       })
 
       test('one that was changed stays, however old, and what is made to look old is not removed', async () => {
@@ -414,7 +391,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(errors, [{ ids: [old.first_id] }])
         await set(old, { packed: old.packed })
         await set(young, { last_at: young.last_at })
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
       })
 
       test('the packs of a deleted team are kept for as long as it kept them, then nothing is left of it', async () => {
@@ -435,7 +412,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           const ended = await store.db.selectFrom('marks').select('name').where('name', 'like', 'days of%').execute()
           assert.deepEqual([(await packs(store)).length, ended.length], [left, marks])
         }
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
       })
     })
 
@@ -464,8 +441,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         for (let tries = 0; tries < fails + losses; tries++) await assert.rejects(audit.flush())
         await audit.flush()
       }
-      assert.equal((await all(store, teamId)).length, 150)
-      assert.deepEqual(await broken(store), [])
+      assert.equal((await rowsOf(store, teamId)).length, 150)
+      assert.deepEqual(await findingsOf(store), [])
       const usage = await audit.usage(teamId, '2000-01-01')
       assert.equal(usage.reduce((sum, line) => sum + line.queries, 0), 150) // prettier-ignore
     })

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
+import { AUDIT_KEY, findingOf, findingsOf, reportsOf } from '../../../test/support/audited.ts'
 import { storeSource, type StoreSource } from '../../../test/support/stores.ts'
 import { AppError } from '../../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../../ids.ts'
@@ -10,9 +11,8 @@ import { openStore, type Store } from '../../store/open.ts'
 import { openAudit, type Audit } from '../audit.ts'
 import { RowMaker, type AuditedCall } from '../rows.ts'
 import { sealWith } from './seal.ts'
-import { verifyAudit, type ChainReport } from './verify.ts'
 
-const key = new Uint8Array(32).fill(7)
+const key = AUDIT_KEY
 const day = 86_400_000
 const call: AuditedCall = {
   action: 'runQuery',
@@ -21,23 +21,6 @@ const call: AuditedCall = {
 }
 const bySession: AuditedCall = { action: 'putExposure', caller: { kind: 'session', accountId: newId<AccountId>() } }
 const limited = () => new AppError('RATE_LIMITED', 'no', { extra: { retryAfter: 1 } })
-
-async function reports(store: Store, withKey = key): Promise<readonly ChainReport[]> {
-  return await store.db.transaction().execute(async (tx) => {
-    const all: ChainReport[] = []
-    for await (const report of verifyAudit(tx, sealWith(withKey), () => undefined)) all.push(report)
-    return all
-  })
-}
-
-const broken = async (store: Store) => (await reports(store)).flatMap(({ finding }) => finding ?? [])
-
-/** The one thing that is wrong. */
-async function finding(store: Store) {
-  const [first, ...more] = await broken(store)
-  assert.ok(first !== undefined && more.length === 0, JSON.stringify([first, ...more]))
-  return first
-}
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   describe(`the chain on ${dialect}`, () => {
@@ -97,7 +80,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         audit.refused(call, { teamId }, limited())
         audit.refused(bySession, {}, new AppError('CONFLICT', 'no'))
       }
-      const [report, ...more] = await reports(store)
+      const [report, ...more] = await reportsOf(store)
       assert.deepEqual([report?.rows, report?.finding, report?.head?.seq, more], [6, null, 6, []])
       const folded = await store.db.selectFrom('audit').select('times').where('code', '=', 'RATE_LIMITED').execute()
       assert.deepEqual(
@@ -115,7 +98,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await Promise.all([write(one, teamId, 20), write(other, teamId, 20)])
         await Promise.all([write(one, teamId, 20), write(other, teamId, 20)])
       }
-      const all = await reports(store)
+      const all = await reportsOf(store)
       assert.deepEqual(
         all.map(({ number, rows, finding }) => [number, rows, finding]),
         [1, 2, 3, 4].map((number) => [number, 40, null]),
@@ -137,7 +120,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         }
         other.refused(call, { teamId }, limited())
       }
-      assert.deepEqual(await broken(store), [])
+      assert.deepEqual(await findingsOf(store), [])
       const rows = await store.db.selectFrom('audit').select(['times', 'seq']).orderBy('times').execute()
       assert.deepEqual(
         rows.map(({ times, seq }) => [times, seq !== null]),
@@ -151,8 +134,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     test('another key than that of the store finds every chain wrong', async () => {
       const { store } = await tenRows()
       await using _store = store
-      assert.deepEqual(await broken(store), [])
-      const all = await reports(store, new Uint8Array(32).fill(8))
+      assert.deepEqual(await findingsOf(store), [])
+      const all = await reportsOf(store, new Uint8Array(32).fill(8))
       assert.ok(all.length > 0 && all.every((report) => report.finding !== null))
     })
 
@@ -176,7 +159,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           const { store, id } = await tenRows()
           await using _store = store
           await sql`update audit set ${sql.ref(column)} = ${value} where id = ${id}`.execute(store.db)
-          const found = await finding(store)
+          const found = await findingOf(store)
           assert.deepEqual([found.kind, found.id], ['changed', id])
           assert.match(found.what, column === 'link' ? /was changed, or put in its place/ : /was changed$/)
         })
@@ -186,7 +169,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const { store, id } = await tenRows()
         await using _store = store
         await store.db.deleteFrom('audit').where('id', '=', id).execute()
-        const found = await finding(store)
+        const found = await findingOf(store)
         assert.equal(found.kind, 'removed')
         assert.match(found.what, /^row number 5 removed, after 20.+, before row \S+ of 20/)
       })
@@ -195,9 +178,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const { store } = await tenRows()
         await using _store = store
         await store.db.deleteFrom('audit').where('seq', '>', 8).execute()
-        assert.match((await finding(store)).what, /^rows number 9 to 10 removed, after .+, at the end$/)
+        assert.match((await findingOf(store)).what, /^rows number 9 to 10 removed, after .+, at the end$/)
         await store.db.deleteFrom('audit').execute()
-        assert.match((await finding(store)).what, /^rows number 1 to 10 removed, at the end$/)
+        assert.match((await findingOf(store)).what, /^rows number 1 to 10 removed, at the end$/)
       })
 
       test('rows put in are named: behind the end, in no chain, in one that never was, not yet linked, at number 0', async () => {
@@ -218,12 +201,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
             .insertInto('audit')
             .values({ ...row, ...place })
             .execute()
-          const found = await finding(store)
+          const found = await findingOf(store)
           assert.deepEqual([found.kind, found.id], ['inserted', row.id])
           assert.match(found.what, what)
           await store.db.deleteFrom('audit').where('id', '=', row.id).execute()
         }
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
       })
 
       test('a row put in as if from before the chains is counted, and so is a store with nothing left', async () => {
@@ -231,16 +214,16 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await using _store = store
         const row = new RowMaker(() => Date.now() - 5 * day).of(call, { teamId, outcome: 'ANSWERED' })
         await store.db.insertInto('audit').values(row).execute()
-        const found = await finding(store)
+        const found = await findingOf(store)
         assert.deepEqual([found.kind, found.id], ['inserted', null])
         assert.match(found.what, /there are 1, and were 0 before the first chain/)
         await store.db.deleteFrom('audit').execute()
         await store.db.deleteFrom('audit_chains').execute()
         await store.db.deleteFrom('marks').where('name', '=', 'audit chains').execute()
-        assert.deepEqual(await reports(store), [])
+        assert.deepEqual(await reportsOf(store), [])
         const team = { id: teamId, name: 'T', slug: 't', settings: '{}', created_at: row.at }
         await store.db.insertInto('teams').values(team).execute()
-        assert.match((await finding(store)).what, /every row was removed, and the list of chains/)
+        assert.match((await findingOf(store)).what, /every row was removed, and the list of chains/)
       })
 
       test('two rows that changed places, and one that took the place of another, are named', async () => {
@@ -249,10 +232,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await sql`update audit set seq = 100 where seq = 6`.execute(store.db)
         await sql`update audit set seq = 6 where seq = 5`.execute(store.db)
         await sql`update audit set seq = 5 where seq = 100`.execute(store.db)
-        assert.match((await finding(store)).what, /number 5.+was changed, or put in its place/)
+        assert.match((await findingOf(store)).what, /number 5.+was changed, or put in its place/)
         await store.db.deleteFrom('audit').where('seq', '=', 5).execute()
         await sql`update audit set seq = 5 where seq = 6`.execute(store.db)
-        const found = await finding(store)
+        const found = await findingOf(store)
         assert.equal(found.id, null)
         assert.match(found.what, /^row number 6 removed/)
         assert.ok(id)
@@ -265,7 +248,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const five = await store.db.selectFrom('audit').selectAll().where('seq', '=', 5).executeTakeFirstOrThrow()
         const twin = { ...five, id: asId<AuditId>(`${five.id.slice(0, -1)}g`), team_id: teamId }
         await store.db.insertInto('audit').values(twin).execute()
-        const found = await finding(store)
+        const found = await findingOf(store)
         assert.deepEqual([found.kind, found.id], ['inserted', twin.id])
       })
 
@@ -274,14 +257,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await using _store = store
         await sql`update audit_chains set head_seq = 9`.execute(store.db)
         await store.db.deleteFrom('audit').where('seq', '=', 10).execute()
-        assert.match((await finding(store)).what, /the signed end of the chain was changed/)
+        assert.match((await findingOf(store)).what, /the signed end of the chain was changed/)
         await store.db.deleteFrom('audit_chains').execute()
         assert.deepEqual(
-          (await broken(store)).map(({ kind }) => kind),
+          (await findingsOf(store)).map(({ kind }) => kind),
           ['removed', 'inserted'],
         )
         await store.db.deleteFrom('audit').execute()
-        assert.match((await finding(store)).what, /chain number 1 was removed, with all of its rows/)
+        assert.match((await findingOf(store)).what, /chain number 1 was removed, with all of its rows/)
       })
 
       test('a changed or removed list of chains is missed, and never signed again', async () => {
@@ -296,7 +279,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
             await using audit = openAudit({ store, key })
             await write(audit, teamId, 1)
           }
-          assert.match((await finding(store)).what, /the list of chains was (changed|removed)/)
+          assert.match((await findingOf(store)).what, /the list of chains was (changed|removed)/)
           assert.equal((await mark.executeTakeFirst())?.value, bad ?? undefined)
         }
       })
@@ -311,7 +294,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await store.db.deleteFrom('audit_chains').where('number', '=', 2).execute()
         await write(audit, teamId, 2)
         assert.equal((await audit.page(teamId, { limit: 99 })).items.length, 6)
-        const all = await reports(store)
+        const all = await reportsOf(store)
         assert.deepEqual(
           all.map(({ number, finding }) => [number, finding?.kind]),
           [
@@ -337,7 +320,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         .execute()
       await assert.rejects(write(audit, teamId, 2))
       assert.equal((await audit.page(teamId, { limit: 99 })).items.length, 4)
-      assert.equal((await finding(store)).id, row.id)
+      assert.equal((await findingOf(store)).id, row.id)
     })
 
     describe('pruned', () => {
@@ -365,16 +348,16 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await using _store = store
         await using _audit = audit
         await audit.prune()
-        const [report, ...more] = await reports(store)
+        const [report, ...more] = await reportsOf(store)
         assert.deepEqual([report?.finding, more], [null, []])
         assert.deepEqual([report?.rows, report?.pruned], [23, 17])
         assert.ok((await store.db.selectFrom('audit_gaps').select('chain').execute()).length > 1)
         move(6)
         await audit.prune()
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
         move(100)
         await audit.prune()
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
         const gaps = await store.db.selectFrom('audit_gaps').select(['first_seq', 'last_seq']).execute()
         assert.deepEqual(
           gaps.map((gap) => [gap.first_seq, gap.last_seq]),
@@ -394,11 +377,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           .set({ last_seq: gap.last_seq + 1 })
           .where('first_seq', '=', gap.first_seq)
           .execute()
-        assert.match((await finding(store)).what, /what stands in place of rows 1 to \d+ was changed/)
+        assert.match((await findingOf(store)).what, /what stands in place of rows 1 to \d+ was changed/)
         await store.db.deleteFrom('audit_gaps').where('first_seq', '=', gap.first_seq).execute()
-        assert.match((await finding(store)).what, /^rows number 1 to \d+ removed/)
+        assert.match((await findingOf(store)).what, /^rows number 1 to \d+ removed/)
         await store.db.insertInto('audit_gaps').values(gap).execute()
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
         const last = await store.db
           .selectFrom('audit')
           .select(({ fn }) => fn.max('seq').as('seq'))
@@ -407,7 +390,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           .deleteFrom('audit')
           .where('seq', '=', Number(last.seq) - 2)
           .execute()
-        assert.match((await finding(store)).what, /^row number 38 removed/)
+        assert.match((await findingOf(store)).what, /^row number 38 removed/)
       })
 
       test('a row that was changed stays, however old, and what is made to look old is not removed', async () => {
@@ -422,9 +405,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await audit.prune()
         const kept = (await store.db.selectFrom('audit').select('id').execute()).map((row) => row.id)
         assert.ok(kept.includes(old) && kept.includes(young) && short)
-        assert.equal((await finding(store)).id, old)
+        assert.equal((await findingOf(store)).id, old)
         await sql`update audit set outcome = 'ANSWERED' where id = ${old}`.execute(store.db)
-        assert.equal((await finding(store)).id, young)
+        assert.equal((await findingOf(store)).id, young)
       })
 
       test('chains without rows are forgotten, but for the newest', async () => {
@@ -440,17 +423,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await using audit = openAudit(deps)
         await audit.prune()
         assert.deepEqual(
-          (await reports(store)).map(({ number, finding }) => [number, finding]),
+          (await reportsOf(store)).map(({ number, finding }) => [number, finding]),
           [[4, null]],
         )
         at += 100 * day
         await audit.prune()
         assert.deepEqual(
-          (await reports(store)).map(({ number, finding, pruned }) => [number, finding, pruned]),
+          (await reportsOf(store)).map(({ number, finding, pruned }) => [number, finding, pruned]),
           [[4, null, 3]],
         )
         await write(audit, teamId, 1)
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
       })
 
       test('rows of a deleted team are kept for as long as it kept them, then nothing is left of it', async () => {
@@ -520,7 +503,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await using audit = openAudit({ store, key, log, now: () => later })
         await audit.flush()
         assert.deepEqual(said, [{ rows: 1 }])
-        const all = await reports(store)
+        const all = await reportsOf(store)
         assert.deepEqual(
           all.map(({ rows, finding }) => [rows, finding]),
           [
@@ -558,7 +541,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           .execute()
         await using audit = openAudit({ store, key })
         await audit.flush()
-        assert.equal((await finding(store)).id, row.id)
+        assert.equal((await findingOf(store)).id, row.id)
       })
 
       test('a batch whose answer was lost after it was written is written once', async () => {
@@ -584,7 +567,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
             before + 3,
           )
         }
-        assert.deepEqual(await broken(store), [])
+        assert.deepEqual(await findingsOf(store), [])
         const { items } = await audit.page(teamId, { limit: 99 })
         assert.equal(items.find((item) => item.code === 'RATE_LIMITED')?.times, 2)
         assert.equal(
@@ -602,14 +585,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using audit = openAudit({ store, key, retentionDays: async () => 3 })
       await write(audit, teamId, 1)
       assert.deepEqual(
-        (await reports(store)).map(({ chain, rows, finding }) => [chain === 'before the chains', rows, finding]),
+        (await reportsOf(store)).map(({ chain, rows, finding }) => [chain === 'before the chains', rows, finding]),
         [
           [false, 1, null],
           [true, 1, null],
         ],
       )
       await audit.prune()
-      assert.equal((await reports(store)).length, 1)
+      assert.equal((await reportsOf(store)).length, 1)
     })
   })
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CompiledQuery } from 'kysely'
+import { AUDIT_KEY, gathered, rowsOf } from '../../../test/support/audited.ts'
 import { storeSource, type StoreSource } from '../../../test/support/stores.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../../ids.ts'
 import { openStore, type Store } from '../../store/open.ts'
@@ -10,20 +11,13 @@ import { newest, rowOfTeam } from './newest.ts'
 import type { AuditedCall } from '../rows.ts'
 import type { AuditFilter } from './scope.ts'
 
-const key = new Uint8Array(32).fill(7)
+const key = AUDIT_KEY
 const begun = Date.parse('2026-03-01T12:00:00.000Z')
 const teamId = newId<TeamId>()
 const caller = { kind: 'key' as const, accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() }
 const call: AuditedCall = { action: 'runQuery', caller }
 
-async function gathered<T>(from: AsyncIterable<T>): Promise<readonly T[]> {
-  const list: T[] = []
-  for await (const each of from) list.push(each)
-  return list
-}
-
-const all = async (store: Pick<Store, 'db'>, filter: AuditFilter = {}) =>
-  (await gathered(newest(store, teamId, { filter }, null))).flat()
+const all = (store: Pick<Store, 'db'>, filter: AuditFilter = {}) => rowsOf(store, teamId, filter)
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   test(`a cursor of no day is answered on ${dialect}, and so is the last day there is`, async () => {

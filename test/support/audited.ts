@@ -1,0 +1,38 @@
+// What the tests of the audit read: a team's rows, and what verifying the chains finds.
+import assert from 'node:assert/strict'
+import { sealWith } from '../../src/audit/chain/seal.ts'
+import { verifyAudit, type ChainReport } from '../../src/audit/chain/verify.ts'
+import { newest } from '../../src/audit/reading/newest.ts'
+import type { AuditFilter } from '../../src/audit/reading/scope.ts'
+import type { TeamId } from '../../src/ids.ts'
+import type { Store } from '../../src/store/open.ts'
+
+/** What the tests seal with. */
+export const AUDIT_KEY = new Uint8Array(32).fill(7)
+
+/** All of a team's rows that the filter lets through, the newest first. */
+export async function rowsOf(store: Pick<Store, 'db'>, teamId: TeamId, filter: AuditFilter = {}) {
+  return (await gathered(newest(store, teamId, { filter }, null))).flat()
+}
+
+export async function reportsOf(store: Pick<Store, 'db'>, key = AUDIT_KEY): Promise<readonly ChainReport[]> {
+  return await store.db.transaction().execute((tx) => gathered(verifyAudit(tx, sealWith(key), () => undefined)))
+}
+
+/** What is wrong, of each chain the first. */
+export async function findingsOf(store: Pick<Store, 'db'>) {
+  return (await reportsOf(store)).flatMap(({ finding }) => finding ?? [])
+}
+
+/** The one thing that is wrong. */
+export async function findingOf(store: Pick<Store, 'db'>) {
+  const [first, ...more] = await findingsOf(store)
+  assert.ok(first !== undefined && more.length === 0, JSON.stringify([first, ...more]))
+  return first
+}
+
+export async function gathered<T>(from: AsyncIterable<T>): Promise<readonly T[]> {
+  const list: T[] = []
+  for await (const each of from) list.push(each)
+  return list
+}
