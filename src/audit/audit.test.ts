@@ -4,11 +4,11 @@ import { after, before, describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
-import { openAudit, outcomeOf } from './audit.ts'
-import type { AuditedCall } from './rows.ts'
 import { AppError } from '../errors.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
+import { openAudit, outcomeOf } from './audit.ts'
+import type { AuditedCall } from './rows.ts'
 
 const accountId = newId<AccountId>()
 const key = new Uint8Array(32).fill(7)

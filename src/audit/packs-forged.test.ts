@@ -8,9 +8,9 @@ import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { newId, type AccountId, type ApiKeyId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
+import { textOf, type Stored } from './chain/seal.ts'
 import type { Pack } from './packs.ts'
 import type { AuditedCall } from './rows.ts'
-import { textOf, type Stored } from './chain/seal.ts'
 
 const key = AUDIT_KEY
 const minute = 60_000

@@ -9,10 +9,11 @@ import { AppError } from '../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
+import type { Pack } from './packs.ts'
 import { rowOfTeam } from './reading/newest.ts'
-import { PACKED_FROM, type Pack } from './packs.ts'
-import type { AuditedCall } from './rows.ts'
 import { fits, type AuditFilter } from './reading/scope.ts'
+import type { AuditedCall } from './rows.ts'
+import { PACKED_FROM } from './writing/placing.ts'
 
 const key = AUDIT_KEY
 const day = 86_400_000

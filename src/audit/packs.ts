@@ -1,87 +1,23 @@
 // Rows that were written many at a time lie packed: a team's that follow each other in a chain are one deflated text. Of
 // each row's link the pack keeps the beginning, so that the one that was changed can be named.
-import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { inflateRawSync } from 'node:zlib'
 import type { Selectable } from 'kysely'
-import type { TeamId } from '../ids.ts'
 import type { AuditPackTable } from '../store/tables.ts'
-import type { Placed } from './writing/insert.ts'
-import { PACKED_BYTES_MAX, rowOf, type Line, type Lines } from './writing/lines.ts'
-import type { ChainEnd } from './chain/linking.ts'
-import type { Stored } from './chain/seal.ts'
+import { rowOf, type Stored } from './chain/seal.ts'
 
 export type Pack = Selectable<AuditPackTable>
 
-/** From so many of a team at a time on; fewer stay rows. */
-export const PACKED_FROM = 32
 /** Of a time up to the minute; no pack is of two. */
 const MINUTE_CHARS = 16
 export const PACK_MS = 60_000
+/** Unpacked: a batch is full at half of it, and a line that is longer than that stays a row. */
+export const PACK_BYTES_MAX = 1 << 21
 /** How much is kept of a link. */
 export const MARK_CHARS = 8
-/** The fastest: what is alike from row to row is found all the same. */
-const LEVEL = 1
-
-/** Puts the lines at the end of the chain: many of a team as packs, what is left as single rows. */
-export function placeLines(
-  end: ChainEnd,
-  lines: Lines,
-): { readonly single: readonly Placed[]; readonly packs: readonly Pack[] } {
-  const single: Placed[] = []
-  const packs: Pack[] = []
-  for (const [team, theirs] of lines.teams) {
-    for (const run of team === null ? [theirs] : runsOf(theirs)) {
-      if (team !== null && run.length >= PACKED_FROM) packs.push(packOf(end, team, lines, run))
-      else for (const line of run) single.push(end.place(lines.rowOf(line)))
-    }
-  }
-  return { single, packs }
-}
-
-/** Each within a minute and in the order of time, so that a pack is found by it: a clock may be set back. */
-function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
-  const runs: Line[][] = []
-  let [latest, end] = ['', '']
-  for (const line of lines) {
-    if (line.at >= latest && line.at <= end) runs.at(-1)?.push(line)
-    else {
-      runs.push([line])
-      end = minuteEnd(line.at)
-    }
-    latest = line.at
-  }
-  return runs
-}
 
 /** No row of a pack is newer that has one of this time. */
 export function minuteEnd(at: string): string {
   return `${at.slice(0, MINUTE_CHARS)}:59.999Z`
-}
-
-function packOf(end: ChainEnd, team_id: TeamId, lines: Lines, run: readonly Line[]): Pack {
-  const [first, last] = [run[0], run.at(-1)]
-  if (first === undefined || last === undefined) throw new Error('a pack of nothing')
-  let marks = ''
-  let [first_seq, last_seq, last_link] = [0, 0, '']
-  for (const line of run) {
-    const { seq, link } = end.placeLine(lines.text(line))
-    if (first_seq === 0) first_seq = seq
-    last_seq = seq
-    last_link = link
-    marks += link.slice(0, MARK_CHARS)
-  }
-  return {
-    first_id: lines.rowOf(first).id,
-    last_id: lines.rowOf(last).id,
-    team_id,
-    first_at: first.at,
-    last_at: last.at,
-    chain: end.chain,
-    first_seq,
-    last_seq,
-    last_link,
-    marks,
-    packed: deflateRawSync(lines.textOf(run), { level: LEVEL }),
-  }
 }
 
 export interface Unpacked {
@@ -95,7 +31,7 @@ export interface Unpacked {
 export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly Unpacked[] | null {
   const { chain, first_seq, last_link, marks, packed } = pack
   try {
-    const text = inflateRawSync(packed, { maxOutputLength: PACKED_BYTES_MAX }).toString()
+    const text = inflateRawSync(packed, { maxOutputLength: PACK_BYTES_MAX }).toString()
     if (!wanted.every((part) => text.includes(part))) return []
     const lines = text.split('\n')
     // Behind the last line's end there is nothing.

@@ -1,10 +1,17 @@
 // Puts rows at the end of a chain, within the transaction that writes them. Rows of changes are in the store before they
 // are linked, and so are the counting rows of 429s: until then each bears a seal of its own, without which it is not linked.
 import type { AuditId } from '../../ids.ts'
-import type { Placed } from '../writing/insert.ts'
+import type { Position } from './chains.ts'
 import type { Writing } from './locked.ts'
 import { sameSeal, textOf, type Content, type Seal } from './seal.ts'
-import type { Position } from './chains.ts'
+
+/** A row at its place. */
+export interface Placed {
+  readonly row: Content
+  readonly chain: string
+  readonly seq: number
+  readonly link: string
+}
 
 /** The end of a chain while rows are put there. */
 export class ChainEnd {

@@ -92,7 +92,7 @@ function behind(head: readonly unknown[], text: string): string {
 
 type ValuesOf<Names extends readonly (keyof Content)[]> = { readonly [N in keyof Names]: Content[Names[N]] }
 /** The values of CONTENT. */
-export type ContentValues = ValuesOf<typeof CONTENT>
+type ContentValues = ValuesOf<typeof CONTENT>
 
 /** One by one: by their names, in a loop, it takes longer than the hash. */
 export function contentOf(row: Content): ContentValues {
@@ -120,7 +120,7 @@ export function contentOf(row: Content): ContentValues {
 }
 
 /** The same backwards. */
-export function contentFrom(values: ContentValues): Content {
+function contentFrom(values: ContentValues): Content {
   return {
     id: values[0],
     at: values[1],
@@ -142,6 +142,22 @@ export function contentFrom(values: ContentValues): Content {
     client: values[17],
     redacted: values[18],
   }
+}
+
+/** Of a line that textOf() made; throws where it is none. */
+export function rowOf(line: string): Content {
+  const values: unknown = JSON.parse(line)
+  if (!isContent(values)) throw new TypeError('no row of the audit')
+  return contentFrom(values)
+}
+
+/** Its seal tells the rest. */
+function isContent(values: unknown): values is ContentValues {
+  return Array.isArray(values) && values.length === CONTENT.length && values.every(isScalar)
+}
+
+function isScalar(value: unknown): boolean {
+  return value === null || typeof value === 'string' || typeof value === 'number'
 }
 
 const BLOCK_BYTES = 64

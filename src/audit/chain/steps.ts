@@ -1,8 +1,8 @@
 // A chain from its start on: single rows and those of packs in one order, a thousand at a time.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
-import { merged } from '../reading/merge.ts'
 import { describes, MARK_CHARS, unpacked, type Pack } from '../packs.ts'
+import { merged } from '../reading/merge.ts'
 import { FIRST_PORTION, nextPortion } from '../reading/portion.ts'
 import { sameSeal, textOf, type Stored } from './seal.ts'
 

@@ -1,10 +1,10 @@
 // A team's rows, whether they are single in the store or lie packed.
 import type { AuditId, TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
+import type { Stored } from '../chain/seal.ts'
 import { merged } from './merge.ts'
 import { packedRow, packedRows } from './packed-rows.ts'
 import { isNewer, type AuditScope, type Key } from './scope.ts'
-import type { Stored } from '../chain/seal.ts'
 import { singleRows } from './single-rows.ts'
 
 /** Newest first: those that the scope lets through, behind `before`, a portion at a time. Throws the reason of `signal`. */

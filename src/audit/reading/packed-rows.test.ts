@@ -7,8 +7,8 @@ import { storeSource, type StoreSource } from '../../../test/support/stores.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../../ids.ts'
 import { openStore, type Store } from '../../store/open.ts'
 import { openAudit } from '../audit.ts'
-import { newest, rowOfTeam } from './newest.ts'
 import type { AuditedCall } from '../rows.ts'
+import { newest, rowOfTeam } from './newest.ts'
 import type { AuditFilter } from './scope.ts'
 
 const key = AUDIT_KEY

@@ -4,10 +4,10 @@ import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
+import type { Stored } from '../chain/seal.ts'
 import { minuteEnd, PACK_MS, unpacked, type Pack } from '../packs.ts'
 import { headOf, msOf } from '../rows.ts'
 import { fits, isNewer, type AuditScope, type Key } from './scope.ts'
-import type { Stored } from '../chain/seal.ts'
 
 /**
  * A portion at a time; throws the reason of `signal`. Before each pack a place that nothing to come is newer than, so that a

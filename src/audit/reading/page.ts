@@ -4,10 +4,10 @@ import { invalidRequest } from '../../errors.ts'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { AuditTable } from '../../store/tables.ts'
-import { newest } from './newest.ts'
-import { charsOf } from '../rows.ts'
-import type { AuditScope, Key } from './scope.ts'
 import type { Stored } from '../chain/seal.ts'
+import { charsOf } from '../rows.ts'
+import { newest } from './newest.ts'
+import type { AuditScope, Key } from './scope.ts'
 
 /** A row as GET …/audit shows it; what does not apply is left out. */
 export interface AuditItem {

@@ -1,7 +1,7 @@
 // Pure: how many rows to read at a time. Most are short, but a query's text may have a quarter of a million characters,
 // and a thousand of those would fill the memory.
-import { charsOf } from '../rows.ts'
 import type { Content } from '../chain/seal.ts'
+import { charsOf } from '../rows.ts'
 
 const ROWS_MAX = 1_000
 const CHARS_AIM = 1 << 20

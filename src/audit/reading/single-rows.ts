@@ -5,9 +5,9 @@ import { sql, type SelectQueryBuilder } from 'kysely'
 import type { TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
+import type { Stored } from '../chain/seal.ts'
 import { FIRST_PORTION, nextPortion } from './portion.ts'
 import type { AuditScope, Key } from './scope.ts'
-import type { Stored } from '../chain/seal.ts'
 
 /** Rows looked at in one go: some milliseconds. */
 const SLICE_ROWS = 5_000

@@ -5,11 +5,11 @@ import { asId, type AuditId } from '../../ids.ts'
 import { addGap, isRemoved } from '../chain/gaps.ts'
 import { linkBefore } from '../chain/link-before.ts'
 import { writing } from '../chain/locked.ts'
-import type { Pack } from '../packs.ts'
-import type { Cutoffs, PruneDeps } from './prune.ts'
-import { headOf } from '../rows.ts'
 import type { Seal } from '../chain/seal.ts'
 import { bears, stepsOfPack } from '../chain/steps.ts'
+import type { Pack } from '../packs.ts'
+import { headOf } from '../rows.ts'
+import type { Cutoffs, PruneDeps } from './cutoffs.ts'
 
 const PACKS_AT_A_TIME = 100
 

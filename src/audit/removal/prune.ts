@@ -2,26 +2,18 @@
 // where it fits it, and a signed gap is left in its place; one that was changed by hand stays for `audit verify` to find.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
-import { asId, type AuditId, type TeamId } from '../../ids.ts'
+import { asId, type AuditId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
 import { readRegistry, writeRegistry } from '../chain/chains.ts'
 import { addGap, gapEndingAt, isRemoved } from '../chain/gaps.ts'
 import { linkBefore } from '../chain/link-before.ts'
 import { writing } from '../chain/locked.ts'
-import { prunePacks } from './prune-packs.ts'
-import { headOf } from '../rows.ts'
 import { sameSeal, textOf, type Seal, type Stored } from '../chain/seal.ts'
+import { headOf } from '../rows.ts'
+import { cutoffs, type PruneDeps } from './cutoffs.ts'
+import { prunePacks } from './prune-packs.ts'
 
-export interface PruneDeps {
-  readonly store: Pick<Store, 'db' | 'dialect' | 'commit'>
-  readonly seal: Seal
-  readonly now: () => number
-  readonly retentionDays: (teamId: TeamId | null) => Promise<number>
-  readonly log?: { error(detail: object, message: string): void } | undefined
-}
-
-const DAY_MS = 86_400_000
 const ROWS_AT_A_TIME = 200
 
 /** One pass over what is older than anybody keeps the shortest. */
@@ -43,34 +35,6 @@ export async function pruneRows(deps: PruneDeps): Promise<void> {
   }
   await prunePacks(deps, before, latest)
   await forgetChains(deps)
-}
-
-/** From when on each team that has rows keeps them; null: rows of no team. */
-export type Cutoffs = ReadonlyMap<TeamId | null, string>
-
-async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
-  const found = new Map<TeamId | null, string>()
-  for (const team of [null, ...(await teamsOf(deps.store, 'audit')), ...(await teamsOf(deps.store, 'audit_packs'))]) {
-    if (found.has(team)) continue
-    found.set(team, new Date(deps.now() - (await deps.retentionDays(team)) * DAY_MS).toISOString())
-  }
-  return found
-}
-
-/** From one team to the next by the index: `distinct` would read every row. */
-async function teamsOf(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs'): Promise<readonly TeamId[]> {
-  const teams: TeamId[] = []
-  for (;;) {
-    const next = await store.db
-      .selectFrom(table)
-      .select('team_id')
-      .where('team_id', '>', teams.at(-1) ?? asId<TeamId>(''))
-      .orderBy('team_id')
-      .limit(1)
-      .executeTakeFirst()
-    if (next === undefined || next.team_id === null) return teams
-    teams.push(next.team_id)
-  }
 }
 
 /** Ids rise with time, so they need no index of the time beside theirs. */

@@ -2,16 +2,9 @@
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../../store/migrate.ts'
 import type { AuditTable, Tables } from '../../store/tables.ts'
+import type { Placed } from '../chain/linking.ts'
+import { CONTENT, contentOf } from '../chain/seal.ts'
 import type { Pack } from '../packs.ts'
-import { CONTENT, contentOf, type Content } from '../chain/seal.ts'
-
-/** A row at its place. */
-export interface Placed {
-  readonly row: Content
-  readonly chain: string
-  readonly seq: number
-  readonly link: string
-}
 
 const COLUMNS = [...CONTENT, 'chain', 'seq', 'link'] as const satisfies readonly (keyof AuditTable)[]
 const ROWS_PER_INSERT = 32

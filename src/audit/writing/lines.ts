@@ -1,14 +1,13 @@
 // Rows that wait to be written, as text and outside of the heap: kept as objects, the thousands of a second keep the
 // collector busier than all else that the audit does.
 import type { TeamId } from '../../ids.ts'
+import { rowOf, textOf, type Content } from '../chain/seal.ts'
 import { Counts } from '../counters.ts'
-import { CONTENT, contentFrom, textOf, type Content, type ContentValues } from '../chain/seal.ts'
+import { PACK_BYTES_MAX } from '../packs.ts'
 
 /** Written at a time: some milliseconds of a transaction. */
 const ROWS_MAX = 1_000
-const BYTES_MAX = 1 << 20
-/** No pack has more: a batch is full at half of it, and a line that is longer than that stays a row. */
-export const PACKED_BYTES_MAX = BYTES_MAX * 2
+const BYTES_MAX = PACK_BYTES_MAX / 2
 const BYTES_FIRST = 1 << 14
 /** A large buffer made anew for each batch sets off the collector. */
 const BYTES_KEPT = BYTES_MAX * 2
@@ -92,20 +91,4 @@ export class Lines {
     this.#bytes.copy(larger, 0, 0, this.#used)
     this.#bytes = larger
   }
-}
-
-/** Of a line that textOf() made; throws where it is none. */
-export function rowOf(line: string): Content {
-  const values: unknown = JSON.parse(line)
-  if (!isContent(values)) throw new TypeError('no row of the audit')
-  return contentFrom(values)
-}
-
-/** Its seal tells the rest. */
-function isContent(values: unknown): values is ContentValues {
-  return Array.isArray(values) && values.length === CONTENT.length && values.every(isScalar)
-}
-
-function isScalar(value: unknown): boolean {
-  return value === null || typeof value === 'string' || typeof value === 'number'
 }

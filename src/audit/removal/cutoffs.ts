@@ -1,0 +1,42 @@
+// From when on the rows of each team are kept.
+import { asId, type TeamId } from '../../ids.ts'
+import type { Store } from '../../store/open.ts'
+import type { Seal } from '../chain/seal.ts'
+
+export interface PruneDeps {
+  readonly store: Pick<Store, 'db' | 'dialect' | 'commit'>
+  readonly seal: Seal
+  readonly now: () => number
+  readonly retentionDays: (teamId: TeamId | null) => Promise<number>
+  readonly log?: { error(detail: object, message: string): void } | undefined
+}
+
+const DAY_MS = 86_400_000
+
+/** From when on each team that has rows keeps them; null: rows of no team. */
+export type Cutoffs = ReadonlyMap<TeamId | null, string>
+
+export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
+  const found = new Map<TeamId | null, string>()
+  for (const team of [null, ...(await teamsOf(deps.store, 'audit')), ...(await teamsOf(deps.store, 'audit_packs'))]) {
+    if (found.has(team)) continue
+    found.set(team, new Date(deps.now() - (await deps.retentionDays(team)) * DAY_MS).toISOString())
+  }
+  return found
+}
+
+/** From one team to the next by the index: `distinct` would read every row. */
+async function teamsOf(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs'): Promise<readonly TeamId[]> {
+  const teams: TeamId[] = []
+  for (;;) {
+    const next = await store.db
+      .selectFrom(table)
+      .select('team_id')
+      .where('team_id', '>', teams.at(-1) ?? asId<TeamId>(''))
+      .orderBy('team_id')
+      .limit(1)
+      .executeTakeFirst()
+    if (next === undefined || next.team_id === null) return teams
+    teams.push(next.team_id)
+  }
+}

@@ -1,0 +1,69 @@
+// Puts lines at the end of a chain: many of a team as packs, what is left as single rows.
+import { deflateRawSync } from 'node:zlib'
+import type { TeamId } from '../../ids.ts'
+import type { ChainEnd, Placed } from '../chain/linking.ts'
+import { MARK_CHARS, minuteEnd, type Pack } from '../packs.ts'
+import type { Line, Lines } from './lines.ts'
+
+/** From so many of a team at a time on; fewer stay rows. */
+export const PACKED_FROM = 32
+/** The fastest: what is alike from row to row is found all the same. */
+const LEVEL = 1
+
+/** The links are made here: on each place the one before is bound. */
+export function placeLines(
+  end: ChainEnd,
+  lines: Lines,
+): { readonly single: readonly Placed[]; readonly packs: readonly Pack[] } {
+  const single: Placed[] = []
+  const packs: Pack[] = []
+  for (const [team, theirs] of lines.teams) {
+    for (const run of team === null ? [theirs] : runsOf(theirs)) {
+      if (team !== null && run.length >= PACKED_FROM) packs.push(packOf(end, team, lines, run))
+      else for (const line of run) single.push(end.place(lines.rowOf(line)))
+    }
+  }
+  return { single, packs }
+}
+
+/** Each within a minute and in the order of time, so that a pack is found by it: a clock may be set back. */
+function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
+  const runs: Line[][] = []
+  let [latest, end] = ['', '']
+  for (const line of lines) {
+    if (line.at >= latest && line.at <= end) runs.at(-1)?.push(line)
+    else {
+      runs.push([line])
+      end = minuteEnd(line.at)
+    }
+    latest = line.at
+  }
+  return runs
+}
+
+function packOf(end: ChainEnd, team_id: TeamId, lines: Lines, run: readonly Line[]): Pack {
+  const [first, last] = [run[0], run.at(-1)]
+  if (first === undefined || last === undefined) throw new Error('a pack of nothing')
+  let marks = ''
+  let [first_seq, last_seq, last_link] = [0, 0, '']
+  for (const line of run) {
+    const { seq, link } = end.placeLine(lines.text(line))
+    if (first_seq === 0) first_seq = seq
+    last_seq = seq
+    last_link = link
+    marks += link.slice(0, MARK_CHARS)
+  }
+  return {
+    first_id: lines.rowOf(first).id,
+    last_id: lines.rowOf(last).id,
+    team_id,
+    first_at: first.at,
+    last_at: last.at,
+    chain: end.chain,
+    first_seq,
+    last_seq,
+    last_link,
+    marks,
+    packed: deflateRawSync(lines.textOf(run), { level: LEVEL }),
+  }
+}
