@@ -33,6 +33,8 @@ export interface WriterDeps {
 /** What may wait in memory; a store that writes at all never comes near it. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
+/** Two megabytes each, between two drains. */
+const SPARES_MAX = 8
 /** Linked at a time. */
 const LINKED_MAX = 1_000
 /** After its minute a row of 429s is linked; a little later, as others may still count into it. */
@@ -64,8 +66,8 @@ export class Writer {
   #waiting: Lines[] = []
   #rows = 0
   #bytes = 0
-  /** Was written: its room is used again. */
-  #spare: Lines | null = null
+  /** Were written: their room is used again, by as many as the last drain took. */
+  #spares: Lines[] = []
   /** 429s, one row a key and minute, by their id. */
   #folded = new Map<AuditId, Content>()
   /** Rows in the store, or on their way there, that are to be linked: from when on, and until when they may be unseen. */
@@ -100,8 +102,7 @@ export class Writer {
   push(row: Content): void {
     let lines = this.#waiting.at(-1)
     if (lines === undefined || lines.isFull) {
-      this.#waiting.push((lines = new Lines(this.#spare)))
-      this.#spare = null
+      this.#waiting.push((lines = new Lines(this.#spares.pop() ?? null)))
     }
     const before = lines.bytes
     lines.add(row)
@@ -128,6 +129,7 @@ export class Writer {
 
   /** Writes all that waited before. With `closing` nothing that can be linked is left without a link. */
   async drain(closing: boolean): Promise<void> {
+    this.#spares = []
     if (this.#unfinished !== null) await this.#finish(this.#unfinished)
     let left = this.#waiting.length
     for (let more = true; more;) {
@@ -187,7 +189,7 @@ export class Writer {
     this.#unfinished = null
     this.#rows -= batch.lines.rows
     this.#bytes -= batch.lines.bytes
-    if (batch.lines.rows > 0) this.#spare = batch.lines
+    if (batch.lines.rows > 0 && this.#spares.length < SPARES_MAX) this.#spares.push(batch.lines)
     this.#took(done, batch)
   }
 
