@@ -3,11 +3,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { sealWith } from '../src/audit/chain/seal.ts'
-import { verifyAudit } from '../src/audit/chain/verify.ts'
 import { AuditItem, AuditPage, Usage } from '../src/contract/audit-schemas.ts'
 import { openSecrets } from '../src/secrets.ts'
 import { openStore } from '../src/store/open.ts'
+import { findingsOf } from './support/audited.ts'
 import { openShop } from './support/shop.ts'
 import { storeSource } from './support/stores.ts'
 
@@ -53,9 +52,6 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     await using store = await openStore(config)
     const packs = await store.db.selectFrom('audit_packs').select(['first_seq', 'last_seq']).execute()
     assert.ok(packs.length > 0)
-    const seal = sealWith((await openSecrets(config)).derive('audit chain'))
-    await store.db.transaction().execute(async (tx) => {
-      for await (const { finding } of verifyAudit(tx, seal, () => undefined)) assert.equal(finding, null)
-    })
+    assert.deepEqual(await findingsOf(store, (await openSecrets(config)).derive('audit chain')), [])
   })
 }

@@ -4,7 +4,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
-import { accountBy } from './trail.ts'
+import { accountBy } from './account-by.ts'
 
 export interface AccountLinks {
   /** The library's token, bound to the account. */

@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import { DEMO_EMAIL, type Config } from '../config.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { Store } from '../store/open.ts'
+import { accountBy } from './account-by.ts'
 import { accountLinks, type AccountLinks } from './account-links.ts'
 import { attempts } from './attempts.ts'
 import { endWaiting } from './new-password.ts'
@@ -17,7 +18,7 @@ import { resetPage } from './reset-page.ts'
 import { afterCode, countCode, forgetCodes, noChallenge } from './second-factor.ts'
 import { firstInTurn, neededSetupToken, requireSignUp } from './sign-up.ts'
 import { openThrottle } from './throttle.ts'
-import { accountBy, openTrail } from './trail.ts'
+import { openTrail } from './trail.ts'
 
 export interface SignIn {
   /** Answers one request under /auth. Throws AppError as session-interface.md §3 ends. */

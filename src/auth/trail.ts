@@ -6,6 +6,7 @@ import type { AuditedCall } from '../audit/rows.ts'
 import { AppError, STATUS } from '../errors.ts'
 import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
+import { accountBy } from './account-by.ts'
 import type { Asking } from './library.ts'
 import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './paths.ts'
 
@@ -57,13 +58,6 @@ export function openTrail({ store, audit }: Deps): Trail {
       audit.folded(callOf(action, by, told.request), { outcome, code: error.code })
     },
   }
-}
-
-/** The account of an address in lower case; null for none. */
-export async function accountBy(store: Pick<Store, 'db'>, email: string | undefined): Promise<AccountId | null> {
-  if (email === undefined) return null
-  const row = await store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()
-  return row?.id ?? null
 }
 
 /** Null where a code is still waited for, and for the account that who signs up with a taken address seems to get. */

@@ -15,13 +15,16 @@ export async function rowsOf(store: Pick<Store, 'db'>, teamId: TeamId, filter: A
   return (await gathered(newest(store, teamId, { filter }, null))).flat()
 }
 
-export async function reportsOf(store: Pick<Store, 'db'>, key = AUDIT_KEY): Promise<readonly ChainReport[]> {
+export async function reportsOf(
+  store: Pick<Store, 'db'>,
+  key: Uint8Array = AUDIT_KEY,
+): Promise<readonly ChainReport[]> {
   return await store.db.transaction().execute((tx) => gathered(verifyAudit(tx, sealWith(key), () => undefined)))
 }
 
 /** What is wrong, of each chain the first. */
-export async function findingsOf(store: Pick<Store, 'db'>) {
-  return (await reportsOf(store)).flatMap(({ finding }) => finding ?? [])
+export async function findingsOf(store: Pick<Store, 'db'>, key: Uint8Array = AUDIT_KEY) {
+  return (await reportsOf(store, key)).flatMap(({ finding }) => finding ?? [])
 }
 
 /** The one thing that is wrong. */

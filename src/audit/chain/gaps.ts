@@ -35,28 +35,26 @@ export async function gapEndingAt(
   chain: string,
   lastSeq: number,
 ): Promise<Gap | null> {
-  const gap = await tx
-    .selectFrom('audit_gaps')
-    .selectAll()
-    .where('chain', '=', chain)
-    .where('first_seq', '<=', lastSeq)
-    .orderBy('first_seq', 'desc')
-    .limit(1)
-    .executeTakeFirst()
+  const gap = await gapBegunBy(tx, chain, lastSeq)
   return gap?.last_seq === lastSeq && sameSeal(seal.gap(gap), gap.signature) ? gap : null
 }
 
 /** Whether one of these rows was removed before: what stands there now was put there by hand. */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
-  const gap = await tx
+  const gap = await gapBegunBy(tx, chain, last)
+  return gap !== undefined && gap.last_seq >= first
+}
+
+/** The last one that begins there or before. */
+async function gapBegunBy(tx: Transaction<Tables>, chain: string, seq: number): Promise<Gap | undefined> {
+  return await tx
     .selectFrom('audit_gaps')
-    .select('last_seq')
+    .selectAll()
     .where('chain', '=', chain)
-    .where('first_seq', '<=', last)
+    .where('first_seq', '<=', seq)
     .orderBy('first_seq', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return gap !== undefined && gap.last_seq >= first
 }
 
 async function gapAt(tx: Transaction<Tables>, seal: Seal, chain: string, firstSeq: number): Promise<Gap | null> {

@@ -32,10 +32,11 @@ export class ChainEnd {
     return { row, chain: this.chain, seq: this.#goTo(link), link }
   }
 
-  /** As place(), of a row that is text already. */
-  placeLine(text: Uint8Array): { readonly seq: number; readonly link: string } {
+  /** As place(), of a row that is text already; answers with its link. */
+  placeLine(text: Uint8Array): string {
     const link = this.#seal.linkOf(this.#link, this.chain, this.#seq + 1, text)
-    return { seq: this.#goTo(link), link }
+    this.#goTo(link)
+    return link
   }
 
   #goTo(link: string): number {

@@ -59,10 +59,9 @@ export interface Seal {
 export function sealWith(key: Uint8Array): Seal {
   const { hmac, hmacBehind } = hmacWith(key)
   return {
-    alone: (row) => hmac(behind(['row'], textOf(row))),
-    link: (before, chain, seq, text) => hmac(behind(['link', before, chain, seq], text)),
-    linkOf: (before, chain, seq, text) =>
-      hmacBehind(`${said(['link', before, chain, seq]).slice(0, -1)},`, text.subarray(1)),
+    alone: (row) => hmac(begun(['row']) + textOf(row).slice(1)),
+    link: (before, chain, seq, text) => hmac(begun(['link', before, chain, seq]) + text.slice(1)),
+    linkOf: (before, chain, seq, text) => hmacBehind(begun(['link', before, chain, seq]), text.subarray(1)),
     chain: (of) => hmac(said(['chain', of.chain, of.number, of.opened_at, of.head_seq, of.head_link, of.batch])),
     gap: (of) => hmac(said(['gap', of.chain, of.first_seq, of.last_seq, of.last_link, of.until])),
     registry: (of) => hmac(said(['registry', of.first, of.last, of.since, of.before])),
@@ -85,9 +84,9 @@ export function textOf(row: Content): string {
   return said(contentOf(row))
 }
 
-/** One JSON array of both. */
-function behind(head: readonly unknown[], text: string): string {
-  return `${said(head).slice(0, -1)},${text.slice(1)}`
+/** A JSON array that goes on with what a row says behind its bracket. */
+function begun(head: readonly unknown[]): string {
+  return `${said(head).slice(0, -1)},`
 }
 
 type ValuesOf<Names extends readonly (keyof Content)[]> = { readonly [N in keyof Names]: Content[Names[N]] }

@@ -9,13 +9,10 @@ export async function* merged<T>(
   await using a = new Ahead(one)
   await using b = new Ahead(other)
   for (;;) {
-    const [x, y] = [await a.portion(), await b.portion()]
-    if (x.length === 0 && y.length === 0) return
-    if (x.length === 0 || y.length === 0) {
-      yield x.length === 0 ? b.take(y.length) : a.take(x.length)
-      continue
-    }
-    yield woven(a, b, isBefore)
+    const [x, y] = [await a.hasMore(), await b.hasMore()]
+    if (!x && !y) return
+    if (x && y) yield woven(a, b, isBefore)
+    else yield (x ? a : b).takeRest()
   }
 }
 
@@ -25,7 +22,13 @@ function woven<T>(a: Ahead<T>, b: Ahead<T>, isBefore: (a: T, b: T) => boolean): 
   for (;;) {
     const [x, y] = [a.first, b.first]
     if (x === undefined || y === undefined) return taken
-    taken.push(...(isBefore(y, x) ? b.take(1) : a.take(1)))
+    if (isBefore(y, x)) {
+      taken.push(y)
+      b.pass()
+    } else {
+      taken.push(x)
+      a.pass()
+    }
   }
 }
 
@@ -43,21 +46,26 @@ class Ahead<T> implements AsyncDisposable {
     return this.#portion[this.#taken]
   }
 
-  /** What is left of this portion, or the next; nothing at the end. */
-  async portion(): Promise<readonly T[]> {
+  /** Reads on where nothing is left of this portion. */
+  async hasMore(): Promise<boolean> {
     while (this.#taken === this.#portion.length) {
       const next = await this.#from.next()
-      if (next.done === true) return []
+      if (next.done === true) return false
       this.#portion = next.value
       this.#taken = 0
     }
-    return this.#portion.slice(this.#taken)
+    return true
   }
 
-  take(count: number): readonly T[] {
-    const from = this.#taken
-    this.#taken += count
-    return this.#portion.slice(from, this.#taken)
+  /** The first is taken. */
+  pass(): void {
+    this.#taken++
+  }
+
+  takeRest(): readonly T[] {
+    const rest = this.#portion.slice(this.#taken)
+    this.#taken = this.#portion.length
+    return rest
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

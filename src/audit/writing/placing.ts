@@ -44,15 +44,10 @@ function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
 function packOf(end: ChainEnd, team_id: TeamId, lines: Lines, run: readonly Line[]): Pack {
   const [first, last] = [run[0], run.at(-1)]
   if (first === undefined || last === undefined) throw new Error('a pack of nothing')
+  const first_seq = end.head.head_seq + 1
   let marks = ''
-  let [first_seq, last_seq, last_link] = [0, 0, '']
-  for (const line of run) {
-    const { seq, link } = end.placeLine(lines.text(line))
-    if (first_seq === 0) first_seq = seq
-    last_seq = seq
-    last_link = link
-    marks += link.slice(0, MARK_CHARS)
-  }
+  for (const line of run) marks += end.placeLine(lines.text(line)).slice(0, MARK_CHARS)
+  const { head_seq: last_seq, head_link: last_link } = end.head
   return {
     first_id: lines.rowOf(first).id,
     last_id: lines.rowOf(last).id,

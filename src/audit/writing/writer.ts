@@ -64,8 +64,6 @@ export class Writer {
   #position: Position
   /** What a batch each is made of; the last one is still written to. */
   #waiting: Lines[] = []
-  #rows = 0
-  #bytes = 0
   /** Were written: their room is used again, by as many as the last drain took. */
   #spares: Lines[] = []
   /** 429s, one row a key and minute, by their id. */
@@ -82,7 +80,12 @@ export class Writer {
   }
 
   get behind(): boolean {
-    return this.#rows > WAITING_ROWS_MAX || this.#bytes > WAITING_BYTES_MAX
+    let [rows, bytes] = [this.#unfinished?.lines.rows ?? 0, this.#unfinished?.lines.bytes ?? 0]
+    for (const lines of this.#waiting) {
+      rows += lines.rows
+      bytes += lines.bytes
+    }
+    return rows > WAITING_ROWS_MAX || bytes > WAITING_BYTES_MAX
   }
 
   /** Milliseconds until something must be written; null where nothing waits. */
@@ -104,10 +107,7 @@ export class Writer {
     if (lines === undefined || lines.isFull) {
       this.#waiting.push((lines = new Lines(this.#spares.pop() ?? null)))
     }
-    const before = lines.bytes
     lines.add(row)
-    this.#rows++
-    this.#bytes += lines.bytes - before
   }
 
   fold(row: Content): void {
@@ -187,8 +187,6 @@ export class Writer {
     this.#isSettled = false
     const done = await this.#written(batch)
     this.#unfinished = null
-    this.#rows -= batch.lines.rows
-    this.#bytes -= batch.lines.bytes
     if (batch.lines.rows > 0 && this.#spares.length < SPARES_MAX) this.#spares.push(batch.lines)
     this.#took(done, batch)
   }
