@@ -113,11 +113,33 @@ export interface Malformed {
 
 export type Verdict = { readonly kind: 'confined'; readonly query: Confined } | Denied | Malformed
 
-/** A body read for this kind; what confine() takes. Opaque above the driver, but for the text an audit keeps. */
+/** The value of one parameter, as JSON carries it. Whole numbers beyond 2^53 are strings. */
+type ParamScalar = null | boolean | number | string
+
+/** A parameter as the caller sent it: a value, or a value with the name of its type. */
+export type Param = ParamScalar | { readonly type: string; readonly value: ParamScalar }
+
+/** The parameters of a query, read and well-formed. */
+export interface Params {
+  /** By place (`$1`, `?`), or by name (`@name`). */
+  readonly values: readonly Param[] | ReadonlyMap<string, Param>
+  /** As the caller sent them, for the audit. */
+  readonly json: string
+}
+
+/** A body read for this kind; what confine() takes. Opaque above the driver, but for the parts an audit keeps. */
 export interface QueryBody {
   /** The caller's query as a text, for the audit. */
   readonly text: string
   readonly limit: number | null
+  /** Bound by the driver, never printed as text. Absent where the body has none. */
+  readonly params?: Params
+}
+
+/** A table that a confined query reads, as the exposure names it. */
+interface TableRead {
+  readonly schema: string
+  readonly table: string
 }
 
 /** How to reach one database: validated by the driver's settings(). `secrets` is never logged. */
@@ -266,8 +288,8 @@ export interface Driver extends AsyncDisposable {
   read(body: unknown): QueryBody
   /** The text of a query that asks this, as reread() takes it; null where this kind has no way to. */
   phrase(question: Question): string | null
-  /** The body whose `text` an audit kept. Throws AppError INVALID_REQUEST where it cannot be told. */
-  reread(text: string): QueryBody
+  /** The body whose `text` and `params` an audit kept. Throws AppError INVALID_REQUEST where it cannot be told. */
+  reread(text: string, params?: unknown): QueryBody
   /** No database, no clock: same body, same exposure, same verdict. The parser may sit in a worker that can be ended. */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, signal: AbortSignal): Promise<Verdict>
   /**
@@ -277,6 +299,8 @@ export interface Driver extends AsyncDisposable {
   readonly leavesColumns?: true
   /** The text the database would be sent, for the audit and `check`. */
   printed(query: Confined): string
+  /** The tables that a confined query reads, each once, for the audit. */
+  reads(query: Confined): readonly TableRead[]
   /**
    * A text of a query, as asked or as printed, without its literals, for an audit that may not keep them. Asked only of
    * texts that confine() could read. Null where it cannot be told safely; absent: no text is kept.

@@ -13,7 +13,7 @@ import { Pools, type Connector } from './session/pools.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 import { Tokens } from './session/tokens.ts'
 
-const readBody = sqlBodyReader(100_000)
+const readBody = sqlBodyReader({ bytesMax: 100_000, params: 'none' })
 export interface BigQueryOptions {
   /** Datasources may use the identity of the machine that this runs on. */
   readonly allowApplicationDefault?: boolean
@@ -39,10 +39,12 @@ export async function createBigQueryDriver(options: BigQueryOptions = {}): Promi
     settings: (input) => readSettings(allowed, input),
     read: readBody,
     phrase: (question) => questionInSql(question, (name) => `\`${name}\``),
-    reread: (text) => readBody({ sql: text }),
+    reread: (text, params) => readBody({ sql: text, ...(params !== undefined && { params }) }),
     leavesColumns: true,
     confine: async (body: QueryBody, exposed, limits) => confine(body, exposed, limits),
     printed: (query) => unseal<BigQueryQuery>(query, 'BIGQUERY').text,
+    reads: (query) =>
+      unseal<BigQueryQuery>(query, 'BIGQUERY').reads.map(({ dataset, table }) => ({ schema: dataset, table })),
     redacted: redactedSql,
     connect: (settings: ConnectionSettings, { allowPrivateHosts }: ConnectOptions, signal: AbortSignal) =>
       connect(shared, targetOf(allowed, settings), allowPrivateHosts, signal),

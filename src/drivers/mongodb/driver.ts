@@ -29,6 +29,10 @@ export async function createMongoDriver(): Promise<Driver> {
       return confine(body, exposed, limits)
     },
     printed: (query) => printed(unseal<MongoQuery>(query, 'MONGODB')),
+    reads: (query) => {
+      const { database, reads } = unseal<MongoQuery>(query, 'MONGODB')
+      return reads.map(({ name }) => ({ schema: database, table: name }))
+    },
     outline: (query) => outlineOf(unseal<MongoQuery>(query, 'MONGODB').shape),
     redacted: redactedJson,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {

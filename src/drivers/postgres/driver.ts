@@ -15,7 +15,7 @@ import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 import { TypeBook } from './session/types.ts'
 
-const readBody = sqlBodyReader(65_536)
+const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'none' })
 
 /** Parses a first query, so that the first caller does not wait for it. Dispose ends the parser's workers. */
 export async function createPostgresDriver(): Promise<Driver> {
@@ -27,9 +27,10 @@ export async function createPostgresDriver(): Promise<Driver> {
     settings: readSettings,
     read: readBody,
     phrase: (question) => questionInSql(question, identifier),
-    reread: (text) => readBody({ sql: text }),
+    reread: (text, params) => readBody({ sql: text, ...(params !== undefined && { params }) }),
     confine: (body, exposed, limits, signal) => confine(parser, body, exposed, limits, signal),
     printed: (query) => unseal<PostgresQuery>(query, 'POSTGRES').text,
+    reads: (query) => unseal<PostgresQuery>(query, 'POSTGRES').reads.map(({ schema, table }) => ({ schema, table })),
     redacted: redactedSql,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)

@@ -1,0 +1,66 @@
+// "Did you mean": the names nearest to one that is not there. The caller of this code decides which names may be told:
+// only exposed or allowed ones.
+
+/** A longer name is compared by its beginning only, so that the work is bounded. */
+const LENGTH_MAX = 64
+const CANDIDATES_MAX = 5_000
+
+/**
+ * At most `count` of the candidates, the nearest first; ties keep the order of the candidates. Near is an edit distance
+ * (Damerau-Levenshtein, adjacent letters swapped count once) of at most a third of the longer name, or one name holding
+ * the other whole. Case is ignored. Time: candidates × 64 × 64 at most.
+ */
+export function nearest(name: string, candidates: Iterable<string>, count = 3): string[] {
+  const wanted = name.slice(0, LENGTH_MAX).toLowerCase()
+  const found: { readonly candidate: string; readonly distance: number }[] = []
+  let seen = 0
+  for (const candidate of candidates) {
+    if (++seen > CANDIDATES_MAX) break
+    const other = candidate.slice(0, LENGTH_MAX).toLowerCase()
+    const distance = distanceOf(wanted, other)
+    if (distance !== null) found.push({ candidate, distance })
+  }
+  found.sort((a, b) => a.distance - b.distance)
+  return found.slice(0, count).map(({ candidate }) => candidate)
+}
+
+/** Null where the names are not near. */
+function distanceOf(a: string, b: string): number | null {
+  if (a === '' || b === '') return null
+  const longer = Math.max(a.length, b.length)
+  const shorter = Math.min(a.length, b.length)
+  // `order` finds `orders_2024`; a name of one or two letters is in everything.
+  const holds = shorter >= 3 && (a.includes(b) || b.includes(a))
+  const most = Math.max(1, Math.floor(longer / 3))
+  if (!holds && longer - shorter > most) return null
+  const distance = edits(a, b)
+  // Names of one or two letters are all one edit apart.
+  if (distance <= most && distance < shorter) return distance
+  return holds ? most + 1 : null
+}
+
+function edits(a: string, b: string): number {
+  let before: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1
+      let best = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + same)
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      if (isSwapped) best = Math.min(best, (before[j - 2] ?? 0) + 1)
+      row.push(best)
+    }
+    before = last
+    last = row
+  }
+  return last[b.length] ?? 0
+}
+
+/** `Did you mean "a", "b" or "c"?`, or an empty string where nothing is near. Names come quoted as they are typed. */
+export function didYouMean(names: readonly string[]): string {
+  const last = names.at(-1)
+  if (last === undefined) return ''
+  const first = names.slice(0, -1)
+  return `Did you mean ${first.length === 0 ? last : `${first.join(', ')} or ${last}`}?`
+}
