@@ -20,7 +20,7 @@ export interface KeyCaller {
   readonly teamIds: ReadonlySet<TeamId> | null
   /** null: every datasource. */
   readonly datasourceIds: ReadonlySet<DatasourceId> | null
-  /** Teams whose managers ended this key for them. */
+  /** Teams that their managers ended this key for, or that its account left. */
   readonly endedTeamIds: ReadonlySet<TeamId>
 }
 

@@ -139,7 +139,7 @@ export interface ApiKeyTable {
   last_used_at: string | null
   expires_at: string | null
   revoked_at: string | null
-  /** JSON list of teams whose managers ended this key for them. */
+  /** JSON list of teams that this key no longer reaches: their managers ended it, or its account left them. */
   ended_team_ids: string
   /** When its owner was told that it ends soon, by whichever process was first. */
   warned_at: string | null

@@ -1,10 +1,10 @@
 // What the end of an account and of a team takes along, and what stays; and invitations that go by mail. On both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createKey } from '../auth/api-keys.ts'
+import { createKey, rotateKey } from '../auth/api-keys.ts'
 import { deleteAccount } from '../auth/accounts.ts'
 import { attempts } from '../auth/attempts.ts'
-import { authenticator, type Call } from '../auth/caller.ts'
+import { authenticator, mayEnter, type Call } from '../auth/caller.ts'
 import { asId, type TeamId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import { startSmtp } from '../../test/support/mail.ts'
@@ -22,7 +22,7 @@ import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretOf, totp } from '../../test/support/totp.ts'
 import { belong } from './belong.ts'
 import { acceptInvitation, addMember } from './invitations.ts'
-import { changeMember, leaveTeam, openTeam } from './memberships.ts'
+import { changeMember, leaveTeam, openTeam, removeMember } from './memberships.ts'
 import { createTeam, deleteTeam } from './teams.ts'
 
 const countOf = async (rooms: Rooms, table: keyof Tables) =>
@@ -100,6 +100,45 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.ok(ends.some((end) => end.status === 'rejected'))
       const owners = await rooms.store.db.selectFrom('memberships').select('role').where('role', '=', 'OWNER').execute()
       assert.equal(owners.length, 1)
+    })
+
+    test('of a membership ends the team for the account’s keys, also after another invitation', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const [owner, bo] = [await someone(rooms, 'owner@example.test'), await someone(rooms, 'bo@example.test')]
+      const [teamId, other, gone] = await Promise.all(
+        ['T', 'U', 'V'].map(async (name) => asId<TeamId>((await createTeam(rooms, owner, { name })).id)),
+      )
+      assert.ok(teamId && other && gone)
+      for (const id of [teamId, other, gone]) await join(rooms, owner, id, bo, 'bo@example.test')
+      const make = (more: object) => createKey(rooms, bo, { name: 'k', scopes: ['data:read'], ...more })
+      const [wide, narrow, elsewhere] = [
+        await make({}),
+        await make({ teamIds: [teamId] }),
+        await make({ teamIds: [other] }),
+      ]
+      const enters = async (key: string) => {
+        const caller = await gate.authenticate(`Bearer ${key}`)
+        return [teamId, other].map((id) => mayEnter(caller, id))
+      }
+      // A team that was left and then deleted leaves nothing behind.
+      await leaveTeam(rooms, bo, await belong(rooms, bo, gone))
+      await deleteTeam(rooms, owner, await belong(rooms, owner, gone), { confirm: 'v' })
+      for (const end of [
+        async () => removeMember(rooms, owner, await belong(rooms, owner, teamId), bo.caller.accountId),
+        async () => leaveTeam(rooms, bo, await belong(rooms, bo, teamId)),
+      ]) {
+        await end()
+        await join(rooms, owner, teamId, bo, 'bo@example.test')
+        assert.deepEqual(await enters(wide.key), [false, true])
+        assert.deepEqual(await enters(narrow.key), [false, false])
+        assert.deepEqual(await enters(elsewhere.key), [false, true])
+      }
+      const rotated = await rotateKey(rooms, bo, wide.id as never, {})
+      assert.deepEqual(await enters(rotated.key), [false, true])
+      assert.deepEqual(await enters((await make({})).key), [true, true])
+      const rows = await rooms.store.db.selectFrom('api_keys').select(['name', 'ended_team_ids']).execute()
+      assert.ok(rows.every((row) => !row.ended_team_ids.includes(gone)))
     })
 
     test('of a team takes along its invitations and access lists, and keeps its audit', async () => {

@@ -10,6 +10,7 @@ import { canGrant, canTouch, roleAtLeast } from './access.ts'
 import { roleRequired, type Membership } from './belong.ts'
 import { changing, membershipIn, type TeamChangeDeps } from './changing.ts'
 import { pendingInvitations } from './invitations.ts'
+import { endTeamForKeysOf } from './team-keys.ts'
 import { showTeam, type Team } from './teams.ts'
 
 /** A member; or, with `invitationId`, an address that was invited and is no member yet. */
@@ -134,6 +135,7 @@ async function update(
 }
 
 async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<void> {
+  await endTeamForKeysOf(tx, of.team_id, of.account_id)
   await tx
     .deleteFrom('access_entries')
     .where('account_id', '=', of.account_id)

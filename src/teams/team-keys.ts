@@ -1,10 +1,13 @@
-// What a team's managers see of its members' API keys, and may end: this team for one key, nothing else of it.
+// What a team's managers see of its members' API keys, and may end: this team for one key, nothing else of it. A membership
+// that ends does the same to all keys of the account.
+import type { Transaction } from 'kysely'
 import { shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
 import type { Call } from '../auth/caller.ts'
 import { endedTeamIdsOf, teamIdsOf } from '../auth/find-key.ts'
 import { notFound } from '../errors.ts'
-import type { ApiKeyId, TeamId } from '../ids.ts'
+import type { AccountId, ApiKeyId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
 import { canTouch } from './access.ts'
 import { roleRequired, type Membership } from './belong.ts'
 import { changing, membershipIn } from './changing.ts'
@@ -55,6 +58,32 @@ export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membe
       .where('id', '=', keyId)
       .execute()
   })
+}
+
+/**
+ * Ends this team for every key of an account that leaves it, so that a later invitation does not revive a key that
+ * nobody remembers. Teams that were deleted are dropped from the lists, which bounds their length.
+ */
+export async function endTeamForKeysOf(tx: Transaction<Tables>, teamId: TeamId, accountId: AccountId): Promise<void> {
+  const keys = await tx
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .execute()
+  const reaching = keys.filter((key) => reaches(key, teamId))
+  if (reaching.length === 0) return
+  const ended = [...new Set(reaching.flatMap(endedTeamIdsOf))]
+  const alive = ended.length === 0 ? [] : await tx.selectFrom('teams').select('id').where('id', 'in', ended).execute()
+  const isAlive = new Set(alive.map((team) => team.id))
+  for (const key of reaching) {
+    const ids = [...endedTeamIdsOf(key).filter((id) => isAlive.has(id)), teamId]
+    await tx
+      .updateTable('api_keys')
+      .set({ ended_team_ids: JSON.stringify(ids) })
+      .where('id', '=', key.id)
+      .execute()
+  }
 }
 
 function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
