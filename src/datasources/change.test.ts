@@ -3,7 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ConnectionSettings } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
-import { changedSettings, differs, requireSecrets, touchesConnection, type ConnectionInput } from './change.ts'
+import {
+  changedSettings,
+  differs,
+  requireEffect,
+  requireSecrets,
+  touchesConnection,
+  type ConnectionInput,
+} from './change.ts'
 
 const kept: ConnectionSettings = {
   connectionMode: 'DIRECT',
@@ -78,3 +85,36 @@ test('only what changes the connection is a change of it', () => {
   assert.equal(differs(kept, read({ password: 'new' })), true)
   assert.equal(differs(kept, read({ config: { location: 'EU' } })), true)
 })
+
+for (const { name, change, want } of [
+  { name: 'another host', change: { host: 'other.example' }, want: ['host'] },
+  {
+    name: 'another address',
+    change: { port: 1, database: 'x', username: 'y' },
+    want: ['port', 'database', 'username'],
+  },
+  { name: 'the host it has', change: { host: 'db.example' }, want: [] },
+  { name: 'a password beside that of the URI', change: { password: 'new' }, want: ['password'] },
+  { name: 'a new URI with the old host', change: { uri: 'postgres://a:b@x.example/d', host: 'db.example' }, want: [] },
+  { name: 'another mode', change: { connectionMode: 'DIRECT', host: 'other.example' }, want: [] },
+]) {
+  test(`a datasource of a URI: ${name} ${want.length === 0 ? 'is taken' : 'is refused, not ignored'}`, () => {
+    const uri = { ...kept, connectionMode: 'URI', secrets: { uri: 'postgres://a:old@db.example/shop' } }
+    const next = {
+      ...uri,
+      ...(change.connectionMode === undefined ? {} : { ...read(change), connectionMode: change.connectionMode }),
+    }
+    try {
+      requireEffect(next, change)
+      assert.deepEqual(want, [])
+    } catch (error) {
+      assert.ok(error instanceof AppError && error.code === 'INVALID_REQUEST', String(error))
+      const details = error.extra['details'] as string[]
+      assert.deepEqual(
+        details.map((detail) => detail.split(':')[0]),
+        want,
+      )
+      assert.match(details.join(), /send a new uri/)
+    }
+  })
+}

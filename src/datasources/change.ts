@@ -80,6 +80,24 @@ export function changedSettings(kept: ConnectionSettings, change: ConnectionInpu
   return { ...before, ...shownFields(change), secrets }
 }
 
+/**
+ * Throws INVALID_REQUEST that names each field of the change which the kept URI overrides: to accept it would change
+ * nothing. A field that repeats what holds already is no change.
+ */
+export function requireEffect(next: ConnectionSettings, change: ConnectionInput): void {
+  const uri = next.secrets['uri']
+  if (next.connectionMode !== 'URI' || uri === undefined || change.uri !== undefined) return
+  const lost: string[] = (['host', 'port', 'database', 'username', 'sslMode'] as const).filter(
+    (field) => change[field] !== undefined && change[field] !== next[field],
+  )
+  if (change.password !== undefined && HOLDS_PASSWORD.test(uri)) lost.push('password')
+  if (lost.length > 0) throw invalidRequest(lost.map((field) => `${field}: ${READ_FROM_URI}`))
+}
+
+const HOLDS_PASSWORD = /^[^/]*\/\/[^/?#@]*:[^/?#]*@/
+const READ_FROM_URI =
+  'this datasource takes it from its uri; send a new uri, or connectionMode DIRECT with host, port, database, username and password'
+
 /** Throws INVALID_REQUEST that names every kept secret which must come along with this change and did not. */
 export function requireSecrets(kept: ConnectionSettings, next: ConnectionSettings, change: ConnectionInput): void {
   const why = dangerOf(kept, next)

@@ -18,6 +18,7 @@ import {
   changedSettings,
   differs,
   newSettings,
+  requireEffect,
   requireSecrets,
   splitConfig,
   touchesConnection,
@@ -146,6 +147,7 @@ export async function changeDatasource(
   const { connection, reintrospectHours } = splitConfig(change)
   const kept = await settingsFor(deps, at.row)
   const next = touchesConnection(connection) ? at.driver.settings(changedSettings(kept, connection)) : kept
+  requireEffect(next, connection)
   requireSecrets(kept, next, connection)
   const moved = differs(kept, next)
   const set = {

@@ -17,9 +17,11 @@ export function readQuery(route: Route, query: unknown): unknown {
 /** The body, already parsed. Throws INVALID_REQUEST. */
 export function readBody(route: Route, body: unknown): unknown {
   if (route.rawBody === true) return body
-  if (route.body === undefined) return void read(Nothing, body ?? {}, 'field')
+  // Only an absent body stands for an empty object; null is a mistake like any other value.
+  const given = body === undefined ? {} : body
+  if (route.body === undefined) return void read(Nothing, given, 'field')
   if (body === undefined && route.bodyOptional !== true) throw invalidRequest(['body: a JSON body is needed'])
-  return read(route.body, body ?? {}, 'field')
+  return read(route.body, given, 'field')
 }
 
 function asRecord(value: unknown): object {

@@ -5,8 +5,8 @@ import { fastify } from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Route } from '../contract/route.ts'
-import { invalidRequest } from '../errors.ts'
 import { docsRoutes } from './docs.ts'
+import { ambiguityIn, textOf } from './json-body.ts'
 import type { Metrics } from './metrics.ts'
 import { mountOperation } from './operation.ts'
 import type { House } from './operation.ts'
@@ -80,7 +80,10 @@ export function createServer(door: Door): FastifyInstance {
   for (const [id, route] of Object.entries(door.routes)) mountOperation(app, door, id, route)
   const open = [...publicRoutes(app, door.ready), ...docsRoutes(app), ...signInRoutes(app, door.signIn)]
   const refusal = unknownRoute([...Object.values(door.routes), ...open])
-  app.setNotFoundHandler((request, reply) => refuse(reply, door.log, refusal(request.method, request.url)))
+  // Before any body is read: Fastify would ask a request with the method QUERY for one first.
+  app.addHook('onRequest', async (request) => {
+    if (request.is404) throw refusal(request.method, request.url)
+  })
   return app
 }
 
@@ -95,11 +98,13 @@ function readJsonOnly(app: FastifyInstance): void {
   // Of the few routes whose schemas look no key up in an object.
   const parseNames = app.getDefaultJsonParser('ignore', 'ignore')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined)
-    else if (typeof body === 'string')
-      void (request.routeOptions.config.namesAsKeys === true ? parseNames : parse)(request, body, done)
-    else done(invalidRequest(['body: not valid JSON']))
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (body.length === 0) return done(null, undefined)
+    const text = typeof body === 'string' ? body : textOf(body)
+    const parseAny = request.routeOptions.config.namesAsKeys === true ? parseNames : parse
+    void parseAny(request, text, (error, value) => {
+      done(error ?? ambiguityIn(text), value)
+    })
   })
 }
 

@@ -1,8 +1,12 @@
 // Every refusal is JSON {error, code, …} with a known code under its own status, whatever went wrong, and tells nothing
 // of the inside.
 import assert from 'node:assert/strict'
+import { METHODS } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
+import type { Route } from '../../src/contract/route.ts'
+import { ROUTES } from '../../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
 import { AppError, STATUS } from '../../src/errors.ts'
 import { startApp } from '../support/app.ts'
 import type { Answer, Asked, Person, TestApp } from '../support/app.ts'
@@ -89,6 +93,56 @@ describe('refusals', () => {
     assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST')
   })
 
+  for (const method of METHODS.filter((each) => !/^(GET|HEAD|POST|CONNECT)$/.test(each))) {
+    test(`${method} on a known path is 405 with Allow, on an unknown one 404, whatever its body`, async () => {
+      for (const [path, status] of [
+        ['/teams', 405],
+        ['/no/such/route', 404],
+      ] as const) {
+        for (const rest of ['\r\n', 'Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nx']) {
+          const told = await bytes(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`)
+          assert.match(told, new RegExp(`^HTTP/1\\.1 ${status} `), rest)
+          assert.equal(/^allow: (.*)\r$/m.exec(told)?.[1], status === 405 ? 'GET, HEAD, POST' : undefined)
+        }
+      }
+    })
+  }
+
+  const ambiguous: readonly [string, Buffer][] = [
+    ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0x6e, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d])],
+    ['a lone surrogate as an escape', Buffer.from(String.raw`{"n":"\ud800"}`)],
+    ['a name that stands twice', Buffer.from('{"n":"x","n":"y"}')],
+    ['UTF-16', Buffer.from('\ufeff{"n":"x"}', 'utf16le')],
+  ]
+  for (const [title, body] of ambiguous) {
+    test(`${title} is refused on every route that reads a body`, async () => {
+      const headers = { authorization: `Bearer ${ada.jwt}`, 'content-type': 'application/json', origin: app.url }
+      for (const [id, { method, path }] of Object.entries({ ...ROUTES, ...SESSION_ROUTES })) {
+        if (method === 'GET') continue
+        const response = await fetch(app.url + path.replaceAll(/\{\w+\}/g, 'x'), { method, headers, body })
+        assert.match(await response.text(), /"code":"INVALID_REQUEST"/, id)
+      }
+      const response = await fetch(`${app.url}/auth/sign-in/email`, { method: 'POST', headers, body })
+      assert.match(await response.text(), /"code":"INVALID_REQUEST"/)
+    })
+  }
+
+  test('a byte order mark before the JSON is passed over', async () => {
+    await ada.must('POST', '/teams', '\ufeff{"name":"Marked"}')
+  })
+
+  for (const body of ['null', '[]', '"x"', '5', 'true']) {
+    test(`a body that is ${body} and no object is refused by every PATCH and PUT`, async () => {
+      const { id } = await ada.must('POST', '/teams', { name: 'Bodies' })
+      const routes: Record<string, Route> = SESSION_ROUTES
+      for (const [route, { method, path, place }] of Object.entries(routes)) {
+        if ((method !== 'PATCH' && method !== 'PUT') || place === 'datasource') continue
+        const answer = await ada.ask(method, path.replace('{teamId}', id).replace('{accountId}', ada.id), body)
+        assert.equal(answer.json?.code, 'INVALID_REQUEST', `${route}: ${answer.text}`)
+      }
+    })
+  }
+
   test('a defect is told by its number, never by its text', async () => {
     const answer = await app.ask('GET', '/broken', { token: ada.jwt })
     assertRefusal(answer, 'INTERNAL')
@@ -101,13 +155,16 @@ describe('refusals', () => {
     assert.match(JSON.stringify(answer.json.details), /settngs/)
   })
 
-  test('bytes that are no HTTP get a JSON refusal too', async () => {
+  /** The whole answer to what is sent as it stands. */
+  async function bytes(sent: string): Promise<string> {
     const { port, hostname } = new URL(app.url)
     const socket = connect(Number(port), hostname)
-    socket.write('GARBAGE\r\n\r\n')
-    const chunks: Buffer[] = []
-    for await (const chunk of socket) chunks.push(chunk)
-    const text = Buffer.concat(chunks).toString()
+    socket.write(sent)
+    return Buffer.concat(await socket.toArray()).toString()
+  }
+
+  test('bytes that are no HTTP get a JSON refusal too', async () => {
+    const text = await bytes('GARBAGE\r\n\r\n')
     assert.match(text, /^HTTP\/1\.1 400 /)
     assert.equal(JSON.parse(text.slice(text.indexOf('{'))).code, 'INVALID_REQUEST')
   })
