@@ -1,5 +1,7 @@
 // Composition: opens the store, builds the rooms, mounts the door. The only file that knows everything; nothing is
 // decided here.
+import { once } from 'node:events'
+import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { openAudit, type Audit } from './audit/audit.ts'
 import { authenticator } from './auth/caller.ts'
@@ -11,6 +13,7 @@ import { ROUTES } from './contract/routes.ts'
 import { SESSION_ROUTES } from './contract/session-routes.ts'
 import { openExports } from './datasources/audit-trail.ts'
 import { openTests } from './datasources/connect.ts'
+import { deadlineOf } from './datasources/deadline.ts'
 import { openDescriptions } from './datasources/descriptions.ts'
 import { openLeases } from './datasources/leases.ts'
 import { resumeProfiles } from './datasources/profile.ts'
@@ -47,6 +50,7 @@ import type { DatasourceId, TeamId } from './ids.ts'
 import { openJobs } from './jobs/jobs.ts'
 import { openMail } from './mail/mail.ts'
 import { openBudget } from './query/budget.ts'
+import { openRunning, type RunningQueries } from './query/running.ts'
 import { tryQuery } from './query/try-query.ts'
 import { openSecrets, requireKeyOf } from './secrets.ts'
 import { openStore } from './store/open.ts'
@@ -64,6 +68,11 @@ export interface AppOptions {
 }
 
 export interface App extends AsyncDisposable {
+  /**
+   * Takes no more requests and waits for those under way, for config.graceMs or until `hurry` is aborted. Queries that
+   * are left then are cancelled in the database, answered 503 and audited. Disposing drains without a grace.
+   */
+  drain(hurry: AbortSignal): Promise<void>
   /** Starts to take requests; answers with the address, `http://127.0.0.1:3000`. */
   listen(): Promise<string>
   /** What the first account of a service that others reach must send; null where none is needed. */
@@ -72,8 +81,10 @@ export interface App extends AsyncDisposable {
   isNew(): Promise<boolean>
 }
 
-/** What requests under way are given to end, once the service was told to. */
-const GRACE_MS = 5_000
+/** How often a service that drains looks for connections without a request. */
+const IDLE_LOOK_MS = 50
+/** How long refusals at the end of the grace may take to be written before the sockets are closed. */
+const LAST_ANSWERS_MS = 2_000
 
 /** Opens everything but the port. Throws an Error of one sentence where it cannot; what was opened is closed again. */
 export async function createApp(options: AppOptions): Promise<App> {
@@ -90,7 +101,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
     handlers: { ...handlersOf(rooms), ...options.more?.handlers },
     preconditions: preconditionsOf(rooms),
-    authenticator: authenticator({ store }),
+    authenticator: rooms.authenticator,
     places: {
       team: (call, teamId, need) => belong(rooms, call, teamId, need),
       datasource: (call, teamId, id, need) => reach(rooms, call, teamId, id, need),
@@ -102,13 +113,13 @@ export async function createApp(options: AppOptions): Promise<App> {
     metrics,
     log,
   })
-  opened.defer(async () => {
-    const impatient = setTimeout(() => server.server.closeAllConnections(), GRACE_MS)
-    await server.close()
-    clearTimeout(impatient)
-  })
+  opened.defer(() => server.close())
 
   if (metrics !== null && config.metricsAddr !== null) opened.use(await serveMetrics(metrics, config.metricsAddr))
+
+  let drained: Promise<void> | undefined
+  const drain = (hurry: AbortSignal): Promise<void> =>
+    (drained ??= drainServer(server, rooms.running, config.graceMs, hurry))
 
   const held = opened.move()
   return {
@@ -120,10 +131,40 @@ export async function createApp(options: AppOptions): Promise<App> {
       signIn.warm().catch((err: unknown) => log.error({ err }, 'sign-in cannot be loaded'))
       return listening
     },
+    drain,
     setupToken: () => signIn.setupToken(),
     isNew: async () => (await store.db.selectFrom('accounts').select('id').limit(1).execute()).length === 0,
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
+    async [Symbol.asyncDispose]() {
+      await drain(AbortSignal.abort())
+      await held.disposeAsync()
+    },
   }
+}
+
+/** As App.drain() says. */
+async function drainServer(
+  { server, close }: Pick<FastifyInstance, 'server' | 'close'>,
+  running: RunningQueries,
+  graceMs: number,
+  hurry: AbortSignal,
+): Promise<void> {
+  const closed = close()
+  // A connection that was busy when the server closed stays open once its answer is out.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
+  using grace = deadlineOf(hurry, graceMs)
+  await Promise.race([closed, aborted(grace.signal)])
+  running.endAll()
+  using last = deadlineOf(NEVER, LAST_ANSWERS_MS)
+  await Promise.race([closed, aborted(last.signal)])
+  server.closeAllConnections()
+  await closed
+  clearInterval(idle)
+}
+
+const NEVER = new AbortController().signal
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
 }
 
 type Rooms = Awaited<ReturnType<typeof openRooms>>
@@ -165,6 +206,13 @@ async function openRooms(
   resumePreviews({ store, audit, jobs, catalogs, drivers, replays })
   opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, descriptions, log }))
   const budget = await openBudget({ store })
+  const callers = authenticator({ store })
+  const running = opened.use(
+    openRunning({
+      again: (caller) => callers.again(caller),
+      reach: (call, at) => reach({ store, drivers, audit }, call, at.teamId, at.id),
+    }),
+  )
   /** Of datasources that went with their team. */
   const ended = async (ids: readonly DatasourceId[]) => {
     await Promise.all(ids.flatMap((id) => [jobs.endAll(id), leases.end(id)]))
@@ -188,6 +236,8 @@ async function openRooms(
     tests,
     descriptions,
     budget,
+    authenticator: callers,
+    running,
     ended,
     ...people,
   }

@@ -19,6 +19,9 @@ const CEILINGS = {
 
 export type Ceiling = keyof typeof CEILINGS
 
+/** Longer than the default statement timeout, so that a usual query is answered. */
+const GRACE_MS = 20_000
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 const SIGNUP = ['open', 'invited', 'closed'] as const
 
@@ -68,6 +71,8 @@ export interface Config {
   readonly smtp: Smtp | null
   /** Null: documentation is proposed without a network. Holds a key: never logged. */
   readonly model: ModelSettings | null
+  /** How long requests under way may go on after SIGTERM. */
+  readonly graceMs: number
   readonly demo: boolean
   readonly signup: (typeof SIGNUP)[number]
   readonly allowPrivateHosts: boolean
@@ -94,6 +99,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'VITRINE_ALLOW_BIGQUERY_ENDPOINT',
   'VITRINE_TRUST_PROXY',
   'VITRINE_METRICS_ADDR',
+  'VITRINE_GRACE_MS',
   'VITRINE_MODEL_URL',
   'VITRINE_MODEL_KEY',
   'VITRINE_MODEL_NAME',
@@ -142,6 +148,7 @@ export function readConfig(env: Environment): Config {
     trustProxy:
       from.parsed('VITRINE_TRUST_PROXY', '0, 1, or addresses and ranges separated by commas', proxies) ?? false,
     metricsAddr: from.parsed('VITRINE_METRICS_ADDR', 'host:port', address),
+    graceMs: from.parsed('VITRINE_GRACE_MS', 'milliseconds from 0 to 600000', integer(0, 600_000)) ?? GRACE_MS,
     ceilings: ceilings(from),
     logLevel: from.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
   }

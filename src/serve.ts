@@ -11,18 +11,24 @@ import { openLog } from './log.ts'
 /** Serves until SIGTERM or SIGINT. Sets the exit code where it cannot start, and never throws. */
 export async function serve(env: Environment): Promise<void> {
   const stop = new AbortController()
-  // Asked twice is asked once: the first signal already ends what can be ended.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort())
+  const hurry = new AbortController()
+  // The first signal drains the service; a second one ends the grace.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) hurry.abort()
+      stop.abort()
+    })
+  }
   try {
     const config = readConfig(env)
-    await run(config, openLog(config), stop.signal)
+    await run(config, openLog(config), stop.signal, hurry.signal)
   } catch (error) {
     process.exitCode = 1
     process.stderr.write(`${sentence(error)}\n`)
   }
 }
 
-async function run(config: Config, log: Logger, stop: AbortSignal): Promise<void> {
+async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortSignal): Promise<void> {
   await using app = await createApp({ config, log })
   const address = await app.listen()
   process.stdout.write(`Vitrine listens at ${address}\n`)
@@ -33,6 +39,8 @@ async function run(config: Config, log: Logger, stop: AbortSignal): Promise<void
   await using _demo = config.demo ? await demoBeside(app, place) : null
   if (!stop.aborted) await once(stop, 'abort')
   log.info('ending')
+  // Before the demo's database is ended: it may be answering.
+  await app.drain(hurry)
 }
 
 interface DemoPlace {

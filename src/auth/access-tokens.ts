@@ -27,6 +27,8 @@ const PublicKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x
 export interface AccessTokens {
   /** null for whatever is not a token of ours, or whose session is gone. */
   verify(token: string): Promise<SessionCaller | null>
+  /** The same session as of now; null where it has ended since. */
+  again(caller: SessionCaller): Promise<SessionCaller | null>
 }
 
 export function accessTokens(deps: { readonly store: Store; readonly now: () => number }): AccessTokens {
@@ -49,8 +51,9 @@ export function accessTokens(deps: { readonly store: Store; readonly now: () => 
         verified.delete(key)
         return null
       }
-      return await session(store, claims, now())
+      return await session(store, { sub: claims.sub, sid: claims.sid }, now())
     },
+    again: ({ accountId, sessionId }) => session(store, { sub: accountId, sid: sessionId }, now()),
   }
 }
 
@@ -97,7 +100,7 @@ async function publicKey(store: Store, kid: string): Promise<CryptoKey | null> {
 }
 
 /** The session row, looked at through recall: sign-out and a changed password hold from the next request on. */
-async function session(store: Store, claims: Claims, now: number): Promise<SessionCaller | null> {
+async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: number): Promise<SessionCaller | null> {
   const id = asId<SessionId>(claims.sid)
   const found = await store.recall(`session ${id}`, async () => {
     const row = await store.db

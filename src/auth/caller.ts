@@ -45,6 +45,8 @@ export interface Call {
 }
 
 export interface Authenticator {
+  /** A caller of before as of now. Throws UNAUTHENTICATED where the key or session has ended since. */
+  again(caller: Caller): Promise<Caller>
   /** Takes the Authorization header. Throws AppError UNAUTHENTICATED, always the same. */
   authenticate(authorization: string | undefined): Promise<Caller>
 }
@@ -54,6 +56,11 @@ export function authenticator(deps: { readonly store: Store; readonly now?: () =
   const tokens = accessTokens({ store: deps.store, now })
   const keys = keyFinder({ store: deps.store, now })
   return {
+    async again(caller) {
+      const now = caller.kind === 'key' ? await keys.again(caller.keyId) : await tokens.again(caller)
+      if (now === null) throw unauthenticated()
+      return now
+    },
     async authenticate(authorization) {
       const token = bearer(authorization)
       if (token === null) throw unauthenticated()

@@ -17,6 +17,8 @@ const REMEMBERED_MAX = 10_000
 export interface KeyFinder {
   /** null: no such key, revoked or expired. */
   find(token: string): Promise<KeyCaller | null>
+  /** The same key as of now; null where it was revoked or has expired since. */
+  again(id: ApiKeyId): Promise<KeyCaller | null>
 }
 
 interface Found {
@@ -49,17 +51,21 @@ export function keyFinder(deps: { readonly store: Store; readonly now: () => num
     async find(token) {
       if (!isKeyText(token)) return null
       const hash = hashOf(token)
-      const found = await store.recall(`key ${hash}`, () => load(store, hash))
+      const found = await store.recall(`key ${hash}`, () => load(store, 'hash', hash))
       const at = now()
       if (found === null || found.expiresAt <= at) return null
       noteUse(found.caller.keyId, at)
       return found.caller
     },
+    async again(id) {
+      const found = await store.recall(`key id ${id}`, () => load(store, 'id', id))
+      return found === null || found.expiresAt <= now() ? null : found.caller
+    },
   }
 }
 
-async function load(store: Store, hash: string): Promise<Found | null> {
-  const row = await store.db.selectFrom('api_keys').selectAll().where('hash', '=', hash).executeTakeFirst()
+async function load(store: Store, by: 'hash' | 'id', value: string): Promise<Found | null> {
+  const row = await store.db.selectFrom('api_keys').selectAll().where(by, '=', value).executeTakeFirst()
   if (row === undefined || row.revoked_at !== null) return null
   return { caller: callerOf(row), expiresAt: row.expires_at === null ? Infinity : Date.parse(row.expires_at) }
 }

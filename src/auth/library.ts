@@ -3,11 +3,13 @@
 import { randomUUID } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
 import type { Config } from '../config.ts'
+import { AppError } from '../errors.ts'
 import { asId, type AccountId } from '../ids.ts'
 import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
+import { contended, isContended } from '../store/postgres.ts'
 import { ACCESS_TOKEN } from './access-tokens.ts'
 import type { AccountLinks } from './account-links.ts'
 import { afterReset } from './new-password.ts'
@@ -67,6 +69,8 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     // Named with a version, so that the root key can change without signing everybody out.
     secrets: [{ version: 1, value: Buffer.from(deps.secrets.derive('sign-in')).toString('base64') }],
     database: { db: deps.store.db, type: deps.store.dialect, transaction: true },
+    // The library would answer these as a defect (500): a store that is too busy is OVERLOADED (503) here too.
+    onAPIError: { onError: rethrowContention },
     user: { modelName: 'accounts' },
     session: { modelName: 'sessions', expiresIn: SESSION_SECONDS, updateAge: SESSION_RENEWED_SECONDS },
     account: { modelName: 'sign_in_methods' },
@@ -207,4 +211,9 @@ interface Linked {
 function leadsTo(url: string): string | null {
   const path = new URL(url).searchParams.get('callbackURL') ?? ''
   return path === '' || path === '/' ? null : path
+}
+
+function rethrowContention(error: unknown): void {
+  if (error instanceof AppError) throw error
+  if (isContended(error)) throw contended(error)
 }

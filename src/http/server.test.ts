@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { createServer } from './server.ts'
 
-test('a connection on which nothing moves is ended, but none whose query may still be answered', async () => {
-  const never = (): never => assert.fail('nobody asks')
-  const app = createServer({
+const never = (): never => assert.fail('nobody asks')
+
+function server() {
+  return createServer({
     routes: {},
     handlers: {},
     preconditions: {},
-    authenticator: { authenticate: never },
+    authenticator: { again: never, authenticate: never },
     places: { team: never, datasource: never },
     witness: { answered: never, refused: never },
     signIn: { handle: never },
@@ -18,9 +20,41 @@ test('a connection on which nothing moves is ended, but none whose query may sti
     metrics: null,
     log: pino({ level: 'silent' }),
   })
+}
+
+test('a connection on which nothing moves is ended, but none whose query may still be answered', async () => {
+  const app = server()
   await app.ready()
   // The longest statement timeout of a team, and the waits for a connection before it (datasources/leases.ts).
   const longest = 60_000 + 5_000 + 12_000
   assert.ok(app.server.timeout > longest && app.server.timeout <= 2 * longest, `${app.server.timeout} ms`)
   await app.close()
 })
+
+for (const [name, sent] of [
+  ['headers', 'GET /health/live HTTP/1.1\r\nhost: x\r\nx-slow: '],
+  [
+    'a body',
+    'POST /auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{',
+  ],
+] as const) {
+  test(`a socket that trickles ${name} is told so and destroyed, though its caller never closes it`, async () => {
+    const app = server()
+    assert.deepEqual([app.server.headersTimeout, app.server.requestTimeout], [15_000, 30_000])
+    app.server.headersTimeout = app.server.requestTimeout = 300
+    const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+    const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true })
+    let heard = ''
+    socket.on('data', (chunk) => (heard += String(chunk)))
+    socket.on('error', () => undefined)
+    const ended = Promise.withResolvers<void>()
+    app.server.on('connection', (server) => server.on('close', () => ended.resolve()))
+    socket.write(sent)
+    const trickle = setInterval(() => socket.writable && socket.write('x'), 50)
+    await ended.promise
+    clearInterval(trickle)
+    socket.destroy()
+    assert.match(heard, /^HTTP\/1\.1 400 [^]*did not arrive in time/)
+    await app.close()
+  })
+}

@@ -22,6 +22,10 @@ const PARAM_LENGTH_MAX = 1024
 /** For a whole request to arrive; an answer may take longer. */
 const REQUEST_MS = 30_000
 const HEADERS_MS = 15_000
+/** How often Node looks for requests that are late; its default of 30 s would let them take twice as long. */
+const LATE_LOOK_MS = 1_000
+/** After the last answer on a broken connection the caller may read it for so long, then the socket is destroyed. */
+const LINGER_MS = 1_000
 /** Longer than the idle time of common load balancers, so that they close first. */
 const KEEP_ALIVE_MS = 72_000
 const CONNECTIONS_MAX = 4096
@@ -51,15 +55,18 @@ export function createServer(door: Door): FastifyInstance {
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionTimeout: STALLED_MS,
+    http: { connectionsCheckingInterval: LATE_LOOK_MS },
     return503OnClosing: false,
     trustProxy: door.trustProxy === true ? isInFront : door.trustProxy,
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
     frameworkErrors: (error, _request, reply) => void refuse(reply, door.log, error),
-    clientErrorHandler: (_error, socket) => {
-      if (socket.writable) socket.end(BROKEN)
-      else socket.destroy()
+    clientErrorHandler: (error, socket) => {
+      if (!socket.writable) return void socket.destroy()
+      socket.end('code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? LATE : BROKEN)
+      // Ending alone is not enough: a caller that never closes its side would keep the socket.
+      setTimeout(() => socket.destroy(), LINGER_MS).unref()
     },
   })
   app.server.headersTimeout = HEADERS_MS
@@ -108,6 +115,12 @@ function readJsonOnly(app: FastifyInstance): void {
   })
 }
 
-/** For bytes that are no HTTP at all; there is no request to answer through Fastify. */
-const BROKEN_BODY = '{"error":"This is not a valid HTTP request.","code":"INVALID_REQUEST"}'
-const BROKEN = `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${BROKEN_BODY.length}\r\nconnection: close\r\n\r\n${BROKEN_BODY}`
+/** For a connection whose request cannot be read: there is no request to answer through Fastify. */
+function lastAnswer(error: string): string {
+  const body = JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
+  const head = `content-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close`
+  return `HTTP/1.1 400 Bad Request\r\n${head}\r\n\r\n${body}`
+}
+
+const BROKEN = lastAnswer('This is not a valid HTTP request.')
+const LATE = lastAnswer('The request did not arrive in time. Send it whole within 30 seconds.')

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { holds, mayEnter, type Call } from '../auth/caller.ts'
 import { callerOf } from '../auth/find-key.ts'
-import { deadlineOf } from '../datasources/deadline.ts'
+import { deadlineOf, type Deadline } from '../datasources/deadline.ts'
 import { noteFailure } from '../datasources/connect.ts'
 import { isWithin, reach, reaches, type Reached } from '../datasources/reach.ts'
 import type { Confined } from '../drivers/confined.ts'
@@ -82,6 +82,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown): Pr
   const settings: TeamSettings = await settingsOf(deps, at.teamId)
   const limits = limitsOf(settings, at.driver.type, asked.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
+  using _running = deps.running.add(call, at, deadline)
   const verdict = await at.driver.confine(asked, exposed, limits, deadline.signal)
   switch (verdict.kind) {
     case 'malformed':
@@ -91,7 +92,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown): Pr
       return answered({ verdict: 'DENIED', error: why, blocked, hint, ...positionOf(verdict) }, verdict)
     }
     case 'confined':
-      return answered(await weigh(deps, at, verdict.query, limits, deadline.signal), verdict)
+      return answered(await weigh(deps, at, verdict.query, limits, deadline), verdict)
     default:
       return verdict satisfies never
   }
@@ -110,8 +111,9 @@ async function weigh(
   at: Reached,
   query: Confined,
   limits: Limits,
-  signal: AbortSignal,
+  deadline: Deadline,
 ): Promise<CheckResult> {
+  const { signal } = deadline
   const printed = at.driver.printed(query)
   try {
     await using lease = await deps.leases.take(at, signal)
@@ -128,6 +130,7 @@ async function weigh(
       estimate: cost,
     }
   } catch (error) {
+    if (deadline.ended !== null) throw deadline.ended
     const refusal = refusedAs(error)
     if (refusal !== null) return { ...refusal, printed }
     await noteFailure(deps, at, error)

@@ -19,6 +19,7 @@ import type { Budget } from './budget.ts'
 import { encode, rounded } from './encode.ts'
 import { blockedOf, keptOf } from './kept.ts'
 import { limitsOf } from './limits.ts'
+import type { RunningQueries } from './running.ts'
 
 export interface QueryDeps {
   readonly store: Store
@@ -28,6 +29,7 @@ export interface QueryDeps {
   readonly catalogs: Catalogs
   readonly leases: Leases
   readonly budget: Budget
+  readonly running: RunningQueries
 }
 
 /** {columns, rows, rowCount, truncated, durationMs}, already JSON. */
@@ -85,6 +87,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
 
   const limits = limitsOf(settings, at.driver.type, asked.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
+  using _running = deps.running.add(call, at, deadline) // 503; later 401, 404, 409 where the right to it ends
   const verdict = await at.driver.confine(asked, exposed, limits, deadline.signal)
   trail.isRead = isRead(verdict)
   const query = confinedOf(verdict) // 400 INVALID_QUERY, 403
@@ -132,6 +135,7 @@ async function run(deps: QueryDeps, at: Reached, query: Confined, limits: Limits
     await using lease = await deps.leases.take(at, deadline.signal)
     return await lease.connection.run(query, limits, deadline.signal)
   } catch (error) {
+    if (deadline.ended !== null) throw deadline.ended
     if (deadline.timedOut && !(error instanceof AppError)) throw timedOut(limits, error)
     await noteFailure(deps, at, error)
     throw error

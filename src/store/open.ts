@@ -5,7 +5,7 @@ import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
-import { openPostgres, triesWorth } from './postgres.ts'
+import { contended, isContended, openPostgres, triesWorth } from './postgres.ts'
 import { recallFor } from './recall.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
@@ -19,7 +19,7 @@ export interface Store extends AsyncDisposable {
   /**
    * One durable, serializable transaction; when it is answered, everything recalled before is forgotten. On PostgreSQL
    * `work` may be run again after a lost race, so it must change nothing but the store. Throws OVERLOADED where there is
-   * no room to write; nothing of it is then kept.
+   * no room to write, and where the race was lost too often; nothing of it is then kept.
    */
   write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
   /**
@@ -109,12 +109,13 @@ export async function openStore(
   }
 }
 
-/** A full disk as what callers can be told. */
+/** A full disk, or too many others, as what callers can be told. */
 async function told<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw hasNoRoom(error) ? noRoom(error) : error
+    if (hasNoRoom(error)) throw noRoom(error)
+    throw isContended(error) ? contended(error) : error
   }
 }
 

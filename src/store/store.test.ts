@@ -312,3 +312,43 @@ test('an account that is deleted takes its keys along', async () => {
   await store.write((tx) => tx.deleteFrom('accounts').where('id', '=', id).execute())
   assert.deepEqual(await store.db.selectFrom('api_keys').selectAll().execute(), [])
 })
+
+describe('contention on a PostgreSQL store', () => {
+  let source: StoreSource
+  before(async () => {
+    source = await storeSource('postgres')
+  })
+  after(() => source[Symbol.asyncDispose]())
+
+  for (const code of ['40001', '40P01', '55P03']) {
+    test(`a change that is given up with ${code} every time is OVERLOADED, and changes nothing`, async () => {
+      await using store = await openStore(await source.config())
+      let tried = 0
+      const change = store.write(async (tx) => {
+        tried++
+        await tx.insertInto('teams').values(team('never')).execute()
+        await sql.raw(`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}'; END $$`).execute(tx)
+      })
+      await assert.rejects(change, { code: 'OVERLOADED', extra: { retryAfter: 2 } })
+      assert.equal(tried, code === '55P03' ? 1 : 20)
+      assert.deepEqual(await slugs(store), [])
+    })
+  }
+
+  test('reads and changes that find no connection are OVERLOADED', async () => {
+    const { databaseUrl, dataDir } = await source.config()
+    assert.ok(databaseUrl)
+    await using admin = await openStore({ databaseUrl, dataDir })
+    await sql
+      .raw(`CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2; GRANT ALL ON ALL TABLES IN SCHEMA public TO few`)
+      .execute(admin.db)
+    const url = new URL(databaseUrl)
+    url.username = url.password = 'few'
+    await using store = await openStore({ databaseUrl: url.href, dataDir }, { asIs: true })
+    const asked = await Promise.allSettled(Array.from({ length: 10 }, () => slugs(store)))
+    const refused = asked.filter((each) => each.status === 'rejected')
+    assert.ok(refused.length > 0)
+    for (const { reason } of refused) assert.equal(reason.code, 'OVERLOADED')
+    await assert.doesNotReject(slugs(store))
+  })
+})

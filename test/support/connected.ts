@@ -15,6 +15,8 @@ import { openCatalogs } from '../../src/exposure/catalogs.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
 import { openJobs } from '../../src/jobs/jobs.ts'
 import { openBudget } from '../../src/query/budget.ts'
+import { openRunning } from '../../src/query/running.ts'
+import { reach } from '../../src/datasources/reach.ts'
 import { openSecrets } from '../../src/secrets.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Role } from '../../src/store/tables.ts'
@@ -46,8 +48,16 @@ export async function openRooms(options: RoomsOptions = {}) {
   const jobs = opened.use(await openJobs({ store }))
   const catalogs = openCatalogs({ store })
   const descriptions = opened.use(openDescriptions({ store, catalogs, drivers }))
+  // Keys and sessions of these tests are nobody's: only what they reach is looked at again.
+  const running = opened.use(
+    openRunning({
+      again: async (caller) => caller,
+      reach: (call, at) => reach({ store, drivers, audit }, call, at.teamId, at.id),
+    }),
+  )
   const held = opened.move()
   return {
+    running,
     config,
     store,
     secrets,

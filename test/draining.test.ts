@@ -1,0 +1,141 @@
+// SIGTERM with queries under way: a query that ends within the grace is answered; the rest are cancelled in the database,
+// answered 503 with JSON, and stand in the audit.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Client } from 'pg'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { TestApp, type Answer } from './support/app.ts'
+import { startPostgres, type TestPostgres } from './support/postgres.ts'
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const ENDLESS = 'SELECT count(*) FROM n a, n b, n c, n d WHERE a.i + b.i + c.i + d.i < 0'
+const SHORT = 'SELECT count(*) FROM n a, n b WHERE a.i + b.i < 0'
+
+interface Service extends TestApp {
+  readonly ended: Promise<unknown>
+  signal(name: NodeJS.Signals): void
+}
+
+async function serve(dataDir: string, env: Record<string, string> = {}): Promise<Service> {
+  const child = spawn(process.execPath, [MAIN], {
+    env: {
+      PATH: process.env['PATH'],
+      VITRINE_DEMO: '0',
+      PORT: '0',
+      VITRINE_DATA_DIR: dataDir,
+      LOG_LEVEL: 'error',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let out = ''
+  child.stdout.on('data', (chunk) => (out += String(chunk)))
+  const ended = once(child, 'close').then(([code]) => code)
+  while (!/listens at \S+\n/.test(out)) {
+    assert.equal(child.exitCode, null)
+    await Promise.race([once(child.stdout, 'data'), ended])
+  }
+  const app = new TestApp(/listens at (\S+)/.exec(out)?.[1] ?? '', dataDir, {
+    [Symbol.asyncDispose]: async () => void child.kill('SIGKILL'),
+  })
+  return Object.assign(app, { ended, signal: (name: NodeJS.Signals) => void child.kill(name) })
+}
+
+describe('SIGTERM', () => {
+  let postgres: TestPostgres
+  let watch: Client
+  let spec: object
+  before(async () => {
+    postgres = await startPostgres()
+    const database = await postgres.createDatabase(
+      'drain',
+      'CREATE TABLE n (i int); INSERT INTO n SELECT generate_series(1, 2000); ANALYZE',
+    )
+    watch = new Client({ connectionString: postgres.url(database) })
+    await watch.connect()
+    const { host, port, superuser: username, password } = postgres
+    spec = { host, port, database, username, password }
+  })
+  after(async () => {
+    await watch.end()
+    await postgres[Symbol.asyncDispose]()
+  })
+
+  async function becomes(count: number): Promise<void> {
+    const until = performance.now() + 20_000
+    const active = async () =>
+      (
+        await watch.query(
+          `SELECT 1 FROM pg_stat_activity
+           WHERE datname = current_database() AND state = 'active' AND query LIKE '%count%' AND pid <> pg_backend_pid()`,
+        )
+      ).rows.length
+    while ((await active()) !== count) {
+      assert.ok(performance.now() < until, `there are not ${count} queries`)
+      await pause(10)
+    }
+  }
+
+  async function withQuery(
+    sql: string,
+    env: Record<string, string>,
+    then: (app: Service, answer: Promise<Answer>) => Promise<void>,
+  ) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
+    await using app = await serve(dataDir, env)
+    const owner = await app.person('Olga')
+    const teamId = await app.team(owner, 'Drain', { statementTimeoutMs: 60_000, postgresMaxPlanCost: 1e15 })
+    const id = await app.datasource(owner, teamId, spec, [{ schema: 'public', table: 'n', columns: null }])
+    const token = await app.key(owner)
+    const answer = app.ask('POST', `/teams/${teamId}/datasources/${id}/query`, { token, body: { sql } })
+    await becomes(1)
+    await then(app, answer)
+    assert.equal(await app.ended, 0)
+    await becomes(0)
+    await using again = await serve(dataDir)
+    const back = await again.signIn(owner.email)
+    const { items } = await back.must('GET', `/teams/${teamId}/audit?action=runQuery`)
+    return items
+  }
+
+  test('lets a query end within the grace', async () => {
+    const items = await withQuery(SHORT, {}, async (app, answer) => {
+      app.signal('SIGTERM')
+      const { status, json } = await answer
+      assert.deepEqual([status, json.rows], [200, [[0]]])
+    })
+    assert.deepEqual([items.length, items[0].outcome], [1, 'ANSWERED'])
+  })
+
+  test('answers 503 at the end of the grace, and the database is told', async () => {
+    const items = await withQuery(ENDLESS, { VITRINE_GRACE_MS: '300' }, async (app, answer) => {
+      app.signal('SIGTERM')
+      const { status, json, headers } = await answer
+      assert.deepEqual([status, json.code, headers.get('retry-after')], [503, 'OVERLOADED', '2'])
+      assert.match(json.error, /shutting down/)
+    })
+    assert.deepEqual([items.length, items[0].outcome, items[0].code], [1, 'FAILED', 'OVERLOADED'])
+  })
+
+  test('a second signal ends the grace', async () => {
+    await withQuery(ENDLESS, { VITRINE_GRACE_MS: '600000' }, async (app, answer) => {
+      app.signal('SIGTERM')
+      // The service has heard the first one when it takes no more connections.
+      while (
+        await fetch(`${app.url}/health/live`, { headers: { connection: 'close' } }).then(
+          () => true,
+          () => false,
+        )
+      )
+        await pause(10)
+      app.signal('SIGINT')
+      assert.equal((await answer).status, 503)
+    })
+  })
+})

@@ -1,0 +1,122 @@
+// A query under way ends when the right to it ends: in the database within two seconds, for its caller with the refusal
+// that a new request would get, and in the audit.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import type { Person } from './support/app.ts'
+import { openShop, type Shop } from './support/shop.ts'
+
+/** Runs for minutes where nobody ends it. */
+const SLOW =
+  'SELECT count(*) FROM orders a, orders b, orders c, orders d WHERE a.total + b.total + c.total + d.total < 0'
+const WITHIN_MS = 2_000
+
+describe('a query under way', () => {
+  let shop: Shop
+  let watch: Client
+  before(async () => {
+    shop = await openShop()
+    await shop.owner.must('PATCH', `/teams/${shop.teamId}`, {
+      settings: { statementTimeoutMs: 60_000, postgresMaxPlanCost: 1e15 },
+    })
+    watch = new Client({ connectionString: shop.postgres.url(shop.database) })
+    await watch.connect()
+  })
+  after(async () => {
+    await watch.end()
+    await shop[Symbol.asyncDispose]()
+  })
+
+  async function active(): Promise<number> {
+    const { rows } = await watch.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE '%count%'
+       AND pid <> pg_backend_pid()`,
+    )
+    return rows.length
+  }
+  async function becomes(count: number): Promise<void> {
+    const until = performance.now() + 20_000
+    while ((await active()) !== count) {
+      assert.ok(performance.now() < until, `there are not ${count} queries`)
+      await pause(20)
+    }
+  }
+  async function member(): Promise<{ person: Person; key: string; keyId: string }> {
+    const person = await shop.app.person('Mo')
+    await shop.app.join(shop.owner, shop.teamId, person)
+    const made = await person.must('POST', '/users/me/keys', { name: 'k', scopes: ['data:read'] })
+    return { person, key: made.key, keyId: made.id }
+  }
+
+  const CASES: readonly {
+    readonly name: string
+    readonly end: (who: Awaited<ReturnType<typeof member>>) => Promise<unknown>
+    readonly status: number
+    readonly code: string
+    readonly undo?: () => Promise<unknown>
+  }[] = [
+    {
+      name: 'its datasource is disabled',
+      end: () => shop.owner.must('POST', `${shop.at}/disable`),
+      status: 409,
+      code: 'DATASOURCE_DISABLED',
+      undo: () => shop.owner.must('POST', `${shop.at}/enable`),
+    },
+    {
+      name: 'its key is revoked',
+      end: ({ person, keyId }) => person.must('DELETE', `/users/me/keys/${keyId}`),
+      status: 401,
+      code: 'UNAUTHENTICATED',
+    },
+    {
+      name: 'its key is ended for the team by a manager',
+      end: ({ keyId }) => shop.owner.must('DELETE', `/teams/${shop.teamId}/keys/${keyId}`),
+      status: 404,
+      code: 'NOT_FOUND',
+    },
+    {
+      name: 'its member is removed',
+      end: ({ person }) => shop.owner.must('DELETE', `/teams/${shop.teamId}/members/${person.id}`),
+      status: 404,
+      code: 'NOT_FOUND',
+    },
+    {
+      name: 'its role no longer reaches the datasource',
+      end: () => shop.owner.must('PATCH', shop.at, { minRole: 'ADMIN' }),
+      status: 404,
+      code: 'NOT_FOUND',
+      undo: () => shop.owner.must('PATCH', shop.at, { minRole: 'MEMBER' }),
+    },
+  ]
+
+  for (const { name, end, status, code, undo } of CASES) {
+    test(`ends within 2 s when ${name}`, async () => {
+      const who = await member()
+      const answer = shop.query(SLOW, who.key)
+      await becomes(1)
+      await end(who)
+      const ended = performance.now()
+      await becomes(0)
+      const refused = await answer
+      assert.ok(performance.now() - ended < WITHIN_MS, `${performance.now() - ended} ms`)
+      assert.deepEqual([refused.status, refused.json.code], [status, code])
+      await undo?.()
+      const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?action=runQuery&limit=1`)
+      assert.deepEqual([items[0].query, items[0].code], [SLOW, code])
+    })
+  }
+
+  test('goes on while its right holds, however much else changes', async () => {
+    const who = await member()
+    const sleepy = shop.query(
+      'SELECT count(*) FROM orders a, orders b, orders c WHERE a.id < 90 AND a.total + b.total < c.total',
+      who.key,
+    )
+    await becomes(1)
+    const other = await member()
+    await other.person.must('DELETE', `/users/me/keys/${other.keyId}`)
+    await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { name: 'Shop again' })
+    assert.equal((await sleepy).status, 200)
+  })
+})
