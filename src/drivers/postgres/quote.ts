@@ -6,6 +6,26 @@ export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** Words that mean something else without quotes: PostgreSQL's reserved keywords (manual, appendix C). */
+const RESERVED: ReadonlySet<string> = new Set(
+  `
+  all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
+  column concurrently constraint create cross current_catalog current_date current_role current_schema current_time
+  current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze
+  from full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit
+  localtime localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references
+  returning right select session_user similar some symmetric system_user table tablesample then to trailing true
+  union unique user using variadic verbose when where window with
+  `
+    .trim()
+    .split(/\s+/),
+)
+
+/** A name as a caller must type it: in quotes only where it needs them. */
+export function typed(name: string): string {
+  return /^[a-z_][a-z0-9_$]*$/.test(name) && !RESERVED.has(name) ? name : identifier(name)
+}
+
 /** Dotted: "schema"."name". */
 export function qualified(names: readonly string[]): string {
   return names.map(identifier).join('.')

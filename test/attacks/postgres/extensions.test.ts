@@ -18,6 +18,7 @@ CREATE EXTENSION hstore SCHEMA ${where};
 CREATE EXTENSION pg_trgm SCHEMA ${where};
 CREATE EXTENSION fuzzystrmatch SCHEMA ${where};
 CREATE EXTENSION tablefunc SCHEMA ${where};
+CREATE EXTENSION unaccent SCHEMA ${where};
 CREATE TABLE public.people (id int PRIMARY KEY, mail ${where}.citext, extra ${where}.hstore, name text);
 INSERT INTO public.people VALUES (1, 'Ada@x', 'a=>1,b=>2', 'ada'), (2, 'bob@x', 'a=>3', 'bobby');
 CREATE FUNCTION ${where}.levenshtein(a int, b int) RETURNS text LANGUAGE sql AS $$ SELECT 'LEAK' $$;
@@ -79,6 +80,8 @@ describe('in a schema of their own', () => {
     ["SELECT replace(mail, 'X', 'y') FROM people WHERE id = 1", '[["Ada@y"]]'],
     ['SELECT max(mail), min(mail) FROM people', '[["bob@x","Ada@x"]]'],
     ["SELECT 'A'::citext = 'a', 'a=>1'::hstore -> 'a'", '[[true,"1"]]'],
+    ["SELECT unaccent('é'), unaccent('unaccent', 'é'), unaccent('ext.unaccent'::regdictionary, 'é')", '[["e","e","e"]]'],
+    ["SELECT unaccent('public.unaccent', 'é')", 'function: unaccent'],
     ["SELECT * FROM crosstab('SELECT 1, 2, 3') AS t(a int, b int)", 'function: crosstab'],
     ["SELECT connectby('people', 'id', 'id', '1', 0)", 'function: connectby'],
   ]
@@ -109,6 +112,7 @@ describe('beside what users made', () => {
     ['SELECT count(*) FROM people GROUP BY mail ORDER BY 1', '[[1],[1]]'],
     ["SELECT mail::text = 'Ada@x' FROM people ORDER BY id", '[[true],[false]]'],
     ["SELECT replace(mail, 'X', 'y') FROM people WHERE id = 1", '[["Ada@y"]]'],
+    ["SELECT unaccent('unaccent', 'é'), unaccent('public.unaccent', 'é')", '[["e","e"]]'],
     ['SELECT levenshtein(1, 2)', 'function: levenshtein'],
   ]
   for (const [sql, expected] of rows) {

@@ -13,6 +13,31 @@ export const TYPES: ReadonlySet<string> = new Set(
     .filter((name) => name !== ''),
 )
 
+/** Symbols of pg_catalog's operators; the same in PostgreSQL 14 to 18. */
+export const OWN_OPERATORS: ReadonlySet<string> = new Set(
+  `
+  !! !~ !~* !~~ !~~* # ## #- #> #>> % & && &< &<| &> * *< *<= *<> *= *> *>= + - -> ->> -|- / < <-> << <<= <<| <= <>
+  <@ <^ = > >= >> >>= >^ ? ?# ?& ?- ?-| ?| ?|| @ @-@ @> @? @@ @@@ ^ ^@ | |&> |/ |>> || ||/ ~ ~* ~<=~ ~<~ ~= ~>=~
+  ~>~ ~~ ~~*
+  `
+    .trim()
+    .split(/\s+/),
+)
+
+/** Operators of other dialects, and what to write instead. */
+export const OPERATOR_ADVICE: ReadonlyMap<string, string> = new Map([
+  ['==', 'Write = to compare.'],
+  ['===', 'Write = to compare.'],
+  ['!==', 'Write <> to compare.'],
+  ['<=>', 'Write a IS NOT DISTINCT FROM b.'],
+  ['!', 'Write NOT in front of a condition.'],
+  ['=~', 'Write ~ to match a regular expression, ~* to ignore case.'],
+  ['**', 'Write ^ or power(a, b).'],
+  ['//', 'Write / or div(a, b).'],
+  ['^^', 'Write a <> b to compare two conditions.'],
+  ['=*', 'Write a LEFT JOIN.'],
+])
+
 /** No = of their own: such a column cannot stand in GROUP BY. */
 export const WITHOUT_EQUALITY: ReadonlySet<string> = new Set([
   'json',

@@ -1,6 +1,6 @@
-// Arguments that are looked at for their value: counts that would be allocated at once, and text search configurations.
-import { COUNTED_ARGUMENT, COUNT_MAX, TAKES_CONFIGURATION } from './functions.ts'
-import { words, type Node, type Struct } from './nodes.ts'
+// Arguments that are looked at for their value: counts that would be allocated at once.
+import { COUNTED_ARGUMENT, COUNT_MAX } from './functions.ts'
+import { type Node, type Struct } from './nodes.ts'
 import { Refusal, type Refusal as Refused } from './refusal.ts'
 
 /** Refuses repeat('x', 1e9) and its kin: the count must be a constant of at most COUNT_MAX. Throws Refusal. */
@@ -64,16 +64,4 @@ function checkWidths(args: readonly Node[], at: number | undefined): void {
 function tooMuch(name: string, at: number | undefined): Refused {
   const why = `function ${name}() is asked for too much at once`
   return new Refusal('limit', name, why, `Its count must be a constant of at most ${COUNT_MAX}.`, at)
-}
-
-/** 'english' as pg_catalog.english: an unqualified configuration is PostgreSQL's own, whatever the path. */
-export function withConfiguration(name: string, args: readonly Node[]): readonly Node[] {
-  const [first, ...rest] = args
-  if (!first || !TAKES_CONFIGURATION.has(`${name}/${args.length}`)) return args
-  const isCast = first.TypeCast && words(first.TypeCast.typeName?.names).at(-1) === 'regconfig'
-  const value = (isCast ? first.TypeCast?.arg : first)?.A_Const
-  const text = value?.sval?.sval
-  if (value === undefined || text === undefined) return args
-  const sval = /^[a-z_]+$/.test(text) ? `pg_catalog.${text}` : text
-  return [{ A_Const: { sval: { sval } } }, ...rest]
 }

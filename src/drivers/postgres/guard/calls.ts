@@ -1,7 +1,7 @@
 // Function calls: by list, printed as "pg_catalog"."f" or with the schema of the known extension they belong to, so that
 // no function that a user made can answer instead.
 import { EXTENSION_FUNCTIONS, EXTENSION_OUT_COLUMNS, EXTENSION_SINCE, TYPES } from './allowed.ts'
-import { checkCounts, withConfiguration } from './call-arguments.ts'
+import { checkCounts } from './call-arguments.ts'
 import type { CapturedExtension } from '../capture.ts'
 import type { Exposed } from './exposed.ts'
 import { expression, optional } from './expression.ts'
@@ -9,6 +9,7 @@ import { AGGREGATES, FROM_ROW_TYPE, FUNCTIONS, OUT_COLUMNS, RETURNS_ROWS, SINCE 
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { refusedFunction, refusedStatement } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
+import { withConfiguration, withDictionary } from './text-search.ts'
 import { extensionOf, fieldsOf } from './type-names.ts'
 import { sortKeys, window } from './windows.ts'
 
@@ -49,7 +50,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const name = written.at(-1) ?? ''
   const isAggregate = AGGREGATES.has(name) && !node.over
   if (isAggregate) level.aggregates += 1
-  const args = withConfiguration(name, node.args ?? []).map((arg) =>
+  const args = argumentsOf(walk, name, node).map((arg) =>
     // pg_typeof(pg_typeof(x)) is regtype: only the outer one becomes text.
     isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : argument(walk, level, arg),
   )
@@ -70,6 +71,12 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
     },
   }
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
+}
+
+/** The arguments as written, but for names that the server would look up. Throws Refusal. */
+function argumentsOf(walk: Walk, name: string, { args = [], location }: Struct<'FuncCall'>): readonly Node[] {
+  const named = withDictionary(walk.exposed.extension('unaccent'), name, args, location)
+  return withConfiguration(name, named, location)
 }
 
 function isTypeOf(name: string, arg: Node): arg is Node & { readonly FuncCall: Struct<'FuncCall'> } {

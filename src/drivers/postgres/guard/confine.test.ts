@@ -387,6 +387,42 @@ each('calls only functions of the list, by their own schema', [
     "SELECT to_tsvector('english'::regconfig, 'a')",
     `SELECT "pg_catalog"."to_tsvector"('pg_catalog.english', 'a') AS "to_tsvector"`,
   ],
+  [
+    '… however it is written',
+    `SELECT to_tsquery('English', 'a'), to_tsquery(' "pg_catalog" . "german" ', 'a'), to_tsquery(' pg_catalog . german ', 'a')`,
+    'function: to_tsquery',
+  ],
+  [
+    '… in capitals and with spaces',
+    `SELECT to_tsquery(' pg_catalog . German ', 'a'), to_tsquery('"dutch"', 'a')`,
+    `SELECT "pg_catalog"."to_tsquery"('pg_catalog.german', 'a') AS "to_tsquery", "pg_catalog"."to_tsquery"('pg_catalog.dutch', 'a') AS "to_tsquery"`,
+  ],
+  ['a configuration of somebody', "SELECT to_tsvector('public.cfg', 'a')", 'function: to_tsvector'],
+  ['a configuration by its oid', "SELECT to_tsvector('16384', 'a')", 'function: to_tsvector'],
+  ['a configuration that is computed', 'SELECT to_tsvector(name, country) FROM customers', 'function: to_tsvector'],
+  [
+    'the document of ts_headline is a text, where its options follow',
+    "SELECT ts_headline('public.cfg', to_tsquery('a'), 'MaxWords=5')",
+    `SELECT "pg_catalog"."ts_headline"(CAST('public.cfg' AS "pg_catalog"."text"), "pg_catalog"."to_tsquery"('a'), 'MaxWords=5') AS "ts_headline"`,
+  ],
+  [
+    'else a constant before it is a configuration',
+    "SELECT ts_headline('public.cfg', name, to_tsquery('a')) FROM customers",
+    'function: ts_headline',
+  ],
+  [
+    'a column is the document',
+    "SELECT ts_headline(name, to_tsquery('a'), 'a' || 'b') FROM customers",
+    `SELECT "pg_catalog"."ts_headline"("t1"."name", "pg_catalog"."to_tsquery"('a'), ('a' OPERATOR("pg_catalog".||) 'b')) AS "ts_headline" FROM ${customers('name')}`,
+  ],
+  ['a collation of somebody', 'SELECT name COLLATE german_phonebook FROM customers', 'operator: german_phonebook'],
+  [
+    'a collation of the operating system',
+    'SELECT name COLLATE "de_DE.utf8" FROM customers',
+    `SELECT ("t1"."name" COLLATE "pg_catalog"."de_DE.utf8") AS "name" FROM ${customers('name')}`,
+  ],
+  ['an operator that PostgreSQL does not have', 'SELECT 1 @!! 2', 'operator: @!!'],
+  ['a prefix operator that it does not have', 'SELECT ! true', 'operator: !'],
 ])
 
 each('asks for no more at once than it must', [

@@ -1,14 +1,14 @@
 // Expressions: one function a node, each naming every key it takes over. A node that is not here is refused, and every
 // sub-expression, wherever it hangs, goes through expression() again.
-import { COLLATION_SINCE } from './functions.ts'
 import { VALUE_FUNCTIONS } from './allowed.ts'
 import { call } from './calls.ts'
+import { collationName } from './collations.ts'
 import { constant } from './constants.ts'
 import { indirection } from './indirection.ts'
 import { jsonExpression } from './json.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { checkComparison, compared, operatorExpression, operatorName } from './operators.ts'
-import { Refusal, refusedFunction, refusedStatement } from './refusal.ts'
+import { refusedFunction, refusedStatement } from './refusal.ts'
 import { reference, resolve, starColumns } from './resolve.ts'
 import { checkColumns, spend, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
 import { select } from './select.ts'
@@ -202,18 +202,9 @@ export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction
   return { node: { SQLValueFunction: { op, ...(typmod !== undefined && { typmod }) } }, type: null }
 }
 
-function collate(walk: Walk, level: Level, { arg, collname, location }: Struct<'CollateClause'>): Typed {
-  const names = words(collname)
-  const name = names.at(-1) ?? ''
-  if (!arg || names.length > 2 || (names.length === 2 && names[0] !== 'pg_catalog')) {
-    const hint = "Use one of PostgreSQL's own collations, without a schema."
-    throw new Refusal('operator', names.join('.'), `collation ${names.join('.')} may not be used`, hint, location)
-  }
-  const since = COLLATION_SINCE.get(name)
-  if (since !== undefined && since > walk.exposed.major) {
-    const why = `collation ${name} needs PostgreSQL ${since}, this server is ${walk.exposed.major}`
-    throw new Refusal('operator', name, why, `${why}.`, location)
-  }
-  const inner = expression(walk, level, arg)
-  return { node: { CollateClause: { arg: inner.node, collname: [word('pg_catalog'), word(name)] } }, type: inner.type }
+function collate(walk: Walk, level: Level, node: Struct<'CollateClause'>): Typed {
+  if (!node.arg) throw refusedStatement('COLLATE', node.location)
+  const collname = collationName(node, walk.exposed.major)
+  const inner = expression(walk, level, node.arg)
+  return { node: { CollateClause: { arg: inner.node, collname } }, type: inner.type }
 }

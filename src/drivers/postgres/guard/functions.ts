@@ -179,20 +179,6 @@ export const SINCE: ReadonlyMap<string, number> = new Map<string, number>([
   ),
 ])
 
-/** The same for a collation. */
-export const COLLATION_SINCE: ReadonlyMap<string, number> = new Map([
-  ['unicode', 16],
-  ['pg_c_utf8', 17],
-  ['pg_unicode_fast', 18],
-])
-
-/** Overloads of text search that take a configuration first, by name and arity. */
-export const TAKES_CONFIGURATION: ReadonlySet<string> = new Set(
-  names(`
-    to_tsvector/2 to_tsquery/2 plainto_tsquery/2 phraseto_tsquery/2 websearch_to_tsquery/2 json_to_tsvector/3
-    jsonb_to_tsvector/3 ts_headline/4`),
-)
-
 /** Whether a column of this name, gone since introspection, could be taken for a call of the function on its row. */
 export function couldBeCalled(name: string): boolean {
   return FUNCTIONS.has(name) || ANY_ARGUMENT.has(name)

@@ -1,6 +1,9 @@
 // Operators: PostgreSQL's own by OPERATOR(pg_catalog.x) wherever the grammar has a place for it, an extension's where
 // pg_depend says it is. LIKE and its kin become the operators they stand for.
+import { didYouMean } from '../../nearest.ts'
+import { OPERATOR_ADVICE, OWN_OPERATORS } from './allowed.ts'
 import type { CapturedExtension } from '../capture.ts'
+import { typed } from '../quote.ts'
 import { expression } from './expression.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { refusedOperator, refusedStatement, type Refusal } from './refusal.ts'
@@ -73,16 +76,17 @@ export function operatorName(
 ): Node[] {
   const symbol = names.at(-1) ?? ''
   const isSymbol = SYMBOL.test(symbol) && !symbol.includes('--') && !symbol.includes('/*')
-  if (!isSymbol || names.length > 2) throw unknownOperator(names, at)
+  if (!isSymbol || names.length > 2) throw unknownOperator(walk, names, at)
   const [schema] = names
   if (names.length === 2 && schema !== 'pg_catalog') {
     const { extensions } = walk.exposed.capture
     const owner = extensions.find((each) => each.schema === schema && hasOwn(each, symbol))
-    if (!owner) throw unknownOperator(names, at)
+    if (!owner) throw unknownOperator(walk, names, at)
     return [word(owner.schema), word(symbol)]
   }
   checkComparison(walk, symbol, types, at)
   const mayBeExtensions = names.length === 1 && walk.exposed.pathOperators.has(symbol)
+  if (!mayBeExtensions && !OWN_OPERATORS.has(symbol)) throw unknownOperator(walk, names, at)
   return mayBeExtensions ? [word(symbol)] : [word('pg_catalog'), word(symbol)]
 }
 
@@ -91,10 +95,24 @@ function hasOwn(extension: CapturedExtension, symbol: string): boolean {
   return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
 }
 
-function unknownOperator(names: readonly string[], at: number | undefined): Refusal {
-  const hint = "Use PostgreSQL's own operators, or a known extension's as OPERATOR(schema.symbol)."
+/** The same words for a hidden operator and none; the hint names only what may be used. */
+function unknownOperator(walk: Walk, names: readonly string[], at: number | undefined): Refusal {
+  const symbol = names.at(-1) ?? ''
+  const owners = walk.exposed.capture.extensions.filter((each) => hasOwn(each, symbol))
+  const here = owners.map(({ schema }) => `OPERATOR(${typed(schema)}.${symbol})`)
+  const near = didYouMean(here.length > 0 ? here : alike(symbol))
+  const hint = OPERATOR_ADVICE.get(symbol) ?? (near === '' ? OPERATORS_HINT : `${near} ${OPERATORS_HINT}`)
   return refusedOperator(names.join('.'), hint, at)
 }
+
+/** Operators that begin as this one does, the most alike first. A distance of letters says nothing of signs. */
+function alike(symbol: string): string[] {
+  const near = [...OWN_OPERATORS].filter((own) => own.length > 1 && (own.startsWith(symbol) || symbol.startsWith(own)))
+  const distance = (own: string): number => Math.abs(own.length - symbol.length)
+  return near.toSorted((a, b) => distance(a) - distance(b)).slice(0, 3)
+}
+
+const OPERATORS_HINT = "Use PostgreSQL's own operators, or a known extension's as OPERATOR(schema.symbol)."
 
 /**
  * Refuses an operator over a column of an extension's type, where the extension lives in a schema that cannot be on the
@@ -111,7 +129,7 @@ export function checkComparison(
     const extension = name === null ? undefined : walk.exposed.extension(name)
     if (!extension || walk.exposed.capture.trustedSchemas.includes(extension.schema)) continue
     if (!extension.operators.includes(symbol)) continue
-    const hint = `Write it as OPERATOR("${extension.schema}".${symbol}), or let the extension ${extension.name} be moved into a schema of its own.`
+    const hint = `Write it as OPERATOR(${typed(extension.schema)}.${symbol}), or let the extension ${extension.name} be moved into a schema of its own.`
     const why = `operator ${symbol} on a value of the extension ${extension.name} would not be that extension's`
     throw refusedOperator(symbol, hint, at, why)
   }

@@ -1,13 +1,14 @@
 // Types of the database's own making that a query may name: those that an exposed column is made of, and those of
-// extensions. Any other would tell the labels or fields of what a hidden table holds, or that it is there.
+// trusted extensions. Any other would tell the labels or fields of what a hidden table holds, or that it is there.
 import type { TypeName } from '../capture.ts'
 import type { Exposed } from './exposed.ts'
 
 const shown = new WeakMap<Exposed, ReadonlySet<string>>()
 
-/** Whether some exposed column is made of this type, or an extension brought it. */
+/** Whether some exposed column is made of this type, or a trusted extension brought it. */
 export function isShown(exposed: Exposed, type: TypeName): boolean {
-  if (exposed.type(type.schema, type.name)?.extension) return true
+  const extension = exposed.type(type.schema, type.name)?.extension
+  if (extension && exposed.extension(extension)?.trusted === true) return true
   const known = shown.get(exposed) ?? collect(exposed)
   return known.has(keyOf(type))
 }

@@ -4,8 +4,11 @@ import { failure } from './failure.ts'
 import { DatabaseError } from './messages.ts'
 
 const QUERY = {
-  text: 'SELECT "t7"."id" AS "id" FROM (SELECT "b"."id" FROM "public"."orders" AS "b") AS "t7"("id")',
-  names: new Map([['t7', 'orders']]),
+  text: `SELECT "t7"."id" AS "id", 'canary "ghost"', E'\\\\"ghost"' FROM (SELECT "b"."id" FROM "public"."orders" AS "b") AS "t7"("id")`,
+  names: new Map([
+    ['t7', 'orders'],
+    ['__c8', 'recent'],
+  ]),
 }
 
 const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>, string])[] = [
@@ -39,6 +42,30 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     'canary',
     { C: '42883', W: 'PL/pgSQL function f()' },
     'The database refuses the query as it stands.',
+  ],
+  [
+    'an alias with underscores becomes the caller’s name',
+    'recursive reference to query __c8 must not appear within an outer join',
+    { C: '42P19' },
+    'recursive reference to query recent must not appear within an outer join',
+  ],
+  [
+    'a name that stands only in a literal is not told',
+    'column "ghost" must appear in the GROUP BY clause',
+    { C: '42803' },
+    'The database refuses the query as it stands.',
+  ],
+  [
+    'what a policy does is not told, even of a name of the text',
+    'infinite recursion detected in policy for relation "orders"',
+    { C: '42P17' },
+    'The database refuses the query as it stands.',
+  ],
+  [
+    'what is not there is not told',
+    'text search configuration "orders" does not exist',
+    { C: '42704' },
+    'A collation, a text search configuration or a JSON path variable that the query names does not exist.',
   ],
   [
     'permissions have a sentence',
@@ -80,7 +107,8 @@ for (const [title, message, fields, expected] of SAID) {
   test(title, () => {
     const error = failure(new DatabaseError(new Map(Object.entries({ M: message, ...fields }))), QUERY)
     assert.deepEqual([error.code, error.message], ['QUERY_FAILED', expected])
-    assert.deepEqual(error.extra, {})
+    assert.match(String(error.extra['hint']), /^[A-Z].*\.$/)
+    assert.doesNotMatch(JSON.stringify(error.extra), /canary/)
   })
 }
 

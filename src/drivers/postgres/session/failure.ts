@@ -1,6 +1,7 @@
-// What a caller is told when PostgreSQL refuses or fails (session-interface.md §3, QUERY_FAILED). Only the primary text of
-// listed classes passes, and only where it names nothing but what the printed text named; never DETAIL, HINT or CONTEXT.
+// What a caller is told when PostgreSQL refuses or fails a query. Only the primary text of listed codes passes, and only
+// where it names nothing but what the printed text names; never DETAIL, HINT or CONTEXT.
 import { AppError } from '../../../errors.ts'
+import { adviceFor, isOfReading } from './advice.ts'
 import { DatabaseError } from './messages.ts'
 import { LostConnection } from './wire.ts'
 
@@ -69,6 +70,7 @@ const CODE_SENTENCES: Readonly<Record<string, string>> = {
   '0A000': 'The database does not support something this query asks for.',
   '21000': 'A sub-select used as a value gives more than one row.',
   '25006': 'The query tries to change data; it runs read-only.',
+  '42704': 'A collation, a text search configuration or a JSON path variable that the query names does not exist.',
   '40001': 'The database gave the query up because of concurrent changes; try again.',
   '40P01': 'The database gave the query up because of a deadlock; try again.',
   '42501': 'The login of this datasource may not read something this query needs.',
@@ -96,7 +98,8 @@ export function failure(error: unknown, query?: FailedQuery): AppError {
   if (group === '08' || (group === '57' && error.code !== '57014')) {
     return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
   }
-  return new AppError('QUERY_FAILED', sentence(error, group, query), { cause: error })
+  const extra = { hint: adviceFor(error.code, error.inner ? '' : error.message) }
+  return new AppError('QUERY_FAILED', sentence(error, group, query), { cause: error, extra })
 }
 
 /** The statement timeout or the deadline hit. */
@@ -115,7 +118,7 @@ export function schemaStale(cause?: unknown): AppError {
 function sentence(error: DatabaseError, group: string, query: FailedQuery | undefined): string {
   const fixed = DATA_SENTENCES[error.code] ?? CODE_SENTENCES[error.code]
   if (fixed !== undefined) return fixed
-  if ((group === '42' || group === '53' || group === '54') && query !== undefined && !error.inner) {
+  if (isOfReading(error.code) && query !== undefined && !error.inner) {
     const message = mapped(error.message, query)
     if (message !== null) return message
   }
@@ -123,18 +126,28 @@ function sentence(error: DatabaseError, group: string, query: FailedQuery | unde
 }
 
 /**
- * The message with our aliases as the caller's names; null where it quotes something that the printed text does not
- * hold. Such a name was added by the server: a file, a role, a table behind a policy.
+ * The message with our aliases as the caller's names; null where it quotes something that is no name in the printed text.
+ * The server added such a name: a file, a role, a table behind a policy. A literal of the caller's is no such name.
  */
 function mapped(message: string, query: FailedQuery): string | null {
-  if (message.length > 1_000) return null
+  if (message.length > MESSAGE_MAX) return null
+  const known = namesIn(query.text)
   for (const [, quoted = ''] of message.matchAll(/"([^"]*)"/g)) {
-    if (!query.text.includes(quoted) && !quoted.split('.').every((part) => query.text.includes(`"${part}"`)))
-      return null
+    const dot = quoted.indexOf('.')
+    const isKnown = known.has(quoted) || (known.has(quoted.slice(0, dot)) && known.has(quoted.slice(dot + 1)))
+    if (!isKnown) return null
   }
-  const alias = (ours: string): string => query.names.get(ours) ?? ours
-  return message
-    .replaceAll('pg_catalog.', '')
-    .replaceAll(/"([a-z]+\d+)"/g, (_, ours: string) => `"${alias(ours)}"`)
-    .replaceAll(/(?<![\w.])([a-z]+\d+)(?=\.)/g, (_, ours: string) => alias(ours))
+  return message.replaceAll('pg_catalog.', '').replaceAll(ALIAS, (ours) => query.names.get(ours) ?? ours)
+}
+
+const MESSAGE_MAX = 1_000
+/** An alias of ours, with the underscores that keep it apart from the caller's words. */
+const ALIAS = /(?<!\w)_*[tc]\d+(?!\w)/g
+/** The literals and names that a printed text is made of (quote.ts). */
+const QUOTED = /E'(?:[^'\\]|''|\\[^])*'|'(?:[^']|'')*'|"((?:[^"]|"")*)"/g
+
+function namesIn(text: string): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const [, name] of text.matchAll(QUOTED)) if (name !== undefined) names.add(name.replaceAll('""', '"'))
+  return names
 }

@@ -88,12 +88,16 @@ export class DatabaseError extends Error {
   readonly severity: string
   /** Raised inside a function, a foreign server or a query that is not the caller's text. */
   readonly inner: boolean
+  /** Where in the statement that was sent, in characters from 0; null where it is not told. */
+  readonly position: number | null
 
   constructor(fields: ReadonlyMap<string, string>) {
     super(fields.get('M') ?? '')
     this.code = fields.get('C') ?? 'XX000'
     this.severity = fields.get('V') ?? fields.get('S') ?? 'ERROR'
     this.inner = fields.has('W') || fields.has('q') || fields.has('p')
+    const place = Number(fields.get('P') ?? Number.NaN)
+    this.position = Number.isSafeInteger(place) && place > 0 ? place - 1 : null
   }
 }
 

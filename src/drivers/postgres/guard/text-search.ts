@@ -1,0 +1,95 @@
+// Text search configurations and dictionaries that a call names. The server would look such a name up, and its answer
+// would tell whether a hidden one exists, so only the ones that PostgreSQL or a known extension brings are printed.
+import type { CapturedExtension } from '../capture.ts'
+import { identifier } from '../quote.ts'
+import { didYouMean, nearest } from '../../nearest.ts'
+import { words, type Node } from './nodes.ts'
+import { Refusal } from './refusal.ts'
+
+/** Overloads that take a configuration first, by name and number of arguments. */
+const TAKES_CONFIGURATION: ReadonlySet<string> = new Set([
+  ...['to_tsvector/2', 'to_tsquery/2', 'plainto_tsquery/2', 'phraseto_tsquery/2', 'websearch_to_tsquery/2'],
+  ...['json_to_tsvector/3', 'jsonb_to_tsvector/3', 'ts_headline/4'],
+])
+
+/** Either (configuration, document, query) or (document, query, options). */
+const HEADLINE = 'ts_headline/3'
+
+/** Configurations of pg_catalog in PostgreSQL 14 to 18. The server itself refuses one that it does not have yet. */
+const CONFIGURATIONS: readonly string[] = [
+  ...['simple', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish'],
+  ...['french', 'german', 'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali'],
+  ...['norwegian', 'portuguese', 'romanian', 'russian', 'serbian', 'spanish', 'swedish', 'tamil', 'turkish', 'yiddish'],
+]
+const OWN: ReadonlySet<string> = new Set(CONFIGURATIONS)
+
+/** The arguments of a function of pg_catalog, its configuration printed as pg_catalog.english. Throws Refusal. */
+export function withConfiguration(name: string, args: readonly Node[], at: number | undefined): readonly Node[] {
+  const overload = `${name}/${args.length}`
+  const [first, ...rest] = args
+  if (!first) return args
+  if (overload === HEADLINE) return headline(name, first, rest, at)
+  if (!TAKES_CONFIGURATION.has(overload)) return args
+  return [configuration(name, first, at), ...rest]
+}
+
+/** An untyped literal is what the server may take for a configuration. Any other document keeps its type. */
+function headline(name: string, first: Node, rest: readonly Node[], at: number | undefined): readonly Node[] {
+  const mayBeConfiguration = isCastTo(first, 'regconfig') || first.A_Const?.sval !== undefined
+  if (!mayBeConfiguration) return [first, ...rest]
+  if (rest[1]?.A_Const === undefined) return [configuration(name, first, at), ...rest]
+  // The third argument is a text, so the first one is the document.
+  return [{ TypeCast: { arg: first, typeName: { names: [{ String: { sval: 'text' } }], typemod: -1 } } }, ...rest]
+}
+
+function isCastTo(node: Node, type: string): boolean {
+  return words(node.TypeCast?.typeName?.names).at(-1) === type
+}
+
+function configuration(name: string, node: Node, at: number | undefined): Node {
+  const value = (isCastTo(node, 'regconfig') ? node.TypeCast?.arg : node)?.A_Const
+  const text = value?.sval?.sval
+  const place = value?.location ?? at
+  if (text === undefined) {
+    const why = `the text search configuration of ${name}() is no constant`
+    throw new Refusal('function', name, why, `Write the configuration as a constant. ${CHOICE}`, place)
+  }
+  const written = nameOf(text)
+  if (!OWN.has(written)) {
+    const why = `text search configuration ${text} does not exist or may not be named`
+    const near = didYouMean(nearest(written, CONFIGURATIONS).map((each) => `'${each}'`))
+    throw new Refusal('function', name, why, near === '' ? CHOICE : `${near} ${CHOICE}`, place)
+  }
+  return constant(`pg_catalog.${written}`, value?.location)
+}
+
+const CHOICE = "Use one of PostgreSQL's own configurations, 'simple' or 'english' for example."
+
+/** The name without its schema, as the server reads it: lower case unless quoted. Anything else is left as it is. */
+function nameOf(text: string): string {
+  const found = /^\s*(?:pg_catalog\s*\.\s*)?(?:([A-Za-z_]+)|"([a-z_]+)")\s*$/.exec(text)
+  return found?.[1]?.toLowerCase() ?? found?.[2] ?? text
+}
+
+/** unaccent(dictionary, text): only the extension's own dictionary, with the extension's schema. Throws Refusal. */
+export function withDictionary(
+  extension: CapturedExtension | undefined,
+  name: string,
+  args: readonly Node[],
+  at: number | undefined,
+): readonly Node[] {
+  const [first, ...rest] = args
+  if (!extension || name !== 'unaccent' || !first || rest.length !== 1) return args
+  const value = (isCastTo(first, 'regdictionary') ? first.TypeCast?.arg : first)?.A_Const
+  const own = [name, `${extension.schema}.${name}`, `${identifier(extension.schema)}.${name}`]
+  const text = value?.sval?.sval
+  if (text === undefined || !own.includes(text)) {
+    const why = `the text search dictionary of ${name}() does not exist or may not be named`
+    throw new Refusal('function', name, why, `Leave the dictionary out: ${name}(text).`, value?.location ?? at)
+  }
+  return [constant(`${identifier(extension.schema)}.${identifier(name)}`, value?.location), ...rest]
+}
+
+function constant(sval: string, location: number | undefined): Node {
+  return { A_Const: { sval: { sval }, ...(location !== undefined && { location }) } }
+}
