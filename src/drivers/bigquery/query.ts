@@ -1,6 +1,6 @@
 // What the BigQuery guard hands to the runner, behind the seal: the printed text, and all that its dry run may report.
 import type { ShardFamily } from './capture.ts'
-import { isShard } from './shards.ts'
+import type { Families } from './shards.ts'
 
 /** A table that the printed text names. */
 export interface ReadTable {
@@ -12,7 +12,7 @@ export interface ReadTable {
 }
 
 /** Shards that a printed wildcard may read: every name holds project and dataset too (`lake.web.events_`). */
-interface AllowedShards extends ShardFamily {
+export interface AllowedShards extends ShardFamily {
   readonly prefix: string
 }
 
@@ -28,7 +28,7 @@ export interface BigQueryQuery {
   readonly reads: readonly ReadTable[]
   /** What the dry run may report as referenced, as `project.dataset.table`: printed names, shards, what views stand on. */
   readonly closure: ReadonlySet<string>
-  readonly shards: readonly AllowedShards[]
+  readonly shards: Families<AllowedShards>
   /** Our names of pseudo columns and what the caller called them (_vt_suffix → _TABLE_SUFFIX): result columns, messages. */
   readonly names: ReadonlyMap<string, string>
   /** A star of the text shows rows of its tables: the exposed columns only. */
@@ -39,6 +39,5 @@ export interface BigQueryQuery {
 
 /** Whether a dry run of the query may report this table: `project.dataset.table`. */
 export function mayReport(query: BigQueryQuery, table: string): boolean {
-  if (query.closure.has(table)) return true
-  return query.shards.some((shards) => isShard(shards, table))
+  return query.closure.has(table) || query.shards.of(table) !== null
 }

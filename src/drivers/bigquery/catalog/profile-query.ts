@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import type { BigQueryTableDetail, TableType } from '../capture.ts'
 import type { BigQueryQuery } from '../query.ts'
+import { Families } from '../shards.ts'
 
 /** One column of a profile. */
 export interface ReadColumn {
@@ -77,7 +78,7 @@ export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], ro
     rowCap: rows,
     reads: [{ dataset, table: id, columns: columns.map((column) => column.name) }],
     closure: new Set([name, ...(detail.closure ?? [])]),
-    shards: [],
+    shards: new Families([]),
     names: new Map(),
     hasStar: false,
     alias: ALIAS,

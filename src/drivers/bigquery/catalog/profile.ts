@@ -8,7 +8,7 @@ import { exposedOf, type Exposed, type ExposedTable } from '../guard/exposed.ts'
 import { schemaStale } from '../session/failure.ts'
 import { Refused } from '../session/refused.ts'
 import { runQuery, type Running } from '../session/run.ts'
-import { isShard } from '../shards.ts'
+import { Families } from '../shards.ts'
 import { readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
 import { readResource, type Resource } from './resource.ts'
 
@@ -74,7 +74,8 @@ function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
   const own = family?.of ?? exposed.tables(schema).get(table)
   if (own === undefined) throw new TypeError('a profile of a table that is not exposed')
   if (family === undefined) return { own, id: table }
-  const shards = exposed.ids(schema).filter((id) => isShard(family, id))
+  const ofFamily = new Families([family])
+  const shards = exposed.ids(schema).filter((id) => ofFamily.of(id) !== null)
   const id = shards.sort().at(-1)
   if (id === undefined) throw schemaStale()
   return { own, id }

@@ -3,26 +3,29 @@
 import { seal } from '../../confined.ts'
 import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
 import type { BigQueryQuery, ReadTable } from '../query.ts'
+import { Families } from '../shards.ts'
+import { ColumnSets } from './column-sets.ts'
 import { PrintedColumns } from './columns.ts'
 import { exposedOf, isLikeOurs, type Exposed } from './exposed.ts'
 import { lex } from './lex.ts'
 import { parse } from './parse.ts'
-import { printQuery } from './print.ts'
+import { print } from './print.ts'
 import { Broken, Refusal } from './refusal.ts'
 import { resolveQuery } from './resolve.ts'
 import type { Walk } from './walk.ts'
 import type { Source } from './source.ts'
 import type { Token } from './tokens.ts'
+import { Work } from './work.ts'
 
 /**
  * Confines one query to the exposed catalog. The sealed value is a BigQueryQuery. Throws AppError SCHEMA_STALE for a
- * capture of another version.
+ * capture of another version. `work` counts the steps that it takes, and ends it at their bound.
  */
-export function confine(body: QueryBody, exposed: Catalog, limits: Limits): Verdict {
+export function confine(body: QueryBody, exposed: Catalog, limits: Limits, work = new Work()): Verdict {
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
   const lookUp = exposedOf(exposed)
   try {
-    return { kind: 'confined', query: seal('BIGQUERY', rewrite(body.text, lookUp, rowCap)) }
+    return { kind: 'confined', query: seal('BIGQUERY', rewrite(body.text, lookUp, rowCap, work)) }
   } catch (error) {
     if (error instanceof Broken) return { kind: 'malformed', why: error.message, position: error.at }
     if (!(error instanceof Refusal)) throw error
@@ -32,16 +35,20 @@ export function confine(body: QueryBody, exposed: Catalog, limits: Limits): Verd
   }
 }
 
-function rewrite(text: string, exposed: Exposed, rowCap: number): BigQueryQuery {
-  const tokens = lex(text)
-  const query = parse(tokens)
+function rewrite(text: string, exposed: Exposed, rowCap: number, work: Work): BigQueryQuery {
+  const tokens = lex(text, work)
+  const query = parse(tokens, work)
   const words = wordsOf(tokens)
   const prefix = prefixOf(exposed, words)
   const walk: Walk = {
     exposed,
+    work,
+    sets: new ColumnSets(),
+    aliases: new Set(),
+    runs: [],
     words,
     prefix,
-    printed: new PrintedColumns(words, prefix),
+    printed: new PrintedColumns(words, prefix, work),
     paths: new Map(),
     stars: new Map(),
     sources: new Map(),
@@ -52,16 +59,16 @@ function rewrite(text: string, exposed: Exposed, rowCap: number): BigQueryQuery 
   resolveQuery(walk, query, null, null)
   const read = [...walk.paths.values()].filter((resolved) => resolved.kind === 'table')
   const tables = read.map(({ source, entry }) => ({ source, isWhole: entry.isWhole }))
-  walk.printed.check(tables, text.length)
   const sources = [...walk.sources.values()]
+  const printed = print(walk, query)
   return {
-    text: printQuery(walk, query),
+    text: printed.text,
     project: exposed.capture.project,
     location: exposed.capture.location,
     rowCap,
     reads: readsOf(walk, tables),
     closure: new Set(sources.flatMap(({ closure }) => closure)),
-    shards: sources.flatMap(({ shards }) => shards),
+    shards: new Families(sources.flatMap(({ shards }) => shards)),
     names: new Map([...walk.renamed].map(([theirs, ours]) => [ours, theirs])),
     hasStar: walk.stars.size > 0,
     alias: walk.prefix,

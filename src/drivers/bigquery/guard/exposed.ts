@@ -4,7 +4,7 @@ import type { Catalog, CatalogTable } from '../../driver.ts'
 import { madeOnce } from '../../made-once.ts'
 import { AppError } from '../../../errors.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../capture.ts'
-import { isShard } from '../shards.ts'
+import { Families } from '../shards.ts'
 
 export interface ExposedTable {
   readonly dataset: string
@@ -31,6 +31,8 @@ export interface Exposed {
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
   /** Ids of all that is in a dataset, exposed or not. */
   ids(dataset: string): readonly string[]
+  /** Whether something of this id is in a dataset, exposed or not. */
+  holds(dataset: string, id: string): boolean
   /** The families of a dataset. */
   families(dataset: string): readonly ExposedFamily[]
   /** Tables of a dataset by id, without families. */
@@ -52,11 +54,14 @@ export const exposedOf: (catalog: Catalog) => Exposed = madeOnce(build)
 interface Dataset {
   readonly tables: Map<string, ExposedTable>
   readonly families: ExposedFamily[]
+  /** Finds the family of a shard; made when all families are known. */
+  byShard: Families<ExposedFamily>
   /** By lower case, where the dataset takes any spelling; else null. */
   readonly spellings: Map<string, string> | null
 }
 
-const NOTHING: Dataset = { tables: new Map(), families: [], spellings: null }
+const NO_FAMILY = new Families<ExposedFamily>([])
+const NOTHING: Dataset = { tables: new Map(), families: [], byShard: NO_FAMILY, spellings: null }
 
 function build(catalog: Catalog): Exposed {
   const { capture } = catalog
@@ -70,11 +75,19 @@ function build(catalog: Catalog): Exposed {
   const tables = catalog.tables.map(tableOf).filter((table) => table !== null)
   const datasets = datasetsOf(tables, capture)
   const dataset = (name: string) => datasets.get(name) ?? NOTHING
+  // The name is the caller's: `constructor` is one too.
+  const ids = (name: string) => (Object.hasOwn(capture.tableIds, name) ? (capture.tableIds[name] ?? []) : [])
+  const held = new Map<string, ReadonlySet<string>>()
+  const heldIn = (name: string) => {
+    const known = held.get(name) ?? new Set(ids(name))
+    if (known.size > 0) held.set(name, known)
+    return known
+  }
   return {
     capture,
     find: (name, table) => find(dataset(name), table),
-    // The name is the caller's: `constructor` is one too.
-    ids: (name) => (Object.hasOwn(capture.tableIds, name) ? (capture.tableIds[name] ?? []) : []),
+    ids,
+    holds: (name, id) => heldIn(name).has(id),
     families: (name) => dataset(name).families,
     tables: (name) => dataset(name).tables,
     named: (name) => tables.filter(({ table }) => table === name).map(nameOf),
@@ -87,13 +100,19 @@ function datasetsOf(tables: readonly ExposedTable[], capture: BigQueryCapture): 
   const datasets = new Map<string, Dataset>()
   for (const table of tables) {
     const spellings = capture.caseInsensitiveDatasets.includes(table.dataset) ? new Map<string, string>() : null
-    const dataset: Dataset = datasets.get(table.dataset) ?? { tables: new Map(), families: [], spellings }
+    const dataset: Dataset = datasets.get(table.dataset) ?? {
+      tables: new Map(),
+      families: [],
+      byShard: NO_FAMILY,
+      spellings,
+    }
     datasets.set(table.dataset, dataset)
     const { family } = table.detail
     if (family !== null) dataset.families.push({ ...family, of: table })
     else dataset.tables.set(table.table, table)
     dataset.spellings?.set(table.table.toLowerCase(), table.table)
   }
+  for (const dataset of datasets.values()) dataset.byShard = new Families(dataset.families)
   return datasets
 }
 
@@ -101,8 +120,8 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
   const id = dataset.spellings?.get(name.toLowerCase()) ?? name
   const table = dataset.tables.get(id)
   if (table !== undefined) return { of: table, id }
-  const family = dataset.families.find((each) => isShard(each, id))
-  return family === undefined ? null : { of: family.of, id }
+  const family = dataset.byShard.of(id)
+  return family === null ? null : { of: family.of, id }
 }
 
 /** Null where no exposed column can be printed: the table is not exposed then. */

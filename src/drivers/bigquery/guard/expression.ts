@@ -147,13 +147,14 @@ function plain(reader: Reader, run: Piece[]): boolean {
 }
 
 function checkCall(token: Token, run: readonly Piece[]): void {
-  const path = [token.name]
+  const names = [token.name]
   let behind = run.length - 1
   for (; keyOf(run[behind]) === '.'; behind -= 2) {
     const owner = run[behind - 1]
     if (owner === undefined || owner.kind === 'nested' || !isName(owner)) break
-    path.unshift(owner.name)
+    names.push(owner.name)
   }
+  const path = names.reverse()
   // (x).f(): a chained call of a built-in function; of a longer path it would be somebody's routine.
   const chained = keyOf(run[behind]) === '.'
   if (!mayCall(path) || (chained && path.length > 1)) throw refusedFunction(path.join('.'), token.at)

@@ -3,6 +3,7 @@
 import { Broken, refusedLimit, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './statements.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
+import { Work } from './work.ts'
 
 const TOKENS_MAX = 20_000
 /** UTF-16 units. The body's reader has said so already, in bytes; nothing past it may be read. */
@@ -34,10 +35,13 @@ interface Lexer {
 }
 
 /** The tokens of one statement, without a trailing semicolon. Throws Broken and Refusal. */
-export function lex(text: string): Token[] {
+export function lex(text: string, work = new Work()): Token[] {
   const nul = text.indexOf('\0')
   if (nul >= 0) throw new Broken('the text holds a NUL', nul)
-  if (text.length > TEXT_MAX) throw refusedLimit('length', `the query is longer than ${TEXT_MAX} characters`, 0)
+  if (text.length > TEXT_MAX) {
+    const why = `the query has ${text.length} characters, more than the bound of ${TEXT_MAX}`
+    throw refusedLimit('length', why, 0, 'Send a shorter text: long lists of values belong into a table or a range.')
+  }
   const lexer: Lexer = { text, at: 0, tokens: [] }
   const { tokens } = lexer
   while (skip(lexer)) {
@@ -50,9 +54,11 @@ export function lex(text: string): Token[] {
     tokens.push(token)
     if (tokens.length === 1) checkStart(token)
     if (tokens.length > TOKENS_MAX) {
-      throw refusedLimit('tokens', `the query is longer than ${TOKENS_MAX} words and signs`, token.at)
+      const why = `the query has over ${TOKENS_MAX} words and signs, more than the bound of ${TOKENS_MAX}`
+      throw refusedLimit('tokens', why, token.at, 'Split the query, or write long lists of values as ranges.')
     }
   }
+  work.spend(tokens.length)
   return tokens
 }
 

@@ -7,10 +7,11 @@ import type { Cte, From, Nested, Operand, Piece, Pipe, Query, Select, SelectItem
 import { deeper, expect, key, peek, take, takeName, takeWords, unexpected, type Reader } from './reader.ts'
 import { Broken, refusedStatement } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
+import type { Work } from './work.ts'
 
 /** The one query that the tokens are. Throws Broken and Refusal. */
-export function parse(tokens: readonly Token[]): Query {
-  const reader: Reader = { tokens, at: 0, depth: 0 }
+export function parse(tokens: readonly Token[], work: Work): Query {
+  const reader: Reader = { tokens, work, at: 0, depth: 0 }
   if (tokens.length === 0) throw new Broken('there is no query', 0)
   const query = readQuery(reader)
   if (reader.at < tokens.length) throw unexpected(reader)
@@ -176,7 +177,7 @@ function readStar(reader: Reader, of: readonly Piece[]): Star {
   const replace: Piece[] = []
   if (key(reader) === 'REPLACE' && key(reader, 1) === '(') {
     replace.push(take(reader), expect(reader, '('))
-    deeper(reader, () => replace.push(...readRun(reader, LIST)))
+    replace.push(...deeper(reader, () => readRun(reader, LIST)))
     replace.push(expect(reader, ')'))
   }
   return { kind: 'star', of, except: except.filter(isName), replace }

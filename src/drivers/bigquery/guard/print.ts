@@ -1,139 +1,243 @@
 // The printer: tokens as they came, one space between, comments gone; each item of FROM in one of four forms, whatever the
 // walk thought of it: a sub-select of exposed columns, UNNEST, the name of a WITH query, or what parentheses hold.
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
+import { Out, type From as Place, type Printed } from './out.ts'
 import type { Resolved, Walk } from './walk.ts'
 import type { Suffixes } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 
-export function printQuery(walk: Walk, query: Query): string {
-  return join([
-    query.with === null ? '' : printWith(walk, query.with),
-    printOperand(walk, query.first),
-    ...query.rest.flatMap(({ operator, operand }) => [words(operator), printOperand(walk, operand)]),
-    printRun(walk, query.tail),
-    ...query.pipes.map((pipe) => printPipe(walk, pipe)),
-  ])
+/** Throws Refusal (limit) where the text becomes longer than BigQuery takes. */
+export function print(walk: Walk, query: Query): Printed {
+  const out = new Out(walk.work)
+  new Printer(walk, out).query(query)
+  return out.done()
 }
 
-function join(parts: readonly string[]): string {
-  return parts.filter((part) => part !== '').join(' ')
-}
+class Printer {
+  readonly #walk: Walk
+  readonly #out: Out
+  /** The token printed last: what our own words stand behind. */
+  #last: Place = { at: 0 }
 
-function words(tokens: readonly Token[]): string {
-  return tokens.map(({ text }) => text).join(' ')
-}
-
-function printWith(walk: Walk, { recursive, ctes }: With): string {
-  const list = ctes.map(({ name, query }) => `${name.text} AS (${printQuery(walk, query)})`)
-  return `WITH ${recursive ? 'RECURSIVE ' : ''}${list.join(', ')}`
-}
-
-function printOperand(walk: Walk, operand: Operand): string {
-  switch (operand.kind) {
-    case 'select':
-      return printSelect(walk, operand)
-    case 'nested':
-      return `(${printQuery(walk, operand.query)})`
-    case 'from':
-      return `FROM ${printFrom(walk, operand.from)}`
+  constructor(walk: Walk, out: Out) {
+    this.#walk = walk
+    this.#out = out
   }
-}
 
-function printSelect(walk: Walk, { head, items, from, clauses }: Select): string {
-  const list = items.map((item) => (item.kind === 'star' ? printStar(walk, item) : printRun(walk, item.run)))
-  return join([
-    'SELECT',
-    words(head),
-    list.join(', '),
-    from === null ? '' : `FROM ${printFrom(walk, from)}`,
-    printRun(walk, clauses),
-  ])
-}
-
-function printStar(walk: Walk, star: Star): string {
-  const taken = [...star.except.map((name) => printToken(walk, name)), ...(walk.stars.get(star) ?? [])]
-  return join([
-    star.of.length === 0 ? '*' : `${printRun(walk, star.of)} . *`,
-    taken.length === 0 ? '' : `EXCEPT (${taken.join(', ')})`,
-    printRun(walk, star.replace),
-  ])
-}
-
-function printRun(walk: Walk, run: Run): string {
-  return run.map((piece) => printPiece(walk, piece)).join(' ')
-}
-
-function printPiece(walk: Walk, piece: Piece): string {
-  return piece.kind === 'nested' ? `(${printQuery(walk, piece.query)})` : printToken(walk, piece)
-}
-
-/** As it came, but for the pseudo columns that our sub-selects return under names of ours. */
-function printToken(walk: Walk, token: Token): string {
-  if (walk.renamed.size === 0 || !isName(token) || walk.kept.has(token)) return token.text
-  return walk.renamed.get(token.name.toUpperCase()) ?? token.text
-}
-
-function printFrom(walk: Walk, from: From): string {
-  return from.parts.map((part) => printPart(walk, part)).join(' ')
-}
-
-function printPart(walk: Walk, { joiner, item, conditions }: FromPart): string {
-  return join([words(joiner), printItem(walk, item), ...conditions.map((run) => printRun(walk, run))])
-}
-
-function printItem(walk: Walk, item: FromItem): string {
-  switch (item.kind) {
-    case 'parenthesised':
-      return `(${printFrom(walk, item.from)})`
-    case 'unnest':
-      return join([`UNNEST(${printRun(walk, item.run)})`, named(item.alias), words(item.offset)])
-    case 'derived':
-      return join([`(${printQuery(walk, item.query)})`, named(item.alias), ...pivots(walk, item), words(item.sample)])
-    case 'path':
-      return printPath(walk, item)
-  }
-}
-
-function named(alias: Token | null): string {
-  return alias === null ? '' : `AS ${alias.text}`
-}
-
-function pivots(walk: Walk, item: Extract<FromItem, { pivots: unknown }>): string[] {
-  return item.pivots.map(({ run, alias }) => join([printRun(walk, run), named(alias)]))
-}
-
-function printPath(walk: Walk, path: Path): string {
-  const resolved = walk.paths.get(path)
-  switch (resolved?.kind) {
-    case 'cte':
-      return join([words(path.tokens), named(path.alias), ...pivots(walk, path), words(path.sample)])
-    case 'array': {
-      const alias = resolved.implicit === null ? named(path.alias) : `AS ${quote(resolved.implicit)}`
-      return join([`UNNEST(${printRun(walk, path.tokens)})`, alias, words(path.offset)])
+  query(query: Query): void {
+    if (query.with !== null) this.#with(query.with)
+    this.#operand(query.first)
+    for (const { operator, operand } of query.rest) {
+      this.#words(operator)
+      this.#operand(operand)
     }
-    case 'table': {
-      const alias = resolved.implicit === null ? named(path.alias) : `AS ${quote(resolved.implicit)}`
-      return join([`(${subSelect(walk, path, resolved)})`, alias, ...pivots(walk, path)])
-    }
-    case undefined:
-      throw new TypeError('a path that nobody looked up')
+    this.#run(query.tail)
+    for (const pipe of query.pipes) this.#pipe(pipe)
   }
-}
 
-function subSelect(walk: Walk, path: Path, resolved: Extract<Resolved, { kind: 'table' }>): string {
-  const { source, entry } = resolved
-  const { prefix, exposed } = walk
-  const table = quote(`${exposed.capture.project}.${source.dataset}.${source.table}`)
-  const pseudo = source.pseudoColumns.flatMap((each) => {
-    const ours = walk.renamed.get(each)
-    return ours === undefined ? [] : [`${prefix}.${each} AS ${ours}`]
-  })
-  const columns = walk.printed.of(source, entry.isWhole).list
-  return join([
-    `SELECT ${[columns, ...pseudo].join(', ')} FROM ${table} AS ${prefix}`,
-    words(path.sample),
-    source.suffixes === null ? '' : `WHERE ${filter(`${prefix}._TABLE_SUFFIX`, source.suffixes)}`,
-  ])
+  /** Words of ours. */
+  #own(text: string): void {
+    this.#out.word(text, this.#last)
+  }
+
+  #words(tokens: readonly Token[]): void {
+    for (const token of tokens) this.#verbatim(token)
+  }
+
+  #verbatim(token: Token): void {
+    this.#last = token
+    this.#out.word(token.text, token)
+  }
+
+  /** As it came, but for the pseudo columns that our sub-selects return under names of ours. */
+  #token(token: Token): void {
+    this.#last = token
+    const { renamed, kept } = this.#walk
+    const isOurs = renamed.size > 0 && isName(token) && !kept.has(token)
+    const text = isOurs ? (renamed.get(token.name.toUpperCase()) ?? token.text) : token.text
+    this.#out.word(text, token)
+  }
+
+  #run(run: Run): void {
+    for (const piece of run) this.#piece(piece)
+  }
+
+  #piece(piece: Piece): void {
+    if (piece.kind === 'nested') this.#nested(piece.query)
+    else this.#token(piece)
+  }
+
+  #nested(query: Query): void {
+    this.#out.open('(', this.#last)
+    this.query(query)
+    this.#out.close(')', this.#last)
+  }
+
+  #list<T>(items: Iterable<T>, print: (item: T) => void): void {
+    let isFirst = true
+    for (const item of items) {
+      if (!isFirst) this.#out.close(',', this.#last)
+      isFirst = false
+      print(item)
+    }
+  }
+
+  #with({ recursive, ctes }: With): void {
+    this.#own(recursive ? 'WITH RECURSIVE' : 'WITH')
+    this.#list(ctes, ({ name, query }) => {
+      this.#verbatim(name)
+      this.#own('AS')
+      this.#nested(query)
+    })
+  }
+
+  #operand(operand: Operand): void {
+    switch (operand.kind) {
+      case 'select':
+        return this.#select(operand)
+      case 'nested':
+        return this.#nested(operand.query)
+      case 'from':
+        this.#own('FROM')
+        return this.#from(operand.from)
+    }
+  }
+
+  #select({ head, items, from, clauses }: Select): void {
+    this.#own('SELECT')
+    this.#words(head)
+    this.#list(items, (item) => (item.kind === 'star' ? this.#star(item) : this.#run(item.run)))
+    if (from !== null) {
+      this.#own('FROM')
+      this.#from(from)
+    }
+    this.#run(clauses)
+  }
+
+  #star(star: Star): void {
+    if (star.of.length > 0) {
+      this.#run(star.of)
+      this.#own('.')
+    }
+    this.#own('*')
+    const ours = this.#walk.stars.get(star) ?? new Set<string>()
+    if (star.except.length + ours.size > 0) {
+      this.#own('EXCEPT')
+      this.#out.open('(', this.#last)
+      this.#list<Token | string>([...star.except, ...ours], (name) => {
+        if (typeof name === 'string') this.#own(name)
+        else this.#token(name)
+      })
+      this.#out.close(')', this.#last)
+    }
+    this.#run(star.replace)
+  }
+
+  #from(from: From): void {
+    for (const part of from.parts) this.#part(part)
+  }
+
+  #part({ joiner, item, conditions }: FromPart): void {
+    this.#words(joiner)
+    this.#item(item)
+    for (const run of conditions) this.#run(run)
+  }
+
+  #item(item: FromItem): void {
+    switch (item.kind) {
+      case 'parenthesised':
+        this.#out.open('(', this.#last)
+        this.#from(item.from)
+        return this.#out.close(')', this.#last)
+      case 'unnest':
+        this.#unnest(item.run)
+        this.#alias(item.alias)
+        return this.#words(item.offset)
+      case 'derived':
+        this.#nested(item.query)
+        this.#alias(item.alias)
+        this.#pivots(item)
+        return this.#words(item.sample)
+      case 'path':
+        return this.#path(item)
+    }
+  }
+
+  #unnest(run: Run): void {
+    this.#out.open('UNNEST(', run[0]?.kind === 'nested' ? this.#last : (run[0] ?? this.#last))
+    this.#run(run)
+    this.#out.close(')', this.#last)
+  }
+
+  #alias(alias: Token | null): void {
+    if (alias === null) return
+    this.#own('AS')
+    this.#verbatim(alias)
+  }
+
+  #pivots(item: Extract<FromItem, { pivots: unknown }>): void {
+    for (const { run, alias } of item.pivots) {
+      this.#run(run)
+      this.#alias(alias)
+    }
+  }
+
+  #path(path: Path): void {
+    const resolved = this.#walk.paths.get(path)
+    switch (resolved?.kind) {
+      case 'cte':
+        this.#words(path.tokens)
+        this.#alias(path.alias)
+        this.#pivots(path)
+        return this.#words(path.sample)
+      case 'array':
+        this.#unnest(path.tokens)
+        this.#aliasOf(path, resolved.implicit)
+        return this.#words(path.offset)
+      case 'table':
+        this.#subSelect(path, resolved)
+        this.#aliasOf(path, resolved.implicit)
+        return this.#pivots(path)
+      case undefined:
+        throw new TypeError('a path that nobody looked up')
+    }
+  }
+
+  #aliasOf(path: Path, implicit: string | null): void {
+    if (implicit === null) this.#alias(path.alias)
+    else this.#own(`AS ${quote(implicit)}`)
+  }
+
+  #subSelect(path: Path, { source, entry }: Extract<Resolved, { kind: 'table' }>): void {
+    const { prefix, exposed, renamed, printed } = this.#walk
+    this.#last = path
+    this.#out.open('(', path)
+    const pseudo = source.pseudoColumns.flatMap((each) => {
+      const ours = renamed.get(each)
+      return ours === undefined ? [] : [`${prefix}.${each} AS ${ours}`]
+    })
+    const columns = printed.of(source, entry.isWhole).list
+    const table = quote(`${exposed.capture.project}.${source.dataset}.${source.table}`)
+    this.#own(`SELECT ${[columns, ...pseudo].join(', ')} FROM ${table} AS ${prefix}`)
+    this.#words(path.sample)
+    if (source.suffixes !== null) this.#own(`WHERE ${filter(`${prefix}._TABLE_SUFFIX`, source.suffixes)}`)
+    this.#out.close(')', path)
+  }
+
+  #pipe(pipe: Pipe): void {
+    this.#own('|>')
+    switch (pipe.kind) {
+      case 'run':
+        return this.#run(pipe.run)
+      case 'join':
+        return this.#part(pipe.part)
+      case 'set':
+        this.#words(pipe.operator)
+        return this.#list(pipe.operands, (query) => this.#nested(query))
+      case 'with':
+        return this.#with(pipe.with)
+    }
+  }
 }
 
 function filter(suffix: string, { patterns, list }: Suffixes): string {
@@ -145,19 +249,4 @@ function filter(suffix: string, { patterns, list }: Suffixes): string {
 /** Names come from the catalog or from between backquotes: neither a backquote nor a backslash is in them. */
 function quote(name: string): string {
   return `\`${name}\``
-}
-
-function printPipe(walk: Walk, pipe: Pipe): string {
-  switch (pipe.kind) {
-    case 'run':
-      return `|> ${printRun(walk, pipe.run)}`
-    case 'join':
-      return `|> ${printPart(walk, pipe.part)}`
-    case 'set': {
-      const operands = pipe.operands.map((query) => `(${printQuery(walk, query)})`)
-      return `|> ${words(pipe.operator)} ${operands.join(', ')}`
-    }
-    case 'with':
-      return `|> ${printWith(walk, pipe.with)}`
-  }
 }

@@ -2,9 +2,11 @@
 // them. Where such a name would show, or a column that is no part of a row would become one, the query is refused.
 import type { Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
-import type { Columns, Scope } from './scope.ts'
+import type { Columns } from './column-sets.ts'
+import type { Scope } from './scope.ts'
 import type { Source } from './source.ts'
 import { isName, type Token } from './tokens.ts'
+import type { Walk } from './walk.ts'
 
 export type Pseudo = Source['pseudoColumns'][number]
 
@@ -32,20 +34,15 @@ export function refusedBeside(form: string, at: number): Error {
 
 /** All rows of the scope are read whole, other than by a star. Throws Refusal where a pseudo column would be in them. */
 export function readWhole(scope: Scope, form: string): void {
-  for (const entry of scope.entries) {
-    entry.isWhole = true
-    if (entry.exports.length > 0) throw refusedBeside(form, -1)
-  }
+  scope.readAll()
+  if (scope.exports.size > 0) throw refusedBeside(form, -1)
 }
 
 /** A star leaves our names out: a column of the caller's that is called so would go with them. */
-export function checkStar(scope: Scope, renamed: ReadonlyMap<string, string>): void {
+export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
   for (const pseudo of renamed.keys()) {
-    const name = pseudo.toLowerCase()
-    if (scope.entries.some(({ columns }) => columns.some((names) => names.has(name)))) {
-      throw refusedBeside('a star and a column of that name', -1)
-    }
+    if (sets.has(scope.columns, pseudo.toLowerCase())) throw refusedBeside('a star and a column of that name', -1)
   }
 }
 
@@ -55,8 +52,8 @@ export function isJoinedBy(run: Run): boolean {
 }
 
 /** A row that goes on as one value, or as a STRUCT, takes the names of its columns along. */
-export function checkRow(columns: Columns, form: string, at: number): void {
-  if (columns.some((names) => PSEUDO.some((name) => names.has(name)))) throw refusedBeside(form, at)
+export function checkRow({ sets }: Walk, columns: Columns, form: string, at: number): void {
+  if (PSEUDO.some((name) => sets.has(columns, name))) throw refusedBeside(form, at)
 }
 
 /** UNPIVOT makes texts of the names of columns. */

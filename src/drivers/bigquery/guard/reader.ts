@@ -2,11 +2,13 @@
 // something else stands there.
 import { Broken, refusedLimit, shown } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
+import type { Work } from './work.ts'
 
 const DEPTH_MAX = 64
 
 export interface Reader {
   readonly tokens: readonly Token[]
+  readonly work: Work
   at: number
   /** Open parentheses and brackets. */
   depth: number
@@ -24,6 +26,7 @@ export function key(reader: Reader, ahead = 0): string {
 export function take(reader: Reader): Token {
   const token = reader.tokens[reader.at]
   if (token === undefined) throw unexpected(reader)
+  reader.work.spend(1)
   reader.at += 1
   return token
 }
@@ -51,7 +54,13 @@ export function takeWords(reader: Reader, words: readonly string[]): Token[] {
 export function deeper<T>(reader: Reader, inside: () => T): T {
   reader.depth += 1
   if (reader.depth > DEPTH_MAX) {
-    throw refusedLimit('depth', `the query is nested deeper than ${DEPTH_MAX} levels`, peek(reader)?.at ?? 0)
+    const why = `the query is nested ${reader.depth} levels deep, more than the bound of ${DEPTH_MAX}`
+    throw refusedLimit(
+      'depth',
+      why,
+      peek(reader)?.at ?? 0,
+      'Name the inner queries in WITH, and leave out parentheses that say nothing.',
+    )
   }
   const made = inside()
   reader.depth -= 1

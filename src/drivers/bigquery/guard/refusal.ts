@@ -63,9 +63,9 @@ export function refusedFunction(name: string, at: number, hint?: string): Refusa
   return new Refusal('function', name, why, hint ?? (name.includes('.') ? ROUTINE : CALLABLE), at)
 }
 
-/** Too deep, too long, too many; `name` is what there is too much of. */
-export function refusedLimit(name: string, why: string, at: number): Refusal {
-  return new Refusal('limit', name, why, 'Ask for less at once: split the query, or write it with fewer parts.', at)
+/** Too deep, too long, too many; `name` is what there is too much of, `why` names the bound and the size found. */
+export function refusedLimit(name: string, why: string, at: number, hint: string): Refusal {
+  return new Refusal('limit', name, why, hint, at)
 }
 
 /** A caller's name in a sentence: cut, and nothing in it that would break a line. */

@@ -4,7 +4,8 @@ import type { From, FromItem, FromPart, Path, Run } from './nodes.ts'
 import { checkUnpivot, isJoinedBy, ourName, readWhole, refusedBeside } from './pseudo.ts'
 import { Broken, refusedColumn, refusedLimit } from './refusal.ts'
 import { resolveQuery, resolveRun } from './resolve.ts'
-import { cteOf, entryOf, Scope, type Columns, type Ctes } from './scope.ts'
+import { NO_COLUMNS, type Columns } from './column-sets.ts'
+import { entryOf, Scope, type Ctes } from './scope.ts'
 import { beginsWithTable, sourceOf, type Source } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Walk } from './walk.ts'
@@ -29,16 +30,17 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
   switch (item.kind) {
     case 'parenthesised': {
       // It does not see what stands before it; what stands behind it sees it.
-      const inside = new Scope(outer)
+      // Where nothing does, its items are added at once: parentheses in parentheses would copy them each time.
+      const isFirst = scope.isEmpty && scope.outer === outer
+      const inside = isFirst ? scope : new Scope(walk, outer)
       resolveFrom(walk, item.from, ctes, outer, inside)
-      for (const entry of inside.entries) scope.add(entry)
-      if (inside.isJoinedByPseudo) scope.isJoinedByPseudo = true
+      if (!isFirst) scope.absorb(inside)
       return
     }
     case 'unnest':
       checkUnnest(walk, item.run, scope)
       resolveRun(walk, item.run, ctes, scope)
-      scope.add(entryOf(item.alias?.name ?? '', offsetOf(item.offset)))
+      scope.add(entryOf(item.alias?.name ?? '', offsetOf(walk, item.offset)))
       return
     case 'derived': {
       const columns = resolveQuery(walk, item.query, ctes, outer)
@@ -61,7 +63,8 @@ function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   const parts: string[] = []
   for (const piece of run) {
     if (piece.kind === 'nested' || !(isName(piece) || piece.key === '.')) return
-    if (piece.key !== '.') parts.push(...piece.name.split('.'))
+    if (piece.key === '.') continue
+    for (const part of piece.name.split('.')) parts.push(part)
   }
   const [first = ''] = parts
   if (parts.length < 3 || scope.has(first) || !beginsWithTable(walk.exposed, parts)) return
@@ -69,9 +72,9 @@ function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
 }
 
 /** WITH OFFSET names a column: its alias, or `offset`. */
-function offsetOf(offset: readonly Token[]): Columns {
+function offsetOf({ sets }: Walk, offset: readonly Token[]): Columns {
   const last = offset.at(-1)
-  return last === undefined ? [] : [new Set([last.name.toLowerCase()])]
+  return last === undefined ? NO_COLUMNS : sets.ofNames([last.name])
 }
 
 function resolvePivots(
@@ -83,19 +86,19 @@ function resolvePivots(
   for (const { run, alias } of item.pivots) {
     checkUnpivot(run)
     resolveRun(walk, run, ctes, scope)
-    if (alias !== null) scope.add(entryOf(alias.name, []))
+    if (alias !== null) scope.add(entryOf(alias.name, NO_COLUMNS))
   }
 }
 
 function resolvePath(walk: Walk, path: Path, ctes: Ctes | null, scope: Scope): void {
   const [first = ''] = path.parts
-  const cte = path.tokens.length === 1 && !first.includes('.') ? cteOf(ctes, first) : null
+  const cte = path.tokens.length === 1 && !first.includes('.') ? (ctes?.find(first) ?? null) : null
   const isArray = cte === null && path.parts.length > 1 && path.tokens[1]?.key === '.' && scope.has(first)
   if (isArray) return resolveArray(walk, path, scope)
   if (path.offset.length > 0) throw new Broken('WITH OFFSET needs an array', path.offset[0]?.at ?? path.at)
   if (cte !== null) {
     walk.paths.set(path, { kind: 'cte' })
-    scope.add(entryOf(path.alias?.name ?? first, cte.columns))
+    scope.add(entryOf(path.alias?.name ?? first, cte))
     return
   }
   resolveTable(walk, path, scope)
@@ -106,7 +109,7 @@ function resolveArray(walk: Walk, path: Path, scope: Scope): void {
   if (misplaced !== undefined) throw new Broken('an array takes neither a sample nor a pivot', path.at)
   const last = path.parts.at(-1) ?? ''
   walk.paths.set(path, { kind: 'array', implicit: path.alias === null ? last : null })
-  scope.add(entryOf(path.alias?.name ?? last, offsetOf(path.offset)))
+  scope.add(entryOf(path.alias?.name ?? last, offsetOf(walk, path.offset)))
 }
 
 function resolveTable(walk: Walk, path: Path, scope: Scope): void {
@@ -117,7 +120,7 @@ function resolveTable(walk: Walk, path: Path, scope: Scope): void {
   const exports = pseudo.map((each) => ourName(walk.prefix, each))
   if (exports.length > 0 && path.pivots.length > 0) throw refusedBeside('PIVOT', path.at)
   const implicit = path.alias === null && path.pivots.length === 0 ? (parts.at(-1) ?? null) : null
-  const entry = scope.add(entryOf(path.alias?.name ?? implicit ?? '', [source.names], exports))
+  const entry = scope.add(entryOf(path.alias?.name ?? implicit ?? '', walk.sets.ofTable(source), exports))
   if (path.pivots.length > 0) entry.isWhole = true
   walk.paths.set(path, { kind: 'table', source, entry, implicit })
 }
@@ -127,13 +130,19 @@ function lookUp(walk: Walk, parts: readonly string[], at: number): Source {
   const written = parts.join('.')
   const known = walk.spellings.get(written)
   if (known !== undefined) return known
-  const made = sourceOf(walk.exposed, parts, at)
+  const made = sourceOf(walk.exposed, walk.work, parts, at)
   const id = `${made.dataset}.${made.table}`
   const source = walk.sources.get(id) ?? made
   walk.sources.set(id, source)
   walk.spellings.set(written, source)
   if (walk.sources.size > TABLES_MAX) {
-    throw refusedLimit('tables', `the query reads more than ${TABLES_MAX} different tables`, at)
+    const why = `the query reads ${walk.sources.size} different tables, more than the bound of ${TABLES_MAX}`
+    throw refusedLimit(
+      'tables',
+      why,
+      at,
+      'Read fewer tables at once, or dated tables by a wildcard (`dataset.events_*`).',
+    )
   }
   return source
 }

@@ -1,30 +1,27 @@
 // The walk over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. It changes nothing; print.ts prints
 // what it found.
-import type { Cte, Operand, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
+import type { Operand, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
+import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import { checkField, checkFields, checkRow, checkStar, isField, readWhole, refusedBeside } from './pseudo.ts'
 import { resolveFrom, resolvePart } from './resolve-from.ts'
-import { entryOf, Scope, type Columns, type Ctes } from './scope.ts'
+import { Ctes, entryOf, Scope } from './scope.ts'
 import { isName } from './tokens.ts'
 import type { Walk } from './walk.ts'
 
-/** Returns the names of the columns, as far as they are known. */
+/** Returns the columns, as far as they are known. */
 export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, outer: Scope | null): Columns {
-  const ctes = query.with === null ? outerCtes : resolveWith(walk, query.with, outerCtes)
+  const ctes = query.with === null ? outerCtes : resolveWith(walk, query.with, new Ctes(outerCtes))
   const first = resolveOperand(walk, query.first, ctes, outer)
   for (const { operand } of query.rest) resolveOperand(walk, operand, ctes, outer)
   resolveRun(walk, query.tail, ctes, first.scope)
   if (query.pipes.length === 0) return first.columns
-  return resolvePipes(walk, query.pipes, ctes, outer, new Scope(first.scope))
+  return resolvePipes(walk, query.pipes, ctes, outer, new Scope(walk, first.scope))
 }
 
-/** A WITH query sees those before it, in RECURSIVE all of them; never what is around. */
-function resolveWith(walk: Walk, { recursive, ctes: list }: With, outer: Ctes | null): Ctes | null {
-  const named = ({ name }: Cte, columns: Columns, next: Ctes | null): Ctes => {
-    return { name: name.name.toLowerCase(), columns, outer: next }
-  }
-  let ctes = outer
-  if (recursive) for (const cte of list) ctes = named(cte, [], ctes)
-  for (const cte of list) ctes = named(cte, resolveQuery(walk, cte.query, ctes, null), ctes)
+/** Adds to `ctes`. A WITH query sees those before it, in RECURSIVE all of them; never what is around. */
+function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): Ctes {
+  if (recursive) for (const { name } of list) ctes.add(name.name, NO_COLUMNS)
+  for (const { name, query } of list) ctes.add(name.name, resolveQuery(walk, query, ctes, null))
   return ctes
 }
 
@@ -36,7 +33,7 @@ interface Found {
 
 function resolveOperand(walk: Walk, operand: Operand, ctes: Ctes | null, outer: Scope | null): Found {
   if (operand.kind === 'select') return resolveSelect(walk, operand, ctes, outer)
-  const scope = new Scope(outer)
+  const scope = new Scope(walk, outer)
   if (operand.kind === 'nested') {
     const columns = resolveQuery(walk, operand.query, ctes, outer)
     scope.add({ alias: '', columns, exports: [], isWhole: true })
@@ -44,20 +41,20 @@ function resolveOperand(walk: Walk, operand: Operand, ctes: Ctes | null, outer: 
   }
   resolveFrom(walk, operand.from, ctes, outer, scope)
   readWhole(scope, 'pipe syntax')
-  return { columns: scope.readAll().columns, scope }
+  return { columns: scope.columns, scope }
 }
 
 function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Scope | null): Found {
-  const scope = new Scope(outer)
+  const scope = new Scope(walk, outer)
   if (select.from !== null) resolveFrom(walk, select.from, ctes, outer, scope)
   const isStruct = select.head.some(({ key }) => key === 'STRUCT')
-  const names = new Set<string>()
-  const columns: Columns[number][] = [names]
+  const names: string[] = []
+  let columns = NO_COLUMNS
   for (const item of select.items) {
     if (item.kind === 'star') {
       const shown = resolveStar(walk, item, scope)
-      if (isStruct) checkRow(shown, 'a STRUCT that takes its name', -1)
-      columns.push(...shown)
+      if (isStruct) checkRow(walk, shown, 'a STRUCT that takes its name', -1)
+      columns |= shown
       resolveRun(walk, isNamed(item.of) ? [] : item.of, ctes, scope)
       resolveRun(walk, item.replace, ctes, scope)
       continue
@@ -65,10 +62,10 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
     resolveRun(walk, item.run, ctes, scope)
     if (isStruct) checkField(item.run, walk.renamed)
     const last = item.run.at(-1)
-    if (last !== undefined && last.kind !== 'nested' && isName(last)) names.add(last.name.toLowerCase())
+    if (last !== undefined && last.kind !== 'nested' && isName(last)) names.push(last.name)
   }
   resolveRun(walk, select.clauses, ctes, scope)
-  return { columns, scope }
+  return { columns: columns | walk.sets.ofNames(names), scope }
 }
 
 /** t.* of one name: the star says itself which row it reads. */
@@ -80,20 +77,23 @@ function isNamed(of: Run): boolean {
 function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   const [of] = star.of
   if (of === undefined) {
-    const { columns, exports } = scope.readAll()
-    if (exports.length > 0) checkStar(scope, walk.renamed)
-    walk.stars.set(star, exports)
-    return columns
+    scope.readAll()
+    if (scope.exports.size > 0) checkStar(walk, scope)
+    walk.stars.set(star, scope.exports)
+    return scope.columns
   }
   const item = of.kind !== 'nested' && isNamed(star.of) ? scope.item(of.name) : null
-  if (item === null) return []
+  if (item === null) return NO_COLUMNS
   item.isWhole = true
-  walk.stars.set(star, item.exports)
+  walk.stars.set(star, new Set(item.exports))
   return item.columns
 }
 
 /** The sub-queries of an expression, and the rows it reads whole. */
 export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope | null): void {
+  if (run.length === 0) return
+  walk.runs.push({ run, scope })
+  walk.work.spend(run.length)
   checkFields(run, walk.renamed)
   for (const [index, piece] of run.entries()) {
     if (piece.kind === 'nested') {
@@ -109,7 +109,7 @@ export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope
     entry.isWhole = true
     const form = `a row of ${piece.name} as one value`
     if (entry.exports.length > 0) throw refusedBeside(form, piece.at)
-    checkRow(entry.columns, form, piece.at)
+    checkRow(walk, entry.columns, form, piece.at)
   }
 }
 
@@ -125,26 +125,28 @@ function resolvePipes(
   outer: Scope | null,
   scope: Scope,
 ): Columns {
-  let ctes = outerCtes
+  // What a pipe's WITH brings in is seen by the pipes behind it, and by nothing before.
+  const own = new Ctes(outerCtes)
   for (const pipe of pipes) {
     switch (pipe.kind) {
       case 'run':
-        resolveRun(walk, pipe.run, ctes, scope)
-        scope.add(entryOf(aliasOf(pipe.run), named(pipe.run)))
+        resolveRun(walk, pipe.run, own, scope)
+        scope.add(entryOf(aliasOf(pipe.run), walk.sets.ofNames(named(pipe.run))))
         break
       case 'join':
-        resolvePart(walk, pipe.part, ctes, outer, scope)
+        resolvePart(walk, pipe.part, own, outer, scope)
         readWhole(scope, 'pipe syntax')
         break
       case 'set':
-        for (const query of pipe.operands) resolveQuery(walk, query, ctes, outer)
+        for (const query of pipe.operands) resolveQuery(walk, query, own, outer)
         break
       case 'with':
-        ctes = resolveWith(walk, pipe.with, ctes)
+        resolveWith(walk, pipe.with, own)
         break
     }
   }
-  return scope.readAll().columns
+  scope.readAll()
+  return scope.columns
 }
 
 /** |> AS t. */
@@ -154,7 +156,6 @@ function aliasOf(run: Run): string {
 }
 
 /** Names that a pipe may have given: behind AS, and what is listed. */
-function named(run: Run): Columns {
-  const names = run.flatMap((piece) => (piece.kind !== 'nested' && isName(piece) ? [piece.name.toLowerCase()] : []))
-  return [new Set(names)]
+function named(run: Run): string[] {
+  return run.flatMap((piece) => (piece.kind !== 'nested' && isName(piece) ? [piece.name] : []))
 }

@@ -1,9 +1,7 @@
 // What is in sight where a path stands: the items of FROM so far, those of the queries around, and the WITH queries. Names
-// are compared as GoogleSQL does, without case. Sets of names are shared, never copied: a short text can name wide tables
-// often.
-
-/** Names of columns in lower case, in as many sets as they came from. */
-export type Columns = readonly ReadonlySet<string>[]
+// are compared as GoogleSQL does, without case.
+import { NO_COLUMNS, type Columns } from './column-sets.ts'
+import type { Walk } from './walk.ts'
 
 /** One item of FROM. */
 export interface Entry {
@@ -21,69 +19,123 @@ export function entryOf(alias: string, columns: Columns, exports: readonly strin
   return { alias: alias.toLowerCase(), columns, exports, isWhole: false }
 }
 
-/** What a bare star shows. */
-interface Everything {
-  readonly columns: Columns
-  readonly exports: readonly string[]
-}
+type Known = Pick<Walk, 'sets' | 'work' | 'aliases'>
 
 export class Scope {
-  readonly #outer: Scope | null
-  readonly #entries: Entry[] = []
-  readonly #aliases = new Map<string, Entry>()
-  readonly #columns = new Set<ReadonlySet<string>>()
-  #all: Everything | null = null
+  readonly outer: Scope | null
+  readonly #known: Known
+  #entries: Entry[] = []
+  #aliases = new Map<string, Entry>()
+  readonly #exports = new Set<string>()
+  #columns = NO_COLUMNS
+  /** How many entries, from the first, are marked as read whole. */
+  #whole = 0
   /** A join of its own items is USING a pseudo column. */
   isJoinedByPseudo = false
 
-  constructor(outer: Scope | null) {
-    this.#outer = outer
+  constructor(known: Known, outer: Scope | null) {
+    this.#known = known
+    this.outer = outer
   }
 
-  get entries(): readonly Entry[] {
-    return this.#entries
+  get isEmpty(): boolean {
+    return this.#entries.length === 0
+  }
+
+  /** What a bare star shows. */
+  get columns(): Columns {
+    return this.#columns
+  }
+
+  /** Our names of pseudo columns among them: three at most. */
+  get exports(): ReadonlySet<string> {
+    return this.#exports
   }
 
   add(entry: Entry): Entry {
-    this.#all = null
+    this.#known.work.spend(1)
     this.#entries.push(entry)
-    if (entry.alias !== '' && !this.#aliases.has(entry.alias)) this.#aliases.set(entry.alias, entry)
-    for (const names of entry.columns) this.#columns.add(names)
+    this.#columns |= entry.columns
+    for (const name of entry.exports) this.#exports.add(name)
+    if (entry.alias === '' || this.#aliases.has(entry.alias)) return entry
+    this.#aliases.set(entry.alias, entry)
+    this.#known.aliases.add(entry.alias)
     return entry
+  }
+
+  /** Takes over the items of parentheses, whose scope ends here. The smaller of the two is copied into the larger. */
+  absorb(inside: Scope): void {
+    const isLarger = inside.#entries.length > this.#entries.length
+    const [entries, aliases] = isLarger ? [this.#entries, this.#aliases] : [inside.#entries, inside.#aliases]
+    this.#known.work.spend(entries.length)
+    if (isLarger) [this.#entries, this.#aliases, this.#whole] = [inside.#entries, inside.#aliases, 0]
+    for (const entry of entries) this.#entries.push(entry)
+    // What stands before the parentheses bears a name first.
+    for (const [alias, entry] of aliases) if (isLarger || !this.#aliases.has(alias)) this.#aliases.set(alias, entry)
+    this.#columns |= inside.#columns
+    for (const name of inside.#exports) this.#exports.add(name)
+    if (inside.isJoinedByPseudo) this.isJoinedByPseudo = true
   }
 
   /** Whether a path that begins with this name is something in sight, rather than a dataset. */
   has(name: string): boolean {
     const key = name.toLowerCase()
-    if (this.#aliases.has(key)) return true
-    for (const names of this.#columns) if (names.has(key)) return true
-    return this.#outer?.has(name) ?? false
+    const { work, sets } = this.#known
+    for (let scope: Scope | null = this; scope !== null; scope = scope.outer) {
+      work.spend(1)
+      if (scope.#aliases.has(key) || sets.has(scope.#columns, key)) return true
+    }
+    return false
   }
 
   /** The item that bears this alias, the nearest one. */
   item(alias: string): Entry | null {
-    return this.#aliases.get(alias.toLowerCase()) ?? this.#outer?.item(alias) ?? null
+    const key = alias.toLowerCase()
+    const { work, aliases } = this.#known
+    if (!aliases.has(key)) return null
+    for (let scope: Scope | null = this; scope !== null; scope = scope.outer) {
+      work.spend(1)
+      const entry = scope.#aliases.get(key)
+      if (entry !== undefined) return entry
+    }
+    return null
   }
 
-  /** Its own items as a bare star shows them: their rows are read whole. */
-  readAll(): Everything {
-    if (this.#all !== null) return this.#all
-    for (const entry of this.#entries) entry.isWhole = true
-    const exports = new Set(this.#entries.flatMap((entry) => entry.exports))
-    this.#all = { columns: [...this.#columns], exports: [...exports] }
-    return this.#all
+  /** Its own rows are read whole, now and by a bare star. */
+  readAll(): void {
+    for (; this.#whole < this.#entries.length; this.#whole++) {
+      const entry = this.#entries[this.#whole]
+      if (entry !== undefined) entry.isWhole = true
+    }
+  }
+
+  /** What this scope and each around it show, the nearest first. */
+  *inSight(): Iterable<Columns> {
+    for (let scope: Scope | null = this; scope !== null; scope = scope.outer) yield scope.#columns
   }
 }
 
-/** WITH queries in sight, the nearest first. */
-export interface Ctes {
-  readonly name: string
-  readonly columns: Columns
-  readonly outer: Ctes | null
-}
+/** WITH queries in sight, of one WITH clause and those around it. */
+export class Ctes {
+  readonly #outer: Ctes | null
+  readonly #columns = new Map<string, Columns>()
 
-export function cteOf(ctes: Ctes | null, name: string): Ctes | null {
-  const key = name.toLowerCase()
-  for (let each = ctes; each !== null; each = each.outer) if (each.name === key) return each
-  return null
+  constructor(outer: Ctes | null) {
+    this.#outer = outer
+  }
+
+  /** A later one of the same name hides an earlier one. */
+  add(name: string, columns: Columns): void {
+    this.#columns.set(name.toLowerCase(), columns)
+  }
+
+  /** The columns of the nearest WITH query of this name; null where none is in sight. */
+  find(name: string): Columns | null {
+    const key = name.toLowerCase()
+    for (let each: Ctes | null = this; each !== null; each = each.#outer) {
+      const columns = each.#columns.get(key)
+      if (columns !== undefined) return columns
+    }
+    return null
+  }
 }

@@ -1,10 +1,11 @@
 // What one table of FROM stands for: the printed name, the columns that may be printed, and what the dry run may report.
 // A path is looked up here, or refused; a hidden table and one that does not exist by the same words.
 import type { PseudoColumn } from '../capture.ts'
-import type { BigQueryQuery } from '../query.ts'
+import type { AllowedShards } from '../query.ts'
 import type { Exposed } from './exposed.ts'
 import { refusedTable } from './refusal.ts'
 import { wildcard } from './wildcard.ts'
+import type { Work } from './work.ts'
 
 export interface Source {
   readonly dataset: string
@@ -18,7 +19,7 @@ export interface Source {
   readonly suffixes: Suffixes | null
   /** As `project.dataset.table`. */
   readonly closure: readonly string[]
-  readonly shards: BigQueryQuery['shards']
+  readonly shards: readonly AllowedShards[]
 }
 
 /** Which suffixes a wildcard may read: those that match a pattern, and those of the list. */
@@ -28,7 +29,7 @@ export interface Suffixes {
 }
 
 /** Throws Refusal: not exposed, of another project, unqualified, metadata. `parts` are split at dots already. */
-export function sourceOf(exposed: Exposed, parts: readonly string[], at: number): Source {
+export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[], at: number): Source {
   const name = parts.join('.')
   if (parts.length === 1) throw unqualified(exposed, name, at)
   checkMetadata(parts, name, at)
@@ -37,7 +38,9 @@ export function sourceOf(exposed: Exposed, parts: readonly string[], at: number)
   const own = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
   const [dataset, table] = own
   if (dataset === undefined || table === undefined || own.length !== 2) throw foreign(project, name, at)
-  const source = table.endsWith('*') ? wildcard(exposed, dataset, table.slice(0, -1)) : plain(exposed, dataset, table)
+  const source = table.endsWith('*')
+    ? wildcard(exposed, work, dataset, table.slice(0, -1))
+    : plain(exposed, dataset, table)
   if (source === 'view') throw closed(name, at)
   if (source === null) throw refusedTable(name, exposed.listed, at)
   return source
@@ -48,7 +51,7 @@ export function beginsWithTable(exposed: Exposed, parts: readonly string[]): boo
   const { project } = exposed.capture
   const name = parts.join('.')
   const [dataset = '', table = ''] = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
-  return exposed.ids(dataset).includes(table) || exposed.find(dataset, table) !== null
+  return exposed.holds(dataset, table) || exposed.find(dataset, table) !== null
 }
 
 function plain(exposed: Exposed, dataset: string, table: string): Source | 'view' | null {

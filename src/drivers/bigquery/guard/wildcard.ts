@@ -4,18 +4,22 @@
 import type { PseudoColumn } from '../capture.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
 import type { Source, Suffixes } from './source.ts'
+import type { Work } from './work.ts'
 
 /** Letters, marks, digits, dash, space, underscore: nothing that a pattern or string would read otherwise. */
 const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
 
 /** `prefix`: the table's name without its star. Null where it may not be read. */
-export function wildcard(exposed: Exposed, dataset: string, prefix: string): Source | null {
+export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: string): Source | null {
   if (!SAFE.test(prefix)) return null
-  const families = exposed.families(dataset)
+  const [families, ids] = [exposed.families(dataset), exposed.ids(dataset)]
+  // Eight comparisons of a prefix take the time of one step.
+  work.spend((families.length + ids.length) >> 3)
   const own = families.filter((family) => leftOf(family, prefix) !== null)
-  const matched = exposed.ids(dataset).filter((id) => id.startsWith(prefix))
-  const found = matched.map((id) => exposed.find(dataset, id))
-  const isAll = matched.length > 0 && !found.includes(null)
+  const matched = ids.filter((id) => id.startsWith(prefix))
+  const hidden = matched.findIndex((id) => exposed.find(dataset, id) === null)
+  work.spend(hidden < 0 ? matched.length : hidden)
+  const isAll = matched.length > 0 && hidden < 0
   if (!isAll && own.length === 0) return null
   const read = isAll ? families.filter((family) => family.prefix.startsWith(prefix) || own.includes(family)) : own
   const single = isAll ? matched.filter((id) => exposed.tables(dataset).has(id)) : []
@@ -23,7 +27,7 @@ export function wildcard(exposed: Exposed, dataset: string, prefix: string): Sou
     ...new Set([...read.map(({ of }) => of), ...single.flatMap((id) => exposed.tables(dataset).get(id) ?? [])]),
   ]
   const suffixes = suffixesOf(read, single, prefix)
-  const columns = shared(tables)
+  const columns = shared(tables, work)
   if (suffixes === null || columns.length === 0) return null
   const root = `${exposed.capture.project}.${dataset}.`
   return {
@@ -63,9 +67,10 @@ function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], p
  * The columns exposed in every table read. BigQuery takes a wildcard's columns from its newest table; one that an older
  * table does not have at all hides nothing there.
  */
-function shared(tables: readonly ExposedTable[]): string[] {
+function shared(tables: readonly ExposedTable[], work: Work): string[] {
   const newest = tables.reduce<ExposedTable | null>((best, each) => (isNewer(each, best) ? each : best), null)
   if (newest === null) return []
+  work.spend(tables.length * newest.columns.length)
   return newest.columns.filter((column) => {
     const name = column.toLowerCase()
     return tables.every(({ names, all }) => names.has(name) || !all.has(name))

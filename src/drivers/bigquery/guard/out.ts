@@ -1,0 +1,87 @@
+// The printed text while it is made: parts with one space between, counted against BigQuery's bound, and for each part the
+// place of the caller's text that it stands for.
+import { refusedLimit } from './refusal.ts'
+import type { Work } from './work.ts'
+
+/** Bytes. BigQuery takes a query of 1 MB. */
+const PRINTED_MAX = 1_000_000
+
+/** What the caller wrote where a part comes from. */
+export interface From {
+  readonly at: number
+}
+
+export interface Printed {
+  readonly text: string
+  /** Where the part at an offset of the printed text begins in the caller's text; null before the first part. */
+  placeOf(offset: number): number | null
+}
+
+export class Out {
+  readonly #work: Work
+  readonly #parts: string[] = []
+  readonly #starts: number[] = []
+  readonly #places: number[] = []
+  #length = 0
+  #isGlued = true
+
+  constructor(work: Work) {
+    this.#work = work
+  }
+
+  /** A part, behind a space. Throws Refusal (limit) where the printed text becomes too long. */
+  word(text: string, from: From): void {
+    this.#push(this.#isGlued ? text : ` ${text}`, from, text.length)
+    this.#isGlued = false
+  }
+
+  /** A part that ends in a parenthesis: what follows stands directly behind it. */
+  open(text: string, from: From): void {
+    this.word(text, from)
+    this.#isGlued = true
+  }
+
+  /** A parenthesis or comma, directly behind what stands there. */
+  close(text: string, from: From): void {
+    this.#push(text, from, text.length)
+    this.#isGlued = false
+  }
+
+  done(): Printed {
+    const text = this.#parts.join('')
+    const bytes = Buffer.byteLength(text)
+    if (bytes > PRINTED_MAX) throw tooLong(bytes, -1)
+    const [starts, places] = [this.#starts, this.#places]
+    return {
+      text,
+      placeOf: (offset) => {
+        let [low, high] = [0, starts.length]
+        while (low < high) {
+          const middle = (low + high) >> 1
+          if ((starts[middle] ?? 0) <= offset) low = middle + 1
+          else high = middle
+        }
+        return places[low - 1] ?? null
+      },
+    }
+  }
+
+  #push(text: string, { at }: From, length: number): void {
+    this.#work.spend(1)
+    this.#parts.push(text)
+    this.#starts.push(this.#length + text.length - length)
+    this.#places.push(at)
+    this.#length += text.length
+    if (this.#length > PRINTED_MAX) throw tooLong(this.#length, at)
+  }
+}
+
+function tooLong(bytes: number, at: number): Error {
+  const why = `the query, with the exposed columns of its tables written out, has over ${bytes} bytes, more than the bound of ${PRINTED_MAX}`
+  return refusedLimit(
+    'length',
+    why,
+    at,
+    'Read each wide table once, in WITH, and name the columns you need instead of *.',
+  )
+}

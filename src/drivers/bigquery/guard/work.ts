@@ -1,0 +1,29 @@
+// The work budget of one query. The guard counts its steps while it works, so that no text can cost more than the budget,
+// whatever its shape. The guard runs on the main thread: the budget is about 15 ms there.
+import { refusedLimit } from './refusal.ts'
+
+/** The largest published queries need 20,000 steps. */
+const WORK_MAX = 400_000
+
+/** One step is a token read, a name looked up in one scope, a set of columns joined, a part printed. */
+export class Work {
+  #spent = 0
+
+  get spent(): number {
+    return this.#spent
+  }
+
+  /** Throws Refusal (limit) once the budget is used up. */
+  spend(steps: number): void {
+    this.#spent += steps
+    if (this.#spent > WORK_MAX) {
+      const why = `reading the query takes over ${WORK_MAX} steps, more than the bound of ${WORK_MAX}`
+      throw refusedLimit(
+        'work',
+        why,
+        -1,
+        'Split the query: nest less deeply, and name fewer columns and tables at once.',
+      )
+    }
+  }
+}
