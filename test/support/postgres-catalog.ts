@@ -24,13 +24,13 @@ export function table(name: string, columns: readonly string[], options: TableOp
     kind: 'table',
     description: null,
     estimatedRows: null,
-    columns: columns.map(column),
+    columns: columns.map((text, at) => column(text, at + 1)),
     warnings: [],
     detail,
   }
 }
 
-function column(text: string): CatalogColumn {
+function column(text: string, number: number): CatalogColumn {
   const space = text.lastIndexOf(' ')
   const [name, type] = [text.slice(0, space), text.slice(space + 1)]
   return {
@@ -41,7 +41,7 @@ function column(text: string): CatalogColumn {
     references: null,
     description: null,
     unexposable: null,
-    detail: { typeOid: 25, type: typeName(type), typmod: -1 },
+    detail: { number, typeOid: 25, type: typeName(type), typmod: -1 },
   }
 }
 

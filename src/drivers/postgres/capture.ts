@@ -1,7 +1,7 @@
 // What introspection captures of a PostgreSQL server for the guard and the value writer, beyond tables and columns.
 // It is stored as JSON with the catalog, so plain data only; a capture of another CAPTURE_VERSION must be made anew.
 
-export const CAPTURE_VERSION = 2
+export const CAPTURE_VERSION = 3
 
 export interface PostgresCapture {
   readonly version: number
@@ -76,6 +76,8 @@ export interface TableDetail {
 
 /** CatalogColumn.detail of a Postgres column. */
 export interface ColumnDetail {
+  /** pg_attribute.attnum. A rename keeps the number; a dropped number is never given again. */
+  readonly number: number
   readonly typeOid: number
   /** pg_type's schema and name (int4, not integer; _int4 for an array). */
   readonly type: TypeName

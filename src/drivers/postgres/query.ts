@@ -1,14 +1,20 @@
 // What the Postgres guard hands to the Postgres runner, behind the seal.
 
-/** A column that the printed text reads, as it was at introspection. */
+/** A column that the printed text reads, as the server must describe it: as it was at introspection. */
 interface ReadColumn {
   readonly name: string
+  /** pg_attribute.attnum. */
+  readonly number: number
+  /** For a domain the type below it. */
   readonly typeOid: number
 }
 
+/** A table that the printed text reads. A query answers only while the database has these columns as they stand here. */
 export interface ReadTable {
   readonly schema: string
   readonly table: string
+  readonly oid: number
+  /** Never empty: where the text reads none, one exposed column stands for the table. */
   readonly columns: readonly ReadColumn[]
 }
 
@@ -26,7 +32,7 @@ export interface CostBound {
 
 /** A row of a table in an answer, or a list of such rows. */
 export interface RecordShape {
-  readonly columns: readonly ReadColumn[]
+  readonly columns: readonly { readonly name: string; readonly typeOid: number }[]
   readonly isList: boolean
 }
 

@@ -149,6 +149,7 @@ function catalogColumn(
   const typeOid = numberAt(row, 3)
   const isReadable = isTrueAt(row, 10)
   const detail: ColumnDetail = {
+    number: column.number,
     typeOid,
     type: { schema: textAt(row, 5), name: textAt(row, 6) },
     typmod: numberAt(row, 4),

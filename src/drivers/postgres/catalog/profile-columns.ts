@@ -2,8 +2,9 @@
 // may be long, else only whether they are there. What is read becomes the scalar that an answer would show.
 import { JsonBytes, writeText } from '../../json-bytes.ts'
 import type { CatalogTable, Scalar, ValueKind } from '../../driver.ts'
-import { exposedOf, type Exposed } from '../guard/exposed.ts'
+import { exposedOf, readTable, type Exposed, type ExposedTable } from '../guard/exposed.ts'
 import type { Catalog } from '../../driver.ts'
+import type { ReadTable } from '../query.ts'
 import { identifier } from '../quote.ts'
 import { TypeBook } from '../session/types.ts'
 import type { WriteValue } from '../session/values.ts'
@@ -36,13 +37,24 @@ const types = new TypeBook()
 /** The columns of an exposed table, in its order. Throws TypeError where the catalog holds no such table. */
 export function readColumns(table: CatalogTable, catalog: Catalog): readonly ReadColumn[] {
   const exposed = exposedOf(catalog)
-  const found = exposed.table(table.schema, table.table)
-  if (found === undefined) throw new TypeError('a profile of a table that is not exposed')
+  const found = exposedTable(table, catalog)
   const shown = new Map(table.columns.map((column) => [column.name, column.type]))
   return found.columns.flatMap((column) => {
     const type = shown.get(column.name)
     return type === undefined ? [] : [readColumn(column, type, exposed)]
   })
+}
+
+/** What every statement of a table's profile is held to. Throws TypeError where the catalog holds no such table. */
+export function profiledTable(table: CatalogTable, catalog: Catalog): ReadTable {
+  const shown = new Set(table.columns.map((column) => column.name))
+  return readTable(exposedTable(table, catalog), (column) => shown.has(column.name))
+}
+
+function exposedTable({ schema, table }: CatalogTable, catalog: Catalog): ExposedTable {
+  const found = exposedOf(catalog).table(schema, table)
+  if (found === undefined) throw new TypeError('a profile of a table that is not exposed')
+  return found
 }
 
 function readColumn(

@@ -28,8 +28,8 @@ function each(title: string, rows: readonly Row[], exposed = shop()): void {
 const customers = (columns: string, alias = 't1'): string =>
   `(SELECT ${columns
     .split(', ')
-    .map((name) => `"b"."${name}"`)
-    .join(', ')} FROM "public"."customers" AS "b") AS "${alias}" (${columns
+    .map((name) => `"${name}"`)
+    .join(', ')} FROM "public"."customers" AS "t0") AS "${alias}" (${columns
     .split(', ')
     .map((name) => `"${name}"`)
     .join(', ')})`
@@ -49,27 +49,27 @@ each('prints a query that can read nothing else', [
   [
     'count(*) reads no column at all',
     'SELECT count(*) FROM customers',
-    'SELECT "pg_catalog"."count"(*) AS "count" FROM (SELECT FROM "public"."customers" AS "b") AS "t1"',
+    'SELECT "pg_catalog"."count"(*) AS "count" FROM (SELECT FROM "public"."customers" AS "t0") AS "t1"',
   ],
   [
     'a table of pg_catalog gives way to an exposed one of its name',
     'SELECT label FROM pg_class',
-    'SELECT "t1"."label" AS "label" FROM (SELECT "b"."label" FROM "public"."pg_class" AS "b") AS "t1" ("label")',
+    'SELECT "t1"."label" AS "label" FROM (SELECT "label" FROM "public"."pg_class" AS "t0") AS "t1" ("label")',
   ],
   [
     'names are quoted, whatever they hold',
     'SELECT "Id", "select", "a.b", "Col""umn" FROM "Weird Table"',
-    'SELECT "t1"."Id" AS "Id", "t1"."select" AS "select", "t1"."a.b" AS "a.b", "t1"."Col""umn" AS "Col""umn" FROM (SELECT "b"."Id", "b"."Col""umn", "b"."select", "b"."a.b" FROM "public"."Weird Table" AS "b") AS "t1" ("Id", "Col""umn", "select", "a.b")',
+    'SELECT "t1"."Id" AS "Id", "t1"."select" AS "select", "t1"."a.b" AS "a.b", "t1"."Col""umn" AS "Col""umn" FROM (SELECT "Id", "Col""umn", "select", "a.b" FROM "public"."Weird Table" AS "t0") AS "t1" ("Id", "Col""umn", "select", "a.b")',
   ],
   [
     'ONLY stays',
     'SELECT id FROM ONLY customers',
-    'SELECT "t1"."id" AS "id" FROM (SELECT "b"."id" FROM ONLY "public"."customers" AS "b") AS "t1" ("id")',
+    'SELECT "t1"."id" AS "id" FROM (SELECT "id" FROM ONLY "public"."customers" AS "t0") AS "t1" ("id")',
   ],
   [
     'a sample is taken inside',
     'SELECT id FROM customers TABLESAMPLE system (5) REPEATABLE (1)',
-    'SELECT "t1"."id" AS "id" FROM (SELECT "b"."id" FROM "public"."customers" AS "b" TABLESAMPLE "pg_catalog"."system" (5) REPEATABLE (1)) AS "t1" ("id")',
+    'SELECT "t1"."id" AS "id" FROM (SELECT "id" FROM "public"."customers" AS "t0" TABLESAMPLE "pg_catalog"."system" (5) REPEATABLE (1)) AS "t1" ("id")',
   ],
   [
     'a query may name its own database',
@@ -82,19 +82,19 @@ each(
   'keeps clear of columns that look like something else',
   [
     [
-      'a column whose name is a function is not qualified: gone, it would be a call',
+      'no column is qualified: gone, it would be a call on the whole row',
       'SELECT max FROM odd',
-      'SELECT "_t1"."max" AS "max" FROM (SELECT "max" FROM "public"."odd" AS "b") AS "_t1" ("max")',
+      'SELECT "_t1"."max" AS "max" FROM (SELECT "max" FROM "public"."odd" AS "_t0") AS "_t1" ("max")',
     ],
     [
       'a column called like our aliases changes these',
       'SELECT t1 FROM odd',
-      'SELECT "_t1"."t1" AS "t1" FROM (SELECT "b"."t1" FROM "public"."odd" AS "b") AS "_t1" ("t1")',
+      'SELECT "_t1"."t1" AS "t1" FROM (SELECT "t1" FROM "public"."odd" AS "_t0") AS "_t1" ("t1")',
     ],
     [
       'so does a word of the query',
       'SELECT __c7.n FROM odd __c7',
-      'SELECT "___t1"."n" AS "n" FROM (SELECT "b"."n" FROM "public"."odd" AS "b") AS "___t1" ("n")',
+      'SELECT "___t1"."n" AS "n" FROM (SELECT "n" FROM "public"."odd" AS "___t0") AS "___t1" ("n")',
     ],
   ],
   catalog([table('odd', ['max int4', 't1 int4', 'n int4'])]),
@@ -139,7 +139,7 @@ each('takes fields of rows it knows and calls nothing by a dot', [
   [
     'fields of a function with named columns',
     `SELECT (jsonb_each(meta)).key FROM orders`,
-    `SELECT ("pg_catalog"."jsonb_each"("t1"."meta"))."key" AS "key" FROM (SELECT "b"."meta" FROM "public"."orders" AS "b") AS "t1" ("meta")`,
+    `SELECT ("pg_catalog"."jsonb_each"("t1"."meta"))."key" AS "key" FROM (SELECT "meta" FROM "public"."orders" AS "t0") AS "t1" ("meta")`,
   ],
   ['fields of a function without', "SELECT (to_jsonb('x')).text", 'column: text'],
   ['a system column', 'SELECT ctid FROM customers', 'column: ctid'],
@@ -459,23 +459,23 @@ each(
     [
       'a field of a composite',
       'SELECT (home).city FROM people',
-      'SELECT ("t1"."home")."city" AS "city" FROM (SELECT "b"."home" FROM "public"."people" AS "b") AS "t1" ("home")',
+      'SELECT ("t1"."home")."city" AS "city" FROM (SELECT "home" FROM "public"."people" AS "t0") AS "t1" ("home")',
     ],
     ['one that it has not', 'SELECT (home).pg_read_file FROM people', 'column: pg_read_file'],
     [
       'all of them',
       'SELECT (p.home).* FROM people p',
-      'SELECT ("t1"."home")."city" AS "city", ("t1"."home")."zip" AS "zip" FROM (SELECT "b"."home" FROM "public"."people" AS "b") AS "t1" ("home")',
+      'SELECT ("t1"."home")."city" AS "city", ("t1"."home")."zip" AS "zip" FROM (SELECT "home" FROM "public"."people" AS "t0") AS "t1" ("home")',
     ],
     [
       'of an element of an array',
       'SELECT (homes[1]).city, (homes[1:2])[1].zip FROM people',
-      'SELECT (("t1"."homes")[1])."city" AS "city", (("t1"."homes")[1:2])[1]."zip" AS "zip" FROM (SELECT "b"."homes" FROM "public"."people" AS "b") AS "t1" ("homes")',
+      'SELECT (("t1"."homes")[1])."city" AS "city", (("t1"."homes")[1:2])[1]."zip" AS "zip" FROM (SELECT "homes" FROM "public"."people" AS "t0") AS "t1" ("homes")',
     ],
     [
       'unnest of such an array shows its fields',
       'SELECT u.city FROM people, unnest(homes) u',
-      'SELECT "t2"."city" AS "city" FROM (SELECT "b"."homes" FROM "public"."people" AS "b") AS "t1" ("homes"), "pg_catalog"."unnest"("t1"."homes") AS "t2" ("city", "zip")',
+      'SELECT "t2"."city" AS "city" FROM (SELECT "homes" FROM "public"."people" AS "t0") AS "t1" ("homes"), "pg_catalog"."unnest"("t1"."homes") AS "t2" ("city", "zip")',
     ],
     [
       'json_populate_record of it',
@@ -617,9 +617,10 @@ test('tells what is read, our aliases, and whether a table’s size bounds the c
     {
       schema: 'public',
       table: 'customers',
+      oid: 1,
       columns: [
-        { name: 'id', typeOid: 25 },
-        { name: 'name', typeOid: 25 },
+        { name: 'id', number: 1, typeOid: 25 },
+        { name: 'name', number: 2, typeOid: 25 },
       ],
     },
   ])

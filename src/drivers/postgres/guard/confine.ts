@@ -3,7 +3,7 @@
 import { seal } from '../../confined.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
 import { costBound } from './bound.ts'
-import { exposedOf, type Exposed } from './exposed.ts'
+import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed.ts'
 import { limited } from './limit.ts'
 import type { SelectStmt } from './nodes.ts'
 import type { Parser } from './parser.ts'
@@ -174,19 +174,11 @@ function prefix(exposed: Exposed, words: ReadonlySet<string>): string {
 }
 
 function readTables(walk: Walk): ReadTable[] {
-  const tables = new Map<string, ReadTable & { readonly names: Set<string> }>()
+  const used = new Map<ExposedTable, Set<string>>()
   for (const { base } of walk.bases) {
-    const { schema, name } = base.table
-    const key = `${schema}\0${name}`
-    const names = tables.get(key)?.names ?? new Set<string>()
+    const names = used.get(base.table) ?? new Set<string>()
     for (const column of base.used) names.add(column)
-    const columns = base.table.columns.filter((column) => names.has(column.name))
-    tables.set(key, {
-      schema,
-      table: name,
-      columns: columns.map((column) => ({ name: column.name, typeOid: column.typeOid })),
-      names,
-    })
+    used.set(base.table, names)
   }
-  return [...tables.values()].map(({ schema, table, columns }) => ({ schema, table, columns }))
+  return [...used].map(([table, names]) => readTable(table, (column) => names.has(column.name)))
 }

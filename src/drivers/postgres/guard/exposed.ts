@@ -2,6 +2,7 @@
 // extensions of its capture. Built once for a catalog; a catalog that is not one of PostgreSQL is a TypeError.
 import type { Catalog } from '../../driver.ts'
 import { madeOnce } from '../../made-once.ts'
+import type { ReadTable } from '../query.ts'
 import { AppError } from '../../../errors.ts'
 import {
   CAPTURE_VERSION,
@@ -15,7 +16,10 @@ import {
 
 export interface ExposedColumn {
   readonly name: string
+  readonly number: number
   readonly typeOid: number
+  /** As RowDescription tells it: for a domain the type below it. */
+  readonly describedOid: number
   readonly type: TypeName
 }
 
@@ -23,6 +27,7 @@ export interface ExposedTable {
   readonly schema: string
   readonly name: string
   readonly kind: TableDetail['kind']
+  readonly oid: number
   /** By number, as the server keeps them. */
   readonly columns: readonly ExposedColumn[]
   /** Empty where the key is not shown whole. */
@@ -59,7 +64,10 @@ function build(catalog: Catalog): Exposed {
       'This database was introspected by another version of the service. An administrator must introspect it again.',
     )
   }
-  const tables = catalog.tables.map(tableOf)
+  const domains = new Map(
+    capture.types.flatMap(({ oid, kind, ofOid }) => (kind === 'domain' ? [[oid, ofOid] as const] : [])),
+  )
+  const tables = catalog.tables.map((table) => tableOf(table, domains))
   const bySchema = new Map<string, Map<string, ExposedTable>>()
   for (const table of tables) {
     const names = bySchema.get(table.schema) ?? new Map<string, ExposedTable>()
@@ -91,16 +99,32 @@ function build(catalog: Catalog): Exposed {
   }
 }
 
-function tableOf(table: Catalog['tables'][number]): ExposedTable {
+function tableOf(table: Catalog['tables'][number], domains: ReadonlyMap<number, number>): ExposedTable {
   const { detail } = table
   if (!isTableDetail(detail)) throw new TypeError('not a table of PostgreSQL')
   const columns = table.columns.map(({ name, detail: column }) => {
     if (!isColumnDetail(column)) throw new TypeError('not a column of PostgreSQL')
-    return { name, typeOid: column.typeOid, type: column.type }
+    const { number, typeOid, type } = column
+    return { name, number, typeOid, describedOid: belowDomains(typeOid, domains), type }
   })
   const shown = new Set(columns.map((column) => column.name))
   const primaryKey = detail.primaryKey.every((name) => shown.has(name)) ? detail.primaryKey : []
-  return { schema: table.schema, name: table.table, kind: detail.kind, columns, primaryKey }
+  return { schema: table.schema, name: table.table, kind: detail.kind, oid: detail.oid, columns, primaryKey }
+}
+
+function belowDomains(oid: number, domains: ReadonlyMap<number, number>): number {
+  let below = oid
+  // Types do not hold themselves; the count is against a capture that says so.
+  for (let n = 0; n < 32; n++) below = domains.get(below) ?? below
+  return below
+}
+
+/** A table to be held to. One of which no column is read (count(*), say) is held to its first. */
+export function readTable(table: ExposedTable, isRead: (column: ExposedColumn) => boolean): ReadTable {
+  const read = table.columns.filter(isRead)
+  const held = read.length > 0 ? read : table.columns.slice(0, 1)
+  const columns = held.map(({ name, number, describedOid }) => ({ name, number, typeOid: describedOid }))
+  return { schema: table.schema, table: table.name, oid: table.oid, columns }
 }
 
 function columnsLikeAliases(tables: readonly ExposedTable[]): number[] {
@@ -126,11 +150,11 @@ function isCapture(value: unknown): value is PostgresCapture {
 }
 
 function isTableDetail(value: unknown): value is TableDetail {
-  return has(value, 'kind', 'string') && has(value, 'primaryKey', 'object')
+  return has(value, 'kind', 'string') && has(value, 'oid', 'number') && has(value, 'primaryKey', 'object')
 }
 
 function isColumnDetail(value: unknown): value is ColumnDetail {
-  return has(value, 'typeOid', 'number') && has(value, 'type', 'object')
+  return has(value, 'number', 'number') && has(value, 'typeOid', 'number') && has(value, 'type', 'object')
 }
 
 function has(value: unknown, key: string, type: 'number' | 'string' | 'object'): boolean {

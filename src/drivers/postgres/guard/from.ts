@@ -1,7 +1,6 @@
 // FROM: every item becomes something closed, a sub-select over an exposed table, a common table expression or a call,
 // under an alias of ours with its columns named. Nothing behind them can be reached by any other name.
 import { expression } from './expression.ts'
-import { couldBeCalled } from './functions.ts'
 import { functionItem } from './from-functions.ts'
 import { jsonTable } from './json-table.ts'
 import { join } from './joins.ts'
@@ -222,11 +221,12 @@ interface Wrapping {
   readonly inside: Inside
 }
 
-const INNER = 'b'
-
 /**
- * (SELECT b.c FROM schema.t AS b) AS t1(c), with the columns that the query reads: known only at the end, so filled in
- * then.
+ * (SELECT c FROM schema.t AS t0) AS t1(c), with the columns that the query reads: known only at the end, so filled in
+ * then. Columns stand without the table's alias: t0.c, where c is gone since introspection, would be the call c(t0) with
+ * the whole row (PostgreSQL manual, 8.16.5). A plain c is a column or an error. It cannot mean the row t0 either: no
+ * exposed column is called like one of our aliases. It could mean a column of a query around, which is one of ours; the
+ * session answers SCHEMA_STALE then (session/held.ts).
  */
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []
@@ -237,9 +237,7 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
       for (const [index, column] of base.table.columns.entries()) {
         const { name } = column
         if (!base.used.has(name)) continue
-        // Qualified, so that a column gone since is no column of a query around. But b.max, gone, would be max(b).
-        const val = couldBeCalled(name) ? columnRef(name) : columnRef(INNER, name)
-        targetList.push({ ResTarget: { val: plainly(val, readAs(walk.exposed, column)) } })
+        targetList.push({ ResTarget: { val: plainly(columnRef(name), readAs(walk.exposed, column)) } })
         colnames.push(word(printed[index] ?? name))
       }
     },
@@ -251,7 +249,7 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
       relname: name,
       ...(node.inh && { inh: true as const }),
       relpersistence: 'p',
-      alias: { aliasname: INNER },
+      alias: { aliasname: `${walk.prefix}t0` },
     },
   }
   const query = { targetList, fromClause: [inside(plain)], limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' }

@@ -179,19 +179,6 @@ export const SINCE: ReadonlyMap<string, number> = new Map<string, number>([
   ),
 ])
 
-/** Whether a column of this name, gone since introspection, could be taken for a call of the function on its row. */
-export function couldBeCalled(name: string): boolean {
-  return FUNCTIONS.has(name) || ANY_ARGUMENT.has(name)
-}
-
-/** Off the list, in pg_catalog, and taking anything, a row too. */
-const ANY_ARGUMENT: ReadonlySet<string> = new Set([
-  'hash_record',
-  'pg_column_compression',
-  'pg_column_size',
-  'record_out',
-])
-
 function since(version: number, text: string): [string, number][] {
   return names(text).map((name) => [name, version])
 }

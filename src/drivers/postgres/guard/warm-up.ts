@@ -44,14 +44,14 @@ function catalog(): Catalog {
     const detail: TableDetail = { kind: 'r', oid: 1, pages: 1, tuples: 1, primaryKey: ['id'] }
     return {
       ...{ schema: 'public', table: name, kind: 'table', description: null, estimatedRows: 1, warnings: [], detail },
-      columns: names.map(column),
+      columns: names.map((name, at) => column(name, at + 1)),
     }
   }
   return { capturedAt: '', tables: [table('orders'), table('customers')], capture }
 }
 
-function column(name: string): CatalogColumn {
-  const detail: ColumnDetail = { typeOid: 25, type: { schema: 'pg_catalog', name: 'text' }, typmod: -1 }
+function column(name: string, number: number): CatalogColumn {
+  const detail: ColumnDetail = { number, typeOid: 25, type: { schema: 'pg_catalog', name: 'text' }, typmod: -1 }
   const rest = { nullable: true, primaryKey: name === 'id', references: null, description: null, unexposable: null }
   return { name, type: 'text', ...rest, detail }
 }

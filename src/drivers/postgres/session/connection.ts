@@ -20,6 +20,7 @@ import { failure, timedOut } from './failure.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect, INTROSPECTION_QUERIES } from '../catalog/introspect.ts'
 import { profileTable } from '../catalog/profile.ts'
+import { profiledTable } from '../catalog/profile-columns.ts'
 import { Sheets } from '../../json-bytes.ts'
 import type { PostgresQuery } from '../query.ts'
 import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from './run.ts'
@@ -78,10 +79,16 @@ export class PostgresConnection implements Connection {
     })
   }
 
-  profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile> {
+  async profile(
+    table: CatalogTable,
+    exposed: Catalog,
+    bounds: ProfileBounds,
+    signal: AbortSignal,
+  ): Promise<TableProfile> {
     const { timeoutMs } = bounds
+    const reads = [profiledTable(table, exposed)]
     const read = (sql: string, sink: Sink): Promise<void> =>
-      this.#within(timeoutMs + GRACE_MS, signal, () => readInto(this.#session, sql, timeoutMs, sink))
+      this.#within(timeoutMs + GRACE_MS, signal, () => readInto(this.#session, sql, reads, timeoutMs, sink))
     const { wire } = this.#session
     return profileTable({ read, isUsable: () => wire.usable }, table, exposed, bounds)
   }

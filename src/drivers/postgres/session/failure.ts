@@ -107,10 +107,10 @@ export function timedOut(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }
 
-/** A table or column of the query is gone since introspection, or its type is another. */
+/** A table or column of the query is gone since introspection, or another one has its name. */
 export function schemaStale(cause?: unknown): AppError {
   const message =
-    'The database has changed since it was introspected: a table or column of this query is gone or has another type. An administrator must introspect it again.'
+    'The database has changed since it was introspected: a table or column of this query is gone, or is another one. An administrator must introspect it again.'
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 

@@ -60,9 +60,22 @@ export function question(text: string, parameters: readonly string[] = []): Buff
   return Buffer.concat([parseMessage('', text), bindMessage('', parameters), DESCRIBE, EXECUTE])
 }
 
+/** Describe of a prepared statement: what it would answer, without planning or running it. */
+export function describeStatement(name: string): Buffer {
+  const length = Buffer.byteLength(name)
+  return message('D', length + 2, (into, at) => {
+    into.write('S', at)
+    into.write(name, at + 1)
+    into[at + 1 + length] = 0
+  })
+}
+
 /** A column of an answer, from RowDescription. */
 export interface Field {
   readonly name: string
+  /** The table and pg_attribute.attnum where the column is one of a table; 0 where it is not. */
+  readonly tableOid: number
+  readonly number: number
   readonly typeOid: number
 }
 
@@ -73,7 +86,12 @@ export function readFields(from: Buffer, start: number, end: number): Field[] {
   for (let left = from.readUInt16BE(start); left > 0; left--) {
     const stop = from.indexOf(0, at)
     if (stop < 0 || stop + 19 > end) throw new RangeError('a row description that ends early')
-    fields.push({ name: from.toString('utf8', at, stop), typeOid: from.readUInt32BE(stop + 7) })
+    fields.push({
+      name: from.toString('utf8', at, stop),
+      tableOid: from.readUInt32BE(stop + 1),
+      number: from.readInt16BE(stop + 5),
+      typeOid: from.readUInt32BE(stop + 7),
+    })
     at = stop + 19
   }
   return fields

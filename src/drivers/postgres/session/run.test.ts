@@ -269,14 +269,11 @@ test('the bound is never below what the planner says', async () => {
   }
 })
 
-test('a table dropped or a column retyped since introspection is SCHEMA_STALE', async () => {
+test('a name that the database does not know is SCHEMA_STALE, since the guard resolved it', async () => {
   await using session = await open()
   assert.equal((await failed(session.run('SELECT id FROM public.gone'))).code, 'SCHEMA_STALE')
   assert.equal((await failed(session.run('SELECT b.gone FROM public.orders AS b'))).code, 'SCHEMA_STALE')
-  const reads = [{ schema: 'public', table: 'orders', columns: [{ name: 'note', typeOid: 23 }] }]
-  assert.equal((await failed(session.run('SELECT b.note + 1 FROM public.orders AS b', { reads }))).code, 'SCHEMA_STALE')
-  const same = [{ schema: 'public', table: 'orders', columns: [{ name: 'note', typeOid: 25 }] }]
-  const error = await failed(session.run('SELECT b.note + 1 FROM public.orders AS b', { reads: same }))
+  const error = await failed(session.run('SELECT note + 1 FROM public.orders'))
   assert.deepEqual([error.code, error.message], ['QUERY_FAILED', 'operator does not exist: text + integer'])
 })
 

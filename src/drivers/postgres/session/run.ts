@@ -7,7 +7,6 @@ import { failure, schemaStale, timedOut, type FailedQuery } from './failure.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { question, type DatabaseError } from './messages.ts'
 import type { PostgresQuery, ReadTable } from '../query.ts'
-import { literal } from '../quote.ts'
 import { Result, Texts } from './result.ts'
 import type { Pinned, Session } from './session.ts'
 import { lookUpSql, type TypeBook } from './types.ts'
@@ -38,14 +37,15 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   const started = performance.now()
   const bounded = knownBound(at.known, query)
   if (bounded !== null && bounded <= limits.maxCost) {
-    const outcome = await at.session.transaction(frames, pinned, result)
-    if (outcome.error !== null) throw await explained(at, query, pinned, outcome.error, started)
+    const outcome = await at.session.transaction(frames, pinned, result, query.reads)
+    if (outcome.isStale) throw schemaStale(outcome.error)
+    if (outcome.error !== null) throw explained(query, pinned, outcome.error, started)
   } else {
     const cost = await explain(at, query, pinned, started)
     if (cost > limits.maxCost) await at.session.end(null, pinned, NO_ROWS)
     checkCost(cost, limits.maxCost)
     const outcome = await at.session.end(frames, pinned, result)
-    if (outcome.error !== null) throw await explained(at, query, pinned, outcome.error, started)
+    if (outcome.error !== null) throw explained(query, pinned, outcome.error, started)
   }
   if (result.unknown.length > 0) await lookUp(at, result.unknown, limits.timeoutMs)
   return result.finish()
@@ -69,9 +69,16 @@ export async function ask(session: Session, sql: string, timeoutMs: number): Pro
   return texts.answers[0] ?? []
 }
 
-/** Reads the rows of a statement of our own over one table into `sink`. Throws AppError. */
-export async function readInto(session: Session, sql: string, timeoutMs: number, sink: Sink): Promise<void> {
-  const { error, cut } = await session.transaction(question(sql), { searchPath: [], timeoutMs }, sink)
+/** Reads the rows of a statement of our own over one table into `sink`, while the table is as captured. Throws AppError. */
+export async function readInto(
+  session: Session,
+  sql: string,
+  reads: readonly ReadTable[],
+  timeoutMs: number,
+  sink: Sink,
+): Promise<void> {
+  const { error, cut, isStale } = await session.transaction(question(sql), { searchPath: [], timeoutMs }, sink, reads)
+  if (isStale) throw schemaStale(error)
   if (cut) throw new AppError('QUERY_FAILED', 'The database answered more than was asked for.')
   if (error === null) return
   if (error.code === '57014') throw timedOut(error)
@@ -106,10 +113,12 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   const plan = new Texts(PLAN_BYTES)
   const frames = [question(explainSql(query.text))]
   if (query.bound !== null) frames.unshift(question(sizeSql(query.bound)))
-  const outcome = await at.session.begin(Buffer.concat(frames), pinned, plan)
+  const outcome = await at.session.begin(Buffer.concat(frames), pinned, plan, query.reads)
+  if (outcome.unexpected) throw schemaStale()
   if (outcome.error !== null) {
-    await at.session.end(null, pinned, NO_ROWS)
-    throw await explained(at, query, pinned, outcome.error, started)
+    if (at.session.wire.usable) await at.session.end(null, pinned, NO_ROWS)
+    if (outcome.isStale) throw schemaStale(outcome.error)
+    throw explained(query, pinned, outcome.error, started)
   }
   if (outcome.cut) throw planTooLarge()
   if (query.bound !== null) keepSize(at.known, query.bound, readSize(plan.answers[0] ?? []))
@@ -132,38 +141,11 @@ async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): 
 }
 
 /** The caller's error for a database's: our timeout, a schema that has moved on, or what failure() says. */
-async function explained(
-  at: Running,
-  query: PostgresQuery,
-  pinned: Pinned,
-  error: DatabaseError,
-  started: number,
-): Promise<AppError> {
+function explained(query: PostgresQuery, pinned: Pinned, error: DatabaseError, started: number): AppError {
   if (error.code === '57014' && performance.now() - started > pinned.timeoutMs * 0.9) return timedOut(error)
   // The guard resolved every name of the text, so one that the server does not know has gone since. What a function
   // of a view does not find is another matter.
   const unknownName = error.code === '42P01' || error.code === '42703' || error.code === '3F000'
   if (unknownName && !error.inner) return schemaStale(error)
-  if (error.code.startsWith('42') && (await hasMoved(at, query.reads, pinned.timeoutMs))) return schemaStale(error)
   return failure(error, query satisfies FailedQuery)
-}
-
-/** Whether a column that the query reads is gone or has another type than at introspection. */
-async function hasMoved(at: Running, reads: readonly ReadTable[], timeoutMs: number): Promise<boolean> {
-  const wanted = reads.flatMap((table) =>
-    table.columns.map(
-      (column) => `(${literal(table.schema)}, ${literal(table.table)}, ${literal(column.name)}, ${column.typeOid})`,
-    ),
-  )
-  if (wanted.length === 0 || !at.session.wire.usable) return false
-  const rows = await ask(
-    at.session,
-    `SELECT 1 FROM (VALUES ${wanted.join(', ')}) w(s, t, c, type)
-LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = w.s
-LEFT JOIN pg_catalog.pg_class r ON r.relnamespace = n.oid AND r.relname = w.t
-LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attname = w.c AND a.attnum > 0 AND NOT a.attisdropped
-WHERE a.atttypid IS DISTINCT FROM w.type::pg_catalog.oid LIMIT 1`,
-    timeoutMs,
-  )
-  return rows.length > 0
 }

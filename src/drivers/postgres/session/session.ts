@@ -1,7 +1,9 @@
 // One logged-in session and the transactions it may hold: each is READ ONLY, with the settings that make an answer safe
 // and exact pinned in the same write. No statement but these, EXPLAIN and the texts it is handed ever runs here.
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
-import { bindMessage, EXECUTE, parseMessage, statement, SYNC } from './messages.ts'
+import { bindMessage, describeStatement, EXECUTE, parseMessage, statement, SYNC } from './messages.ts'
+import { Held, heldKey, heldSql } from './held.ts'
+import type { ReadTable } from '../query.ts'
 import { identifier, literal } from '../quote.ts'
 
 /** As the server shows them. What a session is started with, and, behind a pooler, each transaction (guard/postgres.md, Session). */
@@ -83,20 +85,48 @@ const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY'
 const COMMIT = 'COMMIT'
 const ROLLBACK = Buffer.concat([statement('ROLLBACK'), SYNC])
 const PREPARED_MAX = 64
+/** Prepared descriptions of tables a session; further ones are parsed for each query. */
+const TABLES_MAX = 256
+// A name of the text is gone, or a prepared statement's columns are others than when it was prepared (0A000).
+const GONE: ReadonlySet<string> = new Set(['42P01', '42703', '3F000', '0A000'])
 
 /** The frames around a query: what comes before it, what ends its transaction, and which texts were parsed on the way. */
 interface Around {
   readonly before: Buffer
   readonly after: Buffer
-  readonly prepared: readonly string[]
+  readonly prepared: readonly Prepared[]
+  /** Statements may be given names. */
+  readonly isNamed: boolean
+}
+
+/** How a transaction went. */
+export interface Told extends Outcome {
+  /** A table is not what the query was confined for. Nothing of the answer may be told. */
+  readonly isStale: boolean
+}
+
+/** A statement that is parsed on the way: where its name is kept, and under which key. */
+interface Prepared {
+  readonly names: Map<string, string>
+  readonly key: string
+}
+
+/** What describes the tables of a query. */
+interface Described {
+  readonly frames: Buffer
+  readonly prepared: readonly Prepared[]
 }
 
 /** Named statements for the few texts around every query; behind a pooler each transaction may be another server's. */
 export class Session {
   readonly wire: Wire
   readonly server: Server
+  /** By text. */
   readonly #names = new Map<string, string>()
+  /** By heldKey(). */
+  readonly #tables = new Map<string, string>()
   readonly #ready = new Map<string, Around>()
+  readonly #described = new WeakMap<readonly ReadTable[], Buffer>()
   #named = 0
 
   constructor(wire: Wire, server: Server) {
@@ -104,42 +134,74 @@ export class Session {
     this.server = server
   }
 
-  /** A whole transaction in one write. The session is idle again afterwards, also where the query failed. */
-  transaction(frames: Buffer, pinned: Pinned, sink: Sink): Promise<Outcome> {
+  /**
+   * A whole transaction in one write, held to these tables. The session is idle again afterwards, also where the query
+   * failed; it is given up where a table is another one.
+   */
+  transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Told> {
     const around = this.#around(pinned)
-    return this.#whole(Buffer.concat([around.before, frames, around.after]), around.prepared, sink)
+    const described = this.#describe(reads, around)
+    const request = Buffer.concat([around.before, described.frames, frames, around.after])
+    return this.#whole(request, [...around.prepared, ...described.prepared], sink, reads)
   }
 
-  /** Opens a transaction and leaves it open: end() must follow unless the session is lost. */
-  begin(frames: Buffer, pinned: Pinned, sink: Sink): Promise<Outcome> {
+  /** Opens a transaction, held to these tables, and leaves it open: end() must follow unless the session is lost. */
+  begin(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
     const around = this.#around(pinned)
-    return this.#send(Buffer.concat([around.before, frames, SYNC]), around.prepared, 1, sink)
+    const described = this.#describe(reads, around)
+    const request = Buffer.concat([around.before, described.frames, frames, SYNC])
+    return this.#send(request, [...around.prepared, ...described.prepared], sink, reads)
   }
 
   /** The rest of an open transaction, and its end; without frames only its end. */
-  end(frames: Buffer | null, pinned: Pinned, sink: Sink): Promise<Outcome> {
+  end(frames: Buffer | null, pinned: Pinned, sink: Sink): Promise<Told> {
     const { after } = this.#around(pinned)
-    return this.#whole(frames === null ? after : Buffer.concat([frames, after]), [], sink)
+    return this.#whole(frames === null ? after : Buffer.concat([frames, after]), [], sink, [])
   }
 
   /**
    * One Sync for all of it: the server sends its answer in one piece. Where a query fails, COMMIT is skipped with it and
    * a ROLLBACK follows, the one case that takes a second trip.
    */
-  async #whole(request: Buffer, prepared: readonly string[], sink: Sink): Promise<Outcome> {
-    const outcome = await this.#send(request, prepared, 1, sink)
-    if (outcome.cut || outcome.status === 'I') return outcome
+  async #whole(request: Buffer, prepared: readonly Prepared[], sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
+    const told = await this.#send(request, prepared, sink, reads)
+    if (!this.wire.usable || told.status === 'I') return told
     const { status } = await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
     if (status !== 'I') this.wire.fail(new LostConnection('a transaction that did not end'))
-    return outcome
+    return told
   }
 
-  async #send(request: Buffer, prepared: readonly string[], syncs: number, sink: Sink): Promise<Outcome> {
-    const outcome = await this.wire.exchange(request, syncs, sink)
+  async #send(request: Buffer, prepared: readonly Prepared[], sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
+    const held = new Held(reads)
+    const outcome = await this.wire.exchange(request, 1, sink, held)
     // They come first in the request, so as many as were parsed are there, whatever failed behind them.
-    prepared.slice(0, outcome.parsed).forEach((text, i) => this.#names.set(text, `v${this.#named + i}`))
+    prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, `v${this.#named + i}`))
     this.#named += prepared.length
-    return outcome
+    const { error } = outcome
+    const isStale = outcome.unexpected || (!held.isWhole && (error === null || GONE.has(error.code)))
+    // A statement that was prepared over an older table fails from now on.
+    if (isStale && error?.code === '0A000') this.wire.fail(new LostConnection('a table has changed'))
+    return { ...outcome, isStale }
+  }
+
+  #describe(reads: readonly ReadTable[], around: Around): Described {
+    const ready = around.isNamed ? this.#described.get(reads) : undefined
+    if (ready !== undefined) return { frames: ready, prepared: [] }
+    const prepared: Prepared[] = []
+    let unnamed = 0
+    const frames = reads.flatMap((table) => {
+      const key = heldKey(table)
+      const known = around.isNamed ? this.#tables.get(key) : undefined
+      if (known !== undefined) return [describeStatement(known)]
+      const hasRoom = around.isNamed && this.#tables.size + prepared.length < TABLES_MAX
+      const name = hasRoom ? `v${this.#named + around.prepared.length + prepared.length}` : ''
+      if (hasRoom) prepared.push({ names: this.#tables, key })
+      else unnamed++
+      return [parseMessage(name, heldSql(table)), describeStatement(name)]
+    })
+    const all = Buffer.concat(frames)
+    if (around.isNamed && prepared.length === 0 && unnamed === 0) this.#described.set(reads, all)
+    return { frames: all, prepared }
   }
 
   #around(pinned: Pinned): Around {
@@ -166,13 +228,19 @@ export class Session {
     return {
       before: Buffer.concat([...parses, ...before.map(run)]),
       after: Buffer.concat([run(COMMIT), SYNC]),
-      prepared: fresh,
+      prepared: fresh.map((key) => ({ names: this.#names, key })),
+      isNamed: true,
     }
   }
 }
 
 function unnamed(before: readonly string[]): Around {
-  return { before: Buffer.concat(before.map(statement)), after: Buffer.concat([statement(COMMIT), SYNC]), prepared: [] }
+  return {
+    before: Buffer.concat(before.map(statement)),
+    after: Buffer.concat([statement(COMMIT), SYNC]),
+    prepared: [],
+    isNamed: false,
+  }
 }
 
 /** Every pin of a transaction in one statement, for sessions that may be another server's each time. */

@@ -18,6 +18,12 @@ export interface Sink {
   readonly isUnhurried?: true
 }
 
+/** What prepared statements of an exchange are expected to answer. */
+export interface Expectation {
+  /** The columns of the next one that is described. False: they are not as expected, and the session is given up. */
+  next(fields: readonly Field[]): boolean
+}
+
 /** For statements whose rows nobody wants. */
 export const NO_ROWS: Sink = {
   rowBytesMax: () => 0,
@@ -29,6 +35,8 @@ export const NO_ROWS: Sink = {
 export interface Outcome {
   /** The first error the server told; the transaction it was in has ended all the same. */
   readonly error: DatabaseError | null
+  /** What was described is not as expected: the session is no longer usable, and the server may still be at work. */
+  readonly unexpected: boolean
   /** The sink wanted no more: the session is no longer usable, and the server is still sending. */
   readonly cut: boolean
   /** Statements parsed without an error, in the order of the request. */
@@ -52,6 +60,7 @@ const CODE = {
   parsed: 49,
   row: 68,
   description: 84,
+  parameters: 116,
   complete: 67,
   ready: 90,
   error: 69,
@@ -62,12 +71,15 @@ const CODE = {
 
 interface Exchange {
   readonly sink: Sink
+  readonly expected: Expectation | null
   readonly resolve: (outcome: Outcome) => void
   readonly reject: (reason: unknown) => void
   /** ReadyForQuery messages still to come. */
   syncs: number
   error: DatabaseError | null
   described: boolean
+  /** The next description is a prepared statement's, not that of rows to come. */
+  isStatement: boolean
   parsed: number
 }
 
@@ -99,13 +111,23 @@ export class Wire {
    * Writes a request that holds so many Syncs and reads until as many ReadyForQuery came. One at a time. Throws
    * LostConnection, or what fail() was given.
    */
-  exchange(request: Buffer, syncs: number, sink: Sink): Promise<Outcome> {
+  exchange(request: Buffer, syncs: number, sink: Sink, expected: Expectation | null = null): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (!this.#usable || this.#exchange !== null) {
         reject(new LostConnection('the connection is not usable'))
         return
       }
-      this.#exchange = { sink, resolve, reject, syncs, error: null, described: false, parsed: 0 }
+      this.#exchange = {
+        sink,
+        expected,
+        resolve,
+        reject,
+        syncs,
+        error: null,
+        described: false,
+        isStatement: false,
+        parsed: 0,
+      }
       this.#socket.write(request)
     })
   }
@@ -221,9 +243,11 @@ export class Wire {
     }
     switch (code) {
       case CODE.description:
-        if (exchange === null) return
-        exchange.described = true
-        exchange.sink.describe(readFields(from, start, end))
+        if (exchange !== null) this.#described(exchange, readFields(from, start, end))
+        return
+      // Sent for a prepared statement only, before its columns.
+      case CODE.parameters:
+        if (exchange !== null) exchange.isStatement = true
         return
       case CODE.parsed:
         if (exchange !== null) exchange.parsed++
@@ -245,6 +269,16 @@ export class Wire {
     // BindComplete, NoData, ParameterStatus, NoticeResponse, NotificationResponse: nothing to do.
   }
 
+  #described(exchange: Exchange, fields: readonly Field[]): void {
+    if (exchange.isStatement) {
+      exchange.isStatement = false
+      if (exchange.expected?.next(fields) === false) this.#giveUp({ unexpected: true, cut: false })
+      return
+    }
+    exchange.described = true
+    exchange.sink.describe(fields)
+  }
+
   #failed(error: DatabaseError): void {
     const exchange = this.#exchange
     if (error.severity === 'FATAL' || error.severity === 'PANIC' || exchange === null) return this.fail(error)
@@ -257,13 +291,17 @@ export class Wire {
     if (exchange === null || --exchange.syncs > 0) return
     this.#exchange = null
     const { error, parsed } = exchange
-    exchange.resolve({ error, parsed, cut: false, status: String.fromCharCode(status ?? 0) })
+    exchange.resolve({ error, parsed, unexpected: false, cut: false, status: String.fromCharCode(status ?? 0) })
   }
 
   #cut(): void {
+    this.#giveUp({ unexpected: false, cut: true })
+  }
+
+  #giveUp(why: Pick<Outcome, 'unexpected' | 'cut'>): void {
     const exchange = this.#exchange
     this.#usable = false
     this.#exchange = null
-    exchange?.resolve({ error: null, parsed: exchange.parsed, cut: true, status: '' })
+    exchange?.resolve({ error: null, parsed: exchange.parsed, ...why, status: '' })
   }
 }
