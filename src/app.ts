@@ -52,7 +52,7 @@ import { openMail } from './mail/mail.ts'
 import { openBudget } from './query/budget.ts'
 import { openRunning, type RunningQueries } from './query/running.ts'
 import { tryQuery } from './query/try-query.ts'
-import { openSecrets, requireKeyOf } from './secrets.ts'
+import { openSecrets, requireKeyBefore, requireKeyOf } from './secrets.ts'
 import { openStore } from './store/open.ts'
 import { belong } from './teams/belong.ts'
 import { settingsOf } from './teams/settings.ts'
@@ -90,7 +90,8 @@ const LAST_ANSWERS_MS = 2_000
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log } = options
   await using opened = new AsyncDisposableStack()
-  const store = opened.use(await openStore(config, { lost: (err) => log.error({ err }, 'a write was lost') }))
+  const lost = (err: unknown) => log.error({ err }, 'a write was lost')
+  const store = opened.use(await openStore(config, { lost, admit: (db) => requireKeyBefore(db, config) }))
   let listening = `http://${config.host}:${config.port}`
   const origin = () => config.publicUrl ?? listening
   const rooms = await openRooms(options, store, opened, origin)

@@ -3,9 +3,11 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
 import type { DatasourceId, TeamId } from './ids.ts'
 import type { Store } from './store/open.ts'
+import type { Tables } from './store/tables.ts'
 
 /** Where a sealed value belongs; anywhere else it does not open. */
 export interface SecretPlace {
@@ -46,17 +48,45 @@ export async function openSecrets(
 export async function requireKeyOf(store: Pick<Store, 'write'>, secrets: Secrets): Promise<void> {
   const id = idOf(secrets)
   const kept = await store.write(async (tx) => {
-    const mark = await tx.selectFrom('marks').select('value').where('name', '=', 'root key').executeTakeFirst()
+    const mark = await markOf(tx)
     if (mark === undefined) await tx.insertInto('marks').values({ name: 'root key', value: id }).execute()
-    return mark?.value ?? id
+    return mark ?? id
   })
   if (kept !== id) throw anotherKey()
 }
 
+/**
+ * Holds a store that was opened before to its root key, before anything is written to the store or to the data folder.
+ * Throws an Error of one sentence where the key is missing or another one: a new key would open no secret.
+ */
+export async function requireKeyBefore(
+  db: Kysely<Tables>,
+  config: Pick<Config, 'secretKey' | 'dataDir'>,
+): Promise<void> {
+  const tables = await db.introspection.getTables()
+  const id = tables.some((table) => table.name === 'marks') ? await markOf(db) : undefined
+  if (id === undefined) return
+  const path = join(config.dataDir, 'secret.key')
+  const text = config.secretKey === null ? await readKept(path) : null
+  const root = config.secretKey ?? (text === null ? null : bytesOf(text, path))
+  if (root === null) {
+    throw new Error(
+      `There is a store in ${config.dataDir}, but not the key that it was made with: ${path} is missing, and VITRINE_SECRET_KEY is not set. ` +
+        'Restore the key from your backup: without it the secrets in the store cannot be read. To start with an empty store, set VITRINE_DATA_DIR to another folder.',
+    )
+  }
+  if (idOf(secretsFrom(root)) !== id) throw anotherKey()
+}
+
 /** The same without a change to the store. Throws too where the store was never opened with any. */
 export async function requireKnownKeyOf(store: Pick<Store, 'db'>, secrets: Secrets): Promise<void> {
-  const mark = await store.db.selectFrom('marks').select('value').where('name', '=', 'root key').executeTakeFirst()
-  if (mark?.value !== idOf(secrets)) throw anotherKey()
+  if ((await markOf(store.db)) !== idOf(secrets)) throw anotherKey()
+}
+
+/** The id of the root key that the store was first opened with. */
+async function markOf(db: Kysely<Tables>): Promise<string | undefined> {
+  const mark = await db.selectFrom('marks').select('value').where('name', '=', 'root key').executeTakeFirst()
+  return mark?.value
 }
 
 function idOf(secrets: Secrets): string {
@@ -65,7 +95,7 @@ function idOf(secrets: Secrets): string {
 
 function anotherKey(): Error {
   return new Error(
-    'This store was written with another VITRINE_SECRET_KEY (or another secret.key in its data folder): without that one its secrets cannot be read.',
+    'This store was written with another VITRINE_SECRET_KEY (or another secret.key in its data folder): without that one its secrets cannot be read. Set that key, or start with another store.',
   )
 }
 

@@ -31,7 +31,7 @@ export async function serve(env: Environment): Promise<void> {
 async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortSignal): Promise<void> {
   await using app = await createApp({ config, log })
   const address = await app.listen()
-  process.stdout.write(`Vitrine listens at ${address}\n`)
+  process.stdout.write(`Vitrine listens at ${listeningText(config.host, address)}\n`)
   const setupToken = await app.setupToken()
   if (setupToken !== null) process.stdout.write(`The first account is made with this setupToken: ${setupToken}\n`)
   const asksMail = config.smtp !== null
@@ -41,6 +41,20 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   log.info('ending')
   // Before the demo's database is ended: it may be answering.
   await app.drain(hurry)
+}
+
+/** The address of each host that stands for every address of the machine, and the loopback address to open instead. */
+const EVERY_ADDRESS: ReadonlyMap<string, readonly [string, string]> = new Map([
+  ['0.0.0.0', ['0.0.0.0', '127.0.0.1']],
+  ['::', ['[::]', '[::1]']],
+])
+
+/** Never a loopback address alone for a service that others reach. */
+function listeningText(host: string, address: string): string {
+  const every = EVERY_ADDRESS.get(host)
+  if (every === undefined) return address
+  const { port } = new URL(address)
+  return `http://${every[0]}:${port} (every address of this machine; on it, open http://${every[1]}:${port})`
 }
 
 interface DemoPlace {

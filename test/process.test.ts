@@ -3,11 +3,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { makeCertificates, type Certificates } from './support/certificates.ts'
+import { startPostgres, type TestPostgres } from './support/postgres.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const MAIN = join(ROOT, 'src/main.ts')
@@ -105,6 +108,49 @@ describe('the process', () => {
     await first.end('SIGTERM')
   })
 
+  for (const [host, every, open] of [
+    ['0.0.0.0', '0.0.0.0', '127.0.0.1'],
+    ['::', '[::]', '[::1]'],
+  ] as const) {
+    test(`HOST=${host} tells that every address listens, and one to open`, async () => {
+      const service = await serve({ VITRINE_DATA_DIR: await folder(), HOST: host }, /setupToken: \S+\n/)
+      const { port } = new URL(service.address)
+      assert.equal((await fetch(`http://${open}:${port}/health/ready`)).status, 200)
+      const { out } = await service.end('SIGTERM')
+      const place = `http://${every}:${port} (every address of this machine; on it, open http://${open}:${port})`
+      assert.ok(out.startsWith(`Vitrine listens at ${place}\n`), out)
+    })
+  }
+
+  test('a store without its key is refused, and nothing is written beside it', async () => {
+    const dataDir = await folder()
+    await (await serve({ VITRINE_DATA_DIR: dataDir })).end('SIGTERM')
+    const store = await readFile(join(dataDir, 'vitrine.db'))
+    const key = await readFile(join(dataDir, 'secret.key'))
+    await rm(join(dataDir, 'secret.key'))
+    for (let time = 0; time < 2; time++) {
+      const refused = await run(MAIN, [], { PORT: '0', VITRINE_DATA_DIR: dataDir })
+      assert.equal(refused.code, 1)
+      assert.match(refused.err, /^There is a store in .*secret\.key is missing.*Restore the key from your backup.*\n$/)
+    }
+    const another = await run(MAIN, [], {
+      PORT: '0',
+      VITRINE_DATA_DIR: dataDir,
+      VITRINE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    })
+    assert.match(another.err, /^This store was written with another VITRINE_SECRET_KEY.*\n$/)
+    assert.deepEqual(await readdir(dataDir), ['vitrine.db'])
+    assert.deepEqual(await readFile(join(dataDir, 'vitrine.db')), store)
+    await writeFile(join(dataDir, 'secret.key'), key)
+    assert.equal((await (await serve({ VITRINE_DATA_DIR: dataDir })).end('SIGTERM')).code, 0)
+  })
+
+  test('a store that was migrated but never started gets its key at the first start', async () => {
+    const dataDir = await folder()
+    await run(CLI, ['migrate'], { VITRINE_DATA_DIR: dataDir })
+    assert.equal((await (await serve({ VITRINE_DATA_DIR: dataDir })).end('SIGTERM')).code, 0)
+  })
+
   test('all that is wrong with the environment is told at once, without a secret', async () => {
     const ended = await run(MAIN, [], { PORT: 'x', VITRINE_TYPO: '1', VITRINE_SECRET_KEY: 'not-32-bytes' })
     assert.equal(ended.code, 1)
@@ -134,6 +180,105 @@ describe('the process', () => {
     assert.equal(again.status, 200)
     await second.end('SIGTERM')
   })
+})
+
+describe('a start on a PostgreSQL that cannot be the store', () => {
+  let server: TestPostgres
+  let tls: TestPostgres
+  let silent: Server
+  let certificates: Certificates
+  before(async () => {
+    certificates = await makeCertificates()
+    const file = (name: string) => join(certificates.folder, name)
+    server = await startPostgres()
+    tls = await startPostgres({
+      tls: { certFile: file('server.crt'), keyFile: file('server.key') },
+      hba: 'local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256',
+    })
+    silent = createServer((socket) => socket.end('SSH-2.0-Nobody\r\n')).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+  })
+  after(async () => {
+    silent.close()
+    await Promise.all([server, tls, certificates].map((each) => each[Symbol.asyncDispose]()))
+  })
+
+  const portOf = (listening: Server) => {
+    const address = listening.address()
+    return typeof address === 'object' && address !== null ? address.port : 0
+  }
+  const cases: readonly [string, () => string | Promise<string>, RegExp][] = [
+    [
+      'a wrong password',
+      () => server.url('postgres', server.superuser, 'hunter2'),
+      /^DATABASE_URL: 127\.0\.0\.1:\d+ refuses the password of the user postgres\. Correct the password; /,
+    ],
+    [
+      'no password',
+      () => server.url('postgres').replace(/:[^:@]*@/, '@'),
+      /^DATABASE_URL: \S+ asks the user postgres for a password\. Add one\.\n$/,
+    ],
+    [
+      'a missing database',
+      () => server.url('no_such'),
+      /^DATABASE_URL: There is no database no_such at \S+\. Create it \(CREATE DATABASE "no_such"\), or correct the name\.\n$/,
+    ],
+    [
+      'a closed port',
+      () => 'postgres://u:hunter2@127.0.0.1:1/d',
+      /^DATABASE_URL: Nothing listens at 127\.0\.0\.1:1\. Start PostgreSQL there, or correct host and port\.\n$/,
+    ],
+    [
+      'an unknown host',
+      () => 'postgres://u:hunter2@no-such-host.invalid/d',
+      /^DATABASE_URL: The host name no-such-host\.invalid cannot be resolved\. Correct it, /,
+    ],
+    [
+      'a server without TLS',
+      () => `${server.url('postgres')}?sslmode=verify-full`,
+      /^DATABASE_URL: \S+ has no TLS, but sslmode asks for it\. Turn on TLS on the server, /,
+    ],
+    [
+      'a server that asks for TLS',
+      () => tls.url('postgres'),
+      /^DATABASE_URL: \S+ does not admit the user postgres from this machine\. Add \?sslmode=verify-full /,
+    ],
+    [
+      'a certificate that nobody vouches for',
+      () => `${tls.url('postgres')}?sslmode=verify-full`,
+      /^DATABASE_URL: The TLS certificate of \S+ comes from an authority that this machine does not trust\. Add /,
+    ],
+    [
+      'a port that speaks no PostgreSQL',
+      () => `postgres://u:hunter2@127.0.0.1:${portOf(silent)}/d`,
+      /^DATABASE_URL: \S+ does not answer as PostgreSQL does\. Correct host and port\.\n$/,
+    ],
+    [
+      'a user who may not create tables',
+      async () => {
+        const database = await server.createDatabase('small', 'REVOKE CREATE ON SCHEMA public FROM PUBLIC')
+        await server.query(database, "CREATE ROLE small_user LOGIN PASSWORD 'hunter2'")
+        return server.url(database, 'small_user', 'hunter2')
+      },
+      /^DATABASE_URL: The user small_user may not use the database \S+\. Make the user its owner /,
+    ],
+    [
+      'a password that cuts the address',
+      () => 'postgres://u:12/hunter2@127.0.0.1/d',
+      /^DATABASE_URL: the database cannot be reached, .* percent-encode special characters in its password\.\n$/,
+    ],
+  ]
+  for (const [title, url, said] of cases) {
+    test(`${title} has its own sentence, which says what to do and shows no password`, async () => {
+      const key = Buffer.alloc(32, 7).toString('base64')
+      const env = { VITRINE_DATA_DIR: await folder(), DATABASE_URL: await url(), VITRINE_SECRET_KEY: key }
+      const ended = await run(MAIN, [], { PORT: '0', ...env })
+      assert.equal(ended.code, 1)
+      assert.match(ended.err, said)
+      assert.doesNotMatch(ended.err, /hunter2|\n\s+at /)
+      assert.ok(!ended.err.includes(server.password))
+    })
+  }
 })
 
 describe('the command line', () => {

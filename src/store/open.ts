@@ -5,7 +5,7 @@ import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
-import { contended, isContended, openPostgres, triesWorth } from './postgres.ts'
+import { contended, isContended, openPostgres, postgresFailure, triesWorth } from './postgres.ts'
 import { recallFor } from './recall.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
@@ -48,11 +48,16 @@ const PAUSE_MS = 5
 
 /**
  * Takes the lock of the data folder, migrates. `asIs`: the store must be there and of this version, nothing is made or
- * changed. Throws an Error of one clear sentence where it cannot.
+ * changed. `admit` may refuse the store before anything is written to it. Throws an Error of one clear sentence where it
+ * cannot.
  */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
-  options: { readonly lost?: (error: unknown) => void; readonly asIs?: boolean } = {},
+  options: {
+    readonly lost?: (error: unknown) => void
+    readonly asIs?: boolean
+    readonly admit?: (db: Kysely<Tables>) => Promise<void>
+  } = {},
 ): Promise<Store> {
   const { dataDir, databaseUrl } = config
   const opened = databaseUrl === null ? openSqlite(dataDir, options) : { dialect: await openPostgres(databaseUrl) }
@@ -60,11 +65,12 @@ export async function openStore(
   const dialect = sqlite === null ? 'postgres' : 'sqlite'
   const db = new Kysely<Tables>({ dialect: opened.dialect })
   try {
+    await options.admit?.(db)
     if (options.asIs === true) await requireMigrated(db)
     else await migrate(db, dialect)
   } catch (error) {
     await db.destroy()
-    throw error
+    throw databaseUrl === null ? error : ((await postgresFailure(databaseUrl, error)) ?? error)
   }
   const { recall, forget } = recallFor(dialect === 'sqlite' ? Infinity : OTHERS_UNSEEN_MS)
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>

@@ -1,7 +1,10 @@
 // The store over PostgreSQL, for several processes on one store: a pool of `pg`, loaded only where DATABASE_URL is
 // set. Its address holds a password and is in no error of ours.
+import { Socket } from 'node:net'
 import { PostgresDialect, type Dialect } from 'kysely'
+import type { Client } from 'pg'
 import { AppError } from '../errors.ts'
+import { storeFailure, type Place } from './postgres-failure.ts'
 
 const POOL_MAX = 10
 const CONNECT_TIMEOUT_MS = 10_000
@@ -10,8 +13,14 @@ const INT8 = 20
 /** Throws an Error of one sentence where the server cannot be reached or refuses the login. */
 export async function openPostgres(url: string): Promise<Dialect> {
   const { default: pg } = await import('pg')
+  let first: Socket | undefined
   const pool = new pg.Pool({
     connectionString: url,
+    stream: () => {
+      const socket = new Socket()
+      first ??= socket
+      return socket
+    },
     max: POOL_MAX,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'vitrine',
@@ -24,8 +33,10 @@ export async function openPostgres(url: string): Promise<Dialect> {
     const client = await pool.connect()
     client.release()
   } catch (error) {
+    // The library may leave the socket of a failed login open until the server ends it, a minute later.
+    first?.destroy()
     await pool.end()
-    throw new Error('The database of DATABASE_URL cannot be reached, or refuses the login.', { cause: error })
+    throw (await postgresFailure(url, error)) ?? new Error(UNKNOWN_FAILURE, { cause: error })
   }
   return new PostgresDialect({
     pool: {
@@ -65,6 +76,31 @@ export function contended(cause: unknown): AppError {
       cause,
     },
   )
+}
+
+const UNKNOWN_FAILURE =
+  'DATABASE_URL: the database cannot be reached, or refuses the login. Check each part of the address; percent-encode special characters in its password.'
+
+/** What an error says of the server, as an Error of one sentence; null for another error. */
+export async function postgresFailure(url: string, error: unknown): Promise<Error | null> {
+  const { default: pg } = await import('pg')
+  const place = placeOf(url, (address) => new pg.Client(address))
+  const why = place === null ? null : storeFailure(error, place)
+  return why === null ? null : new Error(`DATABASE_URL: ${why}`, { cause: error })
+}
+
+/** An @ behind host and port: a password with a / or # in it was cut in two, and half of it stands where they do. */
+const CUT_PASSWORD = /^[^/]*\/\/[^/?#]*[/?#].*@/
+
+/** Null where nothing of the address may be shown, or the library cannot read it. */
+function placeOf(url: string, client: (url: string) => Client): Place | null {
+  if (CUT_PASSWORD.test(url)) return null
+  try {
+    const { host, port, user = '', database = '' } = client(url)
+    return { host, port, user, database }
+  } catch {
+    return null
+  }
 }
 
 /**
