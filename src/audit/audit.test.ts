@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
-import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, outcomeOf } from './audit.ts'
 import type { AuditedCall } from './rows.ts'
@@ -17,6 +17,7 @@ const byKey = (keyId = newId<ApiKeyId>()): AuditedCall => ({
   caller: { kind: 'key', accountId, keyId },
 })
 const bySession: AuditedCall = { action: 'putExposure', caller: { kind: 'session', accountId } }
+const WHAT = { target: { kind: 'exposure', id: 'd', name: 'shop' } } as const
 const limited = () => new AppError('RATE_LIMITED', 'no', { extra: { retryAfter: 1 } })
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
@@ -54,7 +55,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const datasourceId = newId<DatasourceId>()
       const call = byKey()
       const blocked = { kind: 'column', name: 'ssn' }
-      audit.refused(call, { teamId, datasourceId }, new AppError('QUERY_DENIED', 'no', { extra: { blocked } }))
+      const extra = { blocked, hint: 'Ask for less.', position: 7, estimate: 2.5, limit: 1, details: ['not kept'] }
+      audit.refused(call, { teamId, datasourceId }, new AppError('QUERY_DENIED', 'no such column', { extra }))
       const [item] = (await audit.page(teamId, { limit: 1 })).items
       assert.ok(item)
       const { id, at, ...rest } = item
@@ -67,7 +69,39 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         datasourceId,
         code: 'QUERY_DENIED',
         blocked,
+        error: 'no such column',
+        hint: 'Ask for less.',
+        position: 7,
+        estimate: 2.5,
+        limit: 1,
       })
+    })
+
+    test('keeps names, what was changed and what was read, as they were', async () => {
+      await using audit = openAudit({ store, key })
+      const teamId = newId<TeamId>()
+      const call = byKey()
+      const named = { ...call, caller: { ...call.caller, name: 'Ada', keyName: 'CI "ü"' } }
+      const tables = [{ schema: 'public', table: 'orders' }]
+      const params = '[1,{"type":"date","value":"2026-01-01"},null]'
+      const sentence = 'x'.repeat(3_000)
+      audit.record(named, { teamId, outcome: 'FAILED', tables, params, estimate: Infinity, error: sentence })
+      const target = { kind: 'key', id: 'k', name: 'CI' } as const
+      const changes = { scopes: { added: ['data:read'], removed: [] }, expiresAt: { from: null, to: 'never' } }
+      await store.write((tx) => audit.change(tx, bySession, { teamId }, { target, changes }))
+      const { items } = await audit.page(teamId, { limit: 2 })
+      const query = items.find(({ via }) => via === 'API_KEY')
+      const change = items.find(({ via }) => via === 'SESSION')
+      assert.deepEqual([query?.actor.name, query?.keyName, query?.tables, query?.params], ['Ada', 'CI "ü"', tables, JSON.parse(params)]) // prettier-ignore
+      assert.deepEqual([query?.estimate, query?.error], [undefined, `${'x'.repeat(2_000)}…`])
+      assert.deepEqual([change?.target, change?.changes], [target, changes])
+      assert.deepEqual(await audit.one(teamId, asId<AuditId>(query?.id ?? ''), {}), query)
+      for (const [team, scope] of [
+        [newId<TeamId>(), {}],
+        [teamId, { filter: { code: 'NONE' } }],
+      ] as const) {
+        assert.equal(await audit.one(team, asId<AuditId>(query?.id ?? ''), scope), null)
+      }
     })
 
     test('one error is kept once, by whoever told it first', async () => {
@@ -86,10 +120,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     test('a change is there when its transaction is, and not when that is rolled back', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
-      await store.write((tx) => audit.change(tx, bySession, { teamId }))
+      await store.write((tx) => audit.change(tx, bySession, { teamId }, WHAT))
       await assert.rejects(
         store.write(async (tx) => {
-          await audit.change(tx, bySession, { teamId })
+          await audit.change(tx, bySession, { teamId }, WHAT)
           throw new Error('rolled back')
         }),
       )
@@ -140,7 +174,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (let round = 0; round < 2; round++) {
         const teamId = newId<TeamId>()
         audit.record(byKey(), { teamId, outcome: 'ANSWERED' })
-        await store.write((tx) => audit.change(tx, bySession, { teamId }))
+        await store.write((tx) => audit.change(tx, bySession, { teamId }, WHAT))
         let linked = 0
         while (linked < 2) {
           await setImmediate(undefined, { signal })

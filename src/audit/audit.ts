@@ -3,13 +3,15 @@
 // It never drops a row: when it cannot keep up, `behind` tells the query path to shed load instead.
 import type { Transaction } from 'kysely'
 import { AppError, STATUS } from '../errors.ts'
-import type { TeamId } from '../ids.ts'
+import type { AuditId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { sealWith, type Seal } from './chain/seal.ts'
+import type { Changed } from './changes.ts'
 import { forgetUsage, pruneUsage, readUsage, type UsageLine } from './counters.ts'
-import { readAll, readPage, type AuditAsk, type AuditItem, type AuditPage } from './reading/page.ts'
+import { readAll, readOne, readPage, type AuditAsk, type AuditItem, type AuditPage } from './reading/page.ts'
 import type { AuditScope } from './reading/scope.ts'
+import { reasonOf } from './reason.ts'
 import { endedTeams, keepTeam } from './removal/ended-teams.ts'
 import { pruneRows } from './removal/prune.ts'
 import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './rows.ts'
@@ -18,8 +20,8 @@ import { Writer, type WriterLog } from './writing/writer.ts'
 export interface Audit extends AsyncDisposable {
   /** True while more is waiting than may be kept in memory: new queries are shed until it is written. */
   readonly behind: boolean
-  /** Of a change, in its own transaction: durable when the change is. */
-  change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace): Promise<void>
+  /** Of a change, in its own transaction: durable when the change is. `what`: never a secret. */
+  change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /** Of a call that reached a datasource: batched, written within a second, never awaited on the hot path. */
   record(call: AuditedCall, entry: AuditEntry): void
   /**
@@ -28,8 +30,8 @@ export interface Audit extends AsyncDisposable {
    */
   folded(call: AuditedCall, entry: AuditEntry): void
   /**
-   * Of a call or change that was refused or failed: outcome and code are read from the error. One error is kept once,
-   * by whoever tells it first and knows most.
+   * Of a call or change that was refused or failed: outcome, code and why are read from the error. One error is kept once,
+   * by whoever tells it first and knows most. Not of queries: their errors may quote what a team has redacted.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
   /** Of a team that is deleted: its rows are kept for as many days as it kept them, its counts go. */
@@ -38,9 +40,11 @@ export interface Audit extends AsyncDisposable {
   flush(): Promise<void>
   /**
    * A team's rows, newest first, all that was recorded before among them. Throws INVALID_REQUEST for a cursor not ours,
-   * and, as all() and usage(), OVERLOADED while what was recorded cannot be written.
+   * and, as one(), all() and usage(), OVERLOADED while what was recorded cannot be written.
    */
   page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
+  /** One row of a team; null where it has none of this id that the scope lets through. */
+  one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null>
   /** All of a team's rows that the scope lets through, newest first, a part at a time. */
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
   /** Counts of a team's queries from a day (YYYY-MM-DD, UTC) on, the oldest first. */
@@ -107,8 +111,8 @@ class ChainedAudit implements Audit {
     return this.#writer.behind
   }
 
-  async change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace): Promise<void> {
-    await this.#writer.insert(tx, this.#rows.of(call, { ...at, outcome: 'ANSWERED' }))
+  async change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void> {
+    await this.#writer.insert(tx, this.#rows.of(call, { ...at, ...what, outcome: 'ANSWERED' }))
     this.#arm(FLUSH_MS)
   }
 
@@ -132,8 +136,7 @@ class ChainedAudit implements Audit {
       this.#told.add(error)
     }
     const code = error instanceof AppError ? error.code : 'INTERNAL'
-    const blocked = error instanceof AppError ? error.extra['blocked'] : undefined
-    this.record(call, { ...at, outcome: outcomeOf(code), code, ...(blocked !== undefined && { blocked }) })
+    this.record(call, { ...at, outcome: outcomeOf(code), code, ...reasonOf(error) })
   }
 
   async teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void> {
@@ -148,6 +151,11 @@ class ChainedAudit implements Audit {
   async page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage> {
     await this.#upToDate()
     return await readPage(this.#deps.store, teamId, ask, signal)
+  }
+
+  async one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null> {
+    await this.#upToDate()
+    return await readOne(this.#deps.store, teamId, id, scope)
   }
 
   async *all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]> {

@@ -23,7 +23,7 @@ const callers = Array.from({ length: 3 }, (_, index): AuditedCall => {
   const caller =
     index === 0
       ? { kind: 'session' as const, accountId }
-      : { kind: 'key' as const, accountId, keyId: newId<ApiKeyId>() }
+      : { kind: 'key' as const, accountId, name: `Adä "${index}"`, keyId: newId<ApiKeyId>(), keyName: '\ud800' }
   return { action: index === 2 ? 'getSchema' : 'runQuery', caller, client: 'test/1' }
 })
 const datasources = [newId<DatasourceId>(), newId<DatasourceId>()]

@@ -3,11 +3,16 @@ import { createHash, randomUUID } from 'node:crypto'
 import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { AuditTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
+import { writeDetail, type Told, type Who } from './detail.ts'
 
 /** The part of a call that is kept; auth's Call fits. */
 export interface AuditedCall {
   readonly action: string
-  readonly caller: { readonly kind: 'key' | 'session'; readonly accountId: AccountId; readonly keyId?: ApiKeyId }
+  readonly caller: Who & {
+    readonly kind: 'key' | 'session'
+    readonly accountId: AccountId
+    readonly keyId?: ApiKeyId
+  }
   /** What the calling program says it is. */
   readonly client?: string | undefined
 }
@@ -17,8 +22,8 @@ export interface AuditPlace {
   readonly datasourceId?: DatasourceId
 }
 
-/** How a call ended. Where the team redacts literals, whoever records has taken them out of the texts. */
-export interface AuditEntry extends AuditPlace {
+/** How a call ended. Where the team redacts literals, whoever records has taken them out of all that is said here. */
+export interface AuditEntry extends AuditPlace, Told {
   readonly outcome: AuditTable['outcome']
   readonly code?: string | null
   readonly blocked?: unknown
@@ -71,6 +76,7 @@ export class RowMaker {
       times: 1,
       client: call.client ?? null,
       redacted: entry.redacted === true ? 1 : 0,
+      detail: writeDetail(caller, entry),
     }
   }
 
@@ -115,7 +121,7 @@ export const MINUTE_MS = 60_000
 
 /** About what a row takes in memory. */
 export function charsOf(row: Content): number {
-  return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0)
+  return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0) + (row.detail?.length ?? 0)
 }
 
 /** How an id of a millisecond begins: UUID v7 (RFC 9562, 5.7). */

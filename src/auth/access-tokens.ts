@@ -105,8 +105,9 @@ async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: n
   const found = await store.recall(`session ${id}`, async () => {
     const row = await store.db
       .selectFrom('sessions')
-      .select(['userId', 'createdAt', 'expiresAt'])
-      .where('id', '=', id)
+      .innerJoin('accounts', 'accounts.id', 'sessions.userId')
+      .select(['sessions.userId', 'sessions.createdAt', 'sessions.expiresAt', 'accounts.name'])
+      .where('sessions.id', '=', id)
       .executeTakeFirst()
     return row === undefined ? null : { row, expiresAt: Date.parse(isoTime(row.expiresAt)) }
   })
@@ -114,6 +115,7 @@ async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: n
   return {
     kind: 'session',
     accountId: found.row.userId,
+    name: found.row.name,
     sessionId: id,
     signedInAt: isoTime(found.row.createdAt),
   }

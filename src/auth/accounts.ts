@@ -1,6 +1,8 @@
 // The account behind a token: what it shows of itself, its name, and its end.
 import type { Audit } from '../audit/audit.ts'
+import { changesOf, type Target } from '../audit/changes.ts'
 import { AppError } from '../errors.ts'
+import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { AccountTable } from '../store/tables.ts'
 import { isoTime } from '../store/times.ts'
@@ -40,8 +42,10 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
     await deps.store.write(async (tx) => {
       // As sign-in's adapter writes a time: a text where the store is SQLite.
       const updatedAt = deps.store.dialect === 'postgres' ? new Date() : new Date().toISOString()
+      const row = await tx.selectFrom('accounts').select('name').where('id', '=', accountId).executeTakeFirst()
       await tx.updateTable('accounts').set({ name, updatedAt }).where('id', '=', accountId).execute()
-      await deps.audit.change(tx, call, {})
+      const changes = changesOf({ name: row?.name }, { name })
+      await deps.audit.change(tx, call, {}, { target: accountTarget(accountId, name), changes })
     })
   }
   return await account(deps, call)
@@ -55,7 +59,7 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
 export async function deleteAccount(deps: Deps, call: Call, body: { readonly confirm?: string }): Promise<void> {
   const { accountId } = call.caller
   try {
-    const { email } = await account(deps, call)
+    const { email, name } = await account(deps, call)
     const confirmed = body.confirm?.trim().toLowerCase() === email.toLowerCase()
     requireConfirmed(call.caller, confirmed, 'its e-mail address', (deps.now ?? Date.now)())
     await deps.store.write(async (tx) => {
@@ -83,7 +87,8 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
           )
         }
       }
-      await deps.audit.change(tx, call, {})
+      const changes = changesOf({ name }, null)
+      await deps.audit.change(tx, call, {}, { target: accountTarget(accountId, name), changes })
       // These know the account by its address, or by a value, and no foreign key takes them along.
       await tx.deleteFrom('invitations').where('email', '=', email.toLowerCase()).where('used_at', 'is', null).execute()
       await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
@@ -93,6 +98,11 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
     deps.audit.refused(call, {}, error)
     throw error
   }
+}
+
+/** By its name alone: rows of no team hold no address. */
+function accountTarget(id: AccountId, name: string): Target {
+  return { kind: 'account', id, name }
 }
 
 function shown(row: AccountTable): Account {

@@ -2,6 +2,7 @@
 // value leaves here once, when it is made.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
+import { changesOf, type Target } from '../audit/changes.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -85,7 +86,10 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
       expires_at: ends === null ? null : new Date(ends).toISOString(),
       ended_team_ids: '[]',
     })
-    await deps.audit.change(tx, call, {})
+    const { scopes, teamIds, datasourceIds, expiresAt } = made
+    const narrowed = { teamIds: teamIds ?? 'all', datasourceIds: datasourceIds ?? 'all' }
+    const changes = changesOf(null, { scopes, ...narrowed, expiresAt: expiresAt ?? 'never' })
+    await deps.audit.change(tx, call, {}, { target: keyTarget(made), changes })
     return made
   })
   if (key.expiring) deps.keyWarnings?.soon()
@@ -125,7 +129,10 @@ export async function rotateKey(
       expires_at: old.expires_at,
       ended_team_ids: old.ended_team_ids,
     })
-    await deps.audit.change(tx, call, {})
+    const was = { replacedBy: null, revokedAt: null, expiresAt: old.expires_at }
+    const ends = 'revoked_at' in set ? { revokedAt: set.revoked_at } : { expiresAt: set.expires_at }
+    const changes = changesOf(was, { ...was, ...ends, replacedBy: made.id })
+    await deps.audit.change(tx, call, {}, { target: keyTarget(old), changes })
     return made
   })
   if (key.expiring) deps.keyWarnings?.soon()
@@ -137,13 +144,15 @@ export async function revokeKey(deps: KeyDeps, call: Call, id: ApiKeyId): Promis
   await deps.store.write(async (tx) => {
     const key = await ownAlive(tx, call.caller.accountId, id)
     if (key === undefined) throw notFound()
-    await tx
-      .updateTable('api_keys')
-      .set({ revoked_at: new Date(now(deps)).toISOString() })
-      .where('id', '=', id)
-      .execute()
-    await deps.audit.change(tx, call, {})
+    const revoked_at = new Date(now(deps)).toISOString()
+    await tx.updateTable('api_keys').set({ revoked_at }).where('id', '=', id).execute()
+    const changes = changesOf(null, { revokedAt: revoked_at })
+    await deps.audit.change(tx, call, {}, { target: keyTarget(key), changes })
   })
+}
+
+export function keyTarget({ id, name }: { readonly id: string; readonly name: string }): Target {
+  return { kind: 'key', id, name }
 }
 
 export function shownKey(row: ApiKeyTable, at: number): ShownKey {

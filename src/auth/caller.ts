@@ -14,7 +14,10 @@ export type { Scope }
 export interface KeyCaller {
   readonly kind: 'key'
   readonly accountId: AccountId
+  /** Of the account, for the audit. */
+  readonly name: string
   readonly keyId: ApiKeyId
+  readonly keyName: string
   readonly scopes: ReadonlySet<Scope>
   /** null: every team of the account. */
   readonly teamIds: ReadonlySet<TeamId> | null
@@ -28,6 +31,8 @@ export interface KeyCaller {
 export interface SessionCaller {
   readonly kind: 'session'
   readonly accountId: AccountId
+  /** Of the account, for the audit. */
+  readonly name: string
   readonly sessionId: SessionId
   /** ISO 8601; when the password was last given. */
   readonly signedInAt: string

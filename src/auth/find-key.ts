@@ -65,19 +65,30 @@ export function keyFinder(deps: { readonly store: Store; readonly now: () => num
 }
 
 async function load(store: Store, by: 'hash' | 'id', value: string): Promise<Found | null> {
-  const row = await store.db.selectFrom('api_keys').selectAll().where(by, '=', value).executeTakeFirst()
+  const row = await store.db
+    .selectFrom('api_keys')
+    .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
+    .selectAll('api_keys')
+    .select('accounts.name as accountName')
+    .where(`api_keys.${by}`, '=', value)
+    .executeTakeFirst()
   if (row === undefined || row.revoked_at !== null) return null
-  return { caller: callerOf(row), expiresAt: row.expires_at === null ? Infinity : Date.parse(row.expires_at) }
+  return {
+    caller: callerOf(row, row.accountName),
+    expiresAt: row.expires_at === null ? Infinity : Date.parse(row.expires_at),
+  }
 }
 
 /** What a key may, by its row; says nothing of whether it lives. */
-export function callerOf(row: ApiKeyTable): KeyCaller {
+export function callerOf(row: ApiKeyTable, accountName: string): KeyCaller {
   const teamIds = teamIdsOf(row)
   const datasourceIds = datasourceIdsOf(row)
   return {
     kind: 'key',
     accountId: row.account_id,
+    name: accountName,
     keyId: row.id,
+    keyName: row.name,
     scopes: new Set(scopesOf(row)),
     teamIds: teamIds && new Set(teamIds),
     datasourceIds: datasourceIds && new Set(datasourceIds),

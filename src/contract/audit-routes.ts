@@ -13,6 +13,15 @@ export const AUDIT_ROUTES = {
     answer: shape.AuditPage,
     errors: ['OVERLOADED'],
   },
+  getAuditItem: {
+    method: 'GET',
+    path: '/teams/{teamId}/audit/{auditId}',
+    summary: 'One of them.',
+    place: 'team',
+    role: 'ADMIN',
+    answer: shape.AuditItem,
+    errors: ['OVERLOADED'],
+  },
   exportAudit: {
     method: 'GET',
     path: '/teams/{teamId}/audit/export',

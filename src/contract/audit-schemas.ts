@@ -1,7 +1,7 @@
 // What of the audit and of usage goes over the wire.
 import { z } from 'zod'
 import { STATUS } from '../errors.ts'
-import { at, Blocked, Page } from './schemas.ts'
+import { at, Blocked, count, Page } from './schemas.ts'
 
 const id = z.string().regex(/^[\w-]{1,200}$/, 'can be no id')
 /** With a zone: which day it is elsewhere is not guessed. */
@@ -25,30 +25,83 @@ const filter = {
 export const AuditQuery = Page.extend(filter)
 export const AuditExportQuery = z.strictObject({ ...filter, format: z.enum(['csv', 'jsonl']).exactOptional() })
 
+const Target = z.object({
+  kind: z.enum([
+    'account',
+    'team',
+    'member',
+    'invitation',
+    'key',
+    'grant',
+    'datasource',
+    'exposure',
+    'documentation',
+    'access',
+    'job',
+  ]),
+  id: z.string(),
+  name: z.string(),
+})
+
+const Value = z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.string())])
+const names = z.array(z.string())
+/** Of a list that was cut. */
+const cutCount = count.optional()
+const Changes = z.record(
+  z.string(),
+  z.union([
+    z.object({ from: Value, to: Value }),
+    z.object({
+      added: names,
+      removed: names,
+      changed: names.optional(),
+      addedCount: cutCount,
+      removedCount: cutCount,
+      changedCount: cutCount,
+    }),
+  ]),
+)
+
 export const AuditItem = z.object({
   id: z.string(),
   at,
   actor: z.object({
     accountId: z.string().nullable(),
+    name: z.string().optional(),
     keyId: z.string().optional(),
     client: z.string().optional().meta({ description: 'The calling program, as it names itself.' }),
   }),
+  keyName: z.string().optional(),
   via: z.enum(['API_KEY', 'SESSION', 'CONNECTOR']),
   action: z.string(),
   datasourceId: z.string().optional(),
   outcome: Outcome,
+  target: Target.optional().meta({ description: 'What a change was made to, by the name it had then.' }),
+  changes: Changes.optional().meta({
+    description: 'Each field with its value before and after; a list with what is new in it and what has gone.',
+  }),
   code: z.string().optional(),
   blocked: Blocked.optional(),
+  error: z.string().optional().meta({ description: 'Why it was refused, in the words its caller was told.' }),
+  hint: z.string().optional(),
+  position: count.optional(),
+  estimate: z.number().min(0).optional().meta({ description: 'What a query would have cost that was refused for it.' }),
+  limit: z.number().min(0).optional(),
   query: z.string().optional(),
+  params: z.unknown().optional(),
   printed: z.string().optional(),
+  tables: z
+    .array(z.object({ schema: z.string(), table: z.string() }))
+    .optional()
+    .meta({ description: 'That the query reads.' }),
   redacted: z.literal(true).optional().meta({
     description: 'The literals of the texts were taken out, or the texts left out where that could not be done.',
   }),
-  rowCount: z.int().optional(),
-  bytes: z.int().optional(),
-  durationMs: z.number().optional(),
+  rowCount: count.optional(),
+  bytes: count.optional(),
+  durationMs: z.number().min(0).optional(),
   /** How many calls the row stands for, where more than one. */
-  times: z.int().optional(),
+  times: z.int().min(1).optional(),
 })
 export const AuditPage = z.object({ items: z.array(AuditItem), nextCursor: z.string().nullable() })
 
@@ -56,17 +109,17 @@ export const UsageQuery = z.strictObject({ days: z.coerce.number().int().min(1).
 
 const counts = {
   /** Answered, denied and failed ones. */
-  queries: z.int(),
-  denied: z.int(),
-  failed: z.int(),
+  queries: count,
+  denied: count,
+  failed: count,
   /** Of the answers. */
-  rows: z.int(),
+  rows: count,
 }
 
 export const Usage = z.object({
   budget: z.object({
-    limit: z.int(),
-    remaining: z.int(),
+    limit: count,
+    remaining: count,
     resetsAt: at.nullable().meta({ description: 'Null while nothing is spent.' }),
   }),
   days: z.array(z.object({ date: z.iso.date(), ...counts })),

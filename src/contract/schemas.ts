@@ -10,6 +10,8 @@ export const text = (max: number) => z.string().max(max).refine(isText, 'must no
 const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
 const id = text(128).min(1)
 const time = z.iso.datetime({ offset: true })
+/** Of things, bytes, rows, or places in a text. */
+export const count = z.int().min(0)
 /** From our own store: an ISO 8601 time in UTC, not checked a second time. */
 export const at = z.string().meta({ format: 'date-time' })
 

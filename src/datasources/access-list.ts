@@ -2,8 +2,10 @@
 // team can be on it.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
+import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { invalidRequest, notFound } from '../errors.ts'
+import { targetOf } from '../exposure/audited-target.ts'
 import { asId, type AccountId, type DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
@@ -51,13 +53,28 @@ export async function putAccess(
     const strangers = ids.filter((id) => !active.has(id))
     if (strangers.length > 0)
       throw invalidRequest(strangers.slice(0, 100).map((id) => `accountIds: ${id} is no ACTIVE member`))
+    const before = await listedIn(tx, at.id)
     await tx.deleteFrom('access_entries').where('datasource_id', '=', at.id).execute()
     for (const id of ids) {
       await tx.insertInto('access_entries').values({ datasource_id: at.id, account_id: id }).execute()
     }
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    const changes = changesOf(before, await listedIn(tx, at.id))
+    const what = { target: await targetOf(tx, 'access', at.id), changes }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, what)
   })
   return await getAccess(deps, at.id)
+}
+
+/** Who is on it, as the audit tells it: by id, and by the address of then. */
+async function listedIn(tx: Transaction<Tables>, id: DatasourceId) {
+  const rows = await tx
+    .selectFrom('access_entries')
+    .innerJoin('accounts', 'accounts.id', 'access_entries.account_id')
+    .select(['accounts.id', 'accounts.email'])
+    .where('datasource_id', '=', id)
+    .orderBy('accounts.email')
+    .execute()
+  return { accountIds: rows.map((row) => row.id), emails: rows.map((row) => row.email) }
 }
 
 /** Whoever makes a datasource EXPLICIT is on its list, or would shut themselves out; an OWNER reaches it anyhow. */

@@ -4,8 +4,8 @@ import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from '../audit/readin
 import type { AuditItem, AuditPage } from '../audit/reading/page.ts'
 import type { AuditFilter, AuditScope } from '../audit/reading/scope.ts'
 import type { Call } from '../auth/caller.ts'
-import { invalidRequest } from '../errors.ts'
-import { asId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import { invalidRequest, notFound } from '../errors.ts'
+import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Membership } from '../teams/belong.ts'
 import { reachable } from './datasources.ts'
@@ -58,6 +58,18 @@ export async function listAudit(
   const scope = await scopeOf(deps, call, membership, asked)
   const ask = { ...scope, cursor: asked.cursor, limit: asked.limit ?? LIMIT }
   return await deps.audit.page(membership.teamId, ask, call.signal)
+}
+
+/** One of them. Throws NOT_FOUND for one that is not among those that listAudit() would show. */
+export async function getAuditItem(
+  deps: AuditTrailDeps,
+  call: Call,
+  membership: Membership,
+  id: AuditId,
+): Promise<AuditItem> {
+  const item = await deps.audit.one(membership.teamId, id, await scopeOf(deps, call, membership, {}))
+  if (item === null) throw notFound()
+  return item
 }
 
 /**

@@ -1,9 +1,13 @@
 // Test: whether a database can be connected to, and what its login may; and the states that a connection leaves behind.
 // What a database says stays out of answers and states: both hold sentences of ours.
+import type { Transaction } from 'kysely'
+import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
 import type { TestReport } from '../drivers/driver.ts'
 import { AppError, notFound } from '../errors.ts'
-import type { JobId } from '../ids.ts'
+import { targetOf } from '../exposure/audited-target.ts'
+import type { DatasourceId, JobId } from '../ids.ts'
+import type { Tables } from '../store/tables.ts'
 import { deadlineOf } from './deadline.ts'
 import type { DatasourceDeps } from './datasources.ts'
 import type { LeaseTarget } from './leases.ts'
@@ -46,6 +50,7 @@ export async function testDatasource(
     report = failed(signal.aborted ? NO_ANSWER : messageOf(error), performance.now() - began)
   }
   await deps.store.write(async (tx) => {
+    const before = await statusIn(tx, at.id)
     await tx
       .updateTable('datasources')
       .set({
@@ -64,9 +69,21 @@ export async function testDatasource(
       .where('connection_version', '=', at.row.connection_version)
       .where('status', '!=', 'DISABLED')
       .execute()
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    const changes = changesOf(before, await statusIn(tx, at.id))
+    const what = { target: await targetOf(tx, 'datasource', at.id), changes }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, what)
   })
   return report
+}
+
+/** What a test may change, as the audit tells it. */
+async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
+  const row = await tx
+    .selectFrom('datasources')
+    .select(['status', 'last_error as lastError'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row ?? null
 }
 
 /** Ends a job of this datasource; one that has ended stays as it is. Throws NOT_FOUND for none. */
@@ -76,8 +93,12 @@ export async function cancelJob(
   at: Pick<Reached, 'id' | 'teamId'>,
   id: JobId,
 ): Promise<void> {
-  if (!(await deps.jobs.cancel(at.id, id))) throw notFound()
-  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
+  const job = await deps.jobs.find(at.id, id)
+  if (job === null || !(await deps.jobs.cancel(at.id, id))) throw notFound()
+  const after = await deps.jobs.find(at.id, id)
+  const changes = changesOf({ state: job.state }, { state: after?.state ?? job.state })
+  const what = { target: { kind: 'job', id, name: job.kind }, changes } as const
+  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', ...what })
   await deps.audit.flush()
 }
 

@@ -2,6 +2,7 @@
 // changes how a datasource is connected makes it PENDING again and ends what was open.
 import type { Insertable, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
+import type { Target } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
 import type { ConnectionSettings } from '../drivers/driver.ts'
 import { invalidRequest, notFound } from '../errors.ts'
@@ -14,6 +15,7 @@ import type { Store } from '../store/open.ts'
 import type { DatasourceTable, Role, Tables } from '../store/tables.ts'
 import type { Membership } from '../teams/belong.ts'
 import { listChanger, listMaker } from './access-list.ts'
+import { datasourceChanges, secretChanges } from './audited-fields.ts'
 import {
   changedSettings,
   differs,
@@ -129,7 +131,8 @@ export async function createDatasource(
     await tx.insertInto('datasources').values(row).execute()
     await sealAll(deps, tx, row, settings)
     if (row.access_mode === 'EXPLICIT') await listMaker(tx, row.id, membership)
-    await deps.audit.change(tx, call, { teamId, datasourceId: row.id })
+    const changes = { ...datasourceChanges(null, row), ...secretChanges({}, settings.secrets) }
+    await deps.audit.change(tx, call, { teamId, datasourceId: row.id }, { target: targetOf(row), changes })
   })
   return await itemOf(deps, row)
 }
@@ -160,6 +163,7 @@ export async function changeDatasource(
   }
   await deps.store.write(async (tx) => {
     if (change.accessMode === 'EXPLICIT') await listChanger(tx, at)
+    const before = await rowIn(tx, at.id)
     const won = await tx
       .updateTable('datasources')
       .set(set)
@@ -173,7 +177,9 @@ export async function changeDatasource(
       await sealAll(deps, tx, at.row, next)
       await forgetAll(tx, at.id)
     }
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    const after = await rowIn(tx, at.id)
+    const changes = { ...datasourceChanges(before, after), ...secretChanges(kept.secrets, next.secrets) }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(after), changes })
   })
   if (moved) await endAll(deps, at.id)
   void deps.descriptions.ahead(at.id)
@@ -185,11 +191,19 @@ const REINTROSPECT_HOURS = 24
 /** Deletes it with its secrets, catalog, exposure and access list; the audit is kept. */
 export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {
   await deps.store.write(async (tx) => {
+    const row = await rowIn(tx, at.id)
+    const secrets = await tx
+      .selectFrom('datasource_secrets')
+      .select('field')
+      .where('datasource_id', '=', at.id)
+      .execute()
     for (const table of ['datasource_secrets', 'catalogs', 'exposures', 'access_entries', 'jobs'] as const) {
       await tx.deleteFrom(table).where('datasource_id', '=', at.id).execute()
     }
     await tx.deleteFrom('datasources').where('id', '=', at.id).execute()
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    const kept = Object.fromEntries(secrets.map(({ field }) => [field, true]))
+    const changes = { ...datasourceChanges(row, null), ...secretChanges(kept, {}) }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(row), changes })
   })
   await endAll(deps, at.id)
 }
@@ -219,10 +233,24 @@ async function setStatus(
 ): Promise<DatasourceItem> {
   await deps.store.write(async (tx) => {
     const set = { status, updated_at: new Date().toISOString() }
+    const row = await rowIn(tx, at.id)
     await tx.updateTable('datasources').set(set).where('id', '=', at.id).execute()
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    const changes = datasourceChanges(row, { ...row, status })
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(row), changes })
   })
   return await itemOf(deps, await rowNow(deps, at.id))
+}
+
+/** By the name it has after the change. */
+function targetOf({ id, name }: Pick<DatasourceRow, 'id' | 'name'>): Target {
+  return { kind: 'datasource', id, name }
+}
+
+/** As it stands in this transaction. Throws NOT_FOUND for one that was deleted meanwhile. */
+async function rowIn(tx: Transaction<Tables>, id: DatasourceId): Promise<DatasourceRow> {
+  const row = await readRow({ db: tx }, id)
+  if (row === undefined) throw notFound()
+  return row
 }
 
 async function rowNow(deps: Pick<DatasourceDeps, 'store'>, id: DatasourceId): Promise<DatasourceRow> {

@@ -1,9 +1,11 @@
 // Introspection: looks at a database over a fresh connection and keeps what it found as the newest catalog, in a job, as
 // it may take long. Nothing of a catalog is shown by that: what is new is hidden until an exposure is saved.
 import { z } from 'zod'
+import { changesOf, listedOf, pathName, type Changes } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
-import type { Catalog } from '../drivers/driver.ts'
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
+import { targetOf } from '../exposure/audited-target.ts'
 import { carried } from '../exposure/carry.ts'
 import { withdrawHidden } from '../documentation/withdraw.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut.ts'
@@ -57,7 +59,10 @@ export async function introspectDatasource(
     }
   })
   // Whoever shares a job did ask, too.
-  if (job.isShared) deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
+  if (job.isShared) {
+    const target = { kind: 'job', id: job.id, name: INTROSPECT } as const
+    deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', target })
+  }
   // It ends where this process cannot tell why: whoever asks looks at the job.
   if (job.isElsewhere) return { jobId: job.id }
   const { promise: late, resolve } = Promise.withResolvers<null>()
@@ -96,15 +101,17 @@ export async function introspect(
     await noteFailure(deps, at, error)
     throw error
   }
-  const { before, after } = await keep(deps, call, at, catalog)
+  const { after, differs } = await keep(deps, call, at, catalog)
   await deps.descriptions.ahead(at.id)
-  return { schemaCapturedAt: after.capturedAt, tableCount: after.tables.length, ...compare(before, after) }
+  const { added, removed, changed } = differs
+  const counts = { added: added.length, removed: removed.length, changed: changed.length }
+  return { schemaCapturedAt: after.capturedAt, tableCount: after.tables.length, ...counts }
 }
 
-/** What the newest catalog is, and what it takes over from the one before. */
+/** The newest catalog, and in what it differs from the one before. */
 interface Kept {
-  readonly before: Catalog | null
   readonly after: Catalog
+  readonly differs: Differs
 }
 
 /** Stores it beside those that may still be read: the one before by another process, the exposure's by drift. */
@@ -122,7 +129,8 @@ async function keep(
     const shown = await deps.catalogs.shown(row)
     const isSame = before !== null && (await connectionOf(deps.store, row)) === row.connection_version
     const after = isSame ? carried(before, found, shown) : found
-    if (await write(deps, call, { teamId: at.teamId, row, shown }, after)) return { before, after }
+    const kept = { after, differs: compare(before, after) }
+    if (await write(deps, call, { teamId: at.teamId, row, shown }, kept)) return kept
     if (tried === KEEP_TRIES) throw changedMeanwhile()
   }
 }
@@ -149,7 +157,7 @@ async function write(
     row,
     shown,
   }: { readonly teamId: TeamId; readonly row: DatasourceRow; readonly shown: readonly ShownTable[] },
-  catalog: Catalog,
+  { after: catalog, differs }: Kept,
 ): Promise<boolean> {
   const text = writeCatalog(catalog)
   const exposed = cut(catalog, shown)
@@ -188,7 +196,14 @@ async function write(
       .where('version', '!=', saved?.catalog_version ?? 0)
       .execute()
     await tx.deleteFrom('reintrospections').where('datasource_id', '=', row.id).execute()
-    if (call !== null) await deps.audit.change(tx, call, { teamId, datasourceId: row.id })
+    if (call !== null) {
+      const changes = {
+        ...changesOf({ catalogVersion: row.catalog_version }, { catalogVersion: version }),
+        ...tableChanges(differs),
+      }
+      const what = { target: await targetOf(tx, 'datasource', row.id), changes }
+      await deps.audit.change(tx, call, { teamId, datasourceId: row.id }, what)
+    }
     return true
   })
 }
@@ -206,21 +221,34 @@ function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownT
   return new Set(barred.map((each) => tableKey(each.schema, each.table)))
 }
 
-/** How many tables are new, gone, or of other columns than before. */
-function compare(before: Catalog | null, after: Catalog): Pick<Introspected, 'added' | 'removed' | 'changed'> {
-  const shapes = (catalog: Catalog | null) =>
-    new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), shapeOf(table)]))
-  const [was, is] = [shapes(before), shapes(after)]
-  let [added, changed] = [0, 0]
-  for (const [key, shape] of is) {
-    const old = was.get(key)
-    if (old === undefined) added++
-    else if (old !== shape) changed++
-  }
-  return { added, changed, removed: [...was.keys()].filter((key) => !is.has(key)).length }
+/** As the audit tells them. */
+function tableChanges({ added, removed, changed }: Differs): Changes {
+  const names = (tables: readonly CatalogTable[]) => tables.map(({ schema, table }) => pathName(schema, table))
+  const isSame = added.length + removed.length + changed.length === 0
+  return isSame ? {} : { tables: listedOf(names(removed), names(added), names(changed)) }
 }
 
-function shapeOf(table: Catalog['tables'][number]): string {
+interface Differs {
+  readonly added: readonly CatalogTable[]
+  readonly removed: readonly CatalogTable[]
+  readonly changed: readonly CatalogTable[]
+}
+
+/** Which tables are new, gone, or of other columns than before. */
+function compare(before: Catalog | null, after: Catalog): Differs {
+  const keyed = (catalog: Catalog | null) =>
+    new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
+  const [was, is] = [keyed(before), keyed(after)]
+  const added = [...is].filter(([key]) => !was.has(key)).map(([, table]) => table)
+  const removed = [...was].filter(([key]) => !is.has(key)).map(([, table]) => table)
+  const changed = [...is].flatMap(([key, table]) => {
+    const old = was.get(key)
+    return old !== undefined && shapeOf(old) !== shapeOf(table) ? [table] : []
+  })
+  return { added, removed, changed }
+}
+
+function shapeOf(table: CatalogTable): string {
   const columns = table.columns.map((it) => [
     it.name,
     it.type,

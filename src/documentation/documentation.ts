@@ -2,6 +2,7 @@
 // caller before it is published.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
+import { changesOf, pathName } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -13,6 +14,7 @@ import type { Store } from '../store/open.ts'
 import type { KnowledgeVersions } from '../store/knowledge-tables.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Selectable } from 'kysely'
+import { draftChanges } from './audited-texts.ts'
 import { Others, RestingPlace } from './columns.ts'
 import { EMPTY, isEmpty, isStale, personalOf, readDraft, textsOf, writeDraft, type Draft, type Said } from './draft.ts'
 import { readDraftChange, type AskedDraft } from './read-draft.ts'
@@ -102,7 +104,9 @@ export async function putDocumentation(
     await forgetPersonal(tx, at.id, name, [...personalOf(draft), ...uncleared])
     const marked = personalOf(draft).filter((column) => before?.columns.get(column)?.personal !== true)
     await withdrawPersonal(tx, at.id, name, [...marked, ...uncleared])
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    const target = { kind: 'documentation', id: at.id, name: pathName(name.schema, name.table) } as const
+    const changes = { ...changesOf({ version: now - 1 }, { version: now }), ...draftChanges(before ?? EMPTY, draft) }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target, changes })
     return { draft: (await draftOf(tx, at.id, name)) ?? EMPTY, version: now }
   })
   const warnings = catalog === null ? [] : await warningsOf(deps, at, name, draft, catalog)

@@ -1,10 +1,13 @@
 // Draft to published: what people accepted or confirmed, as one version that stands whole. What a description then
 // carries of it depends on the exposure of the moment (shown.ts).
+import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { jsonOf } from '../contract/by-name.ts'
 import { tableKey } from '../drivers/table-key.ts'
+import { targetOf } from '../exposure/audited-target.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
+import { publishedChanges } from './audited-texts.ts'
 import { draftsOf, findTable, raised, type DocumentationDeps, type DocumentationPlace } from './documentation.ts'
 import { isApproved, type Draft, type Said } from './draft.ts'
 import { Naming } from './named.ts'
@@ -35,6 +38,7 @@ export async function publishDocumentation(
       .where('id', '=', at.id)
       .returning('published_version')
       .executeTakeFirstOrThrow()
+    const before = await publishedOf({ db: tx }, { id: at.id, published_version: published - 1 })
     await tx
       .insertInto('publications')
       .values({
@@ -50,7 +54,10 @@ export async function publishDocumentation(
       .where('datasource_id', '=', at.id)
       .where('version', '<=', published - KEPT)
       .execute()
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    const versions = changesOf({ published: published - 1 }, { published })
+    const changes = { ...versions, ...publishedChanges([...before.values()], tables) }
+    const what = { target: await targetOf(tx, 'documentation', at.id), changes }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, what)
     return { publishedAt, version }
   })
 }

@@ -13,7 +13,13 @@ import { writeCatalog } from './stored.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 const call: Call = {
-  caller: { kind: 'session', accountId: newId<AccountId>(), sessionId: newId<SessionId>(), signedInAt: AT },
+  caller: {
+    kind: 'session',
+    accountId: newId<AccountId>(),
+    name: 'Ada',
+    sessionId: newId<SessionId>(),
+    signedInAt: AT,
+  },
   action: 'putExposure',
   signal: new AbortController().signal,
 }

@@ -3,12 +3,14 @@
 import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
 import type { Audit } from '../audit/audit.ts'
+import { changesOf, pathName } from '../audit/changes.ts'
 import type { Catalog } from '../drivers/driver.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import { forgetHidden } from '../profiles/stored.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
+import { targetOf } from './audited-target.ts'
 import { NOTHING_KNOWN, type Catalogs, type Versions } from './catalogs.ts'
 import { cut, tableKey, type ShownTable } from './cut.ts'
 import { driftOf, type Drift } from './drift.ts'
@@ -109,6 +111,7 @@ async function save(
     created_at: new Date().toISOString(),
     catalog_version: current.catalog_version === 0 ? null : current.catalog_version,
   }
+  const changes = changesOf(fieldsOf(current.exposure_version, saved), fieldsOf(version, tables))
   const won = await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx
       .updateTable('datasources')
@@ -128,7 +131,8 @@ async function save(
       .where('datasource_id', '=', at.id)
       .where('version', '<=', version - VERSIONS_KEPT)
       .execute()
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id })
+    const what = { target: await targetOf(tx, 'exposure', at.id), changes }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, what)
     return true
   })
   if (!won) return null
@@ -136,6 +140,15 @@ async function save(
   const exposed = await deps.catalogs.exposed({ ...current, exposure_version: version })
   const warnings = catalog === null || exposed === null ? [] : warningsOf(catalog, exposed)
   return { tables, version, gone: goneFrom(tables, catalog), warnings }
+}
+
+/** As the audit tells it. */
+function fieldsOf(version: number, tables: readonly ShownTable[]) {
+  return {
+    version,
+    tables: tables.map(({ schema, table }) => pathName(schema, table)),
+    columns: tables.flatMap(({ schema, table, columns }) => columns.map((column) => pathName(schema, table, column))),
+  }
 }
 
 /** Whether the exposure as it stands was saved at the catalog as it stands: another shows more or less by the same names. */

@@ -1,6 +1,6 @@
 // From a refused query in the audit to the smallest exposure that would let it pass, as a proposal: nothing is saved.
 import type { Audit } from '../audit/audit.ts'
-import { Blocked } from '../audit/reading/page.ts'
+import { Blocked } from '../audit/reason.ts'
 import type { Call } from '../auth/caller.ts'
 import type { CatalogTable, Denied, Driver } from '../drivers/driver.ts'
 import { AppError, notFound } from '../errors.ts'

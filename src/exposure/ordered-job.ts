@@ -25,6 +25,7 @@ export async function orderJob(
 ): Promise<{ readonly jobId: JobId }> {
   const job = await deps.jobs.begin(at.id, kind, input, atMost)
   if (job === null) throw new AppError('CONFLICT', busy)
-  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
+  const target = { kind: 'job', id: job.id, name: kind } as const
+  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', target })
   return { jobId: job.id }
 }

@@ -1,19 +1,21 @@
 // Would this run? The same reach, the same body, the same guard as a query, then an estimate instead of rows. It spends
 // no budget, reads no row, and never answers for more than its caller reaches.
 import { z } from 'zod'
+import { outcomeOf } from '../audit/audit.ts'
+import { reasonOf } from '../audit/reason.ts'
 import { holds, mayEnter, type Call } from '../auth/caller.ts'
 import { callerOf } from '../auth/find-key.ts'
 import { deadlineOf, type Deadline } from '../datasources/deadline.ts'
 import { noteFailure } from '../datasources/connect.ts'
 import { isWithin, reach, reaches, type Reached } from '../datasources/reach.ts'
 import type { Confined } from '../drivers/confined.ts'
-import type { Blocked, DatasourceType, Limits, Verdict } from '../drivers/driver.ts'
+import type { Blocked, DatasourceType, Limits } from '../drivers/driver.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { asId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import { roleAtLeast } from '../teams/access.ts'
 import { roleRequired } from '../teams/belong.ts'
 import { settingsOf, type TeamSettings } from '../teams/settings.ts'
-import { blockedOf, keptOf } from './kept.ts'
+import { keptOf, type Told } from './kept.ts'
 import { limitsOf } from './limits.ts'
 import { exposedOf, isRead, type QueryDeps } from './run-query.ts'
 
@@ -48,51 +50,58 @@ export async function checkQuery(
 ): Promise<CheckResult> {
   const at = await reach(deps, call, teamId, id)
   const place = { teamId, datasourceId: id }
-  try {
-    const { result, query, isRead } = await walk(deps, call, at, body)
-    const { printed = null, blocked } = result
+  const trail: Trail = { query: null, params: undefined, printed: null, tables: undefined, isRead: false }
+  const about = async (refusal: Told['refusal'], blocked: Blocked | undefined) => {
     const { auditRedactLiterals } = await settingsOf(deps, teamId)
-    const kept = keptOf(at.driver, { query, printed, isRead, blocked }, auditRedactLiterals)
-    deps.audit.record(call, { ...place, outcome: 'ANSWERED', ...kept })
+    return { ...place, ...keptOf(at.driver, { ...trail, refusal, blocked }, auditRedactLiterals) }
+  }
+  try {
+    const result = await walk(deps, call, at, body, trail)
+    deps.audit.record(call, { ...(await about(refusalOf(result), result.blocked)), outcome: 'ANSWERED' })
     return result
   } catch (error) {
-    deps.audit.refused(call, place, error)
+    const { blocked, ...reason } = reasonOf(error)
+    const code = error instanceof AppError ? error.code : 'INTERNAL'
+    deps.audit.record(call, { ...(await about({ code, reason }, blocked)), outcome: outcomeOf(code), code })
     throw error
   }
 }
 
-interface Walked {
-  readonly result: CheckResult
-  readonly query: string
-  readonly isRead: boolean
+/** What is known of the query so far, for the audit. */
+type Trail = { -readonly [K in 'query' | 'params' | 'printed' | 'tables' | 'isRead']: Told[K] }
+
+/** What a query would be refused with. */
+function refusalOf({ verdict, error, hint, position, estimate }: CheckResult): Told['refusal'] {
+  if (verdict === 'ALLOWED') return null
+  return { code: verdict === 'INVALID' ? 'INVALID_QUERY' : 'QUERY_DENIED', reason: { error, hint, position, estimate } }
 }
 
-async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<Walked> {
+async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<CheckResult> {
   const exposed = await exposedOf(deps, at)
   const { as, fields } = split(body)
   const asked = at.driver.read(fields)
-  const answered = (result: CheckResult, of?: Verdict) => ({
-    result,
-    query: asked.text,
-    isRead: of !== undefined && isRead(of),
-  })
+  trail.query = asked.text
+  trail.params = asked.params
   const barred = as === undefined ? null : await barredAs(deps, call, at, as)
-  if (barred !== null) return answered({ verdict: 'DENIED', error: barred, hint: 'Ask as somebody who reaches it.' })
+  if (barred !== null) return { verdict: 'DENIED', error: barred, hint: 'Ask as somebody who reaches it.' }
 
   const settings: TeamSettings = await settingsOf(deps, at.teamId)
   const limits = limitsOf(settings, at.driver.type, asked.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
   using _running = deps.running.add(call, at, deadline)
   const verdict = await at.driver.confine(asked, exposed, limits, deadline.signal)
+  trail.isRead = isRead(verdict)
   switch (verdict.kind) {
     case 'malformed':
-      return answered({ verdict: 'INVALID', error: verdict.why, ...positionOf(verdict) })
+      return { verdict: 'INVALID', error: verdict.why, ...positionOf(verdict) }
     case 'denied': {
       const { why, blocked, hint } = verdict
-      return answered({ verdict: 'DENIED', error: why, blocked, hint, ...positionOf(verdict) }, verdict)
+      return { verdict: 'DENIED', error: why, blocked, hint, ...positionOf(verdict) }
     }
     case 'confined':
-      return answered(await weigh(deps, at, verdict.query, limits, deadline), verdict)
+      trail.printed = at.driver.printed(verdict.query)
+      trail.tables = at.driver.reads(verdict.query)
+      return await weigh(deps, at, verdict.query, limits, deadline)
     default:
       return verdict satisfies never
   }
@@ -143,14 +152,14 @@ function refusedAs(error: unknown): CheckResult | null {
   if (!(error instanceof AppError)) return null
   if (error.code === 'INVALID_QUERY') return { verdict: 'INVALID', error: error.message }
   if (error.code !== 'QUERY_DENIED') return null
-  const { hint, estimate } = error.extra
-  const blocked = blockedOf(error)
+  const { blocked, hint, position, estimate } = reasonOf(error)
   return {
     verdict: 'DENIED',
     error: error.message,
     ...(blocked !== undefined && { blocked }),
-    ...(typeof hint === 'string' && { hint }),
-    ...(typeof estimate === 'number' && { estimate }),
+    ...(hint !== undefined && { hint }),
+    ...positionOf({ position }),
+    ...(estimate !== undefined && { estimate }),
   }
 }
 
@@ -176,7 +185,7 @@ async function barredByKey(deps: CheckDeps, call: Call, at: Reached, keyId: ApiK
   const now = new Date().toISOString()
   if (key.revoked_at !== null && key.revoked_at <= now) return 'This key was revoked.'
   if (key.expires_at !== null && key.expires_at <= now) return 'This key has expired.'
-  const caller = callerOf(key)
+  const caller = callerOf(key, call.caller.name)
   if (!holds(caller, 'data:read')) return 'This key lacks the scope data:read.'
   if (!mayEnter(caller, at.teamId) || !isWithin(caller, at.id)) return 'This key does not reach this datasource.'
   return null
@@ -192,6 +201,6 @@ function split(body: unknown): { readonly as: As | undefined; readonly fields: u
   return { as: read.data, fields }
 }
 
-function positionOf(verdict: { readonly position?: number }): { readonly position?: number } {
+function positionOf(verdict: { readonly position?: number | undefined }): { readonly position?: number } {
   return verdict.position === undefined ? {} : { position: verdict.position }
 }

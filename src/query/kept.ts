@@ -1,47 +1,96 @@
 // Pure: what of a query the audit keeps. Where the team has literals redacted, only what is told by names: the driver takes
 // the literals out, and where it cannot, there is no text at all.
-import { Blocked as BlockedSchema } from '../audit/reading/page.ts'
 import type { AuditEntry } from '../audit/rows.ts'
-import type { Blocked, Driver } from '../drivers/driver.ts'
-import type { AppError } from '../errors.ts'
+import type { Blocked, Driver, QueryBody } from '../drivers/driver.ts'
+import type { Reason } from '../audit/detail.ts'
+import type { Code } from '../errors.ts'
 
 /** What is known of a query when it has ended. */
 export interface Told {
   readonly query: string | null
+  readonly params?: QueryBody['params'] | undefined
   readonly printed: string | null
+  /** That it reads, once that is known. */
+  readonly tables?: ReturnType<Driver['reads']> | undefined
   /** It was parsed: only then is it known where its literals are. */
   readonly isRead: boolean
   readonly blocked?: Blocked | undefined
+  /** Why it was refused; null where it was not, or nobody knows. */
+  readonly refusal?: { readonly code: Code; readonly reason: Reason } | null | undefined
 }
 
 /** What is blocked by the guard's own words, whatever the query says. */
 const OWN_WORDS: ReadonlySet<string> = new Set(['cost', 'limit', 'statement'])
 
-export function keptOf(
-  driver: Pick<Driver, 'redacted'>,
-  told: Told,
-  redacts: boolean,
-): Pick<AuditEntry, 'query' | 'printed' | 'redacted' | 'blocked'> {
-  const { query, printed, isRead, blocked } = told
-  if (!redacts) return { query, printed, blocked }
+type Kept = Pick<AuditEntry, 'query' | 'printed' | 'redacted' | 'blocked' | 'params' | 'tables' | keyof Reason>
+
+export function keptOf(driver: Pick<Driver, 'redacted'>, told: Told, redacts: boolean): Kept {
+  const { query, printed, params, tables, isRead, blocked, refusal } = told
+  if (!redacts) return { query, printed, tables, blocked, params: params?.json, ...refusal?.reason }
   const without = (text: string | null) => (text === null || !isRead ? null : (driver.redacted?.(text) ?? null))
   const kept = without(query)
   return {
     query: kept,
     printed: without(printed),
+    tables,
     redacted: query !== null,
     blocked: blocked === undefined ? undefined : nameless(blocked, kept),
+    ...(refusal && withoutQuotes(refusal, blocked, query, kept)),
   }
-}
-
-/** As a refusal carries it; undefined where it carries none. */
-export function blockedOf(error: AppError): Blocked | undefined {
-  const read = BlockedSchema.safeParse(error.extra['blocked'])
-  return read.success ? read.data : undefined
 }
 
 /** A name that was not seen outside of literals may be one. */
 function nameless(blocked: Blocked, kept: string | null): Blocked {
   const isName = OWN_WORDS.has(blocked.kind) || kept?.toLowerCase().includes(blocked.name.toLowerCase()) === true
   return isName ? blocked : { kind: blocked.kind, name: '?' }
+}
+
+/** Their sentences quote nothing of a query. */
+const OWN_SENTENCES: ReadonlySet<Code> = new Set<Code>([
+  'NOT_CONNECTED',
+  'DATASOURCE_DISABLED',
+  'RATE_LIMITED',
+  'INTERNAL',
+  'DATASOURCE_UNAVAILABLE',
+  'OVERLOADED',
+  'QUERY_TIMEOUT',
+])
+/** Theirs may quote names, which are looked for. Those of all other codes may quote values, also from the database. */
+const NAMING: ReadonlySet<Code> = new Set<Code>(['QUERY_DENIED', 'SCHEMA_STALE'])
+
+/** The reason, without a sentence that may hold a literal of the query. */
+function withoutQuotes(
+  { code, reason }: NonNullable<Told['refusal']>,
+  blocked: Blocked | undefined,
+  query: string | null,
+  kept: string | null,
+): Reason {
+  const { error, hint, ...numbers } = reason
+  if (OWN_SENTENCES.has(code)) return reason
+  const isOwn = blocked !== undefined && OWN_WORDS.has(blocked.kind)
+  // Of a literal with escapes a sentence may hold what is not in the text.
+  const isKnown = isOwn || (kept !== null && query?.includes('\\') === false)
+  if (!NAMING.has(code) || query === null || !isKnown) return numbers
+  const quotes = quotesOf(query, kept ?? '')
+  return {
+    ...numbers,
+    ...(error !== undefined && !quotes(error) && { error }),
+    ...(hint !== undefined && !quotes(hint) && { hint }),
+  }
+}
+
+const WORD = /[\p{L}\p{N}_]+/gu
+/** Shorter ones are parts of many others, and count only as whole words. */
+const PART_FROM = 4
+
+/** Whether a sentence has a word that the query has, but only within its literals. */
+function quotesOf(query: string, kept: string): (sentence: string) => boolean {
+  const [asked, left] = [query, kept].map((text) => {
+    const lower = text.toLowerCase()
+    const words = new Set(lower.match(WORD))
+    return (word: string) =>
+      words.has(word) || ((word.length >= PART_FROM || /\p{N}/u.test(word)) && lower.includes(word))
+  })
+  return (sentence) =>
+    (sentence.toLowerCase().match(WORD) ?? []).some((word) => asked?.(word) === true && left?.(word) !== true)
 }

@@ -1,6 +1,7 @@
 // The path of every query, whichever door it came through. Whoever reads walk() from top to bottom has read what this
 // service does; each line says what it may refuse with.
 import { outcomeOf, type Audit } from '../audit/audit.ts'
+import { reasonOf } from '../audit/reason.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import { noteFailure } from '../datasources/connect.ts'
@@ -9,7 +10,7 @@ import type { Leases } from '../datasources/leases.ts'
 import { reach, type Drivers, type Reached } from '../datasources/reach.ts'
 import { notIntrospected, overloaded, requireEnabled } from '../datasources/refusals.ts'
 import type { Confined } from '../drivers/confined.ts'
-import type { Catalog, Limits, Rows, Verdict } from '../drivers/driver.ts'
+import type { Catalog, Driver, Limits, QueryBody, Rows, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { DatasourceId, TeamId } from '../ids.ts'
@@ -17,7 +18,7 @@ import type { Store } from '../store/open.ts'
 import { settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
 import { encode, rounded } from './encode.ts'
-import { blockedOf, keptOf } from './kept.ts'
+import { keptOf, type Told } from './kept.ts'
 import { limitsOf } from './limits.ts'
 import type { RunningQueries } from './running.ts'
 
@@ -42,7 +43,9 @@ export interface QueryAnswer {
 interface Trail {
   readonly began: number
   query: string | null
+  params: QueryBody['params'] | undefined
   printed: string | null
+  tables: ReturnType<Driver['reads']> | undefined
   /** The guard could read it. */
   isRead: boolean
   redacts: boolean
@@ -64,7 +67,9 @@ export async function runQuery(
   const trail: Trail = {
     began: performance.now(),
     query: null,
+    params: undefined,
     printed: null,
+    tables: undefined,
     isRead: false,
     redacts: false,
     headers: {},
@@ -82,6 +87,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const settings = await settingsOf(deps, at.teamId)
   trail.redacts = settings.auditRedactLiterals
   trail.query = asked.text
+  trail.params = asked.params
   trail.headers = (await deps.budget.spend(at.teamId, settings.queryBudget)).headers // 429
   if (deps.audit.behind) throw overloaded('The service has more to write down than it can.') // 503
 
@@ -92,12 +98,13 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   trail.isRead = isRead(verdict)
   const query = confinedOf(verdict) // 400 INVALID_QUERY, 403
   trail.printed = at.driver.printed(query)
+  trail.tables = at.driver.reads(query)
   const rows = await run(deps, at, query, limits, deadline) // 403 (cost), 409, 422, 502, 503, 504
 
   const durationMs = performance.now() - trail.began
   const json = encode(rows, durationMs)
   const end = { rowCount: rows.rowCount, bytes: Buffer.byteLength(json), durationMs: rounded(durationMs) }
-  deps.audit.record(call, { ...placeOf(at), outcome: 'ANSWERED', ...keptOf(at.driver, trail, trail.redacts), ...end })
+  deps.audit.record(call, { ...aboutOf(at, trail), ...end, outcome: 'ANSWERED' })
   return { json, headers: trail.headers }
 }
 
@@ -146,8 +153,8 @@ async function run(deps: QueryDeps, at: Reached, query: Confined, limits: Limits
 function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: unknown): unknown {
   const code = error instanceof AppError ? error.code : 'INTERNAL'
   const durationMs = rounded(performance.now() - trail.began)
-  const blocked = error instanceof AppError ? blockedOf(error) : undefined
-  const about = { ...placeOf(at), ...keptOf(at.driver, { ...trail, blocked }, trail.redacts), durationMs }
+  const { blocked, ...reason } = reasonOf(error)
+  const about = { ...aboutOf(at, { ...trail, blocked, refusal: { code, reason } }), durationMs }
   if (call.signal.aborted) {
     // Nobody is left to be told a code.
     deps.audit.record(call, { ...about, outcome: 'FAILED' })
@@ -157,8 +164,9 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
   return error instanceof AppError ? error.withHeaders(trail.headers) : error
 }
 
-function placeOf(at: Reached) {
-  return { teamId: at.teamId, datasourceId: at.id }
+/** What the audit keeps of the query, however it ended. */
+function aboutOf(at: Reached, trail: Trail & Told) {
+  return { teamId: at.teamId, datasourceId: at.id, ...keptOf(at.driver, trail, trail.redacts) }
 }
 
 function timedOut(limits: Limits, cause: unknown): AppError {

@@ -12,6 +12,7 @@ import { descriptions } from './migrations/0007-descriptions.ts'
 import { attempts } from './migrations/0009-attempts.ts'
 import { auditById } from './migrations/0010-audit-by-id.ts'
 import { auditPacks } from './migrations/0011-audit-packs.ts'
+import { auditDetail } from './migrations/0013-audit-detail.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -37,6 +38,7 @@ export const MIGRATIONS: readonly Migration[] = [
   attempts,
   auditById,
   auditPacks,
+  auditDetail,
 ]
 
 /** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */

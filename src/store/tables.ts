@@ -276,6 +276,8 @@ export interface AuditTable {
   client: string | null
   /** 1 where the literals of `query` and `printed` were taken out, or the texts are left out for that. */
   redacted: Generated<number>
+  /** JSON (audit/detail.ts); null where there is nothing to say, and in rows from before there was such a column. */
+  detail: string | null
   /** The chain of the process that wrote it; null only for rows from before there were chains. */
   chain: string | null
   /** Its place in the chain, from 1; null until it is linked. */

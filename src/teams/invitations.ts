@@ -3,6 +3,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'
+import { changesOf, type Target } from '../audit/changes.ts'
 import type { Attempts } from '../auth/attempts.ts'
 import type { Call } from '../auth/caller.ts'
 import { newId, type InvitationId, type TeamId } from '../ids.ts'
@@ -78,10 +79,9 @@ export async function addMember(
     if (verified) await join(tx, row, account.id, row.created_at)
     const names = await namesOf(tx, teamId, membership.accountId)
     const token = verified ? null : inviteToken
-    return {
-      invited: { ...shown(row), inviteToken },
-      letter: invitationLetter({ to: email, origin: deps.origin(), role: order.role, token, ...names }),
-    }
+    const letter = invitationLetter({ to: email, origin: deps.origin(), role: order.role, token, ...names })
+    const changes = changesOf(null, { role: row.role, expiresAt: row.expires_at })
+    return { value: { invited: { ...shown(row), inviteToken }, letter }, target: targetOf(row), changes }
   })
   if (deps.mail.isOn) deps.mail.send(letter)
   return invited
@@ -107,6 +107,8 @@ export async function removeInvitation(
     if (row === undefined) throw notFound()
     if (!canTouch(by, { role: row.role, status: 'INVITED' })) throw roleRequired('OWNER')
     await tx.deleteFrom('invitations').where('id', '=', id).execute()
+    const changes = changesOf({ role: row.role, expiresAt: row.expires_at }, null)
+    return { value: undefined, target: targetOf(row), changes }
   })
 }
 
@@ -119,8 +121,10 @@ export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: 
     const row = account && (await usable(tx, token, account.email, at))
     if (row === undefined) throw notFound()
     await tx.updateTable('invitations').set({ used_at: at }).where('id', '=', row.id).execute()
-    if (!(await isMember(tx, row.team_id, accountId))) await join(tx, row, accountId, at)
-    await deps.audit.change(tx, call, { teamId: row.team_id })
+    const joins = !(await isMember(tx, row.team_id, accountId))
+    if (joins) await join(tx, row, accountId, at)
+    const changes = changesOf(null, { usedAt: at, ...(joins && { role: row.role }) })
+    await deps.audit.change(tx, call, { teamId: row.team_id }, { target: targetOf(row), changes })
     return row.team_id
   })
   const { role, status } = await deps.store.db
@@ -130,6 +134,10 @@ export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: 
     .where('account_id', '=', accountId)
     .executeTakeFirstOrThrow()
   return await showTeam(deps.store, call, { teamId, accountId, role, status })
+}
+
+function targetOf({ id, email }: Pick<InvitationTable, 'id' | 'email'>): Target {
+  return { kind: 'invitation', id, name: email }
 }
 
 /** Those that may still be accepted, the oldest first. */

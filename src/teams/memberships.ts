@@ -1,6 +1,7 @@
 // Members of a team: list, open, leave, change, remove. Nobody grants a role above their own, only an OWNER touches
 // OWNERs, and a team keeps its last OWNER; each rule is held inside the change's own transaction.
 import type { Kysely, Transaction } from 'kysely'
+import { changesOf, type Changed } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'
@@ -8,7 +9,7 @@ import type { Store } from '../store/open.ts'
 import type { MembershipTable, Role, Tables } from '../store/tables.ts'
 import { canGrant, canTouch, roleAtLeast } from './access.ts'
 import { roleRequired, type Membership } from './belong.ts'
-import { changing, membershipIn, type TeamChangeDeps } from './changing.ts'
+import { changing, membershipIn, memberTarget, type TeamChangeDeps } from './changing.ts'
 import { pendingInvitations } from './invitations.ts'
 import { endTeamForKeysOf } from './team-keys.ts'
 import { showTeam, type Team } from './teams.ts'
@@ -43,7 +44,8 @@ export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Mem
     const own = await membershipIn(tx, teamId, accountId)
     if (own.status === 'ACTIVE') return
     await update(tx, own, { status: 'ACTIVE' })
-    await deps.audit.change(tx, call, { teamId })
+    const changes = changesOf({ status: own.status }, { status: 'ACTIVE' })
+    await deps.audit.change(tx, call, { teamId }, { target: await memberTarget(tx, accountId), changes })
   })
   return await showTeam(deps.store, call, { ...membership, status: 'ACTIVE' })
 }
@@ -53,7 +55,7 @@ export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Me
   await changing(deps, call, membership.teamId, async (tx) => {
     const own = await membershipIn(tx, membership.teamId, membership.accountId)
     await requireOtherOwner(tx, own)
-    await remove(tx, own)
+    return { value: undefined, ...(await remove(tx, own)) }
   })
 }
 
@@ -72,7 +74,9 @@ export async function changeMember(
     if (!canGrant(by, change.role)) throw roleRequired(change.role)
     if (change.role !== 'OWNER') await requireOtherOwner(tx, target)
     await update(tx, target, { role: change.role })
-    return shown(await members(tx, teamId).where('account_id', '=', accountId).executeTakeFirstOrThrow())
+    const value = shown(await members(tx, teamId).where('account_id', '=', accountId).executeTakeFirstOrThrow())
+    const changes = changesOf({ role: target.role }, { role: change.role })
+    return { value, target: await memberTarget(tx, accountId), changes }
   })
 }
 
@@ -87,7 +91,7 @@ export async function removeMember(
     const { by, target } = await parties(tx, membership, accountId)
     if (!canTouch(by, target)) throw roleRequired('OWNER')
     await requireOtherOwner(tx, target)
-    await remove(tx, target)
+    return { value: undefined, ...(await remove(tx, target)) }
   })
 }
 
@@ -134,14 +138,17 @@ async function update(
     .execute()
 }
 
-async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<void> {
-  await endTeamForKeysOf(tx, of.team_id, of.account_id)
+/** Answers with what of it the audit keeps. */
+async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<Changed> {
+  const keys = await endTeamForKeysOf(tx, of.team_id, of.account_id)
   await tx
     .deleteFrom('access_entries')
     .where('account_id', '=', of.account_id)
     .where('datasource_id', 'in', (eb) => eb.selectFrom('datasources').select('id').where('team_id', '=', of.team_id))
     .execute()
   await tx.deleteFrom('memberships').where('team_id', '=', of.team_id).where('account_id', '=', of.account_id).execute()
+  const changes = changesOf({ role: of.role, status: of.status, keys }, null)
+  return { target: await memberTarget(tx, of.account_id), changes }
 }
 
 function members(db: Store['db'], teamId: TeamId) {

@@ -1,7 +1,8 @@
 // What a team's managers see of its members' API keys, and may end: this team for one key, nothing else of it. A membership
 // that ends does the same to all keys of the account.
 import type { Transaction } from 'kysely'
-import { shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
+import { changesOf } from '../audit/changes.ts'
+import { keyTarget, shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
 import type { Call } from '../auth/caller.ts'
 import { endedTeamIdsOf, teamIdsOf } from '../auth/find-key.ts'
 import { notFound } from '../errors.ts'
@@ -57,14 +58,21 @@ export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membe
       .set({ ended_team_ids: JSON.stringify([...endedTeamIdsOf(row), teamId]) })
       .where('id', '=', keyId)
       .execute()
+    // Of its other teams these managers learn nothing.
+    const changes = changesOf({ endedForTeams: [] }, { endedForTeams: [teamId] })
+    return { value: undefined, target: keyTarget(row), changes }
   })
 }
 
 /**
  * Ends this team for every key of an account that leaves it, so that a later invitation does not revive a key that
- * nobody remembers. Teams that were deleted are dropped from the lists, which bounds their length.
+ * nobody remembers. Teams that were deleted are dropped from the lists, which bounds their length. Answers with their names.
  */
-export async function endTeamForKeysOf(tx: Transaction<Tables>, teamId: TeamId, accountId: AccountId): Promise<void> {
+export async function endTeamForKeysOf(
+  tx: Transaction<Tables>,
+  teamId: TeamId,
+  accountId: AccountId,
+): Promise<readonly string[]> {
   const keys = await tx
     .selectFrom('api_keys')
     .selectAll()
@@ -72,7 +80,7 @@ export async function endTeamForKeysOf(tx: Transaction<Tables>, teamId: TeamId, 
     .where('revoked_at', 'is', null)
     .execute()
   const reaching = keys.filter((key) => reaches(key, teamId))
-  if (reaching.length === 0) return
+  if (reaching.length === 0) return []
   const ended = [...new Set(reaching.flatMap(endedTeamIdsOf))]
   const alive = ended.length === 0 ? [] : await tx.selectFrom('teams').select('id').where('id', 'in', ended).execute()
   const isAlive = new Set(alive.map((team) => team.id))
@@ -84,6 +92,7 @@ export async function endTeamForKeysOf(tx: Transaction<Tables>, teamId: TeamId, 
       .where('id', '=', key.id)
       .execute()
   }
+  return reaching.map((key) => key.name)
 }
 
 function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {

@@ -1,6 +1,7 @@
 // Teams: make, show, rename, set, delete. What a caller sees of a team counts what that caller reaches.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
+import { changesOf, flattened, type Target } from '../audit/changes.ts'
 import { mayEnter, type Call } from '../auth/caller.ts'
 import { requireConfirmed } from '../auth/recent.ts'
 import type { Config } from '../config.ts'
@@ -79,7 +80,8 @@ export async function createTeam(
       .insertInto('memberships')
       .values({ team_id: team.id, account_id: accountId, role: 'OWNER', status: 'ACTIVE', created_at })
       .execute()
-    await deps.audit.change(tx, call, { teamId: team.id })
+    const changes = changesOf(null, { name: team.name, slug: team.slug })
+    await deps.audit.change(tx, call, { teamId: team.id }, { target: targetOf(team), changes })
     return team
   })
   const membership: Membership = { teamId: row.id, accountId, role: 'OWNER', status: 'ACTIVE' }
@@ -111,16 +113,17 @@ export async function changeTeam(
     const row = await tx.selectFrom('teams').selectAll().where('id', '=', teamId).executeTakeFirst()
     if (row === undefined) throw notFound()
     if (change.slug !== undefined && change.slug !== row.slug) await requireFree(tx, change.slug)
-    await tx
-      .updateTable('teams')
-      .set({
-        name: change.name?.trim() ?? row.name,
-        slug: change.slug ?? row.slug,
-        settings: change.settings ? merged(row.settings, change.settings, deps.config.ceilings) : row.settings,
-      })
-      .where('id', '=', teamId)
-      .execute()
-    await deps.audit.change(tx, call, { teamId })
+    const set = {
+      name: change.name?.trim() ?? row.name,
+      slug: change.slug ?? row.slug,
+      settings: change.settings ? merged(row.settings, change.settings, deps.config.ceilings) : row.settings,
+    }
+    await tx.updateTable('teams').set(set).where('id', '=', teamId).execute()
+    const fields = ({ name, slug, settings }: typeof set) => {
+      return { name, slug, ...flattened('settings', holding(settings, deps.config.ceilings)) }
+    }
+    const what = { target: targetOf({ ...row, ...set }), changes: changesOf(fields(row), fields(set)) }
+    await deps.audit.change(tx, call, { teamId }, what)
   })
   return await describeTeam(deps, call, membership)
 }
@@ -137,11 +140,17 @@ export async function deleteTeam(
 ): Promise<void> {
   const { teamId } = membership
   const gone = await deps.store.write(async (tx) => {
-    const team = await tx.selectFrom('teams').select(['slug', 'settings']).where('id', '=', teamId).executeTakeFirst()
+    const team = await tx.selectFrom('teams').selectAll().where('id', '=', teamId).executeTakeFirst()
     if (team === undefined) throw notFound()
     requireConfirmed(call.caller, body.confirm === team.slug, 'its slug', now(deps))
-    const datasources = await tx.selectFrom('datasources').select('id').where('team_id', '=', teamId).execute()
-    await deps.audit.change(tx, call, { teamId })
+    const datasources = await tx
+      .selectFrom('datasources')
+      .select(['id', 'name'])
+      .where('team_id', '=', teamId)
+      .execute()
+    const names = datasources.map((row) => row.name)
+    const changes = changesOf({ name: team.name, slug: team.slug, datasources: names }, null)
+    await deps.audit.change(tx, call, { teamId }, { target: targetOf(team), changes })
     await deps.audit.teamEnded(tx, teamId, holding(team.settings, deps.config.ceilings).auditRetentionDays)
     // Memberships, invitations, datasources, their secrets, catalogs and exposures go with it by their foreign keys.
     await tx.deleteFrom('teams').where('id', '=', teamId).execute()
@@ -157,6 +166,11 @@ export async function showTeam(store: Store, call: Call, membership: Membership)
   )
   if (row === undefined) throw notFound()
   return shown(row, membership, await countsOf(store, call.caller, membership))
+}
+
+/** By the name it has after the change. */
+function targetOf({ id, name }: Pick<TeamTable, 'id' | 'name'>): Target {
+  return { kind: 'team', id, name }
 }
 
 function shown(

@@ -57,6 +57,7 @@ const MATRIX = {
   removeInvitation: TEAM_ADMIN,
   createDatasource: TEAM_ADMIN,
   listAudit: TEAM_ADMIN,
+  getAuditItem: TEAM_ADMIN,
   exportAudit: TEAM_ADMIN,
   getUsage: TEAM_MEMBER,
   deleteTeam: TEAM_OWNER,

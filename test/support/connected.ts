@@ -112,7 +112,11 @@ export async function addMember(
 
 /** A call by an account's session. */
 export function sessionCall(accountId: AccountId, action: string, signal = new AbortController().signal): Call {
-  return { caller: { kind: 'session', accountId, sessionId: newId<SessionId>(), signedInAt: AT }, action, signal }
+  return {
+    caller: { kind: 'session', accountId, name: 'Ada', sessionId: newId<SessionId>(), signedInAt: AT },
+    action,
+    signal,
+  }
 }
 
 /** A call by a key of the account, narrowed as told. */
@@ -131,7 +135,9 @@ export function keyCall(
     caller: {
       kind: 'key',
       accountId,
+      name: 'Ada',
       keyId: newId<ApiKeyId>(),
+      keyName: 'test',
       scopes: new Set<Scope>(['profile', 'data:schema', 'data:read']),
       teamIds: teamIds === undefined ? null : new Set(teamIds),
       datasourceIds: datasourceIds === undefined ? null : new Set(datasourceIds),

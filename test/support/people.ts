@@ -117,6 +117,7 @@ export function callOf(rooms: Rooms, accountId: AccountId, action = 'test'): Cal
   const caller: SessionCaller = {
     kind: 'session',
     accountId,
+    name: 'Ada',
     sessionId: newId<SessionId>(),
     signedInAt: new Date(rooms.now()).toISOString(),
   }

@@ -4,13 +4,13 @@ import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { newId, type AccountId } from '../../ids.ts'
 import { RowMaker } from '../rows.ts'
-import { CONTENT, sameSeal, sealWith, textOf, type Content } from './seal.ts'
+import { CONTENT, rowOf, sameSeal, sealWith, textOf, type Content } from './seal.ts'
 
 const key = Buffer.from([...Array(32).keys()])
 const seal = sealWith(key)
-const row = (query: string): Content =>
+const row = (query: string, name?: string): Content =>
   new RowMaker(() => 0).of(
-    { action: 'a', caller: { kind: 'session', accountId: newId<AccountId>() } },
+    { action: 'a', caller: { kind: 'session', accountId: newId<AccountId>(), name } },
     { outcome: 'ANSWERED', query },
   )
 
@@ -18,11 +18,14 @@ test('a link is HMAC-SHA-256 of what it binds, whatever its length and its lette
   for (const text of ['', 'x', 'ä€😀', '\ud800', '\u2028"\\'].flatMap((piece) =>
     [1, 100, 3_000, 5_400, 6_000, 200_000].map((n) => piece.repeat(n)),
   )) {
-    const bound = row(text)
-    const parts = ['link', 'before', 'chain', 7, ...CONTENT.map((column) => bound[column])]
-    const expected = createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url')
-    assert.equal(seal.link('before', 'chain', 7, textOf(bound)), expected)
-    assert.equal(seal.linkOf('before', 'chain', 7, Buffer.from(textOf(bound))), expected)
+    for (const [name, columns] of [[undefined, CONTENT.slice(0, -1)] as const, [text, CONTENT] as const]) {
+      const bound = row(text, name)
+      const parts = ['link', 'before', 'chain', 7, ...columns.map((column) => bound[column])]
+      const expected = createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url')
+      assert.equal(seal.link('before', 'chain', 7, textOf(bound)), expected)
+      assert.equal(seal.linkOf('before', 'chain', 7, Buffer.from(textOf(bound))), expected)
+      assert.deepEqual(rowOf(textOf(bound)), bound)
+    }
   }
 })
 

@@ -4,7 +4,10 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import type { AuditChainTable, AuditGapTable, AuditTable } from '../../store/tables.ts'
 
-/** What of a row is bound, in this order for ever: a later column may change nothing for rows that do not have it. */
+/**
+ * What of a row is bound, in this order for ever: a later column may change nothing for rows that do not have it. So
+ * `detail` is the last value of the array, and a row without it has an array that is one value shorter.
+ */
 export const CONTENT = [
   'id',
   'at',
@@ -25,6 +28,7 @@ export const CONTENT = [
   'times',
   'client',
   'redacted',
+  'detail',
 ] as const satisfies readonly (keyof AuditTable)[]
 
 export type Stored = Selectable<AuditTable>
@@ -79,9 +83,11 @@ function said(parts: readonly unknown[]): string {
   return JSON.stringify(parts)
 }
 
-/** What a row says: the values of CONTENT as one JSON array. */
+/** What a row says: the values of CONTENT as one JSON array, without the last where that is null. */
 export function textOf(row: Content): string {
-  return said(contentOf(row))
+  const values: unknown[] = contentOf(row)
+  if (row.detail === null) values.pop()
+  return said(values)
 }
 
 /** A JSON array that goes on with what a row says behind its bracket. */
@@ -89,7 +95,7 @@ function begun(head: readonly unknown[]): string {
   return `${said(head).slice(0, -1)},`
 }
 
-type ValuesOf<Names extends readonly (keyof Content)[]> = { readonly [N in keyof Names]: Content[Names[N]] }
+type ValuesOf<Names extends readonly (keyof Content)[]> = { -readonly [N in keyof Names]: Content[Names[N]] }
 /** The values of CONTENT. */
 type ContentValues = ValuesOf<typeof CONTENT>
 
@@ -115,6 +121,7 @@ export function contentOf(row: Content): ContentValues {
     row.times,
     row.client,
     row.redacted,
+    row.detail,
   ]
 }
 
@@ -140,12 +147,14 @@ function contentFrom(values: ContentValues): Content {
     times: values[16],
     client: values[17],
     redacted: values[18],
+    detail: values[19],
   }
 }
 
 /** Of a line that textOf() made; throws where it is none. */
 export function rowOf(line: string): Content {
   const values: unknown = JSON.parse(line)
+  if (Array.isArray(values) && values.length === CONTENT.length - 1) values.push(null)
   if (!isContent(values)) throw new TypeError('no row of the audit')
   return contentFrom(values)
 }

@@ -16,10 +16,14 @@ const key = AUDIT_KEY
 const day = 86_400_000
 const call: AuditedCall = {
   action: 'runQuery',
-  caller: { kind: 'key', accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() },
+  caller: { kind: 'key', accountId: newId<AccountId>(), name: 'Ada', keyId: newId<ApiKeyId>(), keyName: 'CI' },
   client: 'test/1',
 }
 const bySession: AuditedCall = { action: 'putExposure', caller: { kind: 'session', accountId: newId<AccountId>() } }
+const WHAT = {
+  target: { kind: 'exposure', id: 'd', name: 'shop' },
+  changes: { version: { from: 1, to: 2 } },
+} as const
 const limited = () => new AppError('RATE_LIMITED', 'no', { extra: { retryAfter: 1 } })
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
@@ -68,10 +72,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       {
         await using audit = openAudit({ store, key })
         await write(audit, teamId, 3)
-        await store.write((tx) => audit.change(tx, bySession, { teamId }))
+        await store.write((tx) => audit.change(tx, bySession, { teamId }, WHAT))
         await assert.rejects(
           store.write(async (tx) => {
-            await audit.change(tx, bySession, { teamId })
+            await audit.change(tx, bySession, { teamId }, WHAT)
             throw new Error('rolled back')
           }),
         )
@@ -153,6 +157,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         ['times', sql.lit(2)],
         ['client', sql.lit('')],
         ['redacted', sql.lit(1)],
+        ['detail', sql.lit('{"by":"Eve"}')],
         ['link', sql.lit('x')],
       ] as const) {
         test(`a changed ${column} is named`, async () => {
@@ -336,7 +341,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         for (let n = 0; n < 20; n++) {
           at = start + n * day
           await write(audit, n % 2 === 0 ? short : long, 1)
-          await store.write((tx) => audit.change(tx, bySession, n % 4 === 1 ? {} : { teamId: short }))
+          await store.write((tx) => audit.change(tx, bySession, n % 4 === 1 ? {} : { teamId: short }, WHAT))
         }
         await audit.flush()
         at += day
@@ -492,7 +497,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         // Never disposed: as if it had been killed.
         const killed = openAudit({ store, key })
         await write(killed, teamId, 2)
-        await store.write((tx) => killed.change(tx, bySession, { teamId }))
+        await store.write((tx) => killed.change(tx, bySession, { teamId }, WHAT))
         const said: unknown[] = []
         const log = {
           info: () => undefined,

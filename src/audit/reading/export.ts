@@ -27,23 +27,41 @@ const CELLS: readonly (readonly [string, (item: AuditItem) => Cell])[] = [
   ['id', (item) => item.id],
   ['at', (item) => item.at],
   ['accountId', (item) => item.actor.accountId ?? undefined],
+  ['accountName', (item) => item.actor.name],
   ['keyId', (item) => item.actor.keyId],
+  ['keyName', (item) => item.keyName],
   ['client', (item) => item.actor.client],
   ['via', (item) => item.via],
   ['action', (item) => item.action],
   ['datasourceId', (item) => item.datasourceId],
+  ['targetKind', (item) => item.target?.kind],
+  ['targetId', (item) => item.target?.id],
+  ['targetName', (item) => item.target?.name],
+  ['changes', (item) => json(item.changes)],
   ['outcome', (item) => item.outcome],
   ['code', (item) => item.code],
   ['blockedKind', (item) => item.blocked?.kind],
   ['blockedName', (item) => item.blocked?.name],
+  ['error', (item) => item.error],
+  ['hint', (item) => item.hint],
+  ['position', (item) => item.position],
+  ['estimate', (item) => item.estimate],
+  ['limit', (item) => item.limit],
   ['query', (item) => item.query],
+  ['params', (item) => json(item.params)],
   ['printed', (item) => item.printed],
+  ['tables', (item) => json(item.tables)],
   ['redacted', (item) => (item.redacted === true ? 'true' : undefined)],
   ['rowCount', (item) => item.rowCount],
   ['bytes', (item) => item.bytes],
   ['durationMs', (item) => item.durationMs],
   ['times', (item) => item.times ?? 1],
 ]
+
+/** What has parts is one cell. */
+function json(value: unknown): string | undefined {
+  return value === undefined ? undefined : JSON.stringify(value)
+}
 
 /**
  * A spreadsheet takes a cell for a formula that begins with one of these, whatever its quotes, also behind blanks and in

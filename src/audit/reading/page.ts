@@ -1,27 +1,45 @@
 // Reading the audit: a team's rows, newest first, page by page or all of them, as they are shown.
-import { z } from 'zod'
+import type { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { AuditTable } from '../../store/tables.ts'
 import type { Stored } from '../chain/seal.ts'
+import { readDetail, type Detail } from '../detail.ts'
+import { Blocked } from '../reason.ts'
 import { charsOf } from '../rows.ts'
-import { newest } from './newest.ts'
-import type { AuditScope, Key } from './scope.ts'
+import { newest, rowOfTeam } from './newest.ts'
+import { fits, type AuditScope, type Key } from './scope.ts'
 
 /** A row as GET …/audit shows it; what does not apply is left out. */
 export interface AuditItem {
   readonly id: string
   readonly at: string
-  readonly actor: { readonly accountId: string | null; readonly keyId?: string; readonly client?: string }
+  readonly actor: {
+    readonly accountId: string | null
+    readonly name?: string
+    readonly keyId?: string
+    readonly client?: string
+  }
+  readonly keyName?: string
   readonly via: AuditTable['via']
   readonly action: string
   readonly outcome: AuditTable['outcome']
   readonly datasourceId?: string
+  readonly target?: Detail['target']
+  readonly changes?: Detail['changes']
   readonly code?: string
   readonly blocked?: z.infer<typeof Blocked>
+  readonly error?: string
+  readonly hint?: string
+  readonly position?: number
+  readonly estimate?: number
+  readonly limit?: number
   readonly query?: string
+  readonly params?: unknown
   readonly printed?: string
+  /** That the query read. */
+  readonly tables?: readonly { readonly schema: string; readonly table: string }[]
   /** Their literals were taken out, or they are left out for that. */
   readonly redacted?: true
   readonly rowCount?: number
@@ -40,12 +58,6 @@ export interface AuditPage {
   readonly items: readonly AuditItem[]
   readonly nextCursor: string | null
 }
-
-/** As a refusal names it (contract.md), read back from the store. */
-export const Blocked = z.object({
-  kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
-  name: z.string(),
-})
 
 /** Of a page. */
 const PAGE_CHARS_MAX = 8 << 20
@@ -72,6 +84,17 @@ export async function readPage(
   return { items: shown.map(itemOf), nextCursor: isCut && last !== undefined ? writeCursor(last) : null }
 }
 
+/** Null where the team has no such row that the scope lets through. */
+export async function readOne(
+  store: Pick<Store, 'db'>,
+  teamId: TeamId,
+  id: AuditId,
+  scope: AuditScope,
+): Promise<AuditItem | null> {
+  const row = await rowOfTeam(store, teamId, id)
+  return row !== null && fits(row, scope, null) ? itemOf(row) : null
+}
+
 /** All of them, a portion at a time: what is written meanwhile is not among them. */
 export async function* readAll(
   store: Pick<Store, 'db'>,
@@ -83,22 +106,34 @@ export async function* readAll(
 }
 
 function itemOf(row: Stored): AuditItem {
+  const { by, key, target, changes, error, hint, position, estimate, limit, tables, params } = readDetail(row.detail)
   return {
     id: row.id,
     at: row.at,
     actor: {
       accountId: row.account_id,
+      ...(by !== undefined && { name: by }),
       ...(row.key_id !== null && { keyId: row.key_id }),
       ...(row.client !== null && { client: row.client }),
     },
+    ...(key !== undefined && { keyName: key }),
     via: row.via,
     action: row.action,
     outcome: row.outcome,
     ...(row.datasource_id !== null && { datasourceId: row.datasource_id }),
+    ...(target !== undefined && { target }),
+    ...(changes !== undefined && { changes }),
     ...(row.code !== null && { code: row.code }),
     ...(row.blocked !== null && { blocked: Blocked.parse(JSON.parse(row.blocked)) }),
+    ...(error !== undefined && { error }),
+    ...(hint !== undefined && { hint }),
+    ...(position !== undefined && { position }),
+    ...(estimate !== undefined && { estimate }),
+    ...(limit !== undefined && { limit }),
     ...(row.query !== null && { query: row.query }),
+    ...(params !== undefined && { params }),
     ...(row.printed !== null && { printed: row.printed }),
+    ...(tables !== undefined && { tables: tables.map(([schema, table]) => ({ schema, table })) }),
     ...(row.redacted === 1 && { redacted: true }),
     ...(row.row_count !== null && { rowCount: row.row_count }),
     ...(row.bytes !== null && { bytes: row.bytes }),

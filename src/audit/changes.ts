@@ -1,0 +1,126 @@
+// Pure: what a change changed, as the audit keeps it: the thing it was made to, by the name it had then, and each field
+// with its value before and after. Whoever calls says only what may be read: a secret is `SET` or `NOT_SET`.
+import { z } from 'zod'
+
+const TARGET_KINDS = [
+  'account',
+  'team',
+  'member',
+  'invitation',
+  'key',
+  'grant',
+  'datasource',
+  'exposure',
+  'documentation',
+  'access',
+  'job',
+] as const
+
+/** What a change was made to. */
+export const Target = z.object({ kind: z.enum(TARGET_KINDS), id: z.string(), name: z.string() })
+export type Target = z.infer<typeof Target>
+
+const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
+const Value = z.union([Scalar, z.array(z.string())])
+const Moved = z.object({ from: Value, to: Value })
+/** The counts stand only beside lists that were cut. `changed`: what is in both lists and is not the same. */
+const Listed = z.object({
+  added: z.array(z.string()),
+  removed: z.array(z.string()),
+  changed: z.array(z.string()).optional(),
+  addedCount: z.number().optional(),
+  removedCount: z.number().optional(),
+  changedCount: z.number().optional(),
+})
+export const Changes = z.record(z.string(), z.union([Moved, Listed]))
+export type Changes = z.infer<typeof Changes>
+
+/** What was changed, frozen when it is written. */
+export interface Changed {
+  readonly target: Target
+  /** Left out, or empty, where nothing of it is another than before. */
+  readonly changes?: Changes
+}
+
+/** One side of a change, field by field. Undefined: there is no such field. */
+export type Fields = Readonly<Record<string, FieldValue>>
+type FieldValue = string | number | boolean | null | undefined | readonly string[]
+
+/** A secret is never a value here. */
+export const SET = 'set'
+export const NOT_SET = 'not set'
+
+/** Of a list. */
+const NAMES_MAX = 50
+/** Of a name or a value. */
+const CHARS_MAX = 200
+
+/** The fields that are another after than before; of what is made, or goes, the other side is null. */
+export function changesOf(before: Fields | null, after: Fields | null): Changes {
+  const changes: Changes = {}
+  for (const name of new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])) {
+    const [from, to] = [before?.[name] ?? null, after?.[name] ?? null]
+    if (isList(from ?? to) && isList(to ?? from)) {
+      const listed = listedOf(asList(from), asList(to))
+      if (listed.added.length + listed.removed.length > 0) changes[name] = listed
+    } else if (JSON.stringify(from) !== JSON.stringify(to)) changes[name] = { from: shown(from), to: shown(to) }
+  }
+  return changes
+}
+
+/** What is new in a list and what has gone from it, by name; `changed` as whoever knows the things says. */
+export function listedOf(
+  before: readonly string[],
+  after: readonly string[],
+  changed: readonly string[] = [],
+): z.infer<typeof Listed> {
+  const [was, is] = [new Set(before), new Set(after)]
+  const added = [...is].filter((name) => !was.has(name))
+  const removed = [...was].filter((name) => !is.has(name))
+  return {
+    added: cut(added),
+    removed: cut(removed),
+    ...(changed.length > 0 && { changed: cut(changed) }),
+    ...(added.length > NAMES_MAX && { addedCount: added.length }),
+    ...(removed.length > NAMES_MAX && { removedCount: removed.length }),
+    ...(changed.length > NAMES_MAX && { changedCount: changed.length }),
+  }
+}
+
+/** The fields of an object, those of objects within it by their path: {a: {b: 1}} is {'prefix.a.b': 1}. */
+export function flattened(prefix: string, value: unknown): Fields {
+  if (typeof value !== 'object' || value === null) return { [prefix]: scalarOf(value) }
+  if (Array.isArray(value)) return { [prefix]: value.map((each) => String(scalarOf(each))) }
+  return Object.assign({}, ...Object.entries(value).map(([name, inner]) => flattened(`${prefix}.${name}`, inner)))
+}
+
+/** A name of a table or a column with what it is in, each in quotes where its letters could be taken for more of them. */
+export function pathName(...names: readonly string[]): string {
+  return names.map((name) => (/^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) ? name : JSON.stringify(name))).join('.')
+}
+
+function scalarOf(value: unknown): string | number | boolean | null {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
+  return value === null || value === undefined ? null : JSON.stringify(value)
+}
+
+function isList(value: FieldValue): value is readonly string[] {
+  return Array.isArray(value)
+}
+
+function asList(value: FieldValue): readonly string[] {
+  return isList(value) ? value : []
+}
+
+function shown(value: string | number | boolean | null | readonly string[]): z.infer<typeof Value> {
+  if (typeof value === 'string') return short(value)
+  return isList(value) ? cut(value) : value
+}
+
+function cut(names: readonly string[]): string[] {
+  return names.slice(0, NAMES_MAX).map(short)
+}
+
+function short(text: string): string {
+  return text.length > CHARS_MAX ? `${text.slice(0, CHARS_MAX).toWellFormed()}…` : text
+}

@@ -1,0 +1,43 @@
+// Pure: a datasource as the audit tells its changes: every field that is shown, and of each secret only whether it is set.
+import { changesOf, flattened, NOT_SET, SET, type Changes, type Fields } from '../audit/changes.ts'
+import { configOf, type DatasourceRow } from './rows.ts'
+
+/** By field: the text, or anything that differs where the text does. */
+type Secrets = Readonly<Record<string, unknown>>
+
+/** One side that is null was not there yet, or is not any more. */
+export function datasourceChanges(before: DatasourceRow | null, after: DatasourceRow | null): Changes {
+  return changesOf(before && fieldsOf(before), after && fieldsOf(after))
+}
+
+/** The names of the secrets that are others than before. */
+export function secretChanges(before: Secrets, after: Secrets): Changes {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
+  return Object.fromEntries(
+    names
+      .filter((name) => before[name] !== after[name])
+      .map((name) => [name, { from: stateOf(before[name]), to: stateOf(after[name]) }]),
+  )
+}
+
+function stateOf(secret: unknown): string {
+  return secret === undefined ? NOT_SET : SET
+}
+
+function fieldsOf(row: DatasourceRow): Fields {
+  return {
+    name: row.name,
+    type: row.type,
+    status: row.status,
+    connectionMode: row.connection_mode,
+    host: row.host,
+    port: row.port,
+    database: row.database,
+    username: row.username,
+    sslMode: row.ssl_mode,
+    ...flattened('config', configOf(row)),
+    'config.reintrospectHours': row.reintrospect_hours,
+    accessMode: row.access_mode,
+    minRole: row.min_role,
+  }
+}

@@ -1,0 +1,58 @@
+// Pure: a change of documentation as the audit tells it: which texts are new, gone or others than before, by where they
+// stand. The texts themselves may hold values, which the audit would keep when they are withdrawn.
+import { listedOf, pathName, type Changes } from '../audit/changes.ts'
+import type { Draft, Said } from './draft.ts'
+import type { PublishedTable } from './shown.ts'
+
+/** By where it stands: what of a text makes it another one. */
+type Texts = ReadonlyMap<string, string>
+
+export function draftChanges(before: Draft, after: Draft): Changes {
+  const marks = ({ columns }: Draft): Texts =>
+    new Map([...columns].flatMap(([name, { personal }]) => (personal === null ? [] : [[name, String(personal)]])))
+  return {
+    ...compared('texts', draftTexts(before), draftTexts(after)),
+    ...compared('personal', marks(before), marks(after)),
+  }
+}
+
+export function publishedChanges(before: readonly PublishedTable[], after: readonly PublishedTable[]): Changes {
+  return compared('texts', publishedTexts(before), publishedTexts(after))
+}
+
+function compared(name: string, before: Texts, after: Texts): Changes {
+  const changed = [...after].filter(([place, text]) => before.has(place) && before.get(place) !== text)
+  const listed = listedOf(
+    [...before.keys()],
+    [...after.keys()],
+    changed.map(([place]) => place),
+  )
+  return listed.added.length + listed.removed.length + changed.length === 0 ? {} : { [name]: listed }
+}
+
+function draftTexts({ summary, examples, statements, columns }: Draft): Texts {
+  const ofColumns = [...columns].map(([name, { said }]) => [`columns.${name}`, said] as const)
+  const all = [...placed(summary, examples, statements), ...ofColumns]
+  const told = ({ text, status, origin, restsOn }: Said) => JSON.stringify([text, status, origin, restsOn])
+  return new Map(all.flatMap(([place, said]) => (said === null ? [] : [[place, told(said)]])))
+}
+
+function publishedTexts(tables: readonly PublishedTable[]): Texts {
+  return new Map(
+    tables.flatMap(({ schema, table, summary, examples, statements, columns }) => {
+      const ofColumns = [...columns].map(([name, said]) => [`columns.${name}`, said] as const)
+      const all = [...placed(summary, examples, statements), ...ofColumns]
+      return all.flatMap(([place, said]) =>
+        said === null ? [] : [[`${pathName(schema, table)} ${place}`, said.text] as const],
+      )
+    }),
+  )
+}
+
+function placed<T>(summary: T | null, examples: T | null, statements: readonly T[]): (readonly [string, T | null])[] {
+  return [
+    ['summary', summary],
+    ['examples', examples],
+    ...statements.map((said, n) => [`statements.${n}`, said] as const),
+  ]
+}
