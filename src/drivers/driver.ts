@@ -108,6 +108,8 @@ export interface Denied {
 export interface Malformed {
   readonly kind: 'malformed'
   readonly why: string
+  /** How to go on. */
+  readonly hint?: string
   readonly position?: number
 }
 

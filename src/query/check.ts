@@ -93,7 +93,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
   trail.isRead = isRead(verdict)
   switch (verdict.kind) {
     case 'malformed':
-      return { verdict: 'INVALID', error: verdict.why, ...positionOf(verdict) }
+      return { verdict: 'INVALID', error: verdict.why, ...hintOf(verdict), ...positionOf(verdict) }
     case 'denied': {
       const { why, blocked, hint } = verdict
       return { verdict: 'DENIED', error: why, blocked, hint, ...positionOf(verdict) }
@@ -199,6 +199,10 @@ function split(body: unknown): { readonly as: As | undefined; readonly fields: u
   const read = As.safeParse(as)
   if (!read.success) throw invalidRequest(['as: must be {role} or {keyId}'])
   return { as: read.data, fields }
+}
+
+function hintOf({ hint }: { readonly hint?: string | undefined }): { readonly hint?: string } {
+  return hint === undefined ? {} : { hint }
 }
 
 function positionOf(verdict: { readonly position?: number | undefined }): { readonly position?: number } {

@@ -131,7 +131,7 @@ function confinedOf(verdict: Verdict): Confined {
       throw new AppError('QUERY_DENIED', verdict.why, { extra: { blocked, hint, position } })
     }
     case 'malformed':
-      throw new AppError('INVALID_QUERY', verdict.why, { extra: { position: verdict.position } })
+      throw new AppError('INVALID_QUERY', verdict.why, { extra: { hint: verdict.hint, position: verdict.position } })
     default:
       return verdict satisfies never
   }

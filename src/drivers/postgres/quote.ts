@@ -26,6 +26,11 @@ export function typed(name: string): string {
   return /^[a-z_][a-z0-9_$]*$/.test(name) && !RESERVED.has(name) ? name : identifier(name)
 }
 
+/** Dotted, each part as a caller must type it: "Sales Ops".orders. */
+export function typedPath(names: readonly string[]): string {
+  return names.map(typed).join('.')
+}
+
 /** Dotted: "schema"."name". */
 export function qualified(names: readonly string[]): string {
   return names.map(identifier).join('.')

@@ -3,11 +3,13 @@
 import { EXTENSION_FUNCTIONS, EXTENSION_OUT_COLUMNS, EXTENSION_SINCE, TYPES } from './allowed.ts'
 import { checkCounts } from './call-arguments.ts'
 import type { CapturedExtension } from '../capture.ts'
+import { FUNCTIONS_ELSEWHERE } from './elsewhere.ts'
 import type { Exposed } from './exposed.ts'
 import { expression, optional } from './expression.ts'
 import { AGGREGATES, FROM_ROW_TYPE, FUNCTIONS, OUT_COLUMNS, RETURNS_ROWS, SINCE } from './functions.ts'
+import { functionHint } from './hints.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
-import { refusedFunction, refusedStatement } from './refusal.ts'
+import { refusedFunction, refusedStatement, type Refusal } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
 import { withConfiguration, withDictionary } from './text-search.ts'
 import { extensionOf, fieldsOf } from './type-names.ts'
@@ -48,6 +50,8 @@ function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
 export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Called {
   const written = words(node.funcname)
   const name = written.at(-1) ?? ''
+  // Before its arguments: of DATEADD(day, 1, x) the function is what is wrong, not the column day.
+  if (!mayBeCalled(walk.exposed, name)) throw unknownFunction(walk.exposed, written, node.location)
   const isAggregate = AGGREGATES.has(name) && !node.over
   if (isAggregate) level.aggregates += 1
   const args = argumentsOf(walk, name, node).map((arg) =>
@@ -71,6 +75,11 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
     },
   }
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
+}
+
+function mayBeCalled({ capture }: Exposed, name: string): boolean {
+  if (FUNCTIONS.has(name) || name === 'ts_rewrite') return true
+  return capture.extensions.some((extension) => extension.trusted && extension.functions.includes(name))
 }
 
 /** The arguments as written, but for names that the server would look up. Throws Refusal. */
@@ -116,7 +125,7 @@ function findFunction(
 ): Found {
   const name = written.at(-1) ?? ''
   const schema = written.length > 1 ? written.at(-2) : undefined
-  if (written.length > 2) throw refusedFunction(written.join('.'), at)
+  if (written.length > 2) throw unknownFunction(exposed, written, at)
   if (schema !== 'pg_catalog') {
     const extension = ofExtension(exposed, schema, name, types, written, at)
     if (extension) return extension
@@ -126,7 +135,11 @@ function findFunction(
     checkVersion(exposed, since, written, at)
     return { schema: 'pg_catalog', out: OUT_COLUMNS.get(name) ?? [] }
   }
-  throw refusedFunction(written.join('.'), at)
+  throw unknownFunction(exposed, written, at)
+}
+
+function unknownFunction(exposed: Exposed, written: readonly string[], at: number | undefined): Refusal {
+  return refusedFunction(written.join('.'), at, functionHint(exposed, written.at(-1) ?? ''))
 }
 
 /** ts_rewrite with two arguments runs the SQL that is the second. */
@@ -150,7 +163,7 @@ function ofExtension(
     const isOwn = owners.has(extension.name)
     if (schema === undefined && !isOwn && FUNCTIONS.has(name)) continue
     if (!isCallable(extension, name)) {
-      if (isOwn) throw refusedFunction(written.join('.'), at)
+      if (isOwn) throw unknownFunction(exposed, written, at)
       continue
     }
     checkVersion(exposed, EXTENSION_SINCE.get(`${extension.name}.${name}`), written, at)
@@ -175,8 +188,10 @@ function checkVersion(
   at: number | undefined,
 ): void {
   if (since === undefined || since <= exposed.major) return
-  const hint = `${written.join('.')}() needs PostgreSQL ${since}, this server is ${exposed.major}`
-  throw refusedFunction(written.join('.'), at, hint)
+  const name = written.at(-1) ?? ''
+  const advice = FUNCTIONS_ELSEWHERE.get(name)
+  const needs = `${name}() needs PostgreSQL ${since}, this server is ${exposed.major}`
+  throw refusedFunction(written.join('.'), at, advice === undefined ? needs : `${needs}. ${advice}`)
 }
 
 /** Functions whose result has the type of their first argument. */

@@ -668,12 +668,21 @@ test('a refusal names what was blocked, hints how to go on, and says where', asy
     position: 14,
   })
   const malformed = await guard.judge("SELECT 'ü😀' FROM", shop())
-  assert.deepEqual(malformed, { kind: 'malformed', why: 'syntax error at end of input', position: 17 })
+  assert.deepEqual(malformed, {
+    kind: 'malformed',
+    why: 'syntax error at end of input',
+    position: 17,
+    hint: 'Write what is missing before this place.',
+  })
 })
 
 describe('knows what a server does not have yet', () => {
   const older: readonly Row[] = [
-    ['a function', 'SELECT regexp_count($$a$$, $$a$$)', 'regexp_count() needs PostgreSQL 15, this server is 14'],
+    [
+      'a function',
+      'SELECT regexp_count($$a$$, $$a$$)',
+      "regexp_count() needs PostgreSQL 15, this server is 14. Write (SELECT count(*) FROM regexp_matches(x, 'pattern', 'g')).",
+    ],
     [
       'an arity',
       "SELECT regexp_replace('a', 'b', 'c', 1, 2)",

@@ -17,6 +17,7 @@ import type { Walk } from './scope.ts'
 import { select, type Selected } from './select.ts'
 import { recall, remember, shapeOf } from './shapes.ts'
 import { isSameTree } from './verify.ts'
+import { syntaxHint } from './syntax-hints.ts'
 import { checkWeight } from './weight.ts'
 
 /** A body of POST …/query for this kind. */
@@ -65,16 +66,16 @@ async function judge(
 ): Promise<Judged> {
   // The parser would stop at a NUL, and what follows would be lost without a word.
   const nul = text.indexOf('\0')
-  if (nul >= 0) return { kind: 'malformed', why: 'the text holds a NUL', position: nul }
+  if (nul >= 0) return malformed(text, 'the text holds a NUL', nul)
   if (text.length > TEXT_MAX) return denied(tooDeep(), text)
   const scanned = prescan(text)
   if (scanned.kind === 'comments') {
-    return { kind: 'malformed', why: 'comments are nested too deep', position: scanned.at }
+    return malformed(text, 'comments are nested too deep', scanned.at)
   }
   if (scanned.kind === 'deep') return denied(tooDeep(), text)
   const isSmall = scanned.tokens <= SMALL.tokens && scanned.depth <= SMALL.depth
   const parsed = await parser.parse(text, isSmall, signal)
-  if (parsed.kind === 'malformed') return { kind: 'malformed', why: parsed.why, position: parsed.position }
+  if (parsed.kind === 'malformed') return malformed(text, parsed.why, parsed.position)
   if (parsed.kind !== 'tree') return denied(tooDeep(), text)
   const made = attempt(parser, text, parsed.tree, exposedOf(catalog), rowCap)
   if ('kind' in made) return made
@@ -108,8 +109,17 @@ function tooDeep(): Refusal {
 
 function denied(refusal: Refusal, text: string): Denied {
   const { kind, blocked, message, hint, at } = refusal
-  const position = at < 0 ? {} : { position: fromBytes(text, at) }
-  return { kind: 'denied', blocked: { kind, name: blocked }, why: message, hint, ...position }
+  if (at < 0) return { kind: 'denied', blocked: { kind, name: blocked }, why: message, hint }
+  const position = fromBytes(text, at)
+  // "Berlin", meant as a text, is a name.
+  const quotes = kind === 'column' && /["“”‘’]/.test(text[position] ?? '') ? `${QUOTES_HINT} ` : ''
+  return { kind: 'denied', blocked: { kind, name: blocked }, why: message, hint: `${quotes}${hint}`, position }
+}
+
+const QUOTES_HINT = "If it is a text and no column, write straight single quotes: 'text'."
+
+function malformed(text: string, why: string, position: number): Malformed {
+  return { kind: 'malformed', why, position, hint: syntaxHint(text, position, why) }
 }
 
 /** Walks the tree and prints what it became. Throws Refusal. */

@@ -3,6 +3,7 @@
 import type { Catalog } from '../../driver.ts'
 import { madeOnce } from '../../made-once.ts'
 import type { ReadTable } from '../query.ts'
+import { tableTyped } from './hints.ts'
 import { AppError } from '../../../errors.ts'
 import {
   CAPTURE_VERSION,
@@ -136,13 +137,9 @@ const LISTED_MAX = 30
 
 function listed(tables: readonly ExposedTable[], path: readonly string[]): string {
   if (tables.length === 0) return 'No table is exposed here.'
-  const names = tables.slice(0, LISTED_MAX).map((table) => (path.includes(table.schema) ? table.name : nameOf(table)))
+  const names = tables.slice(0, LISTED_MAX).map((table) => tableTyped(table, path))
   const more = tables.length > LISTED_MAX ? ` and ${tables.length - LISTED_MAX} more` : ''
   return `Exposed are: ${names.join(', ')}${more}.`
-}
-
-function nameOf(table: { readonly schema: string; readonly name: string }): string {
-  return `${table.schema}.${table.name}`
 }
 
 function isCapture(value: unknown): value is PostgresCapture {

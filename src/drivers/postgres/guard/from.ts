@@ -2,6 +2,7 @@
 // under an alias of ours with its columns named. Nothing behind them can be reached by any other name.
 import { expression } from './expression.ts'
 import { functionItem } from './from-functions.ts'
+import { tableHint } from './hints.ts'
 import { jsonTable } from './json-table.ts'
 import { join } from './joins.ts'
 import { readAs } from './looked-up.ts'
@@ -209,8 +210,8 @@ function findTable(walk: Walk, node: Struct<'RangeVar'>): ExposedTable {
   const { catalogname, schemaname, relname = '' } = node
   const isOurs = catalogname === undefined || catalogname === walk.exposed.capture.database
   const found = isOurs ? walk.exposed.table(schemaname, relname) : undefined
-  const written = [catalogname, schemaname, relname].filter((part) => part !== undefined).join('.')
-  if (!found) throw refusedTable(written, walk.exposed.listed, node.location)
+  const names = [catalogname, schemaname, relname].filter((part) => part !== undefined)
+  if (!found) throw refusedTable(names.join('.'), tableHint(walk.exposed, names), node.location)
   return found
 }
 

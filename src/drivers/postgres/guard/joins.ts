@@ -2,6 +2,7 @@
 // name that can be qualified (PostgreSQL 14 and newer).
 import { expression } from './expression.ts'
 import { fromItem, renamed, rowOf, together, type From } from './from.ts'
+import { columnHint } from './hints.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { checkComparison } from './operators.ts'
 import { Refusal, refusedColumn, refusedStatement } from './refusal.ts'
@@ -113,8 +114,8 @@ function onlyColumn(side: Named | undefined, name: string): Column {
   const found = side?.get(name) ?? []
   const [column] = found
   if (!column) {
-    const shown = [...(side?.values() ?? [])].flat().map((each) => each.name)
-    throw refusedColumn(name, `One side of the join shows: ${shown.slice(0, 40).join(', ') || 'no columns'}.`, -1)
+    const columns = [...(side?.values() ?? [])].flat()
+    throw refusedColumn(name, columnHint(name, [{ name: null, columns }]), -1)
   }
   if (found.length > 1) {
     const why = `column ${name} is ambiguous in USING: one side has more than one`

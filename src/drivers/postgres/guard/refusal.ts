@@ -1,6 +1,8 @@
 // How the guard says no from deep inside a tree: one throwable, turned into a verdict by confine.ts, and the sentences.
 // A hidden name and one that does not exist are refused by the same words; a hint names only what is exposed.
 import type { BlockedKind } from '../../driver.ts'
+import { FUNCTIONS_ELSEWHERE } from './elsewhere.ts'
+import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './hints.ts'
 
 /** A refusal on its way out of the walkers. `at` is a byte offset in the caller's text, -1 where not known. */
 export class Refusal extends Error {
@@ -11,12 +13,23 @@ export class Refusal extends Error {
   readonly at: number
 
   constructor(kind: BlockedKind, blocked: string, why: string, hint: string, at: number | undefined) {
-    super(why)
+    const short = cut(blocked, NAME_MAX)
+    // A caller may have written a name of 64 kB: no text repeats it whole.
+    const repeated = (text: string): string =>
+      cut(short === blocked ? text : text.replaceAll(blocked, () => short), TEXT_MAX)
+    super(repeated(why))
     this.kind = kind
-    this.blocked = blocked
-    this.hint = hint
+    this.blocked = short
+    this.hint = repeated(hint)
     this.at = at ?? -1
   }
+}
+
+const NAME_MAX = 160
+const TEXT_MAX = 4_000
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text
 }
 
 /** Not one SELECT, or a clause that a reader does not need; `name` is the statement or clause in capitals. */
@@ -25,11 +38,25 @@ export function refusedStatement(name: string, at?: number, hint?: string): Refu
     'statement',
     name,
     `${name} is not allowed: a query is one SELECT that only reads`,
-    hint ??
-      'Send one SELECT (WITH, VALUES and TABLE are fine), without locking or INTO, its values written in the text.',
+    hint ?? STATEMENT_HINTS.get(name) ?? STATEMENT_HINT,
     at,
   )
 }
+
+const STATEMENT_HINT =
+  'Send one SELECT (WITH, VALUES and TABLE are fine), without locking or INTO, its values written in the text.'
+
+const STATEMENT_HINTS: ReadonlyMap<string, string> = new Map([
+  ['SHOW', `Send a SELECT; settings cannot be read. ${DESCRIPTION}`],
+  ['EXPLAIN', 'Send the SELECT itself, without EXPLAIN. What it would cost is estimated before it runs.'],
+  ['SET', 'Leave SET out: each query runs by itself, with settings of its own.'],
+  ['BEGIN, COMMIT or ROLLBACK', 'Leave it out: each query runs in a transaction of its own, which only reads.'],
+  ['more than one statement', 'Send the statements one by one, each a SELECT.'],
+  ['an empty text', 'Send one SELECT.'],
+  ['FOR UPDATE', 'Leave FOR UPDATE and FOR SHARE out: a query locks nothing.'],
+  ['SELECT INTO', 'Leave INTO out: the rows are the answer.'],
+  ['CALL', 'Send a SELECT. Procedures cannot be called.'],
+])
 
 export function refusedTable(name: string, exposed: string, at: number | undefined): Refusal {
   return new Refusal('table', name, `table ${name} does not exist or is not exposed`, exposed, at)
@@ -44,20 +71,13 @@ export function refusedFunction(name: string, at: number | undefined, hint?: str
     'function',
     name,
     `function ${name}() does not exist or may not be called`,
-    hint ??
-      "Callable are PostgreSQL's own functions for numbers, text, dates, JSON, arrays, ranges, aggregates and windows, and those of known extensions; none that a user made.",
+    hint ?? FUNCTIONS_ELSEWHERE.get(name) ?? FUNCTIONS_HINT,
     at,
   )
 }
 
 export function refusedType(name: string, at: number | undefined, hint?: string): Refusal {
-  return new Refusal(
-    'type',
-    name,
-    `type ${name} does not exist or may not be named`,
-    hint ?? "Use one of PostgreSQL's plain types (text, numeric, date, jsonb …), or an enum of the schema.",
-    at,
-  )
+  return new Refusal('type', name, `type ${name} does not exist or may not be named`, hint ?? TYPES_HINT, at)
 }
 
 export function refusedOperator(name: string, hint: string, at: number | undefined, why?: string): Refusal {

@@ -1,7 +1,9 @@
 // From a name to the column it means: level by level outwards, as PostgreSQL looks, over what FROM shows. Everything else
 // that `a.b` could mean to a server (a function of a row, a cast, a system column) is refused: rule F1.
 import { WITHOUT_EQUALITY } from './allowed.ts'
+import { columnHint, NOTHING_SHOWN } from './hints.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
+import { typed } from '../quote.ts'
 import { Refusal, refusedColumn } from './refusal.ts'
 import { spend, type Column, type Entry, type Item, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
 
@@ -14,15 +16,15 @@ export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typ
   if (names.length === 1) {
     const column = unqualified(level, last, ref.location)
     if (column) return reference(column.column, column.level)
-    const item = findItem(walk, level, names)
+    const item = findItem(walk, level, names, ref.location)
     if (item) return noteWhole(item.item, item.level)
-    throw refusedColumn(last, shownHere(level), ref.location)
+    throw refusedColumn(last, columnHint(last, itemsHere(level)), ref.location)
   }
-  const found = findItem(walk, level, names.slice(0, -1))
+  const found = findItem(walk, level, names.slice(0, -1), ref.location)
   if (!found) throw noItem(walk, level, names, ref.location)
   const column = only(found.item, last, ref.location)
   if (column) return reference(column, found.level)
-  throw refusedColumn(names.join('.'), shownBy([found.item]), ref.location)
+  throw refusedColumn(names.join('.'), columnHint(last, [found.item]), ref.location)
 }
 
 /** The column that a bare name means in this query alone, not in one around it. Throws where two do. */
@@ -51,6 +53,7 @@ function findItem(
   walk: Walk,
   level: Level,
   names: readonly string[],
+  at: number | undefined,
 ): { readonly item: Item; readonly level: Level } | undefined {
   const name = names.at(-1)
   const schema = names.length > 1 ? names.at(-2) : undefined
@@ -59,7 +62,7 @@ function findItem(
     const found = here.entries.filter(
       (entry) => entry.named && entry.item.name === name && (schema === undefined || entry.item.schema === schema),
     )
-    if (found.length > 1) throw ambiguousTable(names.join('.'))
+    if (found.length > 1) throw ambiguousTable(names.join('.'), at)
     if (found[0]) return { item: found[0].item, level: here }
   }
   return undefined
@@ -72,7 +75,7 @@ export function rowMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Ro
   if (names.length === 0) return undefined
   if (!isStar && names.length === 1 && unqualified(level, names[0] ?? '', ref.location)) return undefined
   if (!isStar && names.length > 1) return undefined
-  return findItem(walk, level, names)
+  return findItem(walk, level, names, ref.location)
 }
 
 interface RowMeant {
@@ -83,7 +86,7 @@ interface RowMeant {
 /** `(t).column`, the same as t.column. Throws Refusal. */
 export function columnOfRow({ item, level }: RowMeant, name: string, ref: Struct<'ColumnRef'>): Typed {
   const column = only(item, name, ref.location)
-  if (!column) throw refusedColumn(name, shownBy([item]), ref.location)
+  if (!column) throw refusedColumn(name, columnHint(name, [item]), ref.location)
   return reference(column, level)
 }
 
@@ -93,7 +96,7 @@ export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): 
   if (names.length === 0 || names.length !== ref.fields?.length) return undefined
   const last = names.at(-1) ?? ''
   if (names.length === 1) return unqualifiedHere(level, last, ref.location)
-  const found = findItem(walk, level, names.slice(0, -1))
+  const found = findItem(walk, level, names.slice(0, -1), ref.location)
   return found?.level === level ? only(found.item, last, ref.location) : undefined
 }
 
@@ -119,7 +122,7 @@ function columnsMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): reado
     const open = level.entries.filter((entry) => entry.open)
     return open.flatMap(({ item }) => inStar(item).map((column) => ({ column, level })))
   }
-  const found = findItem(walk, level, names)
+  const found = findItem(walk, level, names, ref.location)
   if (!found) throw noItem(walk, level, [...names, '*'], ref.location)
   return inStar(found.item).map((column) => ({ column, level: found.level }))
 }
@@ -164,7 +167,7 @@ function anyOfGroup(node: Node): Node {
 }
 
 function wholeOf(walk: Walk, level: Level, names: readonly string[], at: number | undefined): Typed {
-  const found = names.length > 0 ? findItem(walk, level, names) : undefined
+  const found = names.length > 0 ? findItem(walk, level, names, at) : undefined
   if (found) return noteWhole(found.item, found.level)
   if (names.length > 0) throw noItem(walk, level, [...names, '*'], at)
   throw new Refusal('column', '*', '* cannot stand here', 'Name the columns, or use count(*).', at)
@@ -192,49 +195,33 @@ function ambiguous(name: string, at: number | undefined): Refusal {
     'column',
     name,
     `column ${name} is ambiguous: more than one in FROM is called so`,
-    `Write which one is meant: table.${name}.`,
+    `Write which one is meant: table.${typed(name)}.`,
     at,
   )
 }
 
-function ambiguousTable(name: string): Refusal {
-  return new Refusal('table', name, `table ${name} is ambiguous here`, 'Give each table in FROM an alias.', -1)
+function ambiguousTable(name: string, at: number | undefined): Refusal {
+  return new Refusal('table', name, `table ${name} is ambiguous here`, 'Give each table in FROM an alias.', at)
 }
 
 /** `t.x` where FROM has no t: the same words, whether t is hidden, elsewhere or nowhere. */
 function noItem(walk: Walk, level: Level, names: readonly string[], at: number | undefined): Refusal {
   const item = names.slice(0, -1).join('.')
-  const here = shownHere(level)
+  const here = columnHint(names.at(-1) ?? '', itemsHere(level))
   return new Refusal(
     'column',
     names.join('.'),
     `column ${names.join('.')} does not exist or is not exposed: FROM shows nothing called ${item}`,
-    here === NOTHING ? walk.exposed.listed : here,
+    here === NOTHING_SHOWN ? walk.exposed.listed : here,
     at,
   )
 }
 
-const NOTHING = 'FROM shows no columns here.'
-
-function shownHere(level: Level): string {
+/** What may be written from here: everything that FROM shows in this query and those around it. */
+function itemsHere(level: Level): readonly Item[] {
   const items: Item[] = []
   for (let here: Level | null = level; here; here = here.parent) {
     items.push(...here.entries.filter((entry: Entry) => entry.named || entry.open).map((entry) => entry.item))
   }
-  return shownBy(items)
-}
-
-const SHOWN_MAX = 40
-
-/** The columns that FROM shows, for a hint. */
-function shownBy(items: readonly Item[]): string {
-  if (items.length === 0) return NOTHING
-  let left = SHOWN_MAX
-  const parts = items.map((item) => {
-    const names = item.columns.slice(0, Math.max(left, 0)).map((column) => column.name)
-    const more = item.columns.length > names.length ? ', …' : ''
-    left -= names.length
-    return `${item.name ?? 'a part of FROM'} (${names.join(', ')}${more})`
-  })
-  return `FROM shows ${parts.join('; ')}.`
+  return items
 }

@@ -1,6 +1,7 @@
 // Types of the database's own making that a query may name: those that an exposed column is made of, and those of
 // trusted extensions. Any other would tell the labels or fields of what a hidden table holds, or that it is there.
 import type { TypeName } from '../capture.ts'
+import { tableTyped } from './hints.ts'
 import type { Exposed } from './exposed.ts'
 
 const shown = new WeakMap<Exposed, ReadonlySet<string>>()
@@ -11,6 +12,15 @@ export function isShown(exposed: Exposed, type: TypeName): boolean {
   if (extension && exposed.extension(extension)?.trusted === true) return true
   const known = shown.get(exposed) ?? collect(exposed)
   return known.has(keyOf(type))
+}
+
+/** Those types that exposed columns are made of and that may be named, as a query must type them. */
+export function shownTypes(exposed: Exposed): string[] {
+  const known = shown.get(exposed) ?? collect(exposed)
+  const named = exposed.capture.types.filter(
+    (type) => known.has(keyOf(type)) && type.refused === null && type.kind !== 'array',
+  )
+  return named.map((type) => tableTyped(type, exposed.capture.searchPath))
 }
 
 function collect(exposed: Exposed): ReadonlySet<string> {

@@ -3,17 +3,18 @@
 import { TYPES } from './allowed.ts'
 import type { CapturedType, TypeName } from '../capture.ts'
 import type { Exposed } from './exposed.ts'
+import { typeHint } from './hints.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { refusedType } from './refusal.ts'
 import type { Field, SqlType, Walk } from './scope.ts'
-import { isShown } from './shown-types.ts'
+import { isShown, shownTypes } from './shown-types.ts'
 
 /** A TypeName, confined, and what it means. Throws Refusal. */
 export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
   const names = words(type.names)
   const written = names.join('.')
   const found = findType(walk.exposed, names)
-  if (!found) throw refusedType(written, type.location)
+  if (!found) throw refusedType(written, type.location, typeHint(names.at(-1) ?? '', shownTypes(walk.exposed)))
   const isOwn = found.schema === 'pg_catalog'
   const typmods = type.typmods?.map((modifier) => typmod(modifier, isOwn) ?? badTypmod(written, type.location))
   const bounds = type.arrayBounds?.map(({ Integer: bound }): Node => {
