@@ -32,6 +32,8 @@ export interface MongoColumnDetail {
   readonly types: Readonly<Record<string, number>>
   /** Share of the sampled documents that hold the path, from 0 to 1. */
   readonly presence: number
+  /** Elements that its arrays hold, on average of the sampled documents; absent where none held one. */
+  readonly items?: number
   /** True where the path is a top-level field: what `columns: null` is frozen into. */
   readonly top: boolean
 }

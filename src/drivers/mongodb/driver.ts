@@ -1,4 +1,5 @@
 // The MongoDB driver put together: the guard judges, connections do. Nothing here decides anything of its own.
+import { setImmediate } from 'node:timers/promises'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { sharedKnown } from '../shared-known.ts'
@@ -14,6 +15,9 @@ import { outlineOf } from './guard/shape.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 
+/** Values in a body that is read, judged and printed without a pause. */
+const NODES_AT_ONCE = 1_000
+
 /** The client library is loaded by the first connection. */
 export async function createMongoDriver(): Promise<Driver> {
   const knownOf = sharedKnown<Known>(() => ({ sizes: new Map(), lookups: new Map() }))
@@ -26,7 +30,12 @@ export async function createMongoDriver(): Promise<Driver> {
     reread: rereadBody,
     confine: async (body: QueryBody, exposed, limits) => {
       if (!isMongoBody(body)) throw new TypeError('not a body of MongoDB')
-      return confine(body, exposed, limits)
+      if (body.nodes <= NODES_AT_ONCE) return confine(body, exposed, limits)
+      // Reading, judging and printing a large body take some 10 ms each: others are served in between.
+      await setImmediate()
+      const verdict = confine(body, exposed, limits)
+      await setImmediate()
+      return verdict
     },
     printed: (query) => printed(unseal<MongoQuery>(query, 'MONGODB')),
     reads: (query) => {

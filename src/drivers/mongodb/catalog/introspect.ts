@@ -176,7 +176,13 @@ function columnOf(
 ): CatalogColumn {
   const isId = path.path === '_id' && kind === 'collection'
   const presence = documents === 0 ? 0 : path.documents / documents
-  const detail: MongoColumnDetail = { types: Object.fromEntries(path.types), presence, top: path.parent === null }
+  const items = itemsOf(path)
+  const detail: MongoColumnDetail = {
+    types: Object.fromEntries(path.types),
+    presence,
+    ...(items === null ? {} : { items }),
+    top: path.parent === null,
+  }
   return {
     name: path.path,
     type: 'bson',
@@ -192,6 +198,13 @@ function columnOf(
     }),
     ...(path.parent === null ? {} : { partOf: path.parent }),
   }
+}
+
+/** Elements of its arrays, on average; null where it held none. */
+function itemsOf({ types, elements }: SampledPath): number | null {
+  const arrays = types.get('array') ?? 0
+  if (arrays === 0) return null
+  return Math.ceil([...elements.values()].reduce((total, n) => total + n, 0) / arrays)
 }
 
 function signalsOf(path: SampledPath, documents: number, declared: Declared | undefined): readonly string[] {

@@ -1,7 +1,8 @@
 // Accumulators of $group, $bucket and $bucketAuto, and the operators of $setWindowFields: by their lists.
 import { fieldsOf, operatorOf, textOf } from './arguments.ts'
 import { reasonAgainst, type Fields } from './expression-list.ts'
-import { expression } from './expression.ts'
+import { computed } from './computed.ts'
+import { GATHERED, largest, list, SMALL, type Extent } from './extent.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedOperator, shown } from './refusal.ts'
 import { needVersion, type Scope } from './scope.ts'
@@ -41,15 +42,34 @@ const WINDOW: ReadonlyMap<string, Form> = new Map<string, Form>([
   ['$minMaxScaler', { needed: ['input'], optional: ['min', 'max'] }],
 ])
 
-/** {$sum: …} as it is printed. Throws Refusal and Broken. */
-export function accumulator(of: string, value: Bson, scope: Scope): BsonDocument {
+export interface Accumulated {
+  /** {$sum: …} */
+  readonly printed: BsonDocument
+  /** Of the value for a group or window. */
+  readonly extent: Extent
+}
+
+/** Throws Refusal and Broken. */
+export function accumulator(of: string, value: Bson, scope: Scope): Accumulated {
   const operator = operatorOf(value)
   if (operator === null) throw refusedShape(of, value)
-  return { [operator[0]]: operand('accumulator', ACCUMULATORS, operator, scope) }
+  const found = operand('accumulator', ACCUMULATORS, operator, scope)
+  return { printed: { [operator[0]]: found.printed }, extent: gathered(operator[0], found.extents) }
+}
+
+const ONE_OF = new Set('$first $last $max $min $mergeObjects $top $bottom $locf $shift'.split(' '))
+const MANY_OF = new Set('$addToSet $push $topN $bottomN $firstN $lastN $maxN $minN $percentile'.split(' '))
+
+function gathered(name: string, extents: readonly Extent[]): Extent {
+  if (ONE_OF.has(name)) return largest(extents)
+  if (MANY_OF.has(name)) return list(largest(extents), GATHERED)
+  if (name !== '$concatArrays' && name !== '$setUnion') return SMALL
+  const each = largest(extents)
+  return { ...list(each, GATHERED), items: each.items * GATHERED, each: each.each }
 }
 
 /** An operator of $setWindowFields beside its window. */
-export function windowOperator(value: Bson, scope: Scope, sortKeys: number): BsonDocument {
+export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Accumulated {
   if (!isDocument(value)) throw new Broken('$setWindowFields takes an object for each output')
   const { window, ...rest } = value
   const operator = operatorOf(rest)
@@ -58,8 +78,9 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Bso
   if ((name === '$rank' || name === '$denseRank') && sortKeys !== 1) {
     throw new Broken(`${name} needs a sortBy of one field`)
   }
-  const printed = { [name]: operand('window', WINDOW, operator, scope) }
-  return window === undefined ? printed : { ...printed, window: frame(window) }
+  const found = operand('window', WINDOW, operator, scope)
+  const printed = { [name]: found.printed, ...(window === undefined ? {} : { window: frame(window) }) }
+  return { printed, extent: gathered(name, found.extents) }
 }
 
 function refusedShape(of: string, value: Bson): Error {
@@ -73,37 +94,52 @@ function hint(list: ReadonlyMap<string, Form>): string {
   return `Allowed here: ${[...list.keys()].sort().join(' ')}.`
 }
 
+interface Operand {
+  readonly printed: Bson
+  readonly extents: readonly Extent[]
+}
+
 function operand(
   vocabulary: 'accumulator' | 'window',
-  list: ReadonlyMap<string, Form>,
+  forms: ReadonlyMap<string, Form>,
   [name, value]: readonly [string, Bson],
   scope: Scope,
-): Bson {
-  const form = list.get(name)
-  if (form === undefined) throw refusedOperator(name, reasonAgainst(name), hint(list))
+): Operand {
+  const form = forms.get(name)
+  if (form === undefined) throw refusedOperator(name, reasonAgainst(name), hint(forms))
   needVersion(vocabulary, name, scope.exposed)
-  if (form === 'expression') return expression(value, scope)
+  if (form === 'expression') return one(value, scope)
   if (form === 'nothing') {
     fieldsOf(name, value, [], [])
-    return {}
+    return { printed: {}, extents: [] }
   }
   if (form === 'sorted') return sorted(name, value, scope)
   const printed: Record<string, Bson> = {}
+  const extents: Extent[] = []
   for (const [field, below] of Object.entries(fieldsOf(name, value, form.needed, form.optional))) {
-    printed[field] = expression(below, scope)
+    const made = computed(below, scope)
+    printed[field] = made.printed
+    extents.push(made.extent)
   }
-  return printed
+  return { printed, extents }
 }
 
-function sorted(name: string, value: Bson, scope: Scope): Bson {
+function one(value: Bson | undefined, scope: Scope): Operand {
+  const { printed, extent } = computed(value, scope)
+  return { printed, extents: [extent] }
+}
+
+function sorted(name: string, value: Bson, scope: Scope): Operand {
   const many = name.endsWith('N')
   const { sortBy, output, n } = fieldsOf(name, value, many ? ['sortBy', 'output', 'n'] : ['sortBy', 'output'], [])
   if (!isDocument(sortBy)) throw new Broken(`${name} takes an object for sortBy`)
-  return {
+  const made = one(output, scope)
+  const printed = {
     sortBy: sortSpecOf(name, sortBy, scope).printed,
-    output: expression(output, scope),
-    ...(many ? { n: expression(n, scope) } : {}),
+    output: made.printed,
+    ...(many ? { n: computed(n, scope).printed } : {}),
   }
+  return { printed, extents: made.extents }
 }
 
 function frame(window: Bson): Bson {

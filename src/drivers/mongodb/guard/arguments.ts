@@ -49,13 +49,6 @@ export function operatorOf(value: Bson | undefined): readonly [string, Bson] | n
   return first !== undefined && others.length === 0 && first[0].startsWith('$') ? first : null
 }
 
-/** A name for a field of an output: not empty, without dots, no operator. */
-export function checkName(of: string, name: string): void {
-  if (name === '' || name.startsWith('$') || name.includes('.')) {
-    throw new Broken(`${of}: ${shown(name) || 'an empty text'} cannot be the name of a field`)
-  }
-}
-
 /** 1 for what a projection takes for "include", 0 for "exclude", null for an expression. */
 export function flagOf(value: Bson | undefined): 0 | 1 | null {
   if (typeof value === 'boolean') return value ? 1 : 0

@@ -9,8 +9,10 @@ export class Barrier {
   readonly #pipeline: BsonDocument[]
   readonly #projection: BsonDocument
   readonly #first: string
+  /** A name may be `constructor`: it is no key of an object here that has any of its own. */
+  readonly #names = new Set<string>()
   readonly #computed: Record<string, Bson> = {}
-  #placed = false
+  #place = -1
 
   /** `first` is the name of any field that the projection keeps at the top. */
   constructor(pipeline: BsonDocument[], projection: BsonDocument, first: string) {
@@ -21,25 +23,21 @@ export class Barrier {
 
   /** Ends what was hoisted: from here on the pipeline sees exposed fields alone. */
   place(): void {
-    this.#placed = true
-    this.#pipeline.push(this.#projection)
-    if (this.#raised) this.#pipeline.push({ $set: this.#computed })
+    this.#place = this.#pipeline.push(this.#projection)
+    if (this.#names.size > 0) this.#pipeline.push({ $set: this.#computed })
   }
 
   /** `name` is the top-level field that must stay behind; without one, the whole document. */
   raise(name = this.#first): void {
+    if (this.#names.has(name)) return
     this.compute(name, { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] })
   }
 
   /** The field is computed anew, if it is not already: it stays behind as well. */
   compute(name: string, value: Bson): void {
-    const before = this.#raised
-    this.#computed[name] ??= value
-    if (before || !this.#placed) return
-    this.#pipeline.splice(this.#pipeline.indexOf(this.#projection) + 1, 0, { $set: this.#computed })
-  }
-
-  get #raised(): boolean {
-    return Object.keys(this.#computed).length > 0
+    if (this.#names.has(name)) return
+    this.#names.add(name)
+    Object.defineProperty(this.#computed, name, { value, enumerable: true })
+    if (this.#place !== -1 && this.#names.size === 1) this.#pipeline.splice(this.#place, 0, { $set: this.#computed })
   }
 }

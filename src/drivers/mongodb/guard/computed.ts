@@ -1,21 +1,40 @@
-// What is known of the value of an expression: that of a path is what the path leads to, that of an object its fields.
+// An expression of a stage: printed anew, held to the bounds, and what is known of its value. That of a path is what the
+// path leads to, that of an object its fields.
+import { expression } from './expression.ts'
+import type { Extent } from './extent.ts'
+import { grown } from './growth.ts'
 import { isDocument, type Bson } from '../query.ts'
 import { variable, type Scope } from './scope.ts'
-import { closed, find, WHOLE, type Shape } from './shape.ts'
+import { closed, extentAt, find, WHOLE, type Shape } from './shape.ts'
 
-/** Of an expression that was checked. */
-export function computed(value: Bson | undefined, scope: Scope): Shape {
+export interface Computed {
+  readonly printed: Bson
+  readonly extent: Extent
+  readonly shape: Shape
+}
+
+/** Throws Refusal and Broken. */
+export function computed(value: Bson | undefined, scope: Scope): Computed {
+  const printed = expression(value, scope)
+  const { meter, variables, shape } = scope
+  const extent = grown(value, { meter, variables, document: (path) => extentAt(shape, path) })
+  return { printed, extent, shape: shapeOf(value, extent, scope) }
+}
+
+function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
   if (typeof value === 'string') {
-    if (value.startsWith('$$')) return variable(value, scope)?.shape ?? WHOLE
-    return value.startsWith('$') ? find(scope.shape, value.slice(1).split('.')).shape : WHOLE
+    if (value.startsWith('$$')) return variable(value, scope)?.shape ?? { ...WHOLE, extent }
+    const found = value.startsWith('$') ? find(scope.shape, value.slice(1).split('.')).shape : WHOLE
+    return found.kids === null ? { ...found, extent } : found
   }
-  if (!isDocument(value)) return WHOLE
+  if (!isDocument(value)) return { ...WHOLE, extent }
   const entries = Object.entries(value)
-  if (entries.length === 0 || entries.some(([name]) => name.startsWith('$'))) return WHOLE
-  return closed(new Map(entries.map(([name, below]) => [name, computed(below, scope)])))
+  if (entries.length === 0 || entries.some(([name]) => name.startsWith('$'))) return { ...WHOLE, extent }
+  const { fields } = extent
+  return closed(new Map(entries.map(([name, below]) => [name, shapeOf(below, fields?.get(name) ?? extent, scope)])))
 }
 
 /** A shape as that of a whole document. */
 export function asDocument(shape: Shape): Shape {
-  return shape.kids === null ? { kids: new Map(), open: true, cut: shape.cut } : shape
+  return shape.kids === null ? { ...shape, kids: new Map(), open: true } : shape
 }

@@ -11,14 +11,31 @@ import type { MongoBody } from './read.ts'
 import { readsOf } from './reads.ts'
 import { Broken, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
 import { confineSource } from './source.ts'
+import { Variables } from './variables.ts'
 
 const DEPTH_MAX = 24
 const NODES_MAX = 20_000
+/** Of one object. */
+const FIELDS_MAX = 1_000
 
 /** Same body, same exposure, same verdict. The sealed value is a MongoQuery. */
 export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verdict {
+  return judged(body, exposed, limits).verdict
+}
+
+/** As confine(), with the work that it took: twice the body takes at most about twice of it. */
+export function judged(
+  body: MongoBody,
+  catalog: Catalog,
+  limits: Limits,
+): { readonly verdict: Verdict; readonly work: number } {
+  const whole = new Whole(exposedOf(catalog))
+  return { verdict: verdictOn(whole, body, catalog, limits), work: whole.work.spent }
+}
+
+function verdictOn(whole: Whole, body: MongoBody, catalog: Catalog, limits: Limits): Verdict {
   try {
-    return { kind: 'confined', query: seal('MONGODB', query(body, exposed, limits)) }
+    return { kind: 'confined', query: seal('MONGODB', query(whole, body, catalog, limits)) }
   } catch (error) {
     if (error instanceof Broken) return { kind: 'malformed', why: error.message }
     if (!(error instanceof Refusal)) throw error
@@ -26,15 +43,13 @@ export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verd
   }
 }
 
-function query(body: MongoBody, catalog: Catalog, limits: Limits): MongoQuery {
-  const exposed = exposedOf(catalog)
-  if (body.depth > DEPTH_MAX) throw refusedLimit('depth', `the query is nested deeper than ${DEPTH_MAX} levels`)
-  if (body.nodes > NODES_MAX) throw refusedLimit('values', `the query holds more than ${NODES_MAX} values`)
+function query(whole: Whole, body: MongoBody, catalog: Catalog, limits: Limits): MongoQuery {
+  const { exposed } = whole
+  checkSize(body)
   const collection = exposed.collection(body.collection)
   if (!collection) throw refusedCollection(body.collection, exposed.listed)
-  const whole = new Whole(exposed)
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
-  const flow = confineSource(whole, collection, stagesOf(body), new Set())
+  const flow = confineSource(whole, collection, stagesOf(body), new Variables())
   flow.out.push({ $limit: rowCap + 1 })
   const { database, name } = collection
   const { joins } = whole
@@ -42,6 +57,18 @@ function query(body: MongoBody, catalog: Catalog, limits: Limits): MongoQuery {
   const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
   const { columns, shape } = flow
   return { database, collection: name, pipeline: flow.out, early, rowCap, columns, joins, reads, shape }
+}
+
+function checkSize({ depth, nodes, widest }: MongoBody): void {
+  if (depth > DEPTH_MAX)
+    throw refusedLimit('depth', `the query is nested ${depth} levels deep; ${DEPTH_MAX} is the most`)
+  if (nodes > NODES_MAX) throw refusedLimit('values', `the query holds ${nodes} values; ${NODES_MAX} is the most`)
+  if (widest <= FIELDS_MAX) return
+  throw refusedLimit(
+    'fields',
+    `an object of the query has ${widest} fields; ${FIELDS_MAX} is the most`,
+    'Name fewer fields at once, or write an array of {k, v} objects and $arrayToObject.',
+  )
 }
 
 /** The filter is the first stage; an empty one is none. */

@@ -4,9 +4,10 @@ import type { Catalog, CatalogTable } from '../../driver.ts'
 import { madeOnce } from '../../made-once.ts'
 import { Barrier } from './barrier.ts'
 import type { MongoCapture } from '../capture.ts'
+import { SMALL, STORED, stored, type Extent } from './extent.ts'
 import { withoutGaps } from './gaps.ts'
 import type { BsonDocument } from '../query.ts'
-import { closed, isPlace, WHOLE, type Cut, type Shape } from './shape.ts'
+import { closed, isPlace, WHOLE, type Shape } from './shape.ts'
 
 /** Exposed components; null where everything below is exposed. */
 export interface Tree extends ReadonlyMap<string, Tree | null> {}
@@ -17,6 +18,8 @@ export interface ExposedCollection {
   /** The value of the injected $project: always an inclusion, of the topmost exposed paths. */
   readonly projection: BsonDocument
   readonly tree: Tree
+  /** How large the values of its paths are, by a sample. */
+  readonly extents: ReadonlyMap<string, Extent>
   /** The exposed top-level names, in the catalog's order. */
   readonly tops: readonly string[]
   /** A view or a time series: the server puts stages of its own in front of ours. */
@@ -73,9 +76,29 @@ function collectionOf(table: CatalogTable): ExposedCollection | null {
     name: table.table,
     projection: root.has('_id') ? projection : { ...projection, _id: 0 },
     tree: root,
+    extents: extentsOf(table),
     tops: [...root.keys()],
     rewritten: table.kind === 'view' || table.kind === 'time-series collection',
   }
+}
+
+/** The length of arrays is that of the documents that introspection looked at. */
+function extentsOf(table: CatalogTable): ReadonlyMap<string, Extent> {
+  return new Map(table.columns.map(({ name, detail }) => [name, isSmall(detail) ? SMALL : stored(itemsOf(detail))]))
+}
+
+const SMALL_TYPES = new Set('bool date decimal double int long null objectId timestamp'.split(' '))
+
+/** The sample holds nothing but numbers and the like there. */
+function isSmall(detail: unknown): boolean {
+  const types: unknown = typeof detail === 'object' && detail !== null && 'types' in detail ? detail.types : undefined
+  const names = typeof types === 'object' && types !== null ? Object.keys(types) : []
+  return names.length > 0 && names.every((name) => SMALL_TYPES.has(name))
+}
+
+function itemsOf(detail: unknown): number | undefined {
+  const items: unknown = typeof detail === 'object' && detail !== null && 'items' in detail ? detail.items : undefined
+  return typeof items === 'number' ? items : undefined
 }
 
 interface Branch extends Map<string, Branch | null> {}
@@ -111,16 +134,24 @@ function leaves(tree: Tree, prefix: string): string[] {
 /** What a document looks like behind the injected projection; `as` is the field it stands in, where it is not alone. */
 export function shapeOf(collection: ExposedCollection, barrier: Barrier, as?: string): Shape {
   const kids = new Map<string, Shape>()
-  for (const [name, below] of collection.tree) {
-    kids.set(name, below === null ? WHOLE : cutShape(below, [{ raise: () => barrier.raise(as ?? name) }]))
+  const { tree, extents } = collection
+  for (const [name, below] of tree) {
+    const cut = below === null ? [] : [{ raise: () => barrier.raise(as ?? name) }]
+    kids.set(name, partShape(name, below, { cut, extents }))
   }
   return closed(kids)
 }
 
-function cutShape(tree: Tree, cut: readonly Cut[]): Shape {
+function partShape(
+  path: string,
+  tree: Tree | null,
+  all: Pick<Shape, 'cut'> & Pick<ExposedCollection, 'extents'>,
+): Shape {
+  const extent = all.extents.get(path) ?? STORED
+  if (tree === null) return { ...WHOLE, extent }
   const kids = new Map<string, Shape>()
-  for (const [name, below] of tree) kids.set(name, below === null ? WHOLE : cutShape(below, cut))
-  return { kids, open: false, cut }
+  for (const [name, below] of tree) kids.set(name, partShape(`${path}.${name}`, below, all))
+  return { kids, open: false, cut: all.cut, extent }
 }
 
 /** The injected projection in front of `pipeline`, not yet placed. */

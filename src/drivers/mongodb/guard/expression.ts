@@ -4,16 +4,17 @@ import { arrayOf, booleanOf, fieldsOf, textOf } from './arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
 import { checkPattern, numberOf } from './lift.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
+import { capped, rangeItems } from './range.ts'
 import { checkReduce } from './reduce.ts'
-import { Broken, refusedLimit, refusedOperator, refusedPath, shown } from './refusal.ts'
+import { Broken, refusedOperator, refusedPath } from './refusal.ts'
+import { checkName } from './names.ts'
 import { fieldsHint, needVersion, resolve, variable, withVariables, type Scope } from './scope.ts'
 import { sortSpecOf } from './sort.ts'
-
-const RANGE_MAX = 10_000
 
 /** The expression as it is printed. Throws Refusal and Broken. */
 export function expression(value: Bson | undefined, scope: Scope): Bson {
   if (value === undefined) throw new Broken('an expression is missing')
+  scope.meter.work.spend(1)
   if (typeof value === 'string') return textExpression(value, scope)
   if (isArray(value)) return value.map((element) => expression(element, scope))
   if (!isDocument(value)) return value
@@ -24,7 +25,14 @@ export function expression(value: Bson | undefined, scope: Scope): Bson {
   if (form === undefined) throw refusedOperator(operator, reasonAgainst(operator), EXPRESSION_HINT)
   if (names.length > 1) throw new Broken(`${operator} must be the only key of its object`)
   needVersion('expression', operator, scope.exposed)
+  if (operator === '$range') return range(value[operator], scope)
   return { [operator]: operand(operator, form, value[operator], scope) }
+}
+
+function range(value: Bson | undefined, scope: Scope): Bson {
+  const items = rangeItems(value)
+  const ends = arrayOf('$range', value).map((end) => expression(end, scope))
+  return Number.isFinite(items) ? { $range: ends } : capped(ends)
 }
 
 function textExpression(text: string, scope: Scope): string {
@@ -36,7 +44,7 @@ function textExpression(text: string, scope: Scope): string {
 function objectExpression(value: BsonDocument, scope: Scope): BsonDocument {
   const printed: Record<string, Bson> = {}
   for (const [name, below] of Object.entries(value)) {
-    if (name.includes('.') || name === '') throw new Broken(`${shown(name)} cannot be the name of a computed field`)
+    checkName('an object', name)
     printed[name] = expression(below, scope)
   }
   return printed
@@ -87,8 +95,6 @@ function special(name: string, value: Bson | undefined, scope: Scope): Bson {
         sortBy: isDocument(sortBy) ? sortSpecOf(name, sortBy, null).printed : direction(sortBy),
       }
     }
-    case '$range':
-      return range(value, scope)
     default:
       return matching(name, value, scope)
   }
@@ -205,16 +211,6 @@ function direction(value: Bson | undefined): Bson {
   if (value === undefined || (number !== 1 && number !== -1))
     throw new Broken('$sortArray sorts by 1, -1 or an object of them')
   return value
-}
-
-function range(value: Bson | undefined, scope: Scope): Bson {
-  const ends = arrayOf('$range', value)
-  if (ends.length < 2 || ends.length > 3) throw new Broken('$range takes a start, an end and perhaps a step')
-  const [start, end, step = 1] = ends.map(numberOf)
-  if (start !== undefined && end !== undefined && Math.abs((end - start) / step) > RANGE_MAX) {
-    throw refusedLimit('$range', `$range makes more than ${RANGE_MAX} elements`)
-  }
-  return expression(ends, scope)
 }
 
 /** $regexMatch, $regexFind, $regexFindAll: a constant pattern. */

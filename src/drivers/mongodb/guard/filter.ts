@@ -2,7 +2,7 @@
 // filter may stand in front of the projection, where indexes serve it (guard/mongodb.md §3).
 import { arrayOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { reasonAgainst } from './expression-list.ts'
-import { expression } from './expression.ts'
+import { computed } from './computed.ts'
 import { checkPattern, numberOf } from './lift.ts'
 import { literal } from './literal.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
@@ -40,7 +40,7 @@ function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDoc
       printed[name] = branches.map((branch) => conditions(branch, above, walk))
     } else if (name === '$expr' && above === '') {
       walk.hoistable = false
-      printed[name] = expression(below, walk.scope)
+      printed[name] = computed(below, walk.scope).printed
     } else if (name === '$comment') continue
     else if (name.startsWith('$')) throw refusedName(name)
     else printed[name] = condition(above + name, below, walk)

@@ -3,9 +3,14 @@ import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
 import type { Exposed } from './exposed.ts'
+import type { Extent } from './extent.ts'
+import { Meter } from './meter.ts'
+import { outputPath } from './names.ts'
 import type { Scope } from './scope.ts'
-import { withField, type Shape } from './shape.ts'
-import { Broken, refusedLimit, shown } from './refusal.ts'
+import { Draft, type Shape } from './shape.ts'
+import { refusedLimit } from './refusal.ts'
+import type { Variables } from './variables.ts'
+import { Work } from './work.ts'
 
 const JOINS_MAX = 4
 const STAGES_MAX = 80
@@ -14,6 +19,7 @@ const STAGES_MAX = 80
 export class Whole {
   readonly exposed: Exposed
   readonly joins: Join[] = []
+  readonly work = new Work()
   #stages = 0
 
   constructor(exposed: Exposed) {
@@ -32,14 +38,15 @@ export class Whole {
 
   count(stages: number): void {
     this.#stages += stages
-    if (this.#stages > STAGES_MAX) throw refusedLimit('stages', `the query has more than ${STAGES_MAX} stages in all`)
+    if (this.#stages <= STAGES_MAX) return
+    throw refusedLimit('stages', `the query has ${this.#stages} stages or more in all; ${STAGES_MAX} is the most`)
   }
 }
 
 export class Flow {
   readonly whole: Whole
   /** Bound by the $lookup around this pipeline. */
-  readonly variables: ReadonlySet<string>
+  readonly variables: Variables<Extent>
   readonly inFacet: boolean
   readonly out: BsonDocument[]
   /** Of the projection in front of it. */
@@ -49,10 +56,11 @@ export class Flow {
   columns: readonly string[]
   /** The first stage behind the projection is a sort that may be tried in front of it. */
   early: EarlySort | null = null
+  #meter: Meter
 
   constructor(
     whole: Whole,
-    variables: ReadonlySet<string>,
+    variables: Variables<Extent>,
     inFacet: boolean,
     out: BsonDocument[],
     barrier: Barrier,
@@ -66,6 +74,12 @@ export class Flow {
     this.barrier = barrier
     this.shape = shape
     this.columns = columns
+    this.#meter = new Meter(whole.work)
+  }
+
+  /** What is asked of the database for one document is counted anew. */
+  enterStage(): void {
+    this.#meter = new Meter(this.whole.work)
   }
 
   get scope(): Scope {
@@ -74,25 +88,35 @@ export class Flow {
       shape: this.shape,
       barrier: this.barrier,
       variables: this.variables,
+      meter: this.#meter,
       redacting: false,
       iterating: false,
     }
   }
 
-  /** A field is set; the path is checked. */
-  set(of: string, path: string, shape: Shape): void {
-    const components = outputPath(of, path)
-    this.shape = withField(this.shape, components, shape)
-    const [top = ''] = components
-    if (!this.columns.includes(top)) this.columns = [...this.columns, top]
+  /** The fields that a stage writes are set, in their order; their paths are checked. */
+  set(of: string, fields: Iterable<readonly [path: string, shape: Shape]>): void {
+    const draft = new Draft(this.shape, this.whole.work)
+    const columns = new Set(this.columns)
+    for (const [path, shape] of fields) {
+      const components = outputPath(of, path)
+      draft.set(components, shape)
+      columns.add(components[0] ?? '')
+    }
+    this.shape = draft.finish()
+    this.columns = [...columns]
   }
-}
 
-/** The components of a path that a stage writes. */
-export function outputPath(of: string, path: string): readonly string[] {
-  const components = path.split('.')
-  if (components.some((component) => component === '' || component.startsWith('$'))) {
-    throw new Broken(`${of}: ${shown(path) || 'an empty text'} cannot be the name of a field`)
+  /** The fields at these paths are taken away. */
+  drop(of: string, paths: Iterable<string>): void {
+    const draft = new Draft(this.shape, this.whole.work)
+    const columns = new Set(this.columns)
+    for (const path of paths) {
+      const components = outputPath(of, path)
+      draft.drop(components)
+      if (components.length === 1) columns.delete(path)
+    }
+    this.shape = draft.finish()
+    this.columns = [...columns]
   }
-  return components
 }

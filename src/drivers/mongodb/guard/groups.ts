@@ -1,75 +1,89 @@
 // Stages that make new documents out of many: $group, $bucket, $bucketAuto, $sortByCount, $count; and the windows.
 import { accumulator, bounds, windowOperator } from './accumulator.ts'
-import { arrayOf, checkName, fieldsOf, textOf, wholeOf } from './arguments.ts'
+import { arrayOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { computed } from './computed.ts'
-import { expression } from './expression.ts'
-import { outputPath, type Flow } from './flow.ts'
+import type { Flow } from './flow.ts'
+import { checkName, outputPath } from './names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, shown } from './refusal.ts'
 import { resolve } from './scope.ts'
-import { closed, WHOLE, type Shape } from './shape.ts'
+import { checkWeight, closed, WHOLE, type Shape } from './shape.ts'
 import { sortSpecOf } from './sort.ts'
 
 /** `written`: what the query itself names; MongoDB's own `count` is a column only where a document holds it. */
-function made(flow: Flow, id: Shape, names: readonly string[], written = names): void {
-  flow.shape = closed(new Map([['_id', id], ...names.map((name): [string, Shape] => [name, WHOLE])]))
+function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[] = [...outputs.shapes.keys()]): void {
+  const shape = closed(new Map([['_id', id], ...outputs.shapes]))
+  checkWeight(shape)
+  flow.shape = shape
   flow.columns = ['_id', ...written]
 }
 
-function outputs(of: string, value: BsonDocument, flow: Flow): BsonDocument {
+interface Outputs {
+  readonly printed: BsonDocument
+  readonly shapes: ReadonlyMap<string, Shape>
+}
+
+const COUNT: Outputs = { printed: {}, shapes: new Map([['count', WHOLE]]) }
+
+function outputs(of: string, value: BsonDocument, flow: Flow): Outputs {
   const printed: Record<string, Bson> = {}
+  const shapes = new Map<string, Shape>()
   for (const [name, below] of Object.entries(value)) {
     checkName(of, name)
-    printed[name] = accumulator(of, below, flow.scope)
+    const found = accumulator(of, below, flow.scope)
+    printed[name] = found.printed
+    shapes.set(name, { ...WHOLE, extent: found.extent })
   }
-  return printed
+  return { printed, shapes }
 }
 
 export function group(value: Bson, flow: Flow): void {
   if (!isDocument(value) || value['_id'] === undefined) throw new Broken('$group takes an object with _id')
   const { _id: id, ...rest } = value
   const { scope } = flow
-  const printed = { _id: expression(id, scope), ...outputs('$group', rest, flow) }
-  flow.out.push({ $group: printed })
-  made(flow, computed(id, scope), Object.keys(rest))
+  const key = computed(id, scope)
+  const found = outputs('$group', rest, flow)
+  flow.out.push({ $group: { _id: key.printed, ...found.printed } })
+  made(flow, key.shape, found)
 }
 
 export function bucket(value: Bson, flow: Flow): void {
   const read = fieldsOf('$bucket', value, ['groupBy', 'boundaries'], ['default', 'output'])
   const { scope } = flow
   const printed = {
-    groupBy: expression(read['groupBy'], scope),
-    boundaries: arrayOf('$bucket', read['boundaries']).map((bound) => expression(bound, scope)),
-    ...(read['default'] === undefined ? {} : { default: expression(read['default'], scope) }),
-    ...bucketOutput('$bucket', read['output'], flow),
+    groupBy: computed(read['groupBy'], scope).printed,
+    boundaries: arrayOf('$bucket', read['boundaries']).map((bound) => computed(bound, scope).printed),
+    ...(read['default'] === undefined ? {} : { default: computed(read['default'], scope).printed }),
   }
-  flow.out.push({ $bucket: printed })
-  made(flow, WHOLE, Object.keys(printed.output ?? { count: 0 }), Object.keys(printed.output ?? {}))
+  const output = bucketOutput('$bucket', read['output'], flow)
+  flow.out.push({ $bucket: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
+  made(flow, WHOLE, output ?? COUNT, output === null ? [] : undefined)
 }
 
 export function bucketAuto(value: Bson, flow: Flow): void {
   const read = fieldsOf('$bucketAuto', value, ['groupBy', 'buckets'], ['output', 'granularity'])
   const { granularity } = read
   const printed = {
-    groupBy: expression(read['groupBy'], flow.scope),
+    groupBy: computed(read['groupBy'], flow.scope).printed,
     buckets: wholeOf('$bucketAuto', read['buckets'], 1),
     ...(granularity === undefined ? {} : { granularity: textOf('$bucketAuto', granularity) }),
-    ...bucketOutput('$bucketAuto', read['output'], flow),
   }
-  flow.out.push({ $bucketAuto: printed })
-  made(flow, WHOLE, Object.keys(printed.output ?? { count: 0 }), Object.keys(printed.output ?? {}))
+  const output = bucketOutput('$bucketAuto', read['output'], flow)
+  flow.out.push({ $bucketAuto: { ...printed, ...(output === null ? {} : { output: output.printed }) } })
+  made(flow, WHOLE, output ?? COUNT, output === null ? [] : undefined)
 }
 
-function bucketOutput(of: string, value: Bson | undefined, flow: Flow): { output?: BsonDocument } {
-  if (value === undefined) return {}
+function bucketOutput(of: string, value: Bson | undefined, flow: Flow): Outputs | null {
+  if (value === undefined) return null
   if (!isDocument(value)) throw new Broken(`${of} takes an object for output`)
-  return { output: outputs(of, value, flow) }
+  return outputs(of, value, flow)
 }
 
 export function sortByCount(value: Bson, flow: Flow): void {
   const { scope } = flow
-  flow.out.push({ $sortByCount: expression(value, scope) })
-  made(flow, computed(value, scope), ['count'], [])
+  const key = computed(value, scope)
+  flow.out.push({ $sortByCount: key.printed })
+  made(flow, key.shape, COUNT, [])
 }
 
 export function count(value: Bson, flow: Flow): void {
@@ -86,19 +100,23 @@ export function setWindowFields(value: Bson, flow: Flow): void {
   if (!isDocument(output)) throw new Broken('$setWindowFields takes an object for output')
   const { scope } = flow
   const sortBy = sortBySpec('$setWindowFields', read['sortBy'], flow)
+  const sortKeys = Object.keys(sortBy.sortBy ?? {}).length
   const fields: Record<string, Bson> = {}
+  const shapes = new Map<string, Shape>()
   for (const [name, below] of Object.entries(output)) {
     outputPath('$setWindowFields', name)
-    fields[name] = windowOperator(below, scope, Object.keys(sortBy.sortBy ?? {}).length)
+    const found = windowOperator(below, scope, sortKeys)
+    fields[name] = found.printed
+    shapes.set(name, { ...WHOLE, extent: found.extent })
   }
   flow.out.push({
     $setWindowFields: {
-      ...(partitionBy === undefined ? {} : { partitionBy: expression(partitionBy, scope) }),
+      ...(partitionBy === undefined ? {} : { partitionBy: computed(partitionBy, scope).printed }),
       ...sortBy,
       output: fields,
     },
   })
-  for (const name of Object.keys(fields)) flow.set('$setWindowFields', name, WHOLE)
+  flow.set('$setWindowFields', shapes)
 }
 
 function sortBySpec(of: string, value: Bson | undefined, flow: Flow): { sortBy?: BsonDocument } {
@@ -139,26 +157,28 @@ export function fill(value: Bson, flow: Flow): void {
   if (!isDocument(output)) throw new Broken('$fill takes an object for output')
   const { scope } = flow
   const fields: Record<string, Bson> = {}
+  const shapes = new Map<string, Shape>()
   for (const [name, below] of Object.entries(output)) {
     outputPath('$fill', name)
     fields[name] = filling(below, flow)
+    shapes.set(name, WHOLE)
   }
   flow.out.push({
     $fill: {
-      ...(partitionBy === undefined ? {} : { partitionBy: expression(partitionBy, scope) }),
+      ...(partitionBy === undefined ? {} : { partitionBy: computed(partitionBy, scope).printed }),
       ...partitionFields('$fill', read['partitionByFields'], flow),
       ...sortBySpec('$fill', read['sortBy'], flow),
       output: fields,
     },
   })
-  for (const name of Object.keys(fields)) flow.set('$fill', name, WHOLE)
+  flow.set('$fill', shapes)
 }
 
 function filling(value: Bson, flow: Flow): BsonDocument {
   const { value: constant, method } = fieldsOf('an output of $fill', value, [], ['value', 'method'])
   if ((constant === undefined) === (method === undefined))
     throw new Broken('$fill takes either value or method for a field')
-  if (constant !== undefined) return { value: expression(constant, flow.scope) }
+  if (constant !== undefined) return { value: computed(constant, flow.scope).printed }
   const name = textOf('$fill', method)
   if (name !== 'linear' && name !== 'locf') throw new Broken(`$fill: ${shown(name)} is no method`)
   return { method: name }

@@ -2,16 +2,17 @@
 import { fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { Barrier } from './barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
-import { expression } from './expression.ts'
+import { computed } from './computed.ts'
+import { GATHERED, list, type Extent } from './extent.ts'
 import { withoutGaps } from './gaps.ts'
 import { filter } from './filter.ts'
 import type { Flow } from './flow.ts'
-import { outputPath } from './flow.ts'
+import { outputPath } from './names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedCollection, refusedOperator, refusedPath, refusedStage } from './refusal.ts'
 import { fieldsHint, resolve, withVariables, type Scope } from './scope.ts'
 import { confineSource } from './source.ts'
-import { union, WHOLE, withField, type Shape } from './shape.ts'
+import { checkWeight, extentAt, union, WHOLE, type Shape } from './shape.ts'
 import { atLeast } from './versions.ts'
 
 function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCollection {
@@ -37,13 +38,18 @@ export function lookup(value: Bson, flow: Flow): void {
     throw refusedStage('$lookup', why, '$lookup by fields needs MongoDB 5.0 or newer; write it with let and $expr.')
   }
   const { scope, bound } = letOf(read['let'], flow)
-  const perDocument = fields !== null || bound !== null || flow.variables.size > 0
+  const perDocument = fields !== null || bound !== null || !flow.variables.isEmpty
   flow.whole.join({ stage: '$lookup', collection: from.name, foreignField: fields?.foreignField ?? null, perDocument })
   const inner = confineSource(flow.whole, from, pipeline ?? [], scope.variables)
   flow.out.push({
     $lookup: { from: from.name, ...fields, ...(bound === null ? {} : { let: bound }), pipeline: inner.out, as },
   })
-  flow.set('$lookup', as, inner.shape)
+  flow.set('$lookup', [[as, manyOf(inner.shape)]])
+}
+
+/** An array of documents of this shape: paths lead through it. */
+function manyOf(shape: Shape): Shape {
+  return { ...shape, extent: list(extentAt(shape, []), GATHERED) }
 }
 
 /** The two fields of an equality: the foreign one runs on raw documents, so it must be shown whole. */
@@ -76,8 +82,13 @@ function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; re
   if (value === undefined) return { scope: flow.scope, bound: null }
   if (!isDocument(value)) throw new Broken('$lookup takes an object for let')
   const bound: Record<string, Bson> = {}
-  for (const [name, below] of Object.entries(value)) bound[name] = expression(below, flow.scope)
-  return { scope: withVariables(flow.scope, Object.keys(value)), bound }
+  const extents = new Map<string, Extent>()
+  for (const [name, below] of Object.entries(value)) {
+    const { printed, extent } = computed(below, flow.scope)
+    bound[name] = printed
+    extents.set(name, extent)
+  }
+  return { scope: withVariables(flow.scope, Object.keys(value), extents), bound }
 }
 
 export function unionWith(value: Bson, flow: Flow): void {
@@ -88,6 +99,7 @@ export function unionWith(value: Bson, flow: Flow): void {
   const inner = confineSource(flow.whole, from, pipeline ?? [], flow.variables)
   flow.out.push({ $unionWith: { coll: from.name, pipeline: inner.out } })
   flow.shape = union(flow.shape, inner.shape)
+  checkWeight(flow.shape)
   flow.columns = [...new Set([...flow.columns, ...inner.columns])]
 }
 
@@ -114,7 +126,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
   flow.out.push({
     $graphLookup: {
       from: from.name,
-      startWith: expression(read['startWith'], flow.scope),
+      startWith: computed(read['startWith'], flow.scope).printed,
       connectFromField,
       connectToField,
       as,
@@ -160,7 +172,8 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   barrier.place()
   if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })
   const found = documents ? shapeOf(from, barrier) : shapeOf(from, barrier, as)
-  flow.set('$graphLookup', as, depthField === null ? found : withField(found, [depthField], WHOLE))
+  if (depthField === null || found.kids === null) flow.set('$graphLookup', [[as, manyOf(found)]])
+  else flow.set('$graphLookup', [[as, manyOf({ ...found, kids: new Map([...found.kids, [depthField, WHOLE]]) })]])
 }
 
 /** The known fields of the document whole, and of the found ones what is exposed. */

@@ -1,111 +1,112 @@
 // $project, $set, $addFields, $unset: which fields there are behind them.
 import { arrayOf, flagOf, textOf } from './arguments.ts'
 import { computed } from './computed.ts'
-import { expression } from './expression.ts'
-import { outputPath, type Flow } from './flow.ts'
+import type { Flow } from './flow.ts'
+import { outputPath } from './names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken } from './refusal.ts'
 import { resolve, type Scope } from './scope.ts'
-import { closed, isPlace, WHOLE, withField, withoutField, type Shape } from './shape.ts'
+import { closed, Draft, WHOLE, type Shape } from './shape.ts'
 
 interface Leaf {
   readonly path: string
   readonly flag: 0 | 1 | null
-  readonly value: Bson
+  /** What is known of the value that is computed here; WHOLE where none is. */
+  readonly shape: Shape
 }
 
-/** The fields of a specification with nested objects, as paths. */
-function leavesOf(of: string, spec: BsonDocument, prefix: string, flags: boolean): Leaf[] {
-  return Object.entries(spec).flatMap(([name, value]) => {
+interface Read {
+  readonly printed: BsonDocument
+  /** The fields at every depth, as paths. */
+  readonly leaves: readonly Leaf[]
+}
+
+/** The specification anew, its expressions checked. */
+function read(of: string, spec: BsonDocument, scope: Scope): Read {
+  const leaves: Leaf[] = []
+  return { printed: readInto(leaves, '', { of, spec, scope }), leaves }
+}
+
+interface Part {
+  readonly of: string
+  readonly spec: BsonDocument
+  readonly scope: Scope
+}
+
+function readInto(leaves: Leaf[], prefix: string, { of, spec, scope }: Part): BsonDocument {
+  const printed: Record<string, Bson> = {}
+  const flags = of === '$project'
+  for (const [name, value] of Object.entries(spec)) {
     const path = prefix + name
-    outputPath(of, name)
+    scope.meter.work.spend(outputPath(of, path).length)
     const nested = isDocument(value) && !Object.keys(value).some((key) => key.startsWith('$'))
-    if (!nested) return [{ path, flag: flags ? flagOf(value) : null, value }]
-    if (Object.keys(value).length > 0) return leavesOf(of, value, `${path}.`, flags)
-    if (flags) throw new Broken(`${of}: an empty object says nothing of ${path}`)
-    return [{ path, flag: null, value }]
-  })
+    if (nested && Object.keys(value).length > 0) {
+      printed[name] = readInto(leaves, `${path}.`, { of, spec: value, scope })
+      continue
+    }
+    if (nested && flags) throw new Broken(`${of}: an empty object says nothing of ${path}`)
+    const flag = flags ? flagOf(value) : null
+    const made = flag === null ? computed(value, scope) : { printed: value, shape: WHOLE }
+    printed[name] = made.printed
+    leaves.push({ path, flag, shape: made.shape })
+  }
+  return printed
 }
 
 export function project(value: Bson, flow: Flow): void {
   if (!isDocument(value) || Object.keys(value).length === 0) throw new Broken('$project takes an object of fields')
-  const leaves = leavesOf('$project', value, '', true)
+  const { printed, leaves } = read('$project', value, flow.scope)
+  flow.out.push({ $project: printed })
   const excludes =
     leaves.some((leaf) => leaf.flag === 0 && leaf.path !== '_id') || leaves.every((leaf) => leaf.flag === 0)
-  const { scope } = flow
-  flow.out.push({ $project: printed(value, true, scope) })
-  if (excludes) for (const leaf of leaves) exclude(leaf, flow)
-  else include(leaves, flow, scope)
-}
-
-/** The specification anew, its expressions checked. */
-function printed(spec: BsonDocument, flags: boolean, scope: Scope): BsonDocument {
-  const fields: Record<string, Bson> = {}
-  for (const [name, value] of Object.entries(spec)) {
-    const nested = isDocument(value) && !Object.keys(value).some((key) => key.startsWith('$'))
-    if (nested) fields[name] = printed(value, flags, scope)
-    else fields[name] = flags && flagOf(value) !== null ? value : expression(value, scope)
-  }
-  return fields
+  if (excludes) exclude(leaves, flow)
+  else include(leaves, flow)
 }
 
 /** Leaving out what is not there tells nothing, so any name may be left out. */
-function exclude(leaf: Leaf, flow: Flow): void {
-  if (leaf.flag === 0) drop(leaf.path, flow)
-  else if (leaf.flag === null) throw new Broken('$project either leaves fields out or says which there are')
+function exclude(leaves: readonly Leaf[], flow: Flow): void {
+  if (leaves.some((leaf) => leaf.flag === null)) {
+    throw new Broken('$project either leaves fields out or says which there are')
+  }
+  flow.drop(
+    '$project',
+    leaves.filter((leaf) => leaf.flag === 0).map((leaf) => leaf.path),
+  )
 }
 
-function drop(path: string, flow: Flow): void {
-  const components = path.split('.')
-  flow.shape = withoutField(flow.shape, components)
-  if (components.length === 1) flow.columns = flow.columns.filter((name) => name !== path)
-}
-
-function include(leaves: readonly Leaf[], flow: Flow, scope: Scope): void {
-  const { shape } = flow
-  let kept: Shape = closed(new Map())
+function include(leaves: readonly Leaf[], flow: Flow): void {
+  const { shape, scope } = flow
+  const kept = new Draft(closed(new Map()), flow.whole.work)
   const columns = new Set<string>()
   const id = shape.kids?.get('_id') ?? (shape.open ? WHOLE : undefined)
   if (id !== undefined && !leaves.some((leaf) => leaf.path === '_id' || leaf.path.startsWith('_id.'))) {
-    kept = withField(kept, ['_id'], id)
+    kept.set(['_id'], id)
     if (flow.columns.includes('_id')) columns.add('_id')
   }
-  for (const { path, flag, value } of leaves) {
-    if (flag === 0) continue
-    const components = path.split('.')
-    if (flag === null) kept = withField(kept, components, computed(value, scope))
-    else kept = pick(kept, shape, resolve(path, scope).components)
+  for (const leaf of leaves) {
+    if (leaf.flag === 0) continue
+    const components = leaf.flag === null ? leaf.path.split('.') : resolve(leaf.path, scope).components
+    if (leaf.flag === null) kept.set(components, leaf.shape)
+    else kept.pick(components, shape)
     columns.add(components[0] ?? '')
   }
-  flow.shape = kept
+  flow.shape = kept.finish()
   flow.columns = [...columns]
-}
-
-/** `kept` and the field at this path of `from`, with what is known of the objects on the way. */
-function pick(kept: Shape, from: Shape, [name, ...below]: readonly string[]): Shape {
-  if (name === undefined) return from
-  if (isPlace(name) && from.kids?.has(name) !== true) return pick(kept, from, below)
-  const source = from.kids === null ? { ...WHOLE, cut: from.cut } : (from.kids.get(name) ?? WHOLE)
-  if (kept.kids === null) return kept
-  const known = kept.kids.get(name) ?? { kids: new Map<string, Shape>(), open: false, cut: source.cut }
-  const kids = new Map(kept.kids)
-  kids.set(name, below.length === 0 ? source : pick(known, source, below))
-  return { ...kept, kids }
 }
 
 export function set(name: '$set' | '$addFields', value: Bson, flow: Flow): void {
   if (!isDocument(value) || Object.keys(value).length === 0) throw new Broken(`${name} takes an object of fields`)
-  const { scope } = flow
-  flow.out.push({ [name]: printed(value, false, scope) })
-  for (const leaf of leavesOf(name, value, '', false)) flow.set(name, leaf.path, computed(leaf.value, scope))
+  const { printed, leaves } = read(name, value, flow.scope)
+  flow.out.push({ [name]: printed })
+  flow.set(
+    name,
+    leaves.map(({ path, shape }) => [path, shape]),
+  )
 }
 
 export function unset(value: Bson, flow: Flow): void {
   const paths = typeof value === 'string' ? [value] : arrayOf('$unset', value).map((path) => textOf('$unset', path))
   if (paths.length === 0) throw new Broken('$unset names no field')
-  for (const path of paths) {
-    outputPath('$unset', path)
-    drop(path, flow)
-  }
+  flow.drop('$unset', paths)
   flow.out.push({ $unset: paths })
 }

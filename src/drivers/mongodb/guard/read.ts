@@ -8,6 +8,7 @@ import { isJson } from './lift.ts'
 const BODY_BYTES_MAX = 256 * 1024
 /** Deeper ones are refused anyway: their text is not kept, for writing it would recurse. */
 const WRITTEN_DEPTH_MAX = 500
+const TOO_LONG = `the body is longer than ${BODY_BYTES_MAX} bytes`
 const FORBIDDEN_KEYS = new Set(['__proto__', '_bsontype', 'toBSON'])
 
 export interface MongoBody extends QueryBody {
@@ -20,15 +21,16 @@ export interface MongoBody extends QueryBody {
   readonly depth: number
   /** How many values there are in all. */
   readonly nodes: number
+  /** How many fields the object with the most of them has. */
+  readonly widest: number
 }
 
 const Body = z.strictObject({
   collection: z.string({ error: 'must be the name of a collection' }).min(1, 'must be the name of a collection'),
   filter: z.custom<unknown>(isJson, 'must be an object').optional(),
   pipeline: z
-    .array(z.custom<unknown>(isStage, 'must be an object with one key, the name of the stage'), {
-      error: 'must be an array of stages',
-    })
+    .custom<readonly unknown[]>(Array.isArray, 'must be an array of stages')
+    .refine((stages) => stages.every(isStage), 'each must be an object with one key, the name of the stage')
     .optional(),
   limit: z.int({ error: 'must be a whole number' }).min(1, 'must be at least 1').optional(),
 })
@@ -42,12 +44,11 @@ export function readBody(body: unknown): MongoBody {
   const { collection, filter = {}, pipeline = null, limit = null } = read.data
   const found = scan({ collection, filter, pipeline })
   if (found.wrong.size > 0) throw invalidRequest([...found.wrong].slice(0, 20))
-  const { depth, nodes } = found
+  if (found.size > BODY_BYTES_MAX) throw invalidRequest([TOO_LONG])
+  const { depth, nodes, widest } = found
   const text = depth > WRITTEN_DEPTH_MAX ? JSON.stringify({ collection, nested: depth }) : JSON.stringify(body)
-  if (Math.max(Buffer.byteLength(text), found.size) > BODY_BYTES_MAX) {
-    throw invalidRequest([`the body is longer than ${BODY_BYTES_MAX} bytes`])
-  }
-  return { text, limit, collection, filter, pipeline, depth, nodes }
+  if (Buffer.byteLength(text) > BODY_BYTES_MAX) throw invalidRequest([TOO_LONG])
+  return { text, limit, collection, filter, pipeline, depth, nodes, widest }
 }
 
 /** The body that a text of readBody's stands for. Throws AppError INVALID_REQUEST for any other text. */
@@ -78,6 +79,7 @@ function detailsOf(issue: z.core.$ZodIssue): string[] {
 interface Scan {
   readonly depth: number
   readonly nodes: number
+  readonly widest: number
   /** At least so many bytes, as JSON. */
   readonly size: number
   readonly wrong: ReadonlySet<string>
@@ -93,8 +95,10 @@ function scan(body: { collection: string; filter: unknown; pipeline: readonly un
   let level: unknown[] = [body.filter, ...(body.pipeline ?? [])]
   let depth = 0
   let nodes = 0
+  let widest = 0
   let size = checked(body.collection)
-  while (level.length > 0) {
+  // A body that is too long is read no further: it is refused for that.
+  while (level.length > 0 && size <= BODY_BYTES_MAX) {
     const next: unknown[] = []
     nodes += level.length
     let containers = 0
@@ -102,12 +106,15 @@ function scan(body: { collection: string; filter: unknown; pipeline: readonly un
       if (typeof value === 'string') size += checked(value)
       else size += 2
       if (typeof value !== 'object' || value === null) continue
+      if (size > BODY_BYTES_MAX) break
       containers++
       if (Array.isArray(value)) {
         for (const element of value) next.push(element)
         continue
       }
-      for (const [key, below] of Object.entries(value)) {
+      const entries = Object.entries(value)
+      widest = Math.max(widest, entries.length)
+      for (const [key, below] of entries) {
         if (FORBIDDEN_KEYS.has(key)) wrong.add(`${key}: may not be the name of a field`)
         size += checked(key)
         next.push(below)
@@ -116,5 +123,5 @@ function scan(body: { collection: string; filter: unknown; pipeline: readonly un
     if (containers > 0) depth++
     level = next
   }
-  return { depth, nodes, size, wrong }
+  return { depth, nodes, widest, size, wrong }
 }

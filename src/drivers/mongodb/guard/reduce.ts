@@ -2,15 +2,16 @@
 // than $$value can the result be? Literals, $map … wrap once more, paths and elements take one wrapping off.
 import { isArray, isDocument, type Bson } from '../query.ts'
 import { refusedOperator } from './refusal.ts'
+import { Variables } from './variables.ts'
 
 /** Does not hold the value at all. */
 const NONE = Number.NEGATIVE_INFINITY
 
-type Depths = ReadonlyMap<string, number>
+type Depths = Variables<number>
 
 /** Throws Refusal where the result can be deeper than $$value, by the name it has there. */
 export function checkReduce(step: Bson | undefined, value: string): void {
-  if (depthOf(step, new Map([[value, 0]])) <= 0) return
+  if (depthOf(step, new Variables(null, new Map([[value, 0]]))) <= 0) return
   throw refusedOperator(
     '$reduce',
     'its result may not be nested deeper than $$value',
@@ -35,7 +36,7 @@ function ofText(text: string, depths: Depths): number {
 }
 
 function deepest(values: readonly Bson[], depths: Depths): number {
-  return Math.max(NONE, ...values.map((value) => depthOf(value, depths)))
+  return values.reduce<number>((most, value) => Math.max(most, depthOf(value, depths)), NONE)
 }
 
 const SAME = new Set(
@@ -101,10 +102,9 @@ function branchesOf(argument: Bson): readonly Bson[] {
 }
 
 function ofLet(vars: Bson | undefined, body: Bson | undefined, depths: Depths): number {
-  let inner = depths
-  for (const [name, value] of isDocument(vars) ? Object.entries(vars) : [])
-    inner = bind(inner, name, depthOf(value, depths))
-  return depthOf(body, inner)
+  const own = new Map<string, number>()
+  for (const [name, value] of isDocument(vars) ? Object.entries(vars) : []) own.set(name, depthOf(value, depths))
+  return depthOf(body, depths.with(own))
 }
 
 function as(operand: Bson): string {
@@ -117,5 +117,5 @@ function named(operand: Bson, key: string, otherwise: string): string {
 }
 
 function bind(depths: Depths, name: string, depth: number): Depths {
-  return new Map([...depths, [name, depth]])
+  return depths.with(new Map([[name, depth]]))
 }

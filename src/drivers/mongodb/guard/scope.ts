@@ -1,8 +1,13 @@
 // Where a filter or an expression stands: what fields and variables there are, and which server will read it.
+import { didYouMean, nearest } from '../../nearest.ts'
 import type { Barrier } from './barrier.ts'
 import type { Exposed } from './exposed.ts'
+import { STORED, type Extent } from './extent.ts'
+import type { Meter } from './meter.ts'
+import { componentsOf } from './names.ts'
 import { Broken, refusedOperator, refusedPath, refusedStage, refusedVariable } from './refusal.ts'
 import { find, namesOf, type Found, type Shape } from './shape.ts'
+import type { Variables } from './variables.ts'
 import { missing, type Vocabulary } from './versions.ts'
 
 export interface Scope {
@@ -10,8 +15,10 @@ export interface Scope {
   readonly shape: Shape
   /** Of the projection that this pipeline stands behind. */
   readonly barrier: Barrier
-  /** Bound by $let, $map, $lookup …, without their $$. */
-  readonly variables: ReadonlySet<string>
+  /** Bound by $let, $map, $lookup …, without their $$, and how large they are. */
+  readonly variables: Variables<Extent>
+  /** What the stage asks of the database. */
+  readonly meter: Meter
   /** DESCEND, PRUNE and KEEP, within $redact. */
   readonly redacting: boolean
   /** IDX, within $map, $filter and $reduce. */
@@ -22,17 +29,23 @@ const SYSTEM = new Set(['ROOT', 'CURRENT', 'REMOVE'])
 const REDACT = new Set(['DESCEND', 'PRUNE', 'KEEP'])
 const VARIABLE = /^[a-z\u0080-\uffff][\w\u0080-\uffff]*$/
 
-export function withVariables(scope: Scope, names: readonly string[]): Scope {
+export function withVariables(
+  scope: Scope,
+  names: readonly string[],
+  extents: ReadonlyMap<string, Extent> = new Map(),
+): Scope {
   for (const name of names) {
     if (!VARIABLE.test(name))
       throw new Broken('the name of a variable starts with a small letter; letters, digits and _ follow')
   }
-  return { ...scope, variables: new Set([...scope.variables, ...names]) }
+  const own = new Map(names.map((name) => [name, extents.get(name) ?? STORED]))
+  return { ...scope, variables: scope.variables.with(own) }
 }
 
 /** A path as written (address.city). Throws Broken where no path is written so, Refusal where it leads to what is hidden. */
 export function locate(path: string, scope: Scope): Located {
   const components = componentsOf(path)
+  scope.meter.work.spend(components.length)
   const found = find(scope.shape, components)
   if (found.kind === 'hidden') throw refusedPath(path, fieldsHint(scope.shape))
   return { ...found, components }
@@ -62,20 +75,6 @@ export function fieldsHint(shape: Shape): string {
   return names === '' ? 'No field is known here.' : `Fields here: ${names}.`
 }
 
-const REFERENCE = new Set(['$id', '$ref', '$db'])
-
-/** Throws Broken for what is no path: an empty component, or one that starts with $ (but for those of a reference). */
-export function componentsOf(path: string): readonly string[] {
-  const components = path.split('.')
-  for (const [n, component] of components.entries()) {
-    if (component === '') throw new Broken('a path holds an empty name')
-    if (component.startsWith('$') && !(n > 0 && REFERENCE.has(component))) {
-      throw refusedPath(path, 'A field whose name starts with $ cannot be read by a path.')
-    }
-  }
-  return components
-}
-
 /** $$name or $$name.path, as written. Returns the shape of what it stands for, undefined where nothing is known. */
 export function variable(written: string, scope: Scope): Found | undefined {
   const dot = written.indexOf('.')
@@ -95,11 +94,16 @@ export function variable(written: string, scope: Scope): Found | undefined {
     return undefined
   }
   if (path === undefined && (SYSTEM.has(name) || (scope.redacting && REDACT.has(name)))) return undefined
-  const bound = [...scope.variables].map((known) => `$$${known}`)
-  throw refusedVariable(
-    `$$${name}`,
-    `Variables here: ${['$$ROOT', '$$CURRENT', '$$NOW', '$$REMOVE', ...bound].join(', ')}.`,
-  )
+  throw refusedVariable(`$$${name}`, variablesHint(name, scope))
+}
+
+const VARIABLES_TOLD = 20
+
+function variablesHint(name: string, { variables }: Scope): string {
+  const bound = [...variables.names()]
+  const told = ['ROOT', 'CURRENT', 'NOW', 'REMOVE', ...bound.slice(0, VARIABLES_TOLD)].map((known) => `$$${known}`)
+  const near = didYouMean(nearest(name, bound).map((known) => `$$${known}`))
+  return `${near === '' ? '' : `${near} `}Variables here: ${told.join(', ')}${bound.length > VARIABLES_TOLD ? ' …' : ''}.`
 }
 
 /** Throws Refusal where the captured server is older than a name. */

@@ -1,5 +1,9 @@
 // What fields a document is known to have at one place of a pipeline. Safety does not rest on it, the injected projection
 // does; it gives the honest refusal of a hidden name, and tells which paths lead through a partly shown object.
+import { below as partOf, ITEMS, object, STORED, sum, type Extent } from './extent.ts'
+import { within } from './meter.ts'
+import { refusedLimit } from './refusal.ts'
+import type { Work } from './work.ts'
 
 /** A projection that cut an object: raise() keeps what reads it from moving in front. */
 export interface Cut {
@@ -16,7 +20,12 @@ export interface Shape {
    * could tell, were it moved before them.
    */
   readonly cut: readonly Cut[]
+  /** How large the value is; absent where nothing is known of it. */
+  readonly extent?: Extent
 }
+
+/** Fields that a document may be known to have, at every depth. */
+const FIELDS_MAX = 5_000
 
 export const WHOLE: Shape = { kids: null, open: true, cut: [] }
 
@@ -55,26 +64,114 @@ export function find(shape: Shape, components: readonly string[]): Found {
   return { kind: at.kids === null ? 'whole' : 'parent', shape: at, numeric, crossed }
 }
 
-/** The shape after a field was set to a value of this shape. */
-export function withField(shape: Shape, components: readonly string[], value: Shape): Shape {
-  const [name, ...below] = components
-  if (name === undefined) return value
-  if (shape.kids === null) return shape
-  const known = shape.kids.get(name) ?? closed(new Map())
-  const kids = new Map(shape.kids)
-  kids.set(name, withField(known, below, value))
-  return { ...shape, kids }
+/** The shape of a document while one stage changes it: each object is copied once, however many of its fields change. */
+export class Draft {
+  readonly #work: Work
+  /** The copies made here, and their fields while they may still change. */
+  readonly #own = new Map<Shape, Map<string, Shape>>()
+  #root: Shape
+
+  constructor(shape: Shape, work: Work) {
+    this.#root = shape
+    this.#work = work
+  }
+
+  /** A field is set to a value of this shape. */
+  set(components: readonly string[], value: Shape): void {
+    this.#root = this.#with(this.#root, components, 0, value)
+  }
+
+  /** A field is taken away. */
+  drop(components: readonly string[]): void {
+    this.#root = this.#without(this.#root, components, 0)
+  }
+
+  /** The field at this path of another shape is kept, with what is known of the objects on the way. */
+  pick(components: readonly string[], from: Shape): void {
+    this.#root = this.#picked(this.#root, components, 0, from)
+  }
+
+  /** Throws Refusal where the document has more fields than are followed. */
+  finish(): Shape {
+    checkWeight(this.#root)
+    return this.#root
+  }
+
+  #with(shape: Shape, components: readonly string[], at: number, value: Shape): Shape {
+    const name = components[at]
+    this.#work.spend(1)
+    if (name === undefined) return value
+    if (shape.kids === null) return { ...shape, extent: within(sum([extentOf(shape), extentOf(value)])) }
+    const [own, kids] = this.#copied(shape)
+    kids.set(name, this.#with(kids.get(name) ?? EMPTY, components, at + 1, value))
+    return own
+  }
+
+  #without(shape: Shape, components: readonly string[], at: number): Shape {
+    const name = components[at]
+    const known = name === undefined ? undefined : shape.kids?.get(name)
+    this.#work.spend(1)
+    if (name === undefined || known === undefined) return shape
+    const [own, kids] = this.#copied(shape)
+    if (at === components.length - 1) kids.delete(name)
+    else kids.set(name, this.#without(known, components, at + 1))
+    return own
+  }
+
+  #picked(kept: Shape, components: readonly string[], at: number, from: Shape): Shape {
+    const name = components[at]
+    this.#work.spend(1)
+    if (name === undefined) return from
+    if (isPlace(name) && from.kids?.has(name) !== true) return this.#picked(kept, components, at + 1, from)
+    const source = kidOf(from, name)
+    if (kept.kids === null) return kept
+    const [own, kids] = this.#copied(kept)
+    const known = kids.get(name) ?? { kids: new Map<string, Shape>(), open: false, cut: source.cut }
+    kids.set(name, at === components.length - 1 ? source : this.#picked(known, components, at + 1, source))
+    return own
+  }
+
+  #copied(shape: Shape): readonly [Shape, Map<string, Shape>] {
+    const known = this.#own.get(shape)
+    if (known !== undefined) return [shape, known]
+    const kids = new Map(shape.kids)
+    this.#work.spend(kids.size)
+    const own: Shape = { ...shape, kids }
+    this.#own.set(own, kids)
+    return [own, kids]
+  }
 }
 
-/** The shape after a field was taken away. */
-export function withoutField(shape: Shape, components: readonly string[]): Shape {
-  const [name, ...below] = components
-  const known = name === undefined ? undefined : shape.kids?.get(name)
-  if (name === undefined || known === undefined || !shape.kids) return shape
-  const kids = new Map(shape.kids)
-  if (below.length === 0) kids.delete(name)
-  else kids.set(name, withoutField(known, below))
-  return { ...shape, kids }
+/** What is known of one field of a document. */
+function kidOf({ kids, cut, extent }: Shape, name: string): Shape {
+  if (kids !== null) return kids.get(name) ?? WHOLE
+  return { ...WHOLE, cut, ...(extent === undefined ? {} : { extent: partOf(extent, [name]) }) }
+}
+
+/** Throws Refusal. */
+export function checkWeight(shape: Shape): void {
+  const weight = weightOf(shape)
+  if (weight <= FIELDS_MAX) return
+  throw refusedLimit(
+    'fields',
+    `a stage makes documents of ${weight} fields; ${FIELDS_MAX} is the most`,
+    'Name fewer fields in a stage, or put what belongs together into one array.',
+  )
+}
+
+const EMPTY: Shape = { kids: new Map(), open: false, cut: [] }
+
+const weights = new WeakMap<Shape, number>()
+
+/** How many fields a shape has at every depth; an object that stands in it twice counts twice. */
+function weightOf(shape: Shape): number {
+  if (shape.kids === null) return 1
+  const known = weights.get(shape)
+  if (known !== undefined) return known
+  let weight = 1
+  for (const below of shape.kids.values()) weight += weightOf(below)
+  weights.set(shape, weight)
+  return weight
 }
 
 /** Documents of either shape. */
@@ -100,6 +197,35 @@ function rest({ open }: Shape): Shape | null {
 
 function barriersOf(shape: Shape): readonly Cut[] {
   return shape.kids === null ? shape.cut : [...shape.cut, ...[...shape.kids.values()].flatMap(barriersOf)]
+}
+
+const extents = new WeakMap<Shape, Extent>()
+
+/** How large a value of this shape may be. */
+function extentOf(shape: Shape): Extent {
+  if (shape.kids === null) return shape.extent ?? STORED
+  const known = extents.get(shape)
+  if (known !== undefined) return known
+  const fields = new Map([...shape.kids].map(([name, kid]) => [name, extentOf(kid)]))
+  const whole = object(fields)
+  const { bytes = 0, items = ITEMS } = shape.extent ?? {}
+  const extent: Extent = { ...whole, bytes: Math.max(whole.bytes, bytes), items, fields: shape.open ? null : fields }
+  extents.set(shape, extent)
+  return extent
+}
+
+/** How large what a path leads to may be. */
+export function extentAt(shape: Shape, path: readonly string[]): Extent {
+  let at = shape
+  for (const [n, component] of path.entries()) {
+    if (at.kids === null) return partOf(extentOf(at), path.slice(n))
+    const next = at.kids.get(component)
+    if (next === undefined && !isPlace(component)) {
+      return at.extent === undefined ? STORED : partOf(at.extent, path.slice(n))
+    }
+    at = next ?? at
+  }
+  return extentOf(at)
 }
 
 /** The names at the top, for a hint. */

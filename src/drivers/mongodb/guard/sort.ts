@@ -2,7 +2,8 @@
 import { numberOf } from './lift.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
-import { componentsOf, resolve, type Scope } from './scope.ts'
+import { componentsOf } from './names.ts'
+import { resolve, type Scope } from './scope.ts'
 import { isPlace } from './shape.ts'
 
 const KEYS_MAX = 32

@@ -1,25 +1,27 @@
 // A pipeline on a collection: what reads the same before and behind the projection goes in front, where indexes serve it,
 // then the projection, then everything else (guard/mongodb.md §3).
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
+import type { Extent } from './extent.ts'
 import { filter } from './filter.ts'
 import { Flow, type Whole } from './flow.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { sortSpecOf } from './sort.ts'
 import { checkStages, confineStage, stageOf } from './stages.ts'
+import type { Variables } from './variables.ts'
 
 /** Throws Refusal and Broken. */
 export function confineSource(
   whole: Whole,
   collection: ExposedCollection,
   pipeline: Bson,
-  variables: ReadonlySet<string>,
+  variables: Variables<Extent>,
 ): Flow {
   const stages = checkStages(pipeline, whole)
   const out: BsonDocument[] = []
   const barrier = barrierOf(collection, out)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
   const rest = hoist(stages, flow)
-  const isCached = collection.rewritten && variables.size > 0
+  const isCached = collection.rewritten && !variables.isEmpty
   if (isCached) for (const name of collection.tops) barrier.raise(name)
   barrier.place()
   // mongod 6.0 moves a $match with outer variables into what it caches of a time series: later rows get the first's. The

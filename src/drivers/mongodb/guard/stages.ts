@@ -1,16 +1,17 @@
 // The 25 stages that are allowed, each by its own reader; of every other the reason why not (guard/mongodb.md §4).
-import { booleanOf, checkName, fieldsOf, textOf, wholeOf } from './arguments.ts'
+import { booleanOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { asDocument, computed } from './computed.ts'
-import { expression } from './expression.ts'
+import { GATHERED, list } from './extent.ts'
 import { filter } from './filter.ts'
-import { Flow, outputPath, type Whole } from './flow.ts'
+import { Flow, type Whole } from './flow.ts'
+import { checkName, outputPath } from './names.ts'
 import { bucket, bucketAuto, count, densify, fill, group, setWindowFields, sortByCount } from './groups.ts'
 import { graphLookup, lookup, unionWith } from './joins.ts'
 import { project, set, unset } from './projections.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedStage } from './refusal.ts'
 import { needVersion, resolve } from './scope.ts'
-import { closed, WHOLE } from './shape.ts'
+import { checkWeight, closed, extentAt, WHOLE, type Shape } from './shape.ts'
 import { sortSpecOf } from './sort.ts'
 
 const STAGES_MAX = 40
@@ -73,6 +74,7 @@ export function confineStage(stage: BsonDocument, flow: Flow): void {
   const reader = READERS.get(name)
   if (!reader) throw refusedStage(name, reasonAgainst(name), HINT)
   needVersion('stage', name, flow.whole.exposed)
+  flow.enterStage()
   reader(value, flow)
 }
 
@@ -133,14 +135,15 @@ function unwind(value: Bson, flow: Flow): void {
       ...(preserve === undefined ? {} : { preserveNullAndEmptyArrays: booleanOf('$unwind', preserve) }),
     },
   })
-  if (typeof index === 'string') flow.set('$unwind', index, WHOLE)
+  if (typeof index === 'string') flow.set('$unwind', [[index, WHOLE]])
 }
 
 function replace(name: '$replaceRoot' | '$replaceWith', value: Bson | undefined, flow: Flow): void {
   const { scope } = flow
-  const root = expression(value, scope)
-  flow.out.push(name === '$replaceRoot' ? { $replaceRoot: { newRoot: root } } : { $replaceWith: root })
-  flow.shape = asDocument(computed(value, scope))
+  const { printed, shape } = computed(value, scope)
+  flow.out.push(name === '$replaceRoot' ? { $replaceRoot: { newRoot: printed } } : { $replaceWith: printed })
+  checkWeight(shape)
+  flow.shape = asDocument(shape)
   flow.columns = isDocument(value) && flow.shape.kids !== null ? [...flow.shape.kids.keys()] : []
 }
 
@@ -149,7 +152,7 @@ function redact(value: Bson, flow: Flow): void {
   const descends = mentions(value, '$$DESCEND')
   const { scope } = flow
   const shape = descends ? { ...scope.shape, open: true } : scope.shape
-  flow.out.push({ $redact: expression(value, { ...scope, shape, redacting: true }) })
+  flow.out.push({ $redact: computed(value, { ...scope, shape, redacting: true }).printed })
 }
 
 function mentions(value: Bson, text: string): boolean {
@@ -162,6 +165,7 @@ function facet(value: Bson, flow: Flow): void {
   const branches = Object.entries(value)
   if (branches.length > BRANCHES_MAX) throw refusedLimit('$facet', `$facet has more than ${BRANCHES_MAX} branches`)
   const printed: Record<string, Bson> = {}
+  const shapes = new Map<string, Shape>()
   for (const [name, pipeline] of branches) {
     checkName('$facet', name)
     const stages = checkStages(pipeline, flow.whole)
@@ -172,8 +176,9 @@ function facet(value: Bson, flow: Flow): void {
       confineStage(stage, inner)
     }
     printed[name] = inner.out
+    shapes.set(name, { ...WHOLE, extent: list(extentAt(inner.shape, []), GATHERED) })
   }
   flow.out.push({ $facet: printed })
-  flow.shape = closed(new Map(branches.map(([name]) => [name, WHOLE])))
+  flow.shape = closed(shapes)
   flow.columns = branches.map(([name]) => name)
 }

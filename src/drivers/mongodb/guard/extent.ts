@@ -1,0 +1,171 @@
+// How large the value of an expression may be: bytes, elements, and how often it holds what a variable stands for. Constants
+// are known; of stored values a sample tells, or a usual size is taken.
+import { isArray, isDocument, Scalar, type Bson } from '../query.ts'
+
+export interface Extent {
+  /** Beyond what `parts` stand for. */
+  readonly bytes: number
+  /** How often parts of variables stand in it: "3.list" is the path `list` of variable 3. Negative: taken out. */
+  readonly parts: ReadonlyMap<string, number>
+  /** Elements of an array; pieces that a text may be split into. */
+  readonly items: number
+  /** A text has at least so many bytes. */
+  readonly least: number
+  /** Of an object that the query itself writes. */
+  readonly fields: ReadonlyMap<string, Extent> | null
+  /** Of an element. */
+  readonly each: Extent | null
+}
+
+/** Elements of a stored array that no sample tells of. */
+export const ITEMS = 20
+/** Larger stored arrays are counted so: one pass over them is always allowed. */
+const ITEMS_MAX = 1_000
+/** Documents that $push, $lookup and the like gather, where the query does not say. */
+export const GATHERED = 100
+const STORED_BYTES = 1_000
+const NAME_BYTES = 8
+/** Sums and products stay numbers. */
+const HUGE = 1e100
+
+const NONE: ReadonlyMap<string, number> = new Map()
+
+/** A number, a date, a truth value. */
+export const SMALL: Extent = { bytes: 16, parts: NONE, items: 1, least: 0, fields: null, each: null }
+
+/** What a document holds at one path. `items` is the length of its arrays in the sample. */
+export function stored(items: number | undefined): Extent {
+  const most = Math.min(Math.max(items ?? ITEMS, ITEMS), ITEMS_MAX)
+  return { ...SMALL, bytes: (STORED_BYTES * most) / ITEMS, items: most }
+}
+
+export const STORED = stored(undefined)
+
+/** The whole of what a variable stands for. */
+export function wholeOf(variable: string, like: Pick<Extent, 'items' | 'each' | 'fields' | 'least'>): Extent {
+  return { ...like, bytes: 0, parts: new Map([[variable, 1]]) }
+}
+
+export function sum(extents: readonly Extent[], bytes = 0): Extent {
+  const parts = new Map<string, number>()
+  let [total, items, least] = [bytes, 0, 0]
+  for (const extent of extents) {
+    total += extent.bytes
+    items += extent.items
+    least += extent.least
+    for (const [part, times] of extent.parts) parts.set(part, (parts.get(part) ?? 0) + times)
+  }
+  return { bytes: Math.min(total, HUGE), parts, items: Math.min(items, HUGE), least, fields: null, each: null }
+}
+
+/** The larger in every respect. */
+export function largest(extents: readonly Extent[]): Extent {
+  const [first = SMALL, ...others] = extents
+  if (others.length === 0) return first
+  const parts = new Map(first.parts)
+  let { bytes, items, least } = first
+  for (const extent of others) {
+    bytes = Math.max(bytes, extent.bytes)
+    items = Math.max(items, extent.items)
+    least = Math.min(least, extent.least)
+    for (const [part, times] of extent.parts) parts.set(part, Math.max(parts.get(part) ?? 0, times))
+  }
+  for (const [part, times] of parts) {
+    if (times < 0 && others.some((other) => !other.parts.has(part))) parts.set(part, 0)
+  }
+  return { bytes, parts, items, least, fields: largestFields(extents), each: eachOf(extents) }
+}
+
+function largestFields(extents: readonly Extent[]): Extent['fields'] {
+  const merged = new Map<string, Extent>()
+  for (const { fields } of extents) {
+    if (fields === null) return null
+    for (const [name, extent] of fields) {
+      const known = merged.get(name)
+      merged.set(name, known === undefined ? extent : largest([known, extent]))
+    }
+  }
+  return merged
+}
+
+/** The largest element of any of them; null where it is not known of all. */
+export function eachOf(extents: readonly Extent[]): Extent | null {
+  const each = extents.flatMap((extent) => extent.each ?? [])
+  return each.length === extents.length ? largest(each) : null
+}
+
+export function times(extent: Extent, n: number): Extent {
+  const parts = new Map([...extent.parts].map(([part, some]) => [part, Math.min(some * n, HUGE)]))
+  return { ...extent, bytes: Math.min(extent.bytes * n, HUGE), parts, fields: null, each: null }
+}
+
+/** An array of so many of these. */
+export function list(each: Extent, items: number): Extent {
+  return { ...times(each, items), items, least: 0, each }
+}
+
+export function object(fields: ReadonlyMap<string, Extent>): Extent {
+  let names = 0
+  for (const name of fields.keys()) names += name.length + NAME_BYTES
+  return { ...sum([...fields.values()], names), items: 1, least: 0, fields }
+}
+
+/** A value that the query writes out. */
+export function literalExtent(value: Bson): Extent {
+  if (typeof value === 'string')
+    return { ...SMALL, bytes: value.length + 8, items: value.length + 1, least: value.length }
+  if (value instanceof Scalar)
+    return { ...SMALL, bytes: 16 + (value.of.kind === '$binary' ? value.of.base64.length : 0) }
+  if (isArray(value)) return arrayOf(value.map(literalExtent))
+  if (!isDocument(value)) return SMALL
+  return object(new Map(Object.entries(value).map(([name, below]) => [name, literalExtent(below)])))
+}
+
+export function arrayOf(elements: readonly Extent[]): Extent {
+  const each = elements.length === 0 ? SMALL : largest(elements)
+  return { ...sum(elements, elements.length * NAME_BYTES), items: elements.length, least: 0, each }
+}
+
+/** An element of an array. */
+export function elementOf(array: Extent): Extent {
+  return (
+    array.each ?? {
+      ...times(array, 1 / Math.max(1, array.items)),
+      items: Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)),
+      least: 0,
+    }
+  )
+}
+
+/** What a path of it leads to. */
+export function below(extent: Extent, [name, ...rest]: readonly string[]): Extent {
+  if (name === undefined) return extent
+  if (extent.fields !== null) return below(extent.fields.get(name) ?? SMALL, rest)
+  if (extent.each?.fields) return list(below(extent.each, [name, ...rest]), extent.items)
+  const [only, ...others] = extent.parts
+  if (only !== undefined && others.length === 0 && only[1] === 1 && extent.bytes === 0) {
+    return below({ ...extent, parts: new Map([[`${only[0]}.${name}`, 1]]), each: null }, rest)
+  }
+  return { ...extent, each: null }
+}
+
+/** How often a variable can stand in it: parts of it that do not overlap count once. */
+export function timesOf(variable: string, { parts }: Extent): number {
+  let most = 0
+  for (const part of parts.keys()) {
+    if (part !== variable && !part.startsWith(`${variable}.`)) continue
+    let total = 0
+    for (let end = part.length; end > 0; end = part.lastIndexOf('.', end - 1))
+      total += parts.get(part.slice(0, end)) ?? 0
+    most = Math.max(most, total)
+  }
+  return most
+}
+
+/** The same with so many of this value in the place of a variable. */
+export function filled(extent: Extent, variable: string, value: Extent, often = timesOf(variable, extent)): Extent {
+  const rest = new Map([...extent.parts].filter(([part]) => part !== variable && !part.startsWith(`${variable}.`)))
+  const put = often === 0 ? [] : [times(value, often)]
+  const all = sum([{ ...extent, parts: rest }, ...put])
+  return { ...all, items: extent.items, least: extent.least }
+}

@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Catalog, Verdict } from '../../driver.ts'
+import { confine } from './confine.ts'
+import { readBody } from './read.ts'
+
+const column = (name: string, items?: number) => ({
+  name,
+  type: 'bson',
+  nullable: true,
+  primaryKey: false,
+  references: null,
+  description: null,
+  unexposable: null,
+  detail: { types: {}, presence: 1, top: true, ...(items === undefined ? {} : { items }) },
+})
+
+const CATALOG: Catalog = {
+  capturedAt: '2026-01-01T00:00:00.000Z',
+  capture: { version: 1, serverVersion: [8, 3, 0], versionText: '8.3.0', database: 'shop' },
+  tables: [
+    {
+      schema: 'shop',
+      table: 'people',
+      kind: 'collection',
+      description: null,
+      estimatedRows: null,
+      warnings: [],
+      detail: { kind: 'collection', capped: false, documents: 10, indexedPaths: [], complete: true },
+      columns: [column('_id'), column('a'), column('b'), column('s'), column('n'), column('big', 5_000)],
+    },
+  ],
+}
+const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }
+
+const piped = (...pipeline: object[]): Verdict => confine(readBody({ collection: 'people', pipeline }), CATALOG, LIMITS)
+const judged = (x: unknown): Verdict => piped({ $project: { x } })
+const reduce = (step: unknown, input: unknown = '$a', initialValue: unknown = []): object => ({
+  $reduce: { input, initialValue, in: step },
+})
+const range = (n: number): object => ({ $range: [0, n] })
+const map = (input: unknown, body: unknown, as = 'this'): object => ({ $map: { input, as, in: body } })
+const repeated = <T>(n: number, stage: T): T[] => Array.from({ length: n }, () => stage)
+const chained = (n: number, first: unknown, wrap: (inner: unknown) => unknown): unknown =>
+  n === 0 ? first : chained(n - 1, wrap(first), wrap)
+
+const GROWS: Readonly<Record<string, unknown>> = {
+  concatArrays: reduce({ $concatArrays: ['$$value', '$$value'] }, '$a', [1]),
+  concat: reduce({ $concat: ['$$value', '$$value'] }, range(60), 'x'),
+  'an array of it twice': reduce({ $concatArrays: [['$$value.0'], '$$value', '$$value'] }),
+  setUnion: reduce(
+    { $setUnion: ['$$value', { $map: { input: '$$value', in: { $add: ['$$this', 1] } } }] },
+    range(60),
+    [1],
+  ),
+  zip: reduce(
+    { $concatArrays: [{ $arrayElemAt: [{ $zip: { inputs: ['$$value', '$$value'] } }, 0] }, '$$value'] },
+    '$a',
+    [1],
+  ),
+  let: reduce({ $let: { vars: { x: '$$value' }, in: { $concatArrays: ['$$x', '$$value'] } } }),
+  'let in let': reduce(
+    { $let: { vars: { x: '$$value' }, in: { $let: { vars: { y: '$$x' }, in: { $concat: ['$$y', '$$x'] } } } } },
+    '$a',
+    'x',
+  ),
+  map: reduce({ $concatArrays: ['$$value', map('$$value', '$$this')] }),
+  'map over other things': reduce({
+    $concatArrays: [
+      ['x'],
+      {
+        $reduce: {
+          input: map([1, 2, 3], '$$value', 'e'),
+          initialValue: [],
+          in: { $concatArrays: ['$$value', '$$this'] },
+        },
+      },
+    ],
+  }),
+  mergeObjects: reduce({ $mergeObjects: ['$$value', { a: { $concat: ['$$value.a', '$$value.a'] } }] }, '$a', {
+    a: 'x',
+  }),
+  'two fields that change places': reduce({ a: { $concat: ['$$value.b', '$$value.b'] }, b: '$$value.a' }, '$a', {
+    a: 'x',
+    b: 'y',
+  }),
+  switch: reduce(
+    { $switch: { branches: [{ case: true, then: { $concat: ['$$value', '$$value'] } }], default: '' } },
+    '$a',
+    'x',
+  ),
+  cond: reduce({ $cond: [true, { $concatArrays: ['$$value', '$$value'] }, []] }),
+  ifNull: reduce({ $ifNull: ['$a.none', { $concatArrays: ['$$value', '$$value'] }] }),
+  filter: reduce({ $concatArrays: [{ $filter: { input: '$$value', cond: true } }, '$$value'] }),
+  slice: reduce({ $concatArrays: [{ $slice: ['$$value', 1e9] }, { $reverseArray: '$$value' }] }),
+  replaceAll: reduce({ $replaceAll: { input: '$$value', find: 'a', replacement: 'aa' } }, range(60), 'a'),
+  'replaceAll of nothing': reduce({ $replaceAll: { input: '$$value', find: '', replacement: 'a' } }, range(60), 'a'),
+  'objectToArray and back': reduce({ $concatArrays: [{ $objectToArray: { $arrayToObject: '$$value' } }, '$$value'] }),
+  toString: reduce({ $concat: [{ $toString: '$$value' }, { $toUpper: '$$value' }] }, '$a', 'x'),
+  getField: reduce(
+    {
+      $setField: {
+        field: 'a',
+        input: '$$value',
+        value: { $concat: [{ $getField: { field: 'a', input: '$$value' } }, '$$value.a'] },
+      },
+    },
+    '$a',
+    { a: 'x' },
+  ),
+  'a reduce within': reduce(reduce({ $concatArrays: ['$$value', ['$$this']] }, '$$value', '$$value')),
+  'its name is another': {
+    $reduce: { input: '$a', initialValue: 'x', as: 'e', valueAs: 'v', in: { $concat: ['$$v', '$$v'] } },
+  },
+  'ranges in ranges': map(range(10_000), map(range(10_000), 1)),
+  'three ranges': map(range(200), map(range(200), map(range(200), 1))),
+  'a range of a range': map(range(5000), range(5000)),
+  'a filter in a filter': { $filter: { input: range(5000), cond: { $filter: { input: range(5000), cond: true } } } },
+  'reduce over ranges': reduce({ $add: ['$$value', { $size: range(10_000) }] }, range(10_000), 0),
+  'a set of all so far': reduce({ $setUnion: ['$$value', ['$$this']] }, range(10_000)),
+  'in a long list': map(range(10_000), { $in: ['$$this', range(10_000)] }),
+  'a literal in loops': map(range(10_000), { $literal: 'x'.repeat(100_000) }),
+  'the document in loops': map(range(10_000), '$$ROOT'),
+  'a range too long': range(10_001),
+  'a range computed too long, in loops': map({ $range: [0, '$n'] }, map({ $range: [0, '$n'] }, 1)),
+  'a text in a reduce': reduce({ $concat: ['$$value', 'x'.repeat(10_000)] }, range(10_000), ''),
+  'lengths of what grows': {
+    $strLenCP: chained(6, '$s', (inner) => ({ $let: { vars: { v: inner }, in: { $concat: repeated(10, '$$v') } } })),
+  },
+  'arrays of arrays': chained(6, 1, (inner) => map(range(100), inner)),
+  'stored arrays four deep': map('$a', map('$a', map('$a', map('$a', { $add: ['$$this', 1] })))),
+  'large stored arrays twice': map('$big', map('$big', 1)),
+  'split and find': map(
+    { $split: ['x'.repeat(10_000), 'x'] },
+    map({ $regexFindAll: { input: 'x'.repeat(10_000), regex: 'x' } }, 1),
+  ),
+  'skewed literals': map(
+    [Array.from({ length: 500 }, () => 1), [], []],
+    map('$$this', map('$$this.0', map(range(1000), 1)), 'x'),
+  ),
+}
+
+const STAGES: Readonly<Record<string, readonly object[]>> = {
+  'a text doubled': repeated(40, { $set: { s: { $concat: ['$s', '$s'] } } }),
+  'an array doubled': repeated(40, { $set: { a: { $concatArrays: ['$a', '$a'] } } }),
+  'an array of it twice': repeated(30, { $set: { a: ['$a', '$a'] } }),
+  'an object of it twice': repeated(30, { $set: { a: { x: '$a', y: '$a' } } }),
+  'the document in itself': repeated(30, { $set: { a: { x: '$$ROOT', y: '$$ROOT' } } }),
+  'by $addFields and $project': Array.from({ length: 20 }, () => [
+    { $addFields: { t: '$s' } },
+    { $project: { s: { $concat: ['$s', '$t'] } } },
+  ]).flat(),
+  'by $replaceWith': repeated(40, { $replaceWith: { a: { $concatArrays: ['$a', '$a'] } } }),
+  'by merging': repeated(30, { $replaceWith: { $mergeObjects: ['$$ROOT', { a: ['$a', '$a'] }] } }),
+  'in a group': [
+    { $group: { _id: 1, all: { $push: '$$ROOT' } } },
+    { $set: { x: map('$all', map('$all', map('$all', 1))) } },
+  ],
+  'in a facet': [{ $facet: { x: repeated(40, { $set: { s: { $concat: ['$s', '$s'] } } }) } }],
+  'in a lookup': [
+    { $lookup: { from: 'people', pipeline: repeated(40, { $set: { s: { $concat: ['$s', '$s'] } } }), as: 'x' } },
+  ],
+  'by a variable of a lookup': [
+    {
+      $lookup: {
+        from: 'people',
+        let: { r: range(10_000) },
+        pipeline: [{ $set: { x: map('$$r', map('$$r', 1)) } }],
+        as: 'x',
+      },
+    },
+  ],
+  'in a filter': [{ $match: { $expr: map(range(10_000), range(10_000)) } }],
+  'in a sum': [{ $group: { _id: 1, n: { $sum: map(range(10_000), map(range(10_000), 1)) } } }],
+  'in many sums': [
+    {
+      $group: {
+        _id: 1,
+        ...Object.fromEntries(Array.from({ length: 30 }, (_, k) => [`n${k}`, { $sum: map(range(10_000), 1) }])),
+      },
+    },
+  ],
+}
+
+const STAYS: Readonly<Record<string, unknown>> = {
+  'one after another': reduce({ $concatArrays: ['$$value', '$$this'] }),
+  'a joined text': reduce(
+    { $concat: ['$$value', { $cond: [{ $eq: ['$$value', ''] }, '', ', '] }, '$$this'] },
+    '$a',
+    '',
+  ),
+  'a set': reduce({ $setUnion: ['$$value', ['$$this']] }),
+  'each once': reduce({
+    $cond: [{ $in: ['$$this', '$$value'] }, '$$value', { $concatArrays: ['$$value', ['$$this']] }],
+  }),
+  'odd and even': reduce(
+    { odd: { $concatArrays: ['$$value.odd', ['$$this']] }, even: { $concatArrays: ['$$value.even', ['$$this']] } },
+    '$a',
+    { odd: [], even: [] },
+  ),
+  'a list in an object': reduce(
+    {
+      $mergeObjects: [
+        '$$value',
+        { list: { $concatArrays: ['$$value.list', ['$$this']] }, n: { $add: ['$$value.n', 1] } },
+      ],
+    },
+    '$a',
+    { list: [], n: 0 },
+  ),
+  counted: reduce(
+    { $mergeObjects: ['$$value', { $arrayToObject: [[{ k: '$$this.x', v: { $add: [1, 2] } }]] }] },
+    '$a',
+    {},
+  ),
+  'a sum with itself': reduce({ $add: ['$$value', '$$value', '$$this'] }, '$a', 1),
+  'a last element': reduce(
+    { $concatArrays: ['$$value', [{ $add: [{ $arrayElemAt: ['$$value', -1] }, '$$this'] }]] },
+    '$a',
+    [0],
+  ),
+  'letters taken out': reduce(
+    { $replaceAll: { input: '$$value', find: '$$this', replacement: '' } },
+    ['a', 'b', 'c'],
+    '$s',
+  ),
+  'letters exchanged': reduce(
+    { $replaceAll: { input: '$$value', find: '$$this', replacement: '_' } },
+    ['.', ' ', '-'],
+    '$s',
+  ),
+  'a few doublings': reduce({ $concat: ['$$value', '$$value'] }, range(5), 'x'),
+  'a year of days': map(range(366), { day: '$$this', name: '$s' }),
+  'a pass over a large array': map('$big', { x: '$$this.x', y: { $multiply: ['$$this.y', 2] } }),
+  'a look into another array': map(
+    '$a',
+    { $filter: { input: '$b', as: 'o', cond: { $eq: ['$$o.id', '$$this.id'] } } },
+    'this',
+  ),
+  'three deep': map('$a', map('$$this.b', map('$$this.c', { $add: ['$$this', 1] }))),
+  'a range by a field': { $range: [0, '$n'] },
+  'a range by a size': map({ $range: [0, { $size: '$a' }] }, { $arrayElemAt: ['$a', '$$this'] }),
+  reversed: reduce(
+    { $concat: ['$$this', '$$value'] },
+    map({ $range: [0, { $strLenCP: '$s' }] }, { $substrCP: ['$s', '$$this', 1] }),
+    '',
+  ),
+}
+
+test('what grows beyond the bounds is refused, with the bound, what was found and what to write instead', () => {
+  for (const [name, x] of Object.entries(GROWS)) assertLimit(name, judged(x))
+  for (const [name, pipeline] of Object.entries(STAGES)) assertLimit(name, piped(...pipeline))
+})
+
+function assertLimit(name: string, verdict: Verdict): void {
+  assert.ok(verdict.kind === 'denied', `${name}: ${verdict.kind === 'malformed' ? verdict.why : verdict.kind}`)
+  assert.equal(verdict.blocked.kind, 'limit', `${name}: ${verdict.why}`)
+  assert.match(verdict.why, /\d.*most/, name)
+  assert.ok(verdict.hint.length > 20, name)
+}
+
+test('what grows by what it is given is answered', () => {
+  for (const [name, x] of Object.entries(STAYS)) {
+    const verdict = judged(x)
+    assert.equal(verdict.kind, 'confined', `${name}: ${verdict.kind === 'confined' ? '' : verdict.why}`)
+  }
+})

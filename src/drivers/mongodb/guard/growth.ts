@@ -1,0 +1,386 @@
+// How far an expression may grow, told before it is sent: the size of its value, as a product of what it repeats, and the
+// steps that it takes. A mongod makes such a value in its own memory whatever its size, and no timeout ends it there.
+import {
+  filled,
+  below,
+  arrayOf,
+  elementOf,
+  eachOf,
+  largest,
+  list,
+  literalExtent,
+  object,
+  SMALL,
+  STORED,
+  sum,
+  times,
+  timesOf,
+  wholeOf,
+  type Extent,
+} from './extent.ts'
+import { numberOf } from './lift.ts'
+import type { Meter } from './meter.ts'
+import { tooLarge, BYTES_MAX } from './meter.ts'
+import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { RANGE_MAX, rangeItems } from './range.ts'
+import { refusedLimit } from './refusal.ts'
+import type { Variables } from './variables.ts'
+
+export interface Env {
+  readonly meter: Meter
+  /** What a path of the document leads to. */
+  readonly document: (path: readonly string[]) => Extent
+  readonly variables: Variables<Extent>
+}
+
+/** Of an expression that is written as it must be. Throws Refusal where it may grow beyond the bounds. */
+export function grown(value: Bson | undefined, env: Env): Extent {
+  env.meter.step()
+  if (value === undefined) return SMALL
+  if (typeof value === 'string') return ofText(value, env)
+  if (isArray(value)) return env.meter.made(arrayOf(value.map((each) => grown(each, env))))
+  if (!isDocument(value)) return literalExtent(value)
+  const entries = Object.entries(value)
+  const operator = entries.find(([name]) => name.startsWith('$'))
+  if (operator !== undefined) return ofOperator(operator[0], operator[1], env)
+  return env.meter.made(object(new Map(entries.map(([name, each]) => [name, grown(each, env)]))))
+}
+
+function ofText(text: string, env: Env): Extent {
+  if (!text.startsWith('$')) return literalExtent(text)
+  const path = text.replace(/^\$+/, '').split('.')
+  env.meter.work.spend(path.length)
+  if (!text.startsWith('$$')) return env.document(path)
+  const [name = '', ...rest] = path
+  if (name === 'ROOT' || name === 'CURRENT') return env.document(rest)
+  const known = env.variables.get(name)
+  return known === undefined ? SMALL : below(known, rest)
+}
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
+
+/** The value is one of the arguments, or a part of one. */
+const PICKED = words(
+  '$arrayElemAt $arrayToObject $deserializeEJSON $first $firstN $ifNull $last $lastN $ltrim $max $maxN $min $minN $regexFind $reverseArray $rtrim $setDifference $setIntersection $slice $substr $substrBytes $substrCP $toArray $toObject $trim $unsetField',
+)
+/** The value holds all of the arguments. */
+const JOINED = words('$concat $concatArrays $setField $setUnion')
+/** Texts, possibly written out longer. */
+const WRITTEN = words('$convert $dateFromString $dateToString $serializeEJSON $toLower $toString $toUpper $strcasecmp')
+const WRITTEN_TIMES = 4
+/** Sets are made of the arguments. */
+const SETS = words('$setDifference $setEquals $setIntersection $setIsSubset $setUnion')
+
+function ofOperator(name: string, operand: Bson, env: Env): Extent {
+  switch (name) {
+    case '$literal':
+      return literalExtent(operand)
+    case '$cond':
+      return largest(isArray(operand) ? all(operand, env).slice(1) : fieldsOf(operand, env, ['then', 'else']))
+    case '$switch':
+      return ofSwitch(operand, env)
+    case '$let':
+      return ofLet(operand, env)
+    case '$map':
+    case '$filter':
+      return ofLoop(name, operand, env)
+    case '$reduce':
+      return ofReduce(operand, env)
+    case '$range':
+      return ofRange(operand, env)
+    case '$mergeObjects':
+      return env.meter.made(merged(argumentsOf(operand, env)))
+    case '$setField':
+    case '$getField':
+      return ofField(name, operand, env)
+    default:
+      return ofValues(name, operand, env)
+  }
+}
+
+/** Operators whose arguments are all computed once. */
+function ofValues(name: string, operand: Bson, env: Env): Extent {
+  const args = argumentsOf(operand, env)
+  const whole = sum(args)
+  if (SETS.has(name)) env.meter.step(whole.items / 3)
+  if (JOINED.has(name)) return env.meter.made({ ...whole, each: eachOf(args) })
+  if (PICKED.has(name)) return picked(name, operand, args, env)
+  if (WRITTEN.has(name))
+    return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: whole.bytes * WRITTEN_TIMES + 100 })
+  env.meter.step(whole.items / 20)
+  switch (name) {
+    case '$zip':
+      return ofZip(operand, args, env)
+    case '$split':
+      return env.meter.made({ ...whole, bytes: whole.bytes + whole.items * 16 })
+    case '$regexFindAll':
+      return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: (whole.bytes + whole.items * 32) * WRITTEN_TIMES })
+    case '$objectToArray':
+      return env.meter.made({
+        ...whole,
+        bytes: whole.bytes + whole.items * 40,
+        items: args[0]?.fields?.size ?? whole.items,
+      })
+    case '$replaceAll':
+    case '$replaceOne':
+      return ofReplace(name, operand, env)
+    case '$percentile':
+      return { ...SMALL, bytes: whole.bytes + 16 * whole.items, items: whole.items }
+    default:
+      // A number that may count elements of what it was computed from.
+      return { ...SMALL, items: Math.max(1, ...args.map((arg) => arg.items)) }
+  }
+}
+
+function picked(name: string, operand: Bson, args: readonly Extent[], env: Env): Extent {
+  const found = largest(args)
+  const most = name === '$slice' && isArray(operand) ? numberOf(operand.at(-1)) : undefined
+  if (['$arrayElemAt', '$first', '$last', '$arrayToObject'].includes(name)) {
+    const [array = SMALL] = args
+    return array.each === null || name === '$arrayToObject' ? { ...array, each: null } : array.each
+  }
+  const items = most === undefined ? found.items : Math.min(found.items, Math.abs(most))
+  if (found.items > 1) env.meter.step(items / 20)
+  return name === '$slice' ? { ...(args[0] ?? SMALL), items } : found
+}
+
+/** The operand's arguments: those of a list, the fields of an object of arguments, or the one there is. */
+function argumentsOf(operand: Bson, env: Env): readonly Extent[] {
+  if (isArray(operand)) return all(operand, env)
+  if (!isDocument(operand) || Object.keys(operand).some((key) => key.startsWith('$'))) return [grown(operand, env)]
+  return all(Object.values(operand), env)
+}
+
+function all(values: readonly Bson[], env: Env): readonly Extent[] {
+  return values.map((value) => grown(value, env))
+}
+
+/** Every field is computed; those named are answered. */
+function fieldsOf(operand: Bson, env: Env, names: readonly string[]): readonly Extent[] {
+  if (!isDocument(operand)) return [SMALL]
+  const extents = new Map(Object.entries(operand).map(([name, value]) => [name, grown(value, env)]))
+  return names.flatMap((name) => extents.get(name) ?? [])
+}
+
+function ofSwitch(operand: Bson, env: Env): Extent {
+  if (!isDocument(operand)) return SMALL
+  const { branches, default: otherwise } = operand
+  const found = isArray(branches) ? branches.flatMap((branch) => fieldsOf(branch, env, ['then'])) : []
+  return largest(otherwise === undefined ? found : [...found, grown(otherwise, env)])
+}
+
+function ofLet(operand: Bson, env: Env): Extent {
+  if (!isDocument(operand) || !isDocument(operand['vars'])) return SMALL
+  const own = new Map(Object.entries(operand['vars']).map(([name, value]) => [name, grown(value, env)]))
+  return grown(operand['in'], { ...env, variables: env.variables.with(own) })
+}
+
+function ofRange(operand: Bson, env: Env): Extent {
+  const ends = argumentsOf(operand, env)
+  const items = rangeItems(operand)
+  const isWritten = isArray(operand) && operand.every((end) => numberOf(end) !== undefined)
+  const counted = isWritten ? items : Math.max(items, ...ends.map((end) => end.items))
+  return env.meter.made(list(SMALL, Math.min(counted, RANGE_MAX)))
+}
+
+/** $map and $filter: the body once for each element. */
+function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
+  if (!isDocument(operand)) return SMALL
+  const input = grown(operand['input'], env)
+  const { variable, own } = elementIn(operand, input, env)
+  const inner = { ...env, variables: env.variables.with(own) }
+  const body = env.meter.loop(input.items, () => grown(operand[name === '$map' ? 'in' : 'cond'], inner))
+  if (operand['limit'] !== undefined) grown(operand['limit'], env)
+  if (name === '$filter') return input
+  return env.meter.made(overAll(body, variable, input))
+}
+
+/** What a loop calls the element, its place, and (of $reduce) the value so far, `value` where it is known. */
+function elementIn(
+  operand: BsonDocument,
+  input: Extent,
+  env: Env,
+): { readonly variable: string; readonly own: Map<string, Extent> } {
+  const element = elementOf(input)
+  const variable = env.meter.variable(env.meter.bytesOf(input) / Math.max(1, input.items))
+  const { as = 'this', arrayIndexAs: at } = operand
+  const own = new Map([[String(as), wholeOf(variable, element)]])
+  if (typeof at === 'string') own.set(at, SMALL)
+  return { variable, own }
+}
+
+/** One value for each element: the elements' own parts together are no more than the array that they come from. */
+function overAll(body: Extent, variable: string, input: Extent): Extent {
+  const often = timesOf(variable, body)
+  const own = filled(body, variable, SMALL, 0)
+  const put = often === 0 ? own : sum([times(own, input.items), times(input, often)])
+  const each = often === 0 ? body : filled(body, variable, elementOf(input), often)
+  return {
+    ...(often === 0 ? times(own, input.items) : put),
+    items: input.items,
+    least: 0,
+    each: { ...each, fields: fieldsFilled(body, variable, input) },
+  }
+}
+
+function fieldsFilled({ fields }: Extent, variable: string, input: Extent): Extent['fields'] {
+  if (fields === null) return null
+  const element = elementOf(input)
+  return new Map([...fields].map(([name, extent]) => [name, { ...filled(extent, variable, element), each: null }]))
+}
+
+/** A few turns may multiply the value, as long as the product is small. */
+const TURNS_MULTIPLIED = 16
+
+/** Elements by which the second look differs from the first. */
+const PROBE = 1_000
+
+/**
+ * The step is looked at three times. With a value of no size, which tells what a turn adds and how often the value stands in
+ * the result; with more elements, which tells how many more the result has: more than once, and each turn multiplies it.
+ * Then with the value as large as it gets, which tells the steps.
+ */
+function ofReduce(operand: Bson, env: Env): Extent {
+  if (!isDocument(operand)) return SMALL
+  const input = grown(operand['input'], env)
+  const initial = grown(operand['initialValue'], env)
+  const { variable: element, own } = elementIn(operand, input, env)
+  const name = String(operand['valueAs'] ?? 'value')
+  const value = env.meter.variable(0)
+  const step = (so: Extent): Extent =>
+    grown(operand['in'], { ...env, variables: env.variables.with(new Map([...own, [name, so]])) })
+  const sized = (items: number): Extent => wholeOf(value, { items, each: null, fields: null, least: 0 })
+  const turn = env.meter.trial(() => step(sized(0)))
+  const often = Math.max(
+    timesOf(value, turn),
+    moreItems(
+      turn,
+      env.meter.trial(() => step(sized(PROBE))),
+    ) / PROBE,
+  )
+  if (often > 1 && input.items > TURNS_MULTIPLIED) throw multiplied(name, often, input.items)
+  const result = env.meter.made(afterTurns({ turn, often, input, initial, value, element }))
+  const largestValue = env.meter.variable(env.meter.bytesOf(result))
+  const last = env.meter.loop(input.items, () => step(wholeOf(largestValue, result)))
+  const more = Math.max(0, env.meter.bytesOf(last) - env.meter.bytesOf(result)) * input.items
+  if (more > BYTES_MAX) throw tooLarge('$reduce', more)
+  return result
+}
+
+/** Elements that one result has more than the other, in the field where that is the most. */
+function moreItems(one: Extent, other: Extent): number {
+  let more = other.items - one.items
+  for (const [name, field] of other.fields ?? [])
+    more = Math.max(more, moreItems(one.fields?.get(name) ?? SMALL, field))
+  return more
+}
+
+function multiplied(name: string, often: number, turns: number): Error {
+  return refusedLimit(
+    '$reduce',
+    `$$${name} stands ${Math.ceil(often)} times in the result of a step of $reduce, and each of about ${turns} steps multiplies it; once is the most`,
+    `Put $$${name} into the step's result once, as in {"$concatArrays": ["$$${name}", ["$$this"]]}; what is only compared or counted does not matter.`,
+  )
+}
+
+interface Turns {
+  readonly turn: Extent
+  readonly often: number
+  readonly input: Extent
+  readonly initial: Extent
+  readonly value: string
+  readonly element: string
+}
+
+/** initial × oftenⁿ, and what n turns add. */
+function afterTurns({ turn, often, input, initial, value, element }: Turns): Extent {
+  const added = overAll(filled(turn, value, SMALL, 0), element, input)
+  const factor = often > 1 ? often ** input.items : 1
+  const grew = times(sum([initial, { ...added, each: null }]), factor)
+  const items = (initial.items + input.items * turn.items) * factor
+  const each =
+    initial.each === null || turn.each === null ? (turn.each ?? initial.each) : largest([initial.each, turn.each])
+  if (!Number.isFinite(grew.bytes) || grew.bytes > BYTES_MAX) throw tooLarge('$reduce', grew.bytes)
+  return {
+    ...grew,
+    items,
+    each: each === null ? null : atRest(each, [value, element], elementOf(input)),
+    fields: fieldsAfter(turn, initial, { value, element, input }),
+  }
+}
+
+function fieldsAfter(
+  turn: Extent,
+  initial: Extent,
+  { value, element, input }: Pick<Turns, 'value' | 'element' | 'input'>,
+): Extent['fields'] {
+  if (turn.fields === null) return null
+  const before = initial.fields ?? new Map<string, Extent>()
+  const names = new Set([...turn.fields.keys(), ...before.keys()])
+  return new Map(
+    [...names].map((name) => {
+      const first = before.get(name) ?? SMALL
+      const field = turn.fields?.get(name) ?? SMALL
+      const added = overAll(filled(field, value, SMALL, 0), element, input)
+      return [
+        name,
+        { ...sum([first, { ...added, each: null }]), items: first.items + input.items * field.items, each: null },
+      ]
+    }),
+  )
+}
+
+function atRest(extent: Extent, [value = '', element = '']: readonly string[], like: Extent): Extent {
+  return { ...filled(filled(extent, value, SMALL, 0), element, like), each: null, fields: null }
+}
+
+/** Fields of a later object take the place of those before. */
+function merged(args: readonly Extent[]): Extent {
+  const written = args.filter(({ fields }) => fields !== null)
+  const whole = sum(args)
+  const parts = new Map(whole.parts)
+  const [first] = args
+  const [only, ...others] = first?.parts ?? []
+  const isVariable = first?.fields === null && only !== undefined && others.length === 0 && only[1] === 1
+  if (isVariable)
+    for (const name of new Set(written.flatMap(({ fields }) => [...(fields?.keys() ?? [])]))) {
+      const part = `${only[0]}.${name}`
+      parts.set(part, (parts.get(part) ?? 0) - 1)
+    }
+  const fields = written.length < args.length ? null : new Map(written.flatMap((each) => [...(each.fields ?? [])]))
+  return { ...whole, parts, fields }
+}
+
+function ofField(name: '$setField' | '$getField', operand: Bson, env: Env): Extent {
+  const isForm = isDocument(operand) && Object.hasOwn(operand, 'field')
+  const field = isForm ? operand['field'] : operand
+  const literal = isDocument(field) ? field['$literal'] : field
+  const key = typeof literal === 'string' && !literal.startsWith('$') ? literal : null
+  if (key === null) grown(field, env)
+  const input = isForm && operand['input'] !== undefined ? grown(operand['input'], env) : env.document([])
+  if (name === '$getField') return key === null || key.includes('.') ? { ...input, fields: null } : below(input, [key])
+  const value = isForm ? grown(operand['value'], env) : SMALL
+  return env.meter.made(merged(key === null ? [input, value] : [input, object(new Map([[key, value]]))]))
+}
+
+/** As many elements as the longest input has, each with one of every input. */
+function ofZip(operand: Bson, args: readonly Extent[], env: Env): Extent {
+  const inputs = isDocument(operand) && isArray(operand['inputs']) ? all(operand['inputs'], env) : args
+  const items = Math.max(0, ...inputs.map((input) => input.items))
+  const defaults =
+    isDocument(operand) && operand['defaults'] !== undefined ? times(grown(operand['defaults'], env), items) : SMALL
+  return env.meter.made({ ...sum([...inputs, defaults], items * inputs.length * 8), items })
+}
+
+/** A text in which each piece that is found may become a longer one. */
+function ofReplace(name: string, operand: Bson, env: Env): Extent {
+  if (!isDocument(operand)) return SMALL
+  const [input = SMALL, find = SMALL, replacement = SMALL] = fieldsOf(operand, env, ['input', 'find', 'replacement'])
+  if (name === '$replaceOne') return env.meter.made(sum([input, replacement]))
+  const put = env.meter.bytesOf(replacement) - 8
+  const longer = put <= find.least ? 1 : put / Math.max(1, find.least) + (find.least === 0 ? 1 : 0)
+  return env.meter.made({ ...times(input, Math.max(1, Math.ceil(longer))), items: input.items, least: 0 })
+}
+
+/** What a variable that nobody measured holds. */
+export const UNKNOWN = STORED

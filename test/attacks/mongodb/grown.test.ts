@@ -1,0 +1,92 @@
+// The guard's work grows with the body and no faster: twice the input costs at most 2.5 times the counted work, deep, wide
+// and repeated; and no body holds the event loop up. GROW sets how many random bodies are tried, SEED where they begin.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Document } from 'mongodb'
+import { AppError } from '../../../src/errors.ts'
+import { unseal } from '../../../src/drivers/confined.ts'
+import { judged } from '../../../src/drivers/mongodb/guard/confine.ts'
+import { printed } from '../../../src/drivers/mongodb/guard/print.ts'
+import { readBody } from '../../../src/drivers/mongodb/guard/read.ts'
+import { redactedJson } from '../../../src/drivers/mongodb/guard/redact.ts'
+import { outlineOf } from '../../../src/drivers/mongodb/guard/shape.ts'
+import type { MongoQuery } from '../../../src/drivers/mongodb/query.ts'
+import { catalog } from './ask.ts'
+import { FAMILIES, randomGrown } from './grown.ts'
+
+const COUNT = Number(process.env['GROW'] ?? 300)
+const SEED = Number(process.env['SEED'] ?? 23)
+const LIMITS = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
+/** Processor time of this thread: other processes do not count. The defects took seconds. */
+const BLOCK_MS = 500
+
+interface Taken {
+  readonly work: number
+  readonly milliseconds: number
+  readonly end: string
+}
+
+/** All that is done with a body before a database is asked, and for the audit. */
+function take(body: Document): Taken {
+  const text = JSON.stringify(body)
+  const began = process.threadCpuUsage()
+  const ended = (work: number, end: string): Taken => {
+    const { user, system } = process.threadCpuUsage(began)
+    return { work, milliseconds: (user + system) / 1000, end }
+  }
+  try {
+    const read = readBody(JSON.parse(text))
+    const { verdict, work } = judged(read, CATALOG, LIMITS)
+    if (verdict.kind === 'confined') {
+      const query = unseal<MongoQuery>(verdict.query, 'MONGODB')
+      redactedJson(printed(query))
+      outlineOf(query.shape)
+    }
+    redactedJson(read.text)
+    return ended(work, verdict.kind === 'confined' ? 'confined' : verdict.why)
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    return ended(0, error.code)
+  }
+}
+
+const CATALOG = catalog([8, 3, 0])
+
+test(`${FAMILIES.length} families: twice the body costs at most 2.5 times the work`, () => {
+  for (const { name, body } of FAMILIES) {
+    for (const n of [100, 400]) {
+      const [one, two] = [take(body(n)), take(body(2 * n))]
+      assert.ok(two.work <= 2.5 * one.work + 500, `${name}: ${one.work} steps for ${n}, ${two.work} for twice as many`)
+    }
+  }
+})
+
+test(`${FAMILIES.length} families: no body of any size holds up the event loop`, (t) => {
+  let most = { milliseconds: 0, name: '' }
+  for (const { name, body } of FAMILIES) {
+    for (const n of [1_000, 6_000, 20_000]) {
+      const { milliseconds, end } = take(body(n))
+      assert.ok(milliseconds < BLOCK_MS, `${name} of ${n}: ${milliseconds} ms, ${end}`)
+      if (milliseconds > most.milliseconds) most = { milliseconds, name: `${name} of ${n}` }
+    }
+  }
+  t.diagnostic(`the slowest: ${JSON.stringify(most)}`)
+})
+
+test(`${COUNT} random bodies that grow: work by size, and no long block`, (t) => {
+  const tally = { confined: 0, refused: 0, steepest: 0, slowest: 0 }
+  for (let n = 0; n < COUNT; n++) {
+    const { small, large } = randomGrown(SEED + n)
+    const [one, two] = [take(small), take(large)]
+    const note = `#${n} ${JSON.stringify(small).slice(0, 300)}`
+    const [size, twice] = [JSON.stringify(small).length, JSON.stringify(large).length]
+    const steeper = two.work / (one.work + 500) / (twice / size)
+    assert.ok(steeper <= 2.5, `${note}: ${one.work} steps for ${size} characters, ${two.work} for ${twice}`)
+    assert.ok(two.milliseconds < BLOCK_MS, `${note}: ${two.milliseconds} ms`)
+    tally[two.end === 'confined' ? 'confined' : 'refused']++
+    tally.steepest = Math.max(tally.steepest, Math.round(steeper * 100) / 100)
+    tally.slowest = Math.max(tally.slowest, Math.round(two.milliseconds))
+  }
+  t.diagnostic(JSON.stringify(tally))
+  assert.ok(tally.confined > COUNT / 10, `only ${tally.confined} were let through`)
+})

@@ -1,0 +1,75 @@
+// What the bounds of the guard are worth on real engines: a query near them ends soon after its timeout, and a mongod of
+// little memory lives. The server may take 2 GB of address space beyond what it has at rest, or it ends by itself.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ask, catalog, judge } from '../attacks/mongodb/ask.ts'
+import { FULL, BARE, load } from '../attacks/mongodb/fixture.ts'
+import { startMongod, startNewest, type TestMongo } from '../support/mongodb.ts'
+import { engineOrSkip } from '../support/no-such-engine.ts'
+
+const range = (n: number): object => ({ $range: [0, n] })
+const map = (input: unknown, body: unknown): object => ({ $map: { input, in: body } })
+const shown = (x: unknown): object => ({ collection: 'people', pipeline: [{ $project: { x } }] })
+
+/** Each is let through, as near to a bound as it goes. */
+const NEAR: Readonly<Record<string, object>> = {
+  steps: {
+    collection: 'people',
+    pipeline: [{ $group: { _id: { $size: map(range(400), map(range(110), { $eq: ['$_id', '$$this'] })) } } }],
+  },
+  size: shown({
+    $size: { $reduce: { input: range(1000), initialValue: [], in: { $concatArrays: ['$$value', ['$name']] } } },
+  }),
+  text: shown({ $strLenCP: { $concat: Array.from({ length: 400 }, () => '$name') } }),
+  stages: {
+    collection: 'people',
+    pipeline: Array.from({ length: 12 }, () => ({ $set: { name: { $concat: ['$name', '$name'] } } })),
+  },
+}
+
+for (const [name, start] of [
+  ['the real mongod', startMongod],
+  ['the newest engine', startNewest],
+] as const) {
+  test(`queries near the bounds are answered, and ranges beyond them fail in the database: ${name}`, async (t) => {
+    const mongo = await engineOrSkip<TestMongo>(t, start)
+    if (mongo === null) return
+    await using _ = mongo
+    const full = mongo.client.db(mongo.database(FULL))
+    await load(full, mongo.client.db(mongo.database(BARE)))
+    const exposed = catalog(mongo.version)
+    for (const [what, body] of Object.entries(NEAR)) {
+      const began = performance.now()
+      const outcome = await ask(full, exposed, body)
+      assert.equal(outcome.kind, 'answered', `${what}: ${outcome.kind === 'answered' ? '' : outcome.why}`)
+      t.diagnostic(`${what}: ${Math.round(performance.now() - began)} ms`)
+    }
+    for (const [body, isAnswered] of RANGES) {
+      const outcome = await ask(full, exposed, shown({ $size: { $ifNull: [body, []] } }))
+      assert.equal(outcome.kind, isAnswered ? 'answered' : 'failed', JSON.stringify(body))
+    }
+    assert.equal((await mongo.client.db('admin').command({ ping: 1 }))['ok'], 1)
+  })
+}
+
+const large = { $toInt: { $convert: { input: '2000000000', to: 'int' } } }
+
+/** Ranges whose length only the database can tell. */
+const RANGES: readonly (readonly [object, boolean])[] = [
+  [{ $range: [0, { $toInt: '9' }] }, true],
+  [{ $range: [0, { $toInt: '10000' }] }, true],
+  [{ $range: [{ $toInt: '-3' }, { $toInt: '-9' }, -2] }, true],
+  [{ $range: [0, { $toInt: '100000' }, 10] }, true],
+  [{ $range: [0, null] }, false],
+  [{ $range: [0, { $toInt: '10001' }] }, false],
+  [{ $range: [0, large] }, false],
+  [{ $range: [large, 0, -1] }, false],
+  [{ $range: [0, { $multiply: [{ $year: '$since' }, 1000] }] }, false],
+]
+
+test('what is refused for its growth never reaches a server', () => {
+  const exposed = catalog([6, 0, 5])
+  const doubling = { $reduce: { input: '$tags', initialValue: [1], in: { $concatArrays: ['$$value', '$$value'] } } }
+  const verdict = judge(exposed, shown(doubling))
+  assert.ok('kind' in verdict && verdict.blocked?.kind === 'limit')
+})
