@@ -2,6 +2,7 @@
 // would outlive its account and verify whoever signs up with the address next. Nothing is kept for it.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { decodeJwt } from 'jose'
+import type { AccountId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { accountBy } from './account-by.ts'
@@ -9,8 +10,14 @@ import { accountBy } from './account-by.ts'
 export interface AccountLinks {
   /** The library's token, bound to the account. */
   bound(token: string, accountId: string): string
-  /** The library's token again; null for one of no account that there is. */
-  opened(text: string): Promise<string | null>
+  /** The library's token again, and whose it is; null for one of no account that there is. */
+  opened(text: string): Promise<Opened | null>
+}
+
+interface Opened {
+  readonly token: string
+  readonly accountId: AccountId
+  readonly email: string
 }
 
 export function accountLinks(deps: {
@@ -30,7 +37,8 @@ export function accountLinks(deps: {
       if (email === null) return null
       const accountId = await accountBy(deps.store, email)
       if (accountId === null) return null
-      return timingSafeEqual(Buffer.from(sent), Buffer.from(proof(token, accountId))) ? token : null
+      const isOurs = timingSafeEqual(Buffer.from(sent), Buffer.from(proof(token, accountId)))
+      return isOurs ? { token, accountId, email } : null
     },
   }
 }

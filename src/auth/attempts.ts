@@ -20,6 +20,8 @@ export interface Attempts {
    * within a second of that not at all. Throws RATE_LIMITED then, with `retryAfter` in whole seconds.
    */
   spend(allowances: readonly Allowance[]): Promise<void>
+  /** As spend(), but says false where that throws: for what is left undone without a word. */
+  allows(allowances: readonly Allowance[]): Promise<boolean>
   /** Takes the tries of these keys back: a sign-in that worked. */
   clear(keys: readonly string[]): Promise<void>
 }
@@ -67,21 +69,26 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
     if (known.size >= KNOWN_MAX) known.clear()
     known.set(key, { since, endsAt })
   }
+  /** Counts one try; the window that refuses it, or null. */
+  const usedUpBy = async (allowances: readonly Allowance[], at: number): Promise<UsedUp | null> => {
+    if (allowances.length === 0) return null
+    for (const { key } of allowances) {
+      const usedUp = knownOf(key, at)
+      if (usedUp !== null) return usedUp
+    }
+    prune(at)
+    // A refused try is counted too, so the refusal is made after the transaction.
+    const usedUp = await store.append((tx) => counted(tx, allowances, at), 'read committed')
+    if (usedUp !== null) remember(usedUp, at)
+    return usedUp
+  }
   return {
     async spend(allowances) {
-      if (allowances.length === 0) return
       const at = now()
-      for (const { key } of allowances) {
-        const usedUp = knownOf(key, at)
-        if (usedUp !== null) throw tooManyTries(usedUp.endsAt - at)
-      }
-      prune(at)
-      // A refused try is counted too, so what refuses it is thrown behind the transaction.
-      const usedUp = await store.append((tx) => counted(tx, allowances, at), 'read committed')
-      if (usedUp === null) return
-      remember(usedUp, at)
-      throw tooManyTries(usedUp.endsAt - at)
+      const usedUp = await usedUpBy(allowances, at)
+      if (usedUp !== null) throw tooManyTries(usedUp.endsAt - at)
     },
+    allows: async (allowances) => (await usedUpBy(allowances, now())) === null,
     async clear(keys) {
       if (keys.length === 0) return
       await store.append((tx) => tx.deleteFrom('attempts').where('key_hash', 'in', keys.map(hashOf)).execute())

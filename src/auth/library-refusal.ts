@@ -28,6 +28,14 @@ const SENTENCES: Readonly<Record<string, string>> = {
   TOKEN_EXPIRED: 'This link has expired: ask for another one.',
 }
 
+/** A link that was used, replaced, or never made. */
+export function invalidLink(): AppError {
+  const detail = 'This link is not valid: it was used, or never made.'
+  return new AppError('INVALID_REQUEST', `The request is not valid: ${detail}`, {
+    extra: { details: [detail], reason: 'INVALID_TOKEN' },
+  })
+}
+
 /** The library refused a sign-up for a reason of its own or of its store: `taken` tells an address from a defect. */
 export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
   const told = Told.safeParse(await response.json().catch(() => null))

@@ -2,7 +2,9 @@
 // than all the rest of a start.
 import { randomUUID } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
+import { z } from 'zod'
 import type { Config } from '../config.ts'
+import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { AppError } from '../errors.ts'
 import { asId, type AccountId } from '../ids.ts'
 import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/letters.ts'
@@ -12,7 +14,6 @@ import type { Store } from '../store/open.ts'
 import { contended, isContended } from '../store/postgres.ts'
 import { ACCESS_TOKEN } from './access-tokens.ts'
 import type { AccountLinks } from './account-links.ts'
-import { afterReset } from './new-password.ts'
 import type { Trail } from './trail.ts'
 
 export interface LibraryDeps {
@@ -35,6 +36,15 @@ export interface Library {
   readonly origin: string
   handle(request: Request): Promise<Response>
   asking(request: Pick<Request, 'headers'>): Promise<Asking>
+  /** Takes as long for an account without a password as for a wrong one. */
+  isPassword(accountId: AccountId, password: string): Promise<boolean>
+  /** As it is kept in sign_in_methods. */
+  hashPassword(password: string): Promise<string>
+  /** Whether a code is one of this moment. `secret`: as it is kept in second_factors. */
+  isCode(secret: string, code: string): Promise<boolean>
+  /** Backup codes as they are kept in second_factors, in the clear; and back. */
+  openBackupCodes(kept: string): Promise<readonly string[]>
+  sealBackupCodes(codes: readonly string[]): Promise<string>
 }
 
 /** Who sends a request under /auth, as far as its cookies prove that. */
@@ -50,15 +60,16 @@ const CLIENT_ADDRESS = 'x-vitrine-client'
 const SESSION_SECONDS = 7 * 86_400
 const SESSION_RENEWED_SECONDS = 86_400
 const LINK_SECONDS = 3_600
-/** Characters. */
-export const PASSWORD = { min: 8, max: 128 } as const
+const BackupCodes = z.array(z.string())
 
 export async function openLibrary(deps: LibraryDeps): Promise<Library> {
-  const [{ betterAuth }, { createAuthEndpoint }, { jwt }, { twoFactor }] = await Promise.all([
+  const [{ betterAuth }, { createAuthEndpoint }, { jwt }, { twoFactor }, crypto, { createOTP }] = await Promise.all([
     import('better-auth'),
     import('better-auth/api'),
     import('better-auth/plugins/jwt'),
     import('better-auth/plugins/two-factor'),
+    import('better-auth/crypto'),
+    import('@better-auth/utils/otp'),
   ])
   const origin = deps.config.publicUrl ?? 'http://localhost'
   const auth = betterAuth({
@@ -125,6 +136,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       },
     },
   })
+  const { password, secretConfig: key } = await auth.$context
   return {
     origin,
     handle: (request) => auth.handler(request),
@@ -132,7 +144,27 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       const { signedIn, waiting } = await auth.api.asking({ headers })
       return { signedIn: accountIdOf(signedIn), waiting: accountIdOf(waiting) }
     },
+    async isPassword(accountId, sent) {
+      const kept = await passwordOf(deps.store, accountId)
+      if (kept !== null) return await password.verify({ hash: kept, password: sent })
+      await password.hash(sent)
+      return false
+    },
+    hashPassword: (sent) => password.hash(sent),
+    isCode: async (secret, code) => await createOTP(await crypto.symmetricDecrypt({ key, data: secret })).verify(code),
+    openBackupCodes: async (kept) => BackupCodes.parse(JSON.parse(await crypto.symmetricDecrypt({ key, data: kept }))),
+    sealBackupCodes: (codes) => crypto.symmetricEncrypt({ key, data: JSON.stringify(codes) }),
   }
+}
+
+async function passwordOf(store: Pick<Store, 'db'>, accountId: AccountId): Promise<string | null> {
+  const method = await store.db
+    .selectFrom('sign_in_methods')
+    .select('password')
+    .where('userId', '=', accountId)
+    .where('providerId', '=', 'credential')
+    .executeTakeFirst()
+  return method?.password ?? null
 }
 
 /**
@@ -167,15 +199,8 @@ function mailing(deps: LibraryDeps) {
       maxPasswordLength: PASSWORD.max,
       requireEmailVerification: mail.isOn,
       resetPasswordTokenExpiresIn: LINK_SECONDS,
-      revokeSessionsOnPasswordReset: true,
       sendResetPassword: async ({ user, url, token }: Linked) =>
         mail.send(resetLetter(user.email, link(leadsTo(url) ?? '/auth/reset-password', token))),
-      async onPasswordReset({ user }: { user: Person }, request?: Request) {
-        const accountId = asId<AccountId>(user.id)
-        const provesAddress = mail.isOn && !user.emailVerified
-        await afterReset(deps.store, accountId, { provesAddress, now: (deps.now ?? Date.now)() })
-        trail.did('resetPassword', accountId, request)
-      },
       onExistingUserSignUp: async ({ user }: { user: Person }) => mail.send(signedUpAgainLetter(user.email, origin())),
     },
     emailVerification: {

@@ -2,18 +2,23 @@
 // stores, with a real SMTP server.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { startSmtp, tokenIn, type TestSmtp } from '../../test/support/mail.ts'
-import { auth, callOf, codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
+import { LINK, startSmtp, tokenIn, type TestSmtp } from '../../test/support/mail.ts'
+import { auth, callOf, codeOf, openRooms, PASSWORD, refusal, someone, type Rooms } from '../../test/support/people.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { DEMO_EMAIL } from '../config.ts'
 import { deleteAccount } from './accounts.ts'
 import { createKey } from './api-keys.ts'
+import { createTeam, listTeams } from '../teams/teams.ts'
 import { authenticator } from './caller.ts'
 
 const signUp = (rooms: Rooms, email: string, more: object = {}) =>
   auth(rooms, 'POST sign-up/email', { name: 'Ada', email, password: PASSWORD, ...more })
 const signIn = (rooms: Rooms, email: string, password = PASSWORD) =>
   auth(rooms, 'POST sign-in/email', { email, password })
+const verify = (rooms: Rooms, token: string, more: object = {}) =>
+  auth(rooms, 'POST verify-email', { token, password: PASSWORD, ...more })
+const reset = (rooms: Rooms, token: string, more: object = {}) =>
+  auth(rooms, 'POST reset-password', { token, newPassword: OTHER, ...more })
 const OTHER = 'another long password'
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
@@ -32,7 +37,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
     const verified = async (rooms: Rooms, email: string) => {
       const made = await signUp(rooms, email)
-      await auth(rooms, `GET verify-email?token=${tokenIn(await smtp.next(email))}`)
+      await verify(rooms, tokenIn(await smtp.next(email)))
       return made
     }
 
@@ -44,11 +49,15 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual([early['code'], early['reason']], ['SIGN_IN_REFUSED', 'EMAIL_NOT_VERIFIED'])
       const mail = await smtp.next('ada@example.test')
       assert.match(mail.text, /^https:\/\/vitrine\.example\.com\/auth\/verify-email\?token=[\w.-]+$/m)
-      const link = `GET verify-email?token=${tokenIn(mail)}`
-      const done = await auth(rooms, link)
-      assert.deepEqual([done.json.status, done.cookies], [true, []])
-      // Programs that look into mails open links: a second time is no harm and no news.
-      assert.deepEqual((await auth(rooms, link)).cookies, [])
+      const token = tokenIn(mail)
+      const wrong = await refusal(verify(rooms, token, { password: OTHER }))
+      assert.deepEqual([wrong['code'], wrong['reason']], ['UNAUTHENTICATED', 'INVALID_PASSWORD'])
+      assert.equal((await refusal(signIn(rooms, 'ada@example.test')))['reason'], 'EMAIL_NOT_VERIFIED')
+      const done = await verify(rooms, token)
+      assert.deepEqual(done.json, { status: true, callbackURL: null })
+      assert.ok(!done.cookies.some((line) => line.includes('session_token')))
+      // A second time is no harm and no news.
+      assert.deepEqual((await verify(rooms, token)).json, done.json)
       assert.equal((await signIn(rooms, 'ada@example.test')).json.user.emailVerified, true)
     })
 
@@ -59,11 +68,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const [head = '', , signature = ''] = token.split('.')
       const forged = Buffer.from(JSON.stringify({ email: 'ada@example.test', exp: 9e9 })).toString('base64url')
       for (const bad of [`${token}x`, `${head}.${forged}.${signature}`, `${head}.${forged}.`, 'x', 'x'.repeat(3000)]) {
-        const code = await codeOf(auth(rooms, `GET verify-email?token=${bad}`))
+        const code = await codeOf(verify(rooms, bad))
         assert.equal(code, bad.length > 2000 ? 'INVALID_REQUEST' : 'UNAUTHENTICATED', bad)
       }
       for (const bad of ['', '?token=', `?token=${token}&more=1`]) {
         assert.equal(await codeOf(auth(rooms, `GET verify-email${bad}`)), 'INVALID_REQUEST', bad)
+      }
+      for (const body of [{ token }, { password: PASSWORD }, { token: '', password: PASSWORD }]) {
+        assert.equal(await codeOf(auth(rooms, 'POST verify-email', body)), 'INVALID_REQUEST', JSON.stringify(body))
       }
       assert.equal(await codeOf(signIn(rooms, 'ada@example.test')), 'SIGN_IN_REFUSED')
     })
@@ -76,22 +88,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await auth(rooms, 'POST send-verification-email', { email: 'bo@example.test' })
       stale.push(tokenIn(await smtp.next('bo@example.test')))
       await auth(rooms, 'POST request-password-reset', { email: 'bo@example.test' })
-      const reset = tokenIn(await smtp.next('bo@example.test'))
+      const late = tokenIn(await smtp.next('bo@example.test'))
       const bo = await rooms.store.db
         .selectFrom('accounts')
         .select('id')
         .where('email', '=', 'bo@example.test')
         .executeTakeFirstOrThrow()
       await deleteAccount(rooms, callOf(rooms, bo.id), { confirm: 'bo@example.test' })
-      const unknown = await refusal(auth(rooms, 'GET verify-email?token=x'))
-      const told = async (token: string) => refusal(auth(rooms, `GET verify-email?token=${token}`))
+      const unknown = await refusal(verify(rooms, 'x'))
+      const told = async (token: string) => refusal(verify(rooms, token))
       for (const token of stale) assert.deepEqual(await told(token), unknown)
-      const led = await auth(rooms, `GET verify-email?token=${stale[0]}&callbackURL=/app`)
-      const ledUnknown = await auth(rooms, 'GET verify-email?token=x&callbackURL=/app')
-      assert.equal(led.location, ledUnknown.location)
-      assert.match(String(led.location), /error=INVALID_TOKEN/)
-      const late = await refusal(auth(rooms, 'POST reset-password', { token: reset, newPassword: OTHER }))
-      assert.equal(late['reason'], 'INVALID_TOKEN')
+      assert.equal((await refusal(reset(rooms, late)))['reason'], 'INVALID_TOKEN')
 
       await signUp(rooms, 'bo@example.test')
       const fresh = tokenIn(await smtp.next('bo@example.test'))
@@ -101,7 +108,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const proof = stale[0]?.slice(cut(stale[0]).length)
       for (const token of [cut(fresh), `${cut(fresh)}${proof}`]) assert.deepEqual(await told(token), unknown)
       assert.equal((await refusal(signIn(rooms, 'bo@example.test')))['reason'], 'EMAIL_NOT_VERIFIED')
-      await auth(rooms, `GET verify-email?token=${fresh}`)
+      await verify(rooms, fresh)
       assert.equal((await signIn(rooms, 'bo@example.test')).json.user.emailVerified, true)
       assert.notEqual(first.json.user.id, bo.id)
     })
@@ -147,16 +154,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await gate.authenticate(`Bearer ${jwt}`)
       const ask = async () => {
         await auth(rooms, 'POST request-password-reset', { email })
-        return tokenIn(await smtp.next(email))
+        return tokenIn(await smtp.next(email, LINK))
       }
       const [first, second] = [await ask(), await ask()]
       const stored = await rooms.store.db.selectFrom('verifications').selectAll().execute()
       assert.ok(!JSON.stringify(stored).includes(first), 'a link can be read in the store')
-      const reset = (token: string, newPassword = OTHER) => auth(rooms, 'POST reset-password', { token, newPassword })
-      assert.equal(await codeOf(reset(first, 'short')), 'INVALID_REQUEST')
-      assert.deepEqual((await reset(first)).cookies, [])
+      assert.equal(await codeOf(reset(rooms, first, { newPassword: 'short' })), 'INVALID_REQUEST')
+      const done = await reset(rooms, first)
+      assert.ok(!done.cookies.some((line) => line.includes('session_token')))
+      assert.deepEqual(done.json.ended, { sessions: 1, keys: [], secondFactor: false })
       for (const used of [first, second, 'x', `${first}x`]) {
-        assert.deepEqual((await refusal(reset(used)))['reason'], 'INVALID_TOKEN')
+        assert.deepEqual((await refusal(reset(rooms, used)))['reason'], 'INVALID_TOKEN')
       }
       assert.equal(await codeOf(gate.authenticate(`Bearer ${jwt}`)), 'UNAUTHENTICATED')
       assert.equal((await auth(rooms, 'GET get-session', undefined, { cookie })).json, null)
@@ -166,12 +174,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const overtaken = await ask()
       const change = { currentPassword: OTHER, newPassword: PASSWORD }
       await auth(rooms, 'POST change-password', change, { cookie: (await signIn(rooms, email, OTHER)).cookie })
-      assert.deepEqual((await refusal(reset(overtaken)))['reason'], 'INVALID_TOKEN')
+      assert.deepEqual((await refusal(reset(rooms, overtaken)))['reason'], 'INVALID_TOKEN')
 
       const late = await ask()
       const expiresAt = dialect === 'postgres' ? new Date(0) : new Date(0).toISOString()
       await rooms.store.write((tx) => tx.updateTable('verifications').set({ expiresAt }).execute())
-      assert.deepEqual((await refusal(reset(late)))['reason'], 'INVALID_TOKEN')
+      assert.deepEqual((await refusal(reset(rooms, late)))['reason'], 'INVALID_TOKEN')
       await signIn(rooms, email)
     })
 
@@ -182,17 +190,16 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await signUp(rooms, email)
       await smtp.next(email)
       const { id } = await rooms.store.db.selectFrom('accounts').select('id').executeTakeFirstOrThrow()
-      const { key } = await createKey(rooms, callOf(rooms, id), { name: 'k', scopes: ['profile'] })
+      const made = await createKey(rooms, callOf(rooms, id), { name: 'k', scopes: ['profile'] })
+      const { key } = made
       await gate.authenticate(`Bearer ${key}`)
       await auth(rooms, 'POST request-password-reset', { email })
-      await auth(rooms, 'POST reset-password', { token: tokenIn(await smtp.next(email)), newPassword: OTHER })
+      const token = tokenIn(await smtp.next(email))
+      const held = (await auth(rooms, 'POST reset-password/preview', { token })).json
+      assert.deepEqual([held.mayKeep, held.keys.map((each: { id: string }) => each.id)], [false, [made.id]])
+      await reset(rooms, token, { keep: { keyIds: [made.id] } })
       assert.equal(await codeOf(gate.authenticate(`Bearer ${key}`)), 'UNAUTHENTICATED')
       assert.equal((await signIn(rooms, email, OTHER)).json.user.emailVerified, true)
-
-      const later = await createKey(rooms, callOf(rooms, id), { name: 'k', scopes: ['profile'] })
-      await auth(rooms, 'POST request-password-reset', { email })
-      await auth(rooms, 'POST reset-password', { token: tokenIn(await smtp.next(email)), newPassword: PASSWORD })
-      await gate.authenticate(`Bearer ${later.key}`)
     })
 
     test('a link leads on to a path of ours and nowhere else', async () => {
@@ -208,11 +215,13 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.ok(text.includes(`&callbackURL=${encodeURIComponent(path)}`), text)
         const query = /verify-email(\?\S+)/.exec(text)?.[1] ?? ''
         const answer = await rooms.signIn.handle(new Request(`http://127.0.0.1:3000/auth/verify-email${query}`))
-        assert.deepEqual([answer.status, answer.headers.get('location')], [302, path])
+        assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'text/html; charset=utf-8'])
+        const done = await verify(rooms, tokenIn({ text }), { callbackURL: asked })
+        assert.equal(done.json.callbackURL, path)
         await auth(rooms, 'POST request-password-reset', { email, redirectTo: asked })
-        const reset = await smtp.next(email)
+        const mail = await smtp.next(email)
         assert.match(
-          reset.text,
+          mail.text,
           new RegExp(`^https://vitrine\\.example\\.com${path.replace('?', '\\?')}[?&]token=`, 'm'),
         )
       }
@@ -234,6 +243,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const asked = encodeURIComponent(elsewhere)
         for (const work of [
           auth(rooms, `GET verify-email?token=x&callbackURL=${asked}`),
+          verify(rooms, 'x', { callbackURL: elsewhere }),
           signUp(rooms, 'a@example.test', { callbackURL: elsewhere }),
           auth(rooms, 'POST send-verification-email', { email: 'a@example.test', callbackURL: elsewhere }),
           auth(rooms, 'POST request-password-reset', { email: 'a@example.test', redirectTo: elsewhere }),
@@ -255,20 +265,214 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.doesNotMatch(text + html, /evil/)
     })
 
-    test('mails to one address are few, whether or not it has an account', async () => {
+    test('past their number no mail is sent, nobody is told, and whoever is known is sent theirs', async () => {
       await using rooms = await openRooms(source, env)
-      await verified(rooms, 'first@example.test')
-      for (const email of ['first@example.test', 'nobody@example.test']) {
-        const codes: unknown[] = []
-        for (let i = 0; i < 11; i++) {
-          codes.push(
-            await auth(rooms, 'POST request-password-reset', { email }).then(
-              () => 'sent',
-              (error: { code: string }) => error.code,
+      const [email, nobody] = ['first@example.test', 'nobody@example.test']
+      await verified(rooms, email)
+      const device = (await signIn(rooms, email)).cookie
+      const from = (n: number) => ({ headers: { 'x-vitrine-client': `10.0.${n}.1` } })
+      const ask = async (to: string, asked: object) =>
+        (await auth(rooms, 'POST request-password-reset', { email: to }, asked)).text
+      const before = smtp.received.length
+      const told = new Set<string>()
+      // Five of a place, ten of all places.
+      for (let i = 0; i < 18; i++) for (const to of [email, nobody]) told.add(await ask(to, from(Math.floor(i / 6))))
+      assert.equal(told.size, 1)
+      const links: string[] = []
+      for (let i = 0; i < 10; i++) links.push(tokenIn(await smtp.next(email, LINK)))
+      assert.equal(smtp.received.length, before + 10)
+      // A mail of another kind has a number of its own, and so has a device that knew the password.
+      await auth(rooms, 'POST send-verification-email', { email: 'new@example.test' }, from(1))
+      await ask(email, { ...from(1), cookie: device })
+      links.push(tokenIn(await smtp.next(email, LINK)))
+      // What strangers asked for is of use to the owner: the first link still works.
+      await reset(rooms, links[0] ?? '')
+      await signIn(rooms, email, OTHER)
+      rooms.clock.at += 3_600_000
+      await ask(email, from(1))
+      await smtp.next(email, LINK)
+    })
+
+    test('sign-ups past the number of mails change nothing, and read the same', async () => {
+      await using rooms = await openRooms(source, env)
+      const email = 'often@example.test'
+      await signUp(rooms, 'first@example.test')
+      const shapes = new Set<string>()
+      for (let i = 0; i < 7; i++) {
+        const { json } = await signUp(rooms, email, { password: `${OTHER} ${i}` })
+        shapes.add(JSON.stringify(json, (_, value: unknown) => (typeof value === 'object' ? value : typeof value)))
+        assert.deepEqual([json.user.email, json.user.name, json.user.emailVerified], [email, 'Ada', false])
+      }
+      assert.equal(shapes.size, 1)
+      let last = ''
+      for (let i = 0; i < 5; i++) last = tokenIn(await smtp.next(email))
+      await verify(rooms, last, { password: `${OTHER} 4` })
+      await signIn(rooms, email, `${OTHER} 4`)
+    })
+
+    test('a stranger’s sign-up gives nothing to the stranger, whoever clicks, and gives way to the owner’s', async () => {
+      await using rooms = await openRooms(source, env)
+      const gate = authenticator(rooms)
+      const email = 'owner@example.test'
+      await signUp(rooms, 'first@example.test')
+      const stranger = { password: 'what a stranger chose', name: 'Eve' }
+      await signUp(rooms, email, stranger)
+      const [first, idOf] = [
+        tokenIn(await smtp.next(email)),
+        async () =>
+          (await rooms.store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst())?.id,
+      ]
+      const theirs = await idOf()
+      assert.ok(theirs)
+      // As if it had been signed in while no mail was sent.
+      const { key } = await createKey(rooms, callOf(rooms, theirs), { name: 'k', scopes: ['profile'] })
+      await auth(rooms, 'POST request-password-reset', { email })
+      const oldReset = tokenIn(await smtp.next(email))
+      assert.equal((await refusal(verify(rooms, first)))['reason'], 'INVALID_PASSWORD')
+
+      await signUp(rooms, email)
+      const second = tokenIn(await smtp.next(email))
+      assert.notEqual(await idOf(), theirs)
+      assert.equal(await codeOf(gate.authenticate(`Bearer ${key}`)), 'UNAUTHENTICATED')
+      for (const password of [stranger.password, PASSWORD]) {
+        assert.equal((await refusal(verify(rooms, first, { password })))['reason'], 'INVALID_TOKEN')
+      }
+      assert.equal(
+        (await refusal(verify(rooms, second, { password: stranger.password })))['reason'],
+        'INVALID_PASSWORD',
+      )
+      assert.equal((await refusal(reset(rooms, oldReset)))['reason'], 'INVALID_TOKEN')
+      await verify(rooms, second)
+      assert.equal(await codeOf(signIn(rooms, email, stranger.password)), 'UNAUTHENTICATED')
+      const { json } = await signIn(rooms, email)
+      assert.deepEqual([json.user.name, json.user.emailVerified], ['Ada', true])
+      // From now on another sign-up changes nothing.
+      await signUp(rooms, email, stranger)
+      assert.match((await smtp.next(email)).text, /has an account already/)
+      await signIn(rooms, email)
+    })
+
+    test('an unverified account that belongs to a team gives way to nobody', async () => {
+      await using rooms = await openRooms(source, env)
+      const call = await someone(rooms, 'early@example.test')
+      await createTeam(rooms, call, { name: 'T' })
+      await signUp(rooms, 'early@example.test')
+      assert.match((await smtp.next('early@example.test')).text, /has an account already/)
+      assert.equal((await listTeams(rooms, call)).length, 1)
+    })
+
+    test('two sign-ups at once leave one account, and its own password verifies it', async () => {
+      await using rooms = await openRooms(source, env)
+      const email = 'pair@example.test'
+      await signUp(rooms, 'first@example.test')
+      const passwords = [`${OTHER} 0`, `${OTHER} 1`]
+      await Promise.all(passwords.map((password) => signUp(rooms, email, { password })))
+      const mails = [await smtp.next(email), await smtp.next(email)]
+      const tokens = mails.filter((mail) => LINK.test(mail.text)).map(tokenIn)
+      const tries = await Promise.all(
+        tokens.flatMap((token) =>
+          passwords.map((password) =>
+            verify(rooms, token, { password }).then(
+              () => password,
+              () => null,
             ),
-          )
-        }
-        assert.deepEqual([codes.at(0), codes.at(-1)], ['sent', 'RATE_LIMITED'], email)
+          ),
+        ),
+      )
+      const right = tries.filter((password) => password !== null)
+      assert.equal(right.length, 1)
+      await signIn(rooms, email, right[0])
+      assert.equal((await rooms.store.db.selectFrom('accounts').select('id').execute()).length, 2)
+    })
+
+    test('a new password ends keys unless they are kept; of two requests with one link one wins', async () => {
+      await using rooms = await openRooms(source, env)
+      const gate = authenticator(rooms)
+      const email = 'keys@example.test'
+      await verified(rooms, email)
+      const { id } = (await signIn(rooms, email)).json.user
+      const make = (name: string) => {
+        // Keys are listed by their time.
+        rooms.clock.at++
+        return createKey(rooms, callOf(rooms, id), { name, scopes: ['profile'] })
+      }
+      const [kept, ended] = [await make('kept'), await make('ended')]
+      const ask = async () => {
+        await auth(rooms, 'POST request-password-reset', { email })
+        return tokenIn(await smtp.next(email, LINK))
+      }
+      const token = await ask()
+      const held = (await auth(rooms, 'POST reset-password/preview', { token })).json
+      assert.deepEqual(
+        held.keys.map((key: { name: string; hint: string }) => [key.name, key.hint]),
+        [kept, ended].map(({ name, hint }) => [name, hint]),
+      )
+      assert.deepEqual([held.secondFactor, held.mayKeep], [false, true])
+      const foreign = await refusal(reset(rooms, token, { keep: { keyIds: [id] } }))
+      assert.deepEqual(
+        [foreign['code'], String(foreign['details'])],
+        ['INVALID_REQUEST', 'keep.keyIds: names a key that this account does not have'],
+      )
+      const done = (await reset(rooms, token, { keep: { keyIds: [kept.id] } })).json
+      const named = ({ id: keyId, name, hint }: typeof kept) => ({ id: keyId, name, hint })
+      assert.deepEqual([done.ended.keys, done.kept.keys], [[named(ended)], [named(kept)]])
+      await gate.authenticate(`Bearer ${kept.key}`)
+      assert.equal(await codeOf(gate.authenticate(`Bearer ${ended.key}`)), 'UNAUTHENTICATED')
+
+      const again = await ask()
+      const both = await Promise.allSettled([
+        reset(rooms, again, { newPassword: `${OTHER} 0` }),
+        reset(rooms, again, { newPassword: `${OTHER} 1` }),
+      ])
+      assert.deepEqual(both.map((each) => each.status).sort(), ['fulfilled', 'rejected'])
+      await signIn(rooms, email, `${OTHER} ${both[0]?.status === 'fulfilled' ? 0 : 1}`)
+      assert.equal(
+        await codeOf(gate.authenticate(`Bearer ${kept.key}`)),
+        'UNAUTHENTICATED',
+        'the default ends all keys',
+      )
+      for (const bad of ['x', again]) {
+        assert.equal(
+          (await refusal(auth(rooms, 'POST reset-password/preview', { token: bad })))['reason'],
+          'INVALID_TOKEN',
+        )
+      }
+    })
+
+    test('whoever comes back by a link is known, however many strangers guessed', async () => {
+      await using rooms = await openRooms(source, env)
+      const email = 'guessed@example.test'
+      await verified(rooms, email)
+      for (let i = 0; i < 101; i++) {
+        const headers = { 'x-vitrine-client': `10.1.${i}.1` }
+        await codeOf(auth(rooms, 'POST sign-in/email', { email, password: `no ${i}` }, { headers }))
+      }
+      const elsewhere = { headers: { 'x-vitrine-client': '192.0.2.7' } }
+      const locked = auth(rooms, 'POST sign-in/email', { email, password: PASSWORD }, elsewhere)
+      assert.equal(await codeOf(locked), 'RATE_LIMITED')
+      await auth(rooms, 'POST request-password-reset', { email }, elsewhere)
+      const { cookie } = await reset(rooms, tokenIn(await smtp.next(email, LINK)))
+      await auth(rooms, 'POST sign-in/email', { email, password: OTHER }, { ...elsewhere, cookie })
+    })
+
+    test('addresses are taken as ASCII, in any case, and never folded further', async () => {
+      await using rooms = await openRooms(source, env)
+      await verified(rooms, 'plus@example.test')
+      for (const bad of [
+        'ＡＤＡ@example.test',
+        'é@example.test',
+        'plus@exämple.test',
+        'plus@example.test.',
+        'plus@example.test\0',
+        '\u212Aelvin@example.test',
+        `${'a'.repeat(250)}@example.test`,
+      ]) {
+        assert.equal(await codeOf(signUp(rooms, bad)), 'INVALID_REQUEST', bad)
+        assert.equal(await codeOf(signIn(rooms, bad)), 'INVALID_REQUEST', bad)
+      }
+      await signIn(rooms, 'PLUS@Example.TEST')
+      for (const other of ['plus+1@example.test', 'p.lus@example.test']) {
+        assert.equal(await codeOf(signIn(rooms, other)), 'UNAUTHENTICATED', other)
       }
     })
   })
@@ -287,9 +491,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         ['password reset', 'ada@example.test'],
       ],
     )
-    const [verify, reset] = rooms.logged.map((line) => tokenIn({ text: String(line['link']) }))
-    await auth(rooms, `GET verify-email?token=${verify}`)
-    await auth(rooms, 'POST reset-password', { token: reset, newPassword: OTHER })
+    const [verification, forgotten] = rooms.logged.map((line) => tokenIn({ text: String(line['link']) }))
+    await verify(rooms, verification ?? '')
+    await reset(rooms, forgotten ?? '')
     assert.equal((await signIn(rooms, 'ada@example.test', OTHER)).json.user.emailVerified, true)
     assert.equal(rooms.logged.length, 2)
   })

@@ -1,45 +1,10 @@
 // What there is under /auth: an allow-list of paths with the body and the parameters each takes. Nothing else of the
 // sign-in library can be reached. Changing the address of an account is not among it: keys and invitations hang on it.
-import { z } from 'zod'
-import { PASSWORD } from './library.ts'
-
-const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
-const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
-const email = z.email().max(254)
-/** Too short a password is told at sign-up; at sign-in it is one wrong password more. */
-const password = text(PASSWORD.max).min(1)
-const newPassword = text(PASSWORD.max).min(PASSWORD.min)
-/** Where a link leads on to: checked in return-path.ts. */
-const place = text(2_000).exactOptional()
-/** Ours are shorter; what is longer is not looked up. */
-const token = text(2_000).min(1)
-const nothing = z.strictObject({})
-
-export const SignUp = z.strictObject({
-  name: text(100).refine((value) => value.trim() !== '', 'must not be empty'),
-  email,
-  password: newPassword,
-  rememberMe: z.boolean().exactOptional(),
-  callbackURL: place,
-  setupToken: text(200).exactOptional(),
-  inviteToken: text(200).exactOptional(),
-})
-export const SignInBody = z.strictObject({ email, password, rememberMe: z.boolean().exactOptional() })
-const PasswordChange = z.strictObject({
-  currentPassword: password,
-  newPassword,
-  /** Who changes a password wants whoever else holds the old one out, unless they say otherwise. */
-  revokeOtherSessions: z.boolean().default(true),
-})
-/** A device is never trusted past its session: that would be a second factor which a thief of a cookie has too. */
-const code = z.strictObject({ code: text(100).min(1) })
-const withPassword = z.strictObject({ password })
+import type { z } from 'zod'
+import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contract/sign-in-routes.ts'
 
 /** What a path is, beside its body. */
-interface AuthPath {
-  /** null: a GET, without a body. */
-  readonly body: z.ZodType | null
-  readonly query?: z.ZodType
+interface Traits {
   /** It costs a hash, a mail, or is a guess: counted by the caller's address. */
   readonly costly?: true
   /** It sends a mail to the address in its body: counted by that, too. */
@@ -48,45 +13,66 @@ interface AuthPath {
   readonly asksPassword?: true
   /** A code of a second factor: counted by the account whose sign-in waits for it. */
   readonly asksCode?: true
-  /** What the audit calls it; absent: it changes nothing, or its account is known to the library alone. */
+  /** It weakens the second factor: while that is on, the password alone does not do. */
+  readonly needsCode?: true
+  /** What the audit calls it; absent: it changes nothing, or tells the audit by itself. */
   readonly action?: string
+}
+
+interface AuthPath extends Traits {
+  /** null: a GET, without a body. */
+  readonly body: z.ZodType | null
+  readonly query?: z.ZodType
 }
 
 const costly = true
 const mails = true
 const asksPassword = true
 const asksCode = true
+const needsCode = true
+
+const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
+  'POST /auth/sign-up/email': { costly, mails, action: 'signUp' },
+  'POST /auth/sign-in/email': { costly, action: 'signIn' },
+  'POST /auth/sign-out': { action: 'signOut' },
+  'GET /auth/get-session': {},
+  'GET /auth/token': {},
+  'POST /auth/change-password': { costly, asksPassword, action: 'changePassword' },
+  'POST /auth/request-password-reset': { costly, mails },
+  'GET /auth/reset-password': {},
+  'POST /auth/reset-password/preview': { costly },
+  'POST /auth/reset-password': { costly },
+  'POST /auth/send-verification-email': { costly, mails },
+  'GET /auth/verify-email': {},
+  'POST /auth/verify-email': { costly },
+  'GET /auth/list-sessions': {},
+  'POST /auth/revoke-session': { action: 'revokeSession' },
+  'POST /auth/revoke-sessions': { action: 'revokeSessions' },
+  'POST /auth/revoke-other-sessions': { action: 'revokeOtherSessions' },
+  'POST /auth/two-factor/enable': { costly, asksPassword, action: 'beginSecondFactor' },
+  'POST /auth/two-factor/disable': { costly, asksPassword, needsCode, action: 'endSecondFactor' },
+  'POST /auth/two-factor/get-totp-uri': { costly, asksPassword, needsCode, action: 'showSecondFactor' },
+  'POST /auth/two-factor/generate-backup-codes': { costly, asksPassword, needsCode, action: 'renewBackupCodes' },
+  'POST /auth/two-factor/verify-totp': { costly, asksCode, action: 'signIn' },
+  'POST /auth/two-factor/verify-backup-code': { costly, asksCode, action: 'signIn' },
+}
 
 export const SIGN_UP = 'POST /auth/sign-up/email'
 export const SIGN_IN = 'POST /auth/sign-in/email'
 export const RESET = 'POST /auth/reset-password'
-export const VERIFY_EMAIL = 'GET /auth/verify-email'
+export const RESET_PAGE = 'GET /auth/reset-password'
+export const RESET_PREVIEW = 'POST /auth/reset-password/preview'
+export const VERIFY_EMAIL = 'POST /auth/verify-email'
+export const VERIFY_PAGE = 'GET /auth/verify-email'
 
-export const PATHS: ReadonlyMap<string, AuthPath> = new Map<string, AuthPath>([
-  [SIGN_UP, { body: SignUp, costly, mails, action: 'signUp' }],
-  [SIGN_IN, { body: SignInBody, costly, action: 'signIn' }],
-  ['POST /auth/sign-out', { body: nothing, action: 'signOut' }],
-  ['GET /auth/get-session', { body: null }],
-  ['GET /auth/token', { body: null }],
-  ['POST /auth/change-password', { body: PasswordChange, costly, asksPassword, action: 'changePassword' }],
-  ['POST /auth/request-password-reset', { body: z.strictObject({ email, redirectTo: place }), costly, mails }],
-  [RESET, { body: z.strictObject({ token, newPassword }), costly }],
-  ['POST /auth/send-verification-email', { body: z.strictObject({ email, callbackURL: place }), costly, mails }],
-  [VERIFY_EMAIL, { body: null, query: z.strictObject({ token, callbackURL: place }), costly }],
-  ['GET /auth/list-sessions', { body: null }],
-  ['POST /auth/revoke-session', { body: z.strictObject({ token: text(200) }), action: 'revokeSession' }],
-  ['POST /auth/revoke-sessions', { body: nothing, action: 'revokeSessions' }],
-  ['POST /auth/revoke-other-sessions', { body: nothing, action: 'revokeOtherSessions' }],
-  ['POST /auth/two-factor/enable', { body: withPassword, costly, asksPassword, action: 'beginSecondFactor' }],
-  ['POST /auth/two-factor/disable', { body: withPassword, costly, asksPassword, action: 'endSecondFactor' }],
-  ['POST /auth/two-factor/get-totp-uri', { body: withPassword, costly, asksPassword, action: 'showSecondFactor' }],
-  [
-    'POST /auth/two-factor/generate-backup-codes',
-    { body: withPassword, costly, asksPassword, action: 'renewBackupCodes' },
-  ],
-  ['POST /auth/two-factor/verify-totp', { body: code, costly, asksCode, action: 'signIn' }],
-  ['POST /auth/two-factor/verify-backup-code', { body: code, costly, asksCode, action: 'signIn' }],
-])
+const ROUTES: ReadonlyMap<string, SignInRoute> = new Map(Object.entries(SIGN_IN_ROUTES))
+
+export const PATHS: ReadonlyMap<string, AuthPath> = new Map(
+  Object.entries(TRAITS).map(([name, traits]): [string, AuthPath] => {
+    const { body = null, query } = ROUTES.get(name) ?? {}
+    return [name, { ...traits, body, ...(query === undefined ? {} : { query }) }]
+  }),
+)
 
 /** Whether it is asked by somebody who is signed in, or waits for a code. */
 export function isOfPerson(name: string): boolean {

@@ -1,43 +1,55 @@
-// The page that a mailed link for a new password leads to: one field, no style, nothing loaded. It sends what was typed
-// to POST /auth/reset-password, and knows nothing of the token but to pass it on.
-import { hash } from 'node:crypto'
-import { PASSWORD } from './library.ts'
+// The page that a mailed link for a new password leads to. It shows what the new password ends, each with a box to keep it,
+// and sends what was chosen to POST /auth/reset-password.
+import { PASSWORD } from '../contract/sign-in-routes.ts'
+import { COMMON_SCRIPT, page } from './page.ts'
 
-const SCRIPT = `
-const token = new URLSearchParams(location.search).get('token')
-history.replaceState(null, '', location.pathname)
-const form = document.querySelector('form')
+const FORM = `<form hidden>
+<p><label>New password <input name="password" type="password" autocomplete="new-password" required minlength="${PASSWORD.min}" maxlength="${PASSWORD.max}"></label></p>
+<p>All sessions end.</p>
+<fieldset id="keys" hidden><legend>API keys of this account</legend></fieldset>
+<fieldset id="factor" hidden><legend>Second factor</legend>
+<p><label><input name="endFactor" type="checkbox" checked> end the second factor</label></p>
+<p><label>A code of it, or a backup code: without one it stays <input name="code" autocomplete="one-time-code" maxlength="100"></label></p>
+</fieldset>
+<p><button>Set it</button></p>
+</form>`
+
+// Names of keys are somebody's text: they are set as text and never as HTML.
+const SCRIPT = `${COMMON_SCRIPT}
+const boxes = []
+const show = (held) => {
+  for (const key of held.keys) {
+    const box = document.createElement('input')
+    box.type = 'checkbox'
+    box.checked = true
+    box.disabled = !held.mayKeep
+    const label = document.createElement('label')
+    const used = key.lastUsedAt === null ? 'never used' : 'last used ' + key.lastUsedAt.slice(0, 10)
+    label.append(box, ' end the key ' + key.name + ' (' + key.hint + ', ' + used + ')')
+    const line = document.createElement('p')
+    line.append(label)
+    document.querySelector('#keys').append(line)
+    boxes.push({ id: key.id, box })
+  }
+  document.querySelector('#keys').hidden = held.keys.length === 0
+  document.querySelector('#factor').hidden = !held.secondFactor || !held.mayKeep
+  form.hidden = false
+}
+send('/auth/reset-password/preview', { token }).then(show).catch((error) => say(error.message))
 form.addEventListener('submit', async (event) => {
   event.preventDefault()
-  const answer = await fetch(location.pathname, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token, newPassword: form.password.value }),
-  })
-  const told = await answer.json()
-  document.querySelector('output').textContent = answer.ok ? 'The new password is set: sign in with it.' : told.error
+  const keyIds = boxes.filter(({ box }) => !box.checked).map(({ id }) => id)
+  const keep = { keyIds, secondFactor: !form.endFactor.checked }
+  const code = form.code.value.trim()
+  try {
+    const body = { token, newPassword: form.password.value, keep, ...(code === '' ? {} : { code }) }
+    const { kept } = await send('/auth/reset-password', body)
+    form.hidden = true
+    say('The new password is set: sign in with it.' + (kept.secondFactor ? ' The second factor stays on.' : ''))
+  } catch (error) {
+    say(error.message)
+  }
 })
 `
 
-const PAGE = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>New password</title></head><body>
-<form>
-<label>New password <input name="password" type="password" autocomplete="new-password" required minlength="${PASSWORD.min}" maxlength="${PASSWORD.max}"></label>
-<button>Set it</button>
-</form>
-<output></output>
-<script>${SCRIPT}</script>
-</body></html>
-`
-
-/** The page; its address holds a token, so nothing of it may be kept or told to others. */
-export function resetPage(): Response {
-  const script = `'sha256-${Buffer.from(hash('sha256', SCRIPT, 'buffer')).toString('base64')}'`
-  return new Response(PAGE, {
-    headers: {
-      'content-type': 'text/html; charset=utf-8',
-      'referrer-policy': 'no-referrer',
-      'content-security-policy': `default-src 'none'; script-src ${script}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-    },
-  })
-}
+export const resetPage = (): Response => page('New password', FORM, SCRIPT)

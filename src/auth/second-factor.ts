@@ -1,7 +1,6 @@
 // What the library leaves open about codes of a second factor. It looks at its lock first and counts afterwards, so that of
 // many codes at once more are checked than it means to; and it takes a code again for as long as its time has not passed
 // (RFC 6238 §5.2 forbids that). Here a code is counted before it is looked at, and one that was used is kept until then.
-import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
@@ -10,9 +9,7 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { isoTime } from '../store/times.ts'
 import { tooManyTries } from './attempts.ts'
-
-/** Longer than a code can be used: its own half minute, one before and one after. */
-const KEPT_MS = 120_000
+import { markUsed } from './use-code.ts'
 
 /** Wrong codes in a row, over all sign-ins of an account, before the factor is locked (NIST SP 800-63B §5.2.2). */
 const CODES_MAX = 10
@@ -56,9 +53,7 @@ async function lockOf(tx: Transaction<Tables>, accountId: AccountId): Promise<st
 }
 
 /** After a code that was right: wrong ones are counted anew, and the lock that its count may have set is taken back. */
-export async function forgetCodes(store: Store, response: Response): Promise<void> {
-  const { user } = Verified.parse(await response.clone().json())
-  const accountId = asId<AccountId>(user.id)
+export async function forgetCodes(store: Store, accountId: AccountId): Promise<void> {
   await store.append((tx) =>
     tx
       .updateTable('second_factors')
@@ -66,6 +61,13 @@ export async function forgetCodes(store: Store, response: Response): Promise<voi
       .where('userId', '=', accountId)
       .execute(),
   )
+}
+
+/** In the library's words. */
+export function wrongCode(): AppError {
+  return new AppError('UNAUTHENTICATED', 'The code is not right, or was used before.', {
+    extra: { reason: 'INVALID_CODE' },
+  })
 }
 
 /** In the library's words. */
@@ -82,37 +84,25 @@ export function noChallenge(): AppError {
 const Verified = z.object({ user: z.object({ id: z.string(), twoFactorEnabled: z.boolean() }) })
 
 /**
- * What comes after a code that was right. Where it switched the factor on, sessions made without it end. Where it signed
- * somebody in, it is taken note of: throws UNAUTHENTICATED, and ends the new session, for one that was used before.
+ * What comes after a code that was right, also one that switches the factor on: it is taken note of, and the sessions made
+ * without the factor end. Answers whether it switched the factor on. Throws UNAUTHENTICATED for a code that was used
+ * before, and ends the new session.
  */
-export async function afterCode(store: Store, code: string, response: Response, now: number): Promise<void> {
+export async function afterCode(store: Store, code: string, response: Response, now: number): Promise<boolean> {
   const made = sessionMadeBy(response)
-  if (made === null) return
   const { user } = Verified.parse(await response.clone().json())
-  const account_id = asId<AccountId>(user.id)
-  // As it was before this code: then it was the first one.
-  if (!user.twoFactorEnabled) {
-    await store.write((tx) =>
-      tx.deleteFrom('sessions').where('userId', '=', account_id).where('token', '!=', made).execute(),
-    )
-    return
-  }
+  const accountId = asId<AccountId>(user.id)
+  // The answer shows the account as it was before this code.
+  const switchedOn = made !== null && !user.twoFactorEnabled
   const isNew = await store.write(async (tx) => {
-    await tx.deleteFrom('used_codes').where('until', '<', new Date(now).toISOString()).execute()
-    const row = { account_id, code_hash: hash('sha256', code.trim()), until: new Date(now + KEPT_MS).toISOString() }
-    const kept = await tx
-      .insertInto('used_codes')
-      .values(row)
-      .onConflict((oc) => oc.doNothing())
-      .executeTakeFirst()
-    if (kept.numInsertedOrUpdatedRows === 1n) return true
-    await tx.deleteFrom('sessions').where('token', '=', made).execute()
-    return false
+    const kept = await markUsed(tx, accountId, code, now)
+    const sessions = tx.deleteFrom('sessions').where('userId', '=', accountId)
+    if (!kept && made !== null) await sessions.where('token', '=', made).execute()
+    if (switchedOn) await sessions.where('token', '!=', made).execute()
+    return kept
   })
-  if (isNew) return
-  throw new AppError('UNAUTHENTICATED', 'The code is not right, or was used before.', {
-    extra: { reason: 'INVALID_CODE' },
-  })
+  if (!isNew) throw wrongCode()
+  return switchedOn
 }
 
 /** The token of the session whose cookie an answer sets; null for none. */

@@ -36,6 +36,33 @@ export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number)
   }
 }
 
+/**
+ * An account whose address nobody has verified gives way to another sign-up with the address: it goes with its password,
+ * links, keys, sessions and second factor. One that belongs to a team is from a time when this service sent no mail; it
+ * stays, or any stranger could end it.
+ */
+export async function giveWay(store: Store, email: string): Promise<void> {
+  const unverified = await store.db
+    .selectFrom('accounts')
+    .select('id')
+    .where('email', '=', email)
+    .where('emailVerified', '=', store.dialect === 'postgres' ? false : 0)
+    .executeTakeFirst()
+  if (unverified === undefined) return
+  await store.write(async (tx) => {
+    const row = await tx
+      .selectFrom('accounts')
+      .leftJoin('memberships', 'memberships.account_id', 'accounts.id')
+      .select(['accounts.emailVerified', 'memberships.team_id'])
+      .where('accounts.id', '=', unverified.id)
+      .executeTakeFirst()
+    const stays = row === undefined || row.team_id !== null || row.emailVerified === true || row.emailVerified === 1
+    if (stays) return
+    await tx.deleteFrom('verifications').where('value', '=', unverified.id).execute()
+    await tx.deleteFrom('accounts').where('id', '=', unverified.id).execute()
+  })
+}
+
 /** The token for the first account, where one is needed now: off loopback, while there is no account. Else null. */
 export async function neededSetupToken(deps: Deps): Promise<string | null> {
   return !deps.config.loopback && (await isEmpty(deps.store)) ? setupToken(deps.secrets) : null

@@ -36,7 +36,7 @@ async function opened(source: StoreSource) {
     async (address: string, cookie?: string, email = EMAIL): Promise<Tried> => {
       try {
         const asked = { name: 'POST /auth/sign-in/email', request: request(address, cookie), email, mailIsOn: false }
-        return { told: 'tried', settle: (await doors[door]?.(asked)) ?? assert.fail() }
+        return { told: 'tried', settle: (await doors[door]?.(asked))?.settle ?? assert.fail() }
       } catch (error) {
         const told = error instanceof Error && 'code' in error ? String(error.code) : String(error)
         return { told, settle: () => Promise.resolve() }
@@ -64,7 +64,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     test('from everywhere end after a hundred an hour; a browser that knew the password goes on', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, clock } = doors
-      const cookie = devices.cookie(EMAIL).split(';', 1)[0]
+      const cookie = devices.cookie(request('192.0.2.1'), EMAIL).split(';', 1)[0]
       for (let i = 0; i < 99; i++) await (i % 2 === 0 ? signIn : elsewhere)(`10.0.${i}.1`)
       const told = [await signIn('10.0.99.1'), await elsewhere('10.0.100.1')].map((each) => each.told)
       assert.deepEqual(told, ['tried', 'RATE_LIMITED'])
@@ -94,10 +94,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using doors = await opened(source)
       const { signIn } = doors
       for (let i = 0; i < 100; i++) await signIn(`10.0.${i}.1`)
-      const [name = '', value = ''] = (devices.cookie(EMAIL).split(';', 1)[0] ?? '').split('=')
-      const others = devices.cookie('eve@example.test').split(';', 1)[0]
+      const [name = '', value = ''] = (devices.cookie(request('192.0.2.1'), EMAIL).split(';', 1)[0] ?? '').split('=')
+      const others = devices.cookie(request('192.0.2.1'), 'eve@example.test').split(';', 1)[0]
       const foreign = knownDevices(secretsFrom(new Uint8Array(32).fill(1)), false)
-        .cookie(EMAIL)
+        .cookie(request('192.0.2.1'), EMAIL)
         .split(';', 1)[0]
       const flipped = `${name}=${value.startsWith('A') ? 'B' : 'A'}${value.slice(1)}`
       for (const cookie of [others, foreign, flipped, `${name}=`, `${name}=x.y`]) {

@@ -5,16 +5,21 @@ import { isIP } from 'node:net'
 import type { Allowance, Attempts } from './attempts.ts'
 import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-device.ts'
-import { PATHS } from './paths.ts'
+import { PATHS, SIGN_IN, SIGN_UP } from './paths.ts'
 
 /** Hashing a password costs about 50 ms of a core: what one address may make us spend. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
-/** Guesses at one account from one address, or by one device it knows; and by strangers from everywhere. */
+/** Guesses at one account from one address, or by one device it knows. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
+/** Guesses at one account by strangers from everywhere; and by all devices that it knows. */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
-/** Mails to one address, asked for from one address; and from everywhere. */
-const MAILS_BY_ADDRESS = { limit: 10, windowMs: 900_000 }
-const MAILS = { limit: 30, windowMs: 3_600_000 }
+/**
+ * Mails of one kind to one address: asked for from one place, or by one device; and from everywhere. Past a limit no mail
+ * is sent, and nobody is told. A window is no longer than a link lives: while strangers have used it up, the mailbox
+ * holds a link that works.
+ */
+const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
+const MAILS = { limit: 10, windowMs: 3_600_000 }
 
 export interface Try {
   /** `POST /auth/sign-in/email` */
@@ -26,56 +31,78 @@ export interface Try {
   readonly mailIsOn: boolean
 }
 
-/**
- * Counts a try. Throws RATE_LIMITED past a limit; answers with what is done once the password was right. `sessionCookie`: the
- * name under which the library looks for a session.
- */
+export interface Counted {
+  /** False: the mails to this address are used up, so nothing is done. The answer is the same. */
+  readonly mails: boolean
+  /** Done once the password was right. */
+  settle(): Promise<void>
+}
+
+/** Counts a try. Throws RATE_LIMITED past a limit. `sessionCookie`: the name under which the library looks for a session. */
 export function openThrottle(
   tries: Attempts,
   devices: KnownDevices,
   sessionCookie: string,
-): (tried: Try) => Promise<() => Promise<void>> {
+): (tried: Try) => Promise<Counted> {
   return async (tried) => {
     const guesses = guessesOf(tried, devices, sessionCookie)
     await tries.spend([...costsOf(tried), ...guesses])
-    return () => tries.clear(guesses.map(({ key }) => key))
+    const mails = await tries.allows(mailsOf(tried, devices))
+    // A device that was right gives no other device its tries back.
+    const settled = guesses.map(({ key }) => key).filter((key) => !key.startsWith('devices '))
+    return { mails, settle: () => tries.clear(settled) }
   }
 }
 
-/** What it makes us spend, right or wrong. */
-function costsOf({ name, request, email, mailIsOn }: Try): readonly Allowance[] {
-  const path = PATHS.get(name)
-  const network = networkOfCaller(request)
-  const mails = path?.mails === true && (mailIsOn || name !== 'POST /auth/sign-up/email') ? email : undefined
+/** What it makes us spend, right or wrong. Counted by who asks, never by whose address it is. */
+function costsOf({ name, request }: Try): readonly Allowance[] {
+  return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(clientOf(request))}`, ...BY_ADDRESS }] : []
+}
+
+/** Each kind of mail by itself: whoever asks for sign-ups must not use up the links for a new password. */
+function mailsOf({ name, request, email, mailIsOn }: Try, devices: KnownDevices): readonly Allowance[] {
+  if (PATHS.get(name)?.mails !== true || email === undefined || (!mailIsOn && name === SIGN_UP)) return []
+  const device = devices.of(request, email)
+  const [from, all] =
+    device === null ? [networkOf(clientOf(request)), 'everywhere'] : [`device ${device}`, 'known devices']
   return [
-    ...(path?.costly === true ? [{ key: `address ${network}`, ...BY_ADDRESS }] : []),
-    ...(mails === undefined
-      ? []
-      : [
-          { key: `mail ${network} ${mails}`, ...MAILS_BY_ADDRESS },
-          { key: `mail ${mails}`, ...MAILS },
-        ]),
+    { key: `mail ${name} ${from} ${email}`, ...MAILS_BY_ADDRESS },
+    { key: `mail ${name} ${all} ${email}`, ...MAILS },
   ]
 }
 
 /** Whose password it guesses, taken back once that was right. */
 function guessesOf({ name, request, email }: Try, devices: KnownDevices, sessionCookie: string): readonly Allowance[] {
   if (PATHS.get(name)?.asksPassword === true) {
-    // Of the one session that the library will ask for: of a second one beside it the tries would be taken back as well.
-    const [token = ''] = cookiesOf(request).get(sessionCookie)?.split('.') ?? []
-    return token === '' ? [] : [{ key: `session ${hash('sha256', token)}`, ...BY_ACCOUNT_AND_ADDRESS }]
+    const session = sessionOf(request, sessionCookie)
+    return session === null ? [] : [{ key: `session ${session}`, ...BY_ACCOUNT_AND_ADDRESS }]
   }
-  if (name !== 'POST /auth/sign-in/email' || email === undefined) return []
+  if (name !== SIGN_IN || email === undefined) return []
   const device = devices.of(request, email)
-  if (device !== null) return [{ key: `device ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS }]
-  return [
-    { key: `pair ${networkOfCaller(request)} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
-    { key: `account ${email}`, ...BY_ACCOUNT },
-  ]
+  return device === null
+    ? [
+        { key: `pair ${networkOf(clientOf(request))} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
+        { key: `account ${email}`, ...BY_ACCOUNT },
+      ]
+    : [
+        { key: `device ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
+        // Whoever knew the password once may have made many devices known.
+        { key: `devices ${email}`, ...BY_ACCOUNT },
+      ]
 }
 
-function networkOfCaller(request: Request): string {
-  return networkOf(request.headers.get('x-vitrine-client') ?? '')
+/**
+ * The session that the library will ask for, as a hash; null for none. Never a second one beside it: its tries would be
+ * taken back as well.
+ */
+export function sessionOf(request: Request, sessionCookie: string): string | null {
+  const [token = ''] = cookiesOf(request).get(sessionCookie)?.split('.') ?? []
+  return token === '' ? null : hash('sha256', token)
+}
+
+/** Where the door says the caller is. */
+export function clientOf(request: Pick<Request, 'headers'>): string {
+  return request.headers.get('x-vitrine-client') ?? ''
 }
 
 /** One customer has one address of IPv4, but 2^64 of IPv6: those count as one. */

@@ -71,16 +71,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const change = { currentPassword: PASSWORD, newPassword: OTHER }
       const changed = await auth(rooms, 'POST change-password', change, { cookie })
       const begun = await auth(rooms, 'POST two-factor/enable', { password: OTHER }, { cookie: changed.cookie })
-      const code = totp(begun.json.totpURI)
+      const [code, next, backup] = [totp(begun.json.totpURI, -1), totp(begun.json.totpURI), begun.json.backupCodes[0]]
       const on = await auth(rooms, 'POST two-factor/verify-totp', { code }, { cookie: changed.cookie })
-      await auth(rooms, 'POST two-factor/get-totp-uri', { password: OTHER }, { cookie: on.cookie })
+      await auth(rooms, 'POST two-factor/get-totp-uri', { password: OTHER, code: backup }, { cookie: on.cookie })
       const renewed = await auth(
         rooms,
         'POST two-factor/generate-backup-codes',
-        { password: OTHER },
+        { password: OTHER, code: next },
         { cookie: on.cookie },
       )
-      const off = await auth(rooms, 'POST two-factor/disable', { password: OTHER }, { cookie: on.cookie })
+      const end = { password: OTHER, code: renewed.json.backupCodes[0] }
+      const off = await auth(rooms, 'POST two-factor/disable', end, { cookie: on.cookie })
       await auth(rooms, 'POST revoke-sessions', {}, { cookie: off.cookie })
       assert.deepEqual(await told(rooms), [
         'signUp ANSWERED',
@@ -155,7 +156,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await codeOf(auth(rooms, 'POST sign-in/email', { email, password: PASSWORD }))
       }
       await codeOf(auth(rooms, 'POST change-password', { currentPassword: PASSWORD, newPassword: OTHER }))
-      await codeOf(auth(rooms, 'GET verify-email?token=x'))
+      await codeOf(auth(rooms, 'POST verify-email', { token: 'x', password: PASSWORD }))
       await rooms.audit.flush()
       // However often within a minute: one row that counts.
       assert.deepEqual(await refused(rooms), ['signIn UNAUTHENTICATED 13', 'signIn RATE_LIMITED 2'])
@@ -197,10 +198,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await signUp()
-      const link = `GET verify-email?token=${tokenIn(await smtp.next(EMAIL))}`
+      const proof = { token: tokenIn(await smtp.next(EMAIL)), password: PASSWORD }
       assert.equal(await codeOf(signIn(rooms)), 'SIGN_IN_REFUSED')
-      await auth(rooms, link)
-      await auth(rooms, link)
+      await auth(rooms, 'POST verify-email', proof)
+      await auth(rooms, 'POST verify-email', proof)
       await signUp()
       await smtp.next(EMAIL)
       await auth(rooms, 'POST request-password-reset', { email: EMAIL })

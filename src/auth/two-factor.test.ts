@@ -2,7 +2,7 @@
 // stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { startSmtp, tokenIn } from '../../test/support/mail.ts'
+import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { auth, codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretOf, totp } from '../../test/support/totp.ts'
@@ -26,7 +26,8 @@ interface SetUp {
 async function setUp(rooms: Rooms): Promise<SetUp> {
   const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
   const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
-  const done = await verify(rooms, cookie, totp(json.totpURI))
+  // The code of half a minute ago, which leaves those of now and of the next half minute to the test.
+  const done = await verify(rooms, cookie, totp(json.totpURI, -1))
   return { uri: json.totpURI, backupCodes: json.backupCodes, cookie: done.cookie }
 }
 
@@ -76,6 +77,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     test('its secret and codes cannot be read in the store', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
+      const code = backupCodes[9]
       const row = await rooms.store.db.selectFrom('second_factors').selectAll().executeTakeFirstOrThrow()
       const raw = Buffer.from(
         (secretOf(uri).match(/./g) ?? [])
@@ -85,7 +87,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           ?.map((byte) => parseInt(byte, 2)) ?? [],
       ).toString()
       for (const secret of [secretOf(uri), raw, ...backupCodes]) assert.ok(!JSON.stringify(row).includes(secret))
-      const again = await auth(rooms, 'POST two-factor/get-totp-uri', { password: PASSWORD }, { cookie })
+      const again = await auth(rooms, 'POST two-factor/get-totp-uri', { password: PASSWORD, code }, { cookie })
       assert.equal(secretOf(again.json.totpURI), secretOf(uri))
     })
 
@@ -112,13 +114,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
     test('a backup code signs in once, and new ones end the old', async () => {
       await using rooms = await openRooms(source)
-      const { backupCodes, cookie } = await setUp(rooms)
+      const { uri, backupCodes, cookie } = await setUp(rooms)
       const [first = '', second = ''] = backupCodes
       const signedIn = await verifyBackup(rooms, (await signIn(rooms)).cookie, first)
       await tokenOf(rooms, signedIn.cookie)
       const used = await refusal(verifyBackup(rooms, (await signIn(rooms)).cookie, first))
       assert.deepEqual([used['code'], used['reason']], ['UNAUTHENTICATED', 'INVALID_BACKUP_CODE'])
-      const { json } = await auth(rooms, 'POST two-factor/generate-backup-codes', { password: PASSWORD }, { cookie })
+      const renew = { password: PASSWORD, code: totp(uri) }
+      const { json } = await auth(rooms, 'POST two-factor/generate-backup-codes', renew, { cookie })
       assert.equal(await codeOf(verifyBackup(rooms, (await signIn(rooms)).cookie, second)), 'UNAUTHENTICATED')
       await verifyBackup(rooms, (await signIn(rooms)).cookie, json.backupCodes[0])
     })
@@ -200,16 +203,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
-      const verified = await auth(rooms, `GET verify-email?token=${tokenIn(await smtp.next(EMAIL))}`)
-      assert.deepEqual(verified.cookies, [])
+      await auth(rooms, 'POST verify-email', { token: tokenIn(await smtp.next(EMAIL)), password: PASSWORD })
       const { cookie } = await signIn(rooms)
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
       await verify(rooms, cookie, totp(json.totpURI))
       const waiting = await signIn(rooms)
       await auth(rooms, 'POST request-password-reset', { email: EMAIL })
       const newPassword = 'another long password'
-      const reset = await auth(rooms, 'POST reset-password', { token: tokenIn(await smtp.next(EMAIL)), newPassword })
-      assert.deepEqual(reset.cookies, [])
+      const token = tokenIn(await smtp.next(EMAIL, LINK))
+      assert.equal((await auth(rooms, 'POST reset-password/preview', { token })).json.secondFactor, true)
+      const reset = await auth(rooms, 'POST reset-password', { token, newPassword })
+      assert.deepEqual([reset.json.ended.secondFactor, reset.json.kept.secondFactor], [false, true])
       const late = await refusal(verify(rooms, waiting.cookie, totp(json.totpURI, 1)))
       assert.equal(late['reason'], 'INVALID_TWO_FACTOR_COOKIE')
       const half = await signIn(rooms, newPassword)
@@ -218,10 +222,124 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await verify(rooms, half.cookie, totp(json.totpURI, 1))
     })
 
-    test('is given up with the password, and then the password alone signs in', async () => {
+    test('a new password by link ends it with a code of it and not without', async () => {
+      await using smtp = await startSmtp()
+      await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
+      await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      await auth(rooms, 'POST verify-email', { token: tokenIn(await smtp.next(EMAIL)), password: PASSWORD })
+      const { cookie } = await signIn(rooms)
+      const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
+      await verify(rooms, cookie, totp(json.totpURI, -1))
+      const [code, later, backup] = [totp(json.totpURI), totp(json.totpURI, 1), json.backupCodes[0]]
+      const ask = async () => {
+        await auth(rooms, 'POST request-password-reset', { email: EMAIL })
+        return tokenIn(await smtp.next(EMAIL, LINK))
+      }
+      const reset = (token: string, more: object) =>
+        auth(rooms, 'POST reset-password', { token, newPassword: PASSWORD, ...more })
+      const token = await ask()
+      for (const wrong of ['000000', totp(json.totpURI, -1), 'aaaaa-bbbbb', '']) {
+        const told = await refusal(reset(token, { code: wrong }))
+        assert.ok(wrong === '' ? told['code'] === 'INVALID_REQUEST' : told['reason'] === 'INVALID_CODE', wrong)
+      }
+      const kept = await reset(token, { code, keep: { secondFactor: true } })
+      assert.equal(kept.json.kept.secondFactor, true)
+      // What was not needed is not used up.
+      await verify(rooms, (await signIn(rooms)).cookie, code)
+      const guessed = await ask()
+      for (let i = 0; i < 10; i++) await codeOf(reset(guessed, { code: `${100_000 + i}` }))
+      assert.equal(await codeOf(reset(guessed, { code: later })), 'RATE_LIMITED')
+      // Whoever reads the mailbox locks nobody out by that.
+      await verify(rooms, (await signIn(rooms)).cookie, later)
+      rooms.clock.at += 900_000
+      const ended = await reset(guessed, { code: backup })
+      assert.equal(ended.json.ended.secondFactor, true)
+      await tokenOf(rooms, (await signIn(rooms)).cookie)
+    })
+
+    test('the code that switches it on signs nobody in', async () => {
       await using rooms = await openRooms(source)
-      const { cookie } = await setUp(rooms)
-      const disable = (password: string) => auth(rooms, 'POST two-factor/disable', { password }, { cookie })
+      const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+      const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
+      const [code, next] = [totp(json.totpURI), totp(json.totpURI, 1)]
+      const on = await verify(rooms, cookie, code)
+      const half = await signIn(rooms)
+      assert.equal((await refusal(verify(rooms, half.cookie, code)))['reason'], 'INVALID_CODE')
+      // Nor does one that a signed-in person has shown, and none shows it twice.
+      await verify(rooms, on.cookie, next)
+      assert.equal((await refusal(verify(rooms, on.cookie, next)))['reason'], 'INVALID_CODE')
+      assert.equal((await refusal(verify(rooms, (await signIn(rooms)).cookie, next)))['reason'], 'INVALID_CODE')
+      await tokenOf(rooms, on.cookie)
+    })
+
+    test('the password alone neither ends it, nor shows its secret, nor makes backup codes', async () => {
+      await using rooms = await openRooms(source)
+      const { uri, backupCodes, cookie } = await setUp(rooms)
+      const [code, later] = [totp(uri), totp(uri, 1)]
+      const ask = (path: string, body: object) => auth(rooms, `POST two-factor/${path}`, body, { cookie })
+      for (const path of ['disable', 'get-totp-uri', 'generate-backup-codes']) {
+        const { code: told, details } = await refusal(ask(path, { password: PASSWORD }))
+        assert.deepEqual([told, String(details).slice(0, 5)], ['INVALID_REQUEST', 'code:'], path)
+        const wrong = await refusal(ask(path, { password: PASSWORD, code: '000000' }))
+        assert.deepEqual([wrong['code'], wrong['reason']], ['UNAUTHENTICATED', 'INVALID_CODE'], path)
+        const guess = await refusal(ask(path, { password: 'not it', code: backupCodes[0] }))
+        assert.deepEqual([guess['code'], guess['reason']], ['INVALID_REQUEST', 'INVALID_PASSWORD'], path)
+      }
+      // A wrong password used no code up; a code is used up once, also of two requests at once.
+      await ask('get-totp-uri', { password: PASSWORD, code: backupCodes[0] })
+      const both = await Promise.allSettled(
+        [1, 2].map(() => ask('get-totp-uri', { password: PASSWORD, code: backupCodes[1] })),
+      )
+      assert.deepEqual(both.map((each) => each.status).sort(), ['fulfilled', 'rejected'])
+      const renewed = await ask('generate-backup-codes', { password: PASSWORD, code })
+      assert.equal(renewed.json.backupCodes.length, 10)
+      for (const used of [code, backupCodes[2]]) {
+        assert.equal((await refusal(ask('disable', { password: PASSWORD, code: used })))['reason'], 'INVALID_CODE')
+      }
+      const off = await ask('disable', { password: PASSWORD, code: later })
+      await tokenOf(rooms, off.cookie)
+    })
+
+    test('codes guessed with a session are counted by the session, and lock no sign-in', async () => {
+      await using rooms = await openRooms(source)
+      const { uri, cookie } = await setUp(rooms)
+      for (let i = 0; i < 10; i++) await codeOf(verify(rooms, cookie, `${100_000 + i}`))
+      assert.equal(await codeOf(verify(rooms, cookie, totp(uri))), 'RATE_LIMITED')
+      await verify(rooms, (await signIn(rooms)).cookie, totp(uri))
+    })
+
+    test('whoever knows the password locks out no device that passed the second factor', async () => {
+      await using rooms = await openRooms(source)
+      rooms.clock.at = Date.now()
+      const { uri, cookie } = await setUp(rooms)
+      const device = cookie
+        .split('; ')
+        .filter((each) => each.startsWith('vitrine.known_device='))
+        .join('')
+      assert.notEqual(device, '')
+      for (let n = 0; n < 3; n++) {
+        const half = await signIn(rooms)
+        for (let i = 0; i < 5; i++) await codeOf(verify(rooms, half.cookie, `${n}${i}0000`))
+      }
+      const stranger = await signIn(rooms)
+      assert.equal(await codeOf(verify(rooms, stranger.cookie, totp(uri))), 'RATE_LIMITED')
+      // A device that knows the password alone is a stranger here.
+      const waiting = async () => {
+        const half = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: PASSWORD }, { cookie: device })
+        return half.cookies.map((each) => each.split(';')[0]).join('; ')
+      }
+      const known = await waiting()
+      assert.ok(known.includes(device), 'a password took the mark of the second factor away')
+      await verify(rooms, known, totp(uri))
+      for (let i = 0; i < 10; i++) await codeOf(verify(rooms, await waiting(), `${i}00000`))
+      assert.equal(await codeOf(verify(rooms, await waiting(), totp(uri, 1))), 'RATE_LIMITED')
+    })
+
+    test('is given up with the password and a code, and then the password alone signs in', async () => {
+      await using rooms = await openRooms(source)
+      const { uri, cookie } = await setUp(rooms)
+      const code = totp(uri)
+      const disable = (password: string) => auth(rooms, 'POST two-factor/disable', { password, code }, { cookie })
       assert.equal(await codeOf(disable('not it')), 'INVALID_REQUEST')
       const off = await disable(PASSWORD)
       await tokenOf(rooms, off.cookie)

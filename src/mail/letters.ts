@@ -5,7 +5,8 @@
 type Paragraph = string | { readonly link: string } | { readonly copy: string }
 
 export interface Letter {
-  readonly kind: 'verification' | 'password reset' | 'invitation' | 'signed up again' | 'key expiring'
+  readonly kind:
+    'verification' | 'password reset' | 'invitation' | 'signed up again' | 'key expiring' | 'security notice'
   /** One address, as a schema let it pass. */
   readonly to: string
   readonly subject: string
@@ -21,9 +22,9 @@ export function verificationLetter(to: string, link: string): Letter {
     link,
     subject: 'Verify your e-mail address',
     body: [
-      'Somebody, you we hope, signed up to Vitrine with this e-mail address. Open this link within an hour to verify it:',
+      'Somebody, you we hope, signed up to Vitrine with this e-mail address. To verify the address, open this link within an hour and give the password of the sign-up:',
       { link },
-      'If it was not you, do not open it: without it nobody can use this address.',
+      'If it was not you, do nothing: without the link nobody can use this address. If you want an account, sign up or ask for a new password; either ends what the other person began.',
     ],
   }
 }
@@ -37,7 +38,7 @@ export function resetLetter(to: string, link: string): Letter {
     body: [
       'Somebody, you we hope, asked for a new password for your Vitrine account. Open this link within an hour to set one:',
       { link },
-      'A new password ends all sessions. If it was not you, do nothing: your password stays as it is.',
+      'A new password ends all sessions and, unless you keep them, your API keys. If it was not you, do nothing: your password stays as it is.',
     ],
   }
 }
@@ -99,6 +100,92 @@ export function keyExpiringLetter({ to, origin, name, hint, expiresAt }: EndingK
       'If it is still needed, rotate it or make another one before.',
     ],
   }
+}
+
+/** What was done to an account, as its owner is told at once. */
+export type SecurityChange =
+  | { readonly kind: 'new key'; readonly name: string; readonly hint: string }
+  | { readonly kind: 'password changed' }
+  | { readonly kind: 'password reset' }
+  | { readonly kind: 'second factor on' }
+  | { readonly kind: 'second factor off' }
+  | { readonly kind: 'second factor reset' }
+  | { readonly kind: 'backup codes renewed' }
+
+export interface SecurityNotice {
+  readonly to: string
+  readonly origin: string
+  readonly change: SecurityChange
+  readonly at: Date
+  /** What the program says it is. */
+  readonly client: string | undefined
+  /** Where it is, as far as the service sees. */
+  readonly address: string | undefined
+}
+
+export function securityLetter({ to, origin, change, at, client, address }: SecurityNotice): Letter {
+  const { subject, what, otherwise } = NOTICES[change.kind]
+  const key = change.kind === 'new key' ? ` It is named “${plain(change.name)}” and ends in ${plain(change.hint)}.` : ''
+  const program =
+    client === undefined || client === '' ? 'a program that gives no name' : `the program “${plain(client)}”`
+  const place = address === undefined || address === '' ? '' : ` at the address ${plain(address)}`
+  const time = `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+  return {
+    kind: 'security notice',
+    to,
+    subject,
+    body: [
+      `${what} Your Vitrine account is at ${origin}.${key}`,
+      change.kind === 'second factor reset'
+        ? `It happened at ${time}.`
+        : `It happened at ${time}, from ${program}${place}.`,
+      `If it was you, do nothing. If it was not you: ${otherwise}`,
+    ],
+  }
+}
+
+const NEW_PASSWORD =
+  'ask for a new password at once, with POST /auth/request-password-reset. A new password ends all sessions and, unless you keep them, all API keys.'
+const FACTOR_LEFT = 'If a second factor is on that is not yours, the operator of the service can reset it.'
+
+const NOTICES: Readonly<
+  Record<SecurityChange['kind'], { readonly subject: string; readonly what: string; readonly otherwise: string }>
+> = {
+  'new key': {
+    subject: 'A new API key was made',
+    what: 'A new API key was made for your account.',
+    otherwise: `revoke the key, then ${NEW_PASSWORD}`,
+  },
+  'password changed': {
+    subject: 'Your password was changed',
+    what: 'The password of your account was changed.',
+    otherwise: NEW_PASSWORD,
+  },
+  'password reset': {
+    subject: 'Your password was reset',
+    what: 'A new password was set for your account by a link that was mailed to you.',
+    otherwise: `somebody reads your mail. Secure your mailbox first, then ${NEW_PASSWORD}`,
+  },
+  'second factor on': {
+    subject: 'Your second factor was switched on',
+    what: 'A second factor was switched on for your account: from now on a sign-in asks for a code.',
+    otherwise: `${NEW_PASSWORD} ${FACTOR_LEFT}`,
+  },
+  'second factor off': {
+    subject: 'Your second factor was switched off',
+    what: 'The second factor of your account was switched off: from now on the password alone signs in.',
+    otherwise: NEW_PASSWORD,
+  },
+  'second factor reset': {
+    subject: 'Your second factor was reset',
+    what: 'The operator of the service removed the second factor of your account and ended all your sessions. Set up a new one after you sign in.',
+    otherwise: 'ask the operator who wanted it, and change your password.',
+  },
+  'backup codes renewed': {
+    subject: 'Your backup codes were replaced',
+    what: 'New backup codes were made for the second factor of your account. The old codes no longer work.',
+    otherwise: `${NEW_PASSWORD} ${FACTOR_LEFT}`,
+  },
 }
 
 /** The letter as text/plain. */

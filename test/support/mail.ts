@@ -16,8 +16,8 @@ export interface TestSmtp extends AsyncDisposable {
   readonly url: string
   readonly port: number
   readonly received: readonly Received[]
-  /** The next mail to an address that was not asked for yet, waited for. */
-  next(to: string): Promise<Received>
+  /** The next mail to an address that was not asked for yet, waited for; with `about`, the next one whose text matches. */
+  next(to: string, about?: RegExp): Promise<Received>
 }
 
 /** Takes every mail without a login, unless told otherwise. */
@@ -54,9 +54,9 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
     url: `smtp://127.0.0.1:${port}`,
     port,
     received,
-    async next(to) {
+    async next(to, about = /^/) {
       for (;;) {
-        const found = received.find((mail) => mail.to.includes(to) && !taken.has(mail))
+        const found = received.find((mail) => mail.to.includes(to) && !taken.has(mail) && about.test(mail.text))
         if (found !== undefined) {
           taken.add(found)
           return found
@@ -67,6 +67,9 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
     [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
   }
 }
+
+/** A mail with a link. */
+export const LINK = /[?&]token=/
 
 /** The token of the one link in a mail. */
 export function tokenIn(mail: Pick<Received, 'text'>): string {

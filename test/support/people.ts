@@ -96,7 +96,8 @@ export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: u
     .map((each) => each.split(';')[0])
     .join('; ')
   const location = response.headers.get('location')
-  return { text, json: text === '' ? null : JSON.parse(text), cookie, cookies, location }
+  const isPage = response.headers.get('content-type')?.startsWith('text/html') === true
+  return { text, json: text === '' || isPage ? null : JSON.parse(text), cookie, cookies, location }
 }
 
 /** An account straight in the store, and a call by a session of it. */

@@ -1,0 +1,63 @@
+// Counts codes of a second factor before anybody looks at them, by who sends them: a sign-in that waits, a person who is
+// signed in, a link for a new password. Whoever has only a part of what signs in locks nobody else out.
+import type { AccountId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Attempts } from './attempts.ts'
+import type { KnownDevices } from './known-device.ts'
+import { countCode, forgetCodes } from './second-factor.ts'
+import { sessionOf } from './throttle.ts'
+import { factorOf } from './use-code.ts'
+
+const BY_DEVICE = { limit: 10, windowMs: 900_000 }
+const BY_SESSION = { limit: 10, windowMs: 300_000 }
+/** Over all sessions of an account: a stolen one guesses 50 of a million codes a day. */
+const SIGNED_IN = { limit: 50, windowMs: 86_400_000 }
+const BY_LINK = { limit: 10, windowMs: 900_000 }
+
+/** Done once the code was right. */
+type Settle = () => Promise<void>
+
+export interface CodeTries {
+  /** Of a sign-in that waits. A device that passed this factor before has tries of its own. */
+  waiting(request: Request, accountId: AccountId): Promise<Settle>
+  signedIn(request: Request, accountId: AccountId): Promise<Settle>
+  byLink(accountId: AccountId): Promise<Settle>
+}
+
+/** All of them throw RATE_LIMITED past their limit. */
+export function openCodeTries(deps: {
+  readonly store: Store
+  readonly tries: Attempts
+  readonly devices: KnownDevices
+  readonly sessionCookie: string
+  readonly now: () => number
+}): CodeTries {
+  const { store, tries, devices } = deps
+  return {
+    async waiting(request, accountId) {
+      const factor = await factorOf(store, accountId)
+      const device = factor === null ? null : devices.passed(request, factor.id)
+      if (device !== null) {
+        const key = `code device ${device} ${accountId}`
+        await tries.spend([{ key, ...BY_DEVICE }])
+        return () => tries.clear([key])
+      }
+      await countCode(store, accountId, deps.now())
+      return () => forgetCodes(store, accountId)
+    },
+    async signedIn(request, accountId) {
+      const session = `code session ${sessionOf(request, deps.sessionCookie)}`
+      const account = `code signed in ${accountId}`
+      await tries.spend([
+        { key: session, ...BY_SESSION },
+        { key: account, ...SIGNED_IN },
+      ])
+      return () => tries.clear([session, account])
+    },
+    async byLink(accountId) {
+      const key = `code link ${accountId}`
+      await tries.spend([{ key, ...BY_LINK }])
+      return () => tries.clear([key])
+    },
+  }
+}

@@ -1,0 +1,212 @@
+// A new password by a mailed link, in one transaction: the link is used up, sessions and links end, and what else may be in
+// somebody else's hands ends unless the person keeps it. A link alone never ends a second factor: whoever reads the mailbox
+// would pass by it (docs/decisions/0022-proof-of-an-address.md).
+import { hash, randomUUID } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import type { z } from 'zod'
+import type { Reset } from '../contract/sign-in-routes.ts'
+import { invalidRequest } from '../errors.ts'
+import type { AccountId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { ApiKeyTable, Tables } from '../store/tables.ts'
+import type { CodeTries } from './code-tries.ts'
+import { invalidLink } from './library-refusal.ts'
+import type { Library } from './library.ts'
+import { wrongCode } from './second-factor.ts'
+import { factorOf, useCode } from './use-code.ts'
+
+interface Deps {
+  readonly store: Store
+  readonly library: Library
+  readonly codes: Pick<CodeTries, 'byLink'>
+  /** A link comes by mail, and so proves the address; else it was handed over from the log. */
+  readonly mailIsOn: boolean
+  readonly now: number
+}
+
+type Order = z.infer<typeof Reset>
+type ShownKey = Pick<ApiKeyTable, 'id' | 'name' | 'hint'>
+
+/** What the account of a link holds that a new password ends. Uses nothing up. Throws INVALID_REQUEST for no such link. */
+export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
+  const { accountId } = await linkOf(deps, token)
+  const account = await accountOf(deps.store.db, accountId)
+  const keys = await aliveKeys(deps.store.db, accountId, deps.now)
+  return {
+    keys: keys.map((key) => ({
+      id: key.id,
+      name: key.name,
+      hint: key.hint,
+      createdAt: key.created_at,
+      lastUsedAt: key.last_used_at,
+      expiresAt: key.expires_at,
+    })),
+    secondFactor: (await factorOf(deps.store, accountId)) !== null,
+    mayKeep: !provesAddress(deps, account),
+  }
+}
+
+export interface ResetDone {
+  readonly accountId: AccountId
+  readonly email: string
+  readonly answer: {
+    readonly status: true
+    readonly ended: { readonly sessions: number; readonly keys: readonly ShownKey[]; readonly secondFactor: boolean }
+    readonly kept: { readonly keys: readonly ShownKey[]; readonly secondFactor: boolean }
+  }
+}
+
+/** Throws INVALID_REQUEST for a link that was used or never made, UNAUTHENTICATED for a wrong code; then nothing is changed. */
+export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone> {
+  const { store, library, now } = deps
+  const link = await linkOf(deps, order.token)
+  const endsFactor = await maySwitchOff(deps, link.accountId, order)
+  const password = await library.hashPassword(order.newPassword)
+  return await store.write(async (tx) => {
+    const used = await tx.deleteFrom('verifications').where('id', '=', link.id).executeTakeFirst()
+    // Of two requests with one link the other was first.
+    if (used.numDeletedRows !== 1n) throw invalidLink()
+    const account = await accountOf(tx, link.accountId)
+    const proves = provesAddress(deps, account)
+    await setPassword(store, tx, { accountId: link.accountId, password, now })
+    const sessions = await tx.deleteFrom('sessions').where('userId', '=', link.accountId).executeTakeFirst()
+    await tx.deleteFrom('verifications').where('value', '=', link.accountId).execute()
+    const yes = store.dialect === 'postgres' ? true : 1
+    if (proves) await tx.updateTable('accounts').set({ emailVerified: yes }).where('id', '=', link.accountId).execute()
+    const keys = await endKeys(tx, link.accountId, proves ? [] : (order.keep?.keyIds ?? []), now)
+    const hadFactor = isTrue(account.twoFactorEnabled)
+    if (proves || endsFactor) await endSecondFactor(store, tx, link.accountId)
+    const secondFactor = hadFactor && (proves || endsFactor)
+    return {
+      accountId: link.accountId,
+      email: account.email,
+      answer: {
+        status: true,
+        ended: { sessions: Number(sessions.numDeletedRows), keys: keys.ended, secondFactor },
+        kept: { keys: keys.kept, secondFactor: hadFactor && !secondFactor },
+      },
+    }
+  })
+}
+
+/** Within a transaction; also what the operator does (reset-second-factor.ts). */
+export async function endSecondFactor(
+  store: Pick<Store, 'dialect'>,
+  tx: Transaction<Tables>,
+  accountId: AccountId,
+): Promise<void> {
+  const twoFactorEnabled = store.dialect === 'postgres' ? false : 0
+  await tx.deleteFrom('second_factors').where('userId', '=', accountId).execute()
+  await tx.updateTable('accounts').set({ twoFactorEnabled }).where('id', '=', accountId).execute()
+}
+
+/** True where a code of the factor came along, and the factor is not kept. */
+async function maySwitchOff(deps: Deps, accountId: AccountId, order: Order): Promise<boolean> {
+  const factor = order.keep?.secondFactor === true ? null : await factorOf(deps.store, accountId)
+  if (order.code === undefined || factor === null) return false
+  const settle = await deps.codes.byLink(accountId)
+  if (!(await useCode(deps, factor, order.code, deps.now))) throw wrongCode()
+  await settle()
+  return true
+}
+
+interface Link {
+  readonly id: string
+  readonly accountId: AccountId
+}
+
+async function linkOf({ store, now }: Pick<Deps, 'store' | 'now'>, token: string): Promise<Link> {
+  // As the library keeps it, which makes the links.
+  const identifier = hash('sha256', `reset-password:${token}`, 'base64url')
+  const row = await store.db
+    .selectFrom('verifications')
+    .innerJoin('accounts', 'accounts.id', 'verifications.value')
+    .select(['verifications.id', 'accounts.id as accountId'])
+    .where('identifier', '=', identifier)
+    .where('expiresAt', '>', store.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString())
+    .executeTakeFirst()
+  if (row === undefined) throw invalidLink()
+  return row
+}
+
+async function accountOf(db: Store['db'], accountId: AccountId) {
+  const row = await db
+    .selectFrom('accounts')
+    .select(['email', 'emailVerified', 'twoFactorEnabled'])
+    .where('id', '=', accountId)
+    .executeTakeFirst()
+  if (row === undefined) throw invalidLink()
+  return row
+}
+
+/** Nobody had verified the address: whoever signed up with it may have been somebody else, and keeps nothing. */
+function provesAddress(
+  { mailIsOn }: Pick<Deps, 'mailIsOn'>,
+  account: { readonly emailVerified: number | boolean },
+): boolean {
+  return mailIsOn && !isTrue(account.emailVerified)
+}
+
+async function setPassword(
+  store: Pick<Store, 'dialect'>,
+  tx: Transaction<Tables>,
+  { accountId, password, now }: { readonly accountId: AccountId; readonly password: string; readonly now: number },
+): Promise<void> {
+  const at = store.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString()
+  const changed = await tx
+    .updateTable('sign_in_methods')
+    .set({ password, updatedAt: at })
+    .where('userId', '=', accountId)
+    .where('providerId', '=', 'credential')
+    .executeTakeFirst()
+  if (changed.numUpdatedRows > 0n) return
+  const none = { accessToken: null, refreshToken: null, idToken: null, scope: null }
+  const ends = { accessTokenExpiresAt: null, refreshTokenExpiresAt: null }
+  const row = { id: randomUUID(), userId: accountId, accountId, providerId: 'credential', password }
+  await tx
+    .insertInto('sign_in_methods')
+    .values({ ...row, ...none, ...ends, createdAt: at, updatedAt: at })
+    .execute()
+}
+
+/** Throws INVALID_REQUEST for a key to be kept that the account does not have. */
+async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
+  const keys = await aliveKeys(tx, accountId, now)
+  const [kept, ended] = [keys.filter((key) => keep.includes(key.id)), keys.filter((key) => !keep.includes(key.id))]
+  if (kept.length < new Set(keep).size)
+    throw invalidRequest(['keep.keyIds: names a key that this account does not have'])
+  await tx
+    .updateTable('api_keys')
+    .set({ revoked_at: new Date(now).toISOString() })
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .$if(keep.length > 0, (query) =>
+      query.where(
+        'id',
+        'not in',
+        kept.map((key) => key.id),
+      ),
+    )
+    .execute()
+  return { kept: kept.map(shown), ended: ended.map(shown) }
+}
+
+function aliveKeys(db: Store['db'], accountId: AccountId, now: number): Promise<ApiKeyTable[]> {
+  return db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+}
+
+function shown({ id, name, hint }: ApiKeyTable): ShownKey {
+  return { id, name, hint }
+}
+
+function isTrue(value: number | boolean | null): boolean {
+  return value === true || value === 1
+}

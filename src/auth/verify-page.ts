@@ -1,0 +1,29 @@
+// The page that a mailed link to verify an address leads to. It asks for the password of the sign-up: a program that opens
+// links in mails, and an owner who clicks on a stranger's link, verify nothing.
+import { PASSWORD } from '../contract/sign-in-routes.ts'
+import { COMMON_SCRIPT, page } from './page.ts'
+
+const FORM = `<form>
+<p>Verify your e-mail address with the password that you chose when you signed up.</p>
+<p><label>Password <input name="password" type="password" autocomplete="current-password" required maxlength="${PASSWORD.max}"></label></p>
+<p><button>Verify</button></p>
+<p>You did not sign up? Then close this page. Somebody else used your address, and cannot use it without you.</p>
+</form>`
+
+const SCRIPT = `${COMMON_SCRIPT}
+const callbackURL = asked.get('callbackURL')
+form.addEventListener('submit', async (event) => {
+  event.preventDefault()
+  try {
+    const body = { token, password: form.password.value, ...(callbackURL === null ? {} : { callbackURL }) }
+    const told = await send('/auth/verify-email', body)
+    form.hidden = true
+    say('The address is verified: sign in.')
+    if (told.callbackURL !== null) location.assign(told.callbackURL)
+  } catch (error) {
+    say(error.message)
+  }
+})
+`
+
+export const verifyPage = (): Response => page('Verify your address', FORM, SCRIPT)

@@ -1,0 +1,297 @@
+// The paths under /auth: what each takes and answers. src/auth/paths.ts lets exactly these through, and openapi.json
+// prints them. A session cookie stands in the place of a token here, and no API key is taken.
+import { z } from 'zod'
+import type { Code } from '../errors.ts'
+
+/** Characters of a password. */
+export const PASSWORD = { min: 8, max: 128 } as const
+
+export interface SignInRoute {
+  /** The operation id. */
+  readonly id: string
+  readonly summary: string
+  /** Absent: a GET, without a body. */
+  readonly body?: z.ZodType
+  /** Parameters after the question mark; absent: none, and any is refused. */
+  readonly query?: z.ZodType
+  readonly answer: z.ZodType | 'page'
+  /** It needs the cookie of a session, or of a sign-in that waits for a code. */
+  readonly cookie?: true
+  /** Codes beyond those that every path has. */
+  readonly errors: readonly Code[]
+}
+
+const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
+const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
+const email = z.email().max(254)
+/** A password that is too short is told at sign-up; at sign-in it is one more wrong password. */
+const password = text(PASSWORD.max).min(1)
+const newPassword = text(PASSWORD.max).min(PASSWORD.min)
+/** Where a link leads on to: checked in auth/origins.ts. */
+const place = text(2_000).exactOptional()
+/** Our tokens are shorter; a longer one is not looked up. */
+const token = text(2_000).min(1)
+const code = text(100).min(1)
+const nothing = z.strictObject({})
+const withPassword = z.strictObject({ password })
+/** `code` is needed while the second factor is on: one of the authenticator's, or a backup code. */
+const withPasswordAndCode = z.strictObject({ password, code: code.exactOptional() })
+
+export const SignUp = z.strictObject({
+  name: text(100).refine((value) => value.trim() !== '', 'must not be empty'),
+  email,
+  password: newPassword,
+  rememberMe: z.boolean().exactOptional(),
+  callbackURL: place,
+  setupToken: text(200).exactOptional(),
+  inviteToken: text(200).exactOptional(),
+})
+export const SignInBody = z.strictObject({ email, password, rememberMe: z.boolean().exactOptional() })
+const PasswordChange = z.strictObject({
+  currentPassword: password,
+  newPassword,
+  /** A changed password ends the other sessions, unless the person says otherwise. */
+  revokeOtherSessions: z.boolean().default(true),
+})
+export const Verification = z.strictObject({ token, password, callbackURL: place })
+export const ResetToken = z.strictObject({ token })
+export const Reset = z.strictObject({
+  token,
+  newPassword,
+  keep: z
+    .strictObject({
+      keyIds: z.array(text(200)).max(200).exactOptional(),
+      secondFactor: z.boolean().exactOptional(),
+    })
+    .exactOptional(),
+  /** Ends the second factor, unless it is kept. Without a code it stays. */
+  code: code.exactOptional(),
+})
+
+const at = z.iso.datetime()
+const User = z.object({
+  id: z.string(),
+  email: z.string(),
+  name: z.string(),
+  image: z.string().nullable(),
+  emailVerified: z.boolean(),
+  twoFactorEnabled: z.boolean().nullable(),
+  createdAt: at,
+  updatedAt: at,
+})
+const Session = z.object({
+  id: z.string(),
+  token: z.string(),
+  userId: z.string(),
+  ipAddress: z.string().nullable(),
+  userAgent: z.string().nullable(),
+  createdAt: at,
+  updatedAt: at,
+  expiresAt: at,
+})
+const Status = z.object({ status: z.literal(true) })
+const SignedIn = z.object({ token: z.string().nullable(), user: User })
+const BackupCodes = z.array(z.string())
+const HeldKey = z.object({
+  id: z.string(),
+  name: z.string(),
+  hint: z.string(),
+  createdAt: at,
+  lastUsedAt: at.nullable(),
+  expiresAt: at.nullable(),
+})
+const Held = z.object({
+  keys: z.array(HeldKey),
+  secondFactor: z.boolean(),
+  /** False while nobody has proved the address: then a new password ends everything. */
+  mayKeep: z.boolean(),
+})
+const EndedKey = HeldKey.pick({ id: true, name: true, hint: true })
+const Ended = z.object({ sessions: z.int().min(0), keys: z.array(EndedKey), secondFactor: z.boolean() })
+const Kept = z.object({ keys: z.array(EndedKey), secondFactor: z.boolean() })
+
+const cookie = true
+const MAILED: readonly Code[] = ['RATE_LIMITED']
+const BY_PASSWORD: readonly Code[] = ['UNAUTHENTICATED', 'RATE_LIMITED']
+const OF_SESSION: readonly Code[] = ['UNAUTHENTICATED']
+
+/** By method and path. */
+export const SIGN_IN_ROUTES = {
+  'POST /auth/sign-up/email': {
+    id: 'signUp',
+    summary: 'Makes an account, and signs in; where mail is on, the address is verified before the first sign-in.',
+    body: SignUp,
+    answer: SignedIn,
+    errors: ['CONFLICT', 'RATE_LIMITED'],
+  },
+  'POST /auth/sign-in/email': {
+    id: 'signIn',
+    summary: 'Signs in with a password; with a second factor, the sign-in then waits for a code.',
+    body: SignInBody,
+    answer: z.union([
+      SignedIn.extend({ redirect: z.boolean() }),
+      z.object({ twoFactorRedirect: z.literal(true), twoFactorMethods: z.array(z.string()) }),
+    ]),
+    errors: BY_PASSWORD,
+  },
+  'POST /auth/sign-out': {
+    id: 'signOut',
+    summary: 'Ends the session and its access tokens.',
+    body: nothing,
+    answer: z.object({ success: z.literal(true) }),
+    cookie,
+    errors: [],
+  },
+  'GET /auth/get-session': {
+    id: 'getSession',
+    summary: 'The session of the cookie, or null.',
+    answer: z.object({ session: Session, user: User }).nullable(),
+    cookie,
+    errors: [],
+  },
+  'GET /auth/token': {
+    id: 'getToken',
+    summary: 'An access token of the session; it lives for ten minutes.',
+    answer: z.object({ token: z.string() }),
+    cookie,
+    errors: OF_SESSION,
+  },
+  'POST /auth/change-password': {
+    id: 'changePassword',
+    summary: 'Changes the password; ends the other sessions unless revokeOtherSessions is false.',
+    body: PasswordChange,
+    answer: SignedIn,
+    cookie,
+    errors: BY_PASSWORD,
+  },
+  'POST /auth/request-password-reset': {
+    id: 'requestPasswordReset',
+    summary: 'Mails a link for a new password, good once, for an hour; answers alike for every address.',
+    body: z.strictObject({ email, redirectTo: place }),
+    answer: Status.extend({ message: z.string() }),
+    errors: MAILED,
+  },
+  'GET /auth/reset-password': {
+    id: 'resetPasswordPage',
+    summary: 'The page that the link for a new password leads to, where no redirectTo was given.',
+    query: z.strictObject({ token: token.exactOptional() }),
+    answer: 'page',
+    errors: [],
+  },
+  'POST /auth/reset-password/preview': {
+    id: 'previewPasswordReset',
+    summary: 'What the account of a link holds that a new password ends: API keys and a second factor.',
+    body: ResetToken,
+    answer: Held,
+    errors: ['RATE_LIMITED'],
+  },
+  'POST /auth/reset-password': {
+    id: 'resetPassword',
+    summary: 'Sets a new password; ends every session, link and, unless kept, API key. Signs nobody in.',
+    body: Reset,
+    answer: Status.extend({ ended: Ended, kept: Kept }),
+    errors: ['UNAUTHENTICATED', 'RATE_LIMITED'],
+  },
+  'POST /auth/send-verification-email': {
+    id: 'sendVerificationEmail',
+    summary: 'Mails a link that verifies the address, good for an hour; answers alike for every address.',
+    body: z.strictObject({ email, callbackURL: place }),
+    answer: Status,
+    errors: MAILED,
+  },
+  'GET /auth/verify-email': {
+    id: 'verifyEmailPage',
+    summary: 'The page that the link leads to: it asks for the password of the sign-up.',
+    query: z.strictObject({ token, callbackURL: place }),
+    answer: 'page',
+    errors: [],
+  },
+  'POST /auth/verify-email': {
+    id: 'verifyEmail',
+    summary: 'Verifies the address of a link, by the password of the sign-up that asked for it. Signs nobody in.',
+    body: Verification,
+    answer: Status.extend({ callbackURL: z.string().nullable() }),
+    errors: BY_PASSWORD,
+  },
+  'GET /auth/list-sessions': {
+    id: 'listSessions',
+    summary: 'The sessions of the account.',
+    answer: z.array(Session),
+    cookie,
+    errors: OF_SESSION,
+  },
+  'POST /auth/revoke-session': {
+    id: 'revokeSession',
+    summary: 'Ends one session of the list and its access tokens.',
+    body: z.strictObject({ token: text(200) }),
+    answer: Status,
+    cookie,
+    errors: OF_SESSION,
+  },
+  'POST /auth/revoke-sessions': {
+    id: 'revokeSessions',
+    summary: 'Ends all sessions.',
+    body: nothing,
+    answer: Status,
+    cookie,
+    errors: OF_SESSION,
+  },
+  'POST /auth/revoke-other-sessions': {
+    id: 'revokeOtherSessions',
+    summary: 'Ends all sessions but this one.',
+    body: nothing,
+    answer: Status,
+    cookie,
+    errors: OF_SESSION,
+  },
+  'POST /auth/two-factor/enable': {
+    id: 'beginSecondFactor',
+    summary: 'Begins a second factor; it is on once a code was seen.',
+    body: withPassword,
+    answer: z.object({ method: z.string(), totpURI: z.string(), backupCodes: BackupCodes }),
+    cookie,
+    errors: BY_PASSWORD,
+  },
+  'POST /auth/two-factor/disable': {
+    id: 'endSecondFactor',
+    summary: 'Switches the second factor off, by password and code.',
+    body: withPasswordAndCode,
+    answer: Status,
+    cookie,
+    errors: BY_PASSWORD,
+  },
+  'POST /auth/two-factor/get-totp-uri': {
+    id: 'showSecondFactor',
+    summary: 'Shows the secret of the second factor again, by password and, while it is on, code.',
+    body: withPasswordAndCode,
+    answer: z.object({ totpURI: z.string() }),
+    cookie,
+    errors: BY_PASSWORD,
+  },
+  'POST /auth/two-factor/generate-backup-codes': {
+    id: 'renewBackupCodes',
+    summary: 'Makes ten new backup codes, by password and code; the old ones end.',
+    body: withPasswordAndCode,
+    answer: Status.extend({ backupCodes: BackupCodes }),
+    cookie,
+    errors: BY_PASSWORD,
+  },
+  'POST /auth/two-factor/verify-totp': {
+    id: 'verifyCode',
+    summary: 'Completes a sign-in by a code, once; or switches the second factor on, and ends the other sessions.',
+    body: z.strictObject({ code }),
+    answer: SignedIn,
+    cookie,
+    errors: BY_PASSWORD,
+  },
+  'POST /auth/two-factor/verify-backup-code': {
+    id: 'verifyBackupCode',
+    summary: 'Completes a sign-in by one of the backup codes, each once.',
+    body: z.strictObject({ code }),
+    answer: SignedIn,
+    cookie,
+    errors: ['UNAUTHENTICATED', 'CONFLICT', 'RATE_LIMITED'],
+  },
+} as const satisfies Record<string, SignInRoute>
+
+export type SignInRouteName = keyof typeof SIGN_IN_ROUTES
