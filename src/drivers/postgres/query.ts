@@ -37,6 +37,11 @@ export interface RecordShape {
 }
 
 export interface PostgresQuery {
+  /**
+   * Where in the caller's text (UTF-16 units) something is that stands at this place of the printed text (characters).
+   * Null where that cannot be told. It parses and walks again: for errors only.
+   */
+  readonly locate?: (place: number) => Promise<number | null>
   /** The printed text; it asks for rowCap + 1 rows at most. No parameters. */
   readonly text: string
   /** Rows to answer at most. */

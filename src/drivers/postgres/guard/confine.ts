@@ -5,9 +5,10 @@ import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../
 import { costBound } from './bound.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed.ts'
 import { limited } from './limit.ts'
+import { sourceOf, type Places } from './locate.ts'
 import type { SelectStmt } from './nodes.ts'
 import type { Parser } from './parser.ts'
-import { fromBytes } from './position.ts'
+import { fromBytes, toBytes } from './position.ts'
 import { prescan } from './prescan.ts'
 import { printSelect } from './print.ts'
 import type { PostgresQuery, ReadTable, RecordShape } from '../query.ts'
@@ -42,7 +43,11 @@ export async function confine(
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
   const shape = shapeOf(body.text)
   const recalled = shape === null ? null : recall(catalog, shape, rowCap)
-  if (recalled !== null) return { kind: 'confined', query: seal('POSTGRES', recalled) }
+  const confined = (query: PostgresQuery): Verdict => {
+    const locate = (place: number) => located(parser, { text: body.text, printed: query.text, place }, catalog, rowCap)
+    return { kind: 'confined', query: seal('POSTGRES', { ...query, locate }) }
+  }
+  if (recalled !== null) return confined(recalled)
   const judged = await judge(parser, body.text, catalog, rowCap, signal)
   if (judged.kind !== 'made') return judged
   if (shape !== null) {
@@ -51,8 +56,35 @@ export async function confine(
       return again.kind === 'made' ? again.query : null
     })
   }
-  return { kind: 'confined', query: seal('POSTGRES', judged.query) }
+  return confined(judged.query)
 }
+
+interface Sought {
+  readonly text: string
+  readonly printed: string
+  /** In characters of the printed text. */
+  readonly place: number
+}
+
+/** Where in a caller's text something of its printed text is. It was confined before, so it is small enough and read. */
+async function located(
+  parser: Parser,
+  { text, printed, place }: Sought,
+  catalog: Catalog,
+  rowCap: number,
+): Promise<number | null> {
+  const signal = AbortSignal.timeout(LOCATE_MS)
+  const [source, again] = [await parser.parse(text, false, signal), await parser.parse(printed, false, signal)]
+  if (source.kind !== 'tree' || again.kind !== 'tree') return null
+  const places: Places = new Map()
+  const made = rewrite(source.tree, exposedOf(catalog), rowCap, places)
+  // What a shape became is the same text with other numbers in it; anything else is not to be trusted.
+  if (made.query.text !== printed) return null
+  const at = sourceOf(made.tree, again.tree, places, toBytes(printed, place))
+  return at === null ? null : fromBytes(text, at)
+}
+
+const LOCATE_MS = 500
 
 type Judged = { readonly kind: 'made'; readonly query: PostgresQuery } | Denied | Malformed
 
@@ -123,9 +155,9 @@ function malformed(text: string, why: string, position: number): Malformed {
 }
 
 /** Walks the tree and prints what it became. Throws Refusal. */
-function rewrite(tree: unknown, exposed: Exposed, rowCap: number): Made {
+function rewrite(tree: unknown, exposed: Exposed, rowCap: number, places: Places | null = null): Made {
   const { select: raw, words } = readStatement(tree)
-  const walk = newWalk(exposed, words)
+  const walk = newWalk(exposed, words, places)
   const selected = select(walk, raw, null, null)
   checkWeight(walk.weight)
   const confined = limited(walk, selected, rowCap + 1)
@@ -155,7 +187,7 @@ function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
   return records
 }
 
-function newWalk(exposed: Exposed, words: ReadonlySet<string>): Walk {
+function newWalk(exposed: Exposed, words: ReadonlySet<string>, places: Places | null): Walk {
   return {
     exposed,
     prefix: prefix(exposed, words),
@@ -171,6 +203,7 @@ function newWalk(exposed: Exposed, words: ReadonlySet<string>): Walk {
     sorts: false,
     spent: 0,
     depth: 0,
+    places,
   }
 }
 

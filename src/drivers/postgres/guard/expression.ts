@@ -6,6 +6,7 @@ import { collationName } from './collations.ts'
 import { constant } from './constants.ts'
 import { indirection } from './indirection.ts'
 import { jsonExpression } from './json.ts'
+import { notePlace } from './locate.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { checkComparison, compared, operatorExpression, operatorName } from './operators.ts'
 import { refusedFunction, refusedStatement } from './refusal.ts'
@@ -16,6 +17,12 @@ import { typeName } from './type-names.ts'
 
 /** Confines one expression as seen from `level`. Throws Refusal. */
 export function expression(walk: Walk, level: Level, node: Node): Typed {
+  const typed = confined(walk, level, node)
+  notePlace(walk.places, typed.node, node)
+  return typed
+}
+
+function confined(walk: Walk, level: Level, node: Node): Typed {
   walk.operations += 1
   spend(walk, 1)
   if (node.ColumnRef) return resolve(walk, level, node.ColumnRef)

@@ -3,6 +3,7 @@ import { valueFunction } from './expression.ts'
 import { callOf, type Called } from './calls.ts'
 import { namedItem, type From } from './from.ts'
 import { FROM_DEFINITION } from './functions.ts'
+import { notePlace } from './locate.ts'
 import { outputName } from './names.ts'
 import { word, type Node, type Struct } from './nodes.ts'
 import { refusedFunction, refusedStatement } from './refusal.ts'
@@ -75,6 +76,7 @@ function part(
     call.funcname?.length === 1 && call.funcname[0]?.String?.sval === 'unnest' && (call.args?.length ?? 0) > 1
   if (isMany) return unnestMany(walk, level, call)
   const called = callOf(walk, level, call)
+  notePlace(walk.places, called.node, source)
   if (called.name === 'pg_typeof') throw refusedFunction('pg_typeof', call.location, 'Call it in the select list.')
   const written = outside ?? inside?.List?.items
   if (written) return defined(walk, called, written, outside !== undefined, call.location)

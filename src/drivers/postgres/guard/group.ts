@@ -1,6 +1,7 @@
 // GROUP BY: outputs meant by place or name become places; where a table's key is grouped by, what is still read of that
 // table is grouped by too, since a server knows keys of tables and not of the sub-selects we make of them.
 import { expression } from './expression.ts'
+import { notePlace } from './locate.ts'
 import type { Node } from './nodes.ts'
 import { ambiguousOutput, refusedStatement } from './refusal.ts'
 import { columnHere, unqualifiedHere } from './resolve.ts'
@@ -48,7 +49,11 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Nod
     return { RowExpr: { args, row_format: row.row_format } }
   }
   const place = placeMeant(walk, level, node, targets)
-  if (place !== undefined) return { A_Const: { ival: { ival: place } } }
+  if (place !== undefined) {
+    const constant: Node = { A_Const: { ival: { ival: place } } }
+    notePlace(walk.places, constant, node)
+    return constant
+  }
   return expression(walk, level, node).node
 }
 

@@ -1,6 +1,7 @@
 // ORDER BY and DISTINCT ON, where a bare name means an output before it means a column. An output meant by name is
 // printed by its place, so that the server cannot choose otherwise.
 import { expression } from './expression.ts'
+import { notePlace } from './locate.ts'
 import type { Node } from './nodes.ts'
 import { ambiguousOutput, refusedStatement } from './refusal.ts'
 import type { Field, Level, Typed, Walk } from './scope.ts'
@@ -38,7 +39,9 @@ function outputOr(walk: Walk, level: Level, node: Node, outputs: readonly Named[
   places.set(name, index)
   const meant = outputs[index]
   if (!meant) return expression(walk, level, node)
-  return { node: { A_Const: { ival: { ival: index + 1 } } }, type: meant.type }
+  const place: Node = { A_Const: { ival: { ival: index + 1 } } }
+  notePlace(walk.places, place, node)
+  return { node: place, type: meant.type }
 }
 
 /** The first output of this name, -1 where there is none. Throws Refusal where another one of it says something else. */

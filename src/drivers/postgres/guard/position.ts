@@ -18,3 +18,8 @@ export function fromCodePoints(text: string, points: number): number {
   for (let n = 0; n < points && units < text.length; n++) units += (text.codePointAt(units) ?? 0) < 0x10000 ? 1 : 2
   return units
 }
+
+/** UTF-8 bytes before a number of code points. */
+export function toBytes(text: string, points: number): number {
+  return Buffer.byteLength(text.slice(0, fromCodePoints(text, points)))
+}

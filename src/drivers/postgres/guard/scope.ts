@@ -1,6 +1,7 @@
 // Who is who in a query: what each name in it means, as PostgreSQL would resolve it, over exposed columns alone. A name
 // that is not found here is never printed, so the server is never asked what it might mean.
 import type { Exposed, ExposedTable } from './exposed.ts'
+import type { Places } from './locate.ts'
 import { word, type Node, type Struct } from './nodes.ts'
 import { refusedLimit } from './refusal.ts'
 
@@ -152,6 +153,8 @@ export interface Walk {
   spent: number
   /** Queries around the one that is walked. */
   depth: number
+  /** Where the confined nodes come from; null but where an error is to be located. */
+  readonly places: Places | null
 }
 
 // A text of 64 KiB holds 33,000 expressions at most.

@@ -30,7 +30,7 @@ function catalog(): Catalog {
   const column = (name: string, typeOid: number, type: string): Catalog['tables'][number]['columns'][number] => ({
     ...{ name, type, nullable: true, primaryKey: name === 'id', references: null, description: null },
     unexposable: null,
-    detail: { typeOid, type: { schema: 'pg_catalog', name: type }, typmod: -1 },
+    detail: { number: 1, typeOid, type: { schema: 'pg_catalog', name: type }, typmod: -1 },
   })
   const columns = [column('id', 23, 'int4'), column('total', 1700, 'numeric'), column('note', 25, 'text')]
   const table = { schema: 'public', table: 'orders', kind: 'table', description: null, estimatedRows: 1, warnings: [] }

@@ -89,7 +89,7 @@ const CLASS_SENTENCES: Readonly<Record<string, string>> = {
 }
 
 /** What run() throws for what went wrong: an AppError as it is, anything else by its class, with it as the cause. */
-export function failure(error: unknown, query?: FailedQuery): AppError {
+export function failure(error: unknown, query?: FailedQuery, position: number | null = null): AppError {
   if (error instanceof AppError) return error
   if (error instanceof LostConnection) return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
   if (!(error instanceof DatabaseError)) return new AppError('INTERNAL', 'Something went wrong here.', { cause: error })
@@ -98,9 +98,18 @@ export function failure(error: unknown, query?: FailedQuery): AppError {
   if (group === '08' || (group === '57' && error.code !== '57014')) {
     return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
   }
-  const extra = { hint: adviceFor(error.code, error.inner ? '' : error.message) }
-  return new AppError('QUERY_FAILED', sentence(error, group, query), { cause: error, extra })
+  const message = sentence(error, group, query)
+  const column = COLUMN.exec(message)?.[1]
+  const extra = {
+    hint: adviceFor(error.code, error.inner ? '' : error.message),
+    ...(column !== undefined && { column }),
+    ...(position !== null && { position }),
+  }
+  return new AppError('QUERY_FAILED', message, { cause: error, extra })
 }
+
+/** The column that a message of the database names. */
+const COLUMN = /\bcolumn (?:reference )?"([^"]+)"/
 
 /** The statement timeout or the deadline hit. */
 export function timedOut(cause?: unknown): AppError {

@@ -39,13 +39,13 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   if (bounded !== null && bounded <= limits.maxCost) {
     const outcome = await at.session.transaction(frames, pinned, result, query.reads)
     if (outcome.isStale) throw schemaStale(outcome.error)
-    if (outcome.error !== null) throw explained(query, pinned, outcome.error, started)
+    if (outcome.error !== null) throw await explained(query, pinned, outcome.error, started)
   } else {
     const cost = await explain(at, query, pinned, started)
     if (cost > limits.maxCost) await at.session.end(null, pinned, NO_ROWS)
     checkCost(cost, limits.maxCost)
     const outcome = await at.session.end(frames, pinned, result)
-    if (outcome.error !== null) throw explained(query, pinned, outcome.error, started)
+    if (outcome.error !== null) throw await explained(query, pinned, outcome.error, started)
   }
   if (result.unknown.length > 0) await lookUp(at, result.unknown, limits.timeoutMs)
   return result.finish()
@@ -118,7 +118,7 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   if (outcome.error !== null) {
     if (at.session.wire.usable) await at.session.end(null, pinned, NO_ROWS)
     if (outcome.isStale) throw schemaStale(outcome.error)
-    throw explained(query, pinned, outcome.error, started)
+    throw await explained(query, pinned, outcome.error, started, explainSql('').length)
   }
   if (outcome.cut) throw planTooLarge()
   if (query.bound !== null) keepSize(at.known, query.bound, readSize(plan.answers[0] ?? []))
@@ -140,12 +140,27 @@ async function lookUp(at: Running, oids: readonly number[], timeoutMs: number): 
   at.known.types.learn(oids, await ask(at.session, lookUpSql(oids), timeoutMs))
 }
 
-/** The caller's error for a database's: our timeout, a schema that has moved on, or what failure() says. */
-function explained(query: PostgresQuery, pinned: Pinned, error: DatabaseError, started: number): AppError {
+/**
+ * The caller's error for a database's: our timeout, a schema that has moved on, or what failure() says. `ahead` is how
+ * many characters stood before the printed text.
+ */
+async function explained(
+  query: PostgresQuery,
+  pinned: Pinned,
+  error: DatabaseError,
+  started: number,
+  ahead = 0,
+): Promise<AppError> {
   if (error.code === '57014' && performance.now() - started > pinned.timeoutMs * 0.9) return timedOut(error)
   // The guard resolved every name of the text, so one that the server does not know has gone since. What a function
   // of a view does not find is another matter.
   const unknownName = error.code === '42P01' || error.code === '42703' || error.code === '3F000'
   if (unknownName && !error.inner) return schemaStale(error)
-  return failure(error, query satisfies FailedQuery)
+  return failure(error, query satisfies FailedQuery, await placeOf(query, error, ahead))
+}
+
+/** Where in the caller's text the error is; null where the database does not tell, or nobody can. */
+async function placeOf(query: PostgresQuery, error: DatabaseError, ahead: number): Promise<number | null> {
+  if (error.position === null || error.inner || query.locate === undefined) return null
+  return query.locate(error.position - ahead).catch(() => null)
 }
