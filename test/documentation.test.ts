@@ -148,7 +148,7 @@ for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly Dialect
       const noCustomers = await shop.described('orders')
       assert.deepEqual(
         [noCustomers.documentation.examples, noCustomers.documentation.statements.includes('Every customer is known.')],
-        [null, false],
+        [undefined, false],
         'a join to a table that was hidden later',
       )
       const full = await shop.owner.must('GET', `${shop.at}/schema?full=1`)
@@ -256,10 +256,10 @@ for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly Dialect
         await published(),
         all.filter((text: string) => !text.includes('“DE”')),
       )
-      assert.deepEqual([(await statsOf()).values, (await statsOf()).range], [null, null])
+      assert.deepEqual([(await statsOf()).values, (await statsOf()).range], [undefined, undefined])
       assert.doesNotMatch(JSON.stringify((await shop.draft('customers')).statements), /“DE”/)
       await shop.run('profile', { tables: [{ schema: 'public', table: 'customers' }] })
-      assert.equal((await statsOf()).values, null, 'nor does the next profile keep them')
+      assert.equal((await statsOf()).values, undefined, 'nor does the next profile keep them')
       await shop.run('documentation/generate')
       const { statements } = await shop.draft('customers')
       assert.ok(!JSON.stringify(statements).includes('“DE”'))
@@ -280,7 +280,7 @@ for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly Dialect
       await shop.run('profile', { tables })
       assert.equal((await valuesOf('country')).length, 2)
       await shop.put('customers', { columns: { country: { personal: null }, name: { personal: null } } })
-      assert.equal(await valuesOf('country'), null)
+      assert.equal(await valuesOf('country'), undefined)
       await shop.run('profile', { tables })
       assert.equal((await valuesOf('country')).length, 2, 'the rules find it to be nobody’s')
     })
@@ -301,7 +301,7 @@ for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly Dialect
       )
       assert.equal(
         (await shop.described('doomed')).documentation.summary,
-        null,
+        undefined,
         'a column that has gone is not exposed',
       )
       const kept = await shop.put('doomed', { statements: [{ text: 'Rests on id.', restsOn: ['id'] }] })

@@ -101,7 +101,7 @@ describe('columns that are called as members of every object are', () => {
     assert.deepEqual(draft.tables[0].columns, marked.json.columns)
     await run('profile')
     const stats = await statsOf()
-    for (const name of NAMES) assert.equal(stats.get(name)?.values === null, name === '__proto__', name)
+    for (const name of NAMES) assert.equal(stats.get(name)?.values === undefined, name === '__proto__', name)
     const unknown = await put(JSON.stringify({ columns: { valueOf: { text: 'No such column.' } } }))
     assert.deepEqual([unknown.status, unknown.json.code], [400, 'INVALID_REQUEST'])
     assert.match(JSON.stringify(unknown.json.details), /valueOf is no column of this table/)

@@ -73,11 +73,17 @@ export const Datasource = z.object({
 
 const Reference = z.object({ schema: z.string(), table: z.string(), column: z.string() })
 
+/** What is not known is left out; `signals` is always there. */
 export const ColumnStats = z.object({
-  nullFrac: z.number().nullable(),
-  distinctCount: z.int().nullable(),
-  values: z.array(z.object({ value: z.unknown(), share: z.number() })).nullable(),
-  range: z.object({ min: z.unknown(), max: z.unknown() }).nullable(),
+  nullFrac: z.number().optional(),
+  distinctCount: z.int().optional(),
+  /** The most common first. Values that the type allows and no profile has met have no share, and stand last. */
+  values: z.array(z.object({ value: z.unknown(), share: z.number().optional() })).optional(),
+  range: z.object({ min: z.unknown(), max: z.unknown() }).optional(),
+  keys: z
+    .array(z.object({ key: z.string(), share: z.number(), types: z.array(z.string()) }))
+    .optional()
+    .meta({ description: 'Top-level keys of JSON objects, with the share of the objects that hold each.' }),
   signals: z.array(z.string()),
 })
 
@@ -91,10 +97,11 @@ export const ExposedColumn = z.object({
   stats: ColumnStats.nullable(),
 })
 
+/** `summary` and `examples` are left out where nothing is published. */
 const Documentation = z.object({
-  summary: z.string().nullable(),
+  summary: z.string().optional(),
   statements: z.array(z.string()),
-  examples: z.string().nullable(),
+  examples: z.string().optional(),
   publishedAt: at,
 })
 

@@ -8,11 +8,11 @@ import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Reached } from './reach.ts'
 
-/** The contract's documentation object. */
+/** The contract's documentation object, without what is null there. */
 interface DocumentationObject {
-  readonly summary: string | null
+  readonly summary?: string
   readonly statements: readonly string[]
-  readonly examples: string | null
+  readonly examples?: string
   readonly publishedAt: string
 }
 
@@ -91,10 +91,17 @@ const NAME_CHARS = 50
 
 const NOTHING: DocumentedTable = { documentation: null, description: null, descriptionOf: () => null }
 
+function documentationOf(
+  { summary, statements, examples }: Omit<ShownDocumentation, 'columns'>,
+  publishedAt: string,
+): DocumentationObject {
+  return { ...(summary !== null && { summary }), statements, ...(examples !== null && { examples }), publishedAt }
+}
+
 function tableOf({ columns, ...texts }: ShownDocumentation, publishedAt: string): DocumentedTable {
   const nothing = texts.summary === null && texts.examples === null && texts.statements.length === 0
   return {
-    documentation: nothing ? null : { ...texts, publishedAt },
+    documentation: nothing ? null : documentationOf(texts, publishedAt),
     description: texts.summary,
     descriptionOf: (column) => columns.get(column) ?? null,
   }

@@ -20,7 +20,7 @@ const PACKED_MAX = 8 * 1024 * 1024
 /** The quickest: of a text that repeats itself so often, the best takes four times as long for little. */
 const LEVEL = 1
 /** Raise it with whatever is written otherwise: what another version of the service kept is then written anew. */
-const WRITING = 1
+const WRITING = 2
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)]
 

@@ -1,7 +1,8 @@
 // What is known of the values of a datasource's exposed columns, as its description tells it. What was read of profiles is
 // remembered a table at a time, so that after a change only what it touched is read again.
 import type { Kysely } from 'kysely'
-import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+import { z } from 'zod'
+import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -20,7 +21,7 @@ export interface Known {
 }
 
 /** One column's profile as JSON, and where in it stands what depends on what else is exposed. */
-interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range'> {
+interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range' | 'personal'> {
   readonly json: string
   readonly valuesAt: number
   readonly valuesEnd: number
@@ -115,14 +116,19 @@ function seenTable({ capturedAt, rowsSampled, columns }: KeptProfile, stamp: str
 }
 
 function seenColumn(kept: KeptColumn, capturedAt: string): SeenColumn {
-  const { name, type, unique, range, nullFrac, distinctCount } = kept
-  const head = `{"nullFrac":${JSON.stringify(nullFrac)},"distinctCount":${JSON.stringify(distinctCount)},"values":`
-  const values = JSON.stringify(kept.values)
-  const rest = `,"range":${JSON.stringify(range)},"signals":[`
+  const { name, type, unique, range, personal } = kept
+  const head = `{${member('nullFrac', kept.nullFrac)}${member('distinctCount', kept.distinctCount)}`
+  const values = member('values', kept.values)
+  const rest = `${member('range', range)}${member('keys', kept.keys ?? null)}"signals":[`
   const signals = listed([...kept.signals, ...shownSignals(kept, capturedAt)])
   const valuesEnd = head.length + values.length
   const places = { valuesAt: head.length, valuesEnd, signalsAt: valuesEnd + rest.length }
-  return { name, type, unique, range, json: `${head}${values}${rest}${signals}]}`, ...places }
+  return { name, type, unique, range, personal, json: `${head}${values}${rest}${signals}]}`, ...places }
+}
+
+/** A member of a JSON object with a comma behind it; nothing where there is no value. */
+function member(name: string, value: unknown): string {
+  return value === null ? '' : `"${name}":${JSON.stringify(value)},`
 }
 
 function weightOf(tables: SeenTables): number {
@@ -137,8 +143,9 @@ function statsOf(seen: SeenColumn, column: CatalogColumn, key: LikelyKey | undef
   const { json, valuesAt, valuesEnd, signalsAt } = seen
   // Keys are no categories: which rows are pointed to most tells nobody how to ask.
   const isKey = column.primaryKey || column.references !== null || key !== undefined
-  if (!isKey && column.signals === undefined) return json
-  const values = isKey ? 'null' : json.slice(valuesAt, valuesEnd)
+  if (!isKey && column.signals === undefined && column.labels === undefined) return json
+  const shared = isKey ? '' : json.slice(valuesAt, valuesEnd)
+  const values = column.labels === undefined || seen.personal ? shared : withLabels(shared, column.labels)
   const own = listed(column.signals ?? [])
   const keys = key === undefined ? '' : listed([`looks like a key of ${key.schema}.${key.table} (${key.column})`])
   const signals = [own, json.slice(signalsAt, -2), keys].filter((some) => some !== '').join(',')
@@ -146,9 +153,20 @@ function statsOf(seen: SeenColumn, column: CatalogColumn, key: LikelyKey | undef
 }
 
 /** What introspection noticed, where no profile tells more. */
-function ownOf({ signals = [] }: CatalogColumn): string {
-  if (signals.length === 0) return 'null'
-  return `{"nullFrac":null,"distinctCount":null,"values":null,"range":null,"signals":[${listed(signals)}]}`
+function ownOf({ signals = [], labels = [] }: CatalogColumn): string {
+  if (signals.length === 0 && labels.length === 0) return 'null'
+  return `{${withLabels('', labels)}"signals":[${listed(signals)}]}`
+}
+
+const Shared = z.object({ values: z.array(z.object({ value: z.unknown(), share: z.number() })) })
+
+/** The member `values` with the labels that it lacks behind it: they were never met, so they have no share. */
+function withLabels(values: string, labels: readonly Scalar[]): string {
+  if (labels.length === 0) return values
+  const seen = values === '' ? [] : Shared.parse(JSON.parse(`{${values.slice(0, -1)}}`)).values
+  const known = new Set(seen.map(({ value }) => value))
+  const rest = labels.filter((label) => !known.has(label)).map((value) => ({ value }))
+  return member('values', [...seen, ...rest])
 }
 
 /** As members of a JSON list. */

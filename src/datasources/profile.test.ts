@@ -69,7 +69,6 @@ describe('profiles', () => {
         { value: 'FR', share: 0.5 },
         { value: 'DE', share: 0.25 },
       ],
-      range: null,
       signals: ['enumerated'],
     })
     assert.deepEqual((await at.stats('orders', 'id'))?.range, { min: 1, max: 300 })
@@ -88,7 +87,7 @@ describe('profiles', () => {
     await at.profile()
     for (const name of ['full_name', 'email', 'phone', 'born_on', 'note']) {
       const stats = await at.stats('customers', name)
-      assert.deepEqual([stats?.values, stats?.range], [null, null], name)
+      assert.deepEqual([stats?.values, stats?.range], [undefined, undefined], name)
       assert.ok(stats?.signals.includes('personal: its values are not shown'), name)
       assert.ok((stats?.distinctCount ?? 0) > 0)
     }
@@ -96,6 +95,82 @@ describe('profiles', () => {
     assert.deepEqual((await at.stats('customers', 'has_email'))?.values, [{ value: true, share: 1 }])
     assert.deepEqual((await at.stats('orders', 'rare'))?.values, [{ value: 'often', share: 0.9867 }])
     assert.doesNotMatch(await at.stored(), /example\.com|Ada|4930|1980|only four|call me/)
+  })
+
+  test('labels of an enum and of a CHECK stand in the description before any profile, those unmet behind it after one', async () => {
+    const at = await shop(
+      `CREATE TYPE mood AS ENUM ('sad', 'it''s ok', 'happy'); CREATE DOMAIN feeling AS mood NOT NULL;
+       CREATE TABLE moods (id int PRIMARY KEY, now feeling, was mood, level int CHECK (level IN (1, 2, 3)),
+         state varchar(9) CHECK (state IN ('open', 'paid')), hidden mood, pair text CHECK (pair IN ('a') AND length(was::text) > 0),
+         late text, list mood[]);
+       ALTER TABLE moods ADD CHECK (late IN ('x')) NOT VALID;
+       INSERT INTO moods SELECT n, 'happy', CASE WHEN n % 4 > 0 THEN 'sad'::mood ELSE 'happy' END, 1, 'open', 'sad', 'a' FROM generate_series(1, 40) n;`,
+      [{ schema: 'public', table: 'moods', columns: ['id', 'now', 'was', 'level', 'state', 'pair', 'late', 'list'] }],
+    )
+    const labels = (...values: unknown[]) => ({ values: values.map((value) => ({ value })), signals: [] })
+    assert.deepEqual(await at.stats('moods', 'now'), labels('sad', "it's ok", 'happy'))
+    assert.deepEqual(await at.stats('moods', 'was'), labels('sad', "it's ok", 'happy'))
+    assert.deepEqual(await at.stats('moods', 'level'), labels(1, 2, 3))
+    assert.deepEqual(await at.stats('moods', 'state'), labels('open', 'paid'))
+    for (const name of ['pair', 'late', 'list', 'id']) assert.equal(await at.stats('moods', name), null, name)
+    await at.profile()
+    assert.deepEqual((await at.stats('moods', 'was'))?.values, [
+      { value: 'sad', share: 0.75 },
+      { value: 'happy', share: 0.25 },
+      { value: "it's ok" },
+    ])
+  })
+
+  test('JSON columns tell the top-level keys that rows share, and none that is somebody’s', async () => {
+    const at = await shop(
+      `CREATE TABLE docs (id int PRIMARY KEY, body jsonb, old json, patient_address jsonb, by_mail jsonb, map jsonb, scalars jsonb, odd json);
+       INSERT INTO docs SELECT n,
+         CASE WHEN n % 2 = 0 THEN jsonb_build_object('total', n, 'lines', '[]'::jsonb, 'note', CASE WHEN n % 4 = 0 THEN 'x' END) ELSE '[1]' END,
+         json_build_object('canary_secret', 'canary value ' || n, CASE WHEN n < 4 THEN 'canary_rare' ELSE 'common' END, true),
+         jsonb_build_object('street', 'canary street'),
+         jsonb_build_object('canary' || n % 3 || '@example.test', n, '2024-01-01', 1, '123', 2),
+         jsonb_build_object('canary_k' || n % 40, 1, 'canary_r' || n, 1), '5',
+         CASE WHEN n % 2 = 0 THEN '{"plain": 1}'::json ELSE '{"canary_nul": "\\u0000", "\\ud800": 1}'::json END
+       FROM generate_series(1, 80) n;`,
+      [
+        {
+          schema: 'public',
+          table: 'docs',
+          columns: ['id', 'body', 'old', 'patient_address', 'by_mail', 'map', 'scalars', 'odd'],
+        },
+      ],
+    )
+    await at.profile()
+    assert.deepEqual((await at.stats('docs', 'body'))?.keys, [
+      { key: 'note', share: 1, types: ['null', 'string'] },
+      { key: 'lines', share: 1, types: ['array'] },
+      { key: 'total', share: 1, types: ['number'] },
+    ])
+    assert.deepEqual((await at.stats('docs', 'old'))?.keys, [
+      { key: 'canary_secret', share: 1, types: ['string'] },
+      { key: 'common', share: 0.9625, types: ['boolean'] },
+    ])
+    assert.deepEqual((await at.stats('docs', 'odd'))?.keys, [{ key: 'plain', share: 1, types: ['number'] }])
+    for (const name of ['patient_address', 'by_mail', 'map', 'scalars']) {
+      assert.equal((await at.stats('docs', name))?.keys, undefined, name)
+    }
+    const kept = await at.stored()
+    for (const canary of [
+      'canary value',
+      'canary street',
+      'canary_rare',
+      '@example',
+      'canary_k',
+      'canary_r1',
+      'canary_nul',
+    ]) {
+      assert.ok(!kept.includes(canary), canary)
+    }
+    await rooms.store.write((tx) => forgetPersonal(tx, at.id, { schema: 'public', table: 'docs' }, ['old']))
+    assert.equal((await at.stats('docs', 'old'))?.keys, undefined)
+    assert.ok(!(await at.stored()).includes('canary_secret'))
+    await at.expose([{ schema: 'public', table: 'docs', columns: ['id', 'old'] }])
+    assert.ok(!(await at.stored()).includes('lines'))
   })
 
   test('a mark by hand takes values away at once, and gives them back with the next profile', async () => {
@@ -112,11 +187,11 @@ describe('profiles', () => {
     }
     await mark('orders', 'state', true)
     assert.ok((await at.at()).row.profile_version > before)
-    assert.equal((await at.stats('orders', 'state'))?.values, null)
+    assert.equal((await at.stats('orders', 'state'))?.values, undefined)
     assert.doesNotMatch(await at.stored(), /"paid"/)
     await mark('customers', 'full_name', false)
     await at.profile()
-    assert.equal((await at.stats('orders', 'state'))?.values, null)
+    assert.equal((await at.stats('orders', 'state'))?.values, undefined)
     assert.equal((await at.stats('customers', 'full_name'))?.values?.length, 3)
   })
 

@@ -61,11 +61,20 @@ export interface CatalogColumn {
   readonly partOf?: string
   /** What introspection noticed of its values, in words; shown only of exposed columns. */
   readonly signals?: readonly string[]
+  /**
+   * The values that the type, a CHECK or a validator allows, in its order, LABELS_MAX at most; shown only of exposed
+   * columns.
+   */
+  readonly labels?: readonly Scalar[]
   /** Only of a column that was met in rows; what a sample does not show may be there all the same. */
   readonly seen?: Seen
   /** What the driver needs of the column (type oid …); opaque above the driver. */
   readonly detail: unknown
 }
+
+/** So many allowed values of a column are told, of so many characters each. */
+export const LABELS_MAX = 100
+export const LABEL_CHARS_MAX = 64
 
 /** How often a column was met when it was last met. */
 export interface Seen {
@@ -222,6 +231,17 @@ interface SampleFacts {
   readonly looks: Readonly<Record<string, number>>
 }
 
+/** A top-level key of JSON objects. */
+export interface SeenKey {
+  readonly key: string
+  /** Sampled objects that hold it. */
+  readonly rows: number
+  /** Of the sampled objects, from 0 to 1. */
+  readonly share: number
+  /** JSON types of its values: array, boolean, null, number, object, string. */
+  readonly types: readonly string[]
+}
+
 /**
  * One column, as the database's own statistics and a bounded sample show it. Raw: what of it is kept is decided above
  * the driver.
@@ -238,6 +258,8 @@ export interface ColumnProfile {
   /** Of dates and numbers, by the one rule of values. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   readonly sample: SampleFacts | null
+  /** Of JSON columns: the top-level keys of the sampled objects. */
+  readonly keys?: readonly SeenKey[] | null
   /** What only this kind can tell, whole sentences or short words, as signals. */
   readonly signals: readonly string[]
 }

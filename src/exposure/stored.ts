@@ -15,6 +15,7 @@ const ColumnKind = z.object({
   unexposable: z.string().nullable(),
   partOf: z.string().exactOptional(),
   signals: z.array(z.string()).exactOptional(),
+  labels: z.array(z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
   seen: z.object({ rows: z.number(), of: z.number(), missed: z.number(), types: z.array(z.string()) }).exactOptional(),
   detail: z.unknown(),
 })

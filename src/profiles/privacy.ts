@@ -4,7 +4,7 @@ import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '.
 import { lookOf } from '../drivers/looks.ts'
 import { isPersonalName } from './personal.ts'
 import { signalsOf } from './signals.ts'
-import type { KeptColumn, KeptProfile } from './stored.ts'
+import type { KeptColumn, KeptKey, KeptProfile } from './stored.ts'
 
 /** A value that fewer rows share may tell of one of them. */
 const ROWS_MIN = 5
@@ -49,6 +49,7 @@ function keptColumn(
   const personal = mark ?? isPersonal(seen, table.table)
   const unique = isUnique(seen)
   const look = lookAt(seen)
+  const keys = personal ? null : sharedKeys(seen.keys ?? null, mark === false)
   return {
     name: seen.name,
     type: column.type,
@@ -56,6 +57,7 @@ function keptColumn(
     distinctCount: seen.distinctCount,
     values: personal ? null : shareable(seen, mark === false),
     range: personal || (mark === null && areNumbersOfPeople(seen, column)) ? null : seen.range,
+    ...(keys === null ? {} : { keys }),
     personal,
     unique,
     look,
@@ -85,6 +87,19 @@ function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean)
   })
   if (kept.length === 0) return null
   return kept.slice(0, DISTINCT_MAX).map(({ value, share }) => ({ value, share: rounded(share) ?? 0 }))
+}
+
+/**
+ * Keys may be data, as in a map from e-mail addresses: those that few objects share, and those that look like anything
+ * but a name, are left out. If most of many keys are, the rest tells of rows too. Null where none is left.
+ */
+function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: boolean): readonly KeptKey[] | null {
+  if (keys === null) return null
+  const shared = keys.filter(({ rows }) => rows >= ROWS_MIN)
+  if (keys.length > DISTINCT_MAX && shared.length * 2 < keys.length) return null
+  const kept = shared.filter(({ key }) => key.length <= CHARS_MAX && (lookOf(key) === null || isCleared))
+  if (kept.length === 0) return null
+  return kept.slice(0, DISTINCT_MAX).map(({ key, share, types }) => ({ key, share: rounded(share) ?? 0, types }))
 }
 
 /**

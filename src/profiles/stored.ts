@@ -19,6 +19,8 @@ export interface KeptColumn {
   readonly values: readonly { readonly value: Scalar; readonly share: number }[] | null
   /** Of numbers and times; null for a personal column. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
+  /** Of JSON: the top-level keys of its objects, the most common first; absent for a personal column. */
+  readonly keys?: readonly KeptKey[]
   /** By its name, its values or by hand. */
   readonly personal: boolean
   /** No value was seen twice. */
@@ -27,6 +29,15 @@ export interface KeptColumn {
   readonly look: string | null
   /** Short observations without any name but its own. */
   readonly signals: readonly string[]
+}
+
+/** A key that several objects share. */
+export interface KeptKey {
+  readonly key: string
+  /** Of the objects, from 0 to 1. */
+  readonly share: number
+  /** JSON types of its values. */
+  readonly types: readonly string[]
 }
 
 /** One table's profile. */
@@ -116,6 +127,7 @@ function isKeptColumn(it: unknown): it is KeptColumn {
     isNumberOrNull(it['distinctCount']) &&
     (it['values'] === null || (Array.isArray(it['values']) && it['values'].every(isShare))) &&
     (it['range'] === null || isRange(it['range'])) &&
+    (it['keys'] === undefined || (Array.isArray(it['keys']) && it['keys'].every(isKey))) &&
     typeof it['personal'] === 'boolean' &&
     typeof it['unique'] === 'boolean' &&
     (it['look'] === null || typeof it['look'] === 'string') &&
@@ -138,6 +150,10 @@ function isScalar(it: unknown): boolean {
 
 function isShare(it: unknown): boolean {
   return isObject(it) && isScalar(it['value']) && typeof it['share'] === 'number'
+}
+
+function isKey(it: unknown): boolean {
+  return isObject(it) && typeof it['key'] === 'string' && typeof it['share'] === 'number' && Array.isArray(it['types'])
 }
 
 function isRange(it: unknown): boolean {
@@ -208,7 +224,7 @@ export async function forgetHidden(
 }
 
 /**
- * Deletes the values and the range of columns that were marked personal, in the transaction that keeps the mark. Whoever
+ * Deletes the values, the range and the keys of columns that were marked personal, in the transaction that keeps the mark. Whoever
  * marks one must call this even where no profile is known: it also makes a run that is under way see the mark.
  */
 export async function forgetPersonal(
@@ -220,9 +236,11 @@ export async function forgetPersonal(
   if (columns.length === 0) return
   await raiseVersion(tx, datasourceId)
   await rewrite(tx, datasourceId, at, (all) =>
-    all.map((column) =>
-      columns.includes(column.name) ? { ...column, personal: true, values: null, range: null } : column,
-    ),
+    all.map((column) => {
+      if (!columns.includes(column.name)) return column
+      const { keys: _, ...rest } = column
+      return { ...rest, personal: true, values: null, range: null }
+    }),
   )
 }
 

@@ -16,10 +16,11 @@ export interface Shown {
 }
 
 export interface Stats {
-  readonly nullFrac: number | null
-  readonly distinctCount: number | null
-  readonly values: readonly { value: unknown; share: number }[] | null
-  readonly range: { min: unknown; max: unknown } | null
+  readonly nullFrac?: number
+  readonly distinctCount?: number
+  readonly values?: readonly { value: unknown; share?: number }[]
+  readonly range?: { min: unknown; max: unknown }
+  readonly keys?: readonly { key: string; share: number; types: readonly string[] }[]
   readonly signals: readonly string[]
 }
 

@@ -19,7 +19,10 @@ async function fill(db: Db): Promise<void> {
       $jsonSchema: {
         description: 'Who buys.',
         required: ['name'],
-        properties: { name: { bsonType: 'string', description: 'As on the invoice.' }, vip: { bsonType: 'bool' } },
+        properties: {
+          name: { bsonType: 'string', description: 'As on the invoice.' },
+          vip: { bsonType: 'bool', enum: [true, null] },
+        },
       },
     },
   })
@@ -119,6 +122,7 @@ describe('introspection, plans, grades', { skip }, () => {
     )
     assert.match(String(column('phone')?.signals), /string \(\d+ %\), null \(\d+ %\)|null \(\d+ %\), string/)
     assert.match(String(column('vip')?.signals), /declared as bool/)
+    assert.deepEqual([column('vip')?.labels, column('name')?.labels], [[true], undefined])
     assert.ok(catalog.tables.every((table) => table.columns.every(({ type }) => type === 'bson')))
   })
 

@@ -193,6 +193,7 @@ function columnOf(
     unexposable: null,
     detail,
     signals: signalsOf(path, documents, declared),
+    ...(declared?.labels === undefined ? {} : { labels: declared.labels }),
     ...(path.documents > 0 && {
       seen: { rows: path.documents, of: documents, missed: 0, types: [...path.types.keys()] },
     }),

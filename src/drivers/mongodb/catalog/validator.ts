@@ -1,6 +1,7 @@
 // What a collection's $jsonSchema validator says of its paths. One that only warns, or that lets old documents be, says
 // nothing certain, so only its names and comments are taken.
 import type { Document } from 'mongodb'
+import { LABEL_CHARS_MAX, LABELS_MAX, type Scalar } from '../../driver.ts'
 
 export interface Declared {
   readonly path: readonly string[]
@@ -8,6 +9,8 @@ export interface Declared {
   readonly description: string | null
   /** Every document holds it, and never as null. */
   readonly isAlwaysThere: boolean
+  /** The values that may stand there, null left out; undefined where any may. */
+  readonly labels?: readonly Scalar[]
 }
 
 export interface Validator {
@@ -26,11 +29,18 @@ export function readValidator(options: unknown): Validator {
   const action: unknown = options['validationAction'] ?? 'error'
   const level: unknown = options['validationLevel'] ?? 'strict'
   const paths: Declared[] = []
-  walk(schema, [], action === 'error' && level === 'strict', paths)
+  const isHeld = action === 'error' && level === 'strict'
+  walk(schema, [], { isEnforced: isHeld, isHeld }, paths)
   return { description: textOf(schema['description']), paths }
 }
 
-function walk(schema: Document, above: readonly string[], isHeld: boolean, into: Declared[]): void {
+/** `isEnforced`: no document may break it. `isHeld`: and the object that these are properties of is always there. */
+interface Force {
+  readonly isEnforced: boolean
+  readonly isHeld: boolean
+}
+
+function walk(schema: Document, above: readonly string[], { isEnforced, isHeld }: Force, into: Declared[]): void {
   const { properties, required } = schema
   if (!isObject(properties) || above.length >= DEPTH_MAX) return
   const needed = new Set(Array.isArray(required) ? required : [])
@@ -40,10 +50,24 @@ function walk(schema: Document, above: readonly string[], isHeld: boolean, into:
     const types = typesOf(inner)
     const isRequired = isHeld && needed.has(name)
     const isAlwaysThere = isRequired && types.length > 0 && !types.includes('null')
-    into.push({ path, types, description: textOf(inner['description']), isAlwaysThere })
-    walk(inner, path, isAlwaysThere && types.every((type) => type === 'object'), into)
-    if (isObject(inner['items'])) walk(inner['items'], path, false, into)
+    const labels = isEnforced ? labelsOf(inner['enum']) : undefined
+    const said = { path, types, description: textOf(inner['description']), isAlwaysThere }
+    into.push(labels === undefined ? said : { ...said, labels })
+    walk(inner, path, { isEnforced, isHeld: isAlwaysThere && types.every((type) => type === 'object') }, into)
+    if (isObject(inner['items'])) walk(inner['items'], path, { isEnforced, isHeld: false }, into)
   }
+}
+
+/** Undefined where one of them is no short scalar. */
+function labelsOf(values: unknown): readonly Scalar[] | undefined {
+  if (!Array.isArray(values) || values.length > LABELS_MAX) return undefined
+  const some = values.filter((value: unknown) => value !== null)
+  return some.length > 0 && some.every(isLabel) ? some : undefined
+}
+
+function isLabel(value: unknown): value is Scalar {
+  if (typeof value === 'string') return value.length <= LABEL_CHARS_MAX
+  return typeof value === 'number' ? Number.isFinite(value) : typeof value === 'boolean'
 }
 
 function typesOf(schema: Document): readonly string[] {

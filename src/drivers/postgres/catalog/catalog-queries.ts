@@ -163,6 +163,22 @@ WHERE k.contypid <> 0 AND k.contype = 'c' AND k.conbin::text ~ '[{]COERCETODOMAI
 export const ranges = `
 SELECT rngtypid, rngsubtype FROM pg_range UNION ALL SELECT rngmultitypid, rngtypid FROM pg_range ORDER BY 1`
 
+/** The labels of every enum in its order, so many of each. */
+export function enumLabels(most: number): string {
+  return `
+SELECT e.enumtypid, e.enumlabel FROM (
+  SELECT enumtypid, enumlabel, enumsortorder, row_number() OVER (PARTITION BY enumtypid ORDER BY enumsortorder) AS place
+  FROM pg_enum) e WHERE e.place <= ${most} ORDER BY e.enumtypid, e.enumsortorder`
+}
+
+/** CHECKs that hold for every row and read one column: an expression that is longer is no list of few labels. */
+export function columnChecks(serverVersion: number): string {
+  return `
+SELECT k.conrelid, k.conkey[1], pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k
+WHERE k.contype = 'c' AND k.conrelid <> 0 AND cardinality(k.conkey) = 1 AND k.convalidated
+  AND octet_length(k.conbin::text) < 200000 ${serverVersion < 180000 ? '' : 'AND k.conenforced'} ORDER BY k.oid`
+}
+
 /** Relations of other schemas than the system's that the login may select from, at least partly. */
 const readable = `n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' AND c.relpersistence <> 't'
   AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND has_schema_privilege(n.oid, 'USAGE')

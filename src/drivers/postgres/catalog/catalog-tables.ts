@@ -1,9 +1,10 @@
 // From rows of pg_catalog to the tables of a Catalog: keys, references, sizes, what may be exposed. Decides over rows;
 // asks nothing.
-import type { CatalogColumn, CatalogTable } from '../../driver.ts'
+import { LABEL_CHARS_MAX, LABELS_MAX, type CatalogColumn, type CatalogTable, type Scalar } from '../../driver.ts'
 import { grouped, isTrueAt, numberAt, numbersAt, quoted, textAt, type Row } from './ask.ts'
 import type { ColumnDetail, TableDetail } from '../capture.ts'
 import type { ReadTypes } from './captured-types.ts'
+import { allowedValues } from './check-values.ts'
 
 /** The rows of the statements of the same names in catalog-queries.ts, and the warnings of views by oid. */
 export interface CatalogRows {
@@ -13,6 +14,8 @@ export interface CatalogRows {
   readonly foreignKeys: readonly Row[]
   readonly targets: readonly Row[]
   readonly children: readonly Row[]
+  readonly enumLabels: readonly Row[]
+  readonly checks: readonly Row[]
   readonly warnings: ReadonlyMap<number, readonly string[]>
 }
 
@@ -40,6 +43,7 @@ export function catalogTables(rows: CatalogRows, types: ReadTypes, searchPath: r
   const keys = new Map(rows.primaryKeys.map((row) => [numberAt(row, 0), row]))
   const references = readReferences(rows)
   const sizes = sizeOf(rows)
+  const labels = labelsOf(rows, types)
   return rows.tables.flatMap((row): CatalogTable[] => {
     const oid = numberAt(row, 0)
     const [kind, kindName] = kindNames.get(textAt(row, 3)) ?? []
@@ -61,6 +65,7 @@ export function catalogTables(rows: CatalogRows, types: ReadTypes, searchPath: r
             searchPath,
             isKey: key.names.includes(textAt(column.row, 2)),
             references: references.get(`${oid}.${column.number}`) ?? null,
+            labels: labels(oid, column),
           }),
         ),
         warnings: [...tableWarnings(row), ...(rows.warnings.get(oid) ?? [])],
@@ -136,6 +141,33 @@ function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; r
   return size
 }
 
+/** The values that the enum of a column, also below a domain, or a CHECK of it allows; undefined where nothing says so. */
+function labelsOf(
+  rows: CatalogRows,
+  types: ReadTypes,
+): (table: number, column: ReadColumn) => readonly Scalar[] | undefined {
+  const enums = grouped(
+    rows.enumLabels,
+    (row) => numberAt(row, 0),
+    (row) => textAt(row, 1),
+  )
+  const below = new Map(types.types.flatMap((type) => (type.kind === 'domain' ? [[type.oid, type.ofOid]] : [])))
+  const most = { values: LABELS_MAX, characters: LABEL_CHARS_MAX }
+  const checked = new Map(
+    rows.checks.flatMap((row) => {
+      const values = allowedValues(textAt(row, 2), most)
+      return values === null ? [] : [[`${numberAt(row, 0)}.${numberAt(row, 1)}`, values] as const]
+    }),
+  )
+  return (table, { number, row }) => {
+    let oid = numberAt(row, 3)
+    for (let depth = 0; depth < DOMAINS_MAX && below.has(oid); depth++) oid = below.get(oid) ?? 0
+    return checked.get(`${table}.${number}`) ?? enums.get(oid)
+  }
+}
+
+const DOMAINS_MAX = 32
+
 function catalogColumn(
   column: ReadColumn,
   about: {
@@ -143,6 +175,7 @@ function catalogColumn(
     readonly searchPath: readonly string[]
     readonly isKey: boolean
     readonly references: Reference | null
+    readonly labels: readonly Scalar[] | undefined
   },
 ): CatalogColumn {
   const { row } = column
@@ -163,6 +196,7 @@ function catalogColumn(
     description: row[9] ?? null,
     unexposable: isReadable ? about.types.unexposable(typeOid) : 'The login may not read this column.',
     detail,
+    ...(about.labels === undefined ? {} : { labels: about.labels }),
   }
 }
 

@@ -1,7 +1,7 @@
 // Reads a PostgreSQL database's shape from pg_catalog alone: what the login may select, and what the guard must know of
 // types, extensions and schemas. It reads no rows of anybody's tables.
 import { AppError } from '../../../errors.ts'
-import type { Catalog } from '../../driver.ts'
+import { LABELS_MAX, type Catalog } from '../../driver.ts'
 import { isTrueAt, numberAt, textAt, type Ask } from './ask.ts'
 import { CAPTURE_VERSION, type PostgresCapture } from '../capture.ts'
 import { readTypes, type ReadTypes } from './captured-types.ts'
@@ -14,7 +14,7 @@ import { viewFunctions, viewRelations, views, viewWarnings } from './views.ts'
 export const OLDEST_SERVER = 140000
 
 /** Asked of the server by introspect(): a part of its progress each. */
-export const INTROSPECTION_QUERIES = 22
+export const INTROSPECTION_QUERIES = 24
 
 /** Who and what answers: read before anything else, since the rest depends on it. */
 export interface ServerFacts {
@@ -110,6 +110,8 @@ async function readRows(ask: Ask, server: ServerFacts, signal: AbortSignal): Pro
     foreignKeys: await ask(queries.foreignKeys(server.version), signal),
     targets: await ask(queries.foreignKeyTargets, signal),
     children: await ask(queries.children, signal),
+    enumLabels: await ask(queries.enumLabels(LABELS_MAX), signal),
+    checks: await ask(queries.columnChecks(server.version), signal),
     warnings: viewWarnings({
       views: await ask(views, signal),
       relations: await ask(viewRelations, signal),

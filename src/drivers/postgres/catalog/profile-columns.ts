@@ -1,11 +1,13 @@
 // How the values of each column are read for a profile: as themselves where they are scalars and short, cut where they
 // may be long, else only whether they are there. What is read becomes the scalar that an answer would show.
+import { z } from 'zod'
+import { KEY_CHARS_MAX } from '../../key-sample.ts'
 import { JsonBytes, writeText } from '../../json-bytes.ts'
 import type { CatalogTable, Scalar, ValueKind } from '../../driver.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from '../guard/exposed.ts'
 import type { Catalog } from '../../driver.ts'
 import type { ReadTable } from '../query.ts'
-import { identifier } from '../quote.ts'
+import { identifier, literal } from '../quote.ts'
 import { TypeBook } from '../session/types.ts'
 import type { WriteValue } from '../session/values.ts'
 import type { TypeName } from '../capture.ts'
@@ -18,6 +20,8 @@ export interface ReadColumn {
   readonly sql: string
   /** Null where only its presence is looked at: its cell says whether it is null. */
   readonly write: WriteValue | null
+  /** Its cell lists the keys of a JSON object (keysIn), or is empty for another JSON value. */
+  readonly hasKeys?: true
 }
 
 /** Longer values are not told apart from one another beyond it, and of a value too large for memory no more is read. */
@@ -70,11 +74,41 @@ function readColumn(
   if (base === TEXT || base === VARCHAR) return { name, kind: 'text', sql: cut(sql), write: writeText }
   // Padded, as an answer shows it; without a length, or of a great one, it is cut, and so without the padding.
   if (base === BPCHAR) return { name, kind: 'text', sql: isShort(shownType) ? sql : cut(sql), write: writeText }
+  if (base === JSON_TYPE || base === JSONB)
+    return { name, kind: 'other', sql: keysSql(sql, base), write: null, hasKeys: true }
   const kind = KINDS.get(base)
   const write = types.find(base)?.write
   if (kind === undefined || write === undefined) return { name, kind: 'other', sql: `${sql} IS NULL`, write: null }
   const isLong = base === NUMERIC && !/^numeric\(\d{1,2},/.test(shownType)
   return { name, kind, sql: isLong ? cut(`${sql}::pg_catalog.text`) : sql, write }
+}
+
+const [JSON_TYPE, JSONB] = [114, 3802]
+/** Keys read of one value. */
+const KEYS_MAX = 200
+
+/**
+ * The top-level keys of an object with the types of their values, as JSON; never a value. A json text with an escape is
+ * passed over: json_each fails for \\u0000 and for half a surrogate pair, which the type json lets pass.
+ */
+function keysSql(sql: string, base: number): string {
+  const [of, each, value] =
+    base === JSONB
+      ? (['jsonb_typeof', 'jsonb_each', 'jsonb'] as const)
+      : (['json_typeof', 'json_each', 'json'] as const)
+  const column = `${sql}::pg_catalog.${value}`
+  const isReadable = base === JSONB ? '' : ` AND pg_catalog.strpos(${sql}::pg_catalog.text, ${literal('\\u')}) = 0`
+  const pair = `pg_catalog.json_build_array(pg_catalog.left(e.k, ${KEY_CHARS_MAX + 1}), pg_catalog.${of}(e.v))`
+  const keys = `SELECT pg_catalog.json_agg(${pair})::pg_catalog.text FROM (SELECT k, v FROM pg_catalog.${each}(${column}) AS o(k, v) LIMIT ${KEYS_MAX}) e`
+  return `CASE WHEN ${sql} IS NULL THEN NULL WHEN pg_catalog.${of}(${column}) = 'object'${isReadable} THEN coalesce((${keys}), '[]') ELSE '' END`
+}
+
+const Pairs = z.array(z.tuple([z.string(), z.string()]))
+
+/** The keys that a cell of keysSql() lists, those that are short enough to be names; null for a value that is no object. */
+export function keysIn(cell: string): ReadonlyMap<string, string> | null {
+  if (cell === '') return null
+  return new Map(Pairs.parse(JSON.parse(cell)).filter(([key]) => key.length <= KEY_CHARS_MAX))
 }
 
 function cut(sql: string): string {

@@ -2,13 +2,14 @@
 // both say together is handed on; no value is kept here.
 import { setImmediate } from 'node:timers/promises'
 import { ColumnSample } from '../../column-sample.ts'
+import { KeySample } from '../../key-sample.ts'
 import type { Catalog, CatalogTable, ColumnProfile, ProfileBounds, TableProfile } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import { checkCost, explainSql, planCost } from '../session/estimate.ts'
 import { schemaStale } from '../session/failure.ts'
 import { Texts } from '../session/result.ts'
 import type { Sink } from '../session/wire.ts'
-import { readColumns, scalarAt, type ReadColumn } from './profile-columns.ts'
+import { keysIn, readColumns, scalarAt, type ReadColumn } from './profile-columns.ts'
 import { sampleSql, sizeSql, statisticsSql } from './profile-queries.ts'
 import { readStatistics, together, type Statistics } from './profile-statistics.ts'
 
@@ -66,7 +67,9 @@ export async function profileTable(
       // Each may take milliseconds, which others need not wait for together.
       await setImmediate()
       const seen = sample.columns[n]?.profile(name, whole)
-      if (seen !== undefined) profiles.push(together(seen, statistics.get(name), whole))
+      const keys = sample.keys[n]?.keys()
+      if (seen === undefined) continue
+      profiles.push({ ...together(seen, statistics.get(name), whole), ...(keys === undefined ? {} : { keys }) })
     }
     sampled = { rows: Math.min(sampled.rows, sample.rows), complete: sampled.complete && sample.complete }
   }
@@ -129,6 +132,8 @@ async function statisticsOf(
 
 interface Sampled {
   readonly columns: readonly ColumnSample[]
+  /** Of JSON columns. */
+  readonly keys: readonly (KeySample | null)[]
   readonly rows: number
   readonly complete: boolean
 }
@@ -140,10 +145,10 @@ async function sampleOf(reader: Reader, sql: string, columns: readonly ReadColum
     await reader.read(sql, sink)
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'QUERY_TIMEOUT' || !reader.isUsable()) throw error
-    return { columns: columns.map(({ kind }) => new ColumnSample(kind)), rows: 0, complete: false }
+    return { columns: columns.map(({ kind }) => new ColumnSample(kind)), keys: [], rows: 0, complete: false }
   }
   const complete = plan.percent === null && sink.rows < plan.limit && !sink.skipped
-  return { columns: sink.samples, rows: sink.rows, complete }
+  return { columns: sink.samples, keys: sink.keys, rows: sink.rows, complete }
 }
 
 async function texts(reader: Reader, sql: string): Promise<readonly (readonly (string | null)[])[]> {
@@ -156,6 +161,7 @@ async function texts(reader: Reader, sql: string): Promise<readonly (readonly (s
 class SampleSink implements Sink {
   readonly isUnhurried = true
   readonly samples: readonly ColumnSample[]
+  readonly keys: readonly (KeySample | null)[]
   readonly #columns: readonly ReadColumn[]
   rows = 0
   skipped = false
@@ -163,6 +169,7 @@ class SampleSink implements Sink {
   constructor(columns: readonly ReadColumn[]) {
     this.#columns = columns
     this.samples = columns.map(({ kind }) => new ColumnSample(kind))
+    this.keys = columns.map(({ hasKeys }) => (hasKeys === true ? new KeySample() : null))
   }
 
   rowBytesMax(): number {
@@ -180,7 +187,12 @@ class SampleSink implements Sink {
       const length = from.readInt32BE(at)
       at += 4
       if (at + length > end) throw new RangeError('a value that ends behind its row')
-      if (write === null) this.samples[n]?.add(from[at] === 0x74 ? null : undefined)
+      const keys = this.keys[n] ?? null
+      if (keys !== null) {
+        this.samples[n]?.add(length < 0 ? null : undefined)
+        const object = length < 0 ? null : keysIn(from.toString('utf8', at, at + length))
+        if (object !== null) keys.add(object)
+      } else if (write === null) this.samples[n]?.add(from[at] === 0x74 ? null : undefined)
       else this.samples[n]?.add(length < 0 ? null : scalarAt(write, from, at, at + length))
       at += Math.max(length, 0)
     }

@@ -1,0 +1,35 @@
+// Counts the top-level keys of sampled JSON objects, and the types of their values. What of it may be kept is decided
+// above the driver (profiles/privacy.ts).
+import type { SeenKey } from './driver.ts'
+
+/** Keys told apart at most. An object type has fewer; a map that is keyed by data has more. */
+const KEYS_MAX = 500
+/** Longer keys are data, and not names. */
+export const KEY_CHARS_MAX = 64
+
+export class KeySample {
+  readonly #keys = new Map<string, { rows: number; readonly types: Set<string> }>()
+  #objects = 0
+  #tooMany = false
+
+  /** One object: the name of each key with the type of its value. A name counts once. */
+  add(pairs: ReadonlyMap<string, string>): void {
+    this.#objects++
+    for (const [key, type] of pairs) {
+      const known = this.#keys.get(key)
+      if (known !== undefined) {
+        known.rows++
+        known.types.add(type)
+      } else if (this.#keys.size < KEYS_MAX) this.#keys.set(key, { rows: 1, types: new Set([type]) })
+      else this.#tooMany = true
+    }
+  }
+
+  /** The most common first; null where no object was seen, or more different keys than an object type has. */
+  keys(): readonly SeenKey[] | null {
+    if (this.#objects === 0 || this.#tooMany) return null
+    return [...this.#keys]
+      .sort(([, a], [, b]) => b.rows - a.rows)
+      .map(([key, { rows, types }]) => ({ key, rows, share: rows / this.#objects, types: [...types].sort() }))
+  }
+}

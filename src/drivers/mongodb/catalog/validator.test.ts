@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readValidator } from './validator.ts'
+
+const labelsIn = (state: object, options: object = {}) => {
+  const properties = { state, lines: { items: { properties: { state } } } }
+  const { paths } = readValidator({ validator: { $jsonSchema: { properties } }, ...options })
+  return paths.filter(({ path }) => path.at(-1) === 'state').map(({ labels }) => labels)
+}
+
+for (const [title, state, options, want] of [
+  ['an enum', { enum: ['open', 'paid', null] }, {}, ['open', 'paid']],
+  ['numbers and truth values', { enum: [1, true] }, {}, [1, true]],
+  ['one that only warns', { enum: ['open'] }, { validationAction: 'warn' }, undefined],
+  ['one that lets old documents be', { enum: ['open'] }, { validationLevel: 'moderate' }, undefined],
+  ['a document among the values', { enum: ['open', { a: 1 }] }, {}, undefined],
+  ['a long text', { enum: ['x'.repeat(65)] }, {}, undefined],
+  ['too many', { enum: Array.from({ length: 101 }, (_, n) => n) }, {}, undefined],
+  ['none', {}, {}, undefined],
+] as const) {
+  test(`${title} tells ${JSON.stringify(want) ?? 'no labels'}, in arrays too`, () => {
+    assert.deepEqual(labelsIn(state, options), [want, want])
+  })
+}
