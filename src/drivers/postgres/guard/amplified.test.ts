@@ -47,7 +47,7 @@ for (const [name, sql, expected] of [
   ['rows of wide tables', `SELECT ${list(60, (n) => `a${n}`)} FROM ${list(60, (n) => `wide a${n}`)}`, 'limit: length'],
   ['joins of wide tables', `SELECT 1 FROM ${list(400, (n) => `wide a${n}`, ' CROSS JOIN ')}`, 'limit: length'],
   ['more tables than it may weigh', `SELECT 1 FROM ${list(2_900, (n) => `orders a${n}`)}`, 'limit: WITH'],
-  ['a list of columns too many', `SELECT 1 FROM (SELECT ${list(9_000, () => '1 a')}) q`, 'limit: columns'],
+  ['a list of columns too many', `SELECT 1 FROM (SELECT ${list(4_000, () => '1 a')}) q`, 'limit: columns'],
 ] as const) {
   test(`${name}: refused at once`, async () => {
     const started = performance.now()
@@ -60,9 +60,9 @@ for (const [name, clause] of [
   ['ORDER BY', 'ORDER BY'],
   ['GROUP BY', 'GROUP BY'],
 ] as const) {
-  test(`one output meant ten thousand times in ${name} is looked for once`, async () => {
+  test(`one output meant thousands of times in ${name} is looked for once`, async () => {
     const started = performance.now()
-    const sql = `SELECT ${list(1_600, () => '1 AS x')} FROM orders ${clause} ${list(10_000, () => 'x')}`
+    const sql = `SELECT ${list(1_600, () => '1 AS x')} FROM orders ${clause} ${list(6_000, () => 'x')}`
     assert.match(say(await guard.judge(sql, wide)), /^SELECT 1 AS "x"/)
     assert.ok(performance.now() - started < 3_000, 'it took too long')
   })

@@ -170,7 +170,7 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
   const aliasname = newAlias(walk, 't', name)
   const names = renamed(name, found.columns, node.alias)
   const printed = distinctNames(names)
-  spend(walk, found.columns.length / 8)
+  spend(walk, found.columns.length / 2)
   const columns = found.columns.map((column, index): Column => {
     const own = printed[index] ?? column.name
     return {

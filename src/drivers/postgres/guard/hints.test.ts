@@ -134,7 +134,7 @@ const HINTS: Readonly<Record<string, readonly (readonly [string, RegExp])[]>> = 
     ['SELECT ‘a’', /straight single quotes/],
     ['SELECT 1 FROM ‘a b’', /traight|Did you|Exposed/],
     ['', /Send one SELECT/],
-    ['/*/*/*/*/*/*/*/*/*/*/*/*/*/*/* x', /Take the comments out/],
+    [`SELECT 1 ${'+-'.repeat(40)} 1`, /Put spaces between operators/],
     ['SELECT 1\0', /NUL/],
   ],
   'how to go on from a statement': [

@@ -89,11 +89,14 @@ async function judged(tree: unknown): Promise<{ readonly said: string; readonly 
   const reported: string[] = []
   let isFirst = true
   const parser: Parser = {
-    parse: (text): Promise<Parsed> => {
+    parse: (text): Parsed => {
       const parsed: Parsed = isFirst ? { kind: 'tree', tree } : parseText(text)
       isFirst = false
-      return Promise.resolve(parsed)
+      return parsed
     },
+    judge: () => Promise.resolve({ kind: 'lost' }),
+    locate: () => Promise.resolve(null),
+    turn: () => Promise.resolve(),
     report: (problem) => reported.push(problem),
   }
   const signal = new AbortController().signal

@@ -38,7 +38,7 @@ export function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const on = condition(walk, level, both, node, merged !== undefined, jointype)
   const columns = [...(merged?.columns ?? []), ...rest(sides.left, names), ...rest(sides.right, names)]
   // Each join of a chain lists the columns of all before it: little for each, much for hundreds of wide tables.
-  spend(walk, columns.length / 40)
+  spend(walk, (columns.length + both.length) / 10)
   const confined = {
     jointype,
     larg: left.node,

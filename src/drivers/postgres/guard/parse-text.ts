@@ -3,6 +3,9 @@ import { hasSqlDetails, parseSync } from 'libpg-query'
 import type { Parsed } from './parser.ts'
 import { fromCodePoints } from './position.ts'
 
+/** Characters of the caller's text that a message repeats at most. */
+const QUOTED_MAX = 60
+
 /** Never throws: anything but a tree or a syntax error is `lost`, after which this thread's parser must not be used. */
 export function parseText(text: string): Parsed {
   // The parser refuses an empty text by an error of its own.
@@ -13,6 +16,17 @@ export function parseText(text: string): Parsed {
     const details = hasSqlDetails(error) ? error.sqlDetails : undefined
     if (details === undefined) return { kind: 'lost' }
     if (details.message.startsWith('memory exhausted')) return { kind: 'deep' }
-    return { kind: 'malformed', why: details.message, position: fromCodePoints(text, details.cursorPosition) }
+    return {
+      kind: 'malformed',
+      why: shortened(details.message),
+      position: fromCodePoints(text, details.cursorPosition),
+    }
   }
+}
+
+/** The parser repeats a token whole, 64 KiB of it where it is that long. */
+function shortened(message: string): string {
+  const [from, to] = [message.indexOf('"'), message.lastIndexOf('"')]
+  if (to - from <= QUOTED_MAX) return message
+  return `${message.slice(0, from + 1 + QUOTED_MAX)}…"${message.slice(to + 1, to + 1 + QUOTED_MAX)}`
 }

@@ -1,56 +1,56 @@
 // The parsers: a text that breaks one costs its sender a refusal, and nobody else anything.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { shop } from '../../../../test/support/postgres-catalog.ts'
 import { openParser } from './parse.ts'
 
 const SIGNAL = AbortSignal.timeout(60_000)
-/** A thousand function calls in one another are more than the scanner's stack holds. */
-const BREAKING = `${'SELECT ('.repeat(2_900)}1${')'.repeat(2_900)}`
-
-test('parses the same on the spot and in a thread', async () => {
-  await using parser = await openParser({ threads: 1 })
-  for (const text of ['SELECT 1', "SELECT 'ü😀' FROM t", `SELECT 1${'+1'.repeat(2_000)}`]) {
-    const [here, there] = [await parser.parse(text, true, SIGNAL), await parser.parse(text, false, SIGNAL)]
-    assert.equal(here.kind, 'tree')
-    assert.equal(JSON.stringify(here), JSON.stringify(there))
-  }
-})
+const catalog = shop()
+const of = (text: string) => ({ text, catalog, rowCap: 10 })
+/** Long enough to take a thread some time. */
+const LONG = `SELECT 1 IN (1${', 1'.repeat(9_900)})`
 
 test('says where a syntax error is, in UTF-16 units', async () => {
   await using parser = await openParser({ threads: 1 })
-  for (const isSmall of [true, false]) {
-    const parsed = await parser.parse("SELECT '😀' FRM x y", isSmall, SIGNAL)
-    assert.deepEqual(parsed, { kind: 'malformed', why: 'syntax error at or near "x"', position: 16 })
-    assert.equal((await parser.parse(' ', isSmall, SIGNAL)).kind, 'malformed')
+  const text = "SELECT '😀' FRM x y"
+  for (const parsed of [parser.parse(text), await parser.judge(of(text), SIGNAL)]) {
+    assert.ok(parsed.kind === 'malformed')
+    assert.deepEqual([parsed.why, parsed.position], ['syntax error at or near "x"', 16])
   }
+  assert.equal(parser.parse(' ').kind, 'malformed')
 })
 
-test('ends a thread whose parser broke, and goes on with another', async () => {
+test('repeats little of the text in a message', async () => {
   await using parser = await openParser({ threads: 1 })
-  for (let n = 0; n < 3; n++) {
-    const [broken, next] = await Promise.all([
-      parser.parse(BREAKING, false, SIGNAL),
-      parser.parse('SELECT 2', false, SIGNAL),
-    ])
-    assert.ok(broken.kind === 'lost' || broken.kind === 'deep', broken.kind)
-    assert.equal(next.kind, 'tree')
-  }
+  const long = `SELECT 'a' "${'b'.repeat(60_000)}" "c" FROM`
+  const parsed = await parser.judge(of(long), SIGNAL)
+  assert.ok(parsed.kind === 'malformed' && parsed.why.length < 200, JSON.stringify(parsed).slice(0, 300))
+  const far = parser.parse(`SELECT 1 $a$${'b'.repeat(3_000)}`)
+  assert.ok(far.kind === 'malformed' && far.why.length < 200, JSON.stringify(far).slice(0, 300))
 })
 
-test('ends a thread that takes too long', async () => {
+test('ends a thread that takes too long, and goes on with another', async () => {
   await using parser = await openParser({ threads: 1, deadlineMs: 1 })
-  // Unclosed comments in comments: the scanner starts again at each of them.
-  const parsed = await parser.parse(`SELECT 1 ${'/*'.repeat(20_000)}`, false, SIGNAL)
-  assert.equal(parsed.kind, 'lost')
+  assert.equal((await parser.judge(of(LONG), SIGNAL)).kind, 'lost')
+  assert.equal((await parser.judge(of(LONG), SIGNAL)).kind, 'lost')
+})
+
+test('sends a thread each catalog once, and the oldest again', async () => {
+  await using parser = await openParser({ threads: 1 })
+  const catalogs = Array.from({ length: 6 }, () => shop())
+  for (const each of [...catalogs, ...catalogs]) {
+    const judged = await parser.judge({ ...of('SELECT id FROM orders'), catalog: each }, SIGNAL)
+    assert.equal(judged.kind, 'made')
+  }
 })
 
 test('gives up on a caller that has gone', async () => {
   await using parser = await openParser({ threads: 1 })
   const gone = new AbortController()
-  const waiting = parser.parse(BREAKING, false, gone.signal)
+  const waiting = parser.judge(of(LONG), gone.signal)
   gone.abort(new Error('hung up'))
   await assert.rejects(waiting, /hung up/)
-  assert.equal((await parser.parse('SELECT 1', false, SIGNAL)).kind, 'tree')
+  assert.equal((await parser.judge(of('SELECT 1'), SIGNAL)).kind, 'made')
 })
 
 test('tells a defect with a hash, never the text', async () => {

@@ -1,11 +1,12 @@
-// The parsers: a few threads with a deadline, and one on the spot for texts so small that nothing can come of them. A
-// thread is ended, and another started, when a text breaks it or takes too long.
+// Where texts are parsed and judged: a few threads with a deadline, and the main thread for texts so small that nothing can
+// come of them. A thread is ended, and another started, when a text breaks it or takes too long.
 import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import { Worker } from 'node:worker_threads'
 import { loadModule } from 'libpg-query'
-import type { Parsed, Parser } from './parser.ts'
+import type { Case, Parser, Sought } from './parser.ts'
 import { parseText } from './parse-text.ts'
+import { Thread, type Answer } from './thread.ts'
 import { warmUp } from './warm-up.ts'
 
 export interface ParserOptions {
@@ -18,7 +19,7 @@ export interface ParserOptions {
 }
 
 const THREADS = 2
-const DEADLINE_MS = 500
+const DEADLINE_MS = 2_000
 /** Texts waiting for a thread; the next one is turned away as too much. */
 const WAITING_MAX = 1_000
 
@@ -31,16 +32,17 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
   await loadModule()
   const pool = new Pool(options.threads ?? THREADS, options.deadlineMs ?? DEADLINE_MS)
   const report = options.report ?? toStandardError
-  let isBroken = false
   const parser: Parser & AsyncDisposable = {
-    parse: async (text, isSmall, signal) => {
-      signal.throwIfAborted()
-      if (!isSmall || isBroken) return pool.parse(text, signal)
-      const parsed = parseText(text)
-      // Never seen of a small text. This thread's parser is not to be trusted again, and cannot be ended.
-      if (parsed.kind === 'lost') isBroken = true
-      return parsed
+    parse: parseText,
+    judge: async (each, signal) => {
+      const answer = await pool.ask(each, undefined, signal)
+      return answer.kind === 'place' ? { kind: 'lost' } : answer
     },
+    locate: async (each, sought, signal) => {
+      const answer = await pool.ask(each, sought, signal)
+      return answer.kind === 'place' ? answer.at : null
+    },
+    turn: () => setImmediate(),
     report: (problem, text) => {
       report(problem, createHash('sha256').update(text).digest('hex'))
     },
@@ -57,15 +59,16 @@ function toStandardError(problem: string, hash: string): void {
 }
 
 interface Job {
-  readonly text: string
-  readonly resolve: (parsed: Parsed) => void
+  readonly case: Case
+  readonly sought: Sought | undefined
+  readonly resolve: (answer: Answer) => void
   readonly isDropped: () => boolean
 }
 
 /** Threads and the texts that wait for one. */
 class Pool {
-  readonly #idle: Worker[] = []
-  readonly #all = new Set<Worker>()
+  readonly #idle: Thread[] = []
+  readonly #all = new Set<Thread>()
   readonly #waiting: Job[] = []
   readonly #threads: number
   readonly #deadlineMs: number
@@ -80,15 +83,15 @@ class Pool {
     for (let n = 0; n < this.#threads; n++) this.#start()
   }
 
-  async parse(text: string, signal: AbortSignal): Promise<Parsed> {
+  async ask(each: Case, sought: Sought | undefined, signal: AbortSignal): Promise<Answer> {
     if (this.#isEnded || this.#waiting.length >= WAITING_MAX) return { kind: 'lost' }
-    const { promise, resolve, reject } = Promise.withResolvers<Parsed>()
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const onAbort = (): void => {
       reject(signal.reason)
     }
     signal.addEventListener('abort', onAbort, { once: true })
-    this.#waiting.push({ text, resolve, isDropped: () => signal.aborted })
-    this.#next()
+    this.#waiting.push({ case: each, sought, resolve, isDropped: () => signal.aborted })
+    void this.#next()
     try {
       return await promise
     } finally {
@@ -99,73 +102,41 @@ class Pool {
   async end(): Promise<void> {
     this.#isEnded = true
     for (const job of this.#waiting.splice(0)) job.resolve({ kind: 'lost' })
-    await Promise.all([...this.#all].map((worker) => worker.terminate()))
+    await Promise.all([...this.#all].map((thread) => thread.end()))
   }
 
   #start(): void {
     if (this.#isEnded || this.#all.size >= this.#threads) return
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-    const worker = new Worker(new URL(`./parse-worker.${extension}`, import.meta.url))
-    // It must not keep the process alive.
-    worker.unref()
-    this.#all.add(worker)
-    worker.once('message', () => {
-      this.#idle.push(worker)
-      this.#next()
-    })
-    worker.once('error', () => {
-      this.#drop(worker)
-    })
-    worker.once('exit', () => {
-      this.#drop(worker)
-    })
+    const onReady = (): void => {
+      this.#idle.push(thread)
+      void this.#next()
+    }
+    const onEnd = (): void => {
+      this.#drop(thread)
+    }
+    const thread = new Thread(this.#deadlineMs, onReady, onEnd)
+    this.#all.add(thread)
   }
 
   /** Ends a thread and starts another. */
-  #drop(worker: Worker): void {
-    if (!this.#all.delete(worker)) return
-    const place = this.#idle.indexOf(worker)
+  #drop(thread: Thread): void {
+    if (!this.#all.delete(thread)) return
+    const place = this.#idle.indexOf(thread)
     if (place >= 0) this.#idle.splice(place, 1)
-    void worker.terminate()
+    void thread.end()
     this.#start()
   }
 
-  #next(): void {
+  /** Gives waiting texts to idle threads. */
+  async #next(): Promise<void> {
     while (this.#waiting[0]?.isDropped()) this.#waiting.shift()
-    const worker = this.#waiting.length > 0 ? this.#idle.pop() : undefined
-    if (!worker) return
-    const job = this.#waiting.shift()
-    if (job) this.#run(worker, job)
+    const thread = this.#waiting.length > 0 ? this.#idle.pop() : undefined
+    const job = thread && this.#waiting.shift()
+    if (!job) return
+    const judged = await thread.judge(job.case, job.sought)
+    job.resolve(judged)
+    if (judged.kind === 'lost') this.#drop(thread)
+    else if (this.#all.has(thread)) this.#idle.push(thread)
+    await this.#next()
   }
-
-  #run(worker: Worker, job: Job): void {
-    const finish = (parsed: Parsed): void => {
-      clearTimeout(timer)
-      worker.off('message', onMessage)
-      worker.off('exit', onExit)
-      job.resolve(parsed)
-      if (parsed.kind === 'lost') this.#drop(worker)
-      else this.#idle.push(worker)
-      this.#next()
-    }
-    const onMessage = (message: unknown): void => {
-      finish(parsedOf(message))
-    }
-    const onExit = (): void => {
-      finish({ kind: 'lost' })
-    }
-    const timer = setTimeout(onExit, this.#deadlineMs)
-    worker.on('message', onMessage)
-    worker.once('exit', onExit)
-    worker.postMessage(job.text)
-  }
-}
-
-function parsedOf(message: unknown): Parsed {
-  const parsed: unknown = typeof message === 'string' ? JSON.parse(message) : undefined
-  return isParsed(parsed) ? parsed : { kind: 'lost' }
-}
-
-function isParsed(message: unknown): message is Parsed {
-  return typeof message === 'object' && message !== null && 'kind' in message
 }

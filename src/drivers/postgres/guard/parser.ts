@@ -1,5 +1,7 @@
-// What the guard asks of a parser: text to tree, or why not. The parser is handed in, so that the guard itself does no
-// I/O; parse.ts is the one that is used.
+// What the guard asks of a parser, and what comes of judging a text. The parser is handed in, so that the guard itself does
+// no I/O; parse.ts is the one that is used.
+import type { Catalog, Denied, Malformed } from '../../driver.ts'
+import type { PostgresQuery } from '../query.ts'
 
 export type Parsed =
   | { readonly kind: 'tree'; readonly tree: unknown }
@@ -10,9 +12,40 @@ export type Parsed =
   /** The parser broke down or took too long over this text; it was ended. */
   | { readonly kind: 'lost' }
 
+/** One text through the parser of this thread. Never throws. */
+export type Parse = (text: string) => Parsed
+
+export type Judged =
+  | { readonly kind: 'made'; readonly query: PostgresQuery }
+  /** `defect`: one of ours, for the log. */
+  | (Denied & { readonly defect?: string })
+  | Malformed
+  /** More than may be done where it was tried. */
+  | { readonly kind: 'heavy' }
+  | { readonly kind: 'lost' }
+
+/** A text to judge in a thread. */
+export interface Case {
+  readonly text: string
+  readonly catalog: Catalog
+  readonly rowCap: number
+}
+
+/** A place in the printed text, in characters. */
+export interface Sought {
+  readonly printed: string
+  readonly place: number
+}
+
 export interface Parser {
-  /** Never rejects but for an aborted signal (with its reason). `isSmall` says that the text is short and shallow. */
-  parse(text: string, isSmall: boolean, signal: AbortSignal): Promise<Parsed>
+  /** The parser of the main thread: for texts within the bounds HERE of judge.ts alone. */
+  readonly parse: Parse
+  /** Judges in a thread with a deadline. Never rejects but for an aborted signal (with its reason). */
+  judge(each: Case, signal: AbortSignal): Promise<Judged>
+  /** Where in a confined text something of its printed text is, by a thread; null where that cannot be told. */
+  locate(each: Case, sought: Sought, signal: AbortSignal): Promise<number | null>
+  /** Lets other requests have their turn. */
+  turn(): Promise<void>
   /** A defect of ours met on the way, for the log; of the text only a hash is kept. */
   report(problem: string, text: string): void
 }

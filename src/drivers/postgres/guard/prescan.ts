@@ -1,18 +1,97 @@
-// A look at the text before the parser gets it: comments nested deep make its scanner quadratic (100,000 of them: over
-// a minute that no timeout ends), long chains and deep nesting overrun its stack. Decides nothing about names.
+// A look at the text before the parser gets it. It takes the comments out, counts tokens, and refuses what would make the
+// parser slow or overrun its stack. It decides nothing about names.
+//
+// PostgreSQL's scanner reads a whole run of operator characters before it knows where the first operator ends, and begins
+// again behind it: `/**//**/…` and `+-+-…` take time quadratic in the run. Without comments and with short runs nothing in
+// the parser grows faster than the text (test: bounds.test.ts).
+import { Scanner, type TokenKind } from './scanner.ts'
 
-/** Comments inside comments. */
-const COMMENTS_MAX = 8
+/** Tokens in one text; the largest of 2,556 published queries has 4,400. */
+export const TOKENS_MAX = 20_000
+/** Operator characters side by side; an operator's own name is no longer than 63 (NAMEDATALEN). */
+const OPERATOR_RUN_MAX = 63
 /**
  * Operators in one chain and parentheses in parentheses, added up: what the parser's stack in a worker was tried with
- * (docs/decisions). The deepest real query has about 80.
+ * (docs/decisions/0003). The deepest real query has about 80.
  */
-const DEPTH_MAX = 3_000
+export const DEPTH_MAX = 1_600
 
 export type Prescan =
-  | { readonly kind: 'fine'; readonly tokens: number; readonly depth: number }
-  | { readonly kind: 'comments'; readonly at: number }
+  /** `text` has spaces where the caller's has comments, so that a place in one is a place in the other. */
+  | { readonly kind: 'fine'; readonly text: string; readonly tokens: number; readonly depth: number }
+  | { readonly kind: 'malformed'; readonly why: string; readonly at: number }
   | { readonly kind: 'deep'; readonly at: number }
+  | { readonly kind: 'many'; readonly tokens: number }
+
+/** Reads the text once, in time linear in its length. */
+export function prescan(text: string): Prescan {
+  const scanner = new Scanner(text)
+  const comments = new Comments(text)
+  const depths = new Depths()
+  let run = 0
+  while (scanner.next()) {
+    const { kind, start } = scanner
+    if (kind === 'space') {
+      run = 0
+      continue
+    }
+    if (kind === 'line comment' || kind === 'block comment') {
+      if (scanner.isOpen) return { kind: 'malformed', why: 'unterminated /* comment', at: start }
+      comments.add(kind, start, scanner.end)
+      run = 0
+      continue
+    }
+    comments.before(scanner)
+    for (let n = 0; n < scanner.inside.length; n += 2)
+      comments.add('line comment', scanner.inside[n] ?? 0, scanner.inside[n + 1] ?? 0)
+    run = scanner.isOperator() ? run + scanner.end - start : 0
+    if (run > OPERATOR_RUN_MAX) return { kind: 'malformed', why: 'operator too long', at: start }
+    if (kind === 'word') depths.word(text, start, scanner.end)
+    else if (kind === 'sign') depths.sign(text.charCodeAt(start), scanner.isOperator() || text.startsWith('::', start))
+    else depths.tokens += 1
+    if (depths.depth > DEPTH_MAX) return { kind: 'deep', at: start }
+  }
+  if (depths.tokens > TOKENS_MAX) return { kind: 'many', tokens: depths.tokens }
+  return { kind: 'fine', text: comments.blanked(), tokens: depths.tokens, depth: depths.deepest }
+}
+
+/** Takes comments out, each replaced by as many spaces. */
+class Comments {
+  readonly #text: string
+  readonly #parts: string[] = []
+  /** Up to where the text is in #parts. */
+  #done = 0
+  /** The last token was a string, and how many parts there were when the first block comment behind it came; -1: none. */
+  #isBehindString = false
+  #mark = -1
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  add(kind: TokenKind, start: number, end: number): void {
+    this.#parts.push(this.#text.slice(this.#done, start))
+    if (kind === 'block comment' && this.#isBehindString && this.#mark < 0) this.#mark = this.#parts.length
+    this.#parts.push(' '.repeat(end - start))
+    this.#done = end
+  }
+
+  /**
+   * Two strings with a block comment between them are two tokens: without the comment a line break would make them one,
+   * so this comment stays, emptied.
+   */
+  before({ kind, start }: Scanner): void {
+    const isString = kind === 'string'
+    const kept = this.#parts[this.#mark]
+    if (isString && kept !== undefined && this.#text[start] === "'") this.#parts[this.#mark] = `/**/${kept.slice(4)}`
+    this.#isBehindString = isString
+    this.#mark = -1
+  }
+
+  blanked(): string {
+    return this.#done === 0 ? this.#text : this.#parts.join('') + this.#text.slice(this.#done)
+  }
+}
 
 /** How a word changes the depth: of a chain, of a chain that no comma ends, in, out, back to the chain's start. */
 const WORDS: ReadonlyMap<string, Change> = new Map([
@@ -31,46 +110,7 @@ function words(kind: Change, list: string): [string, Change][] {
 
 const WORD_LENGTH_MAX = 'INTERSECT'.length
 
-/** Reads quotes and comments as the parser's scanner does, and counts what its stack would have to hold. */
-export function prescan(text: string): Prescan {
-  const depths = new Depths()
-  let at = 0
-  while (at < text.length) {
-    const code = text.charCodeAt(at)
-    const start = at
-    if (code <= SPACE) {
-      at += 1
-    } else if (isWordStart(code)) {
-      at = wordEnd(text, at)
-      const quote = at - start === 1 && (code | 0x20) === LETTER_E && text.charCodeAt(at) === QUOTE
-      if (quote) at = quotedEnd(text, at, QUOTE, true)
-      else if (at - start <= WORD_LENGTH_MAX) depths.word(text.slice(start, at))
-      else depths.tokens += 1
-    } else if (code === QUOTE || code === DOUBLE_QUOTE) {
-      at = quotedEnd(text, at, code, false)
-      depths.tokens += 1
-    } else if (code === DASH && text.charCodeAt(at + 1) === DASH) {
-      at = lineEnd(text, at)
-    } else if (code === SLASH && text.charCodeAt(at + 1) === STAR) {
-      const end = commentEnd(text, at)
-      if (end === undefined) return { kind: 'comments', at }
-      at = end
-    } else if (code === DOLLAR) {
-      at = dollarEnd(text, at)
-      depths.tokens += 1
-    } else {
-      at = OPERATORS.has(code) ? operatorEnd(text, at) : at + 1
-      depths.sign(code)
-    }
-    if (depths.depth > DEPTH_MAX) return { kind: 'deep', at: start }
-  }
-  return { kind: 'fine', tokens: depths.tokens, depth: depths.deepest }
-}
-
-const [SPACE, DOUBLE_QUOTE, DOLLAR, QUOTE] = [0x20, 0x22, 0x24, 0x27]
-const [OPEN, CLOSE, STAR, COMMA, DASH, SLASH] = [0x28, 0x29, 0x2a, 0x2c, 0x2d, 0x2f]
-const [SEMICOLON, OPEN_BRACKET, BACKSLASH, CLOSE_BRACKET, LETTER_E] = [0x3b, 0x5b, 0x5c, 0x5d, 0x65]
-const OPERATORS: ReadonlySet<number> = new Set([...'-+*/<>=~!@#%^&|`?:'].map((sign) => sign.charCodeAt(0)))
+const [OPEN, CLOSE, COMMA, SEMICOLON, OPEN_BRACKET, CLOSE_BRACKET] = [0x28, 0x29, 0x2c, 0x3b, 0x5b, 0x5d]
 
 /** One level of parentheses: how long its chains are by now. */
 interface Open {
@@ -86,13 +126,16 @@ class Depths {
   readonly #open: Open[] = []
   #top: Open = { chain: 0, long: 0 }
 
-  word(word: string): void {
+  word(text: string, start: number, end: number): void {
     this.tokens += 1
-    switch (WORDS.get(word.toUpperCase())) {
+    if (end - start > WORD_LENGTH_MAX) return
+    switch (WORDS.get(text.slice(start, end).toUpperCase())) {
       case 'chain':
         this.#chain()
         break
       case 'long':
+        // Whatever stands before it is complete.
+        this.#flatten()
         this.#top.long += 1
         this.#deeper(1)
         break
@@ -111,12 +154,12 @@ class Depths {
   }
 
   /** A sign by its first character. */
-  sign(code: number): void {
+  sign(code: number, isOperator: boolean): void {
     this.tokens += 1
     if (code === OPEN || code === OPEN_BRACKET) this.#enter()
     else if (code === CLOSE || code === CLOSE_BRACKET) this.#leave()
     else if (code === COMMA || code === SEMICOLON) this.#flatten()
-    else if (OPERATORS.has(code)) this.#chain()
+    else if (isOperator) this.#chain()
   }
 
   #deeper(levels: number): void {
@@ -146,69 +189,4 @@ class Depths {
     this.depth -= 1 + this.#top.chain + this.#top.long
     this.#top = around
   }
-}
-
-function isWordStart(code: number): boolean {
-  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || code === 0x5f || code >= 0x80
-}
-
-function wordEnd(text: string, from: number): number {
-  let at = from + 1
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (!isWordStart(code) && !(code >= 0x30 && code <= 0x39) && code !== DOLLAR) break
-  }
-  return at
-}
-
-/** Behind the closing quote; a doubled quote is read as two texts, which comes to the same. */
-function quotedEnd(text: string, from: number, quote: number, escapes: boolean): number {
-  for (let at = from + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === BACKSLASH && escapes) at += 1
-    else if (code === quote) return at + 1
-  }
-  return text.length
-}
-
-function lineEnd(text: string, from: number): number {
-  for (let at = from; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === 0x0a || code === 0x0d) return at
-  }
-  return text.length
-}
-
-/** Behind the comment's end; undefined where it nests too deep. An open one runs to the end of the text. */
-function commentEnd(text: string, from: number): number | undefined {
-  let depth = 0
-  for (let at = from; at < text.length - 1; at++) {
-    const pair = text.slice(at, at + 2)
-    if (pair !== '/*' && pair !== '*/') continue
-    depth += pair === '/*' ? 1 : -1
-    if (depth > COMMENTS_MAX) return undefined
-    if (depth === 0) return at + 2
-    at += 1
-  }
-  return text.length
-}
-
-const DOLLAR_QUOTE = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
-
-function dollarEnd(text: string, from: number): number {
-  DOLLAR_QUOTE.lastIndex = from
-  const opening = DOLLAR_QUOTE.exec(text)?.[0]
-  if (opening === undefined) return from + 1
-  const end = text.indexOf(opening, from + opening.length)
-  return end < 0 ? text.length : end + opening.length
-}
-
-/** An operator ends where a comment begins. */
-function operatorEnd(text: string, from: number): number {
-  let at = from + 1
-  for (; at < text.length && OPERATORS.has(text.charCodeAt(at)); at++) {
-    const pair = text.slice(at, at + 2)
-    if (pair === '--' || pair === '/*') break
-  }
-  return at
 }

@@ -7,8 +7,8 @@ import { redactedSql } from './redact.ts'
 
 const parser = await openParser({ threads: 1 })
 after(() => parser[Symbol.asyncDispose]())
-const parse = (text: string) => parser.parse(text, true, new AbortController().signal)
-const parses = async (text: string) => (await parse(text)).kind === 'tree'
+const { parse } = parser
+const parses = (text: string) => parse(text).kind === 'tree'
 
 test('texts and numbers are taken out, names stay', async () => {
   for (const [text, kept] of [
@@ -19,7 +19,7 @@ test('texts and numbers are taken out, names stay', async () => {
     ['SELECT a->>0, b FROM t ORDER BY 2 LIMIT 10', 'SELECT a->>?, b FROM t ORDER BY ? LIMIT ?'],
     ['SELECT größe FROM t', 'SELECT größe FROM t'],
   ] as const) {
-    assert.ok(await parses(text), text)
+    assert.ok(parses(text), text)
     assert.equal(redactedSql(text), kept)
   }
 })
@@ -42,31 +42,26 @@ const SECRETS = [
   `SELECT 1SECRET`,
   `SELECT json '{"a": "SECRET"}' -> 'SECRET'`,
   `SELECT '\u2028SECRET', 'x' AS b`,
+  String.raw`SELECT U&'\0053ECRET SECRET' UESCAPE '!'`,
+  String.raw`SELECT 1 AS U&"SECRET d\0061t"`,
+  "SELECT E'a'\n'b\\'SECRET'",
+  "SELECT e'a' -- x\r 'b\\'SECRET' || $$'$$",
 ]
 
 test('no way of writing a literal, a comment or an odd name leaves it there', async () => {
   let seen = 0
   for (const text of SECRETS) {
-    if (!(await parses(text))) continue
+    if (!parses(text)) continue
     seen++
     const kept = redactedSql(text)
     assert.ok(kept !== null && !/SECRET|5EC/.test(kept), `${text} → ${kept}`)
   }
-  // All but the one that a server takes no longer.
-  assert.equal(seen, SECRETS.length - 1)
+  // All but one that a server takes no longer, and one whose strings libpg-query parts at a comment.
+  assert.equal(seen, SECRETS.length - 2)
 })
 
 test('where it cannot be told there is no text', () => {
-  for (const text of [
-    String.raw`SELECT U&'\0053ECRET'`,
-    String.raw`SELECT U&"d\0061t" FROM t`,
-    "SELECT 'open",
-    'SELECT "open',
-    'SELECT $a$open',
-    'SELECT \\',
-    "SELECT E'a'\n'b\\'SECRET' -- '",
-    "SELECT e'a' -- x\r 'b\\'SECRET' || $$'$$",
-  ]) {
+  for (const text of ["SELECT 'open", 'SELECT "open', 'SELECT $a$open', 'SELECT \\']) {
     assert.equal(redactedSql(text), null, text)
   }
 })
@@ -107,7 +102,7 @@ test('every constant of the corpus is taken out', async () => {
   })
   let seen = 0
   for (const text of texts) {
-    const parsed = await parse(text)
+    const parsed = parse(text)
     if (parsed.kind !== 'tree') continue
     const kept = redactedSql(text)
     if (kept === null) continue

@@ -1,66 +1,45 @@
-// Pure: a text that the parser took, without its literals, for an audit that may not keep them. It reads as the scanner of
-// PostgreSQL does; where that would take more than what stands here, there is no answer rather than a wrong one.
+// Pure: a text that the parser took, without its literals, for an audit that may not keep them. It reads the text with the
+// guard's own scanner; where that meets what no query can hold, there is no answer rather than a wrong one.
+import { Scanner } from './scanner.ts'
 
 /** A name that needs its quotes for nothing but capitals; what else stands in quotes may be anything. */
 const PLAIN_NAME = /^"[A-Za-z_][\w$]*"$/
+const SIGN = /^[-+*/<>=~!@#%^&|`?:;,.()[\]]+$/
 
-/** What may stand somewhere, in the order it is looked for, and what is kept of it. */
-const PIECES: readonly (readonly [RegExp, (found: string) => string | null])[] = [
-  [/[\t\n\v\f\r ]+/y, () => ' '],
-  [/--[^\n\r]*/y, () => ' '],
-  // Escapes of one's own choice.
-  [/[uU]&['"]/y, () => null],
-  // One that goes on behind a line break, where backslashes still escape (PostgreSQL manual, 4.1.2.2).
-  [/[eE]'(?:[^'\\]|''|\\[^])*'(?:[\t\n\v\f\r ]|--[^\n\r]*[\n\r])+'/y, () => null],
-  [/[eE]'(?:[^'\\]|''|\\[^])*'/y, () => '?'],
-  // A backslash is one: standard_conforming_strings is on.
-  [/[bBxXnN]?'(?:[^']|'')*'/y, () => '?'],
-  [/\$([A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$[^]*?\$\1\$/y, () => '?'],
-  [/[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y, (word) => word],
-  [/\$\d+/y, (parameter) => parameter],
-  [/0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+/y, () => '?'],
-  [/(?:\d[\d_]*(?:\.(?!\.)[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?/y, () => '?'],
-  [/"(?:[^"]|"")*"/y, (name) => (PLAIN_NAME.test(name) ? name : '"?"')],
-  [/[-+*/<>=~!@#%^&|`?:;,.()[\]]/y, (sign) => sign],
-]
-
-/** The text with ? for every text and number, and without its comments; null where that cannot be told. */
+/** The text with ? for every string and number, and without its comments; null where that cannot be told. */
 export function redactedSql(text: string): string | null {
-  let out = ''
-  for (let at = 0; at < text.length;) {
-    if (text.startsWith('/*', at)) {
-      at = commentEnd(text, at)
-      out += ' '
-      continue
+  const scanner = new Scanner(text)
+  const out: string[] = []
+  while (scanner.next()) {
+    const kept = keptOf(scanner, text)
+    if (kept === null) return null
+    out.push(kept)
+  }
+  return out.join('').trim()
+}
+
+function keptOf({ kind, start, end, isOpen }: Scanner, text: string): string | null {
+  switch (kind) {
+    case 'space':
+    case 'line comment':
+    case 'block comment':
+      return ' '
+    case 'string':
+      return isOpen ? null : '?'
+    case 'number':
+      return '?'
+    case 'word':
+    case 'parameter':
+      return text.slice(start, end)
+    case 'quoted name': {
+      const name = text.slice(start, end)
+      return isOpen ? null : PLAIN_NAME.test(name) ? name : '"?"'
     }
-    const found = pieceAt(text, at)
-    if (found === null) return null
-    out += found.kept
-    at += found.length
+    case 'sign': {
+      const sign = text.slice(start, end)
+      return SIGN.test(sign) ? sign : null
+    }
+    default:
+      return kind satisfies never
   }
-  return out.trim()
-}
-
-function pieceAt(text: string, at: number): { readonly kept: string; readonly length: number } | null {
-  for (const [pattern, keep] of PIECES) {
-    pattern.lastIndex = at
-    const found = pattern.exec(text)?.[0]
-    if (found === undefined) continue
-    const kept = keep(found)
-    return kept === null ? null : { kept, length: found.length }
-  }
-  return null
-}
-
-/** Behind the comment, with those in it; an open one runs to the end. */
-function commentEnd(text: string, from: number): number {
-  let depth = 0
-  for (let at = from; at < text.length; at++) {
-    if (text.startsWith('/*', at)) depth += 1
-    else if (text.startsWith('*/', at)) depth -= 1
-    else continue
-    at += 1
-    if (depth === 0) return at + 1
-  }
-  return text.length
 }

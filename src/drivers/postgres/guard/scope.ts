@@ -151,22 +151,29 @@ export interface Walk {
   sorts: boolean
   /** Expressions walked and columns that stars stood for: see spend(). */
   spent: number
+  readonly spentMax: number
+  /** On the main thread: what is too much there is judged again in a thread. */
+  readonly isHere: boolean
   /** Queries around the one that is walked. */
   depth: number
   /** Where the confined nodes come from; null but where an error is to be located. */
   readonly places: Places | null
 }
 
-// A text of 64 KiB holds 33,000 expressions at most.
-const SPENT_MAX = 60_000
+/** More work than the main thread does for one text. */
+export class TooMuchHere extends Error {
+  override readonly name = 'TooMuchHere'
+}
 
 /**
- * Notes work that a short text can ask for again and again: stars of stars double with every query around them, and the
- * fields of a row are each walked for themselves. Throws Refusal where it is too much.
+ * Counts work: an expression, a column that a star stands for, two columns of a table in FROM. A short text can ask for
+ * much of it: stars of stars double with every query around them. Throws Refusal where it is too much.
  */
 export function spend(walk: Walk, count: number): void {
   walk.spent += count
-  if (walk.spent > SPENT_MAX) throw refusedLimit('length', 'the query stands for too many columns and expressions')
+  if (walk.spent <= walk.spentMax) return
+  if (walk.isHere) throw new TooMuchHere()
+  throw refusedLimit('length', `the query stands for more than ${walk.spentMax} columns and expressions`)
 }
 
 /** What a server makes of one select list, row or list of values at most (MaxTupleAttributeNumber). */

@@ -26,7 +26,7 @@ const RULES: readonly Rule[] = [
   inText(/^\s*(?:describe|desc|help|use|show|\\[a-z]+\+?)(?:\s|;|$)/i, `Send a SELECT. ${DESCRIPTION}`),
   said(/text is empty/, 'Send one SELECT.'),
   said(/holds a NUL/, 'Take the NUL out.'),
-  said(/comments are nested/, 'Take the comments out.'),
+  said(/operator too long/, 'Put spaces between operators.'),
   said(/unterminated quoted string/, "Close the text with a single quote. A quote inside is doubled: 'O''Hara'."),
   said(/unterminated quoted identifier/, 'Close the name with a double quote. A quote inside is doubled.'),
   said(/zero-length delimited identifier/, "Write a name between the double quotes; an empty text is ''."),

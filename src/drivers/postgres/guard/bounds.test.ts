@@ -1,0 +1,79 @@
+// No text may hold up other requests: long ones are judged in a thread, and none of them breaks it or takes it too long.
+import assert from 'node:assert/strict'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { after, before, describe, test } from 'node:test'
+import { shop } from '../../../../test/support/postgres-catalog.ts'
+import { openGuard, type Guard } from '../../../../test/support/postgres-guard.ts'
+
+let guard: Guard
+before(async () => {
+  guard = await openGuard({ deadlineMs: 20_000 })
+})
+after(() => guard[Symbol.asyncDispose]())
+
+const TEXT_MAX = 65_536
+
+/** As often as a text of this length holds. */
+function filled(head: string, piece: string, tail = '', length = TEXT_MAX): string {
+  return head + piece.repeat(Math.floor((length - head.length - tail.length) / piece.length)) + tail
+}
+
+/** Each was slow, or broke the parser, or could. */
+const FAMILIES: Readonly<Record<string, (length: number) => string>> = {
+  'runs of comments': (length) => filled('SELECT 1 ', '/**/', '', length),
+  'comments in comments': (length) => filled('SELECT 1 ', '/*', '', length),
+  'comments that never end': (length) => filled('SELECT 1 ', '/*/**/', '', length),
+  'line comments': (length) => filled('SELECT 1 ', '--\n', '', length),
+  'operators side by side': (length) => filled('SELECT 1 ', '+-', ' 1', length),
+  'an operator': (length) => filled('SELECT 1 ', '<', ' 1', length),
+  'a word': (length) => filled('SELECT ', 'a', '', length),
+  'a quoted name': (length) => filled('SELECT "', 'a', '"', length),
+  'a number': (length) => filled('SELECT ', '1', '', length),
+  'string continuations': (length) => filled("SELECT 'a'", "\n'b'", '', length),
+  'string continuations over comments': (length) => filled("SELECT 'a'", "--c\n'b'", '', length),
+  'comments behind an escape string': (length) => filled("SELECT E'a''b\\'c' ", '/**/', '', length),
+  'comments behind a continued string': (length) => filled("SELECT 'a'\n'b' ", '/**/', '', length),
+  'a sum behind an escape string': (length) => filled("SELECT E'a''b\\'c' || 1", '+1', '', length),
+  'doubled quotes': (length) => filled("SELECT '", "''", "'", length),
+  'dollar quotes that fail': (length) => filled('SELECT $a$', '$b$', '$a$', length),
+  spaces: (length) => filled('SELECT 1', ' ', ', 2', length),
+  'a sum': (length) => filled('SELECT 1', '+1', '', length),
+  parentheses: (length) => filled('SELECT ', '(', '', length),
+  'a list': (length) => filled('SELECT 1 IN (1', ',1', ')', length),
+  AND: (length) => filled('SELECT true', ' AND true', '', length),
+  'CASE arms': (length) => filled('SELECT CASE', ' WHEN true THEN 1', ' END', length),
+  VALUES: (length) => filled('VALUES (1)', ',(1)', '', length),
+  UNION: (length) => filled('SELECT 1', ' UNION SELECT 1', '', length),
+  casts: (length) => filled('SELECT 1', '::int', '', length),
+  'sort keys': (length) => filled('SELECT 1 AS a ORDER BY a', ',a', '', length),
+  fields: (length) => filled('SELECT a', '.a', '', length),
+  subscripts: (length) => filled("SELECT '{}'::int[]", '[1]', '', length),
+  statements: (length) => filled('SELECT 1', ';SELECT 1', '', length),
+  joins: (length) => filled('SELECT 1 FROM orders a', ' JOIN orders USING (id)', '', length),
+}
+
+describe('a text of 64 KiB, of', () => {
+  for (const [name, make] of Object.entries(FAMILIES)) {
+    test(`${name}: judged without breaking a thread, and without holding up others`, async () => {
+      await guard.judge('SELECT 1', shop())
+      const delay = monitorEventLoopDelay({ resolution: 1 })
+      delay.enable()
+      const verdict = await guard.judge(make(TEXT_MAX), shop())
+      delay.disable()
+      const said = JSON.stringify(verdict)
+      assert.doesNotMatch(said, /took the parser too long/)
+      assert.ok(said.length < 4_000, `the answer repeats the text: ${said.length}`)
+      // The defects held the loop for seconds. A slow machine does not.
+      assert.ok(delay.max < 500e6, `the event loop stood still for ${delay.max / 1e6} ms`)
+    })
+  }
+})
+
+test('a text of 4 KiB is no trouble for the main thread either', async () => {
+  for (const [name, make] of Object.entries(FAMILIES)) {
+    const started = performance.now()
+    await guard.judge(make(4_096), shop())
+    assert.ok(performance.now() - started < 1_000, name)
+  }
+  assert.deepEqual(guard.reported, [])
+})

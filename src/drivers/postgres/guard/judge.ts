@@ -1,0 +1,217 @@
+// The whole way of a text that nothing is known of: look, parse, confine, print, parse again, compare. It is synchronous
+// and pure, so that a short text can be judged on the spot and a long one in a thread (parse.ts), by the same code.
+import type { Catalog, Denied, Malformed } from '../../driver.ts'
+import { costBound } from './bound.ts'
+import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed.ts'
+import { limited } from './limit.ts'
+import { sourceOf, type Places } from './locate.ts'
+import type { SelectStmt } from './nodes.ts'
+import type { Case, Judged, Parse, Sought } from './parser.ts'
+import { fromBytes, toBytes } from './position.ts'
+import { DEPTH_MAX, prescan, TOKENS_MAX } from './prescan.ts'
+import { printSelect } from './print.ts'
+import type { PostgresQuery, ReadTable, RecordShape } from '../query.ts'
+import { readStatement } from './read-tree.ts'
+import { Refusal, refusedLimit, refusedStatement } from './refusal.ts'
+import { TooMuchHere, type Walk } from './scope.ts'
+import { select, type Selected } from './select.ts'
+import { syntaxHint } from './syntax-hints.ts'
+import { isSameTree } from './verify.ts'
+import { checkWeight } from './weight.ts'
+
+/** What one text may cost where it is judged. */
+export interface Bounds {
+  /** UTF-8 bytes. */
+  readonly bytes: number
+  readonly tokens: number
+  readonly depth: number
+  /** Expressions walked, columns that stars stand for: see spend(). */
+  readonly work: number
+  /** Characters of the printed text. */
+  readonly printed: number
+  /** Beyond these bounds a thread judges; without, the text is refused. */
+  readonly isHere: boolean
+}
+
+/** On the main thread: a few milliseconds at most. */
+export const HERE: Bounds = { bytes: 4_096, tokens: 400, depth: 60, work: 3_000, printed: 32_768, isHere: true }
+/** In a thread of its own. */
+export const IN_THREAD: Bounds = {
+  ...{ bytes: 65_536, tokens: TOKENS_MAX, depth: DEPTH_MAX },
+  ...{ work: 40_000, printed: 1_048_576, isHere: false },
+}
+
+/** Judges one text. Never throws but AppError SCHEMA_STALE for a capture of another version. */
+export function judge(parse: Parse, text: string, catalog: Catalog, rowCap: number, bounds: Bounds): Judged {
+  const refused = (refusal: Refusal): Judged => denied(refusal, text)
+  const size = Buffer.byteLength(text)
+  if (size > bounds.bytes) return bounds.isHere ? HEAVY : refused(tooLong('bytes', size, bounds.bytes))
+  // The parser would stop at a NUL, and what follows would be lost without a word.
+  const nul = text.indexOf('\0')
+  if (nul >= 0) return malformed(text, 'the text holds a NUL', nul)
+  const scanned = prescan(text)
+  if (scanned.kind === 'malformed') return malformed(text, scanned.why, scanned.at)
+  if (scanned.kind === 'many') return bounds.isHere ? HEAVY : refused(tooLong('tokens', scanned.tokens, TOKENS_MAX))
+  if (scanned.kind === 'deep') return refused(tooDeep())
+  if (scanned.tokens > bounds.tokens || scanned.depth > bounds.depth) return HEAVY
+  const parsed = parse(scanned.text)
+  if (parsed.kind === 'malformed') return malformed(text, parsed.why, parsed.position)
+  if (parsed.kind === 'lost') return parsed
+  if (parsed.kind === 'deep') return refused(tooDeep())
+  const made = attempt(scanned.text, parsed.tree, exposedOf(catalog), rowCap, bounds)
+  return 'kind' in made ? made : compared(parse, made, scanned.text, bounds)
+}
+
+/**
+ * Where in a caller's text something of its printed text is; null where that cannot be told. The text was confined before,
+ * so its size is known to be allowed. Throws what confining it again throws.
+ */
+export function locate(parse: Parse, { text, catalog, rowCap }: Case, { printed, place }: Sought): number | null {
+  const scanned = prescan(text)
+  if (scanned.kind !== 'fine') return null
+  const [source, again] = [parse(scanned.text), parse(printed)]
+  if (source.kind !== 'tree' || again.kind !== 'tree') return null
+  const places: Places = new Map()
+  const made = rewrite(source.tree, exposedOf(catalog), rowCap, IN_THREAD, places)
+  // What a shape became is the same text with other numbers in it; anything else is not to be trusted.
+  if (made.query.text !== printed) return null
+  const at = sourceOf(made.tree, again.tree, places, toBytes(printed, place))
+  return at === null ? null : fromBytes(scanned.text, at)
+}
+
+const HEAVY: Judged = { kind: 'heavy' }
+
+/** The printed text, parsed again, must be the confined tree. */
+function compared(parse: Parse, { tree, query }: Made, text: string, bounds: Bounds): Judged {
+  if (query.text.length > bounds.printed) {
+    const refusal = tooLong('characters once the columns are named', query.text.length, bounds.printed)
+    return bounds.isHere ? HEAVY : denied(refusal, text)
+  }
+  const again = parse(query.text)
+  if (again.kind === 'lost') return again
+  if (again.kind === 'deep') return denied(tooDeep(), text)
+  if (again.kind === 'tree' && isSameTree(again.tree, tree)) return { kind: 'made', query }
+  return defective('the printed text, parsed again, differs', text)
+}
+
+interface Made {
+  readonly tree: SelectStmt
+  readonly query: PostgresQuery
+}
+
+function attempt(text: string, tree: unknown, exposed: Exposed, rowCap: number, bounds: Bounds): Made | Judged {
+  try {
+    return rewrite(tree, exposed, rowCap, bounds)
+  } catch (error) {
+    if (error instanceof Refusal) return denied(error, text)
+    if (error instanceof TooMuchHere) return HEAVY
+    if (error instanceof RangeError) return denied(tooDeep(), text)
+    return defective(error instanceof Error ? `${error.name}: ${error.message}` : 'unknown', text)
+  }
+}
+
+function defective(defect: string, text: string): Judged {
+  return { ...denied(refusedStatement('this form of SELECT'), text), defect }
+}
+
+/** The verdict on a text that broke the parser or took it too long. */
+export function lostText(): Denied {
+  return denied(refusedLimit('depth', 'the query took the parser too long, or more than it can hold'), '')
+}
+
+function tooDeep(): Refusal {
+  return refusedLimit('depth', `the query is nested deeper than ${DEPTH_MAX} levels`)
+}
+
+function tooLong(what: string, found: number, most: number): Refusal {
+  return refusedLimit('length', `the query has ${found} ${what}; the limit is ${most}`)
+}
+
+function denied(refusal: Refusal, text: string): Denied {
+  const { kind, blocked, message, hint, at } = refusal
+  if (at < 0) return { kind: 'denied', blocked: { kind, name: blocked }, why: message, hint }
+  const position = fromBytes(text, at)
+  // "Berlin", meant as a text, is a name.
+  const quotes = kind === 'column' && /["“”‘’]/.test(text[position] ?? '') ? `${QUOTES_HINT} ` : ''
+  return { kind: 'denied', blocked: { kind, name: blocked }, why: message, hint: `${quotes}${hint}`, position }
+}
+
+const QUOTES_HINT = "If it is a text and no column, write straight single quotes: 'text'."
+
+function malformed(text: string, why: string, position: number): Malformed {
+  return { kind: 'malformed', why, position, hint: syntaxHint(text, position, why) }
+}
+
+/** Walks the tree and prints what it became. Throws Refusal. */
+function rewrite(tree: unknown, exposed: Exposed, rowCap: number, bounds: Bounds, places: Places | null = null): Made {
+  const { select: raw, words } = readStatement(tree)
+  const walk = newWalk(exposed, words, bounds, places)
+  const selected = select(walk, raw, null, null)
+  checkWeight(walk.weight)
+  const confined = limited(walk, selected, rowCap + 1)
+  for (const { finish } of walk.bases) finish()
+  const query: PostgresQuery = {
+    text: printSelect(confined),
+    rowCap,
+    names: walk.names,
+    records: recordsOf(selected),
+    reads: readTables(walk),
+    bound: costBound(walk),
+    searchPath: exposed.capture.trustedSchemas,
+    serverVersion: exposed.capture.serverVersion,
+  }
+  return { tree: confined, query }
+}
+
+/** Output columns that are rows of a table, which the server knows for no more than records. */
+function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
+  const records = new Map<number, RecordShape>()
+  for (const [index, { type }] of outputs.entries()) {
+    const row = type?.kind === 'array' ? type.of : type
+    if (row?.kind !== 'row' || !row.oids) continue
+    const columns = row.columns.map(({ name }, at) => ({ name, typeOid: row.oids?.[at] ?? 0 }))
+    records.set(index, { columns, isList: type?.kind === 'array' })
+  }
+  return records
+}
+
+function newWalk(exposed: Exposed, words: ReadonlySet<string>, bounds: Bounds, places: Places | null): Walk {
+  return {
+    exposed,
+    prefix: prefix(exposed, words),
+    aliases: 0,
+    ctes: 0,
+    names: new Map(),
+    bases: [],
+    weight: { items: 0, ctes: new Map() },
+    sublinkNames: new Map(),
+    selects: 0,
+    rowFunctions: 0,
+    operations: 0,
+    sorts: false,
+    spent: 0,
+    spentMax: bounds.work,
+    isHere: bounds.isHere,
+    depth: 0,
+    places,
+  }
+}
+
+const LIKE_OURS = /^_*[tc]\d+$/
+
+/** Underscores before our aliases, more than any column or word of the query has: "t1" must not mean a column. */
+function prefix(exposed: Exposed, words: ReadonlySet<string>): string {
+  let longest = exposed.longestPrefix
+  for (const word of words) if (LIKE_OURS.test(word)) longest = Math.max(longest, word.search(/[tc]/))
+  return longest < 0 ? '' : '_'.repeat(longest + 1)
+}
+
+function readTables(walk: Walk): ReadTable[] {
+  const used = new Map<ExposedTable, Set<string>>()
+  for (const { base } of walk.bases) {
+    const names = used.get(base.table) ?? new Set<string>()
+    for (const column of base.used) names.add(column)
+    used.set(base.table, names)
+  }
+  return [...used].map(([table, names]) => readTable(table, (column) => names.has(column.name)))
+}

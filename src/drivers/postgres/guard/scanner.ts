@@ -1,0 +1,264 @@
+// Reads SQL text as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18), token by token. It never
+// refuses anything: behind an error of the real scanner it may read on as it likes. Every rule is linear in the text.
+// test: scanner.test.ts compares the tokens with those of libpg-query's own scanner.
+
+export type TokenKind =
+  'space' | 'line comment' | 'block comment' | 'word' | 'quoted name' | 'string' | 'number' | 'parameter' | 'sign'
+
+/** One pass over a text: after next() says true, `kind`, `start` and `end` describe a token (UTF-16 units). */
+export class Scanner {
+  readonly text: string
+  kind: TokenKind = 'space'
+  start = 0
+  end = 0
+  /** The token runs to the end of the text without its closing quote or comment end. */
+  isOpen = false
+  /** Starts and ends of the line comments between the parts of a string. */
+  inside: readonly number[] = []
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  next(): boolean {
+    const { text } = this
+    const at = this.end
+    if (at >= text.length) return false
+    this.start = at
+    this.isOpen = false
+    this.inside = NONE
+    const code = text.charCodeAt(at)
+    if (isSpace(code)) this.#take('space', spaceEnd(text, at))
+    else if (isWordStart(code)) this.#wordOrString(code)
+    else if (code === QUOTE) this.#string(at, PLAIN)
+    else if (code === DOUBLE_QUOTE) this.#quotedName(at)
+    else if (isDigit(code) || (code === DOT && isDigit(text.charCodeAt(at + 1)))) this.#number()
+    else if (code === DOLLAR) this.#dollar()
+    else if (OPERATORS.has(code)) this.#operator(code)
+    else this.#take('sign', signEnd(text, at, code))
+    return true
+  }
+
+  /** The token is an operator, or a comment. */
+  isOperator(): boolean {
+    return OPERATORS.has(this.text.charCodeAt(this.start))
+  }
+
+  #take(kind: TokenKind, end: number): void {
+    this.kind = kind
+    this.end = end
+  }
+
+  /** E'…', B'…', X'…', U&'…' and U&"…", or a word. N'…' is the word N and a string, as in PostgreSQL. */
+  #wordOrString(code: number): void {
+    const { text, start } = this
+    const letter = code | 0x20
+    const following = text.charCodeAt(start + 1)
+    if (following === QUOTE && letter === LETTER_E) this.#string(start + 1, ESCAPES)
+    else if (following === QUOTE && (letter === LETTER_B || letter === LETTER_X)) this.#string(start + 1, BITS)
+    else if (following === AMPERSAND && letter === LETTER_U && text.charCodeAt(start + 2) === QUOTE)
+      this.#string(start + 2, PLAIN)
+    else if (following === AMPERSAND && letter === LETTER_U && text.charCodeAt(start + 2) === DOUBLE_QUOTE)
+      this.#quotedName(start + 2)
+    else this.#take('word', wordEnd(text, start))
+  }
+
+  /** A string and its continuations: 'a' and 'b' with a line break between them are one token. */
+  #string(quoteAt: number, mode: Mode): void {
+    const { text } = this
+    const comments: number[] = []
+    let at = quoteAt
+    while (true) {
+      const end = stringEnd(text, at, mode)
+      if (end < 0) {
+        this.isOpen = true
+        return this.#take('string', text.length)
+      }
+      const known = comments.length
+      const next = continuation(text, end, comments)
+      if (next < 0) {
+        this.inside = comments.slice(0, known)
+        return this.#take('string', end)
+      }
+      at = next
+    }
+  }
+
+  #quotedName(quoteAt: number): void {
+    const end = stringEnd(this.text, quoteAt, NAME)
+    this.isOpen = end < 0
+    this.#take('quoted name', end < 0 ? this.text.length : end)
+  }
+
+  #number(): void {
+    NUMBER.lastIndex = this.start
+    this.#take('number', this.start + (NUMBER.exec(this.text)?.[0].length ?? 1))
+  }
+
+  #dollar(): void {
+    const { text, start } = this
+    PARAMETER.lastIndex = start
+    const parameter = PARAMETER.exec(text)?.[0]
+    if (parameter !== undefined) return this.#take('parameter', start + parameter.length)
+    DOLLAR_QUOTE.lastIndex = start
+    const opening = DOLLAR_QUOTE.exec(text)?.[0]
+    if (opening === undefined) return this.#take('sign', start + 1)
+    const end = text.indexOf(opening, start + opening.length)
+    this.isOpen = end < 0
+    this.#take('string', end < 0 ? text.length : end + opening.length)
+  }
+
+  #operator(code: number): void {
+    const { text, start } = this
+    const following = text.charCodeAt(start + 1)
+    if (code === DASH && following === DASH) return this.#take('line comment', lineEnd(text, start))
+    if (code === SLASH && following === STAR) {
+      const end = blockEnd(text, start)
+      this.isOpen = end < 0
+      return this.#take('block comment', end < 0 ? text.length : end)
+    }
+    this.#take('sign', operatorEnd(text, start))
+  }
+}
+
+const NONE: readonly number[] = []
+const [DOUBLE_QUOTE, DOLLAR, AMPERSAND, QUOTE, STAR] = [0x22, 0x24, 0x26, 0x27, 0x2a]
+const [PLUS, DASH, DOT, SLASH, COLON, EQUALS, BACKSLASH] = [0x2b, 0x2d, 0x2e, 0x2f, 0x3a, 0x3d, 0x5c]
+const [LETTER_B, LETTER_E, LETTER_U, LETTER_X] = [0x62, 0x65, 0x75, 0x78]
+
+const codes = (signs: string): ReadonlySet<number> => new Set([...signs].map((sign) => sign.charCodeAt(0)))
+const OPERATORS = codes('~!@#^&|`?+-*/%<>=')
+/** An operator with one of these may end in + or -. */
+const NOT_OF_SQL = codes('~!@#^&|`?%')
+
+/** What closes a string, and what does not though it looks so. */
+interface Mode {
+  readonly quote: number
+  /** A doubled quote stands for one. */
+  readonly doubles: boolean
+  readonly escapes: boolean
+}
+const PLAIN: Mode = { quote: QUOTE, doubles: true, escapes: false }
+const ESCAPES: Mode = { quote: QUOTE, doubles: true, escapes: true }
+const BITS: Mode = { quote: QUOTE, doubles: false, escapes: false }
+const NAME: Mode = { quote: DOUBLE_QUOTE, doubles: true, escapes: false }
+
+/** Behind the closing quote; -1 where there is none. */
+function stringEnd(text: string, quoteAt: number, { quote, doubles, escapes }: Mode): number {
+  for (let at = quoteAt + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === BACKSLASH && escapes) at += 1
+    else if (code !== quote) continue
+    else if (doubles && text.charCodeAt(at + 1) === quote) at += 1
+    else return at + 1
+  }
+  return -1
+}
+
+/** The next quote, where only spaces and line comments with at least one line break stand before it; else -1. */
+function continuation(text: string, from: number, comments: number[]): number {
+  let hasBreak = false
+  for (let at = from; at < text.length;) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return hasBreak ? at : -1
+    if (isSpace(code)) {
+      hasBreak ||= isBreak(code)
+      at += 1
+    } else if (code === DASH && text.charCodeAt(at + 1) === DASH) {
+      const end = lineEnd(text, at)
+      comments.push(at, end)
+      at = end
+    } else return -1
+  }
+  return -1
+}
+
+function lineEnd(text: string, from: number): number {
+  let at = from
+  while (at < text.length && !isBreak(text.charCodeAt(at))) at += 1
+  return at
+}
+
+/** Behind the comment and those nested in it; -1 where it is not closed. */
+function blockEnd(text: string, from: number): number {
+  let depth = 1
+  for (let at = from + 2; at < text.length - 1; at++) {
+    const [code, following] = [text.charCodeAt(at), text.charCodeAt(at + 1)]
+    if (code === SLASH && following === STAR) depth += 1
+    else if (code === STAR && following === SLASH) depth -= 1
+    else continue
+    at += 1
+    if (depth === 0) return at + 1
+  }
+  return -1
+}
+
+/** An operator ends where a comment begins, and in + or - only where SQL itself has no such operator. */
+function operatorEnd(text: string, from: number): number {
+  let at = from
+  let isSql = true
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (!OPERATORS.has(code) || (at > from && startsComment(text, at, code))) break
+    if (NOT_OF_SQL.has(code)) isSql = false
+  }
+  while (isSql && at - from > 1 && isPlusOrMinus(text.charCodeAt(at - 1))) at -= 1
+  return at
+}
+
+function startsComment(text: string, at: number, code: number): boolean {
+  const following = text.charCodeAt(at + 1)
+  return (code === DASH && following === DASH) || (code === SLASH && following === STAR)
+}
+
+function isPlusOrMinus(code: number): boolean {
+  return code === PLUS || code === DASH
+}
+
+/** `::`, `:=` and `..` are one token, everything else that is no operator is one character. */
+function signEnd(text: string, at: number, code: number): number {
+  const following = text.charCodeAt(at + 1)
+  const isPair =
+    (code === COLON && (following === COLON || following === EQUALS)) || (code === DOT && following === DOT)
+  return isPair ? at + 2 : at + 1
+}
+
+const DECIMAL = String.raw`\d(?:_?\d)*`
+const NUMBER = new RegExp(
+  String.raw`0[xX](?:_?[\da-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|` +
+    String.raw`(?:${DECIMAL}(?:\.(?!\.)(?:${DECIMAL})?)?|\.${DECIMAL})(?:[eE][-+]?${DECIMAL})?`,
+  'y',
+)
+const PARAMETER = /\$\d+/y
+const DOLLAR_QUOTE = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || (code >= 0x09 && code <= 0x0d)
+}
+
+function isBreak(code: number): boolean {
+  return code === 0x0a || code === 0x0d
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+function isWordStart(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || code === 0x5f || code >= 0x80
+}
+
+function spaceEnd(text: string, from: number): number {
+  let at = from + 1
+  while (at < text.length && isSpace(text.charCodeAt(at))) at += 1
+  return at
+}
+
+function wordEnd(text: string, from: number): number {
+  let at = from + 1
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (!isWordStart(code) && !isDigit(code) && code !== DOLLAR) break
+  }
+  return at
+}
