@@ -135,7 +135,14 @@ export const Description = z.object({
 })
 
 /** Documents the bodies; each kind's driver reads its own (Driver.read). */
-const SqlBody = z.strictObject({ sql: text(65_536), limit: z.int().min(1).exactOptional() })
+const Scalar = z.union([z.null(), z.boolean(), z.number(), z.string()])
+const Param = z.union([Scalar, z.strictObject({ type: z.string(), value: Scalar })])
+const SqlBody = z.strictObject({
+  sql: text(65_536),
+  limit: z.int().min(1).exactOptional(),
+  /** By place, or (BIGQUERY) also by name. */
+  params: z.union([z.array(Param), z.record(z.string(), Param)]).exactOptional(),
+})
 const MongoBody = z.strictObject({
   collection: z.string(),
   filter: z.record(z.string(), z.unknown()).exactOptional(),

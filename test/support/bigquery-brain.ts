@@ -50,9 +50,24 @@ export type Evaluation =
   /** `late`: told by a job that ended (HTTP 200 with errors), not by the HTTP answer. */
   | { readonly error: WireError; readonly late?: boolean }
 
+/** `parameterMode` and `queryParameters` of a request: names in NAMED mode, none in POSITIONAL. */
+export interface WireParams {
+  readonly parameterMode?: 'NAMED' | 'POSITIONAL'
+  readonly queryParameters?: readonly WireParam[]
+}
+
+export interface WireParam {
+  readonly name?: string
+  readonly parameterType: { readonly type: string; readonly arrayType?: { readonly type: string } }
+  readonly parameterValue: {
+    readonly value?: string | null
+    readonly arrayValues?: readonly { readonly value: string }[]
+  }
+}
+
 export interface Brain {
   /** The dry run. Of a view it names the tables under it, as BigQuery does. */
-  analyze(sql: string): Promise<Analysis>
+  analyze(sql: string, params?: WireParams): Promise<Analysis>
   /** The run. Only asked for what was analyzed before. */
-  evaluate(sql: string): Promise<Evaluation>
+  evaluate(sql: string, params?: WireParams): Promise<Evaluation>
 }

@@ -46,8 +46,9 @@ export class ConnectedBigQuery implements AsyncDisposable {
     this.#stack = stack
   }
 
-  async confined(sql: string, limits: Limits = WIDE): Promise<Confined> {
-    const verdict = await this.driver.confine(this.driver.read({ sql }), this.exposed, limits, soon())
+  async confined(sql: string, limits: Limits = WIDE, params?: unknown): Promise<Confined> {
+    const body = this.driver.read({ sql, ...(params !== undefined && { params }) })
+    const verdict = await this.driver.confine(body, this.exposed, limits, soon())
     assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
     return verdict.kind === 'confined' ? verdict.query : assert.fail()
   }

@@ -273,9 +273,9 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#checkQuery(query, 'dry run')
     const wrong = this.#misplaced(body.jobReference?.location)
     if (wrong !== null) return wrong
-    const analysis = await this.options.brain.analyze(query.query)
+    const analysis = await this.options.brain.analyze(query.query, query)
     if ('error' in analysis) return failed(analysis.error)
-    this.#dry.add(query.query)
+    this.#dry.add(asWhole(query))
     return ok({
       kind: 'bigquery#job',
       configuration: { ...body.configuration, jobType: 'QUERY' },
@@ -290,7 +290,7 @@ export class BigQueryDouble implements AsyncDisposable {
 
   async #run({ body }: Asked): Promise<Reply> {
     this.#checkQuery(body, 'run')
-    this.#check(this.#dry.has(body.query), `a run that no dry run came before: ${body.query}`)
+    this.#check(this.#dry.has(asWhole(body)), `a run that no dry run came before: ${body.query}`)
     this.#check(/^[1-9]\d*$/.test(body.maximumBytesBilled), `maximumBytesBilled ${body.maximumBytesBilled}`)
     this.#check(/^[1-9]\d*$/.test(body.jobTimeoutMs), `jobTimeoutMs ${body.jobTimeoutMs}`)
     this.#check(Number.isInteger(body.maxResults) && body.maxResults > 1, `maxResults ${body.maxResults}`)
@@ -301,13 +301,13 @@ export class BigQueryDouble implements AsyncDisposable {
     const wrong = this.#misplaced(body.location)
     if (wrong !== null) return wrong
     // The same requestId is the same job: what a retry relies on.
-    const job = this.#requestIds.get(body.requestId) ?? (await this.#newJob(body.query))
+    const job = this.#requestIds.get(body.requestId) ?? (await this.#newJob(body))
     this.#requestIds.set(body.requestId, job)
     return await this.#told(job, 0, body.maxResults, Number(body.timeoutMs ?? 10_000))
   }
 
-  async #newJob(query: string): Promise<Job> {
-    const evaluation = await this.options.brain.evaluate(query)
+  async #newJob(body: Json): Promise<Job> {
+    const evaluation = await this.options.brain.evaluate(body.query, body)
     const waits = 'waits' in evaluation ? evaluation.waits : 0
     const job = { id: `job_${++this.#jobCount}`, waits, cancelled: false, evaluation: settledOf(evaluation) }
     this.#jobs.set(job.id, job)
@@ -377,6 +377,20 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#check(query.useLegacySql === false, `useLegacySql in a ${where}`)
     this.#check(typeof query.query === 'string' && query.query !== '', `no text in a ${where}`)
     this.#check(!hasComment(query.query), `a comment in a ${where}: ${query.query}`)
+    this.#checkParams(query, where)
+  }
+
+  #checkParams({ parameterMode, queryParameters }: Json, where: string): void {
+    if (parameterMode === undefined && queryParameters === undefined) return
+    this.#check(['NAMED', 'POSITIONAL'].includes(parameterMode), `parameterMode ${parameterMode} in a ${where}`)
+    this.#check(Array.isArray(queryParameters) && queryParameters.length > 0, `no queryParameters in a ${where}`)
+    for (const { name, parameterType, parameterValue } of queryParameters ?? []) {
+      this.#check((typeof name === 'string') === (parameterMode === 'NAMED'), `a parameter ${name} in a ${where}`)
+      this.#check(typeof parameterType?.type === 'string', `a parameter without a type in a ${where}`)
+      const values = parameterValue?.arrayValues?.map((each: Json) => each.value) ?? [parameterValue?.value]
+      const isText = (value: unknown) => value === null || typeof value === 'string'
+      this.#check(values.every(isText), `a parameter that is no string in a ${where}`)
+    }
   }
 
   #misplaced(location: unknown): Reply | null {
@@ -409,11 +423,18 @@ export function ok(body: object): Exclude<Reply, string> {
 }
 
 const RUN_FIELDS = new Set(
-  'query useLegacySql maximumBytesBilled jobTimeoutMs timeoutMs useQueryCache location maxResults labels requestId formatOptions createSession'.split(
+  'query useLegacySql maximumBytesBilled jobTimeoutMs timeoutMs useQueryCache location maxResults labels requestId formatOptions createSession parameterMode queryParameters'.split(
     ' ',
   ),
 )
-const DRY_RUN_FIELDS = new Set('query useLegacySql useQueryCache maximumBytesBilled'.split(' '))
+const DRY_RUN_FIELDS = new Set(
+  'query useLegacySql useQueryCache maximumBytesBilled parameterMode queryParameters'.split(' '),
+)
+
+/** A text with its parameters: what a dry run and its run have in common. */
+function asWhole({ query, parameterMode, queryParameters }: Json): string {
+  return JSON.stringify([query, parameterMode, queryParameters])
+}
 
 function settledOf(evaluation: Evaluation): Evaluation {
   return 'waits' in evaluation ? settledOf(evaluation.then) : evaluation

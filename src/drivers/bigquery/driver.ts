@@ -6,6 +6,7 @@ import { sqlBodyReader } from '../sql-body.ts'
 import { questionInSql } from '../sql-question.ts'
 import { confine } from './guard/confine.ts'
 import { redactedSql } from './guard/redact.ts'
+import { checkParams } from './params.ts'
 import type { BigQueryQuery } from './query.ts'
 import { connect } from './session/connect.ts'
 import type { Disagreement } from './session/dry-run.ts'
@@ -13,7 +14,14 @@ import { Pools, type Connector } from './session/pools.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 import { Tokens } from './session/tokens.ts'
 
-const readBody = sqlBodyReader({ bytesMax: 100_000, params: 'none' })
+const readSqlBody = sqlBodyReader({ bytesMax: 100_000, params: 'byPlaceOrName' })
+
+function readBody(body: unknown): QueryBody {
+  const read = readSqlBody(body)
+  checkParams(read.text, read.params)
+  return read
+}
+
 export interface BigQueryOptions {
   /** Datasources may use the identity of the machine that this runs on. */
   readonly allowApplicationDefault?: boolean

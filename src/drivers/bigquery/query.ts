@@ -1,5 +1,6 @@
 // What the BigQuery guard hands to the runner, behind the seal: the printed text, and all that its dry run may report.
 import type { ShardFamily } from './capture.ts'
+import type { Bound } from './params.ts'
 import type { Families } from './shards.ts'
 
 /** A table that the printed text names. */
@@ -17,8 +18,10 @@ export interface AllowedShards extends ShardFamily {
 }
 
 export interface BigQueryQuery {
-  /** One query, on one line but for line breaks in strings; no comment, no parameter, every table fully qualified. */
+  /** One query, on one line but for line breaks in strings; no comment, every table fully qualified. */
   readonly text: string
+  /** The values of its parameters; null where it has none. */
+  readonly params: Bound | null
   readonly project: string
   /** The capture's: where its jobs run, unless the datasource names another location. */
   readonly location: string

@@ -1,7 +1,15 @@
 // BigQuery as the double needs it, with Google's engine behind: a dry run that is as blind as BigQuery's, and the rows.
 // Table functions, INFORMATION_SCHEMA, system variables and routines "run" and answer REACHED: whoever sees that text got
 // past the guard.
-import type { Analysis, Brain, Evaluation, WireError, WireStatistics, WireTable } from '../../support/bigquery-brain.ts'
+import type {
+  Analysis,
+  Brain,
+  Evaluation,
+  WireError,
+  WireParams,
+  WireStatistics,
+  WireTable,
+} from '../../support/bigquery-brain.ts'
 import { Engine, languageOptions, type EngineTable } from './engine.ts'
 import type { Parsed } from './parsed.ts'
 import { wireField } from './types.ts'
@@ -54,9 +62,9 @@ export class GoogleBrain implements Brain, AsyncDisposable {
     this.#engine = new Engine(zetasql, language, world.project, world.tables)
   }
 
-  async analyze(sql: string): Promise<Analysis> {
+  async analyze(sql: string, params?: WireParams): Promise<Analysis> {
     try {
-      const { statistics, ...asked } = await this.#look(sql, 'analyze')
+      const { statistics, ...asked } = await this.#look(sql, 'analyze', params)
       this.asked.push(asked)
       return { statistics }
     } catch (error) {
@@ -65,19 +73,19 @@ export class GoogleBrain implements Brain, AsyncDisposable {
     }
   }
 
-  async evaluate(sql: string): Promise<Evaluation> {
+  async evaluate(sql: string, params?: WireParams): Promise<Evaluation> {
     try {
-      const { statistics, ...asked } = await this.#look(sql, 'evaluate')
+      const { statistics, ...asked } = await this.#look(sql, 'evaluate', params)
       this.asked.push(asked)
       const schema = statistics.schema ?? { fields: [] }
       if (asked.unseen) return { schema, rows: [[REACHED]] }
-      return { schema, rows: statistics.statementType === 'SELECT' ? await this.#engine.evaluate(sql) : [] }
+      return { schema, rows: statistics.statementType === 'SELECT' ? await this.#engine.evaluate(sql, params) : [] }
     } catch (error) {
       return { error: this.#failure(error) }
     }
   }
 
-  async #look(sql: string, kind: Asked['kind']): Promise<Looked> {
+  async #look(sql: string, kind: Asked['kind'], params?: WireParams): Promise<Looked> {
     const parsed = await this.#engine.parse(sql)
     if (parsed.statement !== 'query') {
       const statistics = { statementType: parsed.statement.toUpperCase(), totalBytesProcessed: '0' }
@@ -90,7 +98,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
       const statistics = { statementType: 'SELECT', totalBytesProcessed: '0', schema, referencedRoutines }
       return { kind, sql, reads: [], unseen: true, statistics }
     }
-    const { columns, tables, reads } = await this.#engine.analyze(sql)
+    const { columns, tables, reads } = await this.#engine.analyze(sql, params)
     const below = [...new Set(tables.flatMap((name) => this.#world.tables[name]?.reads ?? [name]))]
     const statistics = {
       statementType: 'SELECT',

@@ -1,9 +1,10 @@
 // Google's analyzer and evaluator over tables of ours: which tables and columns a text really reads, and its rows.
+import { byName, parameterOptions, parameterValues } from './parameters.ts'
 import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'
 import { parse, replaced, type NamedTable, type Parsed } from './parsed.ts'
 import { withoutPipes } from './without-pipes.ts'
-import type { WireValue } from '../../support/bigquery-brain.ts'
+import type { WireParams, WireValue } from '../../support/bigquery-brain.ts'
 import type { Message, Zetasql } from './zetasql.ts'
 
 export interface EngineColumn {
@@ -75,25 +76,28 @@ export class Engine {
   }
 
   /** Throws ZetasqlError. */
-  async analyze(sql: string): Promise<Analyzed> {
+  async analyze(asked: string, given: WireParams = {}): Promise<Analyzed> {
+    const { sql, params } = byName(asked, given)
     const { text, catalog } = await this.#prepare(sql, [])
     const answer = await this.#zetasql.call('Analyze', {
       sql_statement: text,
       registered_catalog_id: catalog.id,
-      options: this.#options(),
+      options: { ...this.#options(), ...parameterOptions(params) },
     })
     const columns: Message[] = answer.resolved_statement.resolved_query_stmt_node.output_column_list
     return { columns: named(columns), ...readsOf(answer, catalog.names) }
   }
 
   /** The rows, in order where the text says so. A sample is the whole table, and the past is as now. Throws ZetasqlError. */
-  async evaluate(sql: string): Promise<readonly (readonly WireValue[])[]> {
+  async evaluate(asked: string, given: WireParams = {}): Promise<readonly (readonly WireValue[])[]> {
+    const { sql, params } = byName(asked, given)
     const { cuts } = await this.parse(sql)
     const { text, catalog } = await this.#prepare(sql, cuts)
     const answer = await this.#zetasql.call('EvaluateQuery', {
       sql: text,
       registered_catalog_id: catalog.id,
-      options: this.#options(),
+      options: { ...this.#options(), ...parameterOptions(params) },
+      params: parameterValues(params),
     })
     const columns: Message[] = answer.prepared.columns
     const types = columns.map((column) => fromMessage(column.type))

@@ -94,7 +94,7 @@ function found({ datasets, place, target }: Facts): TestStep {
 async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestStep> {
   const name = 'queries'
   try {
-    await dryRun(rest, place, 'SELECT 1', signal)
+    await dryRun(rest, place, { text: 'SELECT 1', params: null }, signal)
     return pass(name, `Queries may run in the project ${place.billingProject}.`)
   } catch (error) {
     signal.throwIfAborted()
@@ -140,7 +140,7 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
 /** By a dry run; null where BigQuery refuses it for another reason than the right to do it. */
 async function isAllowed(rest: Rest, place: Place, text: string, signal: AbortSignal): Promise<boolean | null> {
   try {
-    await dryRun(rest, place, text, signal)
+    await dryRun(rest, place, { text, params: null }, signal)
     return true
   } catch (error) {
     signal.throwIfAborted()

@@ -116,7 +116,7 @@ function isTagged(detail: unknown): boolean {
 async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal): Promise<readonly string[] | null> {
   const text = `SELECT * FROM \`${at.target.project}.${dataset}.${newest.id}\``
   try {
-    const answer = await dryRun(at.rest, at.place, text, signal)
+    const answer = await dryRun(at.rest, at.place, { text, params: null }, signal)
     const isTold = answer.statistics.query.referencedTables !== undefined
     // An emulator names none, and misses none.
     return isTold || at.target.emulator ? tablesOf(answer) : null

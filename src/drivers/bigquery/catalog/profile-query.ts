@@ -73,6 +73,7 @@ export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], ro
   const name = `${project}.${dataset}.${id}`
   const query: BigQueryQuery = {
     text: `SELECT ${list} FROM \`${name}\` AS ${ALIAS}${part} LIMIT ${rows + 1}`,
+    params: null,
     project,
     location: table.location,
     rowCap: rows,

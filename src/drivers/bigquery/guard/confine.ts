@@ -3,6 +3,7 @@
 import { seal } from '../../confined.ts'
 import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
 import type { BigQueryQuery, ReadTable } from '../query.ts'
+import { boundOf, unbound } from '../params.ts'
 import { Families } from '../shards.ts'
 import { ColumnSets } from './column-sets.ts'
 import { PrintedColumns } from './columns.ts'
@@ -10,7 +11,7 @@ import { exposedOf, isLikeOurs, type Exposed } from './exposed.ts'
 import { lex } from './lex.ts'
 import { parse } from './parse.ts'
 import { print } from './print.ts'
-import { Broken, Refusal } from './refusal.ts'
+import { Broken, refusedStatement, Refusal } from './refusal.ts'
 import { resolveQuery } from './resolve.ts'
 import type { Walk } from './walk.ts'
 import type { Source } from './source.ts'
@@ -25,7 +26,7 @@ export function confine(body: QueryBody, exposed: Catalog, limits: Limits, work 
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
   const lookUp = exposedOf(exposed)
   try {
-    return { kind: 'confined', query: seal('BIGQUERY', rewrite(body.text, lookUp, rowCap, work)) }
+    return { kind: 'confined', query: seal('BIGQUERY', rewrite(body, lookUp, rowCap, work)) }
   } catch (error) {
     if (error instanceof Broken) return { kind: 'malformed', why: error.message, position: error.at }
     if (!(error instanceof Refusal)) throw error
@@ -35,8 +36,9 @@ export function confine(body: QueryBody, exposed: Catalog, limits: Limits, work 
   }
 }
 
-function rewrite(text: string, exposed: Exposed, rowCap: number, work: Work): BigQueryQuery {
-  const tokens = lex(text, work)
+function rewrite(body: QueryBody, exposed: Exposed, rowCap: number, work: Work): BigQueryQuery {
+  const tokens = lex(body.text, work)
+  checkBound(tokens, body)
   const query = parse(tokens, work)
   const words = wordsOf(tokens)
   const prefix = prefixOf(exposed, words)
@@ -63,6 +65,7 @@ function rewrite(text: string, exposed: Exposed, rowCap: number, work: Work): Bi
   const printed = print(walk, query)
   return {
     text: printed.text,
+    params: boundOf(tokens, body.params),
     project: exposed.capture.project,
     location: exposed.capture.location,
     rowCap,
@@ -73,6 +76,14 @@ function rewrite(text: string, exposed: Exposed, rowCap: number, work: Work): Bi
     hasStar: walk.stars.size > 0,
     alias: walk.prefix,
   }
+}
+
+/** Whoever read the body has checked this too, and named each parameter. */
+function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
+  const missing = unbound(tokens, params)
+  if (missing === null) return
+  const hint = 'Give its value in `params`: an object for @name, an array for ?.'
+  throw refusedStatement(missing.text, missing.at, hint, `parameter ${missing.text} has no value`)
 }
 
 /** Every name in the text, in lower case, quoted paths in their parts. */

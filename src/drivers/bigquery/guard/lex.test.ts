@@ -97,10 +97,14 @@ describe('the rest', () => {
     for (const sign of ['$', '{', '}', ':', '\\', 'é', '\u0001', '\u2028'])
       assert.throws(() => lex(`SELECT ${sign}`), Error, sign)
   })
-  test('parameters, hints and system variables are refused by name', () => {
+  test('parameters are values of one spelling', () => {
+    assert.deepEqual(
+      lex('SELECT @Run_Date ? @select').slice(1).map(({ kind, text }) => `${kind} ${text}`),
+      ['parameter @run_date', 'parameter ?', 'parameter @select'],
+    )
+  })
+  test('hints and system variables are refused by name', () => {
     for (const [text, name] of [
-      ['SELECT @run_date', '@run_date'],
-      ['SELECT ?', '?'],
       ['SELECT 1 FROM t@{x=1}', '@'],
       ['SELECT @@project_id', '@@'],
     ] as const) {

@@ -19,6 +19,8 @@ const NUMBER = /0[xX][0-9A-Fa-f]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0
 const STRING = /(?:[rR][bB]?|[bB][rR]?)?(?:'''|"""|'|")/y
 /** No backslash: GoogleSQL unescapes them there, and nobody needs it. */
 const QUOTED = /`[^`\\\p{Cc}]+`/uy
+/** Names are compared without case, so one spelling is printed and bound. */
+const PARAMETER = /@[A-Za-z_]\w{0,127}(?!\w)|\?/y
 const SYMBOL = /\|>|\|\||<<|>>|<=|>=|<>|!=|->|=>|[-+*/%~&|^=<>!.,()[\]]/y
 /** By its quote, the rest of a string: in raw ones too a backslash keeps the quote behind it from ending it. */
 const BODY: ReadonlyMap<string, RegExp> = new Map([
@@ -113,6 +115,9 @@ function next(lexer: Lexer): Token {
   if (text[at] === '`') return quotedToken(lexer)
   const number = match(NUMBER, lexer.text, lexer.at)
   if (number !== null && !(text[at] === '.' && isOperand(before))) return numberToken(lexer, number)
+  const parameter = match(PARAMETER, lexer.text, lexer.at)
+  if (parameter !== null)
+    return { kind: 'parameter', text: text.slice(at, parameter).toLowerCase(), key: '', name: '', at, end: parameter }
   const symbol = match(SYMBOL, lexer.text, lexer.at)
   if (symbol === null) throw unknown(lexer)
   const sign = text.slice(at, symbol)
@@ -126,7 +131,14 @@ function behindName(tokens: readonly Token[]): boolean {
 
 function isOperand(token: Token | undefined): boolean {
   if (token === undefined) return false
-  return isName(token) || token.kind === 'string' || token.key === ')' || token.key === ']' || token.key === PART
+  return (
+    isName(token) ||
+    token.kind === 'string' ||
+    token.kind === 'parameter' ||
+    token.key === ')' ||
+    token.key === ']' ||
+    token.key === PART
+  )
 }
 
 function wordToken(text: string, at: number, end: number): Token {
@@ -177,10 +189,9 @@ function unknown({ text, at }: Lexer): Error {
   if (sign === '@' && text[at + 1] === '@') {
     return refusedStatement('@@', at, 'Leave it out.', 'system variables (@@…) may not be read')
   }
-  if (sign === '@' || sign === '?') {
-    const why = 'query parameters (@name, ?) and hints (@{…}) are not supported'
-    const name = /^[@?]\w*/.exec(text.slice(at, at + 130))?.[0] ?? sign
-    return refusedStatement(name, at, 'Write the value itself into the text.', why)
+  if (sign === '@') {
+    const why = 'hints (@{…}) are not supported, and a parameter is written @name'
+    return refusedStatement('@', at, 'Leave the hint out; write a parameter as @name, with its value in `params`.', why)
   }
   if (sign === '{' || sign === '}') return new Broken('a brace: templates must be filled in before they are sent', at)
   if (sign === ':') return new Broken('unexpected : (a table is written dataset.table; legacy SQL is not spoken)', at)

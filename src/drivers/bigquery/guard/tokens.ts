@@ -1,7 +1,7 @@
 // Tokens of GoogleSQL, and the words that mean something wherever they stand. Words only; no rule of grammar.
 
-/** `word`: an unquoted identifier or keyword; `quoted`: one in backquotes. */
-type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'symbol'
+/** `word`: an unquoted identifier or keyword; `quoted`: one in backquotes; `parameter`: `@name` in lower case, or `?`. */
+type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'parameter' | 'symbol'
 
 export interface Token {
   readonly kind: TokenKind

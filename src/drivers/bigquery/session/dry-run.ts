@@ -52,12 +52,17 @@ type Answer = z.infer<typeof Answer>
 export type DryRun = Answer
 
 /** Nothing runs and nothing is billed. Throws what Rest.json() throws, and Refused for an error in a 200. */
-export async function dryRun(rest: Rest, place: Place, text: string, signal: AbortSignal): Promise<DryRun> {
+export async function dryRun(
+  rest: Rest,
+  place: Place,
+  { text, params }: Pick<BigQueryQuery, 'text' | 'params'>,
+  signal: AbortSignal,
+): Promise<DryRun> {
   const body = {
     configuration: {
       dryRun: true,
       // No maximumBytesBilled: a dry run bills nothing, and over the limit it would answer an error without the estimate.
-      query: { query: text, useLegacySql: false, useQueryCache: false },
+      query: { query: text, useLegacySql: false, useQueryCache: false, ...params },
     },
     jobReference: { projectId: place.billingProject, location: place.location },
   }

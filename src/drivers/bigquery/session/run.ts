@@ -42,7 +42,7 @@ const PAUSE_MS = [20, 1_000] as const
 /** Bytes that the query would read. Throws AppError as runQuery() does, but for the cost. */
 export async function estimateQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<number> {
   try {
-    const answer = await dryRun(at.rest, at.place, query.text, at.signal)
+    const answer = await dryRun(at.rest, at.place, query, at.signal)
     judge(query, answer, at.judging)
     return bytesOf(answer) ?? 0
   } catch (error) {
@@ -142,6 +142,7 @@ class Job {
     const left = this.#left()
     const body = {
       query: this.#query.text,
+      ...this.#query.params,
       useLegacySql: false,
       maximumBytesBilled: String(Math.max(1, Math.floor(this.#limits.maxCost))),
       jobTimeoutMs: String(left),

@@ -1,0 +1,184 @@
+// The value of one parameter as BigQuery's REST interface takes it: checked against its type, and written as a string. A
+// value that its type does not take is refused here, before anything is sent.
+import type { Param } from '../driver.ts'
+
+/** A scalar, or an array of scalars; both are bound as they stand in `queryParameters`. */
+export type BoundValue =
+  | { readonly parameterType: { readonly type: string }; readonly parameterValue: { readonly value: string | null } }
+  | {
+      readonly parameterType: { readonly type: 'ARRAY'; readonly arrayType: { readonly type: string } }
+      readonly parameterValue: { readonly arrayValues: readonly { readonly value: string }[] }
+    }
+
+type Scalar = Exclude<Param, object> | null
+
+/** The value does not fit; the message says what would. */
+export class Unfit extends Error {
+  override readonly name = 'Unfit'
+}
+
+const ALIASES: Readonly<Record<string, string>> = {
+  INT: 'INT64',
+  SMALLINT: 'INT64',
+  INTEGER: 'INT64',
+  BIGINT: 'INT64',
+  TINYINT: 'INT64',
+  BYTEINT: 'INT64',
+  DECIMAL: 'NUMERIC',
+  BIGDECIMAL: 'BIGNUMERIC',
+  BOOLEAN: 'BOOL',
+}
+
+/** No number, date or interval is longer. */
+const LENGTH_MAX = 120
+
+const DATE = String.raw`(\d{4})-(\d{1,2})-(\d{1,2})`
+const TIME = String.raw`([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d|60)(?:\.\d{1,6})?`
+const ZONE = String.raw`(?:Z|[+-]\d{1,2}(?::?\d{2})?| ?[A-Za-z][\w/+-]{0,60})?`
+
+/** By type: the string that is bound. Throws Unfit. */
+const WRITERS: Readonly<Record<string, (value: boolean | number | string) => string>> = {
+  BOOL: (value) => {
+    if (typeof value === 'boolean') return String(value)
+    return matching(value, /^(?:true|false)$/i, 'true or false').toLowerCase()
+  },
+  INT64: (value) => {
+    const text = matching(value, /^[+-]?\d{1,19}$/, 'a whole number')
+    if (BigInt.asIntN(64, BigInt(text)) !== BigInt(text)) throw new Unfit('a whole number of 64 bits')
+    return text
+  },
+  FLOAT64: (value) =>
+    matching(value, /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?|[+-]?inf(?:inity)?|nan)$/i, 'a number'),
+  NUMERIC: (value) => decimal(value, 29, 9),
+  BIGNUMERIC: (value) => decimal(value, 39, 38),
+  STRING: (value) => string(value, 'a string'),
+  BYTES: (value) =>
+    matching(
+      string(value, 'base64'),
+      /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
+      'base64',
+      Infinity,
+    ),
+  DATE: (value) => dated(value, new RegExp(`^${DATE}$`), 'a date as 2024-01-31'),
+  TIME: (value) => matching(value, new RegExp(`^${TIME}$`), 'a time as 23:59:59.999999'),
+  DATETIME: (value) => dated(value, new RegExp(`^${DATE}(?:[ T]${TIME})?$`), 'a date and time as 2024-01-31 23:59:59'),
+  TIMESTAMP: (value) =>
+    dated(value, new RegExp(`^${DATE}(?:[ Tt]${TIME})?${ZONE}$`), 'an instant as 2024-01-31T23:59:59Z'),
+  INTERVAL: (value) =>
+    matching(
+      value,
+      /^(?:[+-]?\d{1,5}-\d{1,2}) [+-]?\d{1,7} [+-]?\d{1,8}:\d{1,2}:\d{1,2}(?:\.\d{1,6})?$/,
+      'an interval as 1-2 3 4:5:6',
+    ),
+  GEOGRAPHY: (value) => matching(string(value, 'WKT'), /^[\w ().,+-]+$/, 'WKT, as POINT(1 2)', Infinity),
+  JSON: (value) => {
+    if (typeof value !== 'string') return String(value)
+    if (json(value) === undefined) throw new Unfit('JSON as a string')
+    return value
+  },
+}
+
+/** Types that a parameter may name, for a message. */
+export const TYPES = `${Object.keys(WRITERS).join(', ')} and ARRAY<…> of them`
+
+/**
+ * A parameter with its type; one without takes BOOL, INT64, FLOAT64 or STRING by its value, and STRING where it is null.
+ * Throws Unfit.
+ */
+export function bind(param: Param): BoundValue {
+  if (typeof param !== 'object' || param === null) return scalar(untyped(param), param)
+  const written = param.type.trim().toUpperCase()
+  const element = /^ARRAY\s*<\s*(\w+)\s*>$/.exec(written)?.[1]
+  if (element === undefined) return scalar(typeNamed(written), param.value)
+  return array(typeNamed(element), param.value)
+}
+
+function typeNamed(written: string): string {
+  const type = Object.hasOwn(ALIASES, written) ? (ALIASES[written] ?? written) : written
+  if (!Object.hasOwn(WRITERS, type)) throw new Unfit(`a type that a parameter may have: ${TYPES}`)
+  return type
+}
+
+function untyped(value: Scalar): string {
+  switch (typeof value) {
+    case 'boolean':
+      return 'BOOL'
+    case 'number':
+      return Number.isInteger(value) ? 'INT64' : 'FLOAT64'
+    default:
+      return 'STRING'
+  }
+}
+
+function scalar(type: string, value: Scalar): BoundValue {
+  return { parameterType: { type }, parameterValue: { value: value === null ? null : write(type, value) } }
+}
+
+/** The value is a JSON array as a string: a parameter holds scalars only. */
+function array(type: string, value: Scalar): BoundValue {
+  const why = `a JSON array of ${type} as a string, without null`
+  const elements = typeof value === 'string' ? json(value) : undefined
+  if (!Array.isArray(elements)) throw new Unfit(why)
+  const arrayValues = elements.map((element: unknown) => {
+    if (!isScalar(element)) throw new Unfit(why)
+    if (typeof element === 'number' && Number.isInteger(element) && !Number.isSafeInteger(element)) {
+      throw new Unfit('an array whose whole numbers beyond 2^53 are strings')
+    }
+    return { value: write(type, element) }
+  })
+  return { parameterType: { type: 'ARRAY', arrayType: { type } }, parameterValue: { arrayValues } }
+}
+
+function isScalar(value: unknown): value is boolean | number | string {
+  return typeof value === 'boolean' || typeof value === 'number' || typeof value === 'string'
+}
+
+function write(type: string, value: boolean | number | string): string {
+  const writer = WRITERS[type]
+  if (writer === undefined) throw new TypeError(`no writer for ${type}`)
+  return writer(value)
+}
+
+function string(value: boolean | number | string, wanted: string): string {
+  if (typeof value !== 'string') throw new Unfit(wanted)
+  return value
+}
+
+/** A number or string of this form; booleans have none. */
+function matching(value: boolean | number | string, form: RegExp, wanted: string, lengthMax = LENGTH_MAX): string {
+  const text = String(value)
+  if (typeof value === 'boolean' || text.length > lengthMax || !form.test(text)) throw new Unfit(wanted)
+  return text
+}
+
+function decimal(value: boolean | number | string, whole: number, scale: number): string {
+  const wanted = `a decimal of at most ${whole} digits before the point and ${scale} behind it`
+  const text = matching(value, /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?$/, wanted)
+  const [mantissa = '', exponent = '0'] = text.replace(/^[+-]/, '').toLowerCase().split('e')
+  const [before = '', behind = ''] = mantissa.split('.')
+  const moved = Number(exponent)
+  if (before.replace(/^0+/, '').length + moved > whole || behind.replace(/0+$/, '').length - moved > scale) {
+    throw new Unfit(wanted)
+  }
+  return text
+}
+
+/** A string of this form whose first three groups are a day of the calendar. */
+function dated(value: boolean | number | string, form: RegExp, wanted: string): string {
+  const text = matching(string(value, wanted), form, wanted)
+  const [, year, month, day] = form.exec(text) ?? []
+  const parts = [year, month, day].map(Number)
+  const [y = 0, m = 0, d = 0] = parts
+  const at = new Date(0)
+  at.setUTCFullYear(y, m - 1, d)
+  if (y < 1 || at.getUTCMonth() !== m - 1 || at.getUTCDate() !== d) throw new Unfit(wanted)
+  return text
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
