@@ -160,7 +160,7 @@ describe('an error of BigQuery', () => {
     const column = await at.refusal(SMALL)
     assert.deepEqual(column.extra['blocked'], { kind: 'column', name: 'id' })
     assert.equal(column.message, 'column id does not exist or is not exposed')
-    assert.match(String(column.extra['hint']), /: name, say/)
+    assert.match(String(column.extra['hint']), /^Did you mean id\? FROM shows products \(id, name, price\)\.$/)
     at.double.rig('dry run', failed({ status: 403, reason: 'quotaExceeded', message: 'x' }))
     assert.ok(Number((await at.refusal(SMALL)).extra['retryAfter']) >= 1)
   })
@@ -221,7 +221,7 @@ describe('an error of BigQuery', () => {
       const starred = await at.refusal('SELECT * FROM shop.products UNION ALL SELECT 1, "a"')
       assert.deepEqual([starred.code, starred.message], ['QUERY_FAILED', message.replace(/ at \[1:2\]$/, '')])
       assert.match(String(starred.extra['hint']), /^A star stands for the exposed columns only/)
-      assert.deepEqual((await at.refusal(SMALL)).extra, {})
+      assert.doesNotMatch(String((await at.refusal(SMALL)).extra['hint']), /star/)
     })
   }
 

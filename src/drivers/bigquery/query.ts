@@ -36,6 +36,10 @@ export interface BigQueryQuery {
   readonly names: ReadonlyMap<string, string>
   /** A star of the text shows rows of its tables: the exposed columns only. */
   readonly hasStar: boolean
+  /** Where the part at an offset of `text` begins in the caller's text; null where nothing of the caller's is before it. */
+  readonly placeOf: (offset: number) => number | null
+  /** A hint for a name that is no column at a place of the caller's text (-1: anywhere). */
+  readonly columnHint: (name: string, at: number) => string
   /** The name that stands for each table inside its sub-select, `_vt` but for clashes: to be taken out of messages. */
   readonly alias: string
 }

@@ -116,7 +116,12 @@ export class Engine {
   }
 
   #options(): Message {
-    return { language_options: this.#language, default_timezone: 'UTC', prune_unused_columns: true }
+    return {
+      language_options: this.#language,
+      default_timezone: 'UTC',
+      prune_unused_columns: true,
+      error_message_mode: 'ERROR_MESSAGE_ONE_LINE',
+    }
   }
 
   /** Every table written as one quoted name, with the alias that BigQuery would give it. */

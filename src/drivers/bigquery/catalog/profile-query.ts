@@ -82,6 +82,8 @@ export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], ro
     shards: new Families([]),
     names: new Map(),
     hasStar: false,
+    placeOf: () => null,
+    columnHint: () => '',
     alias: ALIAS,
   }
   return { query, isWhole: percent === null }

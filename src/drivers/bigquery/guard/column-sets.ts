@@ -28,9 +28,10 @@ export class ColumnSets {
     return bit
   }
 
-  ofNames(names: readonly string[]): Columns {
+  /** `isTold` is false where the names only may be columns: a hint leaves them out. */
+  ofNames(names: readonly string[], isTold = true): Columns {
     if (names.length === 0) return NO_COLUMNS
-    const bit = this.#add(names)
+    const bit = this.#add(isTold ? names : [])
     for (const name of names) {
       const key = name.toLowerCase()
       this.#listed.set(key, (this.#listed.get(key) ?? NO_COLUMNS) | bit)

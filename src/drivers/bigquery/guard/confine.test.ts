@@ -559,7 +559,7 @@ describe('a verdict', () => {
   test('reads the same for what is hidden and what does not exist', () => {
     const said = (sql: string, name: string) => JSON.stringify(judge(SHOP, sql)).replaceAll(name, '…')
     for (const [sql, hidden, none] of [
-      ['SELECT * FROM shop.§', 'notez', 'nones'],
+      ['SELECT * FROM shop.§', 'notez', 'notex'],
       ['SELECT * FROM §.salaries', 'hr', 'xx'],
       ['SELECT * FROM `shop.§*`', 'events_secr', 'events_nothi'],
       ['SELECT shop.§(1)', 'peek', 'pook'],

@@ -13,6 +13,7 @@ import { parse } from './parse.ts'
 import { print } from './print.ts'
 import { Broken, refusedStatement, Refusal } from './refusal.ts'
 import { resolveQuery } from './resolve.ts'
+import { columnHint } from './sight.ts'
 import type { Walk } from './walk.ts'
 import type { Source } from './source.ts'
 import type { Token } from './tokens.ts'
@@ -74,6 +75,8 @@ function rewrite(body: QueryBody, exposed: Exposed, rowCap: number, work: Work):
     shards: new Families(sources.flatMap(({ shards }) => shards)),
     names: new Map([...walk.renamed].map(([theirs, ours]) => [ours, theirs])),
     hasStar: walk.stars.size > 0,
+    placeOf: printed.placeOf,
+    columnHint: (name, at) => columnHint(walk, name, at),
     alias: walk.prefix,
   }
 }

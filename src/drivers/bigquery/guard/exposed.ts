@@ -5,6 +5,7 @@ import { madeOnce } from '../../made-once.ts'
 import { AppError } from '../../../errors.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../capture.ts'
 import { Families } from '../shards.ts'
+import { quotedPath } from './near.ts'
 
 export interface ExposedTable {
   readonly dataset: string
@@ -41,6 +42,8 @@ export interface Exposed {
   named(table: string): readonly string[]
   /** Columns of exposed tables, hidden ones too, that begin like our aliases, in lower case. */
   readonly likeOurs: readonly string[]
+  /** Names of all that is exposed, as `dataset.table`. */
+  readonly names: readonly string[]
   /** What is exposed, for a hint. */
   readonly listed: string
 }
@@ -92,6 +95,7 @@ function build(catalog: Catalog): Exposed {
     tables: (name) => dataset(name).tables,
     named: (name) => tables.filter(({ table }) => table === name).map(nameOf),
     likeOurs: tables.flatMap(({ all }) => [...all].filter(isLikeOurs)),
+    names: tables.map(({ dataset: own, table }) => `${own}.${table}`),
     listed: listed(tables),
   }
 }
@@ -154,7 +158,7 @@ function listed(tables: readonly ExposedTable[]): string {
 }
 
 function nameOf({ dataset, table }: ExposedTable): string {
-  return table.endsWith('*') ? `\`${dataset}.${table}\`` : `${dataset}.${table}`
+  return quotedPath(`${dataset}.${table}`)
 }
 
 function isCapture(value: unknown): value is BigQueryCapture {

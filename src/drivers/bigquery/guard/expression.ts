@@ -1,10 +1,11 @@
 // Expressions as runs of tokens: balanced, sub-queries found, calls looked up, every reserved word known. What the tokens
 // say to each other is BigQuery's business; where a table can be named is ours, so an unknown word ends the run.
+import { functionHint, partFirst } from './alternatives.ts'
 import { isNoCall, mayCall } from './functions.ts'
 import type { Piece, Query } from './nodes.ts'
 import { isQueryStart, readQuery } from './parse.ts'
 import { deeper, expect, key, peek, take, unexpected, type Reader } from './reader.ts'
-import { Broken, refusedFunction, refusedStatement } from './refusal.ts'
+import { Broken, CALLABLE, refusedFunction, refusedOperator, refusedStatement } from './refusal.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/))
@@ -100,6 +101,12 @@ function reserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
     case 'RIGHT':
       if (!opens) return false
       break
+    case 'WITHIN':
+      throw refusedStatement(
+        'WITHIN GROUP',
+        peek(reader)?.at ?? 0,
+        'Write PERCENTILE_CONT(x, 0.5) OVER (PARTITION BY y), or APPROX_QUANTILES(x, 100)[OFFSET(50)] with GROUP BY.',
+      )
     case 'EXTRACT':
       run.push(take(reader))
       if (opens) readExtract(reader, run)
@@ -140,11 +147,44 @@ function plain(reader: Reader, run: Piece[]): boolean {
   const token = take(reader)
   const calls = isName(token) && key(reader) === '('
   if (calls && !isNoCall(token.key)) checkCall(token, run)
+  if (calls) checkPart(reader, token)
+  else checkOperator(reader, token, run)
   checkTableArgument(reader, token, run)
   run.push(token)
   if (calls) readParentheses(reader, run, ARGUMENTS, true)
   return true
 }
+
+/** What GoogleSQL has in its place, if anything, and what may be called. */
+function hintOf(path: readonly string[]): string | undefined {
+  const [name = ''] = path
+  const like = path.length === 1 ? functionHint(name) : ''
+  return like === '' ? undefined : `${like}${CALLABLE}`
+}
+
+/** DATE_TRUNC('month', day): a text is no part of a date. */
+function checkPart(reader: Reader, token: Token): void {
+  const first = peek(reader, 1)
+  const hint = first?.kind === 'string' ? partFirst(token.name, first.text) : null
+  if (first === undefined || hint === null) return
+  throw refusedFunction(token.name, token.at, hint, `${token.name} takes its date part last, without quotes`)
+}
+
+/** x ILIKE 'pattern': an operator of other dialects, and a name everywhere else. */
+function checkOperator(reader: Reader, token: Token, run: readonly Piece[]): void {
+  if (!DIALECT.has(token.key)) return
+  const before = run.at(-1)
+  const next = peek(reader)
+  const isOperand =
+    before?.kind === 'nested' ||
+    (before !== undefined && (isName(before) || before.key === ')' || before.key === 'NOT'))
+  const isPattern = next !== undefined && (next.kind === 'string' || next.kind === 'parameter' || isName(next))
+  if (!isOperand || !isPattern) return
+  const hint = token.key === 'ILIKE' ? 'Write LOWER(x) LIKE LOWER(pattern).' : "Write REGEXP_CONTAINS(x, r'pattern')."
+  throw refusedOperator(token.key, hint, token.at)
+}
+
+const DIALECT = words('ILIKE RLIKE REGEXP SIMILAR')
 
 function checkCall(token: Token, run: readonly Piece[]): void {
   const names = [token.name]
@@ -157,7 +197,7 @@ function checkCall(token: Token, run: readonly Piece[]): void {
   const path = names.reverse()
   // (x).f(): a chained call of a built-in function; of a longer path it would be somebody's routine.
   const chained = keyOf(run[behind]) === '.'
-  if (!mayCall(path) || (chained && path.length > 1)) throw refusedFunction(path.join('.'), token.at)
+  if (!mayCall(path) || (chained && path.length > 1)) throw refusedFunction(path.join('.'), token.at, hintOf(path))
 }
 
 const NAMES_MORE = words('TABLE MODEL GRAPH CONNECTION DESCRIPTOR INPUT')

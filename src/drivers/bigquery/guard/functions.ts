@@ -2,7 +2,8 @@
 // what is not here is refused. Left out on purpose: SESSION_USER and all that reads the session, KEYS, AEAD,
 // DETERMINISTIC_* and DLP_* (keys), ML, AI, OBJ, EXTERNAL_* and ST_REGIONSTATS (other services), every table function.
 
-const PLAIN: ReadonlySet<string> = new Set(
+/** All that are called by one word. */
+export const PLAIN_FUNCTIONS: ReadonlySet<string> = new Set(
   [
     // Numbers, text, bits, hashes, conditions, distances.
     `ABS ACOS ACOSH APPROX_COSINE_DISTANCE APPROX_DOT_PRODUCT APPROX_EUCLIDEAN_DISTANCE ASCII ASIN ASINH ATAN ATAN2
@@ -88,7 +89,7 @@ export function isNoCall(key: string): boolean {
 export function mayCall(path: readonly string[]): boolean {
   const [first = '', second, third] = path.map((name) => name.toUpperCase())
   if (path.length > 3) return false
-  if (second === undefined) return PLAIN.has(first)
+  if (second === undefined) return PLAIN_FUNCTIONS.has(first)
   if (first === 'SAFE') return third === undefined ? mayCall([second]) : mayCall([second, third])
   const space = Object.hasOwn(SPACES, first) ? SPACES[first] : undefined
   return third === undefined && space?.has(second) === true

@@ -99,7 +99,9 @@ describe('the rest', () => {
   })
   test('parameters are values of one spelling', () => {
     assert.deepEqual(
-      lex('SELECT @Run_Date ? @select').slice(1).map(({ kind, text }) => `${kind} ${text}`),
+      lex('SELECT @Run_Date ? @select')
+        .slice(1)
+        .map(({ kind, text }) => `${kind} ${text}`),
       ['parameter @run_date', 'parameter ?', 'parameter @select'],
     )
   })

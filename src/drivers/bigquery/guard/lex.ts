@@ -1,6 +1,6 @@
 // The lexer: a text into tokens by GoogleSQL's lexical rules; comments are dropped. What it does not know it refuses, and
 // so it does what GoogleSQL would read and nobody needs. It looks at each character once.
-import { Broken, refusedLimit, refusedStatement, shown } from './refusal.ts'
+import { Broken, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './statements.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
 import { Work } from './work.ts'
@@ -184,7 +184,17 @@ function numberToken(lexer: Lexer, end: number): Token {
   return { kind: 'number', text: text.slice(at, part), key: PART, name: text.slice(at, part), at, end: part }
 }
 
-function unknown({ text, at }: Lexer): Error {
+/** GoogleSQL's name of a type of other dialects. */
+function typeOf(written: string): string {
+  const key = written.toUpperCase()
+  if (/^(?:TEXT|VARCHAR|CHAR|STRING)$/.test(key)) return 'STRING'
+  if (/^(?:INT\d?|INTEGER|BIGINT|SMALLINT)$/.test(key)) return 'INT64'
+  if (/^(?:FLOAT\d?|REAL|DOUBLE)$/.test(key)) return 'FLOAT64'
+  if (key === 'TIMESTAMPTZ') return 'TIMESTAMP'
+  return key
+}
+
+function unknown({ text, at, tokens }: Lexer): Error {
   const sign = String.fromCodePoint(text.codePointAt(at) ?? 0)
   if (sign === '@' && text[at + 1] === '@') {
     return refusedStatement('@@', at, 'Leave it out.', 'system variables (@@…) may not be read')
@@ -194,6 +204,12 @@ function unknown({ text, at }: Lexer): Error {
     return refusedStatement('@', at, 'Leave the hint out; write a parameter as @name, with its value in `params`.', why)
   }
   if (sign === '{' || sign === '}') return new Broken('a brace: templates must be filled in before they are sent', at)
+  if (text.startsWith('::', at)) {
+    const type = /^::\s*(\w{1,40})/.exec(text.slice(at, at + 60))?.[1] ?? 'type'
+    const before = tokens.at(-1)
+    const value = before !== undefined && isName(before) ? before.text : 'x'
+    return refusedOperator('::', `Write CAST(${value} AS ${typeOf(type)}).`, at)
+  }
   if (sign === ':') return new Broken('unexpected : (a table is written dataset.table; legacy SQL is not spoken)', at)
   return new Broken(`unexpected ${shown(sign)}`, at)
 }

@@ -145,6 +145,13 @@ export function readHead(reader: Reader): Token[] {
     throw refusedStatement(name, peek(reader)?.at ?? 0, 'Leave out what stands between SELECT and the list.')
   }
   const head = takeWords(reader, ['ALL', 'DISTINCT'])
+  if (key(reader) === 'TOP' && peek(reader, 1)?.kind === 'number') {
+    throw refusedStatement(
+      'TOP',
+      peek(reader)?.at ?? 0,
+      `Write LIMIT ${peek(reader, 1)?.text ?? 'n'} at the end of the query.`,
+    )
+  }
   if (key(reader) !== 'AS') return head
   head.push(take(reader))
   const kind = key(reader) === 'STRUCT' || key(reader) === 'VALUE' ? [take(reader)] : []

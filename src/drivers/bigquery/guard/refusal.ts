@@ -48,19 +48,25 @@ export function refusedTable(name: string, hint: string, at: number): Refusal {
 }
 
 /** As the runner says it of a column that the dry run does not find. */
-export function refusedColumn(name: string): Refusal {
+export function refusedColumn(name: string, at: number): Refusal {
   const why = `column ${shown(name)} does not exist or is not exposed`
-  return new Refusal('column', name, why, 'Use a column that GET …/schema lists.', -1)
+  return new Refusal('column', name, why, 'Use a column that GET …/schema lists.', at)
 }
 
-const CALLABLE =
+/** What may be called, for a hint. */
+export const CALLABLE =
   "Callable are GoogleSQL's own functions for numbers, text, dates, JSON, arrays, geography, aggregates and windows; nothing that calls a model or another service."
 const ROUTINE =
   'Routines that somebody made cannot be called, since they may read any table: write the expression itself.'
 
-export function refusedFunction(name: string, at: number, hint?: string): Refusal {
-  const why = `function ${shown(name)}() does not exist or may not be called`
-  return new Refusal('function', name, why, hint ?? (name.includes('.') ? ROUTINE : CALLABLE), at)
+export function refusedFunction(name: string, at: number, hint?: string, why?: string): Refusal {
+  const sentence = why ?? `function ${shown(name)}() does not exist or may not be called`
+  return new Refusal('function', name, sentence, hint ?? (name.includes('.') ? ROUTINE : CALLABLE), at)
+}
+
+/** An operator or form of another dialect; `hint` says GoogleSQL's. */
+export function refusedOperator(name: string, hint: string, at: number): Refusal {
+  return new Refusal('operator', name, `${shown(name)} is not GoogleSQL`, hint, at)
 }
 
 /** Too deep, too long, too many; `name` is what there is too much of, `why` names the bound and the size found. */

@@ -68,7 +68,7 @@ function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   }
   const [first = ''] = parts
   if (parts.length < 3 || scope.has(first) || !beginsWithTable(walk.exposed, parts)) return
-  throw refusedColumn(first)
+  throw refusedColumn(first, run[0]?.kind === 'nested' ? -1 : (run[0]?.at ?? -1))
 }
 
 /** WITH OFFSET names a column: its alias, or `offset`. */

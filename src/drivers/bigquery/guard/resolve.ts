@@ -131,7 +131,7 @@ function resolvePipes(
     switch (pipe.kind) {
       case 'run':
         resolveRun(walk, pipe.run, own, scope)
-        scope.add(entryOf(aliasOf(pipe.run), walk.sets.ofNames(named(pipe.run))))
+        scope.add(entryOf(aliasOf(pipe.run), walk.sets.ofNames(named(pipe.run), false)))
         break
       case 'join':
         resolvePart(walk, pipe.part, own, outer, scope)

@@ -109,6 +109,19 @@ export class Scope {
     }
   }
 
+  /** The first `count` of its items and those around it, the nearest first, with the names that they show. */
+  *items(count: number): Iterable<{ readonly alias: string; readonly names: readonly string[] }> {
+    const { sets } = this.#known
+    let left = count
+    for (let scope: Scope | null = this; scope !== null; scope = scope.outer) {
+      for (const { alias, columns } of scope.#entries) {
+        if (left-- <= 0) return
+        const names = [...sets.listsOf(columns)].flat()
+        if (names.length > 0) yield { alias, names }
+      }
+    }
+  }
+
   /** What this scope and each around it show, the nearest first. */
   *inSight(): Iterable<Columns> {
     for (let scope: Scope | null = this; scope !== null; scope = scope.outer) yield scope.#columns

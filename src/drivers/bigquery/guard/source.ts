@@ -3,6 +3,7 @@
 import type { PseudoColumn } from '../capture.ts'
 import type { AllowedShards } from '../query.ts'
 import type { Exposed } from './exposed.ts'
+import { near, quotedPath } from './near.ts'
 import { refusedTable } from './refusal.ts'
 import { wildcard } from './wildcard.ts'
 import type { Work } from './work.ts'
@@ -42,7 +43,8 @@ export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[],
     ? wildcard(exposed, work, dataset, table.slice(0, -1))
     : plain(exposed, dataset, table)
   if (source === 'view') throw closed(name, at)
-  if (source === null) throw refusedTable(name, exposed.listed, at)
+  if (source === null)
+    throw refusedTable(name, `${near(own.join('.'), exposed.names, quotedPath)}${exposed.listed}`, at)
   return source
 }
 
@@ -78,7 +80,7 @@ function unqualified(exposed: Exposed, name: string, at: number): Error {
   const hint =
     named.length > 0
       ? `Write ${named.slice(0, 5).join(' or ')}: a table is named with its dataset.`
-      : `A table is named with its dataset (dataset.table). ${exposed.listed}`
+      : `${near(name, exposed.names, quotedPath)}A table is named with its dataset (dataset.table). ${exposed.listed}`
   return refusedTable(name, hint, at)
 }
 

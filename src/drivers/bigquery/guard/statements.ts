@@ -1,5 +1,6 @@
 // What a text may begin with: a query. Every other statement of GoogleSQL is refused by its name, before its own syntax
 // is looked at.
+import { near } from './near.ts'
 import { Broken, refusedStatement, shown } from './refusal.ts'
 import type { Token } from './tokens.ts'
 
@@ -8,11 +9,15 @@ const WRITES = new Set(
   EXPLAIN EXPORT FOR GRANT GRAPH IF IMPORT INSERT ITERATE LEAVE LOAD LOOP MERGE MODULE RAISE RENAME REPEAT RETURN REVOKE
   ROLLBACK RUN SET SHOW START TABLE TRUNCATE UNDROP UPDATE WHILE`.split(/\s+/),
 )
+const LISTED = 'GET …/schema lists the tables and columns that can be read.'
 const HINTS: Readonly<Record<string, string>> = {
   CREATE: 'Functions and tables cannot be made here, temporary ones neither: write the expression, or use WITH.',
   DECLARE: 'Scripting is not supported: write the value itself into the query, or use WITH.',
   SET: 'Scripting is not supported: write the value itself into the query, or use WITH.',
   TABLE: 'Write SELECT * FROM the table.',
+  SHOW: LISTED,
+  DESCRIBE: LISTED,
+  EXPLAIN: 'POST …/check tells what a query would read, without running it.',
 }
 
 /** Throws Refusal for a statement that is no query, Broken for what is none at all. */
@@ -20,5 +25,7 @@ export function checkStart(token: Token): void {
   const { key, at } = token
   if (key === 'SELECT' || key === 'WITH' || key === 'FROM' || key === '(') return
   if (token.kind === 'word' && WRITES.has(key)) throw refusedStatement(key, at, HINTS[key])
-  throw new Broken(`a query begins with SELECT, WITH, FROM or a parenthesis, not with ${shown(token.text)}`, at)
+  const like = token.kind === 'word' ? near(token.name, ['SELECT', 'WITH', 'FROM'], (word) => word).trimEnd() : ''
+  const why = `a query begins with SELECT, WITH, FROM or a parenthesis, not with ${shown(token.text)}`
+  throw new Broken(like === '' ? why : `${why}. ${like}`, at)
 }

@@ -1,13 +1,17 @@
 // What BigQuery says of a query in a dry run, which has read no data: its own words pass, less positions (they are the
 // printed text's) and names of ours. A text that names what the printed query does not is not passed: an error within a
 // view, say, names the tables under it.
-import { AppError } from '../../../errors.ts'
+import { AppError, type Code } from '../../../errors.ts'
 import type { BigQueryQuery } from '../query.ts'
 import { overCost } from './cost.ts'
+import { failureHint, TRY } from './failure-hint.ts'
+import { placeIn, withoutPositions } from './place.ts'
 import { accessFailure, failure, queryFailure, schemaStale } from './failure.ts'
 import { Refused } from './refused.ts'
 
 const MESSAGE_MAX = 1_000
+/** Different names in a message that are looked for in the printed text. */
+const NAMES_MAX = 20
 const QUIET = 'BigQuery refuses the query.'
 
 /** What a dry run, or what came before it, threw, as an AppError. */
@@ -29,22 +33,30 @@ function refusedText(refused: Refused, query: BigQueryQuery): AppError {
   const said = withoutPositions(refused.said)
   const alias = escaped(query.alias)
   if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(said)) return schemaStale(refused)
+  // The place is in the view's text, and a name that the query does not hold, or that is told of a view, is one within it.
+  const isOfView = /\bview\b/i.test(said)
+  const at = isOfView ? null : placeIn(refused.said, query)
+  const names = new PrintedNames(query)
   const column = columnIn(said)
-  // A name that the query does not hold, or that is told of a view, is one within it.
-  if (column !== null && (!holds(query, column) || /\bfailed to parse view\b/i.test(said)))
-    return new AppError('QUERY_FAILED', QUIET, { cause: refused })
-  if (column !== null) return hiddenColumn(namedBack(column, query), said, query, refused)
-  const message = passed(said, query)
-  const isSyntax = /^Syntax error\b/i.test(said)
-  const hint = query.hasStar && UNEQUAL.test(said) ? { hint: SHRUNK } : {}
-  return new AppError(isSyntax ? 'INVALID_QUERY' : 'QUERY_FAILED', message, { extra: hint, cause: refused })
+  const quiet = (code: Code) => new AppError(code, QUIET, { extra: { hint: TRY, ...positionOf(at) }, cause: refused })
+  if (column !== null && (!names.hold(column) || /\bfailed to parse view\b/i.test(said))) return quiet('QUERY_FAILED')
+  if (column !== null) return hiddenColumn(namedBack(column, query), at, query, refused)
+  const message = passed(said, query, names)
+  const code = /^Syntax error\b/i.test(said) ? 'INVALID_QUERY' : 'QUERY_FAILED'
+  if (message === QUIET) return quiet(code)
+  const extra = { hint: failureHint(said, query.hasStar), ...positionOf(at), ...columnNamed(message, query) }
+  return new AppError(code, message, { extra, cause: refused })
 }
 
-/** Branches of UNION and its like that do not fit each other, and a list that nothing is left of. */
-const UNEQUAL =
-  /\bmismatched column count\b|^Column \d+ in (?:UNION|INTERSECT|EXCEPT)\b.*\bincompatible types\b|\bmust have (?:only|exactly) one (?:output )?column\b|\bexpands to zero columns\b/i
-const SHRUNK =
-  'A star stands for the exposed columns only, which may be fewer than a table has: name the columns you want in its place.'
+function positionOf(at: number | null): { readonly position?: number } {
+  return at === null ? {} : { position: at }
+}
+
+/** The column that a message is about, as the caller knows it. */
+function columnNamed(message: string, query: BigQueryQuery): { readonly column?: string } {
+  const name = /\b[Cc]olumn(?: name)? `?([A-Za-z_]\w*)`?/.exec(message)?.[1]
+  return name === undefined || !query.text.toLowerCase().includes(name.toLowerCase()) ? {} : { column: name }
+}
 
 const NAME = '(`[^`]+`|[^\\s;,]+)'
 const NO_COLUMN = [
@@ -64,14 +76,9 @@ function columnIn(said: string): string | null {
   return null
 }
 
-function hiddenColumn(name: string, said: string, query: BigQueryQuery, cause: Refused): AppError {
-  const meant = /Did you mean (`[^`]+`|\w+)\?/i.exec(said)?.[1]
-  const hint =
-    meant === undefined || meant.includes(query.alias)
-      ? 'Use a column that GET …/schema lists.'
-      : `Use a column that GET …/schema lists: ${namedBack(meant.replace(/`/g, ''), query)}, say.`
+function hiddenColumn(name: string, at: number | null, query: BigQueryQuery, cause: Refused): AppError {
   return new AppError('QUERY_DENIED', `column ${name} does not exist or is not exposed`, {
-    extra: { blocked: { kind: 'column', name }, hint },
+    extra: { blocked: { kind: 'column', name }, hint: query.columnHint(name, at ?? -1), ...positionOf(at) },
     cause,
   })
 }
@@ -80,34 +87,51 @@ function namedBack(name: string, query: BigQueryQuery): string {
   return query.names.get(name) ?? name
 }
 
-function withoutPositions(said: string): string {
-  return said.replace(/ ?(?:at )?\[(?:at )?\d+:\d+\]/g, '').trim()
-}
-
 /** The text, or a sentence of ours where it says more than the query does. */
-function passed(said: string, query: BigQueryQuery): string {
+function passed(said: string, query: BigQueryQuery, names: PrintedNames): string {
   if (/without a filter over column/i.test(said)) {
     return 'BigQuery reads a table of this query only with a filter on the column that it is partitioned by.'
   }
   if (/\bview\b/i.test(said)) return 'BigQuery refuses the query: a view of it may no longer work.'
+  if (said.length > MESSAGE_MAX) return QUIET
   const plain = said.replace(/[^.]*https?:\/\/\S+/g, '').trim()
   // a.b, p:d.t, and what stands in quotes or backquotes.
-  const named = plain.match(/[A-Za-z_][\w-]*(?:[.:][\w*-]+)+|'[^']*'|"[^"]*"|`[^`]*`/g) ?? []
-  if (!named.every((name) => holds(query, name))) return QUIET
+  const named = new Set(plain.match(/[A-Za-z_][\w-]*(?:[.:][\w*-]+)+|'[^']*'|"[^"]*"|`[^`]*`/g) ?? [])
+  if (named.size > NAMES_MAX || ![...named].every((name) => names.hold(name))) return QUIET
   let message = plain
   for (const [ours, theirs] of query.names) message = message.replaceAll(ours, theirs)
   message = message.replace(new RegExp(`\\b${escaped(query.alias)}\\w*\\.?`, 'g'), '').replace(/  +/g, ' ')
-  return message === '' || message.length > MESSAGE_MAX ? QUIET : message
+  return message === '' ? QUIET : message
 }
 
-/** Whether the printed query holds the name, and not only as a part of a longer one. */
-function holds(query: BigQueryQuery, name: string): boolean {
-  const whole = new RegExp(`(?<![\\p{L}\\p{N}_])${escaped(withoutQuotes(name))}(?![\\p{L}\\p{N}_])`, 'u')
-  return whole.test(withoutQuotes(query.text))
+/** The printed text, made ready once: a message may name many things, and the text may have a million characters. */
+class PrintedNames {
+  readonly #query: BigQueryQuery
+  #text: string | null = null
+
+  constructor(query: BigQueryQuery) {
+    this.#query = query
+  }
+
+  /** Whether the printed query holds the name, and not only as a part of a longer one. */
+  hold(name: string): boolean {
+    const text = (this.#text ??= withoutQuotes(this.#query.text))
+    const wanted = withoutQuotes(name)
+    if (wanted === '') return true
+    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+      if (!isOfName(text, at - 1) && !isOfName(text, at + wanted.length)) return true
+    }
+    return false
+  }
+}
+
+function isOfName(text: string, at: number): boolean {
+  const sign = text[at]
+  return sign !== undefined && /[\p{L}\p{N}_]/u.test(sign)
 }
 
 function withoutQuotes(text: string): string {
-  return text.replace(/[`'"]/g, '').replace(/[:.]/g, '.').toLowerCase()
+  return text.replace(/[`'"]/g, '').replaceAll(':', '.').toLowerCase()
 }
 
 function escaped(text: string): string {

@@ -1,0 +1,33 @@
+// "Did you mean" for the names of GoogleSQL, quoted as they must be typed. Only exposed and allowed names come in here.
+import { didYouMean, nearest } from '../../nearest.ts'
+import { RESERVED } from './tokens.ts'
+
+/** Names that are compared letter by letter; of a long list those of a fitting length. */
+const COMPARED_MAX = 400
+
+/** `Did you mean a or b? `, with the space behind it; empty where nothing is near. `write`: how a name is typed. */
+export function near(name: string, candidates: Iterable<string>, write: (name: string) => string): string {
+  const fitting: string[] = []
+  const [least, most] = [(name.length * 2) / 3 - 1, (name.length * 3) / 2 + 1]
+  const lower = name.toLowerCase()
+  for (const candidate of candidates) {
+    if (candidate.toLowerCase() === lower) return `${didYouMean([write(candidate)])} `
+    const isFitting = candidate.length >= least && candidate.length <= most
+    if (fitting.length < COMPARED_MAX && (isFitting || candidate.toLowerCase().includes(lower))) fitting.push(candidate)
+  }
+  const told = didYouMean(nearest(name, fitting).map(write))
+  return told === '' ? '' : `${told} `
+}
+
+const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+/** A name as it is typed: in backquotes where it must be. */
+export function quoted(name: string): string {
+  return PLAIN.test(name) && !RESERVED.has(name.toUpperCase()) ? name : `\`${name}\``
+}
+
+/** `dataset.table` as it is typed. */
+export function quotedPath(path: string): string {
+  const parts = path.split('.')
+  return parts.every((part) => quoted(part) === part) ? path : `\`${path}\``
+}

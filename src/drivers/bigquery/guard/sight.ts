@@ -1,0 +1,35 @@
+// What is in sight at a place of the caller's text: for the hint of a column that BigQuery does not find there. It looks
+// when a query has failed, and holds what the walk found until the query has ended.
+import { near, quoted } from './near.ts'
+import type { Scope } from './scope.ts'
+import type { Walk } from './walk.ts'
+
+const SHOWN_MAX = 40
+const ITEMS_MAX = 20
+
+/** A hint for a name that is no column at `at` (-1: anywhere): the nearest names, then what FROM shows. */
+export function columnHint({ runs, sets }: Walk, name: string, at: number): string {
+  const holding = runs.find(({ run }) =>
+    run.some((piece) => piece.kind !== 'nested' && piece.at <= at && at < piece.end),
+  )
+  const scope = holding?.scope ?? runs.find((each) => each.scope !== null)?.scope ?? null
+  if (scope === null) return 'FROM shows no columns here: GET …/schema lists the columns of each table.'
+  const lists = [...scope.inSight()].map((columns) => [...sets.listsOf(columns)].flat())
+  const names = [...new Set(lists.flat())]
+  const [, , last = name] = /^(.*\.)?([^.]+)$/.exec(name) ?? []
+  return `${near(last, names, quoted)}${shown(scope)}`
+}
+
+function shown(scope: Scope): string {
+  let left = SHOWN_MAX
+  const parts: string[] = []
+  for (const { alias, names } of scope.items(ITEMS_MAX)) {
+    if (left <= 0) break
+    const told = names.slice(0, left).map(quoted)
+    left -= told.length
+    parts.push(
+      `${alias === '' ? 'a part of FROM' : quoted(alias)} (${told.join(', ')}${names.length > told.length ? ', …' : ''})`,
+    )
+  }
+  return parts.length === 0 ? 'FROM shows no columns here.' : `FROM shows ${parts.join('; ')}.`
+}
