@@ -77,6 +77,8 @@ export interface MongoQuery {
   /** Top-level names that the query fixes, in their order; documents may hold further ones. `_id` stands where written. */
   readonly columns: readonly string[]
   readonly joins: readonly Join[]
+  /** How many documents an $unwind makes of one, by its stage in the pipeline: estimated where the array is stored. */
+  readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** The collection itself first, then every other one of the joins, once each. */
   readonly reads: readonly ReadCollection[]
   /** What is known of the documents that it answers. */

@@ -429,4 +429,47 @@ family('alike', 'alike', [
   shown({ $setField: { field: 'ssn', input: '$$ROOT', value: 1 } }),
 ])
 
+family(
+  'names that are none',
+  'INVALID_QUERY',
+  [
+    { $lookup: { from: 'orders', localField: '_id', foreignField: 'person', as: '__proto__' } },
+    { $lookup: { from: 'orders', localField: '__proto__', foreignField: 'person', as: 'o' } },
+    { $graphLookup: { from: 'people', startWith: 1, connectFromField: 'boss', connectToField: '_id', as: '__proto__' } },
+    { $unwind: { path: '$tags', includeArrayIndex: '__proto__' } },
+    { $unwind: '$tags.__proto__' },
+    { $count: '__proto__' },
+    { $unset: '__proto__' },
+    { $unset: ['name.__proto__'] },
+    { $densify: { field: '__proto__', range: { step: 1, bounds: 'full' } } },
+    { $sortByCount: '$__proto__' },
+    { $project: { x: '$$ROOT.__proto__.ssn' } },
+  ].map((stage) => piped(stage)),
+)
+family('the order of names that are numbers', 'INVALID_QUERY', [
+  JSON.parse('{"collection":"odd","filter":{"v":{"b":1,"1":2}}}'),
+  JSON.parse('{"collection":"odd","filter":{"v":{"$in":[{"2":1,"1":1}]}}}'),
+  JSON.parse('{"collection":"odd","pipeline":[{"$project":{"x":{"$literal":{"b":1,"1":2}}}}]}'),
+  JSON.parse('{"collection":"odd","pipeline":[{"$project":{"x":{"$literal":[{"a":{"2":1,"1":1}}]}}}]}'),
+  JSON.parse('{"collection":"odd","pipeline":[{"$group":{"_id":{"2":"$v","1":"$w.x"}}}]}'),
+  JSON.parse('{"collection":"odd","pipeline":[{"$sort":{"2":1,"1":1}}]}'),
+  JSON.parse('{"collection":"odd","pipeline":[{"$match":{"$expr":{"$eq":["$v",{"b":1,"1":2}]}}}]}'),
+])
+family('a comment is no condition', 'QUERY_DENIED', [
+  people({ name: { $comment: 'x' } }),
+  people({ name: { $ne: 1, $comment: 'x' } }),
+  people({ name: { $not: { $comment: 'x' } } }),
+  people({ tags: { $elemMatch: { $comment: 'x' } } }),
+])
+family('null keys of $graphLookup on what is cut', 'QUERY_DENIED', [
+  piped({ $graphLookup: { from: 'orders', startWith: null, connectFromField: 'person', connectToField: 'lines.sku', as: 'g' } }),
+  piped({ $graphLookup: { from: 'people', startWith: [null], connectFromField: 'boss', connectToField: 'cards.brand', as: 'g' } }),
+])
+family('null keys and names of every object', 'alike', [
+  piped({ $graphLookup: { from: 'people', startWith: null, connectFromField: 'boss', connectToField: 'land', as: 'constructor' } }, { $project: { n: { $size: '$constructor' } } }),
+  piped({ $lookup: { from: 'people', pipeline: [{ $match: { _id: { $exists: true } } }], as: 'toString' } }, { $match: { 'toString.cards.brand': null } }, { $project: { name: 1 } }),
+  piped({ $lookup: { from: 'people', pipeline: [], as: 'hasOwnProperty' } }, { $match: { 'hasOwnProperty.home.city': null } }, { $count: 'n' }),
+  { collection: 'odd', pipeline: [{ $match: { constructor: { $ne: null } } }, { $group: { _id: '$constructor', n: { $sum: 1 } } }] },
+])
+
 export const ATTACKS: readonly Attack[] = attacks

@@ -62,10 +62,11 @@ const MANY_OF = new Set('$addToSet $push $topN $bottomN $firstN $lastN $maxN $mi
 
 function gathered(name: string, extents: readonly Extent[]): Extent {
   if (ONE_OF.has(name)) return largest(extents)
-  if (MANY_OF.has(name)) return list(largest(extents), GATHERED)
+  // Unwound, what was gathered is as many documents as before.
+  if (MANY_OF.has(name)) return { ...list(largest(extents), GATHERED), rows: 1 }
   if (name !== '$concatArrays' && name !== '$setUnion') return SMALL
   const each = largest(extents)
-  return { ...list(each, GATHERED), items: each.items * GATHERED, each: each.each }
+  return { ...list(each, GATHERED), items: each.items * GATHERED, rows: each.items, each: each.each }
 }
 
 /** An operator of $setWindowFields beside its window. */

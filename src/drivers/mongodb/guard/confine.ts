@@ -52,11 +52,11 @@ function query(whole: Whole, body: MongoBody, catalog: Catalog, limits: Limits):
   const flow = confineSource(whole, collection, stagesOf(body), new Variables())
   flow.out.push({ $limit: rowCap + 1 })
   const { database, name } = collection
-  const { joins } = whole
+  const { joins, unwinds } = whole
   const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
   const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
   const { columns, shape } = flow
-  return { database, collection: name, pipeline: flow.out, early, rowCap, columns, joins, reads, shape }
+  return { database, collection: name, pipeline: flow.out, early, rowCap, columns, joins, unwinds, reads, shape }
 }
 
 function checkSize({ depth, nodes, widest }: MongoBody): void {

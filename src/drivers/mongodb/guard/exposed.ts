@@ -96,9 +96,10 @@ function isSmall(detail: unknown): boolean {
   return names.length > 0 && names.every((name) => SMALL_TYPES.has(name))
 }
 
-function itemsOf(detail: unknown): number | undefined {
-  const items: unknown = typeof detail === 'object' && detail !== null && 'items' in detail ? detail.items : undefined
-  return typeof items === 'number' ? items : undefined
+/** null where the sample held no array there. */
+function itemsOf(detail: unknown): number | null | undefined {
+  if (typeof detail !== 'object' || detail === null || !('types' in detail)) return undefined
+  return 'items' in detail && typeof detail.items === 'number' ? detail.items : null
 }
 
 interface Branch extends Map<string, Branch | null> {}

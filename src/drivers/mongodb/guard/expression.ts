@@ -7,7 +7,8 @@ import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../qu
 import { capped, rangeItems } from './range.ts'
 import { checkReduce } from './reduce.ts'
 import { Broken, refusedOperator, refusedPath } from './refusal.ts'
-import { checkName } from './names.ts'
+import { ordered } from './literal.ts'
+import { checkName, checkOrder } from './names.ts'
 import { fieldsHint, needVersion, resolve, variable, withVariables, type Scope } from './scope.ts'
 import { sortSpecOf } from './sort.ts'
 
@@ -43,6 +44,7 @@ function textExpression(text: string, scope: Scope): string {
 
 function objectExpression(value: BsonDocument, scope: Scope): BsonDocument {
   const printed: Record<string, Bson> = {}
+  checkOrder(Object.keys(value))
   for (const [name, below] of Object.entries(value)) {
     checkName('an object', name)
     printed[name] = expression(below, scope)
@@ -72,7 +74,7 @@ function special(name: string, value: Bson | undefined, scope: Scope): Bson {
   switch (name) {
     case '$literal':
       if (value === undefined) throw new Broken('$literal lacks its value')
-      return value
+      return ordered(value)
     case '$cond':
       return condition(value, scope)
     case '$switch':

@@ -11,6 +11,8 @@ export interface Extent {
   readonly items: number
   /** A text has at least so many bytes. */
   readonly least: number
+  /** Documents that $unwind makes of it; null: as many as `items`. */
+  readonly rows: number | null
   /** Of an object that the query itself writes. */
   readonly fields: ReadonlyMap<string, Extent> | null
   /** Of an element. */
@@ -31,19 +33,22 @@ const HUGE = 1e100
 const NONE: ReadonlyMap<string, number> = new Map()
 
 /** A number, a date, a truth value. */
-export const SMALL: Extent = { bytes: 16, parts: NONE, items: 1, least: 0, fields: null, each: null }
+export const SMALL: Extent = { bytes: 16, parts: NONE, items: 1, least: 0, rows: null, fields: null, each: null }
 
-/** What a document holds at one path. `items` is the length of its arrays in the sample. */
-export function stored(items: number | undefined): Extent {
+/**
+ * What a document holds at one path. `items` is the length of its arrays in the sample: null where it held none, undefined
+ * where there is no sample.
+ */
+export function stored(items?: number | null): Extent {
   const most = Math.min(Math.max(items ?? ITEMS, ITEMS), ITEMS_MAX)
-  return { ...SMALL, bytes: (STORED_BYTES * most) / ITEMS, items: most }
+  return { ...SMALL, bytes: (STORED_BYTES * most) / ITEMS, items: most, rows: items === null ? 1 : (items ?? ITEMS) }
 }
 
-export const STORED = stored(undefined)
+export const STORED = stored()
 
 /** The whole of what a variable stands for. */
 export function wholeOf(variable: string, like: Pick<Extent, 'items' | 'each' | 'fields' | 'least'>): Extent {
-  return { ...like, bytes: 0, parts: new Map([[variable, 1]]) }
+  return { ...like, rows: null, bytes: 0, parts: new Map([[variable, 1]]) }
 }
 
 export function sum(extents: readonly Extent[], bytes = 0): Extent {
@@ -55,7 +60,15 @@ export function sum(extents: readonly Extent[], bytes = 0): Extent {
     least += extent.least
     for (const [part, times] of extent.parts) parts.set(part, (parts.get(part) ?? 0) + times)
   }
-  return { bytes: Math.min(total, HUGE), parts, items: Math.min(items, HUGE), least, fields: null, each: null }
+  return {
+    bytes: Math.min(total, HUGE),
+    parts,
+    items: Math.min(items, HUGE),
+    least,
+    rows: null,
+    fields: null,
+    each: null,
+  }
 }
 
 /** The larger in every respect. */
@@ -73,7 +86,7 @@ export function largest(extents: readonly Extent[]): Extent {
   for (const [part, times] of parts) {
     if (times < 0 && others.some((other) => !other.parts.has(part))) parts.set(part, 0)
   }
-  return { bytes, parts, items, least, fields: largestFields(extents), each: eachOf(extents) }
+  return { bytes, parts, items, least, rows: null, fields: largestFields(extents), each: eachOf(extents) }
 }
 
 function largestFields(extents: readonly Extent[]): Extent['fields'] {
@@ -96,7 +109,7 @@ export function eachOf(extents: readonly Extent[]): Extent | null {
 
 export function times(extent: Extent, n: number): Extent {
   const parts = new Map([...extent.parts].map(([part, some]) => [part, Math.min(some * n, HUGE)]))
-  return { ...extent, bytes: Math.min(extent.bytes * n, HUGE), parts, fields: null, each: null }
+  return { ...extent, bytes: Math.min(extent.bytes * n, HUGE), parts, rows: null, fields: null, each: null }
 }
 
 /** An array of so many of these. */

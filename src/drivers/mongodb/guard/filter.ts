@@ -100,7 +100,13 @@ function tests(path: string, value: BsonDocument, found: Found, walk: Walk): Bso
         'Write either {"field": {"$operator": …}} or {"field": {"name": value}}.',
       )
     }
-    if (name === '$comment') continue
+    if (name === '$comment') {
+      throw refusedOperator(
+        name,
+        'it says nothing of a field',
+        'Put $comment at the top of the filter, or leave it out.',
+      )
+    }
     printed[name] =
       name === '$elemMatch' ? elements(path, operand, found, walk) : test(path, name, operand, found, walk)
     if (name === '$options' && !Object.hasOwn(value, '$regex')) throw new Broken('$options needs a $regex beside it')

@@ -19,6 +19,7 @@ const STAGES_MAX = 80
 export class Whole {
   readonly exposed: Exposed
   readonly joins: Join[] = []
+  readonly unwinds = new Map<BsonDocument, number>()
   readonly work = new Work()
   #stages = 0
 

@@ -44,12 +44,16 @@ export function lookup(value: Bson, flow: Flow): void {
   flow.out.push({
     $lookup: { from: from.name, ...fields, ...(bound === null ? {} : { let: bound }), pipeline: inner.out, as },
   })
-  flow.set('$lookup', [[as, manyOf(inner.shape)]])
+  const rows = fields === null ? GATHERED : fields.foreignField === '_id' ? 1 : FOUND
+  flow.set('$lookup', [[as, manyOf(inner.shape, rows)]])
 }
 
-/** An array of documents of this shape: paths lead through it. */
-function manyOf(shape: Shape): Shape {
-  return { ...shape, extent: list(extentAt(shape, []), GATHERED) }
+/** Documents that are found by one value of a field other than _id, where they are unwound. */
+const FOUND = 10
+
+/** An array of documents of this shape: paths lead through it. `rows`: how many, as cost is reckoned. */
+function manyOf(shape: Shape, rows: number): Shape {
+  return { ...shape, extent: { ...list(extentAt(shape, []), GATHERED), rows } }
 }
 
 /** The two fields of an equality: the foreign one runs on raw documents, so it must be shown whole. */
@@ -119,6 +123,7 @@ export function graphLookup(value: Bson, flow: Flow): void {
     checkRaw(path, raw)
     return path
   })
+  checkNullAlike(connectToField, raw)
   const { maxDepth } = read
   const depthField = depthOf(read['depthField'], raw)
   const restriction = restrictionOf(read['restrictSearchWithMatch'], raw)
@@ -136,6 +141,16 @@ export function graphLookup(value: Bson, flow: Flow): void {
     },
   })
   reproject(from, as, depthField, flow)
+}
+
+/** null leads to documents without the field: below an object that is shown in part hidden elements would tell. */
+function checkNullAlike(path: string, raw: Scope): void {
+  if (resolve(path, raw).crossed.length === 0) return
+  throw refusedOperator(
+    'connectToField',
+    'it leads through an object that is shown in part',
+    'Connect to a field at the top, or to one below an object that is exposed whole; or use $lookup.',
+  )
 }
 
 function depthOf(value: Bson | undefined, raw: Scope): string | null {
@@ -172,8 +187,9 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   barrier.place()
   if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })
   const found = documents ? shapeOf(from, barrier) : shapeOf(from, barrier, as)
-  if (depthField === null || found.kids === null) flow.set('$graphLookup', [[as, manyOf(found)]])
-  else flow.set('$graphLookup', [[as, manyOf({ ...found, kids: new Map([...found.kids, [depthField, WHOLE]]) })]])
+  if (depthField === null || found.kids === null) flow.set('$graphLookup', [[as, manyOf(found, FOUND)]])
+  else
+    flow.set('$graphLookup', [[as, manyOf({ ...found, kids: new Map([...found.kids, [depthField, WHOLE]]) }, FOUND)]])
 }
 
 /** The known fields of the document whole, and of the found ones what is exposed. */

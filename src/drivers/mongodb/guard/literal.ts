@@ -1,12 +1,14 @@
 // Values that are compared, not computed: at no depth a key that starts with $.
 import { reasonAgainst } from './expression-list.ts'
+import { checkOrder } from './names.ts'
 import { isArray, isDocument, type Bson } from '../query.ts'
 import { refusedOperator } from './refusal.ts'
 
-/** The value itself. Throws Refusal where an operator hides in it. */
+/** The value itself. Throws Refusal where an operator hides in it, Broken where the order of its fields is lost. */
 export function literal(value: Bson): Bson {
   if (isArray(value)) value.forEach(literal)
   else if (isDocument(value)) {
+    checkOrder(Object.keys(value))
     for (const [name, below] of Object.entries(value)) {
       if (name.startsWith('$')) {
         throw refusedOperator(
@@ -17,6 +19,16 @@ export function literal(value: Bson): Bson {
       }
       literal(below)
     }
+  }
+  return value
+}
+
+/** A value of $literal: whatever its names are. Throws Broken where the order of its fields is lost. */
+export function ordered(value: Bson): Bson {
+  if (isArray(value)) value.forEach(ordered)
+  else if (isDocument(value)) {
+    checkOrder(Object.keys(value))
+    Object.values(value).forEach(ordered)
   }
   return value
 }

@@ -29,6 +29,22 @@ export function checkName(of: string, name: string): void {
   if (outputPath(of, name).length > 1) throw noName(of, name)
 }
 
+/** Longer numbers are names like others to JSON's reader. */
+const INTEGER = /^(?:0|[1-9]\d{0,9})$/
+
+/**
+ * JSON's reader puts names that are whole numbers before all others, in ascending order: how they were written is lost. Of
+ * a value the order counts, so such an object is refused. Throws Broken.
+ */
+export function checkOrder(names: readonly string[]): void {
+  if (names.length < 2) return
+  const number = names.find((name) => INTEGER.test(name))
+  if (number === undefined) return
+  throw new Broken(
+    `an object holds the name "${number}" beside others: JSON loses the order of names that are numbers, and the order of a value counts; write it as {"$arrayToObject": [[["${number}", …], …]]}`,
+  )
+}
+
 function noName(of: string, name: string): Error {
   return new Broken(`${of}: ${shown(name) || 'an empty text'} cannot be the name of a field`)
 }

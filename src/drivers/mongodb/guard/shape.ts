@@ -208,8 +208,14 @@ function extentOf(shape: Shape): Extent {
   if (known !== undefined) return known
   const fields = new Map([...shape.kids].map(([name, kid]) => [name, extentOf(kid)]))
   const whole = object(fields)
-  const { bytes = 0, items = ITEMS } = shape.extent ?? {}
-  const extent: Extent = { ...whole, bytes: Math.max(whole.bytes, bytes), items, fields: shape.open ? null : fields }
+  const { bytes = 0, items = ITEMS, rows = null } = shape.extent ?? {}
+  const extent: Extent = {
+    ...whole,
+    bytes: Math.max(whole.bytes, bytes),
+    items,
+    rows,
+    fields: shape.open ? null : fields,
+  }
   extents.set(shape, extent)
   return extent
 }

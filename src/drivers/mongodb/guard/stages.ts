@@ -128,13 +128,16 @@ function unwind(value: Bson, flow: Flow): void {
   if (!path.startsWith('$') || path.startsWith('$$')) throw new Broken('$unwind takes a path, which starts with one $')
   resolve(path.slice(1), flow.scope)
   const { includeArrayIndex: index, preserveNullAndEmptyArrays: preserve }: BsonDocument = read
-  flow.out.push({
+  const stage = {
     $unwind: {
       path,
       ...(index === undefined ? {} : { includeArrayIndex: outputPath('$unwind', textOf('$unwind', index)).join('.') }),
       ...(preserve === undefined ? {} : { preserveNullAndEmptyArrays: booleanOf('$unwind', preserve) }),
     },
-  })
+  }
+  const { items, rows } = extentAt(flow.shape, path.slice(1).split('.'))
+  flow.whole.unwinds.set(stage, rows ?? items)
+  flow.out.push(stage)
   if (typeof index === 'string') flow.set('$unwind', [[index, WHOLE]])
 }
 

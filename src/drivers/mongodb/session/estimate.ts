@@ -2,7 +2,8 @@
 // the plan. explain is asked for the plan only: executionStats would run the query (guard/mongodb.md §7).
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
-import type { Join, MongoQuery, ReadCollection } from '../query.ts'
+import type { MongoQuery, ReadCollection } from '../query.ts'
+import { joinReads, type Joined } from './joined.ts'
 
 /** Measurements in one bucket of a time-series collection. */
 const BUCKET = 1_000
@@ -18,9 +19,8 @@ export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number
   const [base] = query.reads
   // What a view reads is not what it shows.
   if (base === undefined || base.kind === 'view') return UNKNOWN
-  let rows = await sizeOf(base, sizes)
-  for (const join of query.joins) if (join.stage === '$unionWith') rows += await foreignSize(query, join, sizes)
-  return rows + (await joinCost(query, Math.min(rows, limitBeforeJoins(query)), sizes))
+  const rows = await sizeOf(base, sizes)
+  return rows + (await joinCost(query, rows, sizes, true))
 }
 
 /** The cost by the server's plan of the printed pipeline. */
@@ -28,9 +28,8 @@ export async function planCost(query: MongoQuery, plan: mongodb.Document, sizes:
   const planners = plannersOf(plan)
   let scanned = 0
   for (const planner of planners) scanned += await scanCost(query, planner, sizes)
-  const outer = Math.max(1, Math.min(scanned, limitBeforeJoins(query)))
   // Those of $unionWith show a plan of their own.
-  return scanned + (await joinCost(query, outer, sizes))
+  return scanned + (await joinCost(query, Math.max(1, scanned), sizes, false))
 }
 
 /** Throws AppError QUERY_DENIED where the estimate is over the limit. */
@@ -43,33 +42,23 @@ export function checkCost(estimate: number, limit: number, collection: string): 
   throw new AppError('QUERY_DENIED', message, {
     extra: {
       blocked: { kind: 'cost', name: 'scanned documents' },
-      hint: 'Read less: filter first, on a path that an index begins with; join by an indexed foreignField.',
+      hint: 'Read less: filter first, on a path that an index begins with; join by an indexed foreignField, behind a $match or $limit. A join within a join is read as often as their sizes multiplied.',
       estimate: Math.round(estimate),
       limit,
     },
   })
 }
 
-/** What $lookup and $graphLookup read: explain says nothing of it. */
-async function joinCost(query: MongoQuery, outer: number, sizes: Sizes): Promise<number> {
-  let cost = 0
-  for (const join of query.joins) {
-    if (join.stage === '$unionWith') continue
-    const foreign = await foreignSize(query, join, sizes)
-    const each = isIndexed(query, join) ? Math.min(1, foreign) : foreign
-    cost += join.perDocument ? outer * each : foreign
+/** What joins read: explain says nothing of $lookup and $graphLookup. */
+async function joinCost(query: MongoQuery, rows: number, sizes: Sizes, countsUnions: boolean): Promise<number> {
+  if (query.joins.length === 0) return 0
+  const joined = async (collection: string): Promise<Joined> => {
+    const read = query.reads.find((each) => each.name === collection)
+    if (read === undefined) return { documents: UNKNOWN, indexedPaths: [] }
+    return { documents: await sizeOf(read, sizes), indexedPaths: read.indexedPaths }
   }
-  return cost
-}
-
-function isIndexed(query: MongoQuery, { collection, foreignField }: Join): boolean {
-  const read = query.reads.find((each) => each.name === collection)
-  return foreignField !== null && read?.indexedPaths.includes(foreignField) === true
-}
-
-async function foreignSize(query: MongoQuery, join: Join, sizes: Sizes): Promise<number> {
-  const read = query.reads.find((each) => each.name === join.collection)
-  return read === undefined ? UNKNOWN : await sizeOf(read, sizes)
+  const { reads } = await joinReads(query.pipeline, rows, { joined, unwinds: query.unwinds, countsUnions })
+  return Math.min(reads, UNKNOWN)
 }
 
 async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number> {
@@ -78,19 +67,6 @@ async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number> {
   if (kind === 'collection') return (await sizes(name)) ?? documents ?? UNKNOWN
   if (documents === null) return UNKNOWN
   return kind === 'view' ? documents : Math.ceil(documents / BUCKET)
-}
-
-/** Rows that can reach the first join at most. */
-function limitBeforeJoins(query: MongoQuery): number {
-  let rows = Infinity
-  for (const stage of query.pipeline) {
-    const [name = ''] = Object.keys(stage)
-    if (name === '$lookup' || name === '$graphLookup' || name === '$unionWith' || name === '$facet') return rows
-    const limit = stage['$limit']
-    if (typeof limit === 'number') rows = Math.min(rows, limit)
-    if (name === '$unwind') rows = Infinity
-  }
-  return rows
 }
 
 type Node = Readonly<Record<string, unknown>>

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { unseal } from '../../confined.ts'
+import type { Catalog } from '../../driver.ts'
+import { confine } from '../guard/confine.ts'
+import { readBody } from '../guard/read.ts'
+import type { MongoQuery } from '../query.ts'
+import { costBound } from './estimate.ts'
+
+const DOCUMENTS = 80
+
+const catalog: Catalog = {
+  capturedAt: '2026-01-01T00:00:00.000Z',
+  capture: { version: 1, serverVersion: [8, 0, 0], versionText: '8.0.0', database: 'shop' },
+  tables: ['a', 'b'].map((table) => ({
+    schema: 'shop',
+    table,
+    kind: 'collection',
+    description: null,
+    estimatedRows: null,
+    warnings: [],
+    detail: { kind: 'collection', capped: false, documents: DOCUMENTS, indexedPaths: ['_id'], complete: true },
+    columns: ['_id', 'n', 'list'].map((name) => ({
+      name,
+      type: 'bson',
+      nullable: true,
+      primaryKey: false,
+      references: null,
+      description: null,
+      unexposable: null,
+      detail: { types: {}, presence: 1, top: true, ...(name === 'list' ? { items: 50 } : {}) },
+    })),
+  })),
+}
+const limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }
+
+async function bound(...pipeline: object[]): Promise<number> {
+  const verdict = confine(readBody({ collection: 'a', pipeline }), catalog, limits)
+  assert.ok(verdict.kind === 'confined', verdict.kind === 'confined' ? '' : verdict.why)
+  return await costBound(unseal<MongoQuery>(verdict.query, 'MONGODB'), async () => DOCUMENTS)
+}
+
+const all = (pipeline: object[]): object => ({ $lookup: { from: 'b', let: { n: '$n' }, pipeline, as: 'x' } })
+const by = (foreignField: string): object => ({ $lookup: { from: 'b', localField: 'n', foreignField, as: 'x' } })
+
+test('a join within a join is read as often as their sizes multiplied', async () => {
+  assert.equal(await bound(all([])), 80 + 80 ** 2)
+  assert.equal(await bound(all([all([])])), 80 + 80 ** 2 + 80 ** 3)
+  assert.equal(await bound(all([all([all([all([])])])])), 80 + 80 ** 2 + 80 ** 3 + 80 ** 4 + 80 ** 5)
+  assert.equal(await bound({ $facet: { one: [all([all([])])], two: [all([])] } }), 80 + 2 * 80 ** 2 + 80 ** 3)
+})
+
+test('a limit counts where it stands', async () => {
+  assert.equal(await bound({ $limit: 2 }, all([])), 80 + 2 * 80)
+  assert.equal(await bound({ $limit: 2 }, { $unwind: '$list' }, all([])), 80 + 2 * 50 * 80)
+  assert.equal(
+    await bound({ $limit: 2 }, { $set: { r: { $range: [0, 500] } } }, { $unwind: '$r' }, all([])),
+    80 + 2 * 500 * 80,
+  )
+  assert.equal(await bound({ $limit: 2 }, { $unionWith: 'b' }, all([])), 80 + 80 + 82 * 80)
+  const dense = { $densify: { field: 'n', range: { step: 1, bounds: [0, 1000] } } }
+  assert.equal(await bound({ $limit: 2 }, dense, all([])), 80 + 1002 * 80)
+  assert.equal(await bound(all([]), { $limit: 2 }), 80 + 80 ** 2)
+})
+
+test('joins by an index, and what they found unwound, stay cheap', async () => {
+  assert.equal(await bound(by('_id'), { $unwind: '$x' }, by('_id'), { $unwind: '$x' }, by('_id')), 80 + 3 * 80)
+  assert.equal(
+    await bound(
+      { $group: { _id: '$n', all: { $push: '$$ROOT' } } },
+      { $unwind: '$all' },
+      { $set: { n: '$all.n' } },
+      by('_id'),
+    ),
+    80 + 80,
+  )
+  assert.equal(await bound({ $lookup: { from: 'b', pipeline: [], as: 'x' } }), 80 + 80)
+})
+
+test('each round of a $graphLookup without an index reads the collection', async () => {
+  const graph = (field: string, maxDepth: number): object => ({
+    $graphLookup: { from: 'b', startWith: '$n', connectFromField: 'n', connectToField: field, as: 'x', maxDepth },
+  })
+  assert.equal(await bound(graph('n', 2)), 80 + 80 * 3 * 80)
+  assert.equal(await bound(graph('_id', 2)), 80 + 80 * 3)
+})
