@@ -31,7 +31,16 @@ export function settingsOf(server: TestPostgres, database: string, more: object 
 }
 
 export function queryOf(text: string, version: number, more: Partial<PostgresQuery> = {}): PostgresQuery {
-  const rest = { rowCap: 50_000, names: new Map(), reads: [], bound: null, searchPath: [], serverVersion: version }
+  const rest = {
+    slots: [],
+    params: [],
+    rowCap: 50_000,
+    names: new Map(),
+    reads: [],
+    bound: null,
+    searchPath: [],
+    serverVersion: version,
+  }
   return { text, ...rest, ...more }
 }
 

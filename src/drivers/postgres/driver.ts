@@ -15,7 +15,7 @@ import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 import { TypeBook } from './session/types.ts'
 
-const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'none' })
+const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 
 /** Parses a first query, so that the first caller does not wait for it. Dispose ends the parser's workers. */
 export async function createPostgresDriver(): Promise<Driver> {

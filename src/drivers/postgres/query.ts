@@ -42,8 +42,12 @@ export interface PostgresQuery {
    * Null where that cannot be told. It parses and walks again: for errors only.
    */
   readonly locate?: (place: number) => Promise<number | null>
-  /** The printed text; it asks for rowCap + 1 rows at most. No parameters. */
+  /** The printed text; it asks for rowCap + 1 rows at most. */
   readonly text: string
+  /** Which of the caller's parameters (from 0) each $n of the printed text is. */
+  readonly slots: readonly number[]
+  /** What is bound to each $n. */
+  readonly params: readonly (string | null)[]
   /** Rows to answer at most. */
   readonly rowCap: number
   /** Our aliases and what the caller called them (t7 → orders), to map a database's message back. */

@@ -46,6 +46,7 @@ const CONVERSION = /%(?:%|(\d+)\$)?-?(?:(\d+)|(\*)(?:(\d+)\$)?)?([sIL])?/g
 
 /** Widths of a constant format: in the text, or as an argument that must be a constant then. */
 function checkWidths(args: readonly Node[], at: number | undefined): void {
+  if (isParameter(args[0])) throw tooMuch('format', at, 'Write the format in the text.')
   const text = args[0]?.A_Const?.sval?.sval ?? ''
   let next = 1
   for (const [all, position, digits, star, starPosition] of text.matchAll(CONVERSION)) {
@@ -61,7 +62,15 @@ function checkWidths(args: readonly Node[], at: number | undefined): void {
   }
 }
 
-function tooMuch(name: string, at: number | undefined): Refused {
-  const why = `function ${name}() is asked for too much at once`
-  return new Refusal('limit', name, why, `Its count must be a constant of at most ${COUNT_MAX}.`, at)
+/** A parameter is any text a caller likes, its widths too. */
+function isParameter(node: Node | undefined): boolean {
+  return node?.TypeCast?.arg ? isParameter(node.TypeCast.arg) : node?.ParamRef !== undefined
+}
+
+function tooMuch(
+  name: string,
+  at: number | undefined,
+  hint = `Its count must be a constant of at most ${COUNT_MAX}.`,
+): Refused {
+  return new Refusal('limit', name, `function ${name}() is asked for too much at once`, hint, at)
 }

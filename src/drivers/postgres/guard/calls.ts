@@ -9,6 +9,7 @@ import { expression, optional } from './expression.ts'
 import { AGGREGATES, FROM_ROW_TYPE, FUNCTIONS, OUT_COLUMNS, RETURNS_ROWS, SINCE } from './functions.ts'
 import { functionHint } from './hints.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
+import { typedArguments } from './params.ts'
 import { refusedFunction, refusedStatement, type Refusal } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
 import { withConfiguration, withDictionary } from './text-search.ts'
@@ -54,10 +55,11 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   if (!mayBeCalled(walk.exposed, name)) throw unknownFunction(walk.exposed, written, node.location)
   const isAggregate = AGGREGATES.has(name) && !node.over
   if (isAggregate) level.aggregates += 1
-  const args = argumentsOf(walk, name, node).map((arg) =>
+  const given = argumentsOf(walk, name, node).map((arg) =>
     // pg_typeof(pg_typeof(x)) is regtype: only the outer one becomes text.
     isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : argument(walk, level, arg),
   )
+  const args = typedArguments(name, given)
   const types = args.map((arg) => arg.type)
   const found = findFunction(walk.exposed, written, types, node.location)
   if (found.schema === 'pg_catalog') checkCounts(name, node)

@@ -322,7 +322,7 @@ each('is one SELECT that only reads', [
   ['FOR UPDATE', 'SELECT id FROM orders FOR UPDATE', 'statement: FOR UPDATE'],
   ['… deep down', 'SELECT 1 FROM (SELECT id FROM orders FOR SHARE) x', 'statement: FOR UPDATE'],
   ['INTO', 'SELECT id INTO x FROM orders', 'statement: SELECT INTO'],
-  ['a parameter', 'SELECT $1', 'statement: parameter $1'],
+  ['a parameter zero', 'SELECT $0', 'statement: parameter $0'],
   ['EXPLAIN', 'EXPLAIN ANALYZE SELECT 1', 'statement: EXPLAIN'],
   ['SET', 'SET row_security = off', 'statement: SET'],
   ['DO', 'DO $$ BEGIN END $$', 'statement: DO'],

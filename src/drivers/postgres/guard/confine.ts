@@ -5,7 +5,8 @@ import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../
 import type { PostgresQuery } from '../query.ts'
 import { exposedOf } from './exposed.ts'
 import { HERE, judge, lostText } from './judge.ts'
-import type { Parser } from './parser.ts'
+import { bindParams, boundTexts } from './param-values.ts'
+import type { Case, Parser } from './parser.ts'
 import { recall, remember, shapeOf } from './shapes.ts'
 
 /** A body of POST …/query for this kind. */
@@ -24,25 +25,23 @@ export async function confine(
 ): Promise<Verdict> {
   signal.throwIfAborted()
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
-  const shape = shapeOf(body.text)
+  const params = bindParams(body.params, () => exposedOf(catalog))
+  const asked: Case = { text: body.text, catalog, rowCap, params: params.forms }
+  const shape = shapeOf(body.text, params.key)
   const recalled = shape === null ? null : recall(catalog, shape, rowCap)
   const confined = (query: PostgresQuery): Verdict => {
     const locate = (place: number) =>
-      parser.locate(
-        { text: body.text, catalog, rowCap },
-        { printed: query.text, place },
-        AbortSignal.timeout(LOCATE_MS),
-      )
-    return { kind: 'confined', query: seal('POSTGRES', { ...query, locate }) }
+      parser.locate(asked, { printed: query.text, place }, AbortSignal.timeout(LOCATE_MS))
+    return { kind: 'confined', query: seal('POSTGRES', { ...query, params: boundTexts(params, query.slots), locate }) }
   }
   if (recalled !== null) return confined(recalled)
-  const ruled = await ruling(parser, body.text, catalog, rowCap, signal)
+  const ruled = await ruling(parser, asked, signal)
   if (ruled.kind !== 'made') return ruled
   if (shape !== null) {
     await remember(catalog, shape, rowCap, ruled.query, async (text) => {
       // Up to thirty texts are tried for one shape: other requests go between them.
       await parser.turn()
-      const again = await ruling(parser, text, catalog, rowCap, signal)
+      const again = await ruling(parser, { ...asked, text }, signal)
       return again.kind === 'made' ? again.query : null
     })
   }
@@ -55,21 +54,15 @@ const LOCATE_MS = 500
 type Ruling = { readonly kind: 'made'; readonly query: PostgresQuery } | Denied | Malformed
 
 /** Judges on the spot where that takes a few milliseconds, else in a thread. */
-async function ruling(
-  parser: Parser,
-  text: string,
-  catalog: Catalog,
-  rowCap: number,
-  signal: AbortSignal,
-): Promise<Ruling> {
+async function ruling(parser: Parser, asked: Case, signal: AbortSignal): Promise<Ruling> {
   // A capture of another version is told here, where an error can be thrown to the caller.
-  exposedOf(catalog)
-  const here = judge(parser.parse, text, catalog, rowCap, HERE)
+  exposedOf(asked.catalog)
+  const here = judge(parser.parse, asked, HERE)
   const isDone = here.kind !== 'heavy' && here.kind !== 'lost'
-  const judged = isDone ? here : await parser.judge({ text, catalog, rowCap }, signal)
+  const judged = isDone ? here : await parser.judge(asked, signal)
   if (judged.kind === 'heavy' || judged.kind === 'lost') return lostText()
   if (judged.kind !== 'denied') return judged
   const { defect, ...denied } = judged
-  if (defect !== undefined) parser.report(defect, text)
+  if (defect !== undefined) parser.report(defect, asked.text)
   return denied
 }

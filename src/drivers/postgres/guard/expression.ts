@@ -10,6 +10,7 @@ import { notePlace } from './locate.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { checkComparison, compared, operatorExpression, operatorName } from './operators.ts'
 import { refusedFunction, refusedStatement } from './refusal.ts'
+import { asText, parameter } from './params.ts'
 import { reference, resolve, starColumns } from './resolve.ts'
 import { checkColumns, spend, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
 import { select } from './select.ts'
@@ -27,6 +28,7 @@ function confined(walk: Walk, level: Level, node: Node): Typed {
   spend(walk, 1)
   if (node.ColumnRef) return resolve(walk, level, node.ColumnRef)
   if (node.A_Const) return { node: constant(node.A_Const), type: null }
+  if (node.ParamRef) return parameter(walk, level, node.ParamRef)
   if (node.FuncCall) return call(walk, level, node.FuncCall)
   if (node.A_Expr) return operatorExpression(walk, level, node.A_Expr)
   if (node.BoolExpr) return boolean(walk, level, node.BoolExpr)
@@ -131,7 +133,8 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
 
 function nullTest(walk: Walk, level: Level, { arg, nulltesttype, location }: Struct<'NullTest'>): Typed {
   if (!arg || (nulltesttype !== 'IS_NULL' && nulltesttype !== 'IS_NOT_NULL')) throw refusedStatement('IS', location)
-  return { node: { NullTest: { arg: expression(walk, level, arg).node, nulltesttype } }, type: null }
+  const subject = asText(expression(walk, level, arg))
+  return { node: { NullTest: { arg: subject.node, nulltesttype } }, type: null }
 }
 
 function booleanTest(walk: Walk, level: Level, { arg, booltesttype, location }: Struct<'BooleanTest'>): Typed {

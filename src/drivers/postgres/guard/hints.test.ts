@@ -167,6 +167,8 @@ test('every refusal has a hint, every syntax error a place, and no text of them 
   const rows = Object.values(HINTS).flatMap((list) => list.map(([sql]) => sql))
   let refused = 0
   for (const sql of [...attacks.flatMap((attack) => attack.sql ?? []), ...rows]) {
+    // A parameter without a value is a bad request, and no verdict.
+    if (/\$\d+::int/.test(sql)) continue
     const verdict = await guard.judge(sql, shop())
     if (verdict.kind === 'confined') continue
     refused += 1

@@ -8,6 +8,7 @@ import { CAPS, say } from '../../../../test/support/postgres-guard.ts'
 import { loadModule } from 'libpg-query'
 import { confine } from './confine.ts'
 import { NODES } from './nodes.ts'
+import { AppError } from '../../../errors.ts'
 import { parseText } from './parse-text.ts'
 import type { Parsed, Parser } from './parser.ts'
 
@@ -28,6 +29,7 @@ const QUERIES = [
   'SELECT (SELECT 1), EXISTS (SELECT 1), id = ANY (SELECT 1), ARRAY(SELECT 1), id BETWEEN 1 AND 2, note LIKE $$a$$, id = ANY (ARRAY[1]), id IS DISTINCT FROM 1 FROM orders',
   'VALUES (1, $$a$$), (2, $$b$$)',
   'SELECT (home).city FROM people',
+  'SELECT id + $1 FROM orders WHERE id = $1 LIMIT $1',
   'SELECT JSON_OBJECT(note: id ABSENT ON NULL WITH UNIQUE KEYS RETURNING jsonb), JSON_ARRAY(1, note FORMAT JSON), JSON_ARRAY(SELECT 1), JSON_OBJECTAGG(note: id), JSON_ARRAYAGG(id ORDER BY id) FILTER (WHERE true) OVER (ORDER BY id) FROM orders',
   "SELECT note IS JSON OBJECT WITH UNIQUE KEYS, JSON(note), JSON_SCALAR(1), JSON_SERIALIZE(note RETURNING bytea), JSON_VALUE(note, '$' PASSING 1 AS x RETURNING int DEFAULT 1 ON EMPTY NULL ON ERROR) FROM orders",
   "SELECT * FROM JSON_TABLE('{}', '$' AS root PASSING 1 AS x COLUMNS (n FOR ORDINALITY, a int PATH '$.a' DEFAULT 1 ON EMPTY, NESTED PATH '$.b' COLUMNS (c text))) AS j (a, b, c)",
@@ -100,7 +102,14 @@ async function judged(tree: unknown): Promise<{ readonly said: string; readonly 
     report: (problem) => reported.push(problem),
   }
   const signal = new AbortController().signal
-  return { said: say(await confine(parser, { text: 'x', limit: null }, exposed, CAPS, signal)), reported }
+  const params = JSON.stringify(tree).includes('"ParamRef"') ? { params: { values: ['7'], json: '' } } : {}
+  try {
+    return { said: say(await confine(parser, { text: 'x', limit: null, ...params }, exposed, CAPS, signal)), reported }
+  } catch (error) {
+    // A parameter more or less than was sent.
+    if (!(error instanceof AppError) || error.code !== 'INVALID_REQUEST') throw error
+    return { said: `params: ${error.message}`, reported }
+  }
 }
 
 /** Changes one place after the other, and hands each changed tree on. */

@@ -6,6 +6,7 @@ import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed
 import { limited } from './limit.ts'
 import { sourceOf, type Places } from './locate.ts'
 import type { SelectStmt } from './nodes.ts'
+import { newParams, type Params } from './params.ts'
 import type { Case, Judged, Parse, Sought } from './parser.ts'
 import { fromBytes, toBytes } from './position.ts'
 import { DEPTH_MAX, prescan, TOKENS_MAX } from './prescan.ts'
@@ -42,7 +43,8 @@ export const IN_THREAD: Bounds = {
 }
 
 /** Judges one text. Never throws but AppError SCHEMA_STALE for a capture of another version. */
-export function judge(parse: Parse, text: string, catalog: Catalog, rowCap: number, bounds: Bounds): Judged {
+export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
+  const { text } = asked
   const refused = (refusal: Refusal): Judged => denied(refusal, text)
   const size = Buffer.byteLength(text)
   if (size > bounds.bytes) return bounds.isHere ? HEAVY : refused(tooLong('bytes', size, bounds.bytes))
@@ -58,7 +60,7 @@ export function judge(parse: Parse, text: string, catalog: Catalog, rowCap: numb
   if (parsed.kind === 'malformed') return malformed(text, parsed.why, parsed.position)
   if (parsed.kind === 'lost') return parsed
   if (parsed.kind === 'deep') return refused(tooDeep())
-  const made = attempt(scanned.text, parsed.tree, exposedOf(catalog), rowCap, bounds)
+  const made = attempt(parsed.tree, { ...asked, text: scanned.text }, bounds)
   return 'kind' in made ? made : compared(parse, made, scanned.text, bounds)
 }
 
@@ -66,13 +68,13 @@ export function judge(parse: Parse, text: string, catalog: Catalog, rowCap: numb
  * Where in a caller's text something of its printed text is; null where that cannot be told. The text was confined before,
  * so its size is known to be allowed. Throws what confining it again throws.
  */
-export function locate(parse: Parse, { text, catalog, rowCap }: Case, { printed, place }: Sought): number | null {
-  const scanned = prescan(text)
+export function locate(parse: Parse, asked: Case, { printed, place }: Sought): number | null {
+  const scanned = prescan(asked.text)
   if (scanned.kind !== 'fine') return null
   const [source, again] = [parse(scanned.text), parse(printed)]
   if (source.kind !== 'tree' || again.kind !== 'tree') return null
   const places: Places = new Map()
-  const made = rewrite(source.tree, exposedOf(catalog), rowCap, IN_THREAD, places)
+  const made = rewrite(source.tree, asked, IN_THREAD, places)
   // What a shape became is the same text with other numbers in it; anything else is not to be trusted.
   if (made.query.text !== printed) return null
   const at = sourceOf(made.tree, again.tree, places, toBytes(printed, place))
@@ -99,9 +101,10 @@ interface Made {
   readonly query: PostgresQuery
 }
 
-function attempt(text: string, tree: unknown, exposed: Exposed, rowCap: number, bounds: Bounds): Made | Judged {
+function attempt(tree: unknown, asked: Case, bounds: Bounds): Made | Judged {
+  const { text } = asked
   try {
-    return rewrite(tree, exposed, rowCap, bounds)
+    return rewrite(tree, asked, bounds)
   } catch (error) {
     if (error instanceof Refusal) return denied(error, text)
     if (error instanceof TooMuchHere) return HEAVY
@@ -143,15 +146,18 @@ function malformed(text: string, why: string, position: number): Malformed {
 }
 
 /** Walks the tree and prints what it became. Throws Refusal. */
-function rewrite(tree: unknown, exposed: Exposed, rowCap: number, bounds: Bounds, places: Places | null = null): Made {
+function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bounds, places: Places | null = null): Made {
+  const exposed = exposedOf(catalog)
   const { select: raw, words } = readStatement(tree)
-  const walk = newWalk(exposed, words, bounds, places)
+  const walk = newWalk(exposed, words, newParams(params), bounds, places)
   const selected = select(walk, raw, null, null)
   checkWeight(walk.weight)
   const confined = limited(walk, selected, rowCap + 1)
   for (const { finish } of walk.bases) finish()
   const query: PostgresQuery = {
     text: printSelect(confined),
+    slots: walk.params.slots,
+    params: [],
     rowCap,
     names: walk.names,
     records: recordsOf(selected),
@@ -175,9 +181,16 @@ function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
   return records
 }
 
-function newWalk(exposed: Exposed, words: ReadonlySet<string>, bounds: Bounds, places: Places | null): Walk {
+function newWalk(
+  exposed: Exposed,
+  words: ReadonlySet<string>,
+  params: Params,
+  bounds: Bounds,
+  places: Places | null,
+): Walk {
   return {
     exposed,
+    params,
     prefix: prefix(exposed, words),
     aliases: 0,
     ctes: 0,

@@ -184,6 +184,7 @@ export const NODES = {
   MinMaxExpr: { op: 'text', args: 'nodes', location: 'place' },
   NamedArgExpr: { arg: 'node', name: 'text', argnumber: 'int', location: 'place' },
   NullTest: { arg: 'node', nulltesttype: 'text', location: 'place' },
+  ParamRef: { number: 'int', location: 'place' },
   RangeFunction: {
     lateral: 'flag',
     ordinality: 'flag',

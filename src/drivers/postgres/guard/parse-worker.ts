@@ -26,7 +26,7 @@ function answer(ask: Ask): Answer | 'ready' {
     case 'judge': {
       const catalog = catalogs.get(ask.id)
       if (!catalog) return { kind: 'lost' }
-      if (!ask.sought) return judge(parseText, ask.text, catalog, ask.rowCap, IN_THREAD)
+      if (!ask.sought) return judge(parseText, { ...ask, catalog }, IN_THREAD)
       return { kind: 'place', at: locate(parseText, { ...ask, catalog }, ask.sought) }
     }
     default:

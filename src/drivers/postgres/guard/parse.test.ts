@@ -6,7 +6,7 @@ import { openParser } from './parse.ts'
 
 const SIGNAL = AbortSignal.timeout(60_000)
 const catalog = shop()
-const of = (text: string) => ({ text, catalog, rowCap: 10 })
+const of = (text: string) => ({ text, catalog, rowCap: 10, params: [] })
 /** Long enough to take a thread some time. */
 const LONG = `SELECT 1 IN (1${', 1'.repeat(9_900)})`
 

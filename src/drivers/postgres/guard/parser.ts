@@ -2,6 +2,7 @@
 // no I/O; parse.ts is the one that is used.
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import type { PostgresQuery } from '../query.ts'
+import type { ParamForm } from './params.ts'
 
 export type Parsed =
   | { readonly kind: 'tree'; readonly tree: unknown }
@@ -29,6 +30,7 @@ export interface Case {
   readonly text: string
   readonly catalog: Catalog
   readonly rowCap: number
+  readonly params: readonly ParamForm[]
 }
 
 /** A place in the printed text, in characters. */

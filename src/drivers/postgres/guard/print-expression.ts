@@ -10,6 +10,7 @@ import { identifier, literal, qualified } from '../quote.ts'
 export function printExpression(node: Node): string {
   if (node.ColumnRef) return qualified(words(node.ColumnRef.fields))
   if (node.A_Const) return printConstant(node.A_Const)
+  if (node.ParamRef) return `$${must(node.ParamRef.number)}`
   if (node.FuncCall) return printCall(node.FuncCall)
   if (node.A_Expr) return printOperator(node.A_Expr)
   if (node.BoolExpr) return printBoolean(node.BoolExpr)

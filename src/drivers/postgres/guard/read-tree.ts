@@ -20,7 +20,6 @@ const CLAUSES: ReadonlyMap<string, readonly ['function' | 'statement', string]> 
   ['XmlSerialize', ['function', 'xmlserialize']],
   ['RangeTableFunc', ['function', 'xmltable']],
   ['MergeSupportFunc', ['function', 'merge_action']],
-  ['ParamRef', ['statement', 'parameter $']],
   ['CurrentOfExpr', ['statement', 'WHERE CURRENT OF']],
   ['SetToDefault', ['statement', 'DEFAULT']],
   ['LockingClause', ['statement', 'FOR UPDATE']],
@@ -162,7 +161,6 @@ function chained(name: NodeName, key: string, depth: Depth): Depth {
 function unknownPart(name: string, at: number, held?: unknown): Refusal {
   const known = CLAUSES.get(name)
   if (known?.[0] === 'function') return refusedFunction(xmlName(name, held) ?? known[1], at)
-  if (name === 'ParamRef') return refusedStatement(`parameter $${String(property(held, 'number') ?? '')}`, at)
   if (known) return refusedStatement(known[1], at)
   if (name.endsWith('Stmt')) return refusedStatement(statementName({ [name]: null }), at)
   return refusedStatement(name, at)

@@ -43,8 +43,7 @@ export function refusedStatement(name: string, at?: number, hint?: string): Refu
   )
 }
 
-const STATEMENT_HINT =
-  'Send one SELECT (WITH, VALUES and TABLE are fine), without locking or INTO, its values written in the text.'
+const STATEMENT_HINT = 'Send one SELECT (WITH, VALUES and TABLE are fine), without locking or INTO.'
 
 const STATEMENT_HINTS: ReadonlyMap<string, string> = new Map([
   ['SHOW', `Send a SELECT; settings cannot be read. ${DESCRIPTION}`],

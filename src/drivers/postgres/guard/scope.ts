@@ -3,6 +3,7 @@
 import type { Exposed, ExposedTable } from './exposed.ts'
 import type { Places } from './locate.ts'
 import { word, type Node, type Struct } from './nodes.ts'
+import type { Params } from './params.ts'
 import { refusedLimit } from './refusal.ts'
 
 /** What is known of an expression's type; null where nothing is (most of the time nothing needs to be). */
@@ -134,6 +135,7 @@ export function newLevel(parent: Level | null, ctes: CteScope | null): Level {
 /** One confinement at work: what it knows, and what it has noted so far. */
 export interface Walk {
   readonly exposed: Exposed
+  readonly params: Params
   /** Caller's names that our aliases must differ from. */
   readonly prefix: string
   aliases: number

@@ -27,12 +27,17 @@ const detail: TableDetail = { kind: 'r', oid: 1, pages: 1, tuples: 1, primaryKey
 
 /** A catalog of its own: nothing is remembered for it. */
 function catalog(): Catalog {
-  const column = (name: string, typeOid: number, type: string): Catalog['tables'][number]['columns'][number] => ({
+  const column = (
+    number: number,
+    name: string,
+    typeOid: number,
+    type: string,
+  ): Catalog['tables'][number]['columns'][number] => ({
     ...{ name, type, nullable: true, primaryKey: name === 'id', references: null, description: null },
     unexposable: null,
-    detail: { number: 1, typeOid, type: { schema: 'pg_catalog', name: type }, typmod: -1 },
+    detail: { number, typeOid, type: { schema: 'pg_catalog', name: type }, typmod: -1 },
   })
-  const columns = [column('id', 23, 'int4'), column('total', 1700, 'numeric'), column('note', 25, 'text')]
+  const columns = [column(1, 'id', 23, 'int4'), column(2, 'total', 1700, 'numeric'), column(3, 'note', 25, 'text')]
   const table = { schema: 'public', table: 'orders', kind: 'table', description: null, estimatedRows: 1, warnings: [] }
   return { capturedAt: '', tables: [{ ...table, columns, detail }], capture }
 }

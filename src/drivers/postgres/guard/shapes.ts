@@ -7,6 +7,8 @@ import type { PostgresQuery } from '../query.ts'
 /** A text with its whole numbers taken out. */
 export interface Shape {
   readonly key: string
+  /** The forms of its parameters, never their values. */
+  readonly params: string
   readonly numbers: readonly string[]
 }
 
@@ -32,15 +34,15 @@ const shapes = new WeakMap<Catalog, Map<string, Entry>>()
 
 // Whatever makes reading a text harder than this is not worth remembering: comments, escapes, dollar quotes, letters
 // outside ASCII. Up to nine digits are an int4 wherever they stand.
-const UNUSUAL = /--|\/\*|[\\$]|[^\n\r\t\x20-\x7e]/
-const PIECES = /'[^']*'|"[^"]*"|(?<![\w.])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
+const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[^\n\r\t\x20-\x7e]/
+const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
 const GAP = '\0'
 // Behind one of these a number may stand for an output column, and then the query means another thing with another one.
 const LISTS = /\b(?:by|on)\b/i
 const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
 
-/** The shape of a text; null where it has no numbers to vary or is not simple enough to tell. */
-export function shapeOf(text: string): Shape | null {
+/** The shape of a text with parameters of these forms; null where it is not simple enough to tell. */
+export function shapeOf(text: string, params = ''): Shape | null {
   if (text.length > TEXT_MAX || UNUSUAL.test(text)) return null
   const numbers: string[] = []
   const lists = text.search(LISTS)
@@ -50,7 +52,7 @@ export function shapeOf(text: string): Shape | null {
     numbers.push(piece)
     return GAP
   })
-  return numbers.length > NUMBERS_MAX ? null : { key, numbers }
+  return numbers.length > NUMBERS_MAX ? null : { key, params, numbers }
 }
 
 /** The confined query of a known shape; null where it is not known, or another number belongs to it. */
@@ -84,7 +86,7 @@ export async function remember(
 }
 
 function keyOf(shape: Shape, rowCap: number): string {
-  return `${rowCap} ${shape.key}`
+  return `${rowCap} ${shape.params}\0${shape.key}`
 }
 
 async function templateOf(shape: Shape, made: PostgresQuery, confined: Try): Promise<Template | null> {

@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog } from '../../driver.ts'
+import type { ParamForm } from './params.ts'
 import type { Case, Judged, Sought } from './parser.ts'
 
 /** What was judged; or, of a place that was sought, where it is. */
@@ -17,6 +18,7 @@ export type Ask =
       readonly id: number
       readonly text: string
       readonly rowCap: number
+      readonly params: readonly ParamForm[]
       readonly sought?: Sought
     }
 
@@ -53,10 +55,13 @@ export class Thread {
   }
 
   /** One at a time. `lost` where the thread broke or took too long: it must be ended then. */
-  async judge({ text, catalog, rowCap }: Case, sought?: Sought): Promise<Answer> {
+  async judge({ text, catalog, rowCap, params }: Case, sought?: Sought): Promise<Answer> {
     const id = idOf(catalog)
     if (!(await this.#holds(id, catalog))) return { kind: 'lost' }
-    const judged = await this.#ask({ kind: 'judge', id, text, rowCap, ...(sought && { sought }) }, this.#deadlineMs)
+    const judged = await this.#ask(
+      { kind: 'judge', id, text, rowCap, params, ...(sought && { sought }) },
+      this.#deadlineMs,
+    )
     return isAnswer(judged) ? judged : { kind: 'lost' }
   }
 

@@ -11,10 +11,15 @@ import { isShown, shownTypes } from './shown-types.ts'
 
 /** A TypeName, confined, and what it means. Throws Refusal. */
 export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
+  return typeNamed(walk.exposed, type)
+}
+
+/** The same of a type that no text names. Throws Refusal. */
+export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
   const names = words(type.names)
   const written = names.join('.')
-  const found = findType(walk.exposed, names)
-  if (!found) throw refusedType(written, type.location, typeHint(names.at(-1) ?? '', shownTypes(walk.exposed)))
+  const found = findType(exposed, names)
+  if (!found) throw refusedType(written, type.location, typeHint(names.at(-1) ?? '', shownTypes(exposed)))
   const isOwn = found.schema === 'pg_catalog'
   const typmods = type.typmods?.map((modifier) => typmod(modifier, isOwn) ?? badTypmod(written, type.location))
   const bounds = type.arrayBounds?.map(({ Integer: bound }): Node => {
@@ -27,7 +32,7 @@ export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'
     typemod: -1,
     ...(bounds && { arrayBounds: bounds }),
   }
-  const named = sqlType(walk.exposed, found)
+  const named = sqlType(exposed, found)
   return { node, type: bounds ? { kind: 'array', of: named } : named }
 }
 

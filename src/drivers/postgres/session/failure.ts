@@ -74,6 +74,9 @@ const CODE_SENTENCES: Readonly<Record<string, string>> = {
   '40001': 'The database gave the query up because of concurrent changes; try again.',
   '40P01': 'The database gave the query up because of a deadlock; try again.',
   '42501': 'The login of this datasource may not read something this query needs.',
+  '42P08':
+    'A parameter has one type in one place and another type elsewhere: give it one, as {type, value} or $1::type.',
+  '42P18': 'The type of a parameter cannot be told from its place: give it one, as {type, value} or $1::type.',
   '55P03': 'Something this query reads is locked by another session; try again.',
   '57014': 'The query was cancelled in the database.',
 }

@@ -2,6 +2,8 @@
 // server. There is no simple Query here on purpose: it would run two statements where the printed text held two.
 
 const OPEN_LENGTH = 5
+/** The length of a null. */
+const NULL = -1
 
 function message(code: string, body: number, fill: (into: Buffer, at: number) => void): Buffer {
   const buffer = Buffer.allocUnsafe(OPEN_LENGTH + body)
@@ -25,9 +27,10 @@ export function parseMessage(name: string, text: string): Buffer {
 }
 
 /** Bind of a statement to the unnamed portal; parameters and results in text format. */
-export function bindMessage(name: string, parameters: readonly string[] = []): Buffer {
-  const sizes = parameters.map((text) => Buffer.byteLength(text))
-  const body = 1 + Buffer.byteLength(name) + 1 + 2 + 2 + sizes.reduce((sum, size) => sum + 4 + size, 0) + 2
+export function bindMessage(name: string, parameters: readonly (string | null)[] = []): Buffer {
+  const sizes = parameters.map((text) => (text === null ? NULL : Buffer.byteLength(text)))
+  const values = sizes.reduce((sum, size) => sum + 4 + Math.max(size, 0), 0)
+  const body = 1 + Buffer.byteLength(name) + 1 + 2 + 2 + values + 2
   return message('B', body, (into, start) => {
     into[start] = 0
     let at = start + 1
@@ -37,7 +40,7 @@ export function bindMessage(name: string, parameters: readonly string[] = []): B
     at = into.writeInt16BE(parameters.length, at)
     parameters.forEach((text, i) => {
       at = into.writeInt32BE(sizes[i] ?? 0, at)
-      at += into.write(text, at)
+      if (text !== null) at += into.write(text, at)
     })
     into.writeInt16BE(0, at)
   })
@@ -56,7 +59,7 @@ export function statement(text: string): Buffer {
 }
 
 /** Parse, Bind, Describe and Execute of one statement whose rows are wanted. */
-export function question(text: string, parameters: readonly string[] = []): Buffer {
+export function question(text: string, parameters: readonly (string | null)[] = []): Buffer {
   return Buffer.concat([parseMessage('', text), bindMessage('', parameters), DESCRIBE, EXECUTE])
 }
 

@@ -33,7 +33,7 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
   const caps = { rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }
   const result = new Result(caps, at.known.types, out, query.records)
-  const frames = question(query.text)
+  const frames = question(query.text, query.params)
   const started = performance.now()
   const bounded = knownBound(at.known, query)
   if (bounded !== null && bounded <= limits.maxCost) {
@@ -111,7 +111,7 @@ function sizeKey(at: { readonly schema: string; readonly table: string }): strin
 /** Opens the transaction with EXPLAIN, and the size of the table where that may spare the next EXPLAIN. */
 async function explain(at: Running, query: PostgresQuery, pinned: Pinned, started: number): Promise<number> {
   const plan = new Texts(PLAN_BYTES)
-  const frames = [question(explainSql(query.text))]
+  const frames = [question(explainSql(query.text), query.params)]
   if (query.bound !== null) frames.unshift(question(sizeSql(query.bound)))
   const outcome = await at.session.begin(Buffer.concat(frames), pinned, plan, query.reads)
   if (outcome.unexpected) throw schemaStale()

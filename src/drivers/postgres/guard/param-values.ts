@@ -1,0 +1,202 @@
+// The values of a query's parameters: which type each has, whether its type takes it, and the text that is bound. Pure; what
+// only the database can tell (a date that does not exist, an enum's label) is left to it.
+import type { Param, Params } from '../../driver.ts'
+import { invalidRequest } from '../../../errors.ts'
+import type { Exposed } from './exposed.ts'
+import { word, type Node } from './nodes.ts'
+import type { ParamForm } from './params.ts'
+import { Refusal } from './refusal.ts'
+import type { SqlType } from './scope.ts'
+import { typeNamed } from './type-names.ts'
+
+/** One parameter, read: what the guard knows of it, and what is bound. */
+interface Bound {
+  readonly form: ParamForm
+  /** Tells forms apart. */
+  readonly key: string
+  readonly text: string | null
+}
+
+export interface BoundParams {
+  readonly forms: readonly ParamForm[]
+  /** Equal where the forms are. */
+  readonly key: string
+  readonly texts: readonly (string | null)[]
+}
+
+const NONE: BoundParams = { forms: [], key: '', texts: [] }
+
+/** Reads the parameters of a body. Throws AppError INVALID_REQUEST with details. */
+export function bindParams(params: Params | undefined, exposed: () => Exposed): BoundParams {
+  if (params === undefined) return NONE
+  if (!Array.isArray(params.values)) throw invalidRequest(['params: must be an array'])
+  const details: string[] = []
+  const bound = params.values.flatMap((value: Param, at): Bound[] => {
+    const read = bindOne(value, exposed)
+    if (typeof read === 'object') return [read]
+    details.push(`params.${at}: ${read}`)
+    return []
+  })
+  if (details.length > 0) throw invalidRequest(details)
+  return {
+    forms: bound.map(({ form }) => form),
+    key: bound.map(({ key }) => key).join('\0'),
+    texts: bound.map(({ text }) => text),
+  }
+}
+
+/** What is bound at each printed place. Throws AppError INVALID_REQUEST for one missing, one too many, or too much. */
+export function boundTexts({ texts }: BoundParams, slots: readonly number[]): readonly (string | null)[] {
+  const used = new Set(slots)
+  const details = [
+    ...[...used].filter((slot) => slot >= texts.length).map((slot) => `params: has no value for $${slot + 1}`),
+    ...texts.flatMap((_, at) => (used.has(at) ? [] : [`params.${at}: the query does not use $${at + 1}`])),
+  ]
+  if (details.length > 0) throw invalidRequest(details.slice(0, DETAILS_MAX))
+  const out = slots.map((slot) => texts[slot] ?? null)
+  const bytes = out.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), 0)
+  if (bytes > BYTES_MAX) {
+    throw invalidRequest([
+      `params: are ${bytes} bytes, counted once for each place they stand in; the limit is ${BYTES_MAX}`,
+    ])
+  }
+  return out
+}
+
+const DETAILS_MAX = 20
+const BYTES_MAX = 1_048_576
+
+function bindOne(value: Param, exposed: () => Exposed): Bound | string {
+  if (value === null || typeof value === 'string') return { form: { cast: null, type: null }, key: '', text: value }
+  if (typeof value === 'boolean') return builtIn('bool', String(value))
+  if (typeof value === 'number') return builtIn(numberType(value), String(value))
+  const named = namesOf(value.type)
+  if (named === null) return `type is not the plain name of a type: int8, timestamptz, text[] …`
+  try {
+    const { node, type } = typeNamed(exposed(), named)
+    const text = value.value === null ? null : String(value.value)
+    const wrong = value.value === null ? null : misfit(type, value.value)
+    if (wrong !== null) return `is no value of the type ${value.type}: ${wrong}`
+    return { form: { cast: node, type }, key: value.type, text }
+  } catch (error) {
+    if (error instanceof Refusal) return error.message
+    throw error
+  }
+}
+
+function builtIn(name: string, text: string): Bound {
+  const cast = { names: [word('pg_catalog'), word(name)], typemod: -1 }
+  return { form: { cast, type: { kind: 'named', schema: 'pg_catalog', name } }, key: name, text }
+}
+
+/** As PostgreSQL types the number in a text. */
+function numberType(value: number): string {
+  if (!Number.isInteger(value)) return 'numeric'
+  return Math.abs(value) <= 2_147_483_647 ? 'int4' : 'int8'
+}
+
+/** SQL's own names of types, as PostgreSQL's grammar reads them. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ...[
+    ['int', 'int4'] as const,
+    ['integer', 'int4'] as const,
+    ['smallint', 'int2'] as const,
+    ['bigint', 'int8'] as const,
+  ],
+  ...[['real', 'float4'] as const, ['float', 'float8'] as const, ['double precision', 'float8'] as const],
+  ...[['decimal', 'numeric'] as const, ['dec', 'numeric'] as const, ['boolean', 'bool'] as const],
+  ...[['character varying', 'varchar'] as const, ['character', 'bpchar'] as const, ['char', 'bpchar'] as const],
+  ...[['timestamp with time zone', 'timestamptz'] as const, ['timestamp without time zone', 'timestamp'] as const],
+  ...[['time with time zone', 'timetz'] as const, ['time without time zone', 'time'] as const],
+  ...[['bit varying', 'varbit'] as const],
+])
+const PART = /^(?:[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*|"(?:[^"]|"")+")$/
+
+/** A name of a type, dotted or quoted where it must be, and [] for an array; null for anything else. */
+function namesOf(written: string): { readonly names: readonly Node[]; readonly arrayBounds?: readonly Node[] } | null {
+  const isArray = /\s*\[\s*\]\s*$/.test(written)
+  const plain = written.replace(/(?:\s*\[\s*\])+\s*$/, '').trim()
+  const bounds = isArray ? { arrayBounds: [{ Integer: { ival: -1 } }] } : {}
+  const alias = ALIASES.get(plain.toLowerCase().replaceAll(/\s+/g, ' '))
+  if (alias !== undefined) return { names: [word(alias)], ...bounds }
+  const parts = plain.match(/"(?:[^"]|"")+"|[^."]+/g) ?? []
+  if (parts.join('.') !== plain || !parts.every((part) => PART.test(part))) return null
+  const names = parts.map((part) =>
+    part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part.toLowerCase(),
+  )
+  return { names: names.map(word), ...bounds }
+}
+
+type Value = boolean | number | string
+
+/** Why a type does not take a value; null where it does, or where only the database can tell. */
+function misfit(type: SqlType, value: Value): string | null {
+  if (type.kind !== 'named' || type.schema !== 'pg_catalog') {
+    if (typeof value !== 'string') return 'write it as a string'
+    return type.kind === 'array' && !/^\s*[[{]/.test(value) ? 'write an array as a string, {1,2,3}' : null
+  }
+  return (CHECKS[type.name] ?? text)(value)
+}
+
+const text = (value: Value): string | null => (typeof value === 'string' ? null : 'write it as a string')
+
+function whole(min: bigint, max: bigint): (value: Value) => string | null {
+  return (value) => {
+    const digits = typeof value === 'boolean' ? '' : String(value).trim()
+    if (!/^[-+]?\d{1,40}$/.test(digits)) return 'it is no whole number'
+    const number = BigInt(digits.replace(/^\+/, ''))
+    return number < min || number > max ? `it is not between ${min} and ${max}` : null
+  }
+}
+
+const NUMBER = /^\s*[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)\s*$/i
+function number(value: Value): string | null {
+  return typeof value !== 'boolean' && NUMBER.test(String(value)) ? null : 'it is no number'
+}
+
+const BOOLEAN = /^\s*(?:t|tr|tru|true|y|ye|yes|on|1|f|fa|fal|fals|false|n|no|of|off|0)\s*$/i
+function boolean(value: Value): string | null {
+  return typeof value === 'boolean' || (typeof value === 'string' && BOOLEAN.test(value)) ? null : 'it is no boolean'
+}
+
+function uuid(value: Value): string | null {
+  const digits = typeof value === 'string' ? value.trim().replace(/^\{(.*)\}$/, '$1') : ''
+  return /^(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}$/i.test(digits) ? null : 'it is no UUID'
+}
+
+function json(value: Value): string | null {
+  if (typeof value !== 'string') return null
+  try {
+    JSON.parse(value)
+    return null
+  } catch {
+    return 'it is no JSON text'
+  }
+}
+
+/** Of a date that begins with year, month and day these are looked at; other forms are the database's to read. */
+function day(value: Value): string | null {
+  if (typeof value !== 'string') return 'write it as a string, 2024-01-31'
+  const [, year = '', month = '', date = ''] = /^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)/.exec(value) ?? []
+  if (year === '') return value.trim() === '' ? 'it is empty' : null
+  const last = new Date(Date.UTC(2000 + (Number(year) % 400), Number(month), 0)).getUTCDate()
+  const fits = Number(month) >= 1 && Number(month) <= 12 && Number(date) >= 1 && Number(date) <= last
+  return fits ? null : 'there is no such day'
+}
+
+const CHECKS: Readonly<Record<string, (value: Value) => string | null>> = {
+  int2: whole(-32_768n, 32_767n),
+  int4: whole(-2_147_483_648n, 2_147_483_647n),
+  int8: whole(-9_223_372_036_854_775_808n, 9_223_372_036_854_775_807n),
+  oid: whole(0n, 4_294_967_295n),
+  float4: number,
+  float8: number,
+  numeric: number,
+  bool: boolean,
+  uuid,
+  json,
+  jsonb: json,
+  date: day,
+  timestamp: day,
+  timestamptz: day,
+}
