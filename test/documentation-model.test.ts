@@ -259,7 +259,7 @@ describe('a model', () => {
   }
   const vocabulary = { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' }
   const [about] = aboutTables(
-    { type: 'POSTGRES', vocabulary },
+    { type: 'POSTGRES', vocabulary, typed: (names) => names.join('.') },
     catalog,
     new Map(),
     (...name) => name.join('.'),

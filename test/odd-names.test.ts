@@ -78,7 +78,7 @@ describe('columns that are called as members of every object are', () => {
     await run('documentation/generate')
     const { tables } = await owner.must('GET', `${at}/documentation`)
     for (const name of NAMES) {
-      const text = `${name} is one of “off” or “on”.`
+      const text = `${/[A-Z]/.test(name) ? `"${name}"` : name} is one of “off” or “on”.`
       const said = tables[0].statements.find((each: { readonly text: string }) => each.text === text)
       assert.deepEqual([said?.restsOn, said?.stale], [[name], false], name)
     }

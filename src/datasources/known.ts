@@ -2,7 +2,7 @@
 // remembered a table at a time, so that after a change only what it touched is read again.
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
-import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
+import type { Catalog, CatalogColumn, CatalogTable, Driver, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -57,6 +57,7 @@ export async function knownOf(
   deps: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
   exposed: Catalog | null,
+  typed: Driver['typed'],
 ): Promise<Known> {
   const tables = exposed?.tables ?? []
   const seen = tables.length === 0 ? new Map<string, never>() : await readSeen(deps, id)
@@ -78,7 +79,8 @@ export async function knownOf(
         const found =
           columns[next]?.name === column.name ? columns[next] : columns.find((it) => it.name === column.name)
         next++
-        return found?.type === column.type ? statsOf(found, column, keys?.get(column.name)) : ownOf(column)
+        if (found?.type !== column.type) return ownOf(column)
+        return statsOf(found, column, signalOf(keys?.get(column.name), typed))
       }
     },
   }
@@ -139,7 +141,12 @@ function weightOf(tables: SeenTables): number {
   return sum
 }
 
-function statsOf(seen: SeenColumn, column: CatalogColumn, key: LikelyKey | undefined): string {
+function signalOf(key: LikelyKey | undefined, typed: Driver['typed']): string | undefined {
+  if (key === undefined) return undefined
+  return `looks like a key of ${typed([key.schema, key.table])} (${typed([key.column])})`
+}
+
+function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefined): string {
   const { json, valuesAt, valuesEnd, signalsAt } = seen
   // Keys are no categories: which rows are pointed to most tells nobody how to ask.
   const isKey = column.primaryKey || column.references !== null || key !== undefined
@@ -147,7 +154,7 @@ function statsOf(seen: SeenColumn, column: CatalogColumn, key: LikelyKey | undef
   const shared = isKey ? '' : json.slice(valuesAt, valuesEnd)
   const values = column.labels === undefined || seen.personal ? shared : withLabels(shared, column.labels)
   const own = listed(column.signals ?? [])
-  const keys = key === undefined ? '' : listed([`looks like a key of ${key.schema}.${key.table} (${key.column})`])
+  const keys = key === undefined ? '' : listed([key])
   const signals = [own, json.slice(signalsAt, -2), keys].filter((some) => some !== '').join(',')
   return `${json.slice(0, valuesAt)}${values}${json.slice(valuesEnd, signalsAt)}${signals}]}`
 }

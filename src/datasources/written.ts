@@ -25,7 +25,7 @@ export interface WriterDeps {
 /** What is seen of values and said of tables is told of exposed columns only, even to those who may see every name. */
 export async function writeDescription(deps: WriterDeps, at: Described, part: Part): Promise<Buffer> {
   const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
-  const known = await knownOf({ db: deps.store.db, seen: deps.seen }, at.id, exposed)
+  const known = await knownOf({ db: deps.store.db, seen: deps.seen }, at.id, exposed, (names) => at.driver.typed(names))
   const about = { known, documented: await documentedOf(deps, at, exposed, full), columns: new Columns() }
   const catalog = part === 'e' ? exposed : full
   const shown = part === 'e' ? null : byKey(exposed)

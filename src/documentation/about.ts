@@ -15,6 +15,8 @@ interface Pointer {
 export interface About {
   readonly type: DatasourceType
   readonly vocabulary: Driver['vocabulary']
+  /** Writes names so that a query can take them over. */
+  readonly typed: Driver['typed']
   readonly table: CatalogTable
   readonly profile: ReadonlyMap<string, KeptColumn>
   readonly pointers: readonly Pointer[]
@@ -32,7 +34,7 @@ export interface Key {
 
 /** One for each exposed table that is asked for, in the catalog's order. */
 export function aboutTables(
-  driver: Pick<Driver, 'type' | 'vocabulary'>,
+  driver: Pick<Driver, 'type' | 'vocabulary' | 'typed'>,
   exposed: Pick<Catalog, 'tables'>,
   profiles: ReadonlyMap<string, KeptProfile>,
   keyOf: (schema: string, table: string) => string,
@@ -52,6 +54,7 @@ export function aboutTables(
   return exposed.tables.filter(isAsked).map((table) => ({
     type: driver.type,
     vocabulary: driver.vocabulary,
+    typed: (names) => driver.typed(names),
     table,
     profile: profileOf(table, profiles.get(keyOf(table.schema, table.table))),
     pointers: pointers.get(keyOf(table.schema, table.table)) ?? [],

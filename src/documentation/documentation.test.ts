@@ -158,6 +158,7 @@ describe('the rules', () => {
     const driver = {
       type: 'POSTGRES',
       vocabulary: { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' },
+      typed: (names: readonly string[]) => names.join('.'),
     } as const
     const profiles = new Map([[tableKey('public', name), profile]])
     const [about] = aboutTables(driver, shop, profiles, tableKey, (each) => each.table === name)

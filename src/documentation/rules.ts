@@ -58,58 +58,62 @@ function summary({ table }: About): RuleText | null {
 }
 
 /** What tells one row from another; `_id` does so in every collection. */
-function grain({ type, table, profile }: About, isSummed: boolean): RuleText[] {
+function grain({ type, table, profile, typed }: About, isSummed: boolean): RuleText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
   const names = keys.map((column) => column.name)
   const [one] = keys
   const to = keys.length === 1 ? one?.references : null
   if (one !== undefined && to !== null && to !== undefined) {
-    const text = `At most one row for each row of ${to.schema}.${to.table}, by ${one.name}.`
+    const text = `At most one row for each row of ${typed([to.schema, to.table])}, by ${typed([one.name])}.`
     return [{ text, restsOn: [one.name, fullName(to)] }]
   }
   if (keys.length > 1 || (keys.length === 1 && !isSummed)) {
-    return type === 'MONGODB' ? [] : [{ text: `One row per ${listed(names)}.`, restsOn: names }]
+    return type === 'MONGODB'
+      ? []
+      : [{ text: `One row per ${listed(names.map((name) => typed([name])))}.`, restsOn: names }]
   }
   const alone = table.columns.find((column) => profile.get(column.name)?.unique === true && !column.nullable)
   if (alone === undefined || keys.length > 0) return []
   return [
     {
-      text: `No primary key is declared; no two ${rowOf(type)}s looked at share ${alone.name}.`,
+      text: `No primary key is declared; no two ${rowOf(type)}s looked at share ${typed([alone.name])}.`,
       restsOn: [alone.name],
     },
   ]
 }
 
 /** Joins that a foreign key vouches for. */
-function joins({ table, profile }: About): RuleText[] {
+function joins({ table, profile, typed }: About): RuleText[] {
   return table.columns.flatMap((column): RuleText[] => {
     const to = column.references
     if (to === null) return []
     const isOpen = column.nullable && profile.get(column.name)?.nullFrac !== 0
-    const some = isOpen ? `; ${column.name} may be null, so LEFT JOIN keeps every row here` : ''
-    const text = `Join on ${column.name} = ${to.schema}.${to.table}.${to.column}${some}.`
+    const name = typed([column.name])
+    const some = isOpen ? `; ${name} may be null, so LEFT JOIN keeps every row here` : ''
+    const text = `Join on ${name} = ${typed([to.schema, to.table, to.column])}${some}.`
     return [{ text, restsOn: [column.name, fullName(to)] }]
   })
 }
 
 /** Foreign keys of other tables: a join with these repeats a row of this one. */
-function pointers({ pointers: all, table }: About): RuleText[] {
+function pointers({ pointers: all, table, typed }: About): RuleText[] {
   return all
     .filter((from) => from.schema !== table.schema || from.table !== table.table)
     .slice(0, POINTERS_MAX)
     .map(({ to, ...from }) => ({
-      text: `${fullName(from)} refers to ${to}, many to one.`,
+      text: `${typed([from.schema, from.table, from.column])} refers to ${typed([to])}, many to one.`,
       restsOn: [to, fullName(from)],
     }))
 }
 
 /** Joins that no foreign key declares, but the names say: customer_id, and a table customers with a key of that type. */
-function likelyJoins({ table, keys }: About): RuleText[] {
+function likelyJoins({ table, keys, typed }: About): RuleText[] {
   return table.columns.flatMap((column) => {
     const isFree = column.references === null && !column.primaryKey
     const to = isFree ? likelyTarget(column, table, keys) : null
     if (to === null) return []
-    const text = `Join on ${column.name} = ${to.schema}.${to.table}.${to.column.name}, by the names; no foreign key says so.`
+    const path = typed([to.schema, to.table, to.column.name])
+    const text = `Join on ${typed([column.name])} = ${path}, by the names; no foreign key says so.`
     return [{ text, restsOn: [column.name, fullName({ ...to, column: to.column.name })] }]
   })
 }
@@ -139,13 +143,13 @@ function isNumberOf(stem: string, table: string): boolean {
 }
 
 /** Columns whose every value is known, few, and a code. */
-function enumerations({ table, profile }: About): RuleText[] {
+function enumerations({ table, profile, typed }: About): RuleText[] {
   return table.columns.flatMap((column) => {
     const codes = codesOf(column, profile)
     if (codes === null) return []
     return [
       {
-        text: `${column.name} is one of ${listed(
+        text: `${typed([column.name])} is one of ${listed(
           codes.map((code) => `“${code}”`),
           'or',
         )}.`,
@@ -167,14 +171,14 @@ function codesOf(column: CatalogColumn, profile: About['profile']): readonly str
 }
 
 /** Rows that stay when they are deleted. */
-function deletions({ type, table }: About): RuleText[] {
+function deletions({ type, table, typed }: About): RuleText[] {
   const mark = table.columns.find(
     (column) => /^(?:deleted|removed|archived)_?at$/i.test(column.name) && column.nullable,
   )
   if (mark === undefined) return []
   return [
     {
-      text: `A ${rowOf(type)} with ${mark.name} set counts as gone: leave it out unless it is asked for.`,
+      text: `A ${rowOf(type)} with ${typed([mark.name])} set counts as gone: leave it out unless it is asked for.`,
       restsOn: [mark.name],
     },
   ]
@@ -195,7 +199,7 @@ function examples(about: About, phrase: Phrase): Example[] {
   })
 }
 
-function countsJoined({ table, keys }: About): Asked[] {
+function countsJoined({ table, keys, typed }: About): Asked[] {
   const of = { schema: table.schema, table: table.table }
   return table.columns.flatMap((column) => {
     const to = column.references
@@ -204,24 +208,24 @@ function countsJoined({ table, keys }: About): Asked[] {
     return [
       {
         question: { kind: 'countJoined', of, column: column.name, to, label: key.label } as const,
-        words: `How many rows of ${table.table} for each ${key.label} of ${to.table}, the most first`,
+        words: `How many rows of ${typed([table.table])} for each ${typed([key.label])} of ${typed([to.table])}, the most first`,
         restsOn: [column.name, fullName(to), fullName({ ...to, column: key.label })],
       },
     ]
   })
 }
 
-function countsBy({ type, table, profile }: About): Asked[] {
+function countsBy({ type, table, profile, typed }: About): Asked[] {
   const of = { schema: table.schema, table: table.table }
   const columns = table.columns.filter((column) => codesOf(column, profile) !== null)
   return columns.slice(0, 1).map(({ name }) => ({
     question: { kind: 'countBy', of, column: name },
-    words: `How many ${rowOf(type)}s of ${table.table} for each ${name}, the most first`,
+    words: `How many ${rowOf(type)}s of ${typed([table.table])} for each ${typed([name])}, the most first`,
     restsOn: [name],
   }))
 }
 
-function newest({ type, table }: About): Asked[] {
+function newest({ type, table, typed }: About): Asked[] {
   const names = shownOf(table)
   const time = table.columns.find(
     ({ name, type }) =>
@@ -237,16 +241,16 @@ function newest({ type, table }: About): Asked[] {
   return [
     {
       question,
-      words: `The ten ${rowOf(type)}s of ${table.table} with the latest ${time.name}`,
+      words: `The ten ${rowOf(type)}s of ${typed([table.table])} with the latest ${typed([time.name])}`,
       restsOn: [time.name, ...names],
     },
   ]
 }
 
-function anyRows({ type, table }: About): Asked {
+function anyRows({ type, table, typed }: About): Asked {
   const columns = shownOf(table)
   const question = { kind: 'rows', of: { schema: table.schema, table: table.table }, columns } as const
-  return { question, words: `Ten ${rowOf(type)}s of ${table.table}`, restsOn: columns }
+  return { question, words: `Ten ${rowOf(type)}s of ${typed([table.table])}`, restsOn: columns }
 }
 
 function shownOf(table: CatalogTable): readonly string[] {

@@ -310,6 +310,8 @@ export interface Driver extends AsyncDisposable {
   settings(input: SettingsInput): ConnectionSettings
   /** The body's shape for this kind; throws AppError INVALID_REQUEST. */
   read(body: unknown): QueryBody
+  /** A dotted path of names as a query must write it: in quotes only where a name needs them. */
+  typed(names: readonly string[]): string
   /** The text of a query that asks this, as reread() takes it; null where this kind has no way to. */
   phrase(question: Question): string | null
   /** The body whose `text` and `params` an audit kept. Throws AppError INVALID_REQUEST where it cannot be told. */

@@ -109,7 +109,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     }
     async function place(id: DatasourceId): Promise<ExposurePlace> {
       const row = await store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
-      return { id, teamId: row.team_id, row }
+      return { id, teamId: row.team_id, row, driver: { typed: (names) => names.join('.') } }
     }
     const deps = () => ({ store, audit, catalogs, withdrawHidden: () => Promise.resolve() })
 

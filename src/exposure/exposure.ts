@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, pathName } from '../audit/changes.ts'
-import type { Catalog } from '../drivers/driver.ts'
+import type { Catalog, Driver } from '../drivers/driver.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import { forgetHidden } from '../profiles/stored.ts'
@@ -45,6 +45,7 @@ export interface ExposurePlace {
   readonly id: DatasourceId
   readonly teamId: TeamId
   readonly row: Versions
+  readonly driver: Pick<Driver, 'typed'>
 }
 
 export interface Exposure {
@@ -138,7 +139,8 @@ async function save(
   if (!won) return null
   // Cut here, and not by whoever describes it first.
   const exposed = await deps.catalogs.exposed({ ...current, exposure_version: version })
-  const warnings = catalog === null || exposed === null ? [] : warningsOf(catalog, exposed)
+  const warnings =
+    catalog === null || exposed === null ? [] : warningsOf(catalog, exposed, (names) => at.driver.typed(names))
   return { tables, version, gone: goneFrom(tables, catalog), warnings }
 }
 

@@ -107,6 +107,8 @@ test('keeps saved names that introspection no longer knows, and lists them as go
   assert.match(freeze([ask('dropped', ['r'])], known, before).problems[0] ?? '', /no column r/)
 })
 
+const plain = (names: readonly string[]) => names.join('.')
+
 test('warns of what stays hidden, and of comments that will be shown and name it', () => {
   const catalog: Catalog = {
     ...known,
@@ -119,7 +121,7 @@ test('warns of what stays hidden, and of comments that will be shown and name it
       table('salaries', [column('x')]),
     ],
   }
-  const warnings = warningsOf(catalog, cut(catalog, [saved('a', ['id']), saved('b', ['x'])]))
+  const warnings = warningsOf(catalog, cut(catalog, [saved('a', ['id']), saved('b', ['x'])]), plain)
   assert.deepEqual(warnings, [
     'public.a: It calls a function of another user.',
     'public.a: z may not be exposed: A user made a cast for its type.',
@@ -141,6 +143,6 @@ test('2,000 tables of 40,000 columns are frozen, cut and warned of', () => {
     catalog,
     [],
   )
-  warningsOf(catalog, cut(catalog, frozen.tables))
+  warningsOf(catalog, cut(catalog, frozen.tables), plain)
   assert.equal(frozen.tables.length, 2_000)
 })

@@ -1,6 +1,6 @@
 // Pure: what whoever saves an exposure should know of it: warnings of the database's own (a view over foreign things,
 // say), columns that stay hidden whatever is asked, and comments that will be shown although they name something hidden.
-import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+import type { Catalog, CatalogTable, Driver } from '../drivers/driver.ts'
 import { tableKey } from './cut.ts'
 
 const WARNINGS_MAX = 200
@@ -8,24 +8,25 @@ const WARNINGS_MAX = 200
 const NAME_CHARS_MIN = 3
 
 /** Whole sentences, in the database's order, each beginning with the table it is about. */
-export function warningsOf(full: Catalog, exposed: Catalog): readonly string[] {
+export function warningsOf(full: Catalog, exposed: Catalog, typed: Driver['typed']): readonly string[] {
   const hiddenTables = namesOfHiddenTables(full, exposed)
   const all = new Map(full.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const warnings = exposed.tables.flatMap((table) => {
-    const of = `${table.schema}.${table.table}`
+    const of = typed([table.schema, table.table])
     const whole = all.get(tableKey(table.schema, table.table))
     const hidden = namesOfHiddenColumns(whole, table)
     const named = (comment: string | null) => firstNamed(comment, hidden, hiddenTables)
     const said = table.warnings.map((warning) => `${of}: ${warning}`)
     for (const column of whole?.columns ?? []) {
-      if (column.unexposable !== null) said.push(`${of}: ${column.name} may not be exposed: ${column.unexposable}`)
+      if (column.unexposable !== null)
+        said.push(`${of}: ${typed([column.name])} may not be exposed: ${column.unexposable}`)
     }
     const name = named(table.description)
     if (name !== undefined) said.push(`${of}: its comment, which is shown, names ${name}, which is hidden.`)
     for (const column of table.columns) {
       const hit = named(column.description)
       if (hit !== undefined)
-        said.push(`${of}: the comment of ${column.name}, which is shown, names ${hit}, which is hidden.`)
+        said.push(`${of}: the comment of ${typed([column.name])}, which is shown, names ${hit}, which is hidden.`)
     }
     return said
   })

@@ -7,6 +7,7 @@ import { questionInSql } from '../sql-question.ts'
 import { confine } from './guard/confine.ts'
 import { redactedSql } from './guard/redact.ts'
 import { checkParams } from './params.ts'
+import { identifier, typedPath } from './quote.ts'
 import type { BigQueryQuery } from './query.ts'
 import { connect } from './session/connect.ts'
 import type { Disagreement } from './session/dry-run.ts'
@@ -46,7 +47,8 @@ export async function createBigQueryDriver(options: BigQueryOptions = {}): Promi
     vocabulary: { schema: 'dataset', table: 'table', queryLanguage: 'GoogleSQL' },
     settings: (input) => readSettings(allowed, input),
     read: readBody,
-    phrase: (question) => questionInSql(question, (name) => `\`${name}\``),
+    typed: typedPath,
+    phrase: (question) => questionInSql(question, identifier),
     reread: (text, params) => readBody({ sql: text, ...(params !== undefined && { params }) }),
     leavesColumns: true,
     confine: async (body: QueryBody, exposed, limits) => confine(body, exposed, limits),

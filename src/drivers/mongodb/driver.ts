@@ -8,7 +8,7 @@ import { logIn } from './session/connect.ts'
 import { MongoConnection } from './session/connection.ts'
 import { printed } from './guard/print.ts'
 import type { MongoQuery } from './query.ts'
-import { questionInMongo } from './question.ts'
+import { questionInMongo, typedPath } from './question.ts'
 import { redactedJson } from './guard/redact.ts'
 import { readBody, rereadBody, type MongoBody } from './guard/read.ts'
 import { outlineOf } from './guard/shape.ts'
@@ -26,6 +26,7 @@ export async function createMongoDriver(): Promise<Driver> {
     vocabulary: { schema: 'database', table: 'collection', queryLanguage: 'MongoDB filter and aggregation pipeline' },
     settings: readSettings,
     read: readBody,
+    typed: typedPath,
     phrase: questionInMongo,
     reread: rereadBody,
     confine: async (body: QueryBody, exposed, limits) => {

@@ -7,6 +7,13 @@ export function questionInMongo(question: Question): string | null {
   return pipeline === null ? null : JSON.stringify({ collection: question.of.table, pipeline })
 }
 
+/** Collections and paths as they are; in quotes, as JSON writes them, where they would not read as names. */
+export function typedPath(names: readonly string[]): string {
+  return names.map((name) => (PLAIN.test(name) ? name : JSON.stringify(name))).join('.')
+}
+
+const PLAIN = /^[\p{L}\p{N}_$-]+(?:\.[\p{L}\p{N}_$-]+)*$/u
+
 function pipelineOf(question: Question): readonly object[] | null {
   switch (question.kind) {
     case 'countBy':

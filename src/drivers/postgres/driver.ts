@@ -10,7 +10,7 @@ import { PostgresConnection } from './session/connection.ts'
 import { openParser } from './guard/parse.ts'
 import { redactedSql } from './guard/redact.ts'
 import type { PostgresQuery } from './query.ts'
-import { identifier } from './quote.ts'
+import { identifier, typedPath } from './quote.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 import { TypeBook } from './session/types.ts'
@@ -26,6 +26,7 @@ export async function createPostgresDriver(): Promise<Driver> {
     vocabulary: { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' },
     settings: readSettings,
     read: readBody,
+    typed: typedPath,
     phrase: (question) => questionInSql(question, identifier),
     reread: (text, params) => readBody({ sql: text, ...(params !== undefined && { params }) }),
     confine: (body, exposed, limits, signal) => confine(parser, body, exposed, limits, signal),
