@@ -4,8 +4,10 @@ import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { openAudit, type Audit } from './audit/audit.ts'
+import { attempts } from './auth/attempts.ts'
 import { authenticator } from './auth/caller.ts'
 import { openKeyWarnings } from './auth/key-warnings.ts'
+import { openNotices } from './auth/notices.ts'
 import { openSignIn } from './auth/sign-in.ts'
 import type { Config } from './config.ts'
 import type { Route } from './contract/route.ts'
@@ -218,7 +220,8 @@ async function openRooms(
   const ended = async (ids: readonly DatasourceId[]) => {
     await Promise.all(ids.flatMap((id) => [jobs.endAll(id), leases.end(id)]))
   }
-  const people = { mail, origin, keyWarnings }
+  const notices = openNotices({ store, mail, tries: attempts(store), origin, log })
+  const people = { mail, origin, keyWarnings, notices }
   return {
     config,
     log,

@@ -13,6 +13,11 @@ interface Verb {
   readonly takes?: true
 }
 
+const OUT = {
+  line: (text: string) => void process.stdout.write(`${text}\n`),
+  aside: (text: string) => void process.stderr.write(text),
+}
+
 /** docs/operating.md has a heading for each. */
 export const VERBS = {
   serve: {
@@ -30,13 +35,12 @@ export const VERBS = {
   audit: {
     about: 'verify: holds the audit to its chains',
     takes: true,
-    run: async (env, rest) => {
-      const out = {
-        line: (text: string) => void process.stdout.write(`${text}\n`),
-        aside: (text: string) => void process.stderr.write(text),
-      }
-      return (await import('./audit/command.ts')).runAudit(rest, env, out)
-    },
+    run: async (env, rest) => (await import('./audit/command.ts')).runAudit(rest, env, OUT),
+  },
+  account: {
+    about: 'reset-second-factor <e-mail>: removes a second factor whose device is lost',
+    takes: true,
+    run: async (env, rest) => (await import('./auth/account-command.ts')).runAccount(rest, env, OUT),
   },
   openapi: {
     about: 'prints the OpenAPI document',

@@ -11,6 +11,7 @@ import type { Call, Scope } from './caller.ts'
 import { datasourceIdsOf, scopesOf, teamIdsOf } from './find-key.ts'
 import { hashOf, hintOf, makeKeyText } from './key-text.ts'
 import { EXPIRING_MS, type KeyWarnings } from './key-warnings.ts'
+import type { Notices } from './notices.ts'
 
 export interface ShownKey {
   readonly id: string
@@ -45,6 +46,8 @@ export interface KeyDeps {
   readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
   /** Told of a key that is made to end within a week. */
   readonly keyWarnings?: Pick<KeyWarnings, 'soon'>
+  /** Tells the owner of a new key. */
+  readonly notices?: Notices
   readonly now?: () => number
 }
 
@@ -92,7 +95,7 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
     await deps.audit.change(tx, call, {}, { target: keyTarget(made), changes })
     return made
   })
-  if (key.expiring) deps.keyWarnings?.soon()
+  await told(deps, call, key)
   return key
 }
 
@@ -135,8 +138,13 @@ export async function rotateKey(
     await deps.audit.change(tx, call, {}, { target: keyTarget(old), changes })
     return made
   })
-  if (key.expiring) deps.keyWarnings?.soon()
+  await told(deps, call, key)
   return key
+}
+
+async function told(deps: KeyDeps, call: Call, { name, hint, expiring }: NewKey): Promise<void> {
+  if (expiring) deps.keyWarnings?.soon()
+  await deps.notices?.tell(call.caller.accountId, { kind: 'new key', name, hint }, call)
 }
 
 /** Refused from the next request on. Throws NOT_FOUND for a key that is not the caller's. */

@@ -47,6 +47,8 @@ export interface Call {
   readonly signal: AbortSignal
   /** What the calling program says it is; for the audit only. */
   readonly client?: string | undefined
+  /** Where it is, as far as the service sees; known of routes for signed-in people. For letters only. */
+  readonly address?: string | undefined
 }
 
 export interface Authenticator {

@@ -160,6 +160,7 @@ export function codesOf(route: Route): readonly Code[] {
   const codes = new Set<Code>(['UNAUTHENTICATED', 'SCOPE_REQUIRED', 'INVALID_REQUEST', 'INTERNAL'])
   if (route.place !== undefined) codes.add(route.stranger ?? 'NOT_FOUND')
   if (route.place === 'team' && route.invited !== true) codes.add('TEAM_NOT_OPENED')
+  if (route.place !== undefined && route.withoutSecondFactor !== true) codes.add('SECOND_FACTOR_REQUIRED')
   if (route.role !== undefined) codes.add('ROLE_REQUIRED')
   // A change is written down, or refused.
   if (route.method !== 'GET') codes.add('OVERLOADED')

@@ -19,6 +19,8 @@ export interface Route {
   readonly role?: 'ADMIN' | 'OWNER'
   /** An INVITED member may call it. */
   readonly invited?: true
+  /** A member without the second factor that the team requires may call it. */
+  readonly withoutSecondFactor?: true
   /** What a stranger to the team is told instead of the 404. */
   readonly stranger?: 'TEAM_FORBIDDEN'
   /** Parameters after the question mark; absent: none, and any is refused. */

@@ -219,6 +219,8 @@ export const TeamSettings = z.strictObject({
     .max(2 ** 50),
   auditRetentionDays: z.int().min(1).max(3650),
   auditRedactLiterals: z.boolean(),
+  /** Members without a second factor are refused on the team's routes, and so are their keys. */
+  requireSecondFactor: z.boolean(),
 })
 /** Merged key by key; an object value is replaced whole. */
 const TeamSettingsChange = z.strictObject({
@@ -231,6 +233,7 @@ const TeamSettingsChange = z.strictObject({
   bigqueryMaxBytes: TeamSettings.shape.bigqueryMaxBytes.exactOptional(),
   auditRetentionDays: TeamSettings.shape.auditRetentionDays.exactOptional(),
   auditRedactLiterals: TeamSettings.shape.auditRedactLiterals.exactOptional(),
+  requireSecondFactor: TeamSettings.shape.requireSecondFactor.exactOptional(),
 })
 
 const slug = z

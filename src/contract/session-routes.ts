@@ -116,6 +116,7 @@ export const SESSION_ROUTES = {
     summary: 'Leaves a team; the last OWNER cannot.',
     place: 'team',
     invited: true,
+    withoutSecondFactor: true,
     answer: null,
     status: 204,
     errors: ['CONFLICT'],

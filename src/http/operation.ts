@@ -62,7 +62,7 @@ export function mountOperation(app: FastifyInstance, house: House, id: string, r
     config: { operation: id, namesAsKeys: route.namesAsKeys === true },
     onRequest: gate(house.authenticator, route),
     handler: async (request, reply) => {
-      const call = callOf(id, request, reply)
+      const call = callOf(id, route, request, reply)
       const params = paramsOf(request.params)
       const placed = await place(house.places, call, route, params)
       const value = await witnessed(house.witness, route, call, placed, async () => {
@@ -81,9 +81,11 @@ export function mountOperation(app: FastifyInstance, house: House, id: string, r
   })
 }
 
-function callOf(action: string, request: FastifyRequest, reply: FastifyReply): Call {
+function callOf(action: string, route: Route, request: FastifyRequest, reply: FastifyReply): Call {
   if (request.caller === null) throw new AppError('INTERNAL', 'The gate was passed by.')
-  return { caller: request.caller, action, signal: hangUpOf(reply.raw), client: clientOf(request) }
+  const call = { caller: request.caller, action, signal: hangUpOf(reply.raw), client: clientOf(request) }
+  // Behind proxies an address costs something to find: no query needs it.
+  return route.scope === undefined ? { ...call, address: request.ip } : call
 }
 
 const CLIENT_LENGTH_MAX = 200

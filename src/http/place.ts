@@ -10,9 +10,13 @@ import type { Membership } from '../teams/belong.ts'
 
 /** The rooms' answers to "may they?". */
 export interface Places {
-  /** Throws NOT_FOUND, TEAM_NOT_OPENED, ROLE_REQUIRED. */
-  team(call: Call, teamId: TeamId, need: { role?: 'ADMIN' | 'OWNER'; invited?: boolean }): Promise<Membership>
-  /** Throws the one NOT_FOUND, then ROLE_REQUIRED. */
+  /** Throws NOT_FOUND, TEAM_NOT_OPENED, SECOND_FACTOR_REQUIRED, ROLE_REQUIRED. */
+  team(
+    call: Call,
+    teamId: TeamId,
+    need: { role?: 'ADMIN' | 'OWNER'; invited?: boolean; withoutSecondFactor?: boolean },
+  ): Promise<Membership>
+  /** Throws SECOND_FACTOR_REQUIRED, the one NOT_FOUND, then ROLE_REQUIRED. */
   datasource(call: Call, teamId: TeamId, id: DatasourceId, need: { role?: 'ADMIN' | 'OWNER' }): Promise<Reached>
 }
 
@@ -60,7 +64,8 @@ async function find(
   const need = route.role === undefined ? {} : { role: route.role }
   const teamId = asId<TeamId>(params['teamId'] ?? '')
   if (route.place === 'team') {
-    return { membership: await places.team(call, teamId, { ...need, invited: route.invited === true }) }
+    const { invited = false, withoutSecondFactor = false } = route
+    return { membership: await places.team(call, teamId, { ...need, invited, withoutSecondFactor }) }
   }
   if (route.place === 'datasource') {
     const reached = await places.datasource(call, teamId, asId<DatasourceId>(params['id'] ?? ''), need)

@@ -139,7 +139,9 @@ export function securityLetter({ to, origin, change, at, client, address }: Secu
       change.kind === 'second factor reset'
         ? `It happened at ${time}.`
         : `It happened at ${time}, from ${program}${place}.`,
-      `If it was you, do nothing. If it was not you: ${otherwise}`,
+      change.kind === 'second factor reset'
+        ? `If you asked for it, do nothing more. If you did not: ${otherwise}`
+        : `If it was you, do nothing. If it was not you: ${otherwise}`,
     ],
   }
 }

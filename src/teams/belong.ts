@@ -7,6 +7,7 @@ import type { AccountId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { MembershipTable, Role } from '../store/tables.ts'
 import { roleAtLeast } from './access.ts'
+import { requiresSecondFactor } from './settings.ts'
 
 export interface Membership {
   readonly teamId: TeamId
@@ -17,25 +18,33 @@ export interface Membership {
 
 interface Deps {
   readonly store: Store
-  /** Keeps what a role was too low for. */
-  readonly audit?: Pick<Audit, 'refused'>
+  /** Keeps what a role was too low for, or a second factor was missing for. */
+  readonly audit?: Pick<Audit, 'refused' | 'folded'>
 }
 
 /**
  * The caller's membership. Throws NOT_FOUND for a stranger, a narrowed or ended key, no such team; TEAM_NOT_OPENED
- * while INVITED unless `invited`; ROLE_REQUIRED below `role`.
+ * while INVITED unless `invited`; SECOND_FACTOR_REQUIRED for an ACTIVE member who lacks the factor that the team
+ * requires, unless `withoutSecondFactor`; ROLE_REQUIRED below `role`.
  */
 export async function belong(
   deps: Deps,
   call: Call,
   teamId: TeamId,
-  need: { readonly role?: Role; readonly invited?: boolean } = {},
+  need: { readonly role?: Role; readonly invited?: boolean; readonly withoutSecondFactor?: boolean } = {},
 ): Promise<Membership> {
   if (!mayEnter(call.caller, teamId)) throw notFound()
-  const membership = await membershipOf(deps.store, teamId, call.caller.accountId)
-  if (membership === null) throw notFound()
+  const found = await standingOf(deps.store, teamId, call.caller.accountId)
+  if (found === null) throw notFound()
+  const { membership, lacksSecondFactor } = found
   if (membership.status === 'INVITED' && need.invited !== true) {
     throw new AppError('TEAM_NOT_OPENED', 'You were invited to this team: open it first.')
+  }
+  // INVITED members reach nothing yet; they are told once they have opened the team.
+  if (lacksSecondFactor && membership.status === 'ACTIVE' && need.withoutSecondFactor !== true) {
+    const error = secondFactorRequired()
+    deps.audit?.folded(call, { teamId, outcome: 'DENIED', code: error.code })
+    throw error
   }
   if (need.role !== undefined && !roleAtLeast(membership.role, need.role)) {
     const error = roleRequired(need.role)
@@ -45,17 +54,35 @@ export async function belong(
   return membership
 }
 
+interface Found {
+  readonly membership: Membership
+  /** The team requires a second factor, and the account has none that is on. */
+  readonly lacksSecondFactor: boolean
+}
+
 /** Recalled; null for a stranger. */
-function membershipOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Membership | null> {
+function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Found | null> {
   return store.recall(`membership ${teamId} ${accountId}`, async () => {
     const row = await store.db
       .selectFrom('memberships')
-      .select(['role', 'status'])
-      .where('team_id', '=', teamId)
-      .where('account_id', '=', accountId)
+      .innerJoin('accounts', 'accounts.id', 'memberships.account_id')
+      .innerJoin('teams', 'teams.id', 'memberships.team_id')
+      .select(['memberships.role', 'memberships.status', 'accounts.twoFactorEnabled', 'teams.settings'])
+      .where('memberships.team_id', '=', teamId)
+      .where('memberships.account_id', '=', accountId)
       .executeTakeFirst()
-    return row === undefined ? null : { teamId, accountId, role: row.role, status: row.status }
+    if (row === undefined) return null
+    const membership = { teamId, accountId, role: row.role, status: row.status }
+    const hasFactor = row.twoFactorEnabled === true || row.twoFactorEnabled === 1
+    return { membership, lacksSecondFactor: !hasFactor && requiresSecondFactor(row.settings) }
   })
+}
+
+function secondFactorRequired(): AppError {
+  return new AppError(
+    'SECOND_FACTOR_REQUIRED',
+    'This team requires a second factor. Sign in and set one up: POST /auth/two-factor/enable.',
+  )
 }
 
 export function roleRequired(role: Role): AppError {

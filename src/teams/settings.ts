@@ -17,6 +17,8 @@ export interface TeamSettings {
   readonly bigqueryMaxBytes: number
   readonly auditRetentionDays: number
   readonly auditRedactLiterals: boolean
+  /** Held by belong.ts. */
+  readonly requireSecondFactor: boolean
 }
 
 /** session-interface.md §4. */
@@ -30,6 +32,7 @@ const DEFAULTS: TeamSettings = {
   bigqueryMaxBytes: 1 << 30,
   auditRetentionDays: 180,
   auditRedactLiterals: false,
+  requireSecondFactor: false,
 }
 
 /** Of our own writing: only its form is read. */
@@ -43,6 +46,7 @@ const Stored = z.strictObject({
   bigqueryMaxBytes: z.number().exactOptional(),
   auditRetentionDays: z.number().exactOptional(),
   auditRedactLiterals: z.boolean().exactOptional(),
+  requireSecondFactor: z.boolean().exactOptional(),
 })
 
 type Ceilings = Config['ceilings']
@@ -75,7 +79,13 @@ export function holding(stored: string, ceilings: Ceilings): TeamSettings {
     bigqueryMaxBytes: under('bigqueryMaxBytes'),
     auditRetentionDays: under('auditRetentionDays'),
     auditRedactLiterals: set.auditRedactLiterals,
+    requireSecondFactor: set.requireSecondFactor,
   }
+}
+
+/** Of settings as they are stored. */
+export function requiresSecondFactor(stored: string): boolean {
+  return Stored.parse(JSON.parse(stored)).requireSecondFactor ?? DEFAULTS.requireSecondFactor
 }
 
 /** Merged key by key, an object replaced whole. Throws INVALID_REQUEST above a ceiling: then nothing of it holds. */

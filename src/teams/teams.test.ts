@@ -71,6 +71,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
             bigqueryMaxBytes: 2 ** 30,
             auditRetentionDays: 180,
             auditRedactLiterals: false,
+            requireSecondFactor: false,
           },
         },
       )

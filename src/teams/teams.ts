@@ -11,7 +11,7 @@ import type { Store } from '../store/open.ts'
 import type { Role, Tables, TeamTable } from '../store/tables.ts'
 import type { Membership } from './belong.ts'
 import { countsOf, type Counts } from './counts.ts'
-import { holding, merged, settingsOf, type TeamSettings } from './settings.ts'
+import { holding, merged, requiresSecondFactor, settingsOf, type TeamSettings } from './settings.ts'
 import { freeSlug } from './slug.ts'
 
 export interface Team {
@@ -101,7 +101,10 @@ export async function describeTeam(
   return membership.status === 'INVITED' ? team : { ...team, settings: await settingsOf(deps, membership.teamId) }
 }
 
-/** Changes what came along, all or nothing. Throws CONFLICT for a taken slug, INVALID_REQUEST above a ceiling. */
+/**
+ * Changes what came along, all or nothing. Throws CONFLICT for a taken slug, and for requiring a second factor without
+ * having one; INVALID_REQUEST above a ceiling.
+ */
 export async function changeTeam(
   deps: TeamDeps,
   call: Call,
@@ -113,6 +116,8 @@ export async function changeTeam(
     const row = await tx.selectFrom('teams').selectAll().where('id', '=', teamId).executeTakeFirst()
     if (row === undefined) throw notFound()
     if (change.slug !== undefined && change.slug !== row.slug) await requireFree(tx, change.slug)
+    const begins = change.settings?.requireSecondFactor === true && !requiresSecondFactor(row.settings)
+    if (begins) await requireOwnFactor(tx, membership.accountId)
     const set = {
       name: change.name?.trim() ?? row.name,
       slug: change.slug ?? row.slug,
@@ -201,6 +206,20 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
   if (Number(count) >= TEAMS_MAX) {
     throw new AppError('CONFLICT', `An account is OWNER of ${TEAMS_MAX} teams at most: delete one, or leave it.`)
   }
+}
+
+/** Whoever switched it on without a second factor would lock themselves out with the same request. */
+async function requireOwnFactor(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
+  const account = await tx
+    .selectFrom('accounts')
+    .select('twoFactorEnabled')
+    .where('id', '=', accountId)
+    .executeTakeFirst()
+  if (account?.twoFactorEnabled === true || account?.twoFactorEnabled === 1) return
+  throw new AppError(
+    'CONFLICT',
+    'Set up your own second factor before the team requires one: POST /auth/two-factor/enable.',
+  )
 }
 
 async function requireFree(tx: Transaction<Tables>, slug: string): Promise<void> {

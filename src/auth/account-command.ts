@@ -1,0 +1,103 @@
+// `vitrine account`: what only the operator may do to somebody's account. It changes the store by itself, so the service
+// sees it as it sees a change by another process.
+import { openAudit, type Audit } from '../audit/audit.ts'
+import { changesOf } from '../audit/changes.ts'
+import { readConfig, type Environment } from '../config.ts'
+import { openMail, type Mail } from '../mail/mail.ts'
+import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
+import { openStore, type Store } from '../store/open.ts'
+import { accountBy } from './account-by.ts'
+import { attempts } from './attempts.ts'
+import { openNotices } from './notices.ts'
+import { endSecondFactor } from './reset.ts'
+import { factorOf } from './use-code.ts'
+
+interface Out {
+  /** One line of the answer. */
+  line(text: string): void
+  /** What is wrong. */
+  aside(text: string): void
+}
+
+const USAGE = `Usage: vitrine account reset-second-factor <e-mail>
+
+Removes the second factor of an account whose owner lost the device and the backup codes, and ends all sessions of the
+account. The password stays, and so do the API keys. The change is in the audit; where SMTP_URL is set, the owner gets a mail.
+Make sure that it is the owner who asks: from then on the password alone signs in.
+
+Exit code: 0 done; 1 nothing was done, for the reason given; 2 wrong usage.
+
+The settings are those of the service (VITRINE_DATA_DIR, or DATABASE_URL and VITRINE_SECRET_KEY): docs/operating.md. With
+DATABASE_URL the service may run meanwhile. The embedded store is open to one process at a time: end the service first.
+`
+
+const [DONE, NOTHING_DONE, WRONG_USAGE] = [0, 1, 2]
+
+/** Runs `account` with what stands behind it; answers with the exit code. */
+export async function runAccount(args: readonly string[], env: Environment, out: Out): Promise<number> {
+  const [what, email, ...rest] = args
+  const isHelp = (arg: string | undefined) => arg === '--help' || arg === '-h'
+  if (isHelp(what) || (what === 'reset-second-factor' && isHelp(email))) {
+    out.line(USAGE.trimEnd())
+    return DONE
+  }
+  if (what !== 'reset-second-factor' || email === undefined || rest.length > 0) {
+    out.aside(USAGE)
+    return WRONG_USAGE
+  }
+  try {
+    out.line(await inStore(env, out, email.toLowerCase()))
+    return DONE
+  } catch (error) {
+    out.aside(`${error instanceof Error ? error.message : String(error)}\n`)
+    return NOTHING_DONE
+  }
+}
+
+async function inStore(env: Environment, out: Out, email: string): Promise<string> {
+  const config = readConfig(env)
+  await using store = await openStore(config, { asIs: true })
+  const secrets = await openSecrets(config, { asIs: true })
+  await requireKnownKeyOf(store, secrets)
+  await using audit = openAudit({ store, key: secrets.derive('audit chain') })
+  const told = (_detail: object, message: string) => out.aside(`${message}\n`)
+  await using mail = openMail({ config, log: { warn: told, error: told } })
+  const origin = () => config.publicUrl ?? `http://${config.host}:${config.port}`
+  return await resetSecondFactor({ store, audit, mail, origin }, email)
+}
+
+interface Deps {
+  readonly store: Store
+  readonly audit: Pick<Audit, 'change'>
+  readonly mail: Mail
+  readonly origin: () => string
+}
+
+/** Answers with what was done, in a sentence. Throws an Error of one sentence where there is nothing to do. */
+async function resetSecondFactor({ store, audit, mail, origin }: Deps, email: string): Promise<string> {
+  const accountId = await accountBy(store, email)
+  if (accountId === null) throw new Error(`No account has the e-mail address ${email}.`)
+  if ((await factorOf(store, accountId)) === null) throw new Error(`${email} has no second factor that is on.`)
+  const sessions = await store.write(async (tx) => {
+    const { name } = await tx
+      .selectFrom('accounts')
+      .select('name')
+      .where('id', '=', accountId)
+      .executeTakeFirstOrThrow()
+    await endSecondFactor(store, tx, accountId)
+    // Sign-ins that wait for a code, and links.
+    await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
+    const ended = await tx.deleteFrom('sessions').where('userId', '=', accountId).executeTakeFirst()
+    const caller = { kind: 'session', accountId } as const
+    const call = { action: 'resetSecondFactor', caller, client: 'vitrine account reset-second-factor' }
+    const changes = changesOf({ secondFactor: true }, { secondFactor: false })
+    await audit.change(tx, call, {}, { target: { kind: 'account', id: accountId, name }, changes })
+    return Number(ended.numDeletedRows)
+  })
+  await openNotices({ store, mail, tries: attempts(store), origin }).tell(
+    accountId,
+    { kind: 'second factor reset' },
+    {},
+  )
+  return `The second factor of ${email} is removed; ${sessions} ${sessions === 1 ? 'session was' : 'sessions were'} ended.`
+}

@@ -1,0 +1,69 @@
+// What the owner of an account is told by mail: what was done, when, from where, and what to do if it was not them.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
+import { auth, callOf, openRooms, PASSWORD, someone } from '../../test/support/people.ts'
+import { storeSource } from '../../test/support/stores.ts'
+import { totp } from '../../test/support/totp.ts'
+import { createKey, rotateKey } from './api-keys.ts'
+import { attempts } from './attempts.ts'
+import { openNotices } from './notices.ts'
+
+const EMAIL = 'ada@example.test'
+const OTHER = 'another long password'
+
+test('a mail tells of a new key, a new password and another second factor; an unverified address is told nothing', async () => {
+  await using source = await storeSource('sqlite')
+  await using smtp = await startSmtp()
+  await using rooms = await openRooms(source, { SMTP_URL: smtp.url, VITRINE_PUBLIC_URL: 'https://v.example' })
+  const headers = { 'user-agent': 'Firefox/140 http://evil.example', 'x-vitrine-client': '192.0.2.9' }
+  const ask = (path: string, body: object, cookie = '') => auth(rooms, `POST ${path}`, body, { headers, cookie })
+  await ask('sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
+  await ask('verify-email', { token: tokenIn(await smtp.next(EMAIL)), password: PASSWORD })
+  const { cookie, json } = await ask('sign-in/email', { email: EMAIL, password: PASSWORD })
+  const told = async (what: RegExp) => {
+    const mail = await smtp.next(EMAIL, what)
+    assert.match(
+      mail.text,
+      /It happened at \d{4}-\d\d-\d\d \d\d:\d\d UTC, from the program “Firefox\/140 http evil\.example” at the address 192\.0\.2\.9\./,
+    )
+    assert.match(mail.text, /https:\/\/v\.example/)
+    assert.match(mail.text, /If it was not you: /)
+    return mail.text
+  }
+  const begun = await ask('two-factor/enable', { password: PASSWORD }, cookie)
+  const on = await ask('two-factor/verify-totp', { code: totp(begun.json.totpURI) }, cookie)
+  await told(/second factor was switched on/)
+  const [first, second] = begun.json.backupCodes
+  const renewed = await ask('two-factor/generate-backup-codes', { password: PASSWORD, code: first }, on.cookie)
+  assert.notEqual(second, renewed.json.backupCodes[0])
+  await told(/New backup codes/)
+  const change = { currentPassword: PASSWORD, newPassword: OTHER }
+  const changed = await ask('change-password', change, on.cookie)
+  await told(/password of your account was changed/)
+  const off = { password: OTHER, code: renewed.json.backupCodes[0] }
+  await ask('two-factor/disable', off, changed.cookie)
+  await told(/second factor of your account was switched off/)
+  await ask('request-password-reset', { email: EMAIL })
+  await ask('reset-password', { token: tokenIn(await smtp.next(EMAIL, LINK)), newPassword: PASSWORD })
+  await told(/by a link that was mailed to you/)
+
+  const deps = { ...rooms, notices: openNotices({ ...rooms, tries: attempts(rooms.store, rooms.now) }) }
+  const call = { ...callOf(rooms, json.user.id), client: 'Firefox/140 http://evil.example', address: '192.0.2.9' }
+  const made = await createKey(deps, call, { name: 'agent', scopes: ['profile'] })
+  assert.match(await told(/A new API key/), new RegExp(`named “agent” and ends in ${made.hint}`))
+  await rotateKey(deps, call, made.id as never, {})
+  await told(/A new API key/)
+
+  const stranger = await someone(rooms, 'unverified@example.test')
+  await createKey(deps, stranger, { name: 'k', scopes: ['profile'] })
+  // A session that makes keys without end fills no mailbox: 30 an hour.
+  const before = smtp.received.length
+  for (let i = 0; i < 40; i++) await deps.notices.tell(call.caller.accountId, { kind: 'password changed' }, {})
+  // The last of them is here when the one after the pause is.
+  rooms.clock.at += 3_600_000
+  await deps.notices.tell(call.caller.accountId, { kind: 'second factor reset' }, {})
+  await smtp.next(EMAIL, /operator of the service removed/)
+  assert.ok(smtp.received.length - before <= 31, `${smtp.received.length - before} mails`)
+  assert.ok(!smtp.received.some((mail) => mail.to.includes('unverified@example.test')))
+})
