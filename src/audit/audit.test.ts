@@ -85,7 +85,15 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const tables = [{ schema: 'public', table: 'orders' }]
       const params = '[1,{"type":"date","value":"2026-01-01"},null]'
       const sentence = 'x'.repeat(3_000)
-      audit.record(named, { teamId, outcome: 'FAILED', tables, params, estimate: Infinity, error: sentence })
+      audit.record(named, {
+        teamId,
+        outcome: 'FAILED',
+        tables,
+        params,
+        estimate: Infinity,
+        position: -1,
+        error: sentence,
+      })
       const target = { kind: 'key', id: 'k', name: 'CI' } as const
       const changes = { scopes: { added: ['data:read'], removed: [] }, expiresAt: { from: null, to: 'never' } }
       await store.write((tx) => audit.change(tx, bySession, { teamId }, { target, changes }))
@@ -93,7 +101,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const query = items.find(({ via }) => via === 'API_KEY')
       const change = items.find(({ via }) => via === 'SESSION')
       assert.deepEqual([query?.actor.name, query?.keyName, query?.tables, query?.params], ['Ada', 'CI "ü"', tables, JSON.parse(params)]) // prettier-ignore
-      assert.deepEqual([query?.estimate, query?.error], [undefined, `${'x'.repeat(2_000)}…`])
+      assert.deepEqual(
+        [query?.estimate, query?.position, query?.error],
+        [undefined, undefined, `${'x'.repeat(2_000)}…`],
+      )
       assert.deepEqual([change?.target, change?.changes], [target, changes])
       assert.deepEqual(await audit.one(teamId, asId<AuditId>(query?.id ?? ''), {}), query)
       for (const [team, scope] of [

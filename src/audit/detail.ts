@@ -59,9 +59,9 @@ export function writeDetail(who: Who, told: Told): string | null {
     changes: changes === undefined || Object.keys(changes).length === 0 ? undefined : changes,
     error: error && short(error),
     hint: hint && short(hint),
-    position: finite(position),
-    estimate: finite(estimate),
-    limit: finite(limit),
+    position: Number.isInteger(position) ? positive(position) : undefined,
+    estimate: positive(estimate),
+    limit: positive(limit),
     tables: tables && pairs(tables),
   } satisfies Record<Exclude<keyof Detail, 'params'>, unknown>)
   const all = params === undefined ? json : `${json.slice(0, -1)}${json === '{}' ? '' : ','}"params":${params}}`
@@ -73,9 +73,9 @@ export function readDetail(json: string | null): Detail {
   return json === null ? {} : Detail.parse(JSON.parse(json))
 }
 
-/** JSON has no other numbers; an estimate may be one. */
-function finite(number: number | undefined): number | undefined {
-  return Number.isFinite(number) ? number : undefined
+/** What is no such number is left out: whoever reads the row would stumble over it for as long as it is kept. */
+function positive(number: number | undefined): number | undefined {
+  return number !== undefined && Number.isFinite(number) && number >= 0 ? number : undefined
 }
 
 function pairs(tables: readonly { readonly schema: string; readonly table: string }[]): [string, string][] {

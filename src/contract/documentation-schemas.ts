@@ -1,7 +1,7 @@
 // What is said of a datasource's tables, as its managers read and write it: shapes alone.
 import { z } from 'zod'
 import { byName, toNames } from './by-name.ts'
-import { at, text } from './schemas.ts'
+import { at, count, text } from './schemas.ts'
 
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
@@ -31,7 +31,7 @@ const TableDocumentation = z.object({
 })
 export const Documentation = z.object({
   tables: z.array(TableDocumentation),
-  version: z.int(),
+  version: count,
   publishedAt: at.nullable(),
 })
 
@@ -58,7 +58,7 @@ export const DocumentationPut = z.strictObject({
   version: z.int().min(0).exactOptional(),
 })
 export const DocumentationSaved = TableDocumentation.extend({
-  version: z.int(),
+  version: count,
   /** What whoever saved it should know, whole sentences. */
   warnings: z.array(z.string()).optional(),
 })
@@ -74,4 +74,4 @@ export const GenerateOrder = z.strictObject({
   model: z.boolean().exactOptional(),
 })
 export const PublishOrder = z.strictObject({ version: z.int().min(0).exactOptional() })
-export const Published = z.object({ publishedAt: at, version: z.int() })
+export const Published = z.object({ publishedAt: at, version: count })

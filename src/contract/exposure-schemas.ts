@@ -1,6 +1,6 @@
 // What is shown of a datasource, how the database has moved away from it, and what a change of it would do: shapes alone.
 import { z } from 'zod'
-import { at, text } from './schemas.ts'
+import { at, count, text } from './schemas.ts'
 
 const identifier = text(1024).min(1)
 const AskedTables = z
@@ -21,7 +21,7 @@ export const ExposurePut = z.strictObject({
 const ShownTable = z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })
 export const Exposure = z.object({
   tables: z.array(ShownTable),
-  version: z.int(),
+  version: count,
   /** Saved names that introspection no longer knows. */
   gone: z.array(z.object({ schema: z.string(), table: z.string(), column: z.string().optional() })),
   /** Of a PUT only: what whoever saved it should know, whole sentences. */
@@ -30,7 +30,7 @@ export const Exposure = z.object({
 export const ExposureVersions = z.object({
   items: z.array(
     z.object({
-      version: z.int(),
+      version: count,
       tables: z.array(ShownTable),
       author: z.object({ accountId: z.string(), name: z.string().nullable() }),
       createdAt: at,
@@ -63,7 +63,7 @@ export const PreviewOrder = z.strictObject({
   days: z.int().min(1).max(3650),
 })
 const Replayed = z.object({
-  count: z.int(),
+  count,
   /** Of the newest, up to 100. */
   auditIds: z.array(z.string()),
 })
@@ -73,6 +73,6 @@ export const Preview = z.object({ nowRefused: Replayed, nowAllowed: Replayed, ca
 /** A body for PUT, and what it adds. */
 export const Widened = z.object({
   tables: z.array(ShownTable),
-  version: z.int(),
+  version: count,
   added: z.array(ShownTable),
 })

@@ -138,7 +138,7 @@ function refusals(route: Route): Record<string, Json> {
       {
         description: codes.join(', '),
         ...(status === 429
-          ? { headers: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds.' } } }
+          ? { headers: { 'Retry-After': { schema: { type: 'integer', minimum: 0 }, description: 'Seconds.' } } }
           : {}),
         content: {
           'application/json': {

@@ -12,6 +12,8 @@ const id = text(128).min(1)
 const time = z.iso.datetime({ offset: true })
 /** Of things, bytes, rows, or places in a text. */
 export const count = z.int().min(0)
+/** Of a whole. */
+const share = z.number().min(0)
 /** From our own store: an ISO 8601 time in UTC, not checked a second time. */
 export const at = z.string().meta({ format: 'date-time' })
 
@@ -43,9 +45,9 @@ export const Team = z.object({
   role: Role,
   status: MembershipStatus,
   /** All memberships, INVITED ones too. */
-  memberCount: z.int(),
+  memberCount: count,
   /** What the caller reaches. */
-  dataSourceCount: z.int(),
+  dataSourceCount: count,
   createdAt: at,
 })
 
@@ -57,10 +59,10 @@ export const Datasource = z.object({
   status: DatasourceStatus,
   createdAt: at,
   updatedAt: at,
-  exposedTableCount: z.int(),
+  exposedTableCount: count,
   connectionMode: ConnectionMode,
   host: z.string().nullable(),
-  port: z.int().nullable(),
+  port: count.nullable(),
   database: z.string(),
   username: z.string().nullable(),
   sslMode: SslMode.nullable(),
@@ -75,13 +77,13 @@ const Reference = z.object({ schema: z.string(), table: z.string(), column: z.st
 
 /** What is not known is left out; `signals` is always there. */
 export const ColumnStats = z.object({
-  nullFrac: z.number().optional(),
-  distinctCount: z.int().optional(),
+  nullFrac: share.optional(),
+  distinctCount: count.optional(),
   /** The most common first. Values that the type allows and no profile has met have no share, and stand last. */
-  values: z.array(z.object({ value: z.unknown(), share: z.number().optional() })).optional(),
+  values: z.array(z.object({ value: z.unknown(), share: share.optional() })).optional(),
   range: z.object({ min: z.unknown(), max: z.unknown() }).optional(),
   keys: z
-    .array(z.object({ key: z.string(), share: z.number(), types: z.array(z.string()) }))
+    .array(z.object({ key: z.string(), share, types: z.array(z.string()) }))
     .optional()
     .meta({ description: 'Top-level keys of JSON objects, with the share of the objects that hold each.' }),
   signals: z.array(z.string()),
@@ -110,7 +112,7 @@ export const ExposedTable = z.object({
   table: z.string(),
   description: z.string().nullable(),
   documentation: Documentation.nullable(),
-  estimatedRows: z.int().nullable(),
+  estimatedRows: count.nullable(),
   columnsRestricted: z.boolean(),
   /** MongoDB only; left out where indexes are not a meaningful concept. */
   indexes: z
@@ -154,9 +156,9 @@ export const QueryBody = z.union([SqlBody, MongoBody])
 export const QueryResult = z.object({
   columns: z.array(z.object({ name: z.string(), dataType: z.string() })),
   rows: z.array(z.array(z.unknown())),
-  rowCount: z.int(),
+  rowCount: count,
   truncated: z.boolean(),
-  durationMs: z.number(),
+  durationMs: z.number().min(0),
 })
 
 // ── refusals ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -293,7 +295,7 @@ export const DatasourceChange = z.strictObject({ name: name.exactOptional(), ...
 
 export const TestReport = z.object({
   ok: z.boolean(),
-  latencyMs: z.number(),
+  latencyMs: z.number().min(0),
   serverVersion: z.string().nullable(),
   steps: z.array(z.object({ name: z.string(), status: Grade, message: z.string(), remedy: z.string().nullable() })),
   grade: Grade,
@@ -302,18 +304,18 @@ export const TestReport = z.object({
 
 export const Introspected = z.object({
   schemaCapturedAt: at,
-  tableCount: z.int(),
-  added: z.int(),
-  removed: z.int(),
-  changed: z.int(),
+  tableCount: count,
+  added: count,
+  removed: count,
+  changed: count,
 })
 export const JobStarted = z.object({ jobId: z.string() })
 export const Job = z.object({
   id: z.string(),
   kind: z.string(),
   state: z.enum(['QUEUED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED']),
-  done: z.int(),
-  total: z.int(),
+  done: count,
+  total: count,
   result: z.unknown().optional(),
   error: z.string().optional(),
   createdAt: at,
@@ -329,9 +331,9 @@ export const CheckResult = z.object({
   error: z.string().optional(),
   blocked: Blocked.optional(),
   hint: z.string().optional(),
-  position: z.int().optional(),
+  position: count.optional(),
   printed: z.string().optional(),
-  estimate: z.number().optional(),
+  estimate: z.number().min(0).optional(),
 })
 export const CheckBody = z.union([
   SqlBody.extend({ as: z.unknown().exactOptional() }),

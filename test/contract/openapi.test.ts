@@ -29,6 +29,19 @@ test('every reference leads to a schema', () => {
   }
 })
 
+test('no whole number is below 0: all are counts, sizes, times, ports or places', () => {
+  const below: string[] = []
+  const look = (node: unknown, path: string): void => {
+    if (typeof node !== 'object' || node === null) return
+    if ('type' in node && [node.type].flat().includes('integer')) {
+      if (!('minimum' in node) || typeof node.minimum !== 'number' || node.minimum < 0) below.push(path)
+    }
+    for (const [name, inner] of Object.entries(node)) look(inner, `${path}/${name}`)
+  }
+  look(document, '')
+  assert.deepEqual(below, [])
+})
+
 test('every operation lists its codes under their statuses', () => {
   for (const [id, route] of Object.entries(TABLE)) {
     const operation = document.paths[route.path][route.method.toLowerCase()]
