@@ -101,7 +101,7 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
 }
 
 /** By its name alone: rows of no team hold no address. */
-function accountTarget(id: AccountId, name: string): Target {
+export function accountTarget(id: AccountId, name: string): Target {
   return { kind: 'account', id, name }
 }
 

@@ -7,6 +7,7 @@ import { startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { auth, codeOf, openRooms, PASSWORD, type Rooms } from '../../test/support/people.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
+import { readDetail } from '../audit/detail.ts'
 import { AppError } from '../errors.ts'
 import { SIGN_IN } from './paths.ts'
 import { openTrail } from './trail.ts'
@@ -109,6 +110,21 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual([row.team_id, row.account_id, row.via], [null, signedUp.json.user.id, 'SESSION'])
       }
       assert.equal(rows[1]?.client, 'curl/8 ?')
+      const target = { kind: 'account', id: signedUp.json.user.id, name: 'Ada' }
+      const details = rows.map(({ action, detail }) => ({ action, ...readDetail(detail) }))
+      assert.ok(details.every(({ by }) => by === 'Ada'))
+      for (const { target: named } of details) assert.deepEqual(named, target)
+      assert.deepEqual(
+        details.flatMap(({ action, changes }) => (changes === undefined ? [] : [[action, ...Object.keys(changes)]])),
+        [
+          ['signUp', 'password'],
+          ['changePassword', 'password'],
+          ['beginSecondFactor', 'secondFactor', 'backupCodes'],
+          ['confirmSecondFactor', 'secondFactor'],
+          ['renewBackupCodes', 'backupCodes'],
+          ['endSecondFactor', 'secondFactor'],
+        ],
+      )
       const secrets = [EMAIL, PASSWORD, OTHER, code, json.token, one.json.token, ...renewed.json.backupCodes]
       for (const secret of secrets) assert.ok(!JSON.stringify(rows).includes(secret))
     })

@@ -7,8 +7,10 @@ import { AppError, STATUS } from '../errors.ts'
 import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { accountBy } from './account-by.ts'
+import { accountTarget } from './accounts.ts'
 import type { Asking } from './library.ts'
 import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './paths.ts'
+import { trailChanges } from './trail-changes.ts'
 
 /** One request under /auth. */
 interface Told {
@@ -35,8 +37,18 @@ interface Deps {
 }
 
 export function openTrail({ store, audit }: Deps): Trail {
-  const did: Trail['did'] = (action, accountId, request) =>
-    audit.record(callOf(action, accountId, request), { outcome: 'ANSWERED' })
+  /** Told by the library, which does not wait; whoever answers does. */
+  const telling = new Set<Promise<void>>()
+  const tell = async (action: string, accountId: AccountId, request?: Pick<Request, 'headers'>) => {
+    const name = await nameOf(store, accountId)
+    const target = accountTarget(accountId, name ?? '')
+    const call = callOf(action, { accountId, name }, request)
+    audit.record(call, { outcome: 'ANSWERED', target, changes: trailChanges(action) })
+  }
+  const did: Trail['did'] = (action, accountId, request) => {
+    const told = tell(action, accountId, request).finally(() => telling.delete(told))
+    telling.add(told)
+  }
   return {
     did,
     async done(told, response) {
@@ -44,6 +56,7 @@ export function openTrail({ store, audit }: Deps): Trail {
       const isByLink = told.name === RESET || told.name === VERIFY_EMAIL
       const by = action === undefined ? null : await whoDid(store, told, response)
       if (action !== undefined && by !== null) did(action, by, told.request)
+      await Promise.all(telling)
       // Where nobody did anything nothing is written: signing out is counted by nobody.
       if (isByLink || (by !== null && action !== 'signIn')) await audit.flush()
     },
@@ -53,9 +66,12 @@ export function openTrail({ store, audit }: Deps): Trail {
       if (action === undefined || !(error instanceof AppError) || error.code === 'INTERNAL') return
       const { signedIn, waiting } = told.asking
       const by = told.name === SIGN_IN ? await accountBy(store, told.email) : (signedIn ?? waiting)
+      // Asked for in either case: how long it takes says nothing of whether there is such an account.
+      const name = await nameOf(store, by)
       if (by === null) return
       const outcome = STATUS[error.code] >= 500 ? 'FAILED' : 'DENIED'
-      audit.folded(callOf(action, by, told.request), { outcome, code: error.code })
+      const call = callOf(action, { accountId: by, name }, told.request)
+      audit.folded(call, { outcome, code: error.code, error: error.message })
     },
   }
 }
@@ -83,11 +99,31 @@ async function userIn(response: Response): Promise<AccountId | null> {
 
 const CLIENT_LENGTH_MAX = 200
 
-function callOf(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>): AuditedCall {
+const NOBODY = asId<AccountId>('nobody')
+
+/** Undefined for an account that is gone, and where the store does not answer: that it did something is told all the same. */
+async function nameOf(store: Pick<Store, 'db'>, id: AccountId | null): Promise<string | undefined> {
+  try {
+    const row = await store.db
+      .selectFrom('accounts')
+      .select('name')
+      .where('id', '=', id ?? NOBODY)
+      .executeTakeFirst()
+    return row?.name
+  } catch {
+    return undefined
+  }
+}
+
+function callOf(
+  action: string,
+  who: Pick<AuditedCall['caller'], 'accountId' | 'name'>,
+  request?: Pick<Request, 'headers'>,
+): AuditedCall {
   const client = request?.headers.get('user-agent') ?? undefined
   return {
     action,
-    caller: { kind: 'session', accountId },
+    caller: { kind: 'session', ...who },
     client: client?.slice(0, CLIENT_LENGTH_MAX).replaceAll(/[^\x20-\x7e]/g, '?'),
   }
 }

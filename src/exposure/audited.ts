@@ -1,4 +1,5 @@
 // The queries that the audit holds of a datasource, as a replay needs them. Read in pages, never all at once.
+import { readDetail } from '../audit/detail.ts'
 import { newest, rowOfTeam } from '../audit/reading/newest.ts'
 import type { AuditId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -8,6 +9,8 @@ export interface AuditedQuery {
   readonly id: AuditId
   /** As the caller wrote it; null where it was redacted or left out. */
   readonly text: string | null
+  /** Of the text; undefined where it has none. */
+  readonly params: unknown
   readonly code: string | null
   /** JSON of what the guard or the database stopped it for. */
   readonly blocked: string | null
@@ -55,8 +58,8 @@ export async function auditedQuery(
   return row?.datasource_id === datasourceId ? queryOf(row) : null
 }
 
-type Row = Pick<AuditTable, 'id' | 'code' | 'blocked' | 'query'> & { readonly redacted: number }
+type Row = Pick<AuditTable, 'id' | 'code' | 'blocked' | 'query' | 'detail'> & { readonly redacted: number }
 
-function queryOf({ id, code, blocked, query, redacted }: Row): AuditedQuery {
-  return { id, code, blocked, text: redacted === 0 ? query : null }
+function queryOf({ id, code, blocked, query, detail, redacted }: Row): AuditedQuery {
+  return { id, code, blocked, text: redacted === 0 ? query : null, params: readDetail(detail).params }
 }

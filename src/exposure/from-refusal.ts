@@ -47,7 +47,7 @@ export async function exposureFromRefusal(
   const current = await versionsNow(deps.store, at.id)
   const [full, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
   if (full === null) throw notIntrospected()
-  const body = row.text === null ? null : bodyOf(at.driver, row.text)
+  const body = row.text === null ? null : bodyOf(at.driver, row.text, row.params)
   if (body === null) throw none('the audit does not hold the query; it was redacted, or there was none.')
   const ground = { driver: at.driver, body, full, saved }
   const blocked = row.blocked === null ? null : Blocked.parse(JSON.parse(row.blocked))

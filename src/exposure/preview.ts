@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
-import type { Catalog, DatasourceType, Driver } from '../drivers/driver.ts'
+import type { Catalog, DatasourceType, Driver, QueryBody } from '../drivers/driver.ts'
 import { AppError, invalidRequest } from '../errors.ts'
 import type { DatasourceId, JobId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
@@ -152,23 +152,24 @@ interface Sides {
 
 async function fateOf(
   sides: Sides,
-  { text, code }: AuditedQuery,
+  { text, params, code }: AuditedQuery,
   fates: BoundedMap<string, Fate>,
   signal: AbortSignal,
 ): Promise<Fate> {
   // It was no query then, so it is none now.
   if (code === 'INVALID_QUERY') return 'same'
   if (text === null) return 'cannotTell'
-  const key = createHash('sha256').update(text).digest('base64')
+  const key = createHash('sha256')
+    .update(JSON.stringify([text, params]))
+    .digest('base64')
   const known = fates.get(key)
   if (known !== undefined) return known
-  const fate = await judged(sides, text, signal)
+  const fate = await judged(sides, bodyOf(sides.driver, text, params), signal)
   fates.set(key, fate)
   return fate
 }
 
-async function judged({ driver, now, then }: Sides, text: string, signal: AbortSignal): Promise<Fate> {
-  const body = bodyOf(driver, text)
+async function judged({ driver, now, then }: Sides, body: QueryBody | null, signal: AbortSignal): Promise<Fate> {
   if (body === null) return 'cannotTell'
   const proposed = await judge(driver, body, then, signal)
   if (proposed.kind === 'malformed') return 'cannotTell'

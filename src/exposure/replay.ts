@@ -7,10 +7,10 @@ import { AppError } from '../errors.ts'
 /** A verdict rests on names and forms, never on these: they only go into what would be sent. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
 
-/** The body behind an audited text; null where it cannot be told. */
-export function bodyOf(driver: Pick<Driver, 'reread'>, text: string): QueryBody | null {
+/** The body behind an audited text and its parameters; null where it cannot be told. */
+export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unknown): QueryBody | null {
   try {
-    return driver.reread(text)
+    return driver.reread(text, params)
   } catch (error) {
     if (error instanceof AppError && error.code === 'INVALID_REQUEST') return null
     throw error
