@@ -79,6 +79,11 @@ function withoutQuotes(
   }
 }
 
+/** Our sentences are made of these: that one stands there tells nothing of a query. */
+const GRAMMAR: ReadonlySet<string> = new Set(
+  `a an and are as at be but by can column columns does exist exposed for from function has have in is it may more no not of
+  on one only or over table tables than that the there this to use which with`.split(/\s+/),
+)
 const WORD = /[\p{L}\p{N}_]+/gu
 /** Shorter ones are parts of many others, and count only as whole words. */
 const PART_FROM = 4
@@ -92,5 +97,7 @@ function quotesOf(query: string, kept: string): (sentence: string) => boolean {
       words.has(word) || ((word.length >= PART_FROM || /\p{N}/u.test(word)) && lower.includes(word))
   })
   return (sentence) =>
-    (sentence.toLowerCase().match(WORD) ?? []).some((word) => asked?.(word) === true && left?.(word) !== true)
+    (sentence.toLowerCase().match(WORD) ?? []).some(
+      (word) => !GRAMMAR.has(word) && asked?.(word) === true && left?.(word) !== true,
+    )
 }

@@ -12,6 +12,8 @@ export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Routes beside those of the tables. */
   readonly more?: AppOptions['more']
+  /** Is given every line of the log, down to `debug`. */
+  readonly logged?: (line: string) => void
 }
 
 export interface Answer {
@@ -163,7 +165,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   try {
     const app = await createApp({
       config,
-      log: pino({ level: process.env['TEST_LOG_LEVEL'] ?? 'silent' }),
+      log: logOf(options),
       ...(options.more === undefined ? {} : { more: options.more }),
     })
     return new TestApp(await app.listen(), dataDir, app)
@@ -171,6 +173,11 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     await rm(dataDir, { recursive: true, force: true })
     throw error
   }
+}
+
+function logOf({ logged }: TestAppOptions) {
+  if (logged !== undefined) return pino({ level: 'debug' }, { write: logged })
+  return pino({ level: process.env['TEST_LOG_LEVEL'] ?? 'silent' })
 }
 
 function parse(text: string): unknown {

@@ -1,0 +1,59 @@
+// What the audit keeps of a refused query where the team redacts literals: sentences that hold none of them, and every number.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { redactedSql } from '../drivers/postgres/guard/redact.ts'
+import type { Blocked } from '../drivers/driver.ts'
+import type { Code } from '../errors.ts'
+import { keptOf } from './kept.ts'
+
+const driver = { redacted: redactedSql }
+const SQL = "SELECT nope FROM customers WHERE city = 'New York' AND pin = 4711 -- of Anna"
+const numbers = { position: 7, estimate: 2, limit: 1 }
+
+function kept(code: Code, error: string, more: { query?: string; isRead?: boolean; blocked?: Blocked } = {}) {
+  const { query = SQL, isRead = true, blocked = { kind: 'column', name: 'nope' } } = more
+  const reason = { error, hint: error, ...numbers }
+  const params = { values: [1], json: '[1]' }
+  const told = { query, params, printed: query, isRead, blocked, refusal: { code, reason } }
+  const { error: left, hint, position, estimate, limit, ...rest } = keptOf(driver, told, true)
+  assert.deepEqual([{ position, estimate, limit }, hint, 'params' in rest], [numbers, left, false])
+  return left
+}
+
+test('a sentence that names what stands outside of literals stays', () => {
+  const sentence = 'column nope of customers does not exist or is not exposed'
+  assert.equal(kept('QUERY_DENIED', sentence), sentence)
+})
+
+test('one that holds a word of a literal alone, or a number, goes', () => {
+  for (const error of [
+    'no York here',
+    'NEW is not allowed',
+    'the value 4711 is',
+    'more than 47',
+    'anna may not',
+    'Yorkshire',
+  ])
+    assert.equal(kept('QUERY_DENIED', error), error === 'Yorkshire' ? error : undefined, error)
+})
+
+test('sentences of the database, and about a body that cannot be read, go whatever they say', () => {
+  for (const code of ['QUERY_FAILED', 'INVALID_QUERY', 'INVALID_REQUEST'] as const)
+    assert.equal(kept(code, 'nope'), undefined)
+})
+
+test('sentences that quote nothing stay, also of a text that nobody read', () => {
+  const sentence = 'The database took longer than the 4711 ms that New York allows.'
+  assert.equal(kept('QUERY_TIMEOUT', sentence, { isRead: false }), sentence)
+})
+
+test('of a text that cannot be told apart only the own words of a bound stay', () => {
+  const unread = { query: `${SQL} \\`, isRead: false }
+  const limit = { kind: 'limit', name: 'joins' } as const
+  assert.equal(kept('QUERY_DENIED', 'column nope does not exist', unread), undefined)
+  assert.equal(kept('QUERY_DENIED', 'more than 64 joins', { ...unread, blocked: limit }), 'more than 64 joins')
+  assert.equal(kept('QUERY_DENIED', 'more than 64 of York', { ...unread, blocked: limit }), undefined)
+  // What an escape stands for is not in the text.
+  const escaped = { query: "SELECT nope FROM customers WHERE city = E'\\x59ork'" }
+  assert.equal(kept('QUERY_DENIED', 'York is not allowed', escaped), undefined)
+})
