@@ -12,9 +12,8 @@ const OWN: ReadonlyMap<string, number> = new Map([
   ['pg_unicode_fast', 18],
 ])
 
-/** de_DE, en_US.utf8, de_AT@euro, und-x-icu, sr-Latn-RS-x-icu: a language, then its parts. */
-const OF_A_LANGUAGE =
-  /^[a-z]{2,3}(?:_[A-Z]{2})?(?:\.[A-Za-z0-9-]{1,16})?(?:@[a-z]{1,16})?$|^[a-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,6}-x-icu$/
+/** de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu, sr-Latn-RS-x-icu: a language, then its parts. */
+const OF_A_LANGUAGE = /^[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,6}(?:\.[A-Za-z0-9-]{1,16})?(?:@[a-z]{1,16})?$/
 
 /** The name to print for a collation. Throws Refusal, in the same words for a hidden one and none. */
 export function collationName({ collname, location }: Struct<'CollateClause'>, major: number): Node[] {

@@ -101,7 +101,8 @@ function unknownOperator(walk: Walk, names: readonly string[], at: number | unde
   const owners = walk.exposed.capture.extensions.filter((each) => hasOwn(each, symbol))
   const here = owners.map(({ schema }) => `OPERATOR(${typed(schema)}.${symbol})`)
   const near = didYouMean(here.length > 0 ? here : alike(symbol))
-  const hint = OPERATOR_ADVICE.get(symbol) ?? (near === '' ? OPERATORS_HINT : `${near} ${OPERATORS_HINT}`)
+  const advice = here.length > 0 ? undefined : OPERATOR_ADVICE.get(symbol)
+  const hint = advice ?? (near === '' ? OPERATORS_HINT : `${near} ${OPERATORS_HINT}`)
   return refusedOperator(names.join('.'), hint, at)
 }
 

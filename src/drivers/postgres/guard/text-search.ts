@@ -35,11 +35,22 @@ export function withConfiguration(name: string, args: readonly Node[], at: numbe
 
 /** An untyped literal is what the server may take for a configuration. Any other document keeps its type. */
 function headline(name: string, first: Node, rest: readonly Node[], at: number | undefined): readonly Node[] {
-  const mayBeConfiguration = isCastTo(first, 'regconfig') || first.A_Const?.sval !== undefined
+  const plain = uncollated(first)
+  const isNamed = [first, ...rest].some((arg) => arg.NamedArgExpr !== undefined)
+  // A parameter by itself is printed as a text; under COLLATE the server would choose its type.
+  const isUntyped = plain.A_Const?.sval !== undefined || ('ParamRef' in plain && plain !== first)
+  const mayBeConfiguration = isNamed || isUntyped || isCastTo(plain, 'regconfig')
   if (!mayBeConfiguration) return [first, ...rest]
   if (rest[1]?.A_Const === undefined) return [configuration(name, first, at), ...rest]
   // The third argument is a text, so the first one is the document.
   return [{ TypeCast: { arg: first, typeName: { names: [{ String: { sval: 'text' } }], typemod: -1 } } }, ...rest]
+}
+
+/** COLLATE leaves a literal without a type. */
+function uncollated(node: Node): Node {
+  let plain = node
+  while (plain.CollateClause?.arg) plain = plain.CollateClause.arg
+  return plain
 }
 
 function isCastTo(node: Node, type: string): boolean {
