@@ -22,7 +22,8 @@ import { profileTable, type Within } from '../catalog/profile.ts'
 import { exposedOf } from '../guard/exposed.ts'
 import type { BigQueryQuery } from '../query.ts'
 import type { Disagreement } from './dry-run.ts'
-import { failure, timedOut, unavailable } from './failure.ts'
+import { noAnswer } from '../../no-answer.ts'
+import { failure, unavailable } from './failure.ts'
 import type { Rest } from './rest.ts'
 import { estimateQuery, runQuery, type Running } from './run.ts'
 import type { Target } from './settings.ts'
@@ -120,7 +121,7 @@ export class BigQueryConnection implements Connection {
     if (signal.aborted) throw gaveUp(signal)
     if (this.#isClosed) throw unavailable('The connection to BigQuery was closed.')
     const ended = new AbortController()
-    const timer = setTimeout(() => ended.abort(timedOut()), deadlineMs)
+    const timer = setTimeout(() => ended.abort(noAnswer()), deadlineMs)
     const onAbort = (): void => ended.abort(gaveUp(signal))
     signal.addEventListener('abort', onAbort, { once: true })
     try {
@@ -143,5 +144,5 @@ export class BigQueryConnection implements Connection {
 /** A hang-up and a deadline look alike to BigQuery; the caller of the first is not there to read it. */
 function gaveUp(signal: AbortSignal): AppError {
   const reason: unknown = signal.reason
-  return reason instanceof AppError ? reason : timedOut(reason)
+  return reason instanceof AppError ? reason : noAnswer(reason)
 }

@@ -18,7 +18,8 @@ import { reportOf } from '../../test-report.ts'
 import { AppError } from '../../../errors.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import type { Login } from './connect.ts'
-import { failure, isLost, timedOut } from './failure.ts'
+import { noAnswer } from '../../no-answer.ts'
+import { failure, isLost } from './failure.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect } from '../catalog/introspect.ts'
 import { profileCollection } from '../catalog/profile.ts'
@@ -107,7 +108,7 @@ export class MongoConnection implements Connection {
       ended.abort(error)
     }
     const onAbort = (): void => giveUp(gaveUp(signal))
-    const timer = setTimeout(() => giveUp(timedOut()), deadlineMs)
+    const timer = setTimeout(() => giveUp(noAnswer()), deadlineMs)
     signal.addEventListener('abort', onAbort, { once: true })
     try {
       return await work(this.#running(ended.signal))
@@ -142,5 +143,5 @@ export class MongoConnection implements Connection {
 function gaveUp(signal: AbortSignal): AppError {
   const reason: unknown = signal.reason
   if (reason instanceof AppError) return reason
-  return timedOut(reason)
+  return noAnswer(reason)
 }

@@ -125,7 +125,7 @@ export function isLost(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE'
 }
 
-/** The statement timeout or the deadline hit. */
+/** The server said that it ended the query for its time. */
 export function timedOut(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }

@@ -16,7 +16,8 @@ import type {
 } from '../../driver.ts'
 import { reportOf } from '../../test-report.ts'
 import type { Login } from './connect.ts'
-import { failure, timedOut } from './failure.ts'
+import { noAnswer } from '../../no-answer.ts'
+import { failure, isCancelled, timedOut } from './failure.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect, INTROSPECTION_QUERIES } from '../catalog/introspect.ts'
 import { profileTable } from '../catalog/profile.ts'
@@ -29,6 +30,8 @@ import type { Sink } from './wire.ts'
 
 // The server's own timeout should hit first; this is for a server that does not look at it.
 const GRACE_MS = 500
+// After a cancel request: for the server to say that it cancelled.
+const SEEN_MS = 500
 // One catalog query of introspection; large catalogs take their time.
 const ASK_MS = 60_000
 const sheets = new Sheets()
@@ -38,6 +41,8 @@ export class PostgresConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: Session
+  /** Once what ran was asked to end: the request may reach whatever runs next, so nothing does. */
+  #cancelling: Promise<void> | null = null
   #ending: Promise<void> | null = null
 
   constructor(login: Login, known: () => Known) {
@@ -47,7 +52,7 @@ export class PostgresConnection implements Connection {
   }
 
   get usable(): boolean {
-    return this.#session.wire.usable
+    return this.#session.wire.usable && this.#cancelling === null
   }
 
   run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
@@ -115,16 +120,30 @@ export class PostgresConnection implements Connection {
     return { session: this.#session, known: this.#known() }
   }
 
-  /** Runs with a deadline and the signal; on either, what runs in the database is cancelled and the session given up. */
+  /**
+   * Runs with a deadline and the signal; on either, what runs in the database is cancelled and the session given up. Where
+   * time is what ended it, the server has a moment to say that it did.
+   */
   async #within<T>(deadlineMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (signal.aborted) throw gaveUp(signal)
-    const onAbort = (): void => this.#giveUp(gaveUp(signal))
-    const timer = setTimeout(() => this.#giveUp(timedOut()), deadlineMs)
+    let why: AppError | null = null
+    const giveUp = (error: AppError, waitMs: number): void => {
+      why ??= error
+      this.#cancelling ??= this.#login.cancel()
+      clearTimeout(timer)
+      timer = setTimeout(() => this.#session.wire.fail(error), waitMs)
+    }
+    const onAbort = (): void => {
+      if (isTime(signal.reason)) giveUp(gaveUp(signal), SEEN_MS)
+      else this.#session.wire.fail(gaveUp(signal))
+    }
+    let timer = setTimeout(() => giveUp(noAnswer(), SEEN_MS), deadlineMs)
     signal.addEventListener('abort', onAbort, { once: true })
     try {
       return await work()
     } catch (error) {
-      throw failure(error)
+      const failed = failure(error)
+      throw why === null ? failed : isCancelled(failed) ? timedOut(failed) : why
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', onAbort)
@@ -133,19 +152,19 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  #giveUp(why: AppError): void {
-    this.#session.wire.fail(why)
-    this.#end()
-  }
-
   #end(): void {
-    this.#ending ??= this.#login.cancel().finally(() => this.#session.wire.close())
+    this.#cancelling ??= this.#login.cancel()
+    this.#ending ??= this.#cancelling.finally(() => this.#session.wire.close())
   }
+}
+
+function isTime(reason: unknown): boolean {
+  return reason instanceof DOMException && reason.name === 'TimeoutError'
 }
 
 /** A hang-up and a deadline look alike to the database; the caller of the first is not there to read it. */
 function gaveUp(signal: AbortSignal): AppError {
   const reason: unknown = signal.reason
   if (reason instanceof AppError) return reason
-  return timedOut(reason)
+  return noAnswer(reason)
 }

@@ -114,7 +114,12 @@ export function failure(error: unknown, query?: FailedQuery, position: number | 
 /** The column that a message of the database names. */
 const COLUMN = /\bcolumn (?:reference )?"([^"]+)"/
 
-/** The statement timeout or the deadline hit. */
+/** Whether the server said that it cancelled the query. */
+export function isCancelled({ cause }: AppError): boolean {
+  return cause instanceof DatabaseError && cause.code === '57014'
+}
+
+/** The server said that it ended the query for its time. */
 export function timedOut(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }

@@ -1,0 +1,78 @@
+// What a 504 says: that the query was cancelled only where the server said so.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { emptyKnown, LIMITS, queryOf, settingsOf } from '../../../../test/support/postgres-session.ts'
+import { startPostgres } from '../../../../test/support/postgres.ts'
+import { seal } from '../../confined.ts'
+import { logIn } from './connect.ts'
+import { PostgresConnection } from './connection.ts'
+import { targetOf } from './settings.ts'
+
+const never = new AbortController().signal
+const SLOW = 'SELECT count(*) FROM generate_series(1, 1e12)'
+
+/** A way to the server that can fall silent, for what is under way and for what comes. */
+async function relay(port: number): Promise<AsyncDisposable & { readonly port: number; silence(): void }> {
+  const sockets = new Set<Socket>()
+  let isSilent = false
+  const server = createServer((near) => {
+    const far = connect(port, '127.0.0.1')
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.on('error', () => undefined)
+      from.on('close', () => to.destroy())
+      from.on('data', (bytes: Buffer) => {
+        if (!isSilent) to.write(bytes)
+      })
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    silence: () => (isSilent = true),
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+test('a 504 says that the query was cancelled only where the server said so', async () => {
+  await using server = await startPostgres()
+  const database = await server.createDatabase('slow')
+  const version = Number((await server.query(database, 'SHOW server_version_num'))[0]?.[0])
+  await using way = await relay(server.port)
+  const open = async (): Promise<PostgresConnection> => {
+    const settings = settingsOf(server, database, { port: way.port })
+    const known = emptyKnown()
+    return new PostgresConnection(await logIn(targetOf(settings), true, AbortSignal.timeout(5_000)), () => known)
+  }
+  const query = seal('POSTGRES', queryOf(SLOW, version))
+  const limits = { ...LIMITS, timeoutMs: 300 }
+
+  await using seen = await open()
+  await assert.rejects(seen.run(query, limits, never), {
+    code: 'QUERY_TIMEOUT',
+    message: /was cancelled in the database/,
+  })
+  // Our own deadline is first: the cancel request is answered within a moment.
+  await assert.rejects(seen.run(query, LIMITS, AbortSignal.timeout(200)), {
+    code: 'QUERY_TIMEOUT',
+    message: /was cancelled in the database/,
+  })
+  assert.equal(seen.usable, false)
+
+  await using silent = await open()
+  const running = silent.run(query, limits, never)
+  setImmediate(way.silence)
+  await assert.rejects(running, { code: 'QUERY_TIMEOUT', message: /asked to stop it; whether it did is not known/ })
+  assert.equal(silent.usable, false)
+})
