@@ -4,9 +4,13 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { readConfig } from '../src/config.ts'
 import { ROUTES } from '../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../src/contract/session-routes.ts'
+import { TeamSettings } from '../src/contract/schemas.ts'
 import { STATUS } from '../src/errors.ts'
+import { holding } from '../src/teams/settings.ts'
 import { VERBS, VERSION } from '../src/verbs.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
@@ -36,6 +40,38 @@ test('every operation has its heading in docs/api.md, with its method and path',
       new RegExp(`### ${id}\n\n\`${method} ${path.replace(/[{}]/g, String.raw`\$&`)}\``),
     )
   }
+})
+
+test('the table of team settings in docs/operating.md is that of the code', () => {
+  const rows = [
+    ...read('docs/operating.md').matchAll(/^\| `([a-z][\w.]+)` +\| (\S+) +\| (\S+) +\| (\S+) +\| (\S+) +\|$/gm),
+  ]
+  const told = rows.map((row) => row.slice(1))
+  const { properties = {} } = z.toJSONSchema(TeamSettings)
+  const leaves = (of: object, path: readonly string[] = []): readonly (readonly string[])[] =>
+    Object.entries(of).flatMap(([name, value]: [string, unknown]) =>
+      typeof value === 'object' && value !== null ? leaves(value, [...path, name]) : [[...path, name]],
+    )
+  const defaults = holding('{}', {})
+  const at = (from: unknown, path: readonly string[]): unknown =>
+    path.reduce((value: unknown, name) => (value as Record<string, unknown>)[name], from)
+  const meant = leaves(defaults).map((path) => {
+    const schema = at(
+      properties,
+      path.flatMap((name, n) => (n === 0 ? [name] : ['properties', name])),
+    ) as Record<string, unknown>
+    return [path.join('.'), at(defaults, path), schema['minimum'] ?? '–', schema['maximum'] ?? '–'].map(String)
+  })
+  assert.deepEqual(
+    told.map((row) => row.slice(0, 4)),
+    meant,
+  )
+  const ceilings = told.filter(([, , , , name]) => name !== '–')
+  assert.deepEqual(
+    ceilings.map(([, , , , name = '']) => Object.keys(readConfig({ [name.replaceAll('`', '')]: '1' }).ceilings)),
+    ceilings.map(([setting = '']) => [setting.split('.')[0]]),
+  )
+  assert.equal(ceilings.length, read('src/config.ts').match(/'VITRINE_MAX_\w+'/g)?.length)
 })
 
 test('every environment variable has its heading in docs/operating.md', () => {

@@ -97,7 +97,12 @@ export async function introspect(
     catalog = await connection.introspect(signal, progress)
   } catch (error) {
     if (ended.aborted) throw new AppError('CONFLICT', 'The introspection was ended.', { cause: error })
-    if (signal.aborted) throw new AppError('QUERY_TIMEOUT', 'The introspection took too long.', { cause: error })
+    if (signal.aborted)
+      throw new AppError(
+        'QUERY_TIMEOUT',
+        'The introspection took too long. Try again when the database is less busy, or let the login see fewer schemas.',
+        { cause: error },
+      )
     await noteFailure(deps, at, error)
     throw error
   }

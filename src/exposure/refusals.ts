@@ -2,7 +2,10 @@
 import { AppError } from '../errors.ts'
 
 export function notIntrospected(): AppError {
-  return new AppError('NOT_CONNECTED', 'This datasource has not been introspected yet, so nothing is known of it.')
+  return new AppError(
+    'NOT_CONNECTED',
+    'This datasource has not been introspected yet, so nothing is known of it. A manager of the team can introspect it (POST …/introspect).',
+  )
 }
 
 /** Throws NOT_CONNECTED before the first introspection. */
@@ -13,7 +16,10 @@ export function requireIntrospected(row: { readonly catalog_version: number }): 
 /** Throws DATASOURCE_DISABLED. */
 export function requireEnabled(row: { readonly status: string }): void {
   if (row.status !== 'DISABLED') return
-  throw new AppError('DATASOURCE_DISABLED', 'This datasource is disabled. A manager of the team can enable it.')
+  throw new AppError(
+    'DATASOURCE_DISABLED',
+    'This datasource is disabled. A manager of the team can enable it (POST …/enable).',
+  )
 }
 
 /** Throws DATASOURCE_DISABLED, then NOT_CONNECTED before the first introspection. */

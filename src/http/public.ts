@@ -11,7 +11,9 @@ export function publicRoutes(app: FastifyInstance, ready: () => Promise<boolean>
   })
   app.get('/health/ready', async (_request, reply) => {
     if (!(await ready()))
-      throw new AppError('OVERLOADED', 'The service cannot reach its store.', { extra: { retryAfter: 1 } })
+      throw new AppError('OVERLOADED', 'The service cannot reach its store. Try again in a moment.', {
+        extra: { retryAfter: 1 },
+      })
     reply.header('cache-control', 'no-store')
     return { status: 'ok' }
   })

@@ -102,8 +102,14 @@ function matches(etag: string, ifNoneMatch: string | undefined): boolean {
 }
 
 const FASTIFY: Readonly<Record<string, readonly [Code, string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ['BODY_TOO_LARGE', 'The body is too large.'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'The body must be sent as application/json.'],
+  FST_ERR_CTP_BODY_TOO_LARGE: [
+    'BODY_TOO_LARGE',
+    'The body is too large. A body may have 1 MiB, an exposure 8 MiB, a sign-in 64 KiB.',
+  ],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'UNSUPPORTED_MEDIA_TYPE',
+    'The body must be JSON. Send it with Content-Type: application/json.',
+  ],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_REQUEST', 'The body is not as long as Content-Length says.'],
   FST_ERR_BAD_URL: ['NOT_FOUND', 'There is no such route.'],
   FST_ERR_MAX_PARAM_LENGTH: ['NOT_FOUND', 'There is no such route.'],
@@ -116,7 +122,7 @@ function fastifyRefusal(error: unknown): AppError | null {
   const known = FASTIFY[code]
   if (known !== undefined) return new AppError(known[0], known[1], known[0] === 'INVALID_REQUEST' ? BODY : {})
   if ('statusCode' in error && error.statusCode === 400) {
-    return new AppError('INVALID_REQUEST', 'The body is not valid JSON.', BODY)
+    return new AppError('INVALID_REQUEST', 'The body is not valid JSON. Check quotes, commas and brackets.', BODY)
   }
   return null
 }

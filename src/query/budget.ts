@@ -79,8 +79,12 @@ async function inStore(store: Pick<Store, 'db'>): Promise<Counter> {
 }
 
 function exhausted(headers: Spent['headers'], retryAfter: number): AppError {
-  return new AppError('RATE_LIMITED', `The team's query budget is used up. Try again in ${retryAfter} s.`, {
-    extra: { retryAfter },
-    headers,
-  })
+  return new AppError(
+    'RATE_LIMITED',
+    `The team's query budget is used up. Try again in ${retryAfter} s; an ADMIN can raise queryBudget in the team's settings.`,
+    {
+      extra: { retryAfter },
+      headers,
+    },
+  )
 }

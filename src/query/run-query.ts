@@ -170,7 +170,11 @@ function aboutOf(at: Reached, trail: Trail & Told) {
 }
 
 function timedOut(limits: Limits, cause: unknown): AppError {
-  return new AppError('QUERY_TIMEOUT', `The query took longer than the ${limits.timeoutMs} ms the team allows.`, {
-    cause,
-  })
+  return new AppError(
+    'QUERY_TIMEOUT',
+    `The query took longer than the ${limits.timeoutMs} ms the team allows. Read fewer rows: filter by an indexed column, or aggregate less.`,
+    {
+      cause,
+    },
+  )
 }

@@ -146,10 +146,14 @@ function hasNoRoom(error: unknown): boolean {
 }
 
 function noRoom(cause: unknown): AppError {
-  return new AppError('OVERLOADED', 'The service has no room to write anything down. Nothing was changed.', {
-    extra: { retryAfter: NO_ROOM_RETRY_SECONDS },
-    cause,
-  })
+  return new AppError(
+    'OVERLOADED',
+    'The service has no room to write anything down. Nothing was changed. An operator must free disk space.',
+    {
+      extra: { retryAfter: NO_ROOM_RETRY_SECONDS },
+      cause,
+    },
+  )
 }
 
 const NO_ROOM_RETRY_SECONDS = 10

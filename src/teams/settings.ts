@@ -23,7 +23,7 @@ export interface TeamSettings {
 
 /** session-interface.md §4. */
 const DEFAULTS: TeamSettings = {
-  queryBudget: { limit: 60, windowSeconds: 60 },
+  queryBudget: { limit: 300, windowSeconds: 60 },
   rowCap: 1_000,
   maxResponseBytes: 8 << 20,
   statementTimeoutMs: 15_000,

@@ -62,7 +62,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           dataSourceCount: 0,
           createdAt: '',
           settings: {
-            queryBudget: { limit: 60, windowSeconds: 60 },
+            queryBudget: { limit: 300, windowSeconds: 60 },
             rowCap: 1000,
             maxResponseBytes: 8 << 20,
             statementTimeoutMs: 15_000,
