@@ -7,6 +7,7 @@ import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedOperator, shown } from './refusal.ts'
 import { needVersion, type Scope } from './scope.ts'
 import { sortSpecOf } from './sort.ts'
+import { suggested } from './suggestions.ts'
 
 type Form = 'expression' | 'nothing' | 'sorted' | Fields
 
@@ -87,7 +88,8 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Acc
 function refusedShape(of: string, value: Bson): Error {
   const names = isDocument(value) ? Object.keys(value).filter((name) => name.startsWith('$')) : []
   const denied = names.find((name) => !ACCUMULATORS.has(name) && !WINDOW.has(name))
-  if (denied !== undefined) return refusedOperator(denied, reasonAgainst(denied), hint(ACCUMULATORS))
+  if (denied !== undefined)
+    return refusedOperator(denied, reasonAgainst(denied), suggested(denied, ACCUMULATORS.keys(), hint(ACCUMULATORS)))
   return new Broken(`${of} takes one accumulator for each output, such as {"$sum": 1}`)
 }
 
@@ -107,7 +109,7 @@ function operand(
   scope: Scope,
 ): Operand {
   const form = forms.get(name)
-  if (form === undefined) throw refusedOperator(name, reasonAgainst(name), hint(forms))
+  if (form === undefined) throw refusedOperator(name, reasonAgainst(name), suggested(name, forms.keys(), hint(forms)))
   needVersion(vocabulary, name, scope.exposed)
   if (form === 'expression') return one(value, scope)
   if (form === 'nothing') {

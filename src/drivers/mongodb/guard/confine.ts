@@ -6,6 +6,7 @@ import { sortedEarly } from './early-sort.ts'
 import { exposedOf } from './exposed.ts'
 import { Whole } from './flow.ts'
 import { lift } from './lift.ts'
+import { placeOf, positionOf, within, type Path } from './place.ts'
 import { isArray, type Bson, type MongoQuery } from '../query.ts'
 import type { MongoBody } from './read.ts'
 import { readsOf } from './reads.ts'
@@ -37,19 +38,48 @@ function verdictOn(whole: Whole, body: MongoBody, catalog: Catalog, limits: Limi
   try {
     return { kind: 'confined', query: seal('MONGODB', query(whole, body, catalog, limits)) }
   } catch (error) {
-    if (error instanceof Broken) return { kind: 'malformed', why: error.message }
-    if (!(error instanceof Refusal)) throw error
-    return { kind: 'denied', blocked: { kind: error.kind, name: error.blocked }, why: error.message, hint: error.hint }
+    if (!(error instanceof Refusal || error instanceof Broken)) throw error
+    const { path, position } = placeIn(whole, body, error)
+    const at = path === null ? '' : path.join('.').slice(0, PLACE_MAX)
+    const where = position === null ? {} : { position }
+    if (error instanceof Broken)
+      return { kind: 'malformed', why: at === '' ? error.message : `${error.message} (at ${at})`, ...where }
+    const { kind, blocked: name, message: why, hint } = error
+    return {
+      kind: 'denied',
+      blocked: { kind, name },
+      why,
+      hint: at === '' ? hint : `${hint} It stands at ${at}.`,
+      ...where,
+    }
   }
+}
+
+const PLACE_MAX = 300
+
+/** The place in the text of the body that the audit keeps; none of a body that is too large to be looked into. */
+function placeIn(
+  whole: Whole,
+  body: MongoBody,
+  error: Refusal | Broken,
+): { readonly path: Path | null; readonly position: number | null } {
+  if (error.trail.length === 0) return { path: null, position: null }
+  const { filter, pipeline } = body
+  const path = placeOf(error, { body, filter, pipeline }) ?? placeOf(error, whole.lifted)
+  const shown = path?.[0] === 'body' ? path.slice(1) : path
+  return { path: shown, position: shown === null ? null : positionOf(body.text, shown) }
 }
 
 function query(whole: Whole, body: MongoBody, catalog: Catalog, limits: Limits): MongoQuery {
   const { exposed } = whole
   checkSize(body)
-  const collection = exposed.collection(body.collection)
-  if (!collection) throw refusedCollection(body.collection, exposed.listed)
+  const collection = within(body, 'collection', () => {
+    const found = exposed.collection(body.collection)
+    if (!found) throw refusedCollection(body.collection, exposed.hint(body.collection))
+    return found
+  })
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
-  const flow = confineSource(whole, collection, stagesOf(body), new Variables())
+  const flow = confineSource(whole, collection, stagesOf(whole, body), new Variables())
   flow.out.push({ $limit: rowCap + 1 })
   const { database, name } = collection
   const { joins, unwinds } = whole
@@ -72,9 +102,10 @@ function checkSize({ depth, nodes, widest }: MongoBody): void {
 }
 
 /** The filter is the first stage; an empty one is none. */
-function stagesOf({ filter, pipeline }: MongoBody): Bson {
+function stagesOf(whole: Whole, { filter, pipeline }: MongoBody): Bson {
   const first = lift(filter)
   const rest = lift(pipeline ?? [])
+  whole.lifted = { filter: first, pipeline: rest }
   const empty = typeof first === 'object' && first !== null && Object.keys(first).length === 0
   return isArray(rest) ? [...(empty ? [] : [{ $match: first }]), ...rest] : rest
 }

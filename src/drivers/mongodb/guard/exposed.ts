@@ -2,6 +2,7 @@
 // that is put in front of everything. Built once for a catalog; a catalog that is not one of MongoDB is a TypeError.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { madeOnce } from '../../made-once.ts'
+import { didYouMean, nearest } from '../../nearest.ts'
 import { Barrier } from './barrier.ts'
 import type { MongoCapture } from '../capture.ts'
 import { SMALL, STORED, stored, type Extent } from './extent.ts'
@@ -30,8 +31,8 @@ export interface Exposed {
   readonly server: readonly number[]
   readonly versionText: string
   collection(name: string): ExposedCollection | undefined
-  /** What is exposed, for a hint. */
-  readonly listed: string
+  /** What is exposed, the nearest to this name first. */
+  hint(name: string): string
 }
 
 /** The look-up of an exposed catalog; made once for the object. */
@@ -51,7 +52,11 @@ function build(catalog: Catalog): Exposed {
     server: capture.serverVersion,
     versionText: capture.versionText,
     collection: (name) => collections.get(name),
-    listed: names.length === 0 ? 'No collection is exposed.' : `Exposed are: ${some}.`,
+    hint: (name) => {
+      if (names.length === 0) return 'No collection is exposed.'
+      const near = didYouMean(nearest(name, names))
+      return `${near === '' ? '' : `${near} `}Exposed are: ${some}.`
+    },
   }
 }
 

@@ -5,29 +5,37 @@ import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expr
 import { checkPattern, numberOf } from './lift.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
 import { capped, rangeItems } from './range.ts'
+import { within } from './place.ts'
 import { checkReduce } from './reduce.ts'
 import { Broken, refusedOperator, refusedPath } from './refusal.ts'
 import { ordered } from './literal.ts'
 import { checkName, checkOrder } from './names.ts'
 import { fieldsHint, needVersion, resolve, variable, withVariables, type Scope } from './scope.ts'
 import { sortSpecOf } from './sort.ts'
+import { suggested } from './suggestions.ts'
 
 /** The expression as it is printed. Throws Refusal and Broken. */
 export function expression(value: Bson | undefined, scope: Scope): Bson {
   if (value === undefined) throw new Broken('an expression is missing')
   scope.meter.work.spend(1)
   if (typeof value === 'string') return textExpression(value, scope)
-  if (isArray(value)) return value.map((element) => expression(element, scope))
+  if (isArray(value)) return value.map((element, n) => within(value, n, () => expression(element, scope)))
   if (!isDocument(value)) return value
   const names = Object.keys(value)
   const operator = names.find((name) => name.startsWith('$'))
   if (operator === undefined) return objectExpression(value, scope)
-  const form = EXPRESSIONS.get(operator)
-  if (form === undefined) throw refusedOperator(operator, reasonAgainst(operator), EXPRESSION_HINT)
-  if (names.length > 1) throw new Broken(`${operator} must be the only key of its object`)
-  needVersion('expression', operator, scope.exposed)
-  if (operator === '$range') return range(value[operator], scope)
-  return { [operator]: operand(operator, form, value[operator], scope) }
+  return within(value, operator, () => {
+    const form = EXPRESSIONS.get(operator)
+    if (form === undefined) throw unknownOperator(operator)
+    if (names.length > 1) throw new Broken(`${operator} must be the only key of its object`)
+    needVersion('expression', operator, scope.exposed)
+    if (operator === '$range') return range(value[operator], scope)
+    return { [operator]: operand(operator, form, value[operator], scope) }
+  })
+}
+
+function unknownOperator(name: string): Error {
+  return refusedOperator(name, reasonAgainst(name), suggested(name, EXPRESSIONS.keys(), EXPRESSION_HINT))
 }
 
 function range(value: Bson | undefined, scope: Scope): Bson {
@@ -46,8 +54,10 @@ function objectExpression(value: BsonDocument, scope: Scope): BsonDocument {
   const printed: Record<string, Bson> = {}
   checkOrder(Object.keys(value))
   for (const [name, below] of Object.entries(value)) {
-    checkName('an object', name)
-    printed[name] = expression(below, scope)
+    printed[name] = within(value, name, () => {
+      checkName('an object', name)
+      return expression(below, scope)
+    })
   }
   return printed
 }
@@ -65,7 +75,9 @@ function operand(name: string, form: 'any' | 'date' | 'special' | Fields, value:
 function named(of: string, value: BsonDocument, scope: Scope): BsonDocument {
   const printed: Record<string, Bson> = {}
   for (const [name, below] of Object.entries(value)) {
-    printed[name] = name === 'useLongestLength' ? booleanOf(of, below) : expression(below, scope)
+    printed[name] = within(value, name, () =>
+      name === 'useLongestLength' ? booleanOf(of, below) : expression(below, scope),
+    )
   }
   return printed
 }
@@ -124,8 +136,10 @@ function bound(value: Bson | undefined, scope: Scope): Bson {
   if (!isDocument(vars)) throw new Broken('$let takes an object of variables')
   const inner = withVariables(scope, Object.keys(vars))
   const printed: Record<string, Bson> = {}
-  for (const [name, below] of Object.entries(vars)) printed[name] = expression(below, scope)
-  return { vars: printed, in: expression(body, inner) }
+  for (const [name, below] of Object.entries(vars)) {
+    printed[name] = within(vars, name, () => expression(below, scope))
+  }
+  return { vars: printed, in: isDocument(value) ? within(value, 'in', () => expression(body, inner)) : null }
 }
 
 /** $map and $filter: an array, and an expression over each element. */
@@ -136,9 +150,9 @@ function over(name: '$map' | '$filter', value: Bson | undefined, scope: Scope): 
   const { limit } = read
   const names = namesOf(name, read, { as: 'this' }, scope)
   return {
-    input: expression(read['input'], scope),
+    input: within(read, 'input', () => expression(read['input'], scope)),
     ...names,
-    [body]: expression(read[body], withElement(names, scope)),
+    [body]: within(read, body, () => expression(read[body], withElement(names, scope))),
     ...(limit === undefined ? {} : { limit: expression(limit, scope) }),
   }
 }
@@ -150,10 +164,10 @@ function reduced(value: Bson | undefined, scope: Scope): Bson {
   const { as = 'this', valueAs = 'value' } = names
   checkReduce(step, valueAs)
   return {
-    input: expression(input, scope),
-    initialValue: expression(initialValue, scope),
+    input: within(read, 'input', () => expression(input, scope)),
+    initialValue: within(read, 'initialValue', () => expression(initialValue, scope)),
     ...names,
-    in: expression(step, withElement({ ...names, as, valueAs }, scope)),
+    in: within(read, 'in', () => expression(step, withElement({ ...names, as, valueAs }, scope))),
   }
 }
 
@@ -204,7 +218,7 @@ function fieldName(written: Bson | undefined, input: Bson | undefined, scope: Sc
   if (name === null) return expression(written, scope)
   const offDocument = input === undefined || input === '$$CURRENT' || input === '$$ROOT'
   const { kids, open } = scope.shape
-  if (offDocument && kids?.has(name) === false && !open) throw refusedPath(name, fieldsHint(scope.shape))
+  if (offDocument && kids?.has(name) === false && !open) throw refusedPath(name, fieldsHint(name, scope.shape))
   return { $literal: name }
 }
 

@@ -5,10 +5,12 @@ import { reasonAgainst } from './expression-list.ts'
 import { computed } from './computed.ts'
 import { checkPattern, numberOf } from './lift.ts'
 import { literal } from './literal.ts'
+import { within } from './place.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
 import { hold, locate, type Scope } from './scope.ts'
 import type { Found } from './shape.ts'
+import { suggested } from './suggestions.ts'
 
 const LIST_MAX = 2000
 
@@ -35,17 +37,22 @@ function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDoc
   if (!isDocument(value)) throw new Broken('a filter is an object')
   const printed: Record<string, Bson> = {}
   for (const [name, below] of Object.entries(value)) {
-    if (name === '$and' || name === '$or' || name === '$nor') {
-      const branches = alternatives(name, below)
-      printed[name] = branches.map((branch) => conditions(branch, above, walk))
-    } else if (name === '$expr' && above === '') {
-      walk.hoistable = false
-      printed[name] = computed(below, walk.scope).printed
-    } else if (name === '$comment') continue
-    else if (name.startsWith('$')) throw refusedName(name)
-    else printed[name] = condition(above + name, below, walk)
+    if (name === '$comment') continue
+    printed[name] = within(value, name, () => conditionOf(name, below, above, walk))
   }
   return printed
+}
+
+function conditionOf(name: string, below: Bson, above: string, walk: Walk): Bson {
+  if (name === '$and' || name === '$or' || name === '$nor') {
+    return alternatives(name, below).map((branch) => conditions(branch, above, walk))
+  }
+  if (name === '$expr' && above === '') {
+    walk.hoistable = false
+    return computed(below, walk.scope).printed
+  }
+  if (name.startsWith('$')) throw refusedName(name)
+  return condition(above + name, below, walk)
 }
 
 function alternatives(name: string, value: Bson): readonly Bson[] {
@@ -57,8 +64,13 @@ function alternatives(name: string, value: Bson): readonly Bson[] {
 const HINT =
   'Operators of a filter: $eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex $options $all $elemMatch $size $not, the $bits… four, $geoWithin, $geoIntersects; $and $or $nor $expr at its top.'
 
+const OPERATORS =
+  '$eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex $options $all $elemMatch $size $not $bitsAllClear $bitsAllSet $bitsAnyClear $bitsAnySet $geoWithin $geoIntersects $and $or $nor $expr'.split(
+    ' ',
+  )
+
 function refusedName(name: string): Error {
-  return refusedOperator(name, reasonAgainst(name), HINT)
+  return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
 }
 
 function condition(path: string, value: Bson, walk: Walk): Bson {
@@ -107,8 +119,9 @@ function tests(path: string, value: BsonDocument, found: Found, walk: Walk): Bso
         'Put $comment at the top of the filter, or leave it out.',
       )
     }
-    printed[name] =
-      name === '$elemMatch' ? elements(path, operand, found, walk) : test(path, name, operand, found, walk)
+    printed[name] = within(value, name, () =>
+      name === '$elemMatch' ? elements(path, operand, found, walk) : test(path, name, operand, found, walk),
+    )
     if (name === '$options' && !Object.hasOwn(value, '$regex')) throw new Broken('$options needs a $regex beside it')
   }
   return printed

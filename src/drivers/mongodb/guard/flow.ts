@@ -1,7 +1,7 @@
 // One pipeline while it is confined: the stages printed so far, and what is known of the documents behind them.
 import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
-import type { BsonDocument, Join } from '../query.ts'
+import type { Bson, BsonDocument, Join } from '../query.ts'
 import type { Exposed } from './exposed.ts'
 import type { Extent } from './extent.ts'
 import { Meter } from './meter.ts'
@@ -21,6 +21,8 @@ export class Whole {
   readonly joins: Join[] = []
   readonly unwinds = new Map<BsonDocument, number>()
   readonly work = new Work()
+  /** The body's values as the walkers see them. */
+  lifted: Readonly<Record<string, Bson>> = {}
   #stages = 0
 
   constructor(exposed: Exposed) {

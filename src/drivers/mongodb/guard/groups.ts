@@ -5,6 +5,7 @@ import { computed } from './computed.ts'
 import type { Flow } from './flow.ts'
 import { checkName, outputPath } from './names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { within } from './place.ts'
 import { Broken, shown } from './refusal.ts'
 import { resolve } from './scope.ts'
 import { checkWeight, closed, WHOLE, type Shape } from './shape.ts'
@@ -25,12 +26,15 @@ interface Outputs {
 
 const COUNT: Outputs = { printed: {}, shapes: new Map([['count', WHOLE]]) }
 
-function outputs(of: string, value: BsonDocument, flow: Flow): Outputs {
+/** `written`: the object of the body that holds the outputs. */
+function outputs(of: string, value: BsonDocument, flow: Flow, written = value): Outputs {
   const printed: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
   for (const [name, below] of Object.entries(value)) {
-    checkName(of, name)
-    const found = accumulator(of, below, flow.scope)
+    const found = within(written, name, () => {
+      checkName(of, name)
+      return accumulator(of, below, flow.scope)
+    })
     printed[name] = found.printed
     shapes.set(name, { ...WHOLE, extent: found.extent })
   }
@@ -41,8 +45,8 @@ export function group(value: Bson, flow: Flow): void {
   if (!isDocument(value) || value['_id'] === undefined) throw new Broken('$group takes an object with _id')
   const { _id: id, ...rest } = value
   const { scope } = flow
-  const key = computed(id, scope)
-  const found = outputs('$group', rest, flow)
+  const key = within(value, '_id', () => computed(id, scope))
+  const found = outputs('$group', rest, flow, value)
   flow.out.push({ $group: { _id: key.printed, ...found.printed } })
   made(flow, key.shape, found)
 }
@@ -105,7 +109,7 @@ export function setWindowFields(value: Bson, flow: Flow): void {
   const shapes = new Map<string, Shape>()
   for (const [name, below] of Object.entries(output)) {
     outputPath('$setWindowFields', name)
-    const found = windowOperator(below, scope, sortKeys)
+    const found = within(output, name, () => windowOperator(below, scope, sortKeys))
     fields[name] = found.printed
     shapes.set(name, { ...WHOLE, extent: found.extent })
   }

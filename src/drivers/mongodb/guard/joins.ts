@@ -6,6 +6,7 @@ import { computed } from './computed.ts'
 import { GATHERED, list, type Extent } from './extent.ts'
 import { withoutGaps } from './gaps.ts'
 import { filter } from './filter.ts'
+import { within } from './place.ts'
 import type { Flow } from './flow.ts'
 import { outputPath } from './names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
@@ -19,13 +20,13 @@ function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCo
   const text = textOf(of, name)
   const { exposed } = flow.whole
   const found = exposed.collection(text)
-  if (!found) throw refusedCollection(text, exposed.listed)
+  if (!found) throw refusedCollection(text, exposed.hint(text))
   return found
 }
 
 export function lookup(value: Bson, flow: Flow): void {
   const read = fieldsOf('$lookup', value, ['from', 'as'], ['localField', 'foreignField', 'let', 'pipeline'])
-  const from = collectionOf('$lookup', read['from'], flow)
+  const from = within(read, 'from', () => collectionOf('$lookup', read['from'], flow))
   const as = textOf('$lookup', read['as'])
   outputPath('$lookup', as)
   const { pipeline } = read
@@ -65,8 +66,8 @@ function equality(
   if (read['localField'] === undefined && read['foreignField'] === undefined) return null
   const localField = textOf('$lookup', read['localField'])
   const foreignField = textOf('$lookup', read['foreignField'])
-  resolve(localField, flow.scope)
-  checkRaw(foreignField, rawScope(from, flow))
+  within(read, 'localField', () => resolve(localField, flow.scope))
+  within(read, 'foreignField', () => checkRaw(foreignField, rawScope(from, flow)))
   return { localField, foreignField }
 }
 
@@ -79,7 +80,7 @@ function rawScope(from: ExposedCollection, flow: Flow): Scope {
 function checkRaw(path: string, scope: Scope): void {
   const found = resolve(path, scope)
   if (found.kind === 'whole' && !found.numeric) return
-  throw refusedPath(path, `A field to look up by must be exposed whole. ${fieldsHint(scope.shape)}`)
+  throw refusedPath(path, `A field to look up by must be exposed whole. ${fieldsHint(path, scope.shape)}`)
 }
 
 function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; readonly bound: BsonDocument | null } {
@@ -97,7 +98,7 @@ function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; re
 
 export function unionWith(value: Bson, flow: Flow): void {
   const read = typeof value === 'string' ? { coll: value } : fieldsOf('$unionWith', value, ['coll'], ['pipeline'])
-  const from = collectionOf('$unionWith', read['coll'], flow)
+  const from = within(read, 'coll', () => collectionOf('$unionWith', read['coll'], flow))
   flow.whole.join({ stage: '$unionWith', collection: from.name, foreignField: null, perDocument: false })
   const pipeline = 'pipeline' in read ? read['pipeline'] : undefined
   const inner = confineSource(flow.whole, from, pipeline ?? [], flow.variables)
@@ -114,16 +115,16 @@ export function graphLookup(value: Bson, flow: Flow): void {
     ['from', 'startWith', 'connectFromField', 'connectToField', 'as'],
     ['maxDepth', 'depthField', 'restrictSearchWithMatch'],
   )
-  const from = collectionOf('$graphLookup', read['from'], flow)
+  const from = within(read, 'from', () => collectionOf('$graphLookup', read['from'], flow))
   const as = textOf('$graphLookup', read['as'])
   outputPath('$graphLookup', as)
   const raw = rawScope(from, flow)
   const [connectFromField = '', connectToField = ''] = ['connectFromField', 'connectToField'].map((name) => {
     const path = textOf('$graphLookup', read[name])
-    checkRaw(path, raw)
+    within(read, name, () => checkRaw(path, raw))
     return path
   })
-  checkNullAlike(connectToField, raw)
+  within(read, 'connectToField', () => checkNullAlike(connectToField, raw))
   const { maxDepth } = read
   const depthField = depthOf(read['depthField'], raw)
   const restriction = restrictionOf(read['restrictSearchWithMatch'], raw)

@@ -1,5 +1,6 @@
 // From parsed JSON to BSON values, strictly: an object with an Extended JSON wrapper as its one key is that scalar, in
 // its exact form or not at all; everything else stays what it is. The client library's own reader is never used on a body.
+import { within } from './place.ts'
 import { Broken, refusedLimit } from './refusal.ts'
 import { Scalar, type Bson, type ScalarValue } from '../query.ts'
 
@@ -13,13 +14,15 @@ type Json = Readonly<Record<string, unknown>>
 export function lift(value: unknown): Bson {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   if (typeof value === 'number') return plainNumber(value)
-  if (Array.isArray(value)) return value.map(lift)
+  if (Array.isArray(value)) return value.map((each, n) => within(value, n, () => lift(each)))
   if (!isJson(value)) throw new Broken('a value is not JSON')
   const keys = Object.keys(value)
   const wrapper = keys.find((key) => Object.hasOwn(WRAPPERS, key))
-  if (wrapper !== undefined) return new Scalar(scalar(wrapper, keys.length, value[wrapper]))
+  if (wrapper !== undefined) {
+    return within(value, wrapper, () => new Scalar(scalar(wrapper, keys.length, value[wrapper])))
+  }
   const lifted: Record<string, Bson> = {}
-  for (const key of keys) lifted[key] = lift(value[key])
+  for (const key of keys) lifted[key] = within(value, key, () => lift(value[key]))
   return lifted
 }
 

@@ -4,6 +4,7 @@ import { computed } from './computed.ts'
 import type { Flow } from './flow.ts'
 import { outputPath } from './names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { within } from './place.ts'
 import { Broken } from './refusal.ts'
 import { resolve, type Scope } from './scope.ts'
 import { closed, Draft, WHOLE, type Shape } from './shape.ts'
@@ -46,7 +47,10 @@ function readInto(leaves: Leaf[], prefix: string, { of, spec, scope }: Part): Bs
     }
     if (nested && flags) throw new Broken(`${of}: an empty object says nothing of ${path}`)
     const flag = flags ? flagOf(value) : null
-    const made = flag === null ? computed(value, scope) : { printed: value, shape: WHOLE }
+    const made = within(spec, name, () => {
+      if (flag === 1) resolve(path, scope)
+      return flag === null ? computed(value, scope) : { printed: value, shape: WHOLE }
+    })
     printed[name] = made.printed
     leaves.push({ path, flag, shape: made.shape })
   }

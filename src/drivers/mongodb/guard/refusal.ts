@@ -4,12 +4,20 @@ import type { BlockedKind } from '../../driver.ts'
 
 const NAME_MAX = 300
 
+/** A key of an object or array of the body. */
+export interface Place {
+  readonly container: object
+  readonly key: string | number
+}
+
 /** A refusal on its way out of the walkers. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly kind: BlockedKind
   readonly blocked: string
   readonly hint: string
+  /** Where it was thrown, from the inside out. */
+  readonly trail: Place[] = []
 
   constructor(kind: BlockedKind, blocked: string, why: string, hint: string) {
     super(why)
@@ -22,6 +30,7 @@ export class Refusal extends Error {
 /** A value or argument that is not of the form its place asks for. */
 export class Broken extends Error {
   override readonly name = 'Broken'
+  readonly trail: Place[] = []
 }
 
 export function refusedCollection(name: string, listed: string): Refusal {
@@ -51,6 +60,6 @@ export function refusedLimit(name: string, why: string, hint?: string): Refusal 
 
 /** A caller's name in a sentence: cut, and nothing in it that would break a line. */
 export function shown(name: string): string {
-  const plain = name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '�')
+  const plain = name.slice(0, 200).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '�')
   return plain.length > 120 ? `${plain.slice(0, 120)}…` : plain
 }

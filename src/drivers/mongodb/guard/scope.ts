@@ -6,7 +6,7 @@ import { STORED, type Extent } from './extent.ts'
 import type { Meter } from './meter.ts'
 import { componentsOf } from './names.ts'
 import { Broken, refusedOperator, refusedPath, refusedStage, refusedVariable } from './refusal.ts'
-import { find, namesOf, type Found, type Shape } from './shape.ts'
+import { find, pathsOf, type Found, type Shape } from './shape.ts'
 import type { Variables } from './variables.ts'
 import { missing, type Vocabulary } from './versions.ts'
 
@@ -47,7 +47,7 @@ export function locate(path: string, scope: Scope): Located {
   const components = componentsOf(path)
   scope.meter.work.spend(components.length)
   const found = find(scope.shape, components)
-  if (found.kind === 'hidden') throw refusedPath(path, fieldsHint(scope.shape))
+  if (found.kind === 'hidden') throw refusedPath(path, fieldsHint(path, scope.shape))
   return { ...found, components }
 }
 
@@ -70,10 +70,18 @@ export function hold(found: Found, scope: Scope): void {
   for (const cut of [...found.crossed, ...found.shape.cut]) cut.raise()
 }
 
-export function fieldsHint(shape: Shape): string {
-  const names = namesOf(shape)
-  return names === '' ? 'No field is known here.' : `Fields here: ${names}.`
+/** The fields that there are, the nearest first. */
+export function fieldsHint(path: string, shape: Shape): string {
+  const paths = pathsOf(shape)
+  if (paths.length === 0) return 'No field is known here.'
+  const near = nearest(path, paths)
+  const question = near.length === 0 ? '' : `${didYouMean(near)} `
+  const told = [...new Set([...near, ...paths])]
+  const listed = told.length > FIELDS_TOLD ? `${told.slice(0, FIELDS_TOLD).join(', ')} …` : told.join(', ')
+  return `${question}Fields here: ${listed}.`
 }
+
+const FIELDS_TOLD = 30
 
 /** $$name or $$name.path, as written. Returns the shape of what it stands for, undefined where nothing is known. */
 export function variable(written: string, scope: Scope): Found | undefined {

@@ -234,19 +234,15 @@ export function extentAt(shape: Shape, path: readonly string[]): Extent {
   return extentOf(at)
 }
 
-/** The names at the top, for a hint. */
-export function namesOf(shape: Shape): string {
-  const names = pathsOf(shape, '')
-  return names.length > 30 ? `${names.slice(0, 30).join(', ')} …` : names.join(', ')
-}
+/** Looking for near names takes time by their number. */
+const PATHS_MAX = 300
 
-function pathsOf(shape: Shape, prefix: string): string[] {
-  const found: string[] = []
+/** The paths that are known, for a hint. */
+export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readonly string[] {
   for (const [name, below] of shape.kids ?? []) {
-    if (found.length > 30) break
-    const path = prefix + name
-    if (below.kids === null || below.kids.size === 0) found.push(path)
-    else found.push(...pathsOf(below, `${path}.`))
+    if (found.length >= PATHS_MAX) break
+    if (below.kids === null || below.kids.size === 0) found.push(prefix + name)
+    else pathsOf(below, `${prefix}${name}.`, found)
   }
   return found
 }

@@ -1,6 +1,7 @@
 // A sort specification: 1 or -1 by field, in the order written.
 import { numberOf } from './lift.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { within } from './place.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
 import { componentsOf } from './names.ts'
 import { resolve, type Scope } from './scope.ts'
@@ -37,7 +38,7 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
     if (number !== 1 && number !== -1) throw new Broken(`${of} takes 1 or -1 for each field`)
     if (scope === null) componentsOf(name)
     else {
-      const { kind, numeric, crossed, components } = resolve(name, scope)
+      const { kind, numeric, crossed, components } = within(value, name, () => resolve(name, scope))
       if (kind !== 'whole' || numeric) hoistable = false
       if (crossed.length > 0) cut.push(components.slice(0, crossed.length))
     }

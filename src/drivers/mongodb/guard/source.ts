@@ -5,6 +5,7 @@ import type { Extent } from './extent.ts'
 import { filter } from './filter.ts'
 import { Flow, type Whole } from './flow.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
+import { within } from './place.ts'
 import { sortSpecOf } from './sort.ts'
 import { checkStages, confineStage, stageOf } from './stages.ts'
 import type { Variables } from './variables.ts'
@@ -37,7 +38,7 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
   for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
     const [name, value] = stageOf(stage)
     if (name !== '$match') break
-    const { printed, hoistable } = filter(value, flow.scope)
+    const { printed, hoistable } = within(stage, name, () => filter(value, flow.scope))
     if (!hoistable) return stages.slice(at)
     flow.out.push({ $match: printed })
   }

@@ -10,9 +10,11 @@ import { graphLookup, lookup, unionWith } from './joins.ts'
 import { project, set, unset } from './projections.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedStage } from './refusal.ts'
+import { within } from './place.ts'
 import { needVersion, resolve } from './scope.ts'
 import { checkWeight, closed, extentAt, WHOLE, type Shape } from './shape.ts'
 import { sortSpecOf } from './sort.ts'
+import { suggested } from './suggestions.ts'
 
 const STAGES_MAX = 40
 const BRANCHES_MAX = 10
@@ -71,11 +73,13 @@ export function stageOf(stage: BsonDocument): readonly [string, Bson] {
 /** Prints one stage into the flow. Throws Refusal and Broken. */
 export function confineStage(stage: BsonDocument, flow: Flow): void {
   const [name, value] = stageOf(stage)
-  const reader = READERS.get(name)
-  if (!reader) throw refusedStage(name, reasonAgainst(name), HINT)
-  needVersion('stage', name, flow.whole.exposed)
-  flow.enterStage()
-  reader(value, flow)
+  within(stage, name, () => {
+    const reader = READERS.get(name)
+    if (!reader) throw refusedStage(name, reasonAgainst(name), suggested(name, READERS.keys(), HINT))
+    needVersion('stage', name, flow.whole.exposed)
+    flow.enterStage()
+    reader(value, flow)
+  })
 }
 
 const HINT = `Allowed stages: ${[...READERS.keys()].join(' ')}.`

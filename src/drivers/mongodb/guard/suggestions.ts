@@ -1,0 +1,100 @@
+// What the caller of an unknown stage, operator or accumulator probably means: a name from another language, or one that is
+// near by its letters. Only allowed names are told.
+import { didYouMean, nearest } from '../../nearest.ts'
+
+const FOREIGN: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    lowercase: '$toLower',
+    lower: '$toLower',
+    lcase: '$toLower',
+    uppercase: '$toUpper',
+    upper: '$toUpper',
+    ucase: '$toUpper',
+    len: '$strLenCP $size',
+    length: '$strLenCP $size',
+    char_length: '$strLenCP',
+    average: '$avg',
+    mean: '$avg',
+    contains: '$in $regexMatch $regex',
+    includes: '$in $regexMatch',
+    startswith: '$regexMatch $regex',
+    endswith: '$regexMatch $regex',
+    where: '$expr $match',
+    function: '$expr',
+    like: '$regex $regexMatch',
+    ilike: '$regex $regexMatch',
+    join: '$lookup',
+    leftjoin: '$lookup',
+    union: '$unionWith $setUnion',
+    unionall: '$unionWith',
+    select: '$project',
+    filter: '$match $filter',
+    find: '$match',
+    having: '$match',
+    orderby: '$sort',
+    order: '$sort',
+    groupby: '$group',
+    top: '$limit $topN',
+    take: '$limit',
+    offset: '$skip',
+    explode: '$unwind',
+    flatten: '$unwind $reduce',
+    distinct: '$group $addToSet',
+    uniq: '$addToSet $setUnion',
+    array_agg: '$push',
+    collect: '$push',
+    concat_ws: '$concat $reduce',
+    string_agg: '$reduce',
+    coalesce: '$ifNull',
+    nvl: '$ifNull',
+    isnull: '$ifNull',
+    if: '$cond',
+    iif: '$cond',
+    case: '$switch',
+    cast: '$convert',
+    tofloat: '$toDouble',
+    tonumber: '$toDouble',
+    tointeger: '$toInt',
+    substring: '$substrCP',
+    indexof: '$indexOfArray $indexOfCP',
+    replace: '$replaceAll $replaceOne',
+    power: '$pow',
+    diff: '$subtract $dateDiff',
+    plus: '$add',
+    minus: '$subtract',
+    times: '$multiply',
+    div: '$divide',
+    modulo: '$mod',
+    datediff: '$dateDiff',
+    dateadd: '$dateAdd',
+    datetrunc: '$dateTrunc',
+    dateformat: '$dateToString',
+    day: '$dayOfMonth',
+    between: '$gte $lte',
+    equals: '$eq',
+    notin: '$nin',
+    isin: '$in',
+    search: '$match $regex',
+    text: '$regex',
+    near: '$geoWithin',
+    nearsphere: '$geoWithin',
+    geonear: '$match $geoWithin',
+    rand: '$sample',
+    vectorsearch: '$match',
+  }),
+)
+
+const TOLD = 3
+
+/** `Did you mean $toLower?` and the rest of the hint. */
+export function suggested(name: string, allowed: Iterable<string>, rest: string): string {
+  const names = [...allowed]
+  const known = new Set(names)
+  const plain = name.slice(0, 64).replace(/^\$/, '').toLowerCase()
+  const meant = (FOREIGN.get(plain) ?? FOREIGN.get(plain.replaceAll('_', '')) ?? '')
+    .split(' ')
+    .filter((each) => known.has(each))
+  const near = meant.length > 0 ? meant : nearest(name, names)
+  const question = didYouMean(near.slice(0, TOLD))
+  return question === '' ? rest : `${question} ${rest}`
+}
