@@ -33,13 +33,15 @@ const PRINTED =
 const teamId = newId<TeamId>()
 const datasourceId = newId<DatasourceId>()
 const calls = Array.from({ length: 8 }, (): AuditedCall => {
-  const caller = { kind: 'key', accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() } as const
+  const ids = { accountId: newId<AccountId>(), keyId: newId<ApiKeyId>() }
+  const caller = { kind: 'key', ...ids, name: 'Ada Lovelace', keyName: 'reports' } as const
   return { action: 'runQuery', caller, client: 'bench/1.0' }
 })
 
 /** As a service does at 2,000 a second: what 200 ms bring, at a time. */
 async function write(audit: Audit, from: number, rows: number): Promise<void> {
-  const end = { outcome: 'ANSWERED', rowCount: 1, bytes: 310, durationMs: 1.234 } as const
+  const tables = [{ schema: 'public', table: 'orders' }]
+  const end = { outcome: 'ANSWERED', rowCount: 1, bytes: 310, durationMs: 1.234, tables } as const
   for (let n = from; n < from + rows; n++) {
     for (const call of calls.slice(n % calls.length, (n % calls.length) + 1)) {
       audit.record(call, { teamId, datasourceId, query: QUERY + n, printed: PRINTED + n, ...end })

@@ -14,6 +14,7 @@ import { doneFrom, type Notices } from './notices.ts'
 import { PATHS, RESET, RESET_PREVIEW, VERIFY_EMAIL } from './paths.ts'
 import { previewReset, resetPassword } from './reset.ts'
 import { wrongCode } from './second-factor.ts'
+import { resetChanges } from './trail-changes.ts'
 import type { Trail } from './trail.ts'
 import { factorOf, useCode } from './use-code.ts'
 import { verifyEmail } from './verify-email.ts'
@@ -44,7 +45,7 @@ export async function ownAnswer(deps: OwnDeps, request: Request, asked: Asked): 
       return Response.json(await previewReset(deps, ResetToken.parse(asked.body).token))
     case RESET: {
       const { accountId, email, answer } = await resetPassword(deps, Reset.parse(asked.body))
-      deps.trail.did('resetPassword', accountId, request)
+      deps.trail.did('resetPassword', accountId, request, resetChanges(answer.ended))
       await deps.notices.tell(accountId, { kind: 'password reset' }, doneFrom(request))
       // Strangers who guessed until nobody may try must not keep out whoever came back by a link.
       return withCookie(Response.json(answer), deps.devices.cookie(request, email))

@@ -10,6 +10,7 @@ import { totp } from '../../test/support/totp.ts'
 import { readDetail } from '../audit/detail.ts'
 import { AppError } from '../errors.ts'
 import { SIGN_IN } from './paths.ts'
+import { resetChanges } from './trail-changes.ts'
 import { openTrail } from './trail.ts'
 
 const EMAIL = 'ada@example.test'
@@ -220,13 +221,26 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await auth(rooms, 'POST verify-email', proof)
       await signUp()
       await smtp.next(EMAIL)
+      await signIn(rooms)
       await auth(rooms, 'POST request-password-reset', { email: EMAIL })
       await auth(rooms, 'POST reset-password', { token: tokenIn(await smtp.next(EMAIL)), newPassword: OTHER })
       assert.deepEqual(
         (await told(rooms)).filter((row) => !row.startsWith('signIn')),
         ['signUp ANSWERED', 'verifyEmail ANSWERED', 'resetPassword ANSWERED'],
       )
-      assert.deepEqual(new Set((await rowsOf(rooms)).map((row) => row.account_id)), new Set([json.user.id]))
+      const rows = await rowsOf(rooms)
+      assert.deepEqual(new Set(rows.map((row) => row.account_id)), new Set([json.user.id]))
+      const reset = rows.find((row) => row.action === 'resetPassword')
+      assert.deepEqual(readDetail(reset?.detail ?? null).changes, {
+        password: { from: null, to: 'set' },
+        sessions: { from: 1, to: 0 },
+      })
+    })
+
+    test('a reset tells what it ended', () => {
+      const changes = resetChanges({ sessions: 0, keys: [{ name: 'CI' }], secondFactor: true })
+      const secondFactor = { from: 'on', to: 'off' }
+      assert.deepEqual(changes, { keys: { added: [], removed: ['CI'] }, secondFactor })
     })
   })
 }

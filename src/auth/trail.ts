@@ -2,6 +2,7 @@
 // Where nobody knows the account no row is kept: it would tell nothing, and anybody could make as many as they like.
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
+import type { Changes } from '../audit/changes.ts'
 import type { AuditedCall } from '../audit/rows.ts'
 import { AppError, STATUS } from '../errors.ts'
 import { asId, type AccountId } from '../ids.ts'
@@ -24,7 +25,7 @@ interface Told {
 
 export interface Trail {
   /** Told by the library, which alone knows whose link it was; done() waits for it. */
-  did(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>): void
+  did(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
   /** What was done is in the audit when this is answered; that somebody signed in, within a second. */
   done(told: Told, response: Response): Promise<void>
   /** What was refused to an account in one way within a minute is one row that counts. */
@@ -39,14 +40,14 @@ interface Deps {
 export function openTrail({ store, audit }: Deps): Trail {
   /** Told by the library, which does not wait; whoever answers does. */
   const telling = new Set<Promise<void>>()
-  const tell = async (action: string, accountId: AccountId, request?: Pick<Request, 'headers'>) => {
+  const tell = async (...[action, accountId, request, more]: Parameters<Trail['did']>) => {
     const name = await nameOf(store, accountId)
     const target = accountTarget(accountId, name ?? '')
     const call = callOf(action, { accountId, name }, request)
-    audit.record(call, { outcome: 'ANSWERED', target, changes: trailChanges(action) })
+    audit.record(call, { outcome: 'ANSWERED', target, changes: { ...trailChanges(action), ...more } })
   }
-  const did: Trail['did'] = (action, accountId, request) => {
-    const told = tell(action, accountId, request).finally(() => telling.delete(told))
+  const did: Trail['did'] = (...what) => {
+    const told = tell(...what).finally(() => telling.delete(told))
     telling.add(told)
   }
   return {
