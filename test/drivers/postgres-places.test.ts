@@ -33,9 +33,9 @@ after(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-async function failed(sql: string, more: Partial<Limits> = {}): Promise<AppError> {
+async function failed(sql: string, more: Partial<Limits> = {}, params?: readonly unknown[]): Promise<AppError> {
   const limits = { ...LIMITS, ...more }
-  const verdict = await driver.confine(driver.read({ sql }), catalog, limits, signal)
+  const verdict = await driver.confine(driver.read({ sql, ...(params && { params }) }), catalog, limits, signal)
   assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
   if (verdict.kind !== 'confined') return assert.fail()
   try {
@@ -100,6 +100,16 @@ test('the place is right for each text of one shape, with EXPLAIN first and with
       assert.match(error.message, /text = integer/)
       assert.equal(error.extra['position'], sql.lastIndexOf('='))
     }
+  }
+})
+
+test('the place is right beside parameters', async () => {
+  const sql = 'SELECT id FROM orders WHERE note = $2 AND total > $1 AND note = 5'
+  for (const params of [
+    [1, 'a'],
+    [22_222, 'bcd'],
+  ]) {
+    assert.equal((await failed(sql, {}, params)).extra['position'], sql.lastIndexOf('='))
   }
 })
 

@@ -236,6 +236,24 @@ const PROBES: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
+/** The same by parameters: a name, or the name of a type. */
+const WITH_PARAMS: readonly (readonly [string, readonly unknown[]])[] = [
+  ...['ghost_cfg', 'ghosts.ghost_cfg', 'public.ghost_cfg'].flatMap((name) => [
+    ['SELECT to_tsvector($1, title) FROM notes', [name]] as const,
+    ['SELECT to_tsvector($1 COLLATE "C", title) FROM notes', [name]] as const,
+    ["SELECT ts_headline($1, title, to_tsquery('a')) FROM notes", [name]] as const,
+    ['SELECT ts_headline($1 COLLATE "C", title, to_tsquery(\'a\')) FROM notes', [name]] as const,
+    ["SELECT ts_headline(title, to_tsquery($1, 'a')) FROM notes", [name]] as const,
+    ['SELECT to_tsvector($1, title) FROM notes', [{ type: 'regconfig', value: name }]] as const,
+    ['SELECT unaccent($1, title) FROM notes', [name]] as const,
+    ['SELECT unaccent($1 COLLATE "C", title) FROM notes', [name]] as const,
+    ['SELECT unaccent(CASE WHEN true THEN $1 END, title) FROM notes', [name]] as const,
+  ]),
+  ...['ghost_enum', 'ghosts.ghost_enum', 'ghost', 'ghosts.ghost_domain', 'ghost_plain', 'regclass', 'lo'].map(
+    (type) => ['SELECT $1', [{ type, value: '1' }]] as const,
+  ),
+]
+
 /** The same question of a role: there are no two sets of them in one server, so one that is there is asked beside one that is not. */
 const OF_ROLES: readonly ((role: string) => string)[] = [
   (role) => `SELECT '${role}'::regrole`,
@@ -282,8 +300,8 @@ after(async () => {
 })
 
 /** Status and body; of an answer the time it took is left out. */
-async function told(at: string, sql: string): Promise<string> {
-  const { status, text } = await app.ask('POST', `${at}/query`, { token: key, body: { sql } })
+async function told(at: string, sql: string, params?: readonly unknown[]): Promise<string> {
+  const { status, text } = await app.ask('POST', `${at}/query`, { token: key, body: { sql, ...(params && { params }) } })
   return `${status} ${text.replace(/"durationMs":[\d.]+/, '')}`
 }
 
@@ -299,6 +317,15 @@ for (const { title, username } of LOGINS) {
         }
       })
     }
+
+    test('a name in a parameter', async () => {
+      const [there, gone] = places.get(username) ?? ['', '']
+      for (const [sql, params] of WITH_PARAMS) {
+        const answer = await told(there, sql, params)
+        assert.equal(answer, await told(gone, sql, params), `${sql} ${JSON.stringify(params)}`)
+        assert.doesNotMatch(answer, /HIDDEN|^409|^5/, sql)
+      }
+    })
 
     test('a role', async () => {
       const [there] = places.get(username) ?? ['']

@@ -49,7 +49,7 @@ export async function confine(
 }
 
 /** How long it may take to find where in the caller's text a database's error is. */
-const LOCATE_MS = 500
+const LOCATE_MS = 2_000
 
 type Ruling = { readonly kind: 'made'; readonly query: PostgresQuery } | Denied | Malformed
 

@@ -63,7 +63,10 @@ const RULES: readonly Rule[] = [
   inText(/\bwith\s*\(\s*nolock\s*\)/i, 'Leave WITH (NOLOCK) out.'),
   inText(/\bif\s*\(/i, 'Write CASE WHEN condition THEN a ELSE b END.'),
   from(/^\[/, 'Quote names with double quotes: "order".'),
-  from(/^[:@?%{]|^\$\{/, 'Write the value itself: a number, or a text in single quotes.'),
+  from(
+    /^[:@?%{]|^\$\{/,
+    'Write $1 and send the value in `params`, or write the value itself: a number, or a text in single quotes.',
+  ),
   from(/^#|^\/\//, 'Write comments as -- … or /* … */.'),
   behind(/,\s*$/, 'Take out the comma before this place, or write what is missing behind it.'),
   behind(/\s(?:div|mod|xor)\s*\S{0,40}\s*$/i, 'Write a / b, a % b, and a <> b for two conditions.'),
