@@ -6,7 +6,7 @@ import type { WireValue } from '../support/bigquery-brain.ts'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../support/bigquery-connected.ts'
 import { select } from '../support/bigquery-shop.ts'
-import { ok, type Asked } from '../support/bigquery.ts'
+import { failed, ok, type Asked } from '../support/bigquery.ts'
 
 const ID = { name: 'id', type: 'INTEGER' }
 const cells = (count: number): WireValue[][] => Array.from({ length: count }, (_, n) => [String(n + 1)])
@@ -123,6 +123,30 @@ describe('the wire to BigQuery', () => {
     at.double.rig('run', 'hang')
     assert.equal((await at.refusal(SMALL, limits)).code, 'QUERY_TIMEOUT')
     assert.equal((await at.run(SMALL)).rowCount, 2)
+  })
+
+  test('a timeout says that the query was cancelled only where the job was seen to have ended', async () => {
+    // Its own double: jobs that nobody cancels work on.
+    await using at = await connectBigQuery()
+    const limits = { ...WIDE, timeoutMs: 300 }
+    const seen = await at.refusal(SLOW, limits)
+    assert.deepEqual(
+      [seen.code, seen.message],
+      ['QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.'],
+    )
+    for (const reply of ['hang', failed({ status: 400, reason: 'invalid', message: 'x' })] as const) {
+      const started = performance.now()
+      at.double.rig('cancel', reply)
+      const unseen = await at.refusal(SLOW, limits)
+      assert.equal(unseen.code, 'QUERY_TIMEOUT')
+      assert.match(unseen.message, /whether it did is not known/)
+      // A cancel that hangs is waited for 5 seconds, but not by the caller.
+      assert.ok(performance.now() - started < 4_900)
+    }
+    at.double.rig('cancel', ok({}))
+    assert.match((await at.refusal(SLOW, limits)).message, /whether it did is not known/)
+    at.double.rig('dry run', 'hang')
+    assert.doesNotMatch((await at.refusal(SLOW, limits)).message, /was cancelled/)
   })
 
   test('a socket that breaks once is no failure; the run keeps its requestId', async () => {

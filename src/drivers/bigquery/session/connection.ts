@@ -23,7 +23,7 @@ import { exposedOf } from '../guard/exposed.ts'
 import type { BigQueryQuery } from '../query.ts'
 import type { Disagreement } from './dry-run.ts'
 import { noAnswer } from '../../no-answer.ts'
-import { failure, unavailable } from './failure.ts'
+import { failure, isDeadline, unavailable } from './failure.ts'
 import type { Rest } from './rest.ts'
 import { estimateQuery, runQuery, type Running } from './run.ts'
 import type { Target } from './settings.ts'
@@ -127,7 +127,9 @@ export class BigQueryConnection implements Connection {
     try {
       return await work(ended.signal)
     } catch (error) {
-      if (ended.signal.aborted) throw ended.signal.reason
+      // What the work says of its own end is more than the deadline knows.
+      const isTold = error instanceof AppError && error.code === 'QUERY_TIMEOUT' && isDeadline(ended.signal)
+      if (ended.signal.aborted && !isTold) throw ended.signal.reason
       throw failure(error)
     } finally {
       clearTimeout(timer)

@@ -93,7 +93,7 @@ export function failure(error: unknown): AppError {
 function refusedAccess(refused: Refused): AppError | null {
   const { reason, status, said } = refused
   if (BUSY.has(reason) || (status === 429 && !QUERY.has(reason))) return busy(refused)
-  if (TIMED_OUT.has(reason)) return timedOut(refused)
+  if (TIMED_OUT.has(reason)) return cancelled(refused)
   if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
   const sentence = ACCESS.get(reason) ?? (status === 401 ? ACCESS.get('authError') : undefined)
   if (sentence !== undefined) return unavailable(sentence, refused)
@@ -132,9 +132,15 @@ export function schemaStale(cause?: unknown): AppError {
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** The job's time, or our deadline, is over. */
-export function timedOut(cause?: unknown): AppError {
+/** BigQuery has said that the job ended before it was done: by its time limit, or by our cancel. */
+export function cancelled(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.', { cause })
+}
+
+/** Whether a signal was ended by a time limit, and not by a caller who hung up. */
+export function isDeadline({ reason }: AbortSignal): boolean {
+  if (!(reason instanceof AppError) || reason.code !== 'QUERY_TIMEOUT') return false
+  return reason.cause === undefined || (reason.cause instanceof Error && reason.cause.name === 'TimeoutError')
 }
 
 export function unavailable(sentence: string, cause?: unknown): AppError {

@@ -78,6 +78,14 @@ export function readPage(bytes: Buffer): Page {
   }
 }
 
+/** A name of ours as the caller knows it, also where BigQuery has made a second one of it (_vt_suffix_1). */
+function shownName(name: string, names: ReadonlyMap<string, string>): string {
+  const [, own = name, number = ''] = /^(.*?)(_\d{1,4})?$/s.exec(name) ?? []
+  const theirs = names.get(name) ?? names.get(own)
+  if (theirs === undefined) return name
+  return names.has(name) ? theirs : theirs + number
+}
+
 export interface Caps {
   readonly rowCap: number
   /** Bytes of JSON of all rows. */
@@ -142,7 +150,7 @@ export class Result {
     const fields = readSchema(schema)
     // Every query has a column: this would be an empty answer where there is none.
     if (fields.length === 0) throw new Unreadable('an answer without columns')
-    this.#columns = fields.map(({ name, text }) => ({ name: this.#names.get(name) ?? name, dataType: text }))
+    this.#columns = fields.map(({ name, text }) => ({ name: shownName(name, this.#names), dataType: text }))
     return rowWriter(fields.map(({ type }) => type))
   }
 

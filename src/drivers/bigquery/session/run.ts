@@ -5,11 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
 import type { Limits, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
+import { noAnswer } from '../../no-answer.ts'
 import { timeLeft } from '../../time-left.ts'
 import type { BigQueryQuery } from '../query.ts'
 import { orAborted } from './abort.ts'
 import { bytesOf, checkCost, dryRun, judge, type Judging, type Place } from './dry-run.ts'
 import { Unreadable } from './exchange.ts'
+import { cancelled, isDeadline } from './failure.ts'
 import { Refused } from './refused.ts'
 import type { Rest } from './rest.ts'
 import { readPage, Result, type Page } from './result.ts'
@@ -33,6 +35,8 @@ const NEXT_WAIT_MS = 10_000
 /** What an answer may take beyond the wait it was asked for. */
 const SLOW_MS = 5_000
 const CANCEL_MS = 5_000
+/** How long a caller whose time is over waits to hear that the job has ended. */
+const CONFIRM_MS = 1_500
 /** BigQuery cuts a page at 10 MB, counted before it is JSON. */
 const PAGE_BYTES_MAX = 32 * 1024 * 1024
 const PAGES_MAX = 1_000
@@ -65,10 +69,28 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
     }
     return result.finish()
   } catch (error) {
-    job.abandon()
+    const isLate = at.signal.aborted && isDeadline(at.signal)
+    const ended = job.abandon(isLate)
+    if (ended !== null && isLate) throw await toldOf(ended, error)
     at.signal.throwIfAborted()
     throw error instanceof AppError ? error : runFailure(asTold(error, at.judging), limits.maxCost)
   }
+}
+
+/** Whether the job has ended, as far as is known within a moment: the caller's time is over already. */
+async function toldOf(ended: Promise<boolean>, cause: unknown): Promise<AppError> {
+  const moment = new AbortController()
+  try {
+    const known = await Promise.race([ended, sleep(CONFIRM_MS, false, { signal: moment.signal })])
+    return known ? cancelled(cause) : noAnswer(cause)
+  } finally {
+    moment.abort()
+  }
+}
+
+/** BigQuery says that a job was ended by a cancel or by its time limit. */
+function isStopped(error: unknown): boolean {
+  return error instanceof Refused && (error.reason === 'stopped' || error.reason === 'timeout')
 }
 
 /** An emulator has one reason for whatever it cannot do: the query's own, then. */
@@ -130,11 +152,18 @@ class Job {
     }
   }
 
-  /** Cancels what may still work; an answer that is under way is waited for in the background, since it names the job. */
-  abandon(): void {
-    if (this.#started === null || this.#isOver) return
+  /**
+   * Cancels what may still work; an answer that is under way is waited for in the background, since it names the job. The
+   * promise tells whether the job was seen to have ended, which is looked for where somebody `asks`; null where there is
+   * no job.
+   */
+  abandon(asks: boolean): Promise<boolean> | null {
+    if (this.#started === null || this.#isOver) return null
     const named = this.#known === null ? this.#started : Promise.resolve()
-    this.#at.inBackground(named.then(() => this.#cancel()).catch(() => undefined))
+    const ended = named.then(() => this.#cancel(asks), isStopped)
+    const told = ended.catch(() => false)
+    this.#at.inBackground(told)
+    return told
   }
 
   async #post(): Promise<Page> {
@@ -174,11 +203,31 @@ class Job {
     }
   }
 
-  async #cancel(): Promise<void> {
-    if (this.#isOver || this.#known === null) return
+  /** True where the job was seen to have ended. */
+  async #cancel(asks: boolean): Promise<boolean> {
+    if (this.#isOver || this.#known === null) return this.#isOver
     const { rest, place } = this.#at
     const { id, location } = this.#known
     const path = ['projects', place.billingProject, 'jobs', id, 'cancel']
-    await rest.json({ method: 'POST', path, query: { location } }, AbortSignal.timeout(CANCEL_MS))
+    const whole = AbortSignal.timeout(CANCEL_MS)
+    await rest.json({ method: 'POST', path, query: { location } }, whole)
+    return asks && (await this.#hasEnded(id, location, whole))
+  }
+
+  /** A cancel is only a wish: the job itself says when it has ended. */
+  async #hasEnded(id: string, location: string, whole: AbortSignal): Promise<boolean> {
+    const { rest, place } = this.#at
+    const query = {
+      location,
+      maxResults: '0',
+      timeoutMs: String(CONFIRM_MS),
+      'formatOptions.useInt64Timestamp': 'true',
+    }
+    try {
+      const path = ['projects', place.billingProject, 'queries', id]
+      return readPage(await rest.bytes({ method: 'GET', path, query, bytesMax: PAGE_BYTES_MAX }, whole)).isComplete
+    } catch (error) {
+      return isStopped(error)
+    }
   }
 }
