@@ -10,14 +10,15 @@ import { accountBy } from './account-by.ts'
 export interface AccountLinks {
   /** The library's token, bound to the account. */
   bound(token: string, accountId: string): string
-  /** The library's token again, and whose it is; null for one of no account that there is. */
+  /** Whose link it is, and until when; null for one of no account that there is. */
   opened(text: string): Promise<Opened | null>
 }
 
 interface Opened {
-  readonly token: string
   readonly accountId: AccountId
   readonly email: string
+  /** Milliseconds since 1970. */
+  readonly endsAt: number
 }
 
 export function accountLinks(deps: {
@@ -33,21 +34,22 @@ export function accountLinks(deps: {
     bound: (token, accountId) => `${token}.${proof(token, accountId)}`,
     async opened(text) {
       const [, token = '', sent = ''] = /^([\w-]+\.[\w-]+\.[\w-]+)\.([\w-]{43})$/.exec(text) ?? []
-      const email = emailIn(token)
-      if (email === null) return null
+      const claims = claimsIn(token)
+      if (claims === null) return null
+      const { email, endsAt } = claims
       const accountId = await accountBy(deps.store, email)
       if (accountId === null) return null
       const isOurs = timingSafeEqual(Buffer.from(sent), Buffer.from(proof(token, accountId)))
-      return isOurs ? { token, accountId, email } : null
+      return isOurs ? { accountId, email, endsAt } : null
     },
   }
 }
 
 /** As the token says; only what fits the proof is believed. */
-function emailIn(token: string): string | null {
+function claimsIn(token: string): { readonly email: string; readonly endsAt: number } | null {
   try {
-    const { email } = decodeJwt(token)
-    return typeof email === 'string' ? email.toLowerCase() : null
+    const { email, exp } = decodeJwt(token)
+    return typeof email === 'string' && exp !== undefined ? { email: email.toLowerCase(), endsAt: exp * 1000 } : null
   } catch {
     return null
   }

@@ -14,7 +14,6 @@ import type { Store } from '../store/open.ts'
 import { contended, isContended } from '../store/postgres.ts'
 import { ACCESS_TOKEN } from './access-tokens.ts'
 import type { AccountLinks } from './account-links.ts'
-import type { Trail } from './trail.ts'
 
 export interface LibraryDeps {
   readonly store: Store
@@ -22,7 +21,6 @@ export interface LibraryDeps {
   readonly config: Pick<Config, 'publicUrl'>
   readonly mail: Mail
   readonly links: Pick<AccountLinks, 'bound'>
-  readonly trail: Pick<Trail, 'did'>
   /** The address of the service's own demo, which nobody has to prove; null where there is none. */
   readonly demoEmail: string | null
   /** Where people reach the service: what links begin with. Never what a caller claims to have asked. */
@@ -190,7 +188,7 @@ function accountIdOf(id: string | null): AccountId | null {
 
 /** Passwords and addresses, as far as a mail belongs to them. Within a transaction of the library nothing asks the store. */
 function mailing(deps: LibraryDeps) {
-  const { mail, links, trail, origin } = deps
+  const { mail, links, origin } = deps
   const link = (path: string, token: string) => `${origin()}${path}${path.includes('?') ? '&' : '?'}token=${token}`
   return {
     emailAndPassword: {
@@ -205,11 +203,7 @@ function mailing(deps: LibraryDeps) {
     },
     emailVerification: {
       sendOnSignUp: true,
-      // A link proves an address; it signs nobody in, or it would pass by the second factor.
-      autoSignInAfterVerification: false,
       expiresIn: LINK_SECONDS,
-      afterEmailVerification: async (user: Person, request?: Request) =>
-        trail.did('verifyEmail', asId<AccountId>(user.id), request),
       sendVerificationEmail: async ({ user, url, token }: Linked) => {
         if (user.emailVerified) return
         const onward = leadsTo(url)

@@ -9,7 +9,11 @@ import { DEMO_EMAIL } from '../config.ts'
 import { deleteAccount } from './accounts.ts'
 import { createKey } from './api-keys.ts'
 import { createTeam, listTeams } from '../teams/teams.ts'
+import type { AccountId } from '../ids.ts'
+import { newId } from '../ids.ts'
 import { authenticator } from './caller.ts'
+import type { Library } from './library.ts'
+import { verifyEmail } from './verify-email.ts'
 
 const signUp = (rooms: Rooms, email: string, more: object = {}) =>
   auth(rooms, 'POST sign-up/email', { name: 'Ada', email, password: PASSWORD, ...more })
@@ -59,6 +63,31 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       // A second time is no harm and no news.
       assert.deepEqual((await verify(rooms, token)).json, done.json)
       assert.equal((await signIn(rooms, 'ada@example.test')).json.user.emailVerified, true)
+      await signUp(rooms, 'late@example.test')
+      const late = tokenIn(await smtp.next('late@example.test'))
+      // The library writes the end of a link by its own clock, which has run on since this one was set.
+      rooms.clock.at += 3_700_000
+      assert.equal((await refusal(verify(rooms, late)))['reason'], 'TOKEN_EXPIRED')
+    })
+
+    test('a link whose account gives way while its password is looked at verifies nobody', async () => {
+      await using rooms = await openRooms(source, env)
+      const email = 'raced@example.test'
+      await signUp(rooms, email)
+      const token = tokenIn(await smtp.next(email))
+      await signUp(rooms, email, { password: OTHER })
+      await smtp.next(email)
+      const idOf = (of: string) =>
+        rooms.store.db.selectFrom('accounts').select(['id', 'emailVerified']).where('email', '=', of).executeTakeFirst()
+      const gone = newId<AccountId>()
+      // The link was opened, and its password was right; then the other sign-up came in.
+      const links = { bound: () => '', opened: async () => ({ accountId: gone, email, endsAt: Infinity }) }
+      const library = { isPassword: async () => true } as unknown as Library
+      const told = await refusal(
+        verifyEmail({ ...rooms, library, links, now: rooms.now() }, { token, password: PASSWORD }),
+      )
+      assert.equal(told['reason'], 'INVALID_TOKEN')
+      assert.equal(Boolean((await idOf(email))?.emailVerified), false)
     })
 
     test('a link that was changed, made for another, or has expired verifies nobody', async () => {

@@ -8,7 +8,6 @@ import type { Asked } from './asked.ts'
 import type { Attempts } from './attempts.ts'
 import type { CodeTries } from './code-tries.ts'
 import type { KnownDevices } from './known-device.ts'
-import { libraryRefusal } from './library-refusal.ts'
 import type { Asking, Library } from './library.ts'
 import { doneFrom, type Notices } from './notices.ts'
 import { PATHS, RESET, RESET_PREVIEW, VERIFY_EMAIL } from './paths.ts'
@@ -37,8 +36,8 @@ export async function ownAnswer(deps: OwnDeps, request: Request, asked: Asked): 
   switch (asked.name) {
     case VERIFY_EMAIL: {
       const { callbackURL = null, ...order } = Verification.parse(asked.body)
-      const { response, email } = await verifyEmail(deps, request, order)
-      if (response.status >= 400) throw await libraryRefusal(response, () => Promise.resolve(false))
+      const { accountId, email, isNew } = await verifyEmail(deps, order)
+      if (isNew) deps.trail.did('verifyEmail', accountId, request)
       return withCookie(Response.json({ status: true, callbackURL }), deps.devices.cookie(request, email))
     }
     case RESET_PREVIEW:

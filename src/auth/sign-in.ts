@@ -35,7 +35,7 @@ export interface SignIn {
   setupToken(): Promise<string | null>
 }
 
-interface Deps extends Omit<LibraryDeps, 'links' | 'trail' | 'demoEmail'> {
+interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly audit: Parameters<typeof openTrail>[0]['audit']
   readonly store: Store
   readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback' | 'demo'>
@@ -61,7 +61,7 @@ export function openSignIn(deps: Deps): SignIn {
   const inTurn = firstInTurn(deps.store)
   let loading: Promise<Library> | undefined
   const library = () => {
-    loading ??= openLibrary({ ...deps, links, trail, demoEmail: deps.config.demo ? DEMO_EMAIL : null })
+    loading ??= openLibrary({ ...deps, links, demoEmail: deps.config.demo ? DEMO_EMAIL : null })
     return loading
   }
   const ofOurs = async (): Promise<OwnDeps> => {

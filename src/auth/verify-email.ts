@@ -1,6 +1,8 @@
 // Proves an address: by the link that was mailed to it together with the password of the sign-up that asked for the link.
 // The click alone would give a stranger who signed up with the address an account that its owner has vouched for.
 import { AppError } from '../errors.ts'
+import type { AccountId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempts.ts'
 import type { AccountLinks } from './account-links.ts'
 import type { Library } from './library.ts'
@@ -8,32 +10,52 @@ import type { Library } from './library.ts'
 const BY_LINK = { limit: 10, windowMs: 300_000 }
 
 interface Deps {
+  readonly store: Store
   readonly library: Library
   readonly links: AccountLinks
   readonly tries: Attempts
+  readonly now: number
 }
 
-/**
- * The library's answer, which verifies the address where the link is right and not too old; and the address. Throws
- * UNAUTHENTICATED for a link that was never made or whose account is gone, and for another password.
- */
+export interface Verified {
+  readonly accountId: AccountId
+  readonly email: string
+  /** False where it was verified before. */
+  readonly isNew: boolean
+}
+
+/** Throws UNAUTHENTICATED for a link that was never made, is over, or whose account is gone, and for another password. */
 export async function verifyEmail(
   deps: Deps,
-  request: Pick<Request, 'headers'>,
   order: { readonly token: string; readonly password: string },
-): Promise<{ readonly response: Response; readonly email: string }> {
-  const opened = await deps.links.opened(order.token)
-  if (opened === null) throw refused('INVALID_TOKEN', NO_SUCH_LINK)
-  const key = `verify ${opened.accountId}`
+): Promise<Verified> {
+  const link = await deps.links.opened(order.token)
+  if (link === null) throw refused('INVALID_TOKEN', NO_SUCH_LINK)
+  if (link.endsAt <= deps.now) throw refused('TOKEN_EXPIRED', 'This link has expired: ask for another one.')
+  const key = `verify ${link.accountId}`
   // Only who has a link gets here: nobody else can use these tries up.
   await deps.tries.spend([{ key, ...BY_LINK }])
-  if (!(await deps.library.isPassword(opened.accountId, order.password))) {
+  if (!(await deps.library.isPassword(link.accountId, order.password))) {
     throw refused('INVALID_PASSWORD', NOT_THE_PASSWORD)
   }
   await deps.tries.clear([key])
-  const url = new URL('/auth/verify-email', deps.library.origin)
-  url.searchParams.set('token', opened.token)
-  return { response: await deps.library.handle(new Request(url, { headers: request.headers })), email: opened.email }
+  return { accountId: link.accountId, email: link.email, isNew: await setVerified(deps.store, link.accountId) }
+}
+
+/**
+ * By the account and never by its address: another sign-up may have taken the account's place while the password was
+ * looked at. Throws UNAUTHENTICATED then.
+ */
+async function setVerified(store: Store, accountId: AccountId): Promise<boolean> {
+  const yes = store.dialect === 'postgres' ? true : 1
+  return await store.write(async (tx) => {
+    const own = tx.updateTable('accounts').set({ emailVerified: yes }).where('id', '=', accountId)
+    const changed = await own.where('emailVerified', '!=', yes).executeTakeFirst()
+    if (changed.numUpdatedRows === 1n) return true
+    const account = await tx.selectFrom('accounts').select('id').where('id', '=', accountId).executeTakeFirst()
+    if (account === undefined) throw refused('INVALID_TOKEN', NO_SUCH_LINK)
+    return false
+  })
 }
 
 const NO_SUCH_LINK = 'This link is not valid: a later sign-up replaced it, or it was never made.'

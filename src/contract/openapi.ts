@@ -7,6 +7,7 @@ import { STATUS } from '../errors.ts'
 import type { Route } from './route.ts'
 import { Exposure } from './exposure-schemas.ts'
 import * as shapes from './schemas.ts'
+import { SIGN_IN_ROUTES, type SignInRoute } from './sign-in-routes.ts'
 
 /** A JSON value, as far as a document needs to be told. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
@@ -18,7 +19,12 @@ Five operations take an API key; all others only the access token of a signed-in
 told in docs/errors.md, each operation in docs/api.md.`
 
 /** As the reader's side bar shows them. */
-const TAG = { key: 'For API keys', session: 'For signed-in people', open: 'Without a token' } as const
+const TAG = {
+  key: 'For API keys',
+  session: 'For signed-in people',
+  signIn: 'Signing in',
+  open: 'Without a token',
+} as const
 
 /** Prints both tables, and the routes without a token, as one document. */
 export function openapi(routes: Readonly<Record<string, Route>>): Json {
@@ -26,6 +32,10 @@ export function openapi(routes: Readonly<Record<string, Route>>): Json {
   for (const [id, route] of Object.entries(routes)) {
     const path = (paths[route.path] ??= {})
     path[route.method.toLowerCase()] = operation(id, route)
+  }
+  for (const [name, route] of Object.entries<SignInRoute>(SIGN_IN_ROUTES)) {
+    const [method = '', path = ''] = name.split(' ')
+    ;(paths[path] ??= {})[method.toLowerCase()] = signInOperation(route)
   }
   for (const [path, [summary, type]] of Object.entries(OPEN)) paths[path] = { get: openOperation(summary, type) }
   return {
@@ -35,6 +45,10 @@ export function openapi(routes: Readonly<Record<string, Route>>): Json {
     tags: [
       { name: TAG.key, description: 'With an API key of the scope, or an access token.' },
       { name: TAG.session, description: 'With an access token only; an API key is refused, whatever its scopes.' },
+      {
+        name: TAG.signIn,
+        description: 'From the pages of the service itself, or from programs. A sign-in sets a cookie for /auth only.',
+      },
       { name: TAG.open, description: 'Without a token.' },
     ],
     paths,
@@ -62,6 +76,12 @@ const SECURITY: Json = {
     bearerFormat: 'JWT',
     description: 'The access token of a session, from GET /auth/token; it lives for ten minutes.',
   },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'vitrine.session_token',
+    description: 'The cookie of a sign-in, or of one that waits for a code; over https its name begins with __Secure-.',
+  },
 }
 
 function operation(id: string, route: Route): Json {
@@ -75,7 +95,23 @@ function operation(id: string, route: Route): Json {
     ...(route.role === undefined ? {} : { 'x-required-role': route.role }),
     parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
     ...(route.body === undefined ? {} : { requestBody: requestBody(route, route.body) }),
-    responses: { ...answers(route), ...refusals(route) },
+    responses: { ...answers(route), ...refusals(codesOf(route)) },
+  }
+}
+
+function signInOperation(route: SignInRoute): Json {
+  const content: Json =
+    route.answer === 'page' ? { 'text/html': {} } : { 'application/json': { schema: schemaOf(route.answer) } }
+  return {
+    operationId: route.id,
+    summary: route.summary,
+    tags: [TAG.signIn],
+    security: route.cookie === true ? [{ session: [] }] : [],
+    parameters: queryParameters(route.query),
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(route.body) } } } }),
+    responses: { 200: { description: 'OK', content }, ...refusals(signInCodesOf(route)) },
   }
 }
 
@@ -101,7 +137,10 @@ function queryParameters(query: ZodType | undefined): Json[] {
   if (query === undefined) return []
   const printed = schemaOf(query)
   const properties = isObject(printed) && isObject(printed['properties']) ? printed['properties'] : {}
-  return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: false, schema }))
+  const required = isObject(printed) && Array.isArray(printed['required']) ? printed['required'] : []
+  return Object.entries(properties).map(([name, schema]) => {
+    return { name, in: 'query', required: required.includes(name), schema }
+  })
 }
 
 function requestBody(route: Route, body: ZodType): Json {
@@ -130,8 +169,8 @@ function files(types: readonly string[], row: ZodType): Json {
 }
 
 /** One answer a status, its codes in the description and as an enum. */
-function refusals(route: Route): Record<string, Json> {
-  const byStatus = Map.groupBy(codesOf(route), (code) => STATUS[code])
+function refusals(all: readonly Code[]): Record<string, Json> {
+  const byStatus = Map.groupBy(all, (code) => STATUS[code])
   return Object.fromEntries(
     [...byStatus].sort().map(([status, codes]) => [
       String(status),
@@ -165,6 +204,14 @@ export function codesOf(route: Route): readonly Code[] {
   // A change is written down, or refused.
   if (route.method !== 'GET') codes.add('OVERLOADED')
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE')
+  for (const code of route.errors) codes.add(code)
+  return [...codes]
+}
+
+/** As codesOf(), of a path under /auth. */
+function signInCodesOf(route: SignInRoute): readonly Code[] {
+  const codes = new Set<Code>(['INVALID_REQUEST', 'SIGN_IN_REFUSED', 'INTERNAL'])
+  if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE').add('OVERLOADED')
   for (const code of route.errors) codes.add(code)
   return [...codes]
 }

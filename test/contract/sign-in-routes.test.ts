@@ -1,0 +1,96 @@
+// openapi.json names exactly the paths that are let through under /auth, and each answers as it says. The docs list them all.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { z } from 'zod'
+import { PATHS } from '../../src/auth/paths.ts'
+import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../../src/contract/sign-in-routes.ts'
+import { STATUS } from '../../src/errors.ts'
+import { LINK, startSmtp, tokenIn } from '../support/mail.ts'
+import { auth, openRooms, PASSWORD } from '../support/people.ts'
+import { storeSource } from '../support/stores.ts'
+import { totp } from '../support/totp.ts'
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+const document = JSON.parse(read('openapi.json'))
+
+test('the document and the allow-list name the same paths under /auth', () => {
+  const documented = Object.entries<object>(document.paths)
+    .filter(([path]) => path.startsWith('/auth'))
+    .flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`))
+  assert.deepEqual(documented.sort(), [...PATHS.keys()].sort())
+  assert.deepEqual(documented, Object.keys(SIGN_IN_ROUTES).sort())
+})
+
+test('each has its row in docs/api.md, its body in the document, and its codes under their statuses', () => {
+  const ids = new Set<string>()
+  for (const [name, route] of Object.entries<SignInRoute>(SIGN_IN_ROUTES)) {
+    const [method = '', path = ''] = name.split(' ')
+    assert.match(read('docs/api.md'), new RegExp(`^\\| \`${method} ${path}(\\?token=)?\` +\\|`, 'm'), name)
+    const operation = document.paths[path][method.toLowerCase()]
+    ids.add(operation.operationId)
+    assert.equal(operation.requestBody !== undefined, PATHS.get(name)?.body !== null, name)
+    for (const code of route.errors) {
+      assert.ok(operation.responses[STATUS[code]].description.includes(code), `${name} ${code}`)
+    }
+  }
+  assert.equal(ids.size, PATHS.size)
+})
+
+test('each answers as the document says', async () => {
+  await using source = await storeSource('sqlite')
+  await using smtp = await startSmtp()
+  await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
+  const seen = new Set<string>()
+  const ask = async (name: SignInRouteName, body?: object, cookie = '', query = '') => {
+    const [method = '', path = ''] = name.split(' ')
+    const answer = await auth(rooms, `${method} ${path.slice('/auth/'.length)}${query}`, body, { cookie })
+    const route: SignInRoute = SIGN_IN_ROUTES[name]
+    if (route.answer === 'page') assert.match(answer.text, /^<!doctype html>/)
+    else assert.deepEqual(strict(route.answer).safeParse(answer.json).error?.issues ?? [], [], name)
+    seen.add(name)
+    return answer
+  }
+  const [email, next] = ['ada@example.test', 'another long password']
+  const account = { email, password: PASSWORD }
+  await ask('POST /auth/sign-up/email', { name: 'Ada', ...account })
+  await ask('POST /auth/send-verification-email', { email })
+  const token = tokenIn(await smtp.next(email))
+  await ask('GET /auth/verify-email', undefined, '', `?token=${token}`)
+  await ask('POST /auth/verify-email', { token, password: PASSWORD })
+  const { cookie } = await ask('POST /auth/sign-in/email', account)
+  await ask('GET /auth/get-session', undefined, cookie)
+  await ask('GET /auth/get-session')
+  await ask('GET /auth/token', undefined, cookie)
+  const list = await ask('GET /auth/list-sessions', undefined, cookie)
+  const begun = await ask('POST /auth/two-factor/enable', { password: PASSWORD }, cookie)
+  const on = await ask('POST /auth/two-factor/verify-totp', { code: totp(begun.json.totpURI) }, cookie)
+  const half = await ask('POST /auth/sign-in/email', account)
+  const [one, two, three] = begun.json.backupCodes
+  const other = await ask('POST /auth/two-factor/verify-backup-code', { code: one }, half.cookie)
+  await ask('POST /auth/revoke-session', { token: list.json[0].token }, other.cookie)
+  await ask('POST /auth/two-factor/get-totp-uri', { password: PASSWORD, code: two }, on.cookie)
+  const codes = { password: PASSWORD, code: three }
+  const renewed = await ask('POST /auth/two-factor/generate-backup-codes', codes, on.cookie)
+  const change = { currentPassword: PASSWORD, newPassword: next }
+  const changed = await ask('POST /auth/change-password', change, on.cookie)
+  await ask('POST /auth/revoke-other-sessions', {}, changed.cookie)
+  const end = { password: next, code: renewed.json.backupCodes[0] }
+  const off = await ask('POST /auth/two-factor/disable', end, changed.cookie)
+  await ask('POST /auth/request-password-reset', { email })
+  const link = { token: tokenIn(await smtp.next(email, /reset-password/)) }
+  await ask('GET /auth/reset-password', undefined, '', `?token=${link.token}`)
+  await ask('POST /auth/reset-password/preview', link)
+  await ask('POST /auth/revoke-sessions', {}, off.cookie)
+  await ask('POST /auth/sign-out', {}, off.cookie)
+  await ask('POST /auth/reset-password', { ...link, newPassword: PASSWORD })
+  assert.deepEqual([...seen].sort(), [...PATHS.keys()].sort())
+  assert.ok(smtp.received.some((mail) => LINK.test(mail.text)))
+})
+
+/** As the document, but without a field beside those that it names. */
+function strict(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodObject) return schema.strict()
+  if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType) return z.array(strict(schema.element))
+  return schema
+}
