@@ -3,6 +3,7 @@
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
+import { connectRemedy } from '../drivers/connect-remedy.ts'
 import type { TestReport } from '../drivers/driver.ts'
 import { AppError, notFound } from '../errors.ts'
 import { targetOf } from '../exposure/audited-target.ts'
@@ -133,7 +134,7 @@ function failed(message: string, latencyMs: number): TestReport {
     ok: false,
     latencyMs: Math.round(latencyMs),
     serverVersion: null,
-    steps: [{ name: 'connect', status: 'FAIL', message, remedy: null }],
+    steps: [{ name: 'connect', status: 'FAIL', message, remedy: connectRemedy(message) }],
     grade: 'FAIL',
     error: message,
   }

@@ -194,3 +194,20 @@ test('names that need quoting are quoted in every line', async () => {
   )
   assert.deepEqual(held, [['t']])
 })
+
+test('a login without any privilege is a WARN that says so, with the grants that end it', async () => {
+  const database = await postgres.createDatabase(
+    'nothing',
+    `CREATE TABLE things (id int); CREATE ROLE nobody LOGIN PASSWORD 'nobody-pw'`,
+  )
+  await using session = await askAs(postgres, database, 'nobody', 'nobody-pw')
+  const steps = await grade(session.ask, null, AbortSignal.timeout(20_000))
+  const step = steps.find((one) => one.name === 'grants')
+  assert.equal(step?.status, 'WARN')
+  assert.match(step?.message ?? '', /may not read any table/)
+  await postgres.query(database, step?.remedy ?? '')
+  assert.equal(
+    (await grade(session.ask, null, AbortSignal.timeout(20_000))).find((one) => one.name === 'grants')?.status,
+    'PASS',
+  )
+})

@@ -5,7 +5,7 @@ import { few, pass, warn } from '../../test-report.ts'
 import { isTrueAt, textAt, type Ask, type Row } from './ask.ts'
 import * as catalog from './catalog-queries.ts'
 import * as queries from './grade-queries.ts'
-import { betterLogin, closeSchema, grantColumns, limitTemporaryFiles, type Shown } from './grants.ts'
+import { betterLogin, closeSchema, grantAll, grantColumns, limitTemporaryFiles, type Shown } from './grants.ts'
 import { OLDEST_SERVER, readServer, versionName, type ServerFacts } from './introspect.ts'
 import { readExtensions, userMade } from './trust.ts'
 
@@ -26,7 +26,8 @@ interface Facts {
   readonly mayCreateSchemas: boolean
   readonly made: readonly { readonly what: string; readonly isBuiltIn: boolean; readonly drop: string }[]
   readonly missing: readonly Shown[]
-  /** Columns that the login may read and nobody exposed. */
+  /** Columns that the login may read, and those of them that nobody exposed. */
+  readonly readable: number
   readonly beyond: number
   readonly exposed: Catalog | null
   /** The lines of a better login. */
@@ -99,8 +100,8 @@ function schemaOf(detail: unknown): string[] {
 }
 
 /** Exposed columns that the login may not read, and how many it may read that are not exposed. */
-function compared(exposed: Catalog | null, readable: readonly Row[]): Pick<Facts, 'missing' | 'beyond'> {
-  if (exposed === null) return { missing: [], beyond: 0 }
+function compared(exposed: Catalog | null, readable: readonly Row[]): Pick<Facts, 'missing' | 'readable' | 'beyond'> {
+  if (exposed === null) return { missing: [], readable: readable.length, beyond: 0 }
   const key = (...names: readonly string[]): string => JSON.stringify(names)
   const may = new Set(readable.map((row) => key(textAt(row, 0), textAt(row, 1), textAt(row, 2))))
   const shown = exposed.tables.map(({ schema, table, columns }) => ({
@@ -112,7 +113,7 @@ function compared(exposed: Catalog | null, readable: readonly Row[]): Pick<Facts
     .map((one) => ({ ...one, columns: one.columns.filter((name) => !may.has(key(one.schema, one.table, name))) }))
     .filter((one) => one.columns.length > 0)
   const wanted = new Set(shown.flatMap((one) => one.columns.map((name) => key(one.schema, one.table, name))))
-  return { missing, beyond: [...may].filter((one) => !wanted.has(one)).length }
+  return { missing, readable: readable.length, beyond: [...may].filter((one) => !wanted.has(one)).length }
 }
 
 function connected(server: ServerFacts): TestStep {
@@ -188,7 +189,14 @@ const judges: readonly ((facts: Facts) => TestStep)[] = [
       limitTemporaryFiles(user),
     )
   },
-  function grants({ exposed, missing, beyond, user, better }) {
+  function grants({ exposed, missing, readable, beyond, user, better }) {
+    if (readable === 0 && missing.length === 0) {
+      return warn(
+        'grants',
+        'The login may not read any table: there is nothing to introspect.',
+        grantAll('public', user),
+      )
+    }
     if (exposed === null) return pass('grants', 'Nothing is exposed yet to compare the grants with.')
     if (missing.length > 0) {
       const lines = missing.map((table) => grantColumns(table, user)).join('\n')

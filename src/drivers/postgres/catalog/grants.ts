@@ -53,6 +53,12 @@ export function grantColumns(table: Shown, role: string): string {
   return `GRANT SELECT (${columns}) ON ${quoted(table.schema)}.${quoted(table.table)} TO ${quoted(role)};`
 }
 
+/** For a login that may read nothing yet; the exposure narrows it. */
+export function grantAll(schema: string, role: string): string {
+  const [place, login] = [quoted(schema), quoted(role)]
+  return `GRANT USAGE ON SCHEMA ${place} TO ${login};\nGRANT SELECT ON ALL TABLES IN SCHEMA ${place} TO ${login};`
+}
+
 export function limitTemporaryFiles(role: string): string {
   return `ALTER ROLE ${quoted(role)} SET temp_file_limit = '${temporaryFiles}';`
 }

@@ -195,19 +195,37 @@ test('a server that says nothing is given up at the signal, not later', async ()
   mute.close()
 })
 
-test('something that is no PostgreSQL is a failed login', async () => {
-  const http = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1')
-  await once(http, 'listening')
-  const address = http.address()
-  assert.ok(address !== null && typeof address === 'object')
+const OTHERS: readonly (readonly [string, Buffer | null, RegExp])[] = [
+  ['an HTTP server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), /is no PostgreSQL/],
+  ['an SSH server', Buffer.from('SSH-2.0-OpenSSH_9.6\r\n'), /is no PostgreSQL/],
+  ['a MySQL server', Buffer.from('\x4a\0\0\0\x0a8.0.36\0\x08\0\0\0abcdefgh\0', 'latin1'), /is no PostgreSQL/],
+  [
+    'a MySQL server whose greeting is as long as a letter',
+    Buffer.from('N\0\0\0\x0a8.0.36-0ubuntu\0', 'latin1'),
+    /is no PostgreSQL/,
+  ],
+  ['a MongoDB server', Buffer.from([0x2a, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xd4, 7, 0, 0]), /is no PostgreSQL/],
+  ['one that closes', null, /does not answer as PostgreSQL/],
+]
+for (const [title, greeting, expected] of OTHERS) {
   for (const sslMode of ['disable', 'verify-full']) {
-    const settings = settingsOf(server, 'x', { port: address.port, sslMode })
-    await assert.rejects(logIn(targetOf(settings), true, AbortSignal.timeout(3_000)), {
-      code: 'DATASOURCE_UNAVAILABLE',
+    test(`${title} is told as no PostgreSQL, sslMode ${sslMode}`, async () => {
+      const other = createServer((socket) => {
+        socket.on('error', () => undefined)
+        socket.once('data', () => (greeting === null ? socket.end() : socket.end(greeting)))
+      }).listen(0, '127.0.0.1')
+      await once(other, 'listening')
+      const address = other.address()
+      assert.ok(address !== null && typeof address === 'object')
+      const settings = settingsOf(server, 'x', { port: address.port, sslMode })
+      await assert.rejects(logIn(targetOf(settings), true, AbortSignal.timeout(3_000)), {
+        code: 'DATASOURCE_UNAVAILABLE',
+        message: expected,
+      })
+      other.close()
     })
   }
-  http.close()
-})
+}
 
 test('a pooler that refuses start-up options gets every pin inside each transaction', async () => {
   await using pooler = await startPooler(server.port)

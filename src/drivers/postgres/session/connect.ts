@@ -7,6 +7,7 @@ import { Client, type ClientConfig } from 'pg'
 import { AppError } from '../../../errors.ts'
 import { dial, type Receive } from '../../address.ts'
 import { loginFailure } from './login-failure.ts'
+import { firstAnswer } from './first-answer.ts'
 import { shieldLogin } from './login-shield.ts'
 import { question, SYNC } from './messages.ts'
 import { Texts } from './result.ts'
@@ -62,9 +63,14 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<Login> {
   // Without TLS the wire reads from one buffer; until it takes over, pg gets copies of its own.
-  let receive: Receive = (bytes) => void socket.emit('data', Buffer.from(bytes))
   const plain = target.sslMode === 'disable'
+  const first = firstAnswer(plain)
+  let receive: Receive = (bytes) => {
+    first.hear(Buffer.from(bytes))
+    socket.emit('data', Buffer.from(bytes))
+  }
   const socket = await dial(target, allowPrivateHosts, signal, plain ? (bytes) => receive(bytes) : undefined)
+  if (!plain) socket.once('data', (bytes: Buffer) => first.hear(bytes))
   const stop = (): void => void socket.destroy(signal.reason instanceof Error ? signal.reason : undefined)
   signal.addEventListener('abort', stop, { once: true })
   try {
@@ -89,8 +95,7 @@ async function attempt(
     return { session, cancel: () => cancel(target, keyOf(client), allowPrivateHosts) }
   } catch (error) {
     socket.destroy()
-    signal.throwIfAborted()
-    throw error
+    throw first.explain(signal.aborted ? signal.reason : error)
   } finally {
     signal.removeEventListener('abort', stop)
   }

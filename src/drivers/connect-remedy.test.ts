@@ -1,0 +1,29 @@
+// Every step that fails says what to do.
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { connectRemedy } from './connect-remedy.ts'
+
+test('no grader makes a step that fails without a remedy', () => {
+  const files = globSync('{postgres,mongodb,bigquery}/catalog/grade*.ts', { cwd: import.meta.dirname })
+  assert.ok(files.length >= 3)
+  for (const file of files) {
+    const text = readFileSync(join(import.meta.dirname, file), 'utf8')
+    for (const [line] of text.matchAll(/status: 'FAIL'.*/g)) assert.match(line, /remedy: (?!null)/, `${file}: ${line}`)
+  }
+})
+
+test('each reason why no connection came about has a remedy that fits', () => {
+  for (const [message, remedy] of [
+    ['What answers at that host and port is no PostgreSQL.', /another service/],
+    ['The connection was refused: nothing listens at that host and port.', /Check host and port/],
+    ['The server did not answer in time.', /Check host and port/],
+    ['There is no such host.', /typing error/],
+    ['There is no such database on the server.', /Check database/],
+    ['The database refuses the user name or password.', /password anew/],
+    ['The server’s certificate has expired.', /certificate/],
+    ['Anything else.', /Check host and port/],
+  ] as const)
+    assert.match(connectRemedy(message), remedy, message)
+})

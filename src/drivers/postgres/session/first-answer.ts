@@ -1,0 +1,44 @@
+// What the first bytes of a server are: those of PostgreSQL, of something else, or none. Told apart before anything reads
+// them as a login, so that a wrong port is told as one.
+import { AppError } from '../../../errors.ts'
+
+const OTHER = 'What answers at that host and port is no PostgreSQL.'
+const SILENT = 'What listens at that host and port takes the connection and does not answer as PostgreSQL does.'
+const MESSAGE_BYTES_MAX = 16 << 10
+
+export interface FirstAnswer {
+  /** To be told of what arrives, before anything else reads it. */
+  hear(bytes: Buffer): void
+  /** The failure of a login, or the sentence that fits better. */
+  explain(error: unknown): unknown
+}
+
+export function firstAnswer(isPlain: boolean): FirstAnswer {
+  let first: Buffer | null = null
+  return {
+    hear: (bytes) => {
+      first ??= Buffer.from(bytes.subarray(0, 16))
+    },
+    explain: (error) => {
+      if (first !== null && (isPlain ? isLogin(first) : isAnswerToTls(first))) return error
+      return new AppError('DATASOURCE_UNAVAILABLE', first === null ? SILENT : OTHER, { cause: error })
+    },
+  }
+}
+
+/** One letter, and not a byte more before the handshake; or an error of a server that never heard of TLS. */
+function isAnswerToTls(first: Buffer): boolean {
+  return first.length === 1 ? first[0] === 0x53 || first[0] === 0x4e : first[0] === 0x45 && isLogin(first)
+}
+
+/** A message that may open a login. A greeting of MySQL begins with a length, which may be any letter. */
+function isLogin(first: Buffer): boolean {
+  // In pieces: what follows tells.
+  if (first.length < 6) return 'RENv'.includes(first.toString('latin1', 0, 1))
+  const length = first.readUInt32BE(1)
+  if (length < 5 || length > MESSAGE_BYTES_MAX) return false
+  const code = first.toString('latin1', 0, 1)
+  if (code === 'R') return first.length >= 9 && first.readUInt32BE(5) <= 12
+  // Their first field is the severity.
+  return code === 'v' || ((code === 'E' || code === 'N') && first[5] === 0x53)
+}
