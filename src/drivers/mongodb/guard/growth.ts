@@ -11,7 +11,6 @@ import {
   literalExtent,
   object,
   SMALL,
-  STORED,
   sum,
   times,
   timesOf,
@@ -381,6 +380,3 @@ function ofReplace(name: string, operand: Bson, env: Env): Extent {
   const longer = put <= find.least ? 1 : put / Math.max(1, find.least) + (find.least === 0 ? 1 : 0)
   return env.meter.made({ ...times(input, Math.max(1, Math.ceil(longer))), items: input.items, least: 0 })
 }
-
-/** What a variable that nobody measured holds. */
-export const UNKNOWN = STORED

@@ -6,7 +6,7 @@ import { refusedLimit } from './refusal.ts'
 import type { Work } from './work.ts'
 
 /** mongod takes 50 to 150 ns for a step: 128 documents take some 2 s. */
-export const STEPS_MAX = 200_000
+const STEPS_MAX = 200_000
 /** Four times what a document may have. Loops over stored values are estimates. */
 export const BYTES_MAX = 64 * 1024 * 1024
 

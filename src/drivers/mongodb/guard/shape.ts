@@ -6,7 +6,7 @@ import { refusedLimit } from './refusal.ts'
 import type { Work } from './work.ts'
 
 /** A projection that cut an object: raise() keeps what reads it from moving in front. */
-export interface Cut {
+interface Cut {
   raise(): void
 }
 

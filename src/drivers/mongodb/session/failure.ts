@@ -126,7 +126,7 @@ export function isLost(error: unknown): boolean {
 }
 
 /** The server said that it ended the query for its time. */
-export function timedOut(cause?: unknown): AppError {
+function timedOut(cause: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }
 
