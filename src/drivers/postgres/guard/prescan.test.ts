@@ -28,8 +28,12 @@ describe('comments', () => {
     const scanned = prescan('SELECT 1 /* a /* b */')
     assert.deepEqual(scanned, { kind: 'malformed', why: 'unterminated /* comment', at: 9 })
   })
-  test('may nest as deep as they like', () => {
-    assert.equal(prescan(`SELECT 1 ${'/*'.repeat(9_000)}${'*/'.repeat(9_000)}`).kind, 'fine')
+  test('nest eight deep at most, as the interface promises', () => {
+    const nested = (depth: number) => `SELECT ${'/*'.repeat(depth)}${'*/'.repeat(depth)} 1`
+    assert.equal(prescan(nested(8)).kind, 'fine')
+    const why = 'comments are nested too deep'
+    assert.deepEqual(prescan(nested(9)), { kind: 'malformed', why, at: 7 })
+    assert.deepEqual(prescan(nested(10_000)), { kind: 'malformed', why, at: 7 })
   })
 })
 

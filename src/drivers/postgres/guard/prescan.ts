@@ -8,6 +8,8 @@ import { Scanner, type TokenKind } from './scanner.ts'
 
 /** Tokens in one text; the largest of 2,556 published queries has 4,400. */
 export const TOKENS_MAX = 20_000
+/** Comments inside comments. The interface promises this bound, though the parser gets no comments. */
+const COMMENTS_MAX = 8
 /** Operator characters side by side; an operator's own name is no longer than 63 (NAMEDATALEN). */
 const OPERATOR_RUN_MAX = 63
 /**
@@ -36,6 +38,9 @@ export function prescan(text: string): Prescan {
       continue
     }
     if (kind === 'line comment' || kind === 'block comment') {
+      if (kind === 'block comment' && scanner.nested > COMMENTS_MAX) {
+        return { kind: 'malformed', why: 'comments are nested too deep', at: start }
+      }
       if (scanner.isOpen) return { kind: 'malformed', why: 'unterminated /* comment', at: start }
       comments.add(kind, start, scanner.end)
       run = 0

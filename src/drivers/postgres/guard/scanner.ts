@@ -13,6 +13,8 @@ export class Scanner {
   end = 0
   /** The token runs to the end of the text without its closing quote or comment end. */
   isOpen = false
+  /** How deep comments nest in a block comment: 1 where it holds none. */
+  nested = 0
   /** Starts and ends of the line comments between the parts of a string. */
   inside: readonly number[] = []
 
@@ -113,7 +115,8 @@ export class Scanner {
     const following = text.charCodeAt(start + 1)
     if (code === DASH && following === DASH) return this.#take('line comment', lineEnd(text, start))
     if (code === SLASH && following === STAR) {
-      const end = blockEnd(text, start)
+      const { end, deepest } = blockEnd(text, start)
+      this.nested = deepest
       this.isOpen = end < 0
       return this.#take('block comment', end < 0 ? text.length : end)
     }
@@ -179,18 +182,20 @@ function lineEnd(text: string, from: number): number {
   return at
 }
 
-/** Behind the comment and those nested in it; -1 where it is not closed. */
-function blockEnd(text: string, from: number): number {
+/** Behind the comment and those nested in it, -1 where it is not closed; and how deep they nest. */
+function blockEnd(text: string, from: number): { readonly end: number; readonly deepest: number } {
   let depth = 1
+  let deepest = 1
   for (let at = from + 2; at < text.length - 1; at++) {
     const [code, following] = [text.charCodeAt(at), text.charCodeAt(at + 1)]
     if (code === SLASH && following === STAR) depth += 1
     else if (code === STAR && following === SLASH) depth -= 1
     else continue
     at += 1
-    if (depth === 0) return at + 1
+    deepest = Math.max(deepest, depth)
+    if (depth === 0) return { end: at + 1, deepest }
   }
-  return -1
+  return { end: -1, deepest }
 }
 
 /** An operator ends where a comment begins, and in + or - only where SQL itself has no such operator. */
