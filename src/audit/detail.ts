@@ -49,8 +49,23 @@ export type Detail = z.infer<typeof Detail>
 const SENTENCE_MAX = 2_000
 const TABLES_MAX = 100
 
+type Tables = NonNullable<Told['tables']>
+/** What is said of an answered query, by the tables that its shape reads and for the caller who asked it last. */
+const answered = new WeakMap<Tables, { readonly who: Who; readonly text: string | null }>()
+
 /** Null where there is nothing to say. `params` goes in as it is: it is JSON already, and may be long. */
 export function writeDetail(who: Who, told: Told): string | null {
+  const { tables, params, target, error, hint } = told
+  // The hot path: all answered calls of one shape by one caller say the same.
+  if (tables === undefined || params !== undefined || (target ?? error ?? hint) !== undefined) return written(who, told)
+  const known = answered.get(tables)
+  if (known?.who === who) return known.text
+  const text = written(who, { tables })
+  answered.set(tables, { who, text })
+  return text
+}
+
+function written(who: Who, told: Told): string | null {
   const { target, changes, error, hint, position, estimate, limit, tables, params } = told
   const json = JSON.stringify({
     by: who.name,

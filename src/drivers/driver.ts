@@ -325,7 +325,7 @@ export interface Driver extends AsyncDisposable {
   readonly leavesColumns?: true
   /** The text the database would be sent, for the audit and `check`. */
   printed(query: Confined): string
-  /** The tables that a confined query reads, each once, for the audit. */
+  /** The tables that a confined query reads, each once, for the audit. Queries of one shape may share the array. */
   reads(query: Confined): readonly TableRead[]
   /**
    * A text of a query, as asked or as printed, without its literals, for an audit that may not keep them. Asked only of

@@ -31,7 +31,7 @@ export async function createPostgresDriver(): Promise<Driver> {
     reread: (text, params) => readBody({ sql: text, ...(params !== undefined && { params }) }),
     confine: (body, exposed, limits, signal) => confine(parser, body, exposed, limits, signal),
     printed: (query) => unseal<PostgresQuery>(query, 'POSTGRES').text,
-    reads: (query) => unseal<PostgresQuery>(query, 'POSTGRES').reads.map(({ schema, table }) => ({ schema, table })),
+    reads: (query) => unseal<PostgresQuery>(query, 'POSTGRES').reads,
     redacted: redactedSql,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)

@@ -47,6 +47,7 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
 
 /** What is bound at each printed place. Throws AppError INVALID_REQUEST for one missing, one too many, or too much. */
 export function boundTexts({ texts }: BoundParams, slots: readonly number[]): readonly (string | null)[] {
+  if (texts.length === 0 && slots.length === 0) return texts
   const used = new Set(slots)
   const details = [
     ...[...used].filter((slot) => slot >= texts.length).map((slot) => `params: has no value for $${slot + 1}`),

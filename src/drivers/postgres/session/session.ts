@@ -142,7 +142,7 @@ export class Session {
     const around = this.#around(pinned)
     const described = this.#describe(reads, around)
     const request = Buffer.concat([around.before, described.frames, frames, around.after])
-    return this.#whole(request, [...around.prepared, ...described.prepared], sink, reads)
+    return this.#whole(request, joined(around, described), sink, reads)
   }
 
   /** Opens a transaction, held to these tables, and leaves it open: end() must follow unless the session is lost. */
@@ -150,7 +150,7 @@ export class Session {
     const around = this.#around(pinned)
     const described = this.#describe(reads, around)
     const request = Buffer.concat([around.before, described.frames, frames, SYNC])
-    return this.#send(request, [...around.prepared, ...described.prepared], sink, reads)
+    return this.#send(request, joined(around, described), sink, reads)
   }
 
   /** The rest of an open transaction, and its end; without frames only its end. */
@@ -175,8 +175,10 @@ export class Session {
     const held = new Held(reads)
     const outcome = await this.wire.exchange(request, 1, sink, held)
     // They come first in the request, so as many as were parsed are there, whatever failed behind them.
-    prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, `v${this.#named + i}`))
-    this.#named += prepared.length
+    if (prepared.length > 0) {
+      prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, `v${this.#named + i}`))
+      this.#named += prepared.length
+    }
     const { error } = outcome
     const isStale = outcome.unexpected || (!held.isWhole && (error === null || GONE.has(error.code)))
     // A statement that was prepared over an older table fails from now on.
@@ -250,4 +252,10 @@ function pinAll(path: string, timeoutMs: number): string {
     .filter(([name]) => !SESSION_ONLY.has(name))
     .map(([name, value]) => `pg_catalog.set_config('${name}', ${literal(value)}, true)`)
   return `SELECT ${calls.join(', ')}`
+}
+
+/** Most transactions of a session prepare nothing. */
+function joined(around: Around, described: Described): readonly Prepared[] {
+  if (around.prepared.length === 0) return described.prepared
+  return [...around.prepared, ...described.prepared]
 }
