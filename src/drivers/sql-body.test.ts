@@ -54,3 +54,10 @@ test('refuses parameters where the kind takes none', () => {
 test('a body without parameters has none', () => {
   assert.deepEqual(list({ sql: 's', limit: 3 }), { text: 's', limit: 3 })
 })
+
+test('parameters nested without end are refused as any that are not flat', () => {
+  const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
+  for (const params of [deep, [deep], [{ type: 'int8', value: deep }]]) {
+    assert.throws(() => list({ sql: 's', params }), { code: 'INVALID_REQUEST' })
+  }
+})

@@ -63,8 +63,6 @@ function readParams(raw: unknown, bytesMax: number, named: boolean): Params {
   const entries = entriesOf(raw, named)
   if (entries === null) throw invalidRequest([`params: must be an array${named ? ', or an object of names' : ''}`])
   if (entries.length > PARAMS_MAX) throw invalidRequest([`params: has more than ${PARAMS_MAX} values`])
-  const json = JSON.stringify(raw)
-  if (Buffer.byteLength(json) > bytesMax) throw invalidRequest([`params: is longer than ${bytesMax} bytes`])
   const details: string[] = []
   const values = new Map<string, Param>()
   for (const [name, value] of entries) {
@@ -73,6 +71,9 @@ function readParams(raw: unknown, bytesMax: number, named: boolean): Params {
     else details.push(`params.${name.slice(0, 60)}: ${reasonOf(read.error)}`)
   }
   if (details.length > 0) throw invalidRequest(details)
+  // Only now: writing recurses, and what is not flat was refused.
+  const json = JSON.stringify(raw)
+  if (Buffer.byteLength(json) > bytesMax) throw invalidRequest([`params: is longer than ${bytesMax} bytes`])
   return { values: Array.isArray(raw) ? [...values.values()] : values, json }
 }
 

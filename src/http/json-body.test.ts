@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ambiguityIn, textOf } from './json-body.ts'
+import { DEPTH_MAX, lookOver, refusalOf, textOf } from './json-body.ts'
 
+const MANY = 1e9
 const detail = (text: string) => {
   JSON.parse(text)
-  return ambiguityIn(text)?.extra['details'] ?? null
+  const refusal = refusalOf(text, MANY)
+  assert.ok(!(refusal instanceof Promise))
+  return refusal?.extra['details'] ?? null
 }
 
 describe('the bytes of a JSON body', () => {
@@ -56,17 +59,65 @@ describe('the bytes of a JSON body', () => {
     assert.deepEqual(detail('{"limit":1,"limit":2}'), ['body: "limit" stands twice in one object, at character 11'])
   })
 
-  test('the longest body of any shape is read without overflow', () => {
+  test('a body is refused that is nested deeper than a thousand levels', () => {
+    const nested = (depth: number) => '[{"a":'.repeat(depth / 2) + '1' + '}]'.repeat(depth / 2)
+    assert.equal(detail(nested(DEPTH_MAX)), null)
+    assert.match(String(detail(nested(DEPTH_MAX + 2))), /nested deeper than 1000 levels/)
+    assert.equal(detail(`[${'[],'.repeat(5_000)}"${'['.repeat(5_000)}"]`), null)
+  })
+
+  test('a body is refused that holds more values than its route takes', () => {
+    for (const text of [
+      '[1,2,3]',
+      '{"a":1,"b":2,"c":3}',
+      '[[],[],[]]',
+      '[[[1]]]',
+      '[ [ ], { }, 1 ]',
+      '["a,b",",","{"]',
+    ]) {
+      assert.equal(refusalOf(text, 4), null, text)
+    }
+    for (const text of ['[1,2,3,4]', '{"a":1,"b":2,"c":3,"d":4}', '[[[[1]]]]', '[{}, [], [ ], {}]', '[{"a":[1,{}]}]']) {
+      const refusal = refusalOf(text, 4)
+      assert.ok(refusal !== null && !(refusal instanceof Promise))
+      assert.deepEqual(refusal.extra['details'], ['body: holds more than 4 values: send less at once'])
+    }
+  })
+
+  test('a text that is no JSON is looked over all the same', () => {
+    const texts = [
+      '',
+      '"',
+      '"\\',
+      '"\\u',
+      String.raw`"\uZZZZ"`,
+      ':',
+      '"a":1',
+      ']]]',
+      '{"a',
+      '{"\\q":1}',
+      '\\',
+      '{"a":1}}:',
+    ]
+    for (const text of texts) assert.equal(refusalOf(text, MANY), null, text)
+  })
+
+  test('a long body of any shape is looked over in turns, and without overflow', async () => {
     const n = 1 << 21
     for (const text of [
-      '['.repeat(n) + ']'.repeat(n),
+      '[]'.repeat(n),
       `[${'{},'.repeat(n)}{}]`,
       `["${'\\\\'.repeat(n)}"]`,
       `["${'\\"'.repeat(n)}"]`,
       `["${String.raw`\ud83d\ude00`.repeat(n / 4)}"]`,
+      `["${'x'.repeat(n)}"${' '.repeat(n)}]`,
       `{${Array.from({ length: n / 8 }, (_, i) => `"${i}":1`).join()}}`,
     ]) {
-      assert.equal(ambiguityIn(text), null)
+      assert.equal(await refusalOf(text, MANY), null)
+      let turns = 1
+      for (const look = lookOver(text, MANY); look.next().done !== true;) turns++
+      assert.ok(turns >= text.length / (1 << 17), `${turns} turns`)
     }
+    assert.match(String((await refusalOf(`[${'1,'.repeat(n)}1]`, 9))?.message), /more than 9 values/)
   })
 })

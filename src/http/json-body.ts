@@ -1,7 +1,14 @@
-// Checks that the bytes of a JSON body mean one thing only: valid UTF-8, no lone surrogates, no name twice in an object.
-// Otherwise a proxy, a log or a database could read the same body differently. It parses no values.
+// Looks the bytes of a JSON body over before they are parsed. A body means one thing only: valid UTF-8, no lone surrogates,
+// no name twice in an object; otherwise a proxy, a log or a database could read it differently. And it is no more work than
+// a request may make: parsing takes time for each value, whatever recurses takes stack for each level.
 import { isUtf8 } from 'node:buffer'
+import { setImmediate } from 'node:timers/promises'
 import { invalidRequest, type AppError } from '../errors.ts'
+
+/** Arrays and objects within each other: what is written again, or compared, recurses. */
+export const DEPTH_MAX = 1_000
+/** Characters that are looked at without a pause, about a millisecond's. A shorter body is looked at in one go. */
+const CHARACTERS_AT_ONCE = 1 << 16
 
 /** The text of a body. Throws INVALID_REQUEST unless it is UTF-8: decoding would replace what it cannot read. */
 export function textOf(body: Buffer): string {
@@ -9,82 +16,126 @@ export function textOf(body: Buffer): string {
   return body.toString('utf8')
 }
 
-/** What in the text could be read in two ways, as a refusal, or null. `text` must be valid JSON. */
-export function ambiguityIn(text: string): AppError | null {
-  const problem = loneSurrogate(text) ?? repeatedName(text)
+/**
+ * Why a text must not be parsed, as a refusal, or null. Of a text that is no JSON it may say anything, as parsing refuses
+ * that. A promise only for a long text: other requests are served in between.
+ */
+export function refusalOf(text: string, valuesMax: number): AppError | null | Promise<AppError | null> {
+  const look = lookOver(text, valuesMax)
+  if (text.length > CHARACTERS_AT_ONCE) return inTurns(look)
+  let step = look.next()
+  while (step.done !== true) step = look.next()
+  return told(step.value)
+}
+
+async function inTurns(look: Generator<undefined, string | null>): Promise<AppError | null> {
+  let step = look.next()
+  while (step.done !== true) {
+    await setImmediate()
+    step = look.next()
+  }
+  return told(step.value)
+}
+
+function told(problem: string | null): AppError | null {
   return problem === null ? null : invalidRequest([`body: ${problem}`])
 }
 
-const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
+const [SPACE, QUOTE, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, BACKSLASH] = [
+  32, 34, 44, 58, 123, 125, 91, 93, 92,
+] as const
 
-/** UTF-8 cannot encode a lone surrogate, so only escapes can bring one in. Visits each escape once. */
-function loneSurrogate(text: string): string | null {
-  if (!SURROGATE_ESCAPE.test(text)) return null
-  for (let at = text.indexOf('\\'); at !== -1; at = text.indexOf('\\', at)) {
-    const unit = escapedUnit(text, at)
-    if (unit === null) at += 2
-    else if (!isSurrogate(unit)) at += ESCAPE_LENGTH
-    else if (isHigh(unit) && isLow(escapedUnit(text, at + ESCAPE_LENGTH))) at += 2 * ESCAPE_LENGTH
-    else return `a lone surrogate, ${text.slice(at, at + ESCAPE_LENGTH)}, at character ${at}`
+/**
+ * Visits each character once, and keeps the names of open objects only. Yields every so many characters; ends with the
+ * first problem.
+ */
+export function* lookOver(text: string, valuesMax: number): Generator<undefined, string | null> {
+  /** The names of each open object; undefined before the first one, and for an array. */
+  const open: (Set<string> | undefined)[] = []
+  /** The whole, and of each array or object as many as it has commas, and one more unless it is empty. */
+  let values = 1
+  /** The last string: where its quotes are, and whether it has escapes. */
+  let string = { from: 0, to: 0, isEscaped: false }
+  let isInString = false
+  /** The last character outside of strings that is no space. */
+  let before = 0
+  let pause = CHARACTERS_AT_ONCE
+  for (let at = 0; at < text.length; at++) {
+    if (at >= pause) {
+      yield
+      pause = at + CHARACTERS_AT_ONCE
+    }
+    const unit = text.charCodeAt(at)
+    if (isInString) {
+      if (unit === QUOTE) {
+        string.to = at
+        isInString = false
+      } else if (unit === BACKSLASH) {
+        string.isEscaped = true
+        const length = escapeAt(text, at)
+        if (length === 0) return `a lone surrogate, ${text.slice(at, at + UNIT_LENGTH)}, at character ${at}`
+        at += length - 1
+      }
+      continue
+    }
+    if (unit === QUOTE) {
+      string = { from: at, to: at, isEscaped: false }
+      isInString = true
+    } else if (unit === COLON) {
+      const inner = text.slice(string.from + 1, string.to)
+      const name = string.isEscaped ? unescaped(inner) : inner
+      if (isRepeated(open, name)) return `${shown(name)} stands twice in one object, at character ${string.from}`
+    } else if (unit === COMMA) values++
+    else if (unit === OPEN || unit === OPEN_LIST) {
+      if (open.push(undefined) > DEPTH_MAX) return `nested deeper than ${DEPTH_MAX} levels`
+    } else if (unit === CLOSE || unit === CLOSE_LIST) {
+      open.pop()
+      if (before !== OPEN && before !== OPEN_LIST) values++
+    }
+    if (unit > SPACE) before = unit
+    if (values > valuesMax) return `holds more than ${valuesMax} values: send less at once`
   }
   return null
 }
 
-const ESCAPE_LENGTH = 6
+/** Of \uXXXX. */
+const UNIT_LENGTH = 6
+
+/** How long the escape is that begins at a place, both halves of a pair together; 0 for a lone surrogate. */
+function escapeAt(text: string, at: number): number {
+  const unit = escapedUnit(text, at)
+  if (unit === null) return 2
+  if (unit < 0xd800 || unit > 0xdfff) return UNIT_LENGTH
+  const next = unit < 0xdc00 ? escapedUnit(text, at + UNIT_LENGTH) : null
+  return next !== null && next >= 0xdc00 && next <= 0xdfff ? 2 * UNIT_LENGTH : 0
+}
 
 /** The code unit of the \uXXXX that begins at a place, or null. */
 function escapedUnit(text: string, at: number): number | null {
-  return text.startsWith('\\u', at) ? Number.parseInt(text.slice(at + 2, at + ESCAPE_LENGTH), 16) : null
+  if (!text.startsWith('\\u', at)) return null
+  const digits = text.slice(at + 2, at + UNIT_LENGTH)
+  return /^[\da-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : null
 }
 
-const isSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdfff
-const isHigh = (unit: number) => unit >= 0xd800 && unit <= 0xdbff
-const isLow = (unit: number | null) => unit !== null && unit >= 0xdc00 && unit <= 0xdfff
+/** Keeps a name of the innermost object; true where it was there. */
+function isRepeated(open: (Set<string> | undefined)[], name: string): boolean {
+  const names = open.at(-1)
+  if (names?.has(name) === true) return true
+  if (names !== undefined) names.add(name)
+  else if (open.length > 0) open[open.length - 1] = new Set([name])
+  return false
+}
+
+function unescaped(inner: string): string {
+  try {
+    return String(JSON.parse(`"${inner}"`))
+  } catch {
+    // No JSON: parsing refuses it.
+    return inner
+  }
+}
 
 const NAME_SHOWN_MAX = 100
-const [QUOTE, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [34, 58, 123, 125, 91, 93] as const
-
-/** The first name that an object holds twice. Visits each character once, and keeps the names of open objects only. */
-function repeatedName(text: string): string | null {
-  /** The names of each open object; undefined before the first one, and for an array. */
-  const open: (Set<string> | undefined)[] = []
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at)
-    if (unit === OPEN || unit === OPEN_LIST) open.push(undefined)
-    else if (unit === CLOSE || unit === CLOSE_LIST) open.pop()
-    else if (unit === QUOTE) {
-      const start = at
-      at = endOfString(text, start)
-      if (!isName(text, at)) continue
-      const name = nameIn(text.slice(start + 1, at))
-      const names = open.at(-1)
-      if (names === undefined) open[open.length - 1] = new Set([name])
-      else if (names.has(name)) return `${shown(name)} stands twice in one object, at character ${start}`
-      else names.add(name)
-    }
-  }
-  return null
-}
-
-/** Where the string that begins at a place has its closing quote: the next one behind an even number of backslashes. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
-    let before = end
-    while (text[before - 1] === '\\') before--
-    if ((end - before) % 2 === 0) return end
-  }
-}
-
-/** A colon follows the string that ends at a place. */
-function isName(text: string, end: number): boolean {
-  let next = end + 1
-  while (text.charCodeAt(next) <= 32) next++
-  return text.charCodeAt(next) === COLON
-}
-
-function nameIn(inner: string): string {
-  return inner.includes('\\') ? String(JSON.parse(`"${inner}"`)) : inner
-}
 
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, NAME_SHOWN_MAX).toWellFormed())

@@ -2,11 +2,12 @@
 // 405), token (401), scope (403), body as JSON (413, 415, 400), place (404, 403), preconditions (404, 409), query and body
 // by schema (400), the handler. It decides nothing about anybody: it carries.
 import { fastify } from 'fastify'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Route } from '../contract/route.ts'
+import type { AppError } from '../errors.ts'
 import { docsRoutes } from './docs.ts'
-import { ambiguityIn, textOf } from './json-body.ts'
+import { refusalOf, textOf } from './json-body.ts'
 import type { Metrics } from './metrics.ts'
 import { mountOperation } from './operation.ts'
 import type { House } from './operation.ts'
@@ -17,6 +18,9 @@ import type { SignInDoor } from './sign-in-bridge.ts'
 import { unknownRoute } from './unknown.ts'
 
 const BODY_BYTES = 1 << 20
+/** Values in a body; the second of the routes that take a larger one, which hold a name for each column of a database. */
+const VALUES_MAX = 30_000
+const VALUES_MAX_OF_LARGE = 400_000
 /** Longer than any id or invitation of ours, and than most databases let a table's name be. */
 const PARAM_LENGTH_MAX = 1024
 /** For a whole request to arrive; an answer may take longer. */
@@ -109,10 +113,16 @@ function readJsonOnly(app: FastifyInstance): void {
     if (body.length === 0) return done(null, undefined)
     const text = typeof body === 'string' ? body : textOf(body)
     const parseAny = request.routeOptions.config.namesAsKeys === true ? parseNames : parse
-    void parseAny(request, text, (error, value) => {
-      done(error ?? ambiguityIn(text), value)
-    })
+    const parsed = (refusal: AppError | null) =>
+      refusal === null ? void parseAny(request, text, done) : void done(refusal)
+    const refusal = refusalOf(text, valuesMaxOf(request))
+    if (refusal instanceof Promise) refusal.then(parsed, done)
+    else parsed(refusal)
   })
+}
+
+function valuesMaxOf({ routeOptions }: FastifyRequest): number {
+  return (routeOptions.bodyLimit ?? 0) > BODY_BYTES ? VALUES_MAX_OF_LARGE : VALUES_MAX
 }
 
 /** For a connection whose request cannot be read: there is no request to answer through Fastify. */
