@@ -17,7 +17,7 @@ import { roleRequired } from '../teams/belong.ts'
 import { settingsOf, type TeamSettings } from '../teams/settings.ts'
 import { keptOf, type Told } from './kept.ts'
 import { limitsOf } from './limits.ts'
-import { exposedOf, isRead, type QueryDeps } from './run-query.ts'
+import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
 export interface CheckResult {
   readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
@@ -89,7 +89,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
   const limits = limitsOf(settings, at.driver.type, asked.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
   using _running = deps.running.add(call, at, deadline)
-  const verdict = await at.driver.confine(asked, exposed, limits, deadline.signal)
+  const verdict = await inTime(deadline, () => at.driver.confine(asked, exposed, limits, deadline.signal))
   trail.isRead = isRead(verdict)
   switch (verdict.kind) {
     case 'malformed':
@@ -125,7 +125,7 @@ async function weigh(
   const { signal } = deadline
   const printed = at.driver.printed(query)
   try {
-    await using lease = await deps.leases.take(at, signal)
+    await using lease = await inTime(deadline, () => deps.leases.take(at, signal))
     const { cost } = await lease.connection.estimate(query, limits, signal)
     if (cost <= limits.maxCost) return { verdict: 'ALLOWED', printed, estimate: cost }
     const error = `The cost of this query is estimated at ${Math.round(cost)}, over the limit of ${limits.maxCost}.`

@@ -109,6 +109,18 @@ describe('the path of a query', () => {
     assert.ok(row?.printed?.includes('customers') && (row.durationMs ?? 0) > 0)
   })
 
+  test('a query whose time runs out before the database is asked is 503, and stands so in the audit', async () => {
+    await set({ queryBudget: { limit: 100, windowSeconds: 60 }, statementTimeoutMs: 100 })
+    const long = (n: number) => `SELECT ${Array.from({ length: 4_000 }, (_, i) => `i + ${n}${i}`).join()} FROM n`
+    const texts = Array.from({ length: 40 }, (_, n) => long(n))
+    const codes = new Set((await Promise.all(texts.map((sql) => refusal(run({ sql }))))).map((error) => error?.code))
+    assert.ok(codes.has('OVERLOADED') && !codes.has('INTERNAL') && !codes.has(undefined), [...codes].join())
+    const checks = await Promise.all(texts.map((sql) => refusal(checkQuery(rooms, call(), teamId, id, { sql }))))
+    assert.ok(!checks.some((error) => error !== null && error.code !== 'OVERLOADED'), String(checks[0]?.code))
+    const { items } = await listAudit(rooms, sessionCall(owner.accountId, 'listAudit'), owner, { code: 'OVERLOADED' })
+    assert.ok(items.length > 0 && items.every(({ outcome }) => outcome === 'FAILED'))
+  })
+
   test('refuses in order: 404, 409, 400, 429, then what the guard says; each is in the audit and spends as it should', async () => {
     const left = (error: AppError | null) => error?.headers['RateLimit-Remaining']
     assert.equal((await refusal(run({}, call(), newId<DatasourceId>())))?.code, 'NOT_FOUND')

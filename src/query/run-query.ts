@@ -94,7 +94,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const limits = limitsOf(settings, at.driver.type, asked.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
   using _running = deps.running.add(call, at, deadline) // 503; later 401, 404, 409 where the right to it ends
-  const verdict = await at.driver.confine(asked, exposed, limits, deadline.signal)
+  const verdict = await inTime(deadline, () => at.driver.confine(asked, exposed, limits, deadline.signal)) // 503
   trail.isRead = isRead(verdict)
   const query = confinedOf(verdict) // 400 INVALID_QUERY, 403
   trail.printed = at.driver.printed(query)
@@ -134,6 +134,21 @@ function confinedOf(verdict: Verdict): Confined {
       throw new AppError('INVALID_QUERY', verdict.why, { extra: { hint: verdict.hint, position: verdict.position } })
     default:
       return verdict satisfies never
+  }
+}
+
+/**
+ * What comes before the database. Throws OVERLOADED where the time ran out: the query never ran. Throws too what ended it
+ * otherwise.
+ */
+export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (deadline.timedOut && !(error instanceof AppError)) {
+      throw overloaded('The query could not be checked in time: it is long, or many others wait.')
+    }
+    throw error
   }
 }
 

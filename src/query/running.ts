@@ -10,15 +10,15 @@ import { AppError, type Code } from '../errors.ts'
 /** A query is looked at every so often; one that is shorter is never looked at. */
 const LOOK_MS = 400
 
-/** The refusals that end a query under way. A store that does not answer ends nothing. */
+/** The refusals that end a query under way. A store that does not answer, or has no time (OVERLOADED), ends nothing. */
 const ENDING: ReadonlySet<Code> = new Set<Code>([
   'UNAUTHENTICATED',
   'NOT_FOUND',
   'SCOPE_REQUIRED',
   'ROLE_REQUIRED',
+  'SECOND_FACTOR_REQUIRED',
   'TEAM_NOT_OPENED',
   'DATASOURCE_DISABLED',
-  'OVERLOADED',
 ])
 
 export interface RunningDeps {
@@ -92,7 +92,7 @@ class LookedAt implements RunningQueries {
       const caller = await this.#deps.again(call.caller)
       const now = await this.#deps.reach({ ...call, caller }, at)
       requireEnabled(now.row)
-      if (now.row.connection_version !== at.row.connection_version) throw changedJustNow()
+      if (now.row.connection_version !== at.row.connection_version) deadline.end(changedJustNow())
     } catch (error) {
       if (error instanceof AppError && ENDING.has(error.code)) deadline.end(error)
     }
