@@ -31,6 +31,7 @@ import { resumePreviews } from './exposure/preview.ts'
 import { openTurns } from './exposure/turns.ts'
 import type { Handlers } from './http/handler.ts'
 import { keyHandlers } from './http/handlers.ts'
+import { arrivalsOf, type Arrivals } from './http/arrivals.ts'
 import { openMetrics, serveMetrics } from './http/metrics.ts'
 import type { Placed } from './http/place.ts'
 import type { AnyHandler, Witness } from './http/operation.ts'
@@ -85,6 +86,8 @@ export interface App extends AsyncDisposable {
 
 /** How often a service that drains looks for connections without a request. */
 const IDLE_LOOK_MS = 50
+/** How long requests that are still being sent may take to arrive, once the service drains. */
+const ARRIVAL_MS = 1_000
 /** How long refusals at the end of the grace may take to be written before the sockets are closed. */
 const LAST_ANSWERS_MS = 2_000
 
@@ -117,12 +120,13 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
   })
   opened.defer(() => server.close())
+  const arrivals = arrivalsOf(server.server)
 
   if (metrics !== null && config.metricsAddr !== null) opened.use(await serveMetrics(metrics, config.metricsAddr))
 
   let drained: Promise<void> | undefined
   const drain = (hurry: AbortSignal): Promise<void> =>
-    (drained ??= drainServer(server, rooms.running, config.graceMs, hurry))
+    (drained ??= drainServer(server, arrivals, rooms.running, config.graceMs, hurry))
 
   const held = opened.move()
   return {
@@ -147,13 +151,18 @@ export async function createApp(options: AppOptions): Promise<App> {
 /** As App.drain() says. */
 async function drainServer(
   { server, close }: Pick<FastifyInstance, 'server' | 'close'>,
+  arrivals: Arrivals,
   running: RunningQueries,
   graceMs: number,
   hurry: AbortSignal,
 ): Promise<void> {
   const closed = close()
   // A connection that was busy when the server closed stays open once its answer is out.
-  const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
+  const lateFrom = performance.now() + ARRIVAL_MS
+  const idle = setInterval(() => {
+    server.closeIdleConnections()
+    if (performance.now() >= lateFrom) arrivals.cutOthers()
+  }, IDLE_LOOK_MS)
   using grace = deadlineOf(hurry, graceMs)
   await Promise.race([closed, aborted(grace.signal)])
   running.endAll()

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -122,6 +123,30 @@ describe('SIGTERM', () => {
     })
     assert.deepEqual([items.length, items[0].outcome, items[0].code], [1, 'FAILED', 'OVERLOADED'])
   })
+
+  for (const [what, sent] of [
+    ['that sent nothing', ''],
+    ['with half of a head', 'GET /health/live HTTP/1.1\r\nhost: x\r\nx-slow: '],
+    [
+      'with half of a body',
+      'POST /auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{',
+    ],
+  ] as const) {
+    test(`does not wait out the grace for a connection ${what}`, async () => {
+      const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
+      await using app = await serve(dataDir, { VITRINE_GRACE_MS: '600000' })
+      const { port, hostname } = new URL(app.url)
+      const socket = connect(Number(port), hostname)
+      await once(socket, 'connect')
+      socket.on('error', () => undefined)
+      if (sent !== '') socket.write(sent)
+      // The service has met the connection, and what it sent, before this is answered.
+      assert.equal((await app.ask('GET', '/health/live')).status, 200)
+      app.signal('SIGTERM')
+      assert.equal(await app.ended, 0)
+      socket.destroy()
+    })
+  }
 
   test('a second signal ends the grace', async () => {
     await withQuery(ENDLESS, { VITRINE_GRACE_MS: '600000' }, async (app, answer) => {
