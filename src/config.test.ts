@@ -91,6 +91,16 @@ describe('the environment', () => {
     )
   })
 
+  test('a DATABASE_URL without its slashes is refused: login and password would be the name of the database', () => {
+    const key = Buffer.alloc(32).toString('base64')
+    for (const url of ['postgres:root:hunter2@db/v', 'postgres:/root:hunter2@db/v', 'postgres:\\\\root:hunter2@db/v']) {
+      assert.throws(
+        () => readConfig({ DATABASE_URL: url, VITRINE_SECRET_KEY: key }),
+        /DATABASE_URL: must be a postgres/,
+      )
+    }
+  })
+
   test('with DATABASE_URL needs a key that does not live in a folder', () => {
     assert.throws(
       () => readConfig({ DATABASE_URL: 'postgres://db/v' }),

@@ -214,7 +214,8 @@ function origin(text: string): string | null {
 
 function postgresUrl(text: string): string | null {
   const url = URL.parse(text)
-  return url !== null && /^postgres(ql)?:$/.test(url.protocol) ? text : null
+  // Without the slashes the library takes login and password for the name of the database.
+  return url !== null && /^postgres(ql)?:\/\//i.test(text) ? text : null
 }
 
 /** smtp://, smtps://; nothing else of the address is understood, as an option that is passed over would fail open. */

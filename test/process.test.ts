@@ -267,6 +267,11 @@ describe('a start on a PostgreSQL that cannot be the store', () => {
       () => 'postgres://u:12/hunter2@127.0.0.1/d',
       /^DATABASE_URL: the database cannot be reached, .* percent-encode special characters in its password\.\n$/,
     ],
+    [
+      'a password that stands where the database does',
+      () => `${server.url('postgres')}&password=hunter2`,
+      /^DATABASE_URL: the database cannot be reached, .* percent-encode special characters in its password\.\n$/,
+    ],
   ]
   for (const [title, url, said] of cases) {
     test(`${title} has its own sentence, which says what to do and shows no password`, async () => {

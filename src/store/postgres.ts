@@ -89,8 +89,11 @@ export async function postgresFailure(url: string, error: unknown): Promise<Erro
   return why === null ? null : new Error(`DATABASE_URL: ${why}`, { cause: error })
 }
 
-/** An @ behind host and port: a password with a / or # in it was cut in two, and half of it stands where they do. */
-const CUT_PASSWORD = /^[^/]*\/\/[^/?#]*[/?#].*@/
+/**
+ * A password stands where host, port or database do: one with a / or # in it was cut in two, so that an @ comes behind them;
+ * or `password=` comes before the first question mark.
+ */
+const CUT_PASSWORD = /^[^/]*\/\/[^/?#]*[/?#].*@|^[^?]*password=/i
 
 /** Null where nothing of the address may be shown, or the library cannot read it. */
 function placeOf(url: string, client: (url: string) => Client): Place | null {
