@@ -7,7 +7,7 @@ import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, Tables } from '../store/tables.ts'
-import type { Call, Scope } from './caller.ts'
+import { unauthenticated, type Call, type Scope } from './caller.ts'
 import { datasourceIdsOf, scopesOf, teamIdsOf } from './find-key.ts'
 import { hashOf, hintOf, makeKeyText } from './key-text.ts'
 import { EXPIRING_MS, type KeyWarnings } from './key-warnings.ts'
@@ -70,7 +70,7 @@ const KEYS_MAX = 100
 const REVOKED_KEPT = 100
 
 /**
- * Throws INVALID_REQUEST where it would end in the past, or is narrowed to what the account does not reach; CONFLICT for one
+ * Throws UNAUTHENTICATED where the session has ended; INVALID_REQUEST where it would end in the past, or is narrowed to what the account does not reach; CONFLICT for one
  * too many.
  */
 export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Promise<NewKey> {
@@ -78,6 +78,7 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
   const ends = order.expiresAt === undefined ? null : Date.parse(order.expiresAt)
   if (ends !== null && !(ends > at)) throw invalidRequest(['expiresAt: must be in the future'])
   const key = await deps.store.write(async (tx) => {
+    await requireAlive(tx, call)
     await requireOwn(deps, tx, call.caller.accountId, order)
     const made = await insert(tx, at, {
       account_id: call.caller.accountId,
@@ -113,6 +114,7 @@ export async function rotateKey(
   const at = now(deps)
   const grace = (body.graceSeconds ?? 0) * 1000
   const key = await deps.store.write(async (tx) => {
+    await requireAlive(tx, call)
     const old = await ownAlive(tx, call.caller.accountId, id)
     if (old === undefined || endOf(old) <= at) throw notFound()
     // Whoever rotates it knows that it ends.
@@ -196,6 +198,16 @@ async function insert(
   }
   await tx.insertInto('api_keys').values(whole).execute()
   return { ...shownKey(whole, at), key }
+}
+
+/**
+ * A new password ends the keys that there are: none may be made by a session that it has ended meanwhile. Throws
+ * UNAUTHENTICATED.
+ */
+async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<void> {
+  if (caller.kind !== 'session') return
+  const row = await tx.selectFrom('sessions').select('id').where('id', '=', caller.sessionId).executeTakeFirst()
+  if (row === undefined) throw unauthenticated()
 }
 
 /** Throws CONFLICT where the account has as many keys as it may; forgets the oldest of those revoked. */

@@ -18,38 +18,68 @@ const SENTENCES: Readonly<Record<string, string>> = {
   TOTP_NOT_ENABLED: 'There is no second factor.',
   TWO_FACTOR_NOT_ENABLED: 'The second factor is not on.',
   BACKUP_CODES_NOT_ENABLED: 'There is no second factor.',
-  INVALID_EMAIL_OR_PASSWORD: 'The e-mail address or the password is not right.',
   INVALID_CODE: 'The code is not right, or was used before.',
   INVALID_BACKUP_CODE: 'The code is not right, or was used before.',
   INVALID_TWO_FACTOR_COOKIE: 'Sign in with your password first: there is no sign-in that waits for a code.',
   TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: 'Too many wrong codes: sign in with your password again.',
-  EMAIL_NOT_VERIFIED: 'Verify your e-mail address first: POST /auth/send-verification-email sends the link again.',
   INVALID_TOKEN: 'This link is not valid: it was used, or never made.',
   TOKEN_EXPIRED: 'This link has expired: ask for another one.',
 }
 
+const WRONG_SIGN_IN = 'INVALID_EMAIL_OR_PASSWORD'
+
+/**
+ * One refusal for an unknown address, a wrong password and, where mail is on, an address that nobody has verified: whoever
+ * signs up with an address and then signs in would learn from the difference whether it had an account before.
+ */
+export function wrongSignIn(mailIsOn: boolean): AppError {
+  const sentence = mailIsOn ? WRONG_OR_UNVERIFIED : 'The e-mail address or the password is not right.'
+  return new AppError('UNAUTHENTICATED', sentence, { extra: { reason: WRONG_SIGN_IN } })
+}
+
+const WRONG_OR_UNVERIFIED =
+  'The e-mail address or the password is not right, or the address is not verified yet. To verify it, open the link in ' +
+  'the mail; POST /auth/send-verification-email sends another one.'
+
 /** A link that was used, replaced, or never made. */
 export function invalidLink(): AppError {
-  const detail = 'This link is not valid: it was used, or never made.'
+  return invalid('This link is not valid: it was used, or never made.', 'INVALID_TOKEN')
+}
+
+export function notSignedIn(extra: Readonly<Record<string, unknown>> = {}): AppError {
+  return new AppError('UNAUTHENTICATED', 'You are not signed in.', { extra })
+}
+
+/** Of who is signed in. */
+export function wrongPassword(): AppError {
+  return invalid('The password is not right.', 'INVALID_PASSWORD')
+}
+
+function invalid(detail: string, reason?: string): AppError {
   return new AppError('INVALID_REQUEST', `The request is not valid: ${detail}`, {
-    extra: { details: [detail], reason: 'INVALID_TOKEN' },
+    extra: { details: [detail], ...(reason === undefined ? {} : { reason }) },
   })
 }
 
-/** The library refused a sign-up for a reason of its own or of its store: `taken` tells an address from a defect. */
-export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
+interface Known {
+  /** Whether the address has an account: the library may refuse a sign-up for that reason or for a defect. */
+  readonly taken: () => Promise<boolean>
+  readonly mailIsOn: boolean
+}
+
+/** What the library refused, as our error. */
+export async function libraryRefusal(response: Response, { taken, mailIsOn }: Known): Promise<AppError> {
   const told = Told.safeParse(await response.json().catch(() => null))
   const reason = told.data?.code
+  if (reason === 'EMAIL_NOT_VERIFIED' || reason === WRONG_SIGN_IN) return wrongSignIn(mailIsOn)
   const extra = reason === undefined ? {} : { reason }
   const code = await codeOf(response.status, reason, taken)
   const sentence = reason === undefined ? undefined : SENTENCES[reason]
   switch (code) {
     case 'UNAUTHENTICATED':
-      return new AppError(code, sentence ?? 'You are not signed in.', { extra })
-    case 'INVALID_REQUEST': {
-      const detail = sentence ?? 'not as it must be'
-      return new AppError(code, `The request is not valid: ${detail}`, { extra: { details: [detail], ...extra } })
-    }
+      return sentence === undefined ? notSignedIn(extra) : new AppError(code, sentence, { extra })
+    case 'INVALID_REQUEST':
+      return invalid(sentence ?? 'not as it must be', reason)
     case 'CONFLICT':
       return response.status === 422
         ? new AppError(code, 'This e-mail address has an account already: sign in.', { extra })

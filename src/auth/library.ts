@@ -2,11 +2,13 @@
 // than all the rest of a start.
 import { randomUUID } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
+import type { setSessionCookie as SetSessionCookie } from 'better-auth/cookies'
+import type { parseUserOutput as ParseUserOutput } from 'better-auth/db'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { AppError } from '../errors.ts'
-import { asId, type AccountId } from '../ids.ts'
+import { asId, type AccountId, type SessionId } from '../ids.ts'
 import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Secrets } from '../secrets.ts'
@@ -14,6 +16,7 @@ import type { Store } from '../store/open.ts'
 import { contended, isContended } from '../store/postgres.ts'
 import { ACCESS_TOKEN } from './access-tokens.ts'
 import type { AccountLinks } from './account-links.ts'
+import { notSignedIn } from './library-refusal.ts'
 
 export interface LibraryDeps {
   readonly store: Store
@@ -34,6 +37,8 @@ export interface Library {
   readonly origin: string
   handle(request: Request): Promise<Response>
   asking(request: Pick<Request, 'headers'>): Promise<Asking>
+  /** As the library answers a sign-in; with a session and its cookie, if `anew`. */
+  signedIn(request: Pick<Request, 'headers'>, accountId: AccountId, made: { readonly anew: boolean }): Promise<Response>
   /** Takes as long for an account without a password as for a wrong one. */
   isPassword(accountId: AccountId, password: string): Promise<boolean>
   /** As it is kept in sign_in_methods. */
@@ -48,6 +53,7 @@ export interface Library {
 /** Who sends a request under /auth, as far as its cookies prove that. */
 export interface Asking {
   readonly signedIn: AccountId | null
+  readonly sessionId: SessionId | null
   /** Their password was right, and a code is waited for. */
   readonly waiting: AccountId | null
 }
@@ -61,9 +67,11 @@ const LINK_SECONDS = 3_600
 const BackupCodes = z.array(z.string())
 
 export async function openLibrary(deps: LibraryDeps): Promise<Library> {
-  const [{ betterAuth }, { createAuthEndpoint }, { jwt }, { twoFactor }, crypto, { createOTP }] = await Promise.all([
+  const [{ betterAuth }, api, cookies, db, { jwt }, { twoFactor }, crypto, { createOTP }] = await Promise.all([
     import('better-auth'),
     import('better-auth/api'),
+    import('better-auth/cookies'),
+    import('better-auth/db'),
     import('better-auth/plugins/jwt'),
     import('better-auth/plugins/two-factor'),
     import('better-auth/crypto'),
@@ -97,7 +105,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     plugins: [
       // Wrong codes are counted before they are checked (second-factor.ts).
       twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors', accountLockout: { enabled: false } }),
-      { id: 'asking', endpoints: { asking: asking(createAuthEndpoint) } },
+      { id: 'ours', endpoints: { asking: asking(api), signedIn: signedIn({ ...api, ...cookies, ...db }) } },
       jwt({
         // The token goes where it is asked for, and into no header of another answer.
         disableSettingJwtHeader: true,
@@ -139,9 +147,15 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     origin,
     handle: (request) => auth.handler(request),
     async asking({ headers }) {
-      const { signedIn, waiting } = await auth.api.asking({ headers })
-      return { signedIn: accountIdOf(signedIn), waiting: accountIdOf(waiting) }
+      const { session, waiting } = await auth.api.asking({ headers })
+      return {
+        signedIn: accountIdOf(session?.userId ?? null),
+        sessionId: session === null ? null : asId<SessionId>(session.id),
+        waiting: accountIdOf(waiting),
+      }
     },
+    signedIn: ({ headers }, accountId, { anew }) =>
+      auth.api.signedIn({ headers, body: { accountId, anew }, asResponse: true }),
     async isPassword(accountId, sent) {
       const kept = await passwordOf(deps.store, accountId)
       if (kept !== null) return await password.verify({ hash: kept, password: sent })
@@ -169,7 +183,7 @@ async function passwordOf(store: Pick<Store, 'db'>, accountId: AccountId): Promi
  * Who the cookies of a request stand for. Read by the library's own hands, so that no spelling of a cookie is one account
  * here and another one there; nothing is renewed or used up.
  */
-function asking(createAuthEndpoint: typeof CreateEndpoint) {
+function asking({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof CreateEndpoint }) {
   return createAuthEndpoint.serverOnly({ method: 'GET', requireHeaders: true }, async (ctx) => {
     const { secret, authCookies, createAuthCookie, internalAdapter } = ctx.context
     const cookie = async (name: string) => (await ctx.getSignedCookie(name, secret)) || null
@@ -178,7 +192,24 @@ function asking(createAuthEndpoint: typeof CreateEndpoint) {
     const challenge = await cookie(createAuthCookie('two_factor').name)
     const waiting = challenge === null ? null : await internalAdapter.findVerificationValue(challenge)
     const isAlive = found !== null && new Date(found.session.expiresAt) > new Date()
-    return { signedIn: isAlive ? found.user.id : null, waiting: waiting?.value ?? null }
+    return { session: isAlive ? found.session : null, waiting: waiting?.value ?? null }
+  })
+}
+
+/** A session as the library makes and answers one; the account is whoever we say. */
+function signedIn(lib: {
+  readonly createAuthEndpoint: typeof CreateEndpoint
+  readonly setSessionCookie: typeof SetSessionCookie
+  readonly parseUserOutput: typeof ParseUserOutput
+}) {
+  const body = z.object({ accountId: z.string(), anew: z.boolean() })
+  return lib.createAuthEndpoint.serverOnly({ method: 'POST', requireHeaders: true, body }, async (ctx) => {
+    const { internalAdapter, options } = ctx.context
+    const user = await internalAdapter.findUserById(ctx.body.accountId)
+    if (user === null) throw notSignedIn()
+    const session = ctx.body.anew ? await internalAdapter.createSession(user.id) : null
+    if (session !== null) await lib.setSessionCookie(ctx, { session, user })
+    return ctx.json({ token: session?.token ?? null, user: lib.parseUserOutput(options, user) })
   })
 }
 
@@ -189,7 +220,12 @@ function accountIdOf(id: string | null): AccountId | null {
 /** Passwords and addresses, as far as a mail belongs to them. Within a transaction of the library nothing asks the store. */
 function mailing(deps: LibraryDeps) {
   const { mail, links, origin } = deps
-  const link = (path: string, token: string) => `${origin()}${path}${path.includes('?') ? '&' : '?'}token=${token}`
+  const link = (path: string, token: string) => {
+    const url = new URL(path, origin())
+    // Never beside another one: of two the page reads the first, which whoever asked for the mail may have written.
+    url.searchParams.set('token', token)
+    return url.href
+  }
   return {
     emailAndPassword: {
       enabled: true,

@@ -3,7 +3,17 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LINK, startSmtp, tokenIn, type TestSmtp } from '../../test/support/mail.ts'
-import { auth, callOf, codeOf, openRooms, PASSWORD, refusal, someone, type Rooms } from '../../test/support/people.ts'
+import {
+  auth,
+  callOf,
+  codeOf,
+  openRooms,
+  PASSWORD,
+  refusal,
+  sessionOf,
+  someone,
+  type Rooms,
+} from '../../test/support/people.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { DEMO_EMAIL } from '../config.ts'
 import { deleteAccount } from './accounts.ts'
@@ -50,13 +60,13 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const made = await signUp(rooms, 'ada@example.test')
       assert.deepEqual([made.cookies, made.json.token, made.json.user.emailVerified], [[], null, false])
       const early = await refusal(signIn(rooms, 'ada@example.test'))
-      assert.deepEqual([early['code'], early['reason']], ['SIGN_IN_REFUSED', 'EMAIL_NOT_VERIFIED'])
+      assert.deepEqual([early['code'], early['reason']], ['UNAUTHENTICATED', 'INVALID_EMAIL_OR_PASSWORD'])
       const mail = await smtp.next('ada@example.test')
       assert.match(mail.text, /^https:\/\/vitrine\.example\.com\/auth\/verify-email\?token=[\w.-]+$/m)
       const token = tokenIn(mail)
       const wrong = await refusal(verify(rooms, token, { password: OTHER }))
       assert.deepEqual([wrong['code'], wrong['reason']], ['UNAUTHENTICATED', 'INVALID_PASSWORD'])
-      assert.equal((await refusal(signIn(rooms, 'ada@example.test')))['reason'], 'EMAIL_NOT_VERIFIED')
+      assert.equal((await refusal(signIn(rooms, 'ada@example.test')))['reason'], 'INVALID_EMAIL_OR_PASSWORD')
       const done = await verify(rooms, token)
       assert.deepEqual(done.json, { status: true, callbackURL: null })
       assert.ok(!done.cookies.some((line) => line.includes('session_token')))
@@ -106,7 +116,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const body of [{ token }, { password: PASSWORD }, { token: '', password: PASSWORD }]) {
         assert.equal(await codeOf(auth(rooms, 'POST verify-email', body)), 'INVALID_REQUEST', JSON.stringify(body))
       }
-      assert.equal(await codeOf(signIn(rooms, 'ada@example.test')), 'SIGN_IN_REFUSED')
+      assert.equal(await codeOf(signIn(rooms, 'ada@example.test')), 'UNAUTHENTICATED')
     })
 
     test('links end with their account, also for whoever signs up with its address next', async () => {
@@ -136,7 +146,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const cut = (token = '') => token.slice(0, token.lastIndexOf('.'))
       const proof = stale[0]?.slice(cut(stale[0]).length)
       for (const token of [cut(fresh), `${cut(fresh)}${proof}`]) assert.deepEqual(await told(token), unknown)
-      assert.equal((await refusal(signIn(rooms, 'bo@example.test')))['reason'], 'EMAIL_NOT_VERIFIED')
+      assert.equal((await refusal(signIn(rooms, 'bo@example.test')))['reason'], 'INVALID_EMAIL_OR_PASSWORD')
       await verify(rooms, fresh)
       assert.equal((await signIn(rooms, 'bo@example.test')).json.user.emailVerified, true)
       assert.notEqual(first.json.user.id, bo.id)
@@ -212,6 +222,45 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await signIn(rooms, email)
     })
 
+    test('a sign-up and a sign-in after it do not tell whether the address had an account', async () => {
+      await using rooms = await openRooms(source, env)
+      await verified(rooms, 'taken@example.test')
+      const told = []
+      for (const email of ['taken@example.test', 'free@example.test']) {
+        await signUp(rooms, email, { password: OTHER })
+        told.push(await refusal(signIn(rooms, email, OTHER)))
+      }
+      assert.deepEqual(told[0], told[1])
+      assert.match(String(told[0]?.['message']), /not verified yet/)
+    })
+
+    test('a new password ends the sign-ins and the change of password that are under way', async () => {
+      await using rooms = await openRooms(source, env)
+      const email = 'hasty@example.test'
+      await verified(rooms, email)
+      const link = async () => {
+        await auth(rooms, 'POST request-password-reset', { email })
+        return tokenIn(await smtp.next(email, LINK))
+      }
+      const token = await link()
+      // Each looks at the old password, and waits for the others to be looked at.
+      const late = Array.from({ length: 7 }, () => codeOf(signIn(rooms, email)))
+      const [, ...told] = await Promise.all([reset(rooms, token), ...late.map((each) => each.catch(() => 'signed in'))])
+      const left = await rooms.store.db.selectFrom('sessions').select('id').execute()
+      assert.deepEqual(left, [], `sessions by the old password live on: ${told.join()}`)
+
+      const thief = (await signIn(rooms, email, OTHER)).cookie
+      const change = { currentPassword: OTHER, newPassword: 'what a thief wants' }
+      const again = await link()
+      const [done, changed] = await Promise.allSettled([
+        reset(rooms, again, { newPassword: 'what the owner wants' }),
+        auth(rooms, 'POST change-password', change, { cookie: thief }),
+      ])
+      // Whoever came later was refused: it never undoes what the other did.
+      assert.notEqual(done.status, changed.status)
+      await signIn(rooms, email, done.status === 'fulfilled' ? 'what the owner wants' : change.newPassword)
+    })
+
     test('a link that came by mail proves the address, and ends keys made by whoever held it before', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
@@ -219,7 +268,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await signUp(rooms, email)
       await smtp.next(email)
       const { id } = await rooms.store.db.selectFrom('accounts').select('id').executeTakeFirstOrThrow()
-      const made = await createKey(rooms, callOf(rooms, id), { name: 'k', scopes: ['profile'] })
+      const made = await createKey(rooms, await sessionOf(rooms, id), { name: 'k', scopes: ['profile'] })
       const { key } = made
       await gate.authenticate(`Bearer ${key}`)
       await auth(rooms, 'POST request-password-reset', { email })
@@ -254,6 +303,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           new RegExp(`^https://vitrine\\.example\\.com${path.replace('?', '\\?')}[?&]token=`, 'm'),
         )
       }
+      // Of two tokens a page reads the first: there is one.
+      const planted = '/auth/reset-password?token=planted&x=1&token=too'
+      await auth(rooms, 'POST request-password-reset', { email: 'to4@example.test', redirectTo: planted })
+      const sent = new URL(/https:\S+/.exec((await smtp.next('to4@example.test')).text)?.[0] ?? '')
+      assert.deepEqual([sent.searchParams.get('x'), sent.searchParams.getAll('token').length], ['1', 1])
+      assert.doesNotMatch(sent.href, /planted|too/)
       for (const elsewhere of [
         'https://evil.example/',
         '//evil.example',
@@ -354,7 +409,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const theirs = await idOf()
       assert.ok(theirs)
       // As if it had been signed in while no mail was sent.
-      const { key } = await createKey(rooms, callOf(rooms, theirs), { name: 'k', scopes: ['profile'] })
+      const { key } = await createKey(rooms, await sessionOf(rooms, theirs), { name: 'k', scopes: ['profile'] })
       await auth(rooms, 'POST request-password-reset', { email })
       const oldReset = tokenIn(await smtp.next(email))
       assert.equal((await refusal(verify(rooms, first)))['reason'], 'INVALID_PASSWORD')
@@ -420,10 +475,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const email = 'keys@example.test'
       await verified(rooms, email)
       const { id } = (await signIn(rooms, email)).json.user
-      const make = (name: string) => {
+      const make = async (name: string) => {
         // Keys are listed by their time.
         rooms.clock.at++
-        return createKey(rooms, callOf(rooms, id), { name, scopes: ['profile'] })
+        return createKey(rooms, await sessionOf(rooms, id), { name, scopes: ['profile'] })
       }
       const [kept, ended] = [await make('kept'), await make('ended')]
       const ask = async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
-import { auth, callOf, openRooms, PASSWORD, someone } from '../../test/support/people.ts'
+import { auth, openRooms, PASSWORD, sessionOf, someone } from '../../test/support/people.ts'
 import { storeSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 import { createKey, rotateKey } from './api-keys.ts'
@@ -49,7 +49,11 @@ test('a mail tells of a new key, a new password and another second factor; an un
   await told(/by a link that was mailed to you/)
 
   const deps = { ...rooms, notices: openNotices({ ...rooms, tries: attempts(rooms.store, rooms.now) }) }
-  const call = { ...callOf(rooms, json.user.id), client: 'Firefox/140 http://evil.example', address: '192.0.2.9' }
+  const call = {
+    ...(await sessionOf(rooms, json.user.id)),
+    client: 'Firefox/140 http://evil.example',
+    address: '192.0.2.9',
+  }
   const made = await createKey(deps, call, { name: 'agent', scopes: ['profile'] })
   assert.match(await told(/A new API key/), new RegExp(`named “agent” and ends in ${made.hint}`))
   await rotateKey(deps, call, made.id as never, {})

@@ -1,16 +1,17 @@
-// The paths under /auth that the library has no part in, or only a part: verifying an address, a new password by link, and
-// the code beside the password for what weakens a second factor.
-import { Reset, ResetToken, Verification } from '../contract/sign-in-routes.ts'
+// The paths under /auth that the library has no part in, or only a part: verifying an address, a new password, and the
+// code beside the password for what weakens a second factor.
+import { PasswordChange, Reset, ResetToken, Verification } from '../contract/sign-in-routes.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import type { AccountLinks } from './account-links.ts'
 import type { Asked } from './asked.ts'
 import type { Attempts } from './attempts.ts'
+import { changePassword } from './change-password.ts'
 import type { CodeTries } from './code-tries.ts'
 import type { KnownDevices } from './known-device.ts'
 import type { Asking, Library } from './library.ts'
 import { doneFrom, type Notices } from './notices.ts'
-import { PATHS, RESET, RESET_PREVIEW, VERIFY_EMAIL } from './paths.ts'
+import { CHANGE_PASSWORD, PATHS, RESET, RESET_PREVIEW, VERIFY_EMAIL } from './paths.ts'
 import { previewReset, resetPassword } from './reset.ts'
 import { wrongCode } from './second-factor.ts'
 import { resetChanges } from './trail-changes.ts'
@@ -32,8 +33,15 @@ export interface OwnDeps {
 }
 
 /** The answer where the path is one of ours; null for the library's. */
-export async function ownAnswer(deps: OwnDeps, request: Request, asked: Asked): Promise<Response | null> {
+export async function ownAnswer(
+  deps: OwnDeps,
+  request: Request,
+  asked: Asked,
+  asking: Asking,
+): Promise<Response | null> {
   switch (asked.name) {
+    case CHANGE_PASSWORD:
+      return await changePassword(deps, request, asking, PasswordChange.parse(asked.body))
     case VERIFY_EMAIL: {
       const { callbackURL = null, ...order } = Verification.parse(asked.body)
       const { accountId, email, isNew } = await verifyEmail(deps, order)

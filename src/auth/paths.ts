@@ -15,6 +15,8 @@ interface Traits {
   readonly asksCode?: true
   /** It weakens the second factor: while that is on, the password alone does not do. */
   readonly needsCode?: true
+  /** The library makes a session, or a sign-in that waits for a code. */
+  readonly makesSession?: true
   /** What the audit calls it; absent: it changes nothing, or tells the audit by itself. */
   readonly action?: string
 }
@@ -30,10 +32,11 @@ const mails = true
 const asksPassword = true
 const asksCode = true
 const needsCode = true
+const makesSession = true
 
 const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
   'POST /auth/sign-up/email': { costly, mails, action: 'signUp' },
-  'POST /auth/sign-in/email': { costly, action: 'signIn' },
+  'POST /auth/sign-in/email': { costly, makesSession, action: 'signIn' },
   'POST /auth/sign-out': { action: 'signOut' },
   'GET /auth/get-session': {},
   'GET /auth/token': {},
@@ -50,15 +53,16 @@ const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
   'POST /auth/revoke-sessions': { action: 'revokeSessions' },
   'POST /auth/revoke-other-sessions': { action: 'revokeOtherSessions' },
   'POST /auth/two-factor/enable': { costly, asksPassword, action: 'beginSecondFactor' },
-  'POST /auth/two-factor/disable': { costly, asksPassword, needsCode, action: 'endSecondFactor' },
+  'POST /auth/two-factor/disable': { costly, asksPassword, needsCode, makesSession, action: 'endSecondFactor' },
   'POST /auth/two-factor/get-totp-uri': { costly, asksPassword, needsCode, action: 'showSecondFactor' },
   'POST /auth/two-factor/generate-backup-codes': { costly, asksPassword, needsCode, action: 'renewBackupCodes' },
-  'POST /auth/two-factor/verify-totp': { costly, asksCode, action: 'signIn' },
-  'POST /auth/two-factor/verify-backup-code': { costly, asksCode, action: 'signIn' },
+  'POST /auth/two-factor/verify-totp': { costly, asksCode, makesSession, action: 'signIn' },
+  'POST /auth/two-factor/verify-backup-code': { costly, asksCode, makesSession, action: 'signIn' },
 }
 
 export const SIGN_UP = 'POST /auth/sign-up/email'
 export const SIGN_IN = 'POST /auth/sign-in/email'
+export const CHANGE_PASSWORD = 'POST /auth/change-password'
 export const RESET = 'POST /auth/reset-password'
 export const RESET_PAGE = 'GET /auth/reset-password'
 export const RESET_PREVIEW = 'POST /auth/reset-password/preview'

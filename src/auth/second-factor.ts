@@ -9,6 +9,7 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { isoTime } from '../store/times.ts'
 import { tooManyTries } from './attempts.ts'
+import { sessionMadeBy } from './cookies.ts'
 import { markUsed } from './use-code.ts'
 
 /** Wrong codes in a row, over all sign-ins of an account, before the factor is locked (NIST SP 800-63B §5.2.2). */
@@ -103,13 +104,4 @@ export async function afterCode(store: Store, code: string, response: Response, 
   })
   if (!isNew) throw wrongCode()
   return switchedOn
-}
-
-/** The token of the session whose cookie an answer sets; null for none. */
-function sessionMadeBy(response: Response): string | null {
-  for (const line of response.headers.getSetCookie()) {
-    const sent = /^(?:__Secure-)?vitrine\.session_token=([^;]+)/.exec(line)?.[1]
-    if (sent !== undefined) return decodeURIComponent(sent).split('.', 1)[0] ?? null
-  }
-  return null
 }

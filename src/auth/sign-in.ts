@@ -10,13 +10,13 @@ import { accountLinks } from './account-links.ts'
 import { readAsked, type Asked } from './asked.ts'
 import { attempts } from './attempts.ts'
 import { openCodeTries } from './code-tries.ts'
+import { heldBy, stillHolds, type Held } from './held-password.ts'
 import { knownDevices } from './known-device.ts'
-import { libraryRefusal } from './library-refusal.ts'
+import { libraryRefusal, notSignedIn, wrongSignIn } from './library-refusal.ts'
 import { openLibrary, type Asking, type Library, type LibraryDeps } from './library.ts'
-import { endWaiting } from './new-password.ts'
 import { doneFrom, openNotices } from './notices.ts'
 import { ownAnswer, requireCode, withCookie, type OwnDeps } from './own-paths.ts'
-import { isOfPerson, PATHS, RESET_PAGE, SIGN_IN, SIGN_UP, VERIFY_PAGE } from './paths.ts'
+import { CHANGE_PASSWORD, isOfPerson, PATHS, RESET_PAGE, SIGN_IN, SIGN_UP, VERIFY_PAGE } from './paths.ts'
 import { resetPage } from './reset-page.ts'
 import { afterCode, noChallenge } from './second-factor.ts'
 import { firstInTurn, giveWay, neededSetupToken, requireSignUp } from './sign-up.ts'
@@ -42,7 +42,7 @@ interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly now?: () => number
 }
 
-const NOBODY: Asking = { signedIn: null, waiting: null }
+const NOBODY: Asking = { signedIn: null, sessionId: null, waiting: null }
 /** What is answered alike for an address that has an account and one that has none, and takes at least so long, ms. */
 const ALIKE = /\/(sign-up\/email|request-password-reset|send-verification-email)$/
 const ALIKE_MS = 400
@@ -79,11 +79,16 @@ export function openSignIn(deps: Deps): SignIn {
     if (!mails) return await unsent(ours.library, asked, now())
     const asking = isOfPerson(name) ? await ours.library.asking(request) : NOBODY
     noted(asking)
+    const held = await heldOf(deps.store, asked, asking)
     const counted = PATHS.get(name)?.asksCode === true ? await countCode(ours, request, asking) : null
     try {
       await requireCode(ours, request, asked, asking)
       if (name === SIGN_UP && deps.mail.isOn && email !== undefined) await giveWay(deps.store, email)
-      const response = (await ownAnswer(ours, request, asked)) ?? (await ofLibrary(deps, ours.library, request, asked))
+      const response =
+        (await ownAnswer(ours, request, asked, asking)) ?? (await ofLibrary(deps, ours.library, request, asked))
+      if (held !== null && !(await stillHolds(deps.store, held, response))) {
+        throw name === SIGN_IN ? wrongSignIn(deps.mail.isOn) : notSignedIn()
+      }
       await settle()
       const done = await after(ours, request, { asked, asking, response })
       await counted?.()
@@ -125,6 +130,14 @@ export function openSignIn(deps: Deps): SignIn {
   }
 }
 
+/** By whose password the library makes a session; null where it makes none. */
+async function heldOf(store: Store, { name, email }: Asked, { signedIn, waiting }: Asking): Promise<Held | null> {
+  if (PATHS.get(name)?.makesSession !== true) return null
+  if (name === SIGN_IN) return email === undefined ? null : await heldBy(store, { email })
+  const accountId = signedIn ?? waiting
+  return accountId === null ? null : await heldBy(store, { accountId })
+}
+
 /** Counts a code before it is looked at. Throws UNAUTHENTICATED where nobody waits for one, RATE_LIMITED past a limit. */
 async function countCode(ours: OwnDeps, request: Request, { signedIn, waiting }: Asking): Promise<() => Promise<void>> {
   // In the library's order: of a request with both it looks at the session.
@@ -151,8 +164,7 @@ async function after(ours: OwnDeps, request: Request, { asked, asking, response 
     case 'POST /auth/two-factor/verify-totp':
       if (await afterCode(store, String(asked.body?.['code']), response, ours.now)) await tell('second factor on')
       break
-    case 'POST /auth/change-password':
-      await endWaiting(store, response)
+    case CHANGE_PASSWORD:
       await tell('password changed')
       break
     case 'POST /auth/two-factor/disable':
@@ -182,7 +194,9 @@ async function emailOf(store: Pick<Store, 'db'>, accountId: AccountId): Promise<
 /** Throws its refusals as ours. */
 async function ofLibrary(deps: Deps, library: Library, request: Request, asked: Asked): Promise<Response> {
   const response = await askLibrary(deps, library, request, asked)
-  if (response.status >= 400) throw await libraryRefusal(response, () => isTaken(deps.store, asked.email))
+  if (response.status >= 400) {
+    throw await libraryRefusal(response, { taken: () => isTaken(deps.store, asked.email), mailIsOn: deps.mail.isOn })
+  }
   return response
 }
 

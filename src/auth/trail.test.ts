@@ -49,7 +49,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const trail = openTrail(rooms)
       const request = new Request('http://127.0.0.1/auth/sign-in/email', { headers })
-      const asking = { signedIn: null, waiting: null }
+      const asking = { signedIn: null, sessionId: null, waiting: null }
       for (const code of ['OVERLOADED', 'UNAUTHENTICATED', 'RATE_LIMITED'] as const) {
         await trail.refused({ name: SIGN_IN, request, email: EMAIL, asking }, new AppError(code, 'no'))
       }
@@ -216,7 +216,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await signUp()
       const proof = { token: tokenIn(await smtp.next(EMAIL)), password: PASSWORD }
-      assert.equal(await codeOf(signIn(rooms)), 'SIGN_IN_REFUSED')
+      assert.equal(await codeOf(signIn(rooms)), 'UNAUTHENTICATED')
       await auth(rooms, 'POST verify-email', proof)
       await auth(rooms, 'POST verify-email', proof)
       await signUp()

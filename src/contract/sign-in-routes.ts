@@ -47,7 +47,7 @@ export const SignUp = z.strictObject({
   inviteToken: text(200).exactOptional(),
 })
 export const SignInBody = z.strictObject({ email, password, rememberMe: z.boolean().exactOptional() })
-const PasswordChange = z.strictObject({
+export const PasswordChange = z.strictObject({
   currentPassword: password,
   newPassword,
   /** A changed password ends the other sessions, unless the person says otherwise. */

@@ -1,10 +1,10 @@
 // One operation of the route tables on its way through the door: gate, place, preconditions, query and body by schema, handler, answer.
 // All operations go this one way; what is particular to one is in its table entry, or in its room.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticator, Call } from '../auth/caller.ts'
+import type { Authenticator, Call, Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
-import { gate } from './gate.ts'
+import { callerNow, gate } from './gate.ts'
 import type { Prebuilt, Streamed } from './handler.ts'
 import { hangUpOf } from './hang-up.ts'
 import { place } from './place.ts'
@@ -62,7 +62,7 @@ export function mountOperation(app: FastifyInstance, house: House, id: string, r
     config: { operation: id, namesAsKeys: route.namesAsKeys === true },
     onRequest: gate(house.authenticator, route),
     handler: async (request, reply) => {
-      const call = callOf(id, route, request, reply)
+      const call = callOf(id, route, request, reply, await callerNow(house.authenticator, route, request))
       const params = paramsOf(request.params)
       const placed = await place(house.places, call, route, params)
       const value = await witnessed(house.witness, route, call, placed, async () => {
@@ -81,9 +81,8 @@ export function mountOperation(app: FastifyInstance, house: House, id: string, r
   })
 }
 
-function callOf(action: string, route: Route, request: FastifyRequest, reply: FastifyReply): Call {
-  if (request.caller === null) throw new AppError('INTERNAL', 'The gate was passed by.')
-  const call = { caller: request.caller, action, signal: hangUpOf(reply.raw), client: clientOf(request) }
+function callOf(action: string, route: Route, request: FastifyRequest, reply: FastifyReply, caller: Caller): Call {
+  const call = { caller, action, signal: hangUpOf(reply.raw), client: clientOf(request) }
   // Behind proxies an address costs something to find: no query needs it.
   return route.scope === undefined ? { ...call, address: request.ip } : call
 }

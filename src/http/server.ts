@@ -76,6 +76,7 @@ export function createServer(door: Door): FastifyInstance {
   app.server.headersTimeout = HEADERS_MS
   app.server.maxConnections = CONNECTIONS_MAX
   app.decorateRequest('caller', null)
+  app.decorateRequest('knownAt', 0)
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('x-content-type-options', 'nosniff')
   })

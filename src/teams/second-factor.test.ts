@@ -8,11 +8,11 @@ import { reach } from '../datasources/reach.ts'
 import { asId, type TeamId } from '../ids.ts'
 import {
   auth,
-  callOf,
   codeOf,
   openRooms,
   PASSWORD,
   refusal,
+  sessionOf,
   someDatasource,
   type Rooms,
 } from '../../test/support/people.ts'
@@ -34,7 +34,7 @@ interface Person {
 async function person(rooms: Rooms, name: string): Promise<Person> {
   const email = `${name}@example.test`
   const { cookie, json } = await auth(rooms, 'POST sign-up/email', { name, email, password: PASSWORD })
-  return { call: callOf(rooms, json.user.id), email, cookie }
+  return { call: await sessionOf(rooms, json.user.id), email, cookie }
 }
 
 /** Answers with what switches it off again. */

@@ -111,10 +111,26 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
   const name = email.split('@')[0] ?? ''
   const row = { id, name, email, emailVerified, image: null, createdAt: at, updatedAt: at }
   await rooms.store.write((tx) => tx.insertInto('accounts').values(row).execute())
-  return callOf(rooms, id)
+  return await sessionOf(rooms, id)
 }
 
-export function callOf(rooms: Rooms, accountId: AccountId, action = 'test'): Call {
+/** As callOf, by a session that there is. */
+export async function sessionOf(rooms: Rooms, accountId: AccountId, action?: string): Promise<Call> {
+  const call = callOf(rooms, accountId, action)
+  const time = (ms: number) => (rooms.store.dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString())
+  const [createdAt, expiresAt] = [time(rooms.now()), time(rooms.now() + 7 * 86_400_000)]
+  const of = { userId: accountId, token: newId(), ipAddress: null, userAgent: null }
+  const { sessionId } = call.caller
+  await rooms.store.write((tx) =>
+    tx
+      .insertInto('sessions')
+      .values({ id: sessionId, ...of, createdAt, updatedAt: createdAt, expiresAt })
+      .execute(),
+  )
+  return call
+}
+
+export function callOf(rooms: Rooms, accountId: AccountId, action = 'test'): Call & { readonly caller: SessionCaller } {
   const caller: SessionCaller = {
     kind: 'session',
     accountId,
