@@ -10,10 +10,14 @@ const driver = { redacted: redactedSql }
 const SQL = "SELECT nope FROM customers WHERE city = 'New York' AND pin = 4711 -- of Anna"
 const numbers = { position: 7, estimate: 2, limit: 1 }
 
-function kept(code: Code, error: string, more: { query?: string; isRead?: boolean; blocked?: Blocked } = {}) {
+function kept(
+  code: Code,
+  error: string,
+  more: { query?: string; isRead?: boolean; blocked?: Blocked; params?: string } = {},
+) {
   const { query = SQL, isRead = true, blocked = { kind: 'column', name: 'nope' } } = more
   const reason = { error, hint: error, ...numbers }
-  const params = { values: [1], json: '[1]' }
+  const params = { values: [1], json: more.params ?? '[1]' }
   const told = { query, params, printed: query, isRead, blocked, refusal: { code, reason } }
   const { error: left, hint, position, estimate, limit, ...rest } = keptOf(driver, told, true)
   assert.deepEqual([{ position, estimate, limit }, hint, 'params' in rest], [numbers, left, false])
@@ -37,6 +41,13 @@ test('one that holds a word of a literal alone, or a number, goes', () => {
     assert.equal(kept('QUERY_DENIED', error), error === 'Yorkshire' ? error : undefined, error)
 })
 
+test('one that holds the value of a parameter goes', () => {
+  assert.equal(
+    kept('QUERY_DENIED', 'York is not allowed', { query: 'SELECT nope FROM customers', params: '["York"]' }),
+    undefined,
+  )
+})
+
 test('sentences of the database, and about a body that cannot be read, go whatever they say', () => {
   for (const code of ['QUERY_FAILED', 'INVALID_QUERY', 'INVALID_REQUEST'] as const)
     assert.equal(kept(code, 'nope'), undefined)
@@ -56,4 +67,11 @@ test('of a text that cannot be told apart only the own words of a bound stay', (
   // What an escape stands for is not in the text.
   const escaped = { query: "SELECT nope FROM customers WHERE city = E'\\x59ork'" }
   assert.equal(kept('QUERY_DENIED', 'York is not allowed', escaped), undefined)
+  // Nor what several parts are together.
+  for (const between of ['\n', ' -- more\n \t-- and more\n']) {
+    const continued = { query: `SELECT nope FROM customers WHERE city = 'Yo'${between}'rk'` }
+    assert.equal(kept('QUERY_DENIED', 'York is not allowed', continued), undefined)
+  }
+  const separate = { query: "SELECT nope FROM customers WHERE city IN ('Yo',\n'rk', '')" }
+  assert.equal(kept('QUERY_DENIED', 'nope is not allowed', separate), 'nope is not allowed')
 })

@@ -35,7 +35,7 @@ export function keptOf(driver: Pick<Driver, 'redacted'>, told: Told, redacts: bo
     tables,
     redacted: query !== null,
     blocked: blocked === undefined ? undefined : nameless(blocked, kept),
-    ...(refusal && withoutQuotes(refusal, blocked, query, kept)),
+    ...(refusal && withoutQuotes(refusal, blocked, askedOf(query, params), kept)),
   }
 }
 
@@ -43,6 +43,11 @@ export function keptOf(driver: Pick<Driver, 'redacted'>, told: Told, redacts: bo
 function nameless(blocked: Blocked, kept: string | null): Blocked {
   const isName = OWN_WORDS.has(blocked.kind) || kept?.toLowerCase().includes(blocked.name.toLowerCase()) === true
   return isName ? blocked : { kind: blocked.kind, name: '?' }
+}
+
+/** The text, and behind it the values of its parameters: all of them are literals. */
+function askedOf(query: string | null, params: Told['params']): string | null {
+  return query === null || params === undefined ? query : `${query}\n${params.json}`
 }
 
 /** Their sentences quote nothing of a query. */
@@ -62,21 +67,38 @@ const NAMING: ReadonlySet<Code> = new Set<Code>(['QUERY_DENIED', 'SCHEMA_STALE']
 function withoutQuotes(
   { code, reason }: NonNullable<Told['refusal']>,
   blocked: Blocked | undefined,
-  query: string | null,
+  asked: string | null,
   kept: string | null,
 ): Reason {
   const { error, hint, ...numbers } = reason
   if (OWN_SENTENCES.has(code)) return reason
   const isOwn = blocked !== undefined && OWN_WORDS.has(blocked.kind)
-  // Of a literal with escapes a sentence may hold what is not in the text.
-  const isKnown = isOwn || (kept !== null && query?.includes('\\') === false)
-  if (!NAMING.has(code) || query === null || !isKnown) return numbers
-  const quotes = quotesOf(query, kept ?? '')
+  const isKnown = isOwn || (kept !== null && asked !== null && !isWrittenOtherwise(asked))
+  if (!NAMING.has(code) || asked === null || !isKnown) return numbers
+  const quotes = quotesOf(asked, kept ?? '')
   return {
     ...numbers,
     ...(error !== undefined && !quotes(error) && { error }),
     ...(hint !== undefined && !quotes(hint) && { hint }),
   }
+}
+
+/** Of a literal with escapes, or in several parts, a sentence may hold what does not stand in the text. */
+function isWrittenOtherwise(asked: string): boolean {
+  return asked.includes('\\') || isContinued(asked)
+}
+
+const BEHIND_QUOTE = /['"]\s*(?:--|$)/
+
+/** SQL takes literals for one that have nothing between them but an end of line, spaces and comments. */
+function isContinued(asked: string): boolean {
+  let endsInQuote = false
+  for (const line of asked.split(/[\r\n]/)) {
+    const begin = line.trimStart()
+    if (endsInQuote && /^['"]/.test(begin)) return true
+    if (begin !== '' && !begin.startsWith('--')) endsInQuote = BEHIND_QUOTE.test(line)
+  }
+  return false
 }
 
 /** Our sentences are made of these: that one stands there tells nothing of a query. */
