@@ -10,7 +10,7 @@ export type Pack = Selectable<AuditPackTable>
 /** Of a time up to the minute; no pack is of two. */
 const MINUTE_CHARS = 16
 export const PACK_MS = 60_000
-/** Unpacked: a batch is full at half of it, and a line that is longer than that stays a row. */
+/** Unpacked: a batch is full at a quarter of it, and a line that is longer than half of it stays a row. */
 export const PACK_BYTES_MAX = 1 << 21
 /** How much is kept of a link. */
 export const MARK_CHARS = 8

@@ -78,7 +78,9 @@ class LookedAt implements RunningQueries {
   #start(): NodeJS.Timeout {
     const timer = setInterval(() => {
       const before = performance.now() - LOOK_MS
-      for (const query of this.#queries) if (query.since <= before) void this.#look(query)
+      for (const query of this.#queries) {
+        if (query.since <= before && !query.deadline.signal.aborted) void this.#look(query)
+      }
       if (this.#queries.size > 0) return
       clearInterval(timer)
       this.#timer = undefined

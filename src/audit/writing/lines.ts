@@ -5,8 +5,10 @@ import { rowOf, textOf, type Content } from '../chain/seal.ts'
 import { Counts } from '../counters.ts'
 import { PACK_BYTES_MAX } from '../packs.ts'
 
-/** Written at a time: some milliseconds of a transaction. */
+/** Written at a time: some milliseconds of a transaction, and of deflating. */
 const ROWS_MAX = 1_000
+const BYTES_FULL = PACK_BYTES_MAX / 4
+/** Of a line that is packed. */
 const BYTES_MAX = PACK_BYTES_MAX / 2
 const BYTES_FIRST = 1 << 14
 /** A large buffer made anew for each batch sets off the collector. */
@@ -46,7 +48,7 @@ export class Lines {
 
   /** The next row belongs to the next batch. */
   get isFull(): boolean {
-    return this.#rows >= ROWS_MAX || this.#used >= BYTES_MAX
+    return this.#rows >= ROWS_MAX || this.#used >= BYTES_FULL
   }
 
   add(row: Content): void {
