@@ -1,6 +1,7 @@
 // Walks JSON as bytes, so that an answer of ten megabytes is never a tree of objects. endOfValue() checks every byte of a
 // value against JSON's grammar, membersOf() an object; the others may only be asked about what it went over.
 import { Unreadable } from './exchange.ts'
+import type { Turns } from './turns.ts'
 
 /** A value of BigQuery's 15 levels of arrays of structs is 80 levels of JSON deep. */
 const DEPTH_MAX = 128
@@ -104,8 +105,28 @@ export interface Member {
   readonly end: number
 }
 
-/** The members of the object that begins at `start`, each of them checked, and where it ends. Throws Unreadable. */
-export function membersOf(json: Buffer, start: number): { readonly members: readonly Member[]; readonly end: number } {
+/** Behind the array that begins at `start`, as endOfValue() checks it, in turns. Throws Unreadable, and as Turns.next(). */
+async function endOfArray(json: Buffer, start: number, turns: Turns): Promise<number> {
+  let at = skipSpace(json, start + 1)
+  if (json[at] === CLOSE_ARRAY) return at + 1
+  for (;;) {
+    at = skipSpace(json, endOfValue(json, at, 2))
+    if (json[at] === CLOSE_ARRAY) return at + 1
+    if (json[at] !== COMMA) throw broken(at)
+    at = skipSpace(json, at + 1)
+    if (turns.isDue(at)) await turns.next(at)
+  }
+}
+
+/**
+ * The members of the object that begins at `start`, each of them checked, and where it ends. An array among them is gone
+ * over in turns. Throws Unreadable, and as Turns.next().
+ */
+export async function membersOf(
+  json: Buffer,
+  start: number,
+  turns: Turns,
+): Promise<{ readonly members: readonly Member[]; readonly end: number }> {
   const members: Member[] = []
   if (json[start] !== OPEN_OBJECT) throw broken(start)
   let at = skipSpace(json, start + 1)
@@ -117,7 +138,7 @@ export function membersOf(json: Buffer, start: number): { readonly members: read
     const colon = skipSpace(json, keyEnd)
     if (json[colon] !== COLON) throw broken(colon)
     const value = skipSpace(json, colon + 1)
-    const end = endOfValue(json, value)
+    const end = isArray(json, value) ? await endOfArray(json, value, turns) : endOfValue(json, value, 1)
     members.push({ key, start: value, end })
     at = skipSpace(json, end)
     if (json[at] === CLOSE_OBJECT) return { members, end: at + 1 }

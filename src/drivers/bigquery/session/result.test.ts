@@ -5,6 +5,7 @@ import { JsonBytes } from '../../json-bytes.ts'
 import { Unreadable } from './exchange.ts'
 import { Refused } from './refused.ts'
 import { readPage, Result } from './result.ts'
+import { Turns } from './turns.ts'
 
 interface Column {
   readonly type: string
@@ -24,9 +25,9 @@ function answer(column: Column, ...values: readonly unknown[]) {
   return rowsOf(JSON.stringify(page))
 }
 
-function rowsOf(page: string, caps = { rowCap: 1000, bytesMax: 1_000_000 }) {
+async function rowsOf(page: string, caps = { rowCap: 1000, bytesMax: 1_000_000 }, turns = new Turns(null)) {
   const result = new Result(caps, new Map(), new JsonBytes(16))
-  result.add(readPage(Buffer.from(page)))
+  await result.add(await readPage(Buffer.from(page), turns), turns)
   const { columns, rows, ...rest } = result.finish()
   const text = String(rows)
   // Whatever came in, what goes out is JSON.
@@ -149,8 +150,8 @@ const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = 
 
 describe('a value', () => {
   for (const [what, column, value, json, dataType] of VALUES) {
-    test(`${what} is ${json.slice(0, 60)}`, () => {
-      const { text, dataType: said } = answer(column, value)
+    test(`${what} is ${json.slice(0, 60)}`, async () => {
+      const { text, dataType: said } = await answer(column, value)
       assert.deepEqual([text, said], [`[[${json}]]`, dataType])
     })
   }
@@ -161,41 +162,38 @@ describe('a page', () => {
   const page = (rows: string, more = '') =>
     `{"rows":${rows},"jobComplete":true,"schema":{"fields":[{"name":"c","type":"INTEGER"}]}${more}}`
 
-  test('may hold its members in any order, with white space and others between', () => {
-    const { text } = rowsOf(page(` [ { "x" : [1,{}], "f" : [ { "w":"}", "v" : "1" , "z":null } ] } ,\n${row} ] `))
+  test('may hold its members in any order, with white space and others between', async () => {
+    const { text } = await rowsOf(page(` [ { "x" : [1,{}], "f" : [ { "w":"}", "v" : "1" , "z":null } ] } ,\n${row} ] `))
     assert.equal(text, '[[1],[1]]')
   })
 
-  test('without rows is an empty answer', () => {
+  test('without rows is an empty answer', async () => {
     const schema = '"schema":{"fields":[{"name":"c","type":"INTEGER"}]}'
-    assert.equal(rowsOf(`{"jobComplete":true,"totalRows":"0",${schema}}`).text, '[]')
+    assert.equal((await rowsOf(`{"jobComplete":true,"totalRows":"0",${schema}}`)).text, '[]')
   })
 
-  test('is cut at the row cap and at the byte cap, and said to be', () => {
+  test('is cut at the row cap and at the byte cap, and said to be', async () => {
     const rows = `[${Array(10).fill(row).join(',')}]`
-    assert.deepEqual(rowsOf(page(rows), { rowCap: 3, bytesMax: 1000 }), {
+    assert.deepEqual(await rowsOf(page(rows), { rowCap: 3, bytesMax: 1000 }), {
       text: '[[1],[1],[1]]',
       dataType: 'INT64',
       rowCount: 3,
       truncated: true,
     })
-    const cut = rowsOf(page(rows), { rowCap: 10, bytesMax: 13 })
+    const cut = await rowsOf(page(rows), { rowCap: 10, bytesMax: 13 })
     assert.deepEqual([cut.text, cut.truncated], ['[[1],[1],[1]]', true])
-    assert.equal(rowsOf(page(`[${row}]`, ',"totalRows":"9"'), { rowCap: 1, bytesMax: 1000 }).truncated, true)
-    assert.equal(rowsOf(page(`[${row}]`, ',"totalRows":"1"'), { rowCap: 1, bytesMax: 1000 }).truncated, false)
+    assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"9"'), { rowCap: 1, bytesMax: 1000 })).truncated, true)
+    assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"1"'), { rowCap: 1, bytesMax: 1000 })).truncated, false)
     // Rows that were announced and never came.
-    assert.equal(rowsOf(page(`[${row}]`, ',"totalRows":"3"'), { rowCap: 9, bytesMax: 1000 }).truncated, true)
+    assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"3"'), { rowCap: 9, bytesMax: 1000 })).truncated, true)
   })
 
-  test('that a job failed for is its refusal; warnings beside an answer are none', () => {
+  test('that a job failed for is its refusal; warnings beside an answer are none', async () => {
     const errors = '"errors":[{"reason":"invalidQuery","message":"Division by zero"}]'
-    assert.throws(
-      () => readPage(Buffer.from(`{"jobComplete":true,${errors}}`)),
-      (error) => {
-        return error instanceof Refused && error.reason === 'invalidQuery'
-      },
-    )
-    assert.equal(rowsOf(page(`[${row}]`, `,${errors}`)).text, '[[1]]')
+    await assert.rejects(readPage(Buffer.from(`{"jobComplete":true,${errors}}`), new Turns(null)), (error) => {
+      return error instanceof Refused && error.reason === 'invalidQuery'
+    })
+    assert.equal((await rowsOf(page(`[${row}]`, `,${errors}`))).text, '[[1]]')
   })
 
   const broken: readonly (readonly [string, string])[] = [
@@ -229,15 +227,35 @@ describe('a page', () => {
     ],
   ]
   for (const [what, text] of broken) {
-    test(`with ${what} is not read`, () => {
-      assert.throws(() => rowsOf(text), Unreadable)
+    test(`with ${what} is not read`, async () => {
+      await assert.rejects(rowsOf(text), Unreadable)
     })
   }
 
-  test('of bytes that are no UTF-8 is JSON all the same', () => {
+  test('of bytes that are no UTF-8 is JSON all the same', async () => {
     const bytes = Buffer.from(page('[{"f":[{"v":"\u00ff"}]}]').replace('INTEGER', 'STRING'), 'latin1')
     const result = new Result({ rowCap: 1, bytesMax: 100 }, new Map(), new JsonBytes(16))
-    result.add(readPage(bytes))
+    const turns = new Turns(null)
+    await result.add(await readPage(bytes, turns), turns)
     assert.deepEqual(JSON.parse(String(result.finish().rows)), [['\ufffd']])
+  })
+
+  test('gives way to other requests each 128 kB, of reading and of writing', async () => {
+    const bytes = page(`[${Array.from({ length: 40_000 }, (_, n) => `{"f":[{"v":"${n}"}]}`).join(',')}]`)
+    const turns = new Turns(null)
+    const { rowCount } = await rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, turns)
+    const each = Math.floor(bytes.length / (128 * 1024 + 30))
+    assert.deepEqual([rowCount, turns.count >= 2 * each, each > 5], [40_000, true, true])
+    const short = new Turns(null)
+    await rowsOf(page('[{"f":[{"v":"1"}]}]'), undefined, short)
+    assert.equal(short.count, 0)
+  })
+
+  test('is left between two turns when its signal ends', async () => {
+    const bytes = page(`[${Array.from({ length: 40_000 }, () => '{"f":[{"v":"1"}]}').join(',')}]`)
+    const gone = new AbortController()
+    const reading = rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, new Turns(gone.signal))
+    gone.abort(new Error('gone'))
+    await assert.rejects(reading, /gone/)
   })
 })

@@ -7,6 +7,7 @@ import { rowWriter, type WriteRow } from './cells.ts'
 import { jsonOf, Unreadable } from './exchange.ts'
 import { firstOf, isArray, membersOf, nextOf, skipSpace } from './json-scan.ts'
 import { refusedByJob } from './refused.ts'
+import type { Turns } from './turns.ts'
 import { readSchema } from './types.ts'
 
 const OPEN = 0x5b
@@ -52,15 +53,27 @@ const Head = z.object({
     .optional(),
 })
 
-/** Reads an answer of jobs.query or getQueryResults. Throws Unreadable, and Refused where the job failed. */
-export function readPage(bytes: Buffer): Page {
-  const { members, end: pageEnd } = membersOf(bytes, skipSpace(bytes, 0))
+/** Of a page less its rows: the schema of 10,000 columns is a megabyte. */
+const HEAD_BYTES_MAX = 8 * 1024 * 1024
+
+/**
+ * Reads an answer of jobs.query or getQueryResults. Throws Unreadable, Refused where the job failed, and as Turns.next().
+ */
+export async function readPage(bytes: Buffer, turns: Turns): Promise<Page> {
+  turns.begin()
+  const { members, end: pageEnd } = await membersOf(bytes, skipSpace(bytes, 0), turns)
   if (skipSpace(bytes, pageEnd) !== bytes.length) throw new Unreadable('bytes behind a page')
   const head: Record<string, unknown> = Object.create(null)
   let rowsAt: number | null = null
+  let headBytes = 0
   for (const { key, start: at, end } of members) {
-    if (key === 'rows') rowsAt = isArray(bytes, at) ? at : null
-    else head[key] = jsonOf(bytes.subarray(at, end))
+    if (key === 'rows') {
+      rowsAt = isArray(bytes, at) ? at : null
+      continue
+    }
+    headBytes += end - at
+    if (headBytes > HEAD_BYTES_MAX) throw new Unreadable(`a page with over ${HEAD_BYTES_MAX} bytes beside its rows`)
+    head[key] = jsonOf(bytes.subarray(at, end))
   }
   const page = Head.safeParse(head)
   const refused = refusedByJob(head, head['schema'] !== undefined)
@@ -112,8 +125,11 @@ export class Result {
     out.byte(OPEN)
   }
 
-  /** Takes the next page. False: nothing more is wanted, or there is nothing more. Throws Unreadable. */
-  add(page: Page): boolean {
+  /**
+   * Takes the next page. False: nothing more is wanted, or there is nothing more. Throws Unreadable, and as Turns.next().
+   */
+  async add(page: Page, turns: Turns): Promise<boolean> {
+    turns.begin()
     const writeRow = (this.#writeRow ??= this.#begin(page))
     const out = this.#out
     const json = page.bytes
@@ -128,6 +144,7 @@ export class Result {
       }
       this.#rows++
       at = nextOf(json, end)
+      if (turns.isDue(end)) await turns.next(end)
     }
     if (page.totalRows !== null && page.totalRows > this.#caps.rowCap) this.#truncated = true
     if (page.pageToken !== null) return true

@@ -16,6 +16,7 @@ import { Refused } from './refused.ts'
 import type { Rest } from './rest.ts'
 import { readPage, Result, type Page } from './result.ts'
 import { runFailure } from './run-failure.ts'
+import { Turns } from './turns.ts'
 import { dryRunFailure } from './said.ts'
 
 export interface Running {
@@ -63,7 +64,8 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   try {
     const result = new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.names, at.out)
     let page = await job.start()
-    for (let pages = 1; result.add(page); pages++) {
+    const turns = new Turns(at.signal)
+    for (let pages = 1; await result.add(page, turns); pages++) {
       if (pages >= PAGES_MAX) throw new Unreadable('an answer of too many pages')
       page = await job.page(page.pageToken, result.wanted)
     }
@@ -146,7 +148,7 @@ class Job {
         },
         signal,
       )
-      const page = this.#read(bytes)
+      const page = await this.#read(bytes)
       if (page.isComplete) return page
       if (performance.now() - asked < pause) await sleep(pause, undefined, { signal })
     }
@@ -187,12 +189,13 @@ class Job {
     const path = ['projects', place.billingProject, 'queries']
     // A caller who hangs up ends the retries, not the answer that would name the job.
     const whole = AbortSignal.timeout(left + FIRST_WAIT_MS + SLOW_MS)
-    return this.#read(await rest.bytes({ method: 'POST', path, body, bytesMax: PAGE_BYTES_MAX }, signal, whole))
+    return await this.#read(await rest.bytes({ method: 'POST', path, body, bytesMax: PAGE_BYTES_MAX }, signal, whole))
   }
 
-  #read(bytes: Buffer): Page {
+  async #read(bytes: Buffer): Promise<Page> {
     try {
-      const page = readPage(bytes)
+      // The signal does not end it: the page names the job that has to be cancelled then.
+      const page = await readPage(bytes, new Turns(null))
       if (page.job !== null) this.#known = { id: page.job.id, location: page.job.location ?? this.#at.place.location }
       this.#isOver = page.isComplete
       return page
@@ -225,7 +228,8 @@ class Job {
     }
     try {
       const path = ['projects', place.billingProject, 'queries', id]
-      return readPage(await rest.bytes({ method: 'GET', path, query, bytesMax: PAGE_BYTES_MAX }, whole)).isComplete
+      const bytes = await rest.bytes({ method: 'GET', path, query, bytesMax: PAGE_BYTES_MAX }, whole)
+      return (await readPage(bytes, new Turns(whole))).isComplete
     } catch (error) {
       return isStopped(error)
     }
