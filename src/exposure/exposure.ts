@@ -1,5 +1,6 @@
 // Which tables and columns of a datasource are shown: read, saved as a new version, and its history. Nothing is shown
 // that was not named when it was saved.
+import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
 import type { Audit } from '../audit/audit.ts'
@@ -112,7 +113,8 @@ async function save(
     created_at: new Date().toISOString(),
     catalog_version: current.catalog_version === 0 ? null : current.catalog_version,
   }
-  const changes = changesOf(fieldsOf(current.exposure_version, saved), fieldsOf(version, tables))
+  const same = sameTables(saved, tables)
+  const changes = changesOf(fieldsOf(current.exposure_version, saved, same), fieldsOf(version, tables, same))
   const won = await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx
       .updateTable('datasources')
@@ -144,13 +146,24 @@ async function save(
   return { tables, version, gone: goneFrom(tables, catalog), warnings }
 }
 
-/** As the audit tells it. */
-function fieldsOf(version: number, tables: readonly ShownTable[]) {
+/** As the audit tells it. The columns of tables that are the `same` tell nothing; there may be tens of thousands of them. */
+function fieldsOf(version: number, tables: readonly ShownTable[], same: ReadonlySet<string>) {
+  const names = ({ schema, table, columns }: ShownTable) => columns.map((column) => pathName(schema, table, column))
   return {
     version,
     tables: tables.map(({ schema, table }) => pathName(schema, table)),
-    columns: tables.flatMap(({ schema, table, columns }) => columns.map((column) => pathName(schema, table, column))),
+    columns: tables.flatMap((table) => (same.has(tableKey(table.schema, table.table)) ? [] : names(table))),
   }
+}
+
+/** The tables that are in both with the same columns. */
+function sameTables(before: readonly ShownTable[], after: readonly ShownTable[]): ReadonlySet<string> {
+  const was = new Map(before.map(({ schema, table, columns }) => [tableKey(schema, table), columns]))
+  const keys = after.map(({ schema, table, columns }) => {
+    const key = tableKey(schema, table)
+    return isDeepStrictEqual(was.get(key), columns) ? key : null
+  })
+  return new Set(keys.filter((key) => key !== null))
 }
 
 /** Whether the exposure as it stands was saved at the catalog as it stands: another shows more or less by the same names. */

@@ -59,6 +59,8 @@ export function* lookOver(text: string, valuesMax: number): Generator<undefined,
   let isInString = false
   /** The last character outside of strings that is no space. */
   let before = 0
+  /** Of the next backslash. */
+  let escape = -1
   let pause = CHARACTERS_AT_ONCE
   for (let at = 0; at < text.length; at++) {
     if (at >= pause) {
@@ -79,8 +81,12 @@ export function* lookOver(text: string, valuesMax: number): Generator<undefined,
       continue
     }
     if (unit === QUOTE) {
-      string = { from: at, to: at, isEscaped: false }
-      isInString = true
+      if (escape < at) escape = placeOf('\\', text, at)
+      const end = placeOf('"', text, at + 1)
+      string = { from: at, to: end, isEscaped: false }
+      // Most strings have no escape: their end is found in one go.
+      if (end < escape) at = end
+      else isInString = true
     } else if (unit === COLON) {
       const inner = text.slice(string.from + 1, string.to)
       const name = string.isEscaped ? unescaped(inner) : inner
@@ -96,6 +102,12 @@ export function* lookOver(text: string, valuesMax: number): Generator<undefined,
     if (values > valuesMax) return `holds more than ${valuesMax} values: send less at once`
   }
   return null
+}
+
+/** From a place on; the end of the text where there is none. */
+function placeOf(sought: string, text: string, from: number): number {
+  const at = text.indexOf(sought, from)
+  return at === -1 ? text.length : at
 }
 
 /** Of \uXXXX. */
