@@ -1,23 +1,215 @@
-// Arguments that are looked at for their value: counts that would be allocated at once.
+// Arguments whose size is looked at: counts that are allocated at once, and texts that a function looks through as often as
+// another one is long. A constant is judged here. What only the database can know is bounded there: the argument is
+// printed inside a CASE whose other branch the database refuses by itself ("requested length too large", 54000), so an
+// answer is never cut short.
 import { COUNTED_ARGUMENT, COUNT_MAX } from './functions.ts'
-import { type Node, type Struct } from './nodes.ts'
+import { word, words, type Node, type Struct } from './nodes.ts'
 import { Refusal, type Refusal as Refused } from './refusal.ts'
 
-/** Refuses repeat('x', 1e9) and its kin: the count must be a constant of at most COUNT_MAX. Throws Refusal. */
-export function checkCounts(name: string, { args = [], location }: Struct<'FuncCall'>): void {
-  if (name === 'format') checkWidths(args, location)
-  const place = COUNTED_ARGUMENT.get(name)
-  if (place === undefined) return
-  if (args.some((arg) => arg.NamedArgExpr)) throw tooMuch(name, location)
-  const count = args[place - 1]
+/** Bytes that repeat() may make. */
+export const REPEATED_MAX = 262_144
+/** A text as often multiplied may have any length: it is no more than a few copies of what is stored. */
+export const FREE_COUNT = 16
+/** Letters looked at by a search whose two texts are not known, at most: about a second that no cancel ends. */
+export const SEARCHED_MAX = 536_870_912
+/** A constant this short multiplies no search to more than a second over any value that is stored in practice. */
+const FREE_BYTES = 64
+/** PostgreSQL orders combining characters by insertion: 20,000 of them took 6 s that no cancel ends. */
+export const NORMALIZED_MAX = 4_096
+/** The largest int4: PostgreSQL refuses it as a length before it allocates anything. */
+export const REFUSED_COUNT = 2_147_483_647
+
+/**
+ * The arguments of a call of pg_catalog as they are printed, bounded. `written` are the caller's; `isText` says that the
+ * first one is a text as far as is known. Searches through bytea are not bounded: a caller cannot make it long. Throws
+ * Refusal.
+ */
+export function boundedArguments(
+  name: string,
+  written: Struct<'FuncCall'>,
+  args: readonly Node[],
+  isText: boolean,
+): readonly Node[] {
+  const { location } = written
+  if (name === 'format') checkWidths(written.args ?? [], location)
+  if (name === 'array_fill') checkFill(written, location)
+  if (name === 'polygon' && args.length === 2) checkPoints(args[0], location)
+  if (args.some((arg) => arg.NamedArgExpr) && BOUNDED.has(name))
+    throw tooMuch(name, location, 'Write its arguments in order, without names.')
+  const [first, second] = args
+  if (!first || !BOUNDED.has(name)) return args
+  if (COUNTED_ARGUMENT.has(name))
+    return second ? [first, counted(name, first, second, location), ...args.slice(2)] : args
+  if (NORMALIZES.has(name)) return [noLonger(name, first, NORMALIZED_MAX, location), ...args.slice(1)]
+  if (!second || !isText) return args
+  const [text, sought] = searched(name, first, second, location)
+  return [text, sought, ...args.slice(2)]
+}
+
+const NORMALIZES: ReadonlySet<string> = new Set(['normalize', 'is_normalized'])
+/** Functions that look through their first argument once for each letter of the second, and no cancel ends them. */
+const SEARCHES: ReadonlySet<string> = new Set([
+  ...['strpos', 'position', 'replace', 'split_part', 'string_to_array', 'string_to_table', 'translate'],
+  ...['btrim', 'ltrim', 'rtrim'],
+])
+const BOUNDED: ReadonlySet<string> = new Set([...COUNTED_ARGUMENT.keys(), ...NORMALIZES, ...SEARCHES])
+
+/** The count of repeat(), lpad() and rpad(). */
+function counted(name: string, text: Node, count: Node, at: number | undefined): Node {
+  if (name === 'array_fill') return count
+  const known = wholeNumber(count)
+  if (known !== undefined && known > COUNT_MAX) throw tooMuch(name, at)
+  const length = literalText(text)?.length
+  if (name !== 'repeat')
+    return known === undefined ? unless(isMore(steady(count, name, at), whole(COUNT_MAX)), count) : count
+  if (known !== undefined && length !== undefined) {
+    if (known * length > REPEATED_MAX)
+      throw tooMuch(name, at, `Its result must be no longer than ${REPEATED_MAX} bytes.`)
+    return count
+  }
+  if (known !== undefined) {
+    if (known <= FREE_COUNT) return count
+    return unless(isMore(octets(steady(text, name, at)), whole(Math.floor(REPEATED_MAX / known))), count)
+  }
+  const most = length === undefined ? COUNT_MAX : Math.min(COUNT_MAX, Math.floor(REPEATED_MAX / Math.max(length, 1)))
+  const isMany = isMore(steady(count, name, at), whole(most))
+  if (length !== undefined) return unless(isMany, count)
+  const product = operator('*', cast(octets(steady(text, name, at)), 'int8'), count)
+  return unless({ BoolExpr: { boolop: 'OR_EXPR', args: [isMany, isMore(product, whole(REPEATED_MAX))] } }, count)
+}
+
+/** `count`, or where the condition holds one that the database refuses. A NULL length is no condition. */
+function unless(condition: Node, count: Node): Node {
+  return either(condition, whole(REFUSED_COUNT), count)
+}
+
+/** The two texts of a search, whose lengths may multiply to SEARCHED_MAX. */
+function searched(name: string, text: Node, sought: Node, at: number | undefined): readonly [Node, Node] {
+  const [a, b] = [literalText(text)?.length, literalText(sought)?.length]
+  if (b !== undefined && b <= FREE_BYTES) return [text, sought]
+  if (a !== undefined && (b !== undefined || a <= FREE_BYTES)) return [text, sought]
+  // The one that is looked at in the CASE must not be a constant, which the planner would compute in both branches.
+  if (varies(text)) {
+    const product = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
+    const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
+    return [either(isMore(steadily(product, [text, sought], name, at), whole(most)), refusedText(text), text), sought]
+  }
+  if (!varies(sought)) return [text, sought]
+  const product = operator('*', bigOctets(text), bigOctets(sought))
+  return [
+    text,
+    either(isMore(steadily(product, [text, sought], name, at), whole(SEARCHED_MAX)), refusedText(sought), sought),
+  ]
+}
+
+/** LIKE with a pattern that is not known, which is looked for at every place of the text. */
+export function boundedPattern(text: Node, pattern: Node): Node {
+  return literalText(pattern) !== undefined || !varies(text) ? text : searched('LIKE', text, pattern, undefined)[0]
+}
+
+function noLonger(name: string, text: Node, most: number, at: number | undefined): Node {
+  const length = literalText(text)
+  if (length !== undefined) {
+    const bytes = Buffer.byteLength(length)
+    if (bytes > most) throw tooMuch(name, at, `Its text has ${bytes} bytes; the limit is ${most}.`)
+    return text
+  }
+  return varies(text) ? either(isMore(octets(steady(text, name, at)), whole(most)), refusedText(text), text) : text
+}
+
+/** Points of polygon(count, circle), which distances compare one by one. */
+function checkPoints(count: Node | undefined, at: number | undefined): void {
+  const known = wholeNumber(count)
+  if (known === undefined || known > POINTS_MAX)
+    throw tooMuch('polygon', at, `Its count must be a constant of at most ${POINTS_MAX}.`)
+}
+
+const POINTS_MAX = 1_000
+
+/** What the planner cannot compute: it stands for another value in each row, or is read from the database. */
+function varies(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if ('ColumnRef' in value || 'SubLink' in value) return true
+  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(varies) : varies(part)))
+}
+
+/** Functions that answer something else each time: in a CASE the second answer would pass unseen. */
+const UNSTEADY: ReadonlySet<string> = new Set([
+  ...['random', 'random_normal', 'clock_timestamp', 'timeofday', 'gen_random_uuid', 'uuidv4', 'uuidv7'],
+  ...['array_sample', 'array_shuffle'],
+])
+
+/** Throws Refusal for what is not the same when it is computed twice. */
+function steady(node: Node, name: string, at: number | undefined): Node {
+  return steadily(node, [node], name, at)
+}
+
+function steadily(made: Node, of: readonly Node[], name: string, at: number | undefined): Node {
+  if (of.some(isUnsteady)) throw tooMuch(name, at, 'Its size must not depend on random() or the clock.')
+  return made
+}
+
+function isUnsteady(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if ('funcname' in value && Array.isArray(value.funcname)) {
+    const [last = ''] = words(value.funcname).slice(-1)
+    if (UNSTEADY.has(last)) return true
+  }
+  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(isUnsteady) : isUnsteady(part)))
+}
+
+const OURS = word('pg_catalog')
+
+function whole(value: number): Node {
+  return { A_Const: { ival: { ival: value } } }
+}
+
+function operator(symbol: string, lexpr: Node, rexpr: Node): Node {
+  return { A_Expr: { kind: 'AEXPR_OP', name: [OURS, word(symbol)], lexpr, rexpr } }
+}
+
+function isMore(lexpr: Node, rexpr: Node): Node {
+  return operator('>', lexpr, rexpr)
+}
+
+function call(name: string, ...args: readonly Node[]): Node {
+  return { FuncCall: { funcname: [OURS, word(name)], args, funcformat: 'COERCE_EXPLICIT_CALL' } }
+}
+
+const octets = (text: Node): Node => call('octet_length', text)
+const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
+/** Of a text that is not empty: more than the database allocates, so it refuses. */
+const refusedText = (text: Node): Node => call('repeat', text, whole(REFUSED_COUNT))
+
+function cast(arg: Node, type: string): Node {
+  return { TypeCast: { arg, typeName: { names: [OURS, word(type)], typemod: -1 } } }
+}
+
+function either(expr: Node, result: Node, defresult: Node): Node {
+  return { CaseExpr: { args: [{ CaseWhen: { expr, result } }], defresult } }
+}
+
+function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): void {
+  const count = args[1]
+  if (args.some((arg) => arg.NamedArgExpr)) throw tooMuch('array_fill', at)
   if (!count) return
-  const size = name === 'array_fill' ? product(count) : whole(count)
-  if (size === undefined || size > COUNT_MAX) throw tooMuch(name, count.A_Const?.location ?? location)
+  const size = product(count)
+  if (size === undefined || size > COUNT_MAX) throw tooMuch('array_fill', count.A_Const?.location ?? at)
+}
+
+/** The text of a constant, also where it is cast to a text; undefined for anything else. */
+export function literalText(node: Node): string | undefined {
+  if (node.TypeCast?.arg && !(node.TypeCast.typeName?.arrayBounds ?? []).length) return literalText(node.TypeCast.arg)
+  if (node.CollateClause?.arg) return literalText(node.CollateClause.arg)
+  const value = node.A_Const
+  if (!value) return undefined
+  return value.sval?.sval ?? value.bsval?.bsval ?? value.fval?.fval ?? (value.sval ? '' : undefined)
 }
 
 /** A constant whole number, also where it is cast or written as a text. */
-function whole(node: Node): number | undefined {
-  if (node.TypeCast?.arg && !node.TypeCast.typeName?.arrayBounds) return whole(node.TypeCast.arg)
+export function wholeNumber(node: Node | undefined): number | undefined {
+  if (node === undefined) return undefined
+  if (node.TypeCast?.arg && !node.TypeCast.typeName?.arrayBounds) return wholeNumber(node.TypeCast.arg)
   const value = node.A_Const
   if (!value) return undefined
   if (value.isnull) return 0
@@ -32,7 +224,7 @@ function product(node: Node): number | undefined {
   if (node.TypeCast?.arg) return product(node.TypeCast.arg)
   const text = node.A_Const?.sval?.sval
   const sizes = node.A_ArrayExpr
-    ? (node.A_ArrayExpr.elements ?? []).map(whole)
+    ? (node.A_ArrayExpr.elements ?? []).map(wholeNumber)
     : text !== undefined && /^\s*\{[\s\d,]*\}\s*$/.test(text)
       ? (text.match(/\d+/g) ?? []).map(Number)
       : [undefined]
@@ -44,16 +236,23 @@ function product(node: Node): number | undefined {
 /** A conversion of format(): its position, its width (digits, * or *2$), its letter. */
 const CONVERSION = /%(?:%|(\d+)\$)?-?(?:(\d+)|(\*)(?:(\d+)\$)?)?([sIL])?/g
 
+/** Each may stand for the same long argument. */
+const CONVERSIONS_MAX = 64
+
 /** Widths of a constant format: in the text, or as an argument that must be a constant then. */
 function checkWidths(args: readonly Node[], at: number | undefined): void {
   if (isParameter(args[0])) throw tooMuch('format', at, 'Write the format in the text.')
   const text = args[0]?.A_Const?.sval?.sval ?? ''
   let next = 1
+  const conversions = text.match(/%[^%]/g)?.length ?? 0
+  if (conversions > CONVERSIONS_MAX) {
+    throw tooMuch('format', at, `It has ${conversions} conversions; the limit is ${CONVERSIONS_MAX}.`)
+  }
   for (const [all, position, digits, star, starPosition] of text.matchAll(CONVERSION)) {
     if (all === '%%') continue
     if (star !== undefined) {
       const width = args[starPosition === undefined ? next : Number(starPosition)]
-      const size = width && whole(width)
+      const size = width && wholeNumber(width)
       if (size === undefined || Math.abs(size) > COUNT_MAX) throw tooMuch('format', at)
       if (starPosition === undefined) next += 1
     }

@@ -1,7 +1,7 @@
 // Function calls: by list, printed as "pg_catalog"."f" or with the schema of the known extension they belong to, so that
 // no function that a user made can answer instead.
 import { EXTENSION_FUNCTIONS, EXTENSION_OUT_COLUMNS, EXTENSION_SINCE, TYPES } from './allowed.ts'
-import { checkCounts } from './call-arguments.ts'
+import { boundedArguments } from './call-arguments.ts'
 import type { CapturedExtension } from '../capture.ts'
 import { FUNCTIONS_ELSEWHERE } from './elsewhere.ts'
 import type { Exposed } from './exposed.ts'
@@ -13,7 +13,7 @@ import { typedArguments } from './params.ts'
 import { refusedFunction, refusedStatement, type Refusal } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
 import { withConfiguration, withDictionary } from './text-search.ts'
-import { extensionOf, fieldsOf } from './type-names.ts'
+import { extensionOf, fieldsOf, isTextual } from './type-names.ts'
 import { sortKeys, window } from './windows.ts'
 
 /** A call, confined, with what FROM must know of the columns it returns. */
@@ -62,7 +62,10 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const args = typedArguments(name, given)
   const types = args.map((arg) => arg.type)
   const found = findFunction(walk.exposed, written, types, node.location)
-  if (found.schema === 'pg_catalog') checkCounts(name, node)
+  const nodes = args.map((arg) => arg.node)
+  const [first = null] = types
+  const isText = first === null || isTextual(first)
+  const printed = found.schema === 'pg_catalog' ? boundedArguments(name, node, nodes, isText) : nodes
   if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
   const funcname = [word(found.schema), word(name)]
   const rest = modifiers(walk, level, node)
@@ -70,7 +73,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const confined: Node = {
     FuncCall: {
       funcname,
-      ...(args.length > 0 && { args: args.map((arg) => arg.node) }),
+      ...(printed.length > 0 && { args: printed }),
       ...rest,
       ...(node.over && { over: window(walk, level, node.over) }),
       funcformat: 'COERCE_EXPLICIT_CALL',

@@ -1,8 +1,9 @@
 // The whole way of a text that nothing is known of: look, parse, confine, print, parse again, compare. It is synchronous
 // and pure, so that a short text can be judged on the spot and a long one in a thread (parse.ts), by the same code.
-import type { Catalog, Denied, Malformed } from '../../driver.ts'
+import type { Denied, Malformed } from '../../driver.ts'
 import { costBound } from './bound.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed.ts'
+import { checkGrowth } from './growth.ts'
 import { limited } from './limit.ts'
 import { sourceOf, type Places } from './locate.ts'
 import type { SelectStmt } from './nodes.ts'
@@ -154,6 +155,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   checkWeight(walk.weight)
   const confined = limited(walk, selected, rowCap + 1)
   for (const { finish } of walk.bases) finish()
+  checkGrowth(confined)
   const query: PostgresQuery = {
     text: printSelect(confined),
     slots: walk.params.slots,

@@ -1,6 +1,7 @@
 // Operators: PostgreSQL's own by OPERATOR(pg_catalog.x) wherever the grammar has a place for it, an extension's where
 // pg_depend says it is. LIKE and its kin become the operators they stand for.
 import { didYouMean } from '../../nearest.ts'
+import { boundedPattern } from './call-arguments.ts'
 import { OPERATOR_ADVICE, OWN_OPERATORS } from './allowed.ts'
 import type { CapturedExtension } from '../capture.ts'
 import { typed } from '../quote.ts'
@@ -8,12 +9,13 @@ import { expression } from './expression.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { refusedOperator, refusedStatement, type Refusal } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
-import { extensionOf } from './type-names.ts'
+import { extensionOf, isTextual } from './type-names.ts'
 
 const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
 
 /** Kinds written as `a op b`, and those that become so. */
 const PLAIN: ReadonlySet<string> = new Set(['AEXPR_OP', 'AEXPR_LIKE', 'AEXPR_ILIKE', 'AEXPR_SIMILAR'])
+const LIKE: ReadonlySet<string> = new Set(['~~', '!~~', '~~*', '!~~*'])
 const OVER_ARRAY: ReadonlySet<string> = new Set(['AEXPR_OP_ANY', 'AEXPR_OP_ALL'])
 /** Kinds with words of their own, and the operators that the server looks up for them by name. */
 const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
@@ -37,7 +39,9 @@ export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Exp
   const operands = { ...(left && { lexpr: left.node }), rexpr: right.node }
   if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
     const name = operatorName(walk, words(node.name), types, location)
-    return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...operands } }, type: null }
+    const isLike = PLAIN.has(kind) && LIKE.has(words(node.name).at(-1) ?? '') && (!left?.type || isTextual(left.type))
+    const bounded = isLike && left ? { lexpr: boundedPattern(left.node, right.node), rexpr: right.node } : operands
+    return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }, type: null }
   }
   const needed = WORDED.get(kind)
   const written = words(node.name)

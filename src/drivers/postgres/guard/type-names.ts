@@ -113,3 +113,8 @@ export function extensionOf(exposed: Exposed, type: SqlType | null): string | nu
   if (type?.kind === 'array') return extensionOf(exposed, type.of)
   return capturedOf(exposed, type)?.extension ?? null
 }
+
+/** text and varchar: a CASE of one of them and a text is what it was. char(n) and citext would become texts. */
+export function isTextual(type: SqlType): boolean {
+  return type.kind === 'named' && type.schema === 'pg_catalog' && (type.name === 'text' || type.name === 'varchar')
+}

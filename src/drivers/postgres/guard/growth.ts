@@ -1,0 +1,486 @@
+// What a confined query can grow a value to. PostgreSQL bounds one value at a gigabyte and looks at no memory limit before:
+// nested repeat(), replace() and || multiplied a few letters to 2.7 GB in one backend. This walk follows sizes through
+// expressions, sub-selects and WITH, bottom up, and refuses a query whose own constants multiply too much. It looks at
+// every node: one that it does not know counts as all of its parts together.
+import { FREE_COUNT, literalText, REFUSED_COUNT, REPEATED_MAX, wholeNumber } from './call-arguments.ts'
+import { AGGREGATES, COUNT_MAX } from './functions.ts'
+import { words, type Node, type SelectStmt, type Struct } from './nodes.ts'
+import { Refusal } from './refusal.ts'
+
+/** Bytes of one value that the query's own constants make. */
+export const OWN_MAX = 16_777_216
+/** The same of all the values of one row. */
+export const ROW_MAX = 67_108_864
+/** How often stored data may stand in one value. */
+export const TIMES_MAX = 2_000
+/** Bytes of what array_agg() and its kin collect from each row; what is stored does not count. */
+export const COLLECTED_MAX = 4_096
+/** Stored text in a place where its length multiplies: an assumption, as lengths are not known before. */
+const STORED_BYTES = 1_024
+const FIXED_BYTES = 64
+
+/** The most that a value can be: bytes of the query's own, copies of stored data, copies of a recursive query's columns. */
+interface Size {
+  readonly own: number
+  readonly times: number
+  /** It may hold any number of elements that were collected from rows or cut out of a text. */
+  readonly isMany: boolean
+  /** By the column's place: how often the row before stands in it. Only inside a recursive term. */
+  readonly before: ReadonlyMap<number, number>
+}
+
+const NONE: ReadonlyMap<number, number> = new Map()
+const NOTHING: Size = { own: 0, times: 0, isMany: false, before: NONE }
+const FIXED: Size = { ...NOTHING, own: FIXED_BYTES }
+const STORED: Size = { ...NOTHING, times: 1 }
+
+/** Throws Refusal where a value can grow beyond the bounds. Linear in the tree. */
+export function checkGrowth(select: SelectStmt): void {
+  new Growth().select(select)
+}
+
+/** Columns by name, of one alias or WITH query. Our aliases are unlike each other in the whole query. */
+type Columns = ReadonlyMap<string, Size>
+
+class Growth {
+  readonly #aliases = new Map<string, Columns>()
+  readonly #queries = new Map<string, readonly Size[]>()
+
+  /** The sizes of its outputs. */
+  select(query: SelectStmt): readonly Size[] {
+    for (const { CommonTableExpr: cte } of query.withClause?.ctes ?? []) {
+      if (cte) this.#query(cte, query.withClause?.recursive === true)
+    }
+    const outputs = this.#outputs(query)
+    const {
+      targetList: _target,
+      fromClause: _from,
+      valuesLists: _values,
+      withClause: _with,
+      larg: _l,
+      rarg: _r,
+      ...rest
+    } = query
+    this.#parts(rest)
+    const { own } = total(outputs)
+    if (own > ROW_MAX) throw tooLarge(`${Math.round(own)} bytes of the query's own in one row`, ROW_MAX)
+    return outputs
+  }
+
+  #outputs(query: SelectStmt): readonly Size[] {
+    if (query.larg && query.rarg) return most([this.select(query.larg), this.select(query.rarg)])
+    if (query.valuesLists) {
+      return most(query.valuesLists.map(({ List: list }) => (list?.items ?? []).map((item) => this.size(item))))
+    }
+    for (const item of query.fromClause ?? []) this.#from(item)
+    return (query.targetList ?? []).map(({ ResTarget: target }) => (target?.val ? this.size(target.val) : NOTHING))
+  }
+
+  #query({ ctename = '', ctequery, ...rest }: Struct<'CommonTableExpr'>, mayRecurse: boolean): void {
+    const body = ctequery?.SelectStmt
+    this.#parts(rest)
+    if (!body) return
+    if (!mayRecurse || !body.larg || !body.rarg) {
+      this.#queries.set(ctename, this.select(body))
+      return
+    }
+    const first = this.select(body.larg)
+    this.#queries.set(
+      ctename,
+      first.map((size, place) => ({ ...size, before: new Map([[place, 1]]) })),
+    )
+    const next = this.select(body.rarg)
+    checkRecursion(next.map(({ before }) => before))
+    // What a turn adds is added as often as there are rows: it counts as data from here on.
+    this.#queries.set(ctename, most([first, next]).map(afterTurns))
+  }
+
+  /** Something in FROM: what its alias shows. */
+  #from(item: Node): void {
+    if (item.JoinExpr) {
+      const { larg, rarg, quals } = item.JoinExpr
+      if (larg) this.#from(larg)
+      if (rarg) this.#from(rarg)
+      if (quals) this.size(quals)
+    } else if (item.RangeSubselect) {
+      const query = item.RangeSubselect.subquery?.SelectStmt
+      if (query) this.#bind(item.RangeSubselect.alias, this.select(query), outputNames(query))
+    } else if (item.RangeVar) {
+      const { relname = '', schemaname, alias } = item.RangeVar
+      const known = schemaname === undefined ? this.#queries.get(relname) : undefined
+      if (known) this.#bind(alias, known, [])
+    } else if (item.RangeFunction) {
+      const size = this.#parts({ functions: item.RangeFunction.functions })
+      this.#bind(
+        item.RangeFunction.alias,
+        (item.RangeFunction.alias?.colnames ?? []).map(() => size),
+        [],
+      )
+    } else {
+      this.#parts(item)
+    }
+  }
+
+  #bind(alias: Struct<'Alias'> | undefined, sizes: readonly Size[], names: readonly string[]): void {
+    if (alias?.aliasname === undefined) return
+    const given = words(alias.colnames)
+    this.#aliases.set(alias.aliasname, new Map(sizes.map((size, at) => [given[at] ?? names[at] ?? '', size])))
+  }
+
+  /** The size of an expression. */
+  size(node: Node): Size {
+    const size = this.#sized(node)
+    if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of the query's own`, OWN_MAX)
+    if (size.times > TIMES_MAX) throw tooLarge(`${Math.round(size.times)} copies of stored values`, TIMES_MAX)
+    return size
+  }
+
+  #sized(node: Node): Size {
+    if (node.A_Const) return { ...NOTHING, own: literalText(node)?.length ?? FIXED_BYTES }
+    if (node.ColumnRef) return this.#column(node.ColumnRef)
+    if (node.ParamRef) return STORED
+    if (node.FuncCall) return this.#call(node.FuncCall)
+    if (node.A_Expr) return this.#operator(node.A_Expr)
+    if (node.TypeCast) return this.#cast(node.TypeCast)
+    if (node.CaseExpr) return this.#case(node.CaseExpr)
+    if (node.CoalesceExpr) return greatest(this.#each(node.CoalesceExpr.args))
+    if (node.MinMaxExpr) return greatest(this.#each(node.MinMaxExpr.args))
+    if (node.SubLink) return this.#subLink(node.SubLink)
+    if (node.JsonArrayAgg ?? node.JsonObjectAgg) return collected(this.#parts(node), 'json_arrayagg')
+    if (node.BoolExpr ?? node.NullTest ?? node.BooleanTest) {
+      this.#parts(node)
+      return FIXED
+    }
+    return this.#parts(node)
+  }
+
+  #column({ fields = [] }: Struct<'ColumnRef'>): Size {
+    const [alias, name] = words(fields)
+    if (alias === undefined || fields.length < 2) return STORED
+    const columns = this.#aliases.get(alias)
+    return name === undefined ? total([...(columns?.values() ?? [STORED])]) : (columns?.get(name) ?? STORED)
+  }
+
+  #cast({ arg, typeName }: Struct<'TypeCast'>): Size {
+    const size = arg ? this.size(arg) : NOTHING
+    const [name] = words(typeName?.names).slice(-1)
+    const isFixed = name !== undefined && FIXED_TYPES.has(name) && (typeName?.arrayBounds ?? []).length === 0
+    return isFixed ? { ...FIXED, before: size.before } : size
+  }
+
+  #case({ arg, args = [], defresult }: Struct<'CaseExpr'>): Size {
+    if (arg) this.size(arg)
+    const results = args.map(({ CaseWhen: when }) => {
+      if (when?.expr) this.size(when.expr)
+      return when?.result ? this.size(when.result) : NOTHING
+    })
+    if (defresult) results.push(this.size(defresult))
+    return greatest(results)
+  }
+
+  /** Only `||` puts its sides together. Numbers end at 131,072 digits by themselves; what is left of json - key is json. */
+  #operator({ name, lexpr, rexpr }: Struct<'A_Expr'>): Size {
+    const sides = [lexpr, rexpr].flatMap((side) => (side ? [this.size(side)] : []))
+    const [symbol = ''] = words(name).slice(-1)
+    if (symbol === '||') return total(sides)
+    if (SEEKS.has(symbol) && sides.length === 2 && sides.every(({ isMany }) => isMany)) throw eachWithEach(symbol)
+    if (symbol === '-') return sides[0] ?? FIXED
+    return COMPUTES.test(symbol) ? FIXED : greatest(sides)
+  }
+
+  #subLink({ subLinkType, testexpr, subselect }: Struct<'SubLink'>): Size {
+    if (testexpr) this.size(testexpr)
+    const [first = NOTHING] = subselect?.SelectStmt ? this.select(subselect.SelectStmt) : []
+    if (subLinkType === 'ARRAY_SUBLINK') return collected(first, 'ARRAY()')
+    return subLinkType === 'EXPR_SUBLINK' ? first : FIXED
+  }
+
+  #call(call: Struct<'FuncCall'>): Size {
+    const { funcname, args = [], ...rest } = call
+    const [name = ''] = words(funcname).slice(-1)
+    const sizes = this.#each(args)
+    this.#parts(rest)
+    return result(name, args, sizes)
+  }
+
+  #each(nodes: readonly Node[] | undefined): Size[] {
+    return (nodes ?? []).map((node) => this.size(node))
+  }
+
+  /** All that hangs on something, put together. */
+  #parts(value: unknown): Size {
+    const sizes: Size[] = []
+    for (const part of Object.values(value ?? {})) {
+      if (Array.isArray(part)) for (const each of part) sizes.push(this.#part(each))
+      else if (typeof part === 'object' && part !== null) sizes.push(this.#part(part))
+    }
+    return total(sizes)
+  }
+
+  #part(part: unknown): Size {
+    if (!isObject(part)) return NOTHING
+    if (isSelect(part)) return total(this.select(part.SelectStmt))
+    return isExpression(part) ? this.size(part) : this.#parts(part)
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+function isSelect(value: Readonly<Record<string, unknown>>): value is { readonly SelectStmt: SelectStmt } {
+  return isObject(value['SelectStmt'])
+}
+
+/** Nodes that #sized() tells from the sum of their parts. */
+const SIZED: ReadonlySet<string> = new Set([
+  ...['A_Const', 'ColumnRef', 'ParamRef', 'FuncCall', 'A_Expr', 'TypeCast', 'CaseExpr', 'CoalesceExpr', 'MinMaxExpr'],
+  ...['SubLink', 'JsonArrayAgg', 'JsonObjectAgg', 'BoolExpr', 'NullTest', 'BooleanTest'],
+])
+
+function isExpression(value: Readonly<Record<string, unknown>>): value is Node {
+  const [name] = Object.keys(value)
+  return name !== undefined && SIZED.has(name)
+}
+
+const COMPUTES = /^([-+*/%^]|=|<>|!=|<|>|<=|>=|~~|!~~|~~\*|!~~\*|~|~\*|!~|!~\*|@>|<@|&&|\?|\?\||\?&|@@|@\?)$/
+const FIXED_TYPES: ReadonlySet<string> = new Set([
+  ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'oid', 'date', 'time', 'timetz', 'timestamp', 'timestamptz'],
+  ...['interval', 'uuid', 'inet', 'cidr', 'macaddr', 'macaddr8', 'money', 'point', 'box', 'circle', 'line', 'lseg'],
+])
+
+/** Operators that look for each element of one side among those of the other. */
+const SEEKS: ReadonlySet<string> = new Set(['&&', '@>', '<@', '?|', '?&'])
+
+/** Aggregates that answer no more than one of their values, or a number. */
+const NARROWING: ReadonlySet<string> = new Set([
+  ...['any_value', 'avg', 'bit_and', 'bit_or', 'bit_xor', 'bool_and', 'bool_or', 'count', 'every', 'max', 'min', 'sum'],
+  ...['corr', 'covar_pop', 'covar_samp', 'mode', 'percentile_cont', 'percentile_disc', 'stddev', 'stddev_pop'],
+  ...['stddev_samp', 'variance', 'var_pop', 'var_samp'],
+])
+const FIXED_RESULTS: ReadonlySet<string> = new Set([
+  ...['length', 'char_length', 'character_length', 'octet_length', 'bit_length', 'strpos', 'position', 'ascii', 'md5'],
+  ...['sha224', 'sha256', 'sha384', 'sha512', 'starts_with', 'is_normalized', 'cardinality', 'array_length', 'count'],
+  ...['row_number', 'rank', 'dense_rank', 'ntile', 'percent_rank', 'cume_dist', 'regexp_count', 'regexp_like'],
+  ...['date_trunc', 'date_part', 'extract', 'age', 'now', 'jsonb_array_length', 'json_array_length', 'hashtext'],
+])
+
+/** What a function answers, by what it is given. */
+function result(name: string, args: readonly Node[], sizes: readonly Size[]): Size {
+  const [first = NOTHING, second = NOTHING, third = NOTHING] = sizes
+  if (AGGREGATES.has(name)) {
+    if (NARROWING.has(name) || name.startsWith('regr_')) return greatest(sizes)
+    return collected(total(sizes), name)
+  }
+  if (FIXED_RESULTS.has(name)) return FIXED
+  switch (name) {
+    case 'repeat':
+      return repeated(first, wholeNumber(args[1]))
+    case 'lpad':
+    case 'rpad':
+      return { ...NOTHING, own: 4 * (wholeNumber(args[1]) ?? COUNT_MAX) }
+    case 'left':
+    case 'right':
+      return cut(first, wholeNumber(args[1]))
+    case 'substr':
+    case 'substring':
+      return cut(first, wholeNumber(args[2]))
+    case 'replace':
+      return replaced(first, lengthOf(args[1]) ?? 1, third, 0)
+    case 'regexp_replace':
+      return replaced(first, 1, third, backReferences(args[2]))
+    case 'string_to_array':
+    case 'regexp_split_to_array':
+      return { ...first, isMany: true }
+    case 'translate':
+      return scaled(first, isAscii(args[2]) ? 1 : 4)
+    case 'format':
+      return formatted(args[0], sizes)
+    case 'concat_ws':
+      return total([...sizes.slice(1), scaled(first, Math.max(sizes.length - 2, 0))])
+    case 'array_to_string':
+      return { ...first, own: first.own * Math.max(1, second.own), times: first.times + second.times * STORED_BYTES }
+    case 'quote_literal':
+    case 'quote_ident':
+    case 'quote_nullable':
+    case 'encode':
+    case 'jsonb_pretty':
+      return scaled(first, 2)
+    case 'to_char':
+      return total([first, scaled(second, 16)])
+    default:
+      return total(sizes)
+  }
+}
+
+/** A count that call-arguments.ts leaves as it is multiplies; any other is stopped by the database at REPEATED_MAX. */
+function repeated(text: Size, count: number | undefined): Size {
+  if (count === REFUSED_COUNT) return NOTHING
+  const isKnown = count !== undefined && (count <= FREE_COUNT || (text.times === 0 && text.before.size === 0))
+  return isKnown ? scaled(text, Math.max(count, 0)) : { ...NOTHING, own: REPEATED_MAX }
+}
+
+function cut(size: Size, characters: number | undefined): Size {
+  return characters === undefined || characters < 0 ? size : { ...NOTHING, own: 4 * characters }
+}
+
+/** Each `length` letters become `by`, with so many copies of what was found. */
+function replaced(text: Size, length: number, by: Size, copies: number): Size {
+  const grows = Math.max(1, by.own / length + copies)
+  const places = text.own / length + (text.times * STORED_BYTES) / length
+  return total([scaled(text, grows), { ...NOTHING, times: by.times * places, before: scaled(by, places).before }])
+}
+
+function formatted(format: Node | undefined, sizes: readonly Size[]): Size {
+  const [text = NOTHING, ...args] = sizes
+  const pattern = format && literalText(format)
+  const conversions = pattern === undefined ? 64 : (pattern.match(/%(?!%)/g) ?? []).length
+  const widths = (pattern?.match(/\d+/g) ?? []).reduce((sum, digits) => sum + Math.min(Number(digits), COUNT_MAX), 0)
+  const stars = (pattern?.match(/\*/g) ?? []).length * COUNT_MAX
+  return total([text, scaled(greatest(args), conversions), { ...NOTHING, own: widths + stars }])
+}
+
+function backReferences(node: Node | undefined): number {
+  const text = node && literalText(node)
+  return text === undefined ? 8 : (text.match(/\\[\d&]/g) ?? []).length
+}
+
+function lengthOf(node: Node | undefined): number | undefined {
+  const text = node && literalText(node)
+  return text === undefined || text === '' ? undefined : text.length
+}
+
+function isAscii(node: Node | undefined): boolean {
+  const text = node && literalText(node)
+  return text !== undefined && /^[\x00-\x7f]*$/.test(text)
+}
+
+/** What an aggregate collects from many rows counts as data. Throws Refusal where the query itself makes it long. */
+function collected(each: Size, name: string): Size {
+  if (each.own > COLLECTED_MAX) {
+    const why = `${name} collects values of up to ${Math.round(each.own)} bytes that the query makes; the limit is ${COLLECTED_MAX}`
+    throw new Refusal('limit', 'size', why, 'Collect shorter values: cut them with left(…, 1000) first.', undefined)
+  }
+  return { ...stored(each), isMany: !RANGES.has(name) }
+}
+
+/** Aggregates whose results are compared in order. */
+const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg', 'string_agg'])
+
+/** A column of a recursive query, as others see it. */
+function afterTurns(size: Size): Size {
+  return size.before.size === 0 ? size : { ...stored(size), before: NONE }
+}
+
+function stored(size: Size): Size {
+  return { ...size, own: 0, times: Math.max(1, size.times + size.own / STORED_BYTES) }
+}
+
+function scaled(size: Size, by: number): Size {
+  if (by === 1) return size
+  const before = size.before.size === 0 ? NONE : new Map([...size.before].map(([place, count]) => [place, count * by]))
+  return { ...size, own: size.own * by, times: size.times * by, before }
+}
+
+function total(sizes: readonly Size[]): Size {
+  return combined(sizes, (a, b) => a + b)
+}
+
+function greatest(sizes: readonly Size[]): Size {
+  return combined(sizes, Math.max)
+}
+
+function combined(sizes: readonly Size[], by: (a: number, b: number) => number): Size {
+  let [own, times] = [0, 0]
+  let before: Map<number, number> | undefined
+  let isMany = false
+  for (const size of sizes) {
+    isMany ||= size.isMany
+    own = by(own, size.own)
+    times = by(times, size.times)
+    for (const [place, count] of size.before) {
+      before ??= new Map()
+      before.set(place, by(before.get(place) ?? 0, count))
+    }
+  }
+  return { own, times, isMany, before: before ?? NONE }
+}
+
+/** Column by column the greatest of several queries. */
+function most(rows: readonly (readonly Size[])[]): readonly Size[] {
+  const width = Math.max(0, ...rows.map((row) => row.length))
+  return Array.from({ length: width }, (_, at) => greatest(rows.flatMap((row) => row[at] ?? [])))
+}
+
+function outputNames(query: SelectStmt): string[] {
+  const first = query.larg ? outputNames(query.larg) : []
+  return query.larg ? first : (query.targetList ?? []).map(({ ResTarget: target }) => target?.name ?? '')
+}
+
+/**
+ * A recursive query doubles with every turn where a column, by way of any others, comes back in itself more than once
+ * (`s || s`). Adding to it (`path || '/' || name`) is linear. Throws Refusal.
+ */
+function checkRecursion(columns: readonly ReadonlyMap<number, number>[]): void {
+  for (const circle of circlesOf(columns)) {
+    for (const place of circle) {
+      let copies = 0
+      for (const [to, count] of columns[place] ?? []) if (circle.has(to)) copies += count
+      if (copies > 1) throw doubles()
+    }
+  }
+}
+
+function doubles(): Refusal {
+  const why = 'the recursive query multiplies a value with every turn'
+  return new Refusal(
+    'limit',
+    'size',
+    why,
+    'Let a turn add to the value instead: path || name, not path || path.',
+    undefined,
+  )
+}
+
+/** Columns that come back in themselves, by the circles they lie on (Tarjan's strongly connected components). */
+function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet<number>[] {
+  const circles: ReadonlySet<number>[] = []
+  const [order, low] = [new Map<number, number>(), new Map<number, number>()]
+  const open: number[] = []
+  const visit = (place: number): void => {
+    const number = order.size
+    order.set(place, number)
+    low.set(place, number)
+    open.push(place)
+    for (const to of columns[place]?.keys() ?? []) {
+      if (!order.has(to)) visit(to)
+      if (open.includes(to)) low.set(place, Math.min(low.get(place) ?? 0, low.get(to) ?? 0))
+    }
+    if (low.get(place) === number) circles.push(new Set(open.splice(open.indexOf(place))))
+  }
+  for (const place of columns.keys()) if (!order.has(place)) visit(place)
+  return circles
+}
+
+/** The database compares each element with each, and no cancel ends that. */
+function eachWithEach(symbol: string): Refusal {
+  const why = `operator ${symbol} would compare two collections of any length, element by element`
+  return new Refusal(
+    'limit',
+    'size',
+    why,
+    'Compare the rows instead: a join, EXISTS, or IN over a sub-query.',
+    undefined,
+  )
+}
+
+function tooLarge(found: string, limit: number): Refusal {
+  const why = `a value of the query can grow to ${found}; the limit is ${limit}`
+  return new Refusal(
+    'limit',
+    'size',
+    why,
+    'Make it shorter: smaller counts, fewer repetitions within each other.',
+    undefined,
+  )
+}

@@ -1,0 +1,124 @@
+// Values that multiply and functions that no cancel ends, through the service on a real server: whatever is asked ends
+// within two seconds of its timeout, and no backend grows.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { openShop, type Shop } from '../../support/shop.ts'
+
+const TIMEOUT_MS = 300
+const LATE_MS = 2_000
+const GROWN_MB = 512
+
+const SCHEMA = `
+CREATE TABLE texts (a text, marks text, words text, tags text[], doc jsonb);
+INSERT INTO texts VALUES (repeat('a', 1000000), repeat(U&'\\0301\\0316', 50000), repeat('a b ', 100000),
+  ARRAY(SELECT g::text FROM generate_series(1, 500) g), '{"k": [1, 2]}');
+CREATE TABLE levels (id int PRIMARY KEY, parent int, name text);
+INSERT INTO levels VALUES (1, NULL, 'root'), (2, 1, 'branch'), (3, 2, 'leaf');`
+
+/** What ends it is the guard (403), the database's own bound (422) or the timeout (504); a quick machine answers some. */
+const ATTACKS: readonly (readonly [string, string])[] = [
+  ['normalize', 'SELECT length(normalize(marks)) FROM texts'],
+  ['normalize to NFKD', 'SELECT length(normalize(marks, NFKD)) FROM texts'],
+  ['IS NORMALIZED', 'SELECT marks IS NFD NORMALIZED FROM texts'],
+  ['strpos', "SELECT strpos(a, 'b' || left(a, 400000)) FROM texts"],
+  ['strpos with a long constant', `SELECT strpos(a, 'b${'a'.repeat(20_000)}') FROM texts`],
+  ['position', "SELECT position('b' || left(a, 400000) IN a) FROM texts"],
+  ['replace', "SELECT length(replace(a, 'b' || left(a, 400000), 'x')) FROM texts"],
+  ['split_part', "SELECT length(split_part(a, 'b' || left(a, 400000), 3)) FROM texts"],
+  ['string_to_array', "SELECT cardinality(string_to_array(a, 'b' || left(a, 400000))) FROM texts"],
+  ['string_to_table', "SELECT count(*) FROM texts, string_to_table(a, 'b' || left(a, 400000))"],
+  ['LIKE', "SELECT a LIKE '%' || left(a, 400000) || 'b%' FROM texts"],
+  ['LIKE in a sub-select', "SELECT q.x LIKE q.y FROM (SELECT a AS x, '%' || left(a, 400000) || 'b%' AS y FROM texts) q"],
+  ['translate', "SELECT length(translate(a, (SELECT string_agg(chr(g), '') FROM generate_series(200, 20000) g), 'x')) FROM texts"],
+  ['ltrim', "SELECT length(ltrim(marks, (SELECT string_agg(chr(g), '' ORDER BY g DESC) FROM generate_series(800, 55000) g))) FROM texts"],
+  ['repeat of repeat', "SELECT length(repeat(repeat('x', 10000), 10000))"],
+  ['repeat of a long column', 'SELECT length(repeat(a, 10000)) FROM texts'],
+  ['repeat by a column', "SELECT length(repeat('x', (SELECT length(a) FROM texts)))"],
+  ['lpad by a column', "SELECT length(lpad('x', (SELECT length(a) * 1000 FROM texts)))"],
+  ['format', `SELECT length(format('${'%1$s'.repeat(300)}', a)) FROM texts`],
+  ['a recursion', "WITH RECURSIVE t(n, s) AS (SELECT 1, 'x'::text UNION ALL SELECT n + 1, s || s FROM t WHERE n < 40) SELECT length(s) FROM t"],
+  ['an array of long texts', "SELECT cardinality(array_agg(repeat('x', 10000))) FROM generate_series(1, 1000000)"],
+  ['points', 'SELECT polygon(20000, circle(point(0,0), 1)) <-> polygon(20000, circle(point(9,0), 1))'],
+  ['arrays that are compared', 'SELECT (SELECT array_agg(g) FROM generate_series(1, 100000) g) && (SELECT array_agg(-g) FROM generate_series(1, 100000) g)'],
+  ['arrays that are contained', 'SELECT (SELECT array_agg(g) FROM generate_series(1, 100000) g) @> (SELECT array_agg(g) FROM generate_series(100000, 1, -1) g)'],
+  ['documents that are contained', 'SELECT (SELECT jsonb_agg(g) FROM generate_series(1, 100000) g) @> (SELECT jsonb_agg(g) FROM generate_series(100000, 1, -1) g)'],
+  ['keys that are sought', "SELECT (SELECT jsonb_agg(g::text) FROM generate_series(1, 100000) g) ?| (SELECT array_agg((-g)::text) FROM generate_series(1, 100000) g)"],
+]
+
+const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
+  ['lpad by a level', "WITH RECURSIVE t(id, name, level) AS (SELECT id, name, 0 FROM levels WHERE parent IS NULL UNION ALL SELECT l.id, l.name, level + 1 FROM levels l JOIN t ON l.parent = t.id) SELECT lpad('', level * 2) || name FROM t", [['root'], ['  branch'], ['    leaf']]],
+  ['a bar', "SELECT repeat('*', (count(*) / 1)::int) FROM levels", [['***']]],
+  ['rpad by a length', "SELECT rpad(name, length(name) + 3, '.') FROM levels ORDER BY id LIMIT 1", [['root...']]],
+  ['NULL stays NULL', "SELECT repeat(NULL, id), repeat('x', NULL), strpos(name, (SELECT NULL::text)), normalize(NULL::text || name) FROM levels LIMIT 1", [[null, null, null, null]]],
+  ['a negative count', "SELECT repeat('x', -id) FROM levels LIMIT 1", [['']]],
+  ['a search for another column', 'SELECT strpos(l.name, left(m.name, 1)) FROM levels l JOIN levels m ON m.id = l.id WHERE l.name LIKE m.name ORDER BY l.id', [[1], [1], [1]]],
+  ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
+]
+
+describe('what multiplies', () => {
+  let shop: Shop
+  let watch: Client
+  let at: string
+  before(async () => {
+    shop = await openShop()
+    const database = await shop.postgres.createDatabase('growth', SCHEMA)
+    watch = new Client({ connectionString: shop.postgres.url(database) })
+    await watch.connect()
+    await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { statementTimeoutMs: TIMEOUT_MS } })
+    const tables = ['texts', 'levels'].map((table) => ({ schema: 'public', table, columns: null }))
+    const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, name: 'growth', database }, tables)
+    at = `/teams/${shop.teamId}/datasources/${id}`
+  })
+  after(async () => {
+    await watch.end()
+    await shop[Symbol.asyncDispose]()
+  })
+
+  /** Of the backends that answer the service, MB. */
+  async function grown(): Promise<number> {
+    const { rows } = await watch.query(
+      "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
+    )
+    return Math.max(0, ...rows.map(({ pid }) => peakMb(Number(pid))))
+  }
+
+  async function isActive(): Promise<boolean> {
+    const { rows } = await watch.query(
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()",
+    )
+    return rows.length > 0
+  }
+
+  for (const [name, sql] of ATTACKS) {
+    test(`ends in time: ${name}`, async () => {
+      const began = performance.now()
+      const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+      assert.ok([200, 403, 422, 504].includes(status), `${status} ${json.error}`)
+      while (await isActive()) {
+        const took = performance.now() - began
+        assert.ok(took < TIMEOUT_MS + LATE_MS, `still active after ${Math.round(took)} ms`)
+        await pause(20)
+      }
+      assert.ok((await grown()) < GROWN_MB)
+    })
+  }
+
+  for (const [name, sql, rows] of ANSWERS) {
+    test(`is answered: ${name}`, async () => {
+      const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+      assert.deepEqual([status, json.rows ?? json], [200, rows])
+    })
+  }
+})
+
+/** A backend that is gone held nothing. Linux; elsewhere only the time is held. */
+function peakMb(pid: number): number {
+  try {
+    return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+  } catch {
+    return 0
+  }
+}
