@@ -23,6 +23,7 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['normalize', 'SELECT length(normalize(marks)) FROM texts'],
   ['normalize to NFKD', 'SELECT length(normalize(marks, NFKD)) FROM texts'],
   ['IS NORMALIZED', 'SELECT marks IS NFD NORMALIZED FROM texts'],
+  ['normalize of a constant expression', "SELECT length(normalize(repeat(U&'\\0301\\0316', 10000)))"],
   ['strpos', "SELECT strpos(a, 'b' || left(a, 400000)) FROM texts"],
   ['strpos with a long constant', `SELECT strpos(a, 'b${'a'.repeat(20_000)}') FROM texts`],
   ['position', "SELECT position('b' || left(a, 400000) IN a) FROM texts"],

@@ -88,33 +88,26 @@ function searched(name: string, text: Node, sought: Node, at: number | undefined
   const [a, b] = [literalText(text)?.length, literalText(sought)?.length]
   if (b !== undefined && b <= FREE_BYTES) return [text, sought]
   if (a !== undefined && (b !== undefined || a <= FREE_BYTES)) return [text, sought]
-  // The one that is looked at in the CASE must not be a constant, which the planner would compute in both branches.
-  if (varies(text)) {
-    const product = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
-    const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
-    return [either(isMore(steadily(product, [text, sought], name, at), whole(most)), refusedText(text), text), sought]
-  }
-  if (!varies(sought)) return [text, sought]
-  const product = operator('*', bigOctets(text), bigOctets(sought))
-  return [
-    text,
-    either(isMore(steadily(product, [text, sought], name, at), whole(SEARCHED_MAX)), refusedText(sought), sought),
-  ]
+  const product = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
+  const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
+  const isLong = isMore(steadily(product, [text, sought], name, at), whole(most))
+  // The planner computes constant branches beforehand. So the text that is repeated in the refused branch must vary where
+  // the condition does.
+  if (varies(text) || !varies(sought)) return [either(isLong, refusedText(text), text), sought]
+  return [text, either(isLong, refusedText(sought), sought)]
 }
 
 /** LIKE with a pattern that is not known, which is looked for at every place of the text. */
-export function boundedPattern(text: Node, pattern: Node): Node {
-  return literalText(pattern) !== undefined || !varies(text) ? text : searched('LIKE', text, pattern, undefined)[0]
+export function boundedPattern(text: Node, pattern: Node): readonly [Node, Node] {
+  return literalText(pattern) === undefined ? searched('LIKE', text, pattern, undefined) : [text, pattern]
 }
 
 function noLonger(name: string, text: Node, most: number, at: number | undefined): Node {
-  const length = literalText(text)
-  if (length !== undefined) {
-    const bytes = Buffer.byteLength(length)
-    if (bytes > most) throw tooMuch(name, at, `Its text has ${bytes} bytes; the limit is ${most}.`)
-    return text
-  }
-  return varies(text) ? either(isMore(octets(steady(text, name, at)), whole(most)), refusedText(text), text) : text
+  const literal = literalText(text)
+  if (literal === undefined) return either(isMore(octets(steady(text, name, at)), whole(most)), refusedText(text), text)
+  const bytes = Buffer.byteLength(literal)
+  if (bytes > most) throw tooMuch(name, at, `Its text has ${bytes} bytes; the limit is ${most}.`)
+  return text
 }
 
 /** Points of polygon(count, circle), which distances compare one by one. */

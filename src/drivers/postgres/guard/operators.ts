@@ -40,7 +40,7 @@ export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Exp
   if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
     const name = operatorName(walk, words(node.name), types, location)
     const isLike = PLAIN.has(kind) && LIKE.has(words(node.name).at(-1) ?? '') && (!left?.type || isTextual(left.type))
-    const bounded = isLike && left ? { lexpr: boundedPattern(left.node, right.node), rexpr: right.node } : operands
+    const bounded = isLike && left ? like(left.node, right.node) : operands
     return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }, type: null }
   }
   const needed = WORDED.get(kind)
@@ -49,6 +49,11 @@ export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Exp
   for (const symbol of needed) checkComparison(walk, symbol, types, location)
   const type = kind === 'AEXPR_NULLIF' ? left.type : null
   return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
+}
+
+function like(text: Node, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
+  const [lexpr, rexpr] = boundedPattern(text, pattern)
+  return { lexpr, rexpr }
 }
 
 /** The right side: an expression, or the list of IN and BETWEEN. */
