@@ -64,7 +64,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual([page.status, page.headers.get('referrer-policy')], [200, 'no-referrer'])
       policyHolds(page, await page.text())
       const early = await post('sign-in/email', { email, password: PASSWORD })
-      assert.equal(early.json.reason, 'INVALID_EMAIL_OR_PASSWORD', 'a click alone verified the address')
+      assert.equal(early.json.reason, 'EMAIL_NOT_VERIFIED', 'a click alone verified the address')
       const token = tokenIn({ text: link })
       assert.equal((await post('verify-email', { token, password: PASSWORD })).status, 200)
       return await jwtOf(cookieOf(await post('sign-in/email', { email, password: PASSWORD })))

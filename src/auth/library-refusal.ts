@@ -7,6 +7,8 @@ import { LOCKED_MS } from './second-factor.ts'
 
 const Told = z.object({ code: z.string().optional() })
 
+const WRONG_SIGN_IN = 'The e-mail address or the password is not right.'
+
 /** The sentence for a reason; without one, what is told is that of the status. */
 const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_PASSWORD: 'The password is not right.',
@@ -18,28 +20,21 @@ const SENTENCES: Readonly<Record<string, string>> = {
   TOTP_NOT_ENABLED: 'There is no second factor.',
   TWO_FACTOR_NOT_ENABLED: 'The second factor is not on.',
   BACKUP_CODES_NOT_ENABLED: 'There is no second factor.',
+  INVALID_EMAIL_OR_PASSWORD: WRONG_SIGN_IN,
   INVALID_CODE: 'The code is not right, or was used before.',
   INVALID_BACKUP_CODE: 'The code is not right, or was used before.',
   INVALID_TWO_FACTOR_COOKIE: 'Sign in with your password first: there is no sign-in that waits for a code.',
   TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: 'Too many wrong codes: sign in with your password again.',
+  EMAIL_NOT_VERIFIED: 'Verify your e-mail address first: POST /auth/send-verification-email sends the link again.',
   INVALID_TOKEN: 'This link is not valid: it was used, or never made.',
   TOKEN_EXPIRED: 'This link has expired: ask for another one.',
 }
 
-const WRONG_SIGN_IN = 'INVALID_EMAIL_OR_PASSWORD'
-
-/**
- * One refusal for an unknown address, a wrong password and, where mail is on, an address that nobody has verified: whoever
- * signs up with an address and then signs in would learn from the difference whether it had an account before.
- */
-export function wrongSignIn(mailIsOn: boolean): AppError {
-  const sentence = mailIsOn ? WRONG_OR_UNVERIFIED : 'The e-mail address or the password is not right.'
-  return new AppError('UNAUTHENTICATED', sentence, { extra: { reason: WRONG_SIGN_IN } })
+/** Of who signs in: an unknown address reads the same. */
+export function wrongSignIn(): AppError {
+  const extra = { reason: 'INVALID_EMAIL_OR_PASSWORD' }
+  return new AppError('UNAUTHENTICATED', WRONG_SIGN_IN, { extra })
 }
-
-const WRONG_OR_UNVERIFIED =
-  'The e-mail address or the password is not right, or the address is not verified yet. To verify it, open the link in ' +
-  'the mail; POST /auth/send-verification-email sends another one.'
 
 /** A link that was used, replaced, or never made. */
 export function invalidLink(): AppError {
@@ -61,17 +56,10 @@ function invalid(detail: string, reason?: string): AppError {
   })
 }
 
-interface Known {
-  /** Whether the address has an account: the library may refuse a sign-up for that reason or for a defect. */
-  readonly taken: () => Promise<boolean>
-  readonly mailIsOn: boolean
-}
-
-/** What the library refused, as our error. */
-export async function libraryRefusal(response: Response, { taken, mailIsOn }: Known): Promise<AppError> {
+/** The library refused a sign-up for a reason of its own or of its store: `taken` tells an address from a defect. */
+export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
   const told = Told.safeParse(await response.json().catch(() => null))
   const reason = told.data?.code
-  if (reason === 'EMAIL_NOT_VERIFIED' || reason === WRONG_SIGN_IN) return wrongSignIn(mailIsOn)
   const extra = reason === undefined ? {} : { reason }
   const code = await codeOf(response.status, reason, taken)
   const sentence = reason === undefined ? undefined : SENTENCES[reason]

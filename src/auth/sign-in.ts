@@ -1,5 +1,6 @@
 // Everything under /auth: an allow-list of paths with the body each takes (paths.ts), in front of the library that does
-// the work. Its refusals leave as ours; where mail is on, no answer and no time it takes tells which addresses exist.
+// the work. Its refusals leave as ours. Where mail is on, neither a sign-up nor a request for a mail tells by its answer or
+// its time which addresses exist.
 import { setTimeout } from 'node:timers/promises'
 import { DEMO_EMAIL, type Config } from '../config.ts'
 import { SignUp } from '../contract/sign-in-routes.ts'
@@ -19,7 +20,7 @@ import { ownAnswer, requireCode, withCookie, type OwnDeps } from './own-paths.ts
 import { CHANGE_PASSWORD, isOfPerson, PATHS, RESET_PAGE, SIGN_IN, SIGN_UP, VERIFY_PAGE } from './paths.ts'
 import { resetPage } from './reset-page.ts'
 import { afterCode, noChallenge } from './second-factor.ts'
-import { firstInTurn, giveWay, neededSetupToken, requireSignUp } from './sign-up.ts'
+import { firstInTurn, giveWay, neededSetupToken, passOnLinks, requireSignUp } from './sign-up.ts'
 import { openThrottle } from './throttle.ts'
 import { openTrail } from './trail.ts'
 import { unsent } from './unsent.ts'
@@ -83,11 +84,13 @@ export function openSignIn(deps: Deps): SignIn {
     const counted = PATHS.get(name)?.asksCode === true ? await countCode(ours, request, asking) : null
     try {
       await requireCode(ours, request, asked, asking)
-      if (name === SIGN_UP && deps.mail.isOn && email !== undefined) await giveWay(deps.store, email)
       const response =
-        (await ownAnswer(ours, request, asked, asking)) ?? (await ofLibrary(deps, ours.library, request, asked))
+        (await ownAnswer(ours, request, asked, asking)) ??
+        (name === SIGN_UP && deps.mail.isOn && email !== undefined
+          ? await inPlace(deps.store, email, () => ofLibrary(deps, ours.library, request, asked))
+          : await ofLibrary(deps, ours.library, request, asked))
       if (held !== null && !(await stillHolds(deps.store, held, response))) {
-        throw name === SIGN_IN ? wrongSignIn(deps.mail.isOn) : notSignedIn()
+        throw name === SIGN_IN ? wrongSignIn() : notSignedIn()
       }
       await settle()
       const done = await after(ours, request, { asked, asking, response })
@@ -127,6 +130,16 @@ export function openSignIn(deps: Deps): SignIn {
       await library()
     },
     setupToken: () => neededSetupToken(deps),
+  }
+}
+
+/** A sign-up with an address that somebody may have signed up with, and not verified. */
+async function inPlace(store: Store, email: string, signUp: () => Promise<Response>): Promise<Response> {
+  const gone = await giveWay(store, email)
+  try {
+    return await signUp()
+  } finally {
+    if (gone !== null) await passOnLinks(store, gone, email)
   }
 }
 
@@ -194,9 +207,7 @@ async function emailOf(store: Pick<Store, 'db'>, accountId: AccountId): Promise<
 /** Throws its refusals as ours. */
 async function ofLibrary(deps: Deps, library: Library, request: Request, asked: Asked): Promise<Response> {
   const response = await askLibrary(deps, library, request, asked)
-  if (response.status >= 400) {
-    throw await libraryRefusal(response, { taken: () => isTaken(deps.store, asked.email), mailIsOn: deps.mail.isOn })
-  }
+  if (response.status >= 400) throw await libraryRefusal(response, () => isTaken(deps.store, asked.email))
   return response
 }
 

@@ -2,8 +2,10 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
+import type { AccountId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
+import { accountBy } from './account-by.ts'
 
 interface Deps {
   readonly store: Store
@@ -38,28 +40,43 @@ export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number)
 
 /**
  * An account whose address nobody has verified gives way to another sign-up with the address: it goes with its password,
- * links, keys, sessions and second factor. One that belongs to a team is from a time when this service sent no mail; it
- * stays, or any stranger could end it.
+ * keys, sessions, second factor and links to verify the address. One that belongs to a team is from a time when this
+ * service sent no mail; it stays, or any stranger could end it. Answers with the account that is gone; null for none.
  */
-export async function giveWay(store: Store, email: string): Promise<void> {
+export async function giveWay(store: Store, email: string): Promise<AccountId | null> {
   const unverified = await store.db
     .selectFrom('accounts')
     .select('id')
     .where('email', '=', email)
     .where('emailVerified', '=', store.dialect === 'postgres' ? false : 0)
     .executeTakeFirst()
-  if (unverified === undefined) return
-  await store.write(async (tx) => {
+  if (unverified === undefined) return null
+  return await store.write(async (tx) => {
     const row = await tx
       .selectFrom('accounts')
       .leftJoin('memberships', 'memberships.account_id', 'accounts.id')
-      .select(['accounts.emailVerified', 'memberships.team_id'])
+      .select(['accounts.emailVerified', 'accounts.twoFactorEnabled', 'memberships.team_id'])
       .where('accounts.id', '=', unverified.id)
       .executeTakeFirst()
     const stays = row === undefined || row.team_id !== null || row.emailVerified === true || row.emailVerified === 1
-    if (stays) return
-    await tx.deleteFrom('verifications').where('value', '=', unverified.id).execute()
+    if (stays) return null
+    // With a second factor there may be sign-ins that wait for a code: these end.
+    const hadFactor = row.twoFactorEnabled === true || row.twoFactorEnabled === 1
+    if (hadFactor) await tx.deleteFrom('verifications').where('value', '=', unverified.id).execute()
     await tx.deleteFrom('accounts').where('id', '=', unverified.id).execute()
+    return unverified.id
+  })
+}
+
+/**
+ * Links for a new password that were mailed to the address work on for the account that took the place: they prove the
+ * address whoever signed up. Otherwise a stranger could use all mails up and then end their links by one more sign-up.
+ */
+export async function passOnLinks(store: Store, gone: AccountId, email: string): Promise<void> {
+  const accountId = await accountBy(store, email)
+  await store.write(async (tx) => {
+    if (accountId === null) await tx.deleteFrom('verifications').where('value', '=', gone).execute()
+    else await tx.updateTable('verifications').set({ value: accountId }).where('value', '=', gone).execute()
   })
 }
 

@@ -216,7 +216,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await signUp()
       const proof = { token: tokenIn(await smtp.next(EMAIL)), password: PASSWORD }
-      assert.equal(await codeOf(signIn(rooms)), 'UNAUTHENTICATED')
+      assert.equal(await codeOf(signIn(rooms)), 'SIGN_IN_REFUSED')
       await auth(rooms, 'POST verify-email', proof)
       await auth(rooms, 'POST verify-email', proof)
       await signUp()
