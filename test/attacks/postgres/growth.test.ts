@@ -33,6 +33,8 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['string_to_table', "SELECT count(*) FROM texts, string_to_table(a, 'b' || left(a, 400000))"],
   ['LIKE', "SELECT a LIKE '%' || left(a, 400000) || 'b%' FROM texts"],
   ['LIKE in a sub-select', "SELECT q.x LIKE q.y FROM (SELECT a AS x, '%' || left(a, 400000) || 'b%' AS y FROM texts) q"],
+  ['strpos over a set', "SELECT strpos(unnest(ARRAY[a]), unnest(ARRAY['b' || left(a, 400000)])) FROM texts"],
+  ['repeat of a set', "SELECT length(repeat(unnest(ARRAY[a]), (SELECT 10000))) FROM texts"],
   ['translate', "SELECT length(translate(a, (SELECT string_agg(chr(g), '') FROM generate_series(200, 20000) g), 'x')) FROM texts"],
   ['ltrim', "SELECT length(ltrim(marks, (SELECT string_agg(chr(g), '' ORDER BY g DESC) FROM generate_series(800, 55000) g))) FROM texts"],
   ['repeat of repeat', "SELECT length(repeat(repeat('x', 10000), 10000))"],
@@ -56,6 +58,11 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['NULL stays NULL', "SELECT repeat(NULL, id), repeat('x', NULL), strpos(name, (SELECT NULL::text)), normalize(NULL::text || name) FROM levels LIMIT 1", [[null, null, null, null]]],
   ['a negative count', "SELECT repeat('x', -id) FROM levels LIMIT 1", [['']]],
   ['a search for another column', 'SELECT strpos(l.name, left(m.name, 1)) FROM levels l JOIN levels m ON m.id = l.id WHERE l.name LIKE m.name ORDER BY l.id', [[1], [1], [1]]],
+  ['a set as a count', "SELECT repeat('x', generate_series(1, 3)), lpad('y', generate_series(1, 3), '-')", [['x', 'y'], ['xx', '-y'], ['xxx', '--y']]],
+  ['a set as a text', "SELECT DISTINCT replace(unnest(string_to_array(name, 'o')), id::text, 'x') FROM levels WHERE id = 1 ORDER BY 1", [[''], ['r'], ['t']]],
+  ['sets that go in step', "SELECT strpos(unnest(ARRAY['abc', 'cd']), unnest(ARRAY['c', 'd', 'e']))", [[3], [2], [null]]],
+  ['a set repeated by a column', "SELECT repeat(string_to_table(name, 'e'), id) FROM levels WHERE id = 3", [['lll'], ['afafaf']]],
+  ['a set in LIKE and normalize', "SELECT unnest(ARRAY[name, 'x']) LIKE name, normalize(unnest(ARRAY[name, 'x'])) FROM levels WHERE id = 1", [[true, 'root'], [false, 'x']]],
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 

@@ -2,7 +2,7 @@
 // another one is long. A constant is judged here. What only the database can know is bounded there: the argument is
 // printed inside a CASE whose other branch the database refuses by itself ("requested length too large", 54000), so an
 // answer is never cut short.
-import { COUNTED_ARGUMENT, COUNT_MAX } from './functions.ts'
+import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from './functions.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { Refusal, type Refusal as Refused } from './refusal.ts'
 
@@ -75,12 +75,38 @@ function counted(name: string, text: Node, count: Node, at: number | undefined):
   const isMany = isMore(steady(count, name, at), whole(most))
   if (length !== undefined) return unless(isMany, count)
   const product = operator('*', cast(octets(steady(text, name, at)), 'int8'), count)
-  return unless({ BoolExpr: { boolop: 'OR_EXPR', args: [isMany, isMore(product, whole(REPEATED_MAX))] } }, count)
+  return unless(isMany, unless(isMore(product, whole(REPEATED_MAX)), count))
 }
 
 /** `count`, or where the condition holds one that the database refuses. A NULL length is no condition. */
 function unless(condition: Node, count: Node): Node {
-  return either(condition, whole(REFUSED_COUNT), count)
+  if (!givesRows([condition, count])) return either(condition, whole(REFUSED_COUNT), count)
+  // PostgreSQL takes no set in CASE, OR and IS TRUE. It takes one in an array: all sets of one select list go in step.
+  const isTrue: Node = { A_Expr: { kind: 'AEXPR_NOT_DISTINCT', name: [word('=')], lexpr: condition, rexpr: TRUE } }
+  const place = operator('+', whole(1), cast(isTrue, 'int4'))
+  const counts: Node = { A_ArrayExpr: { elements: [count, whole(REFUSED_COUNT)] } }
+  return { A_Indirection: { arg: counts, indirection: [{ A_Indices: { uidx: place } }] } }
+}
+
+/** `text`, or where the condition holds, and it is not empty then, one longer than the database allocates. */
+function unlessText(condition: Node, text: Node): Node {
+  if (givesRows(condition)) return call('repeat', text, unless(condition, whole(1)))
+  return either(condition, call('repeat', text, whole(REFUSED_COUNT)), text)
+}
+
+/** The count of a text that stands once, or is refused. */
+export function isOnce(count: Node | undefined): boolean {
+  const [first, second] = count?.A_Indirection?.arg?.A_ArrayExpr?.elements ?? []
+  return wholeNumber(first) === 1 && wholeNumber(second) === REFUSED_COUNT
+}
+
+/** A call that returns a set, but for those of a sub-select of its own. */
+function givesRows(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || 'SubLink' in value) return false
+  if ('funcname' in value && Array.isArray(value.funcname)) {
+    if (RETURNS_ROWS.has(words(value.funcname).at(-1) ?? '')) return true
+  }
+  return Object.values(value).some((part) => (Array.isArray(part) ? part.some(givesRows) : givesRows(part)))
 }
 
 /** The two texts of a search, whose lengths may multiply to SEARCHED_MAX. */
@@ -93,8 +119,8 @@ function searched(name: string, text: Node, sought: Node, at: number | undefined
   const isLong = isMore(steadily(product, [text, sought], name, at), whole(most))
   // The planner computes constant branches beforehand. So the text that is repeated in the refused branch must vary where
   // the condition does.
-  if (varies(text) || !varies(sought)) return [either(isLong, refusedText(text), text), sought]
-  return [text, either(isLong, refusedText(sought), sought)]
+  if (varies(text) || !varies(sought)) return [unlessText(isLong, text), sought]
+  return [text, unlessText(isLong, sought)]
 }
 
 /** LIKE with a pattern that is not known, which is looked for at every place of the text. */
@@ -104,7 +130,7 @@ export function boundedPattern(text: Node, pattern: Node): readonly [Node, Node]
 
 function noLonger(name: string, text: Node, most: number, at: number | undefined): Node {
   const literal = literalText(text)
-  if (literal === undefined) return either(isMore(octets(steady(text, name, at)), whole(most)), refusedText(text), text)
+  if (literal === undefined) return unlessText(isMore(octets(steady(text, name, at)), whole(most)), text)
   const bytes = Buffer.byteLength(literal)
   if (bytes > most) throw tooMuch(name, at, `Its text has ${bytes} bytes; the limit is ${most}.`)
   return text
@@ -152,6 +178,7 @@ function isUnsteady(value: unknown): boolean {
 }
 
 const OURS = word('pg_catalog')
+const TRUE: Node = { A_Const: { boolval: { boolval: true } } }
 
 function whole(value: number): Node {
   return { A_Const: { ival: { ival: value } } }
@@ -171,8 +198,6 @@ function call(name: string, ...args: readonly Node[]): Node {
 
 const octets = (text: Node): Node => call('octet_length', text)
 const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
-/** Of a text that is not empty: more than the database allocates, so it refuses. */
-const refusedText = (text: Node): Node => call('repeat', text, whole(REFUSED_COUNT))
 
 function cast(arg: Node, type: string): Node {
   return { TypeCast: { arg, typeName: { names: [OURS, word(type)], typemod: -1 } } }

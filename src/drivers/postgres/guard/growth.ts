@@ -2,7 +2,7 @@
 // nested repeat(), replace() and || multiplied a few letters to 2.7 GB in one backend. This walk follows sizes through
 // expressions, sub-selects and WITH, bottom up, and refuses a query whose own constants multiply too much. It looks at
 // every node: one that it does not know counts as all of its parts together.
-import { FREE_COUNT, literalText, REFUSED_COUNT, REPEATED_MAX, wholeNumber } from './call-arguments.ts'
+import { FREE_COUNT, isOnce, literalText, REFUSED_COUNT, REPEATED_MAX, wholeNumber } from './call-arguments.ts'
 import { AGGREGATES, COUNT_MAX } from './functions.ts'
 import { words, type Node, type SelectStmt, type Struct } from './nodes.ts'
 import { Refusal } from './refusal.ts'
@@ -275,7 +275,7 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
   if (FIXED_RESULTS.has(name)) return FIXED
   switch (name) {
     case 'repeat':
-      return repeated(first, wholeNumber(args[1]))
+      return isOnce(args[1]) ? first : repeated(first, wholeNumber(args[1]))
     case 'lpad':
     case 'rpad':
       return { ...NOTHING, own: 4 * (wholeNumber(args[1]) ?? COUNT_MAX) }
