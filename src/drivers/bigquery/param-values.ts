@@ -79,7 +79,7 @@ const WRITERS: Readonly<Record<string, (value: boolean | number | string) => str
 }
 
 /** Types that a parameter may name, for a message. */
-export const TYPES = `${Object.keys(WRITERS).join(', ')} and ARRAY<…> of them`
+const TYPES = `${Object.keys(WRITERS).join(', ')} and ARRAY<…> of them`
 
 /**
  * A parameter with its type; one without takes BOOL, INT64, FLOAT64 or STRING by its value, and STRING where it is null.

@@ -11,11 +11,11 @@ export const REPEATED_MAX = 262_144
 /** A text as often multiplied may have any length: it is no more than a few copies of what is stored. */
 export const FREE_COUNT = 16
 /** Letters looked at by a search whose two texts are not known, at most: about a second that no cancel ends. */
-export const SEARCHED_MAX = 536_870_912
+const SEARCHED_MAX = 536_870_912
 /** A constant this short multiplies no search to more than a second over any value that is stored in practice. */
 const FREE_BYTES = 64
 /** PostgreSQL orders combining characters by insertion: 20,000 of them took 6 s that no cancel ends. */
-export const NORMALIZED_MAX = 4_096
+const NORMALIZED_MAX = 4_096
 /** The largest int4: PostgreSQL refuses it as a length before it allocates anything. */
 export const REFUSED_COUNT = 2_147_483_647
 

@@ -8,13 +8,13 @@ import { words, type Node, type SelectStmt, type Struct } from './nodes.ts'
 import { Refusal } from './refusal.ts'
 
 /** Bytes of one value that the query's own constants make. */
-export const OWN_MAX = 16_777_216
+const OWN_MAX = 16_777_216
 /** The same of all the values of one row. */
-export const ROW_MAX = 67_108_864
+const ROW_MAX = 67_108_864
 /** How often stored data may stand in one value. */
-export const TIMES_MAX = 2_000
+const TIMES_MAX = 2_000
 /** Bytes of what array_agg() and its kin collect from each row; what is stored does not count. */
-export const COLLECTED_MAX = 4_096
+const COLLECTED_MAX = 4_096
 /** Stored text in a place where its length multiplies: an assumption, as lengths are not known before. */
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64

@@ -15,7 +15,7 @@ export const DESCRIPTION =
   'The description of this datasource (GET …/schema) lists the tables and columns that a query may read.'
 
 /** The parts of a hint that there are, as one text. */
-export function joined(...parts: readonly string[]): string {
+function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join(' ')
 }
 

@@ -33,6 +33,8 @@ export interface Bounds {
   readonly printed: number
   /** Beyond these bounds a thread judges; without, the text is refused. */
   readonly isHere: boolean
+  /** Told what was spent on a text that parsed, also where it was refused: for tests of how work grows. */
+  readonly meter?: (spent: number) => void
 }
 
 /** On the main thread: a few milliseconds at most. */
@@ -151,7 +153,12 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   const exposed = exposedOf(catalog)
   const { select: raw, words } = readStatement(tree)
   const walk = newWalk(exposed, words, newParams(params), bounds, places)
-  const selected = select(walk, raw, null, null)
+  let selected: Selected
+  try {
+    selected = select(walk, raw, null, null)
+  } finally {
+    bounds.meter?.(walk.spent)
+  }
   checkWeight(walk.weight)
   const confined = limited(walk, selected, rowCap + 1)
   for (const { finish } of walk.bases) finish()

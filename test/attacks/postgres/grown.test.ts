@@ -1,0 +1,109 @@
+// Random queries that grow: deep, wide and repeated, each at a size and at twice that size. The guard's counted work may
+// grow 2.5 times at most, never beyond its budget, and no text breaks the parser or the stack.
+// GROW=20000 npm test -- test/attacks/postgres/grown.test.ts grows so many; SEED says where they begin.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadModule } from 'libpg-query'
+import { IN_THREAD, judge } from '../../../src/drivers/postgres/guard/judge.ts'
+import { parseText } from '../../../src/drivers/postgres/guard/parse-text.ts'
+import { shop } from '../../support/postgres-catalog.ts'
+
+const CASES = Number(process.env['GROW'] ?? 400)
+const SEED = Number(process.env['SEED'] ?? 23)
+const TEXT_MAX = 65_536
+/** What a query of one table spends whatever its size. */
+const CONSTANT = 500
+
+/** mulberry32: the same numbers for the same seed. */
+function chance(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+
+type Grow = (size: number) => string
+const list = (size: number, each: (n: number) => string, between: string): string =>
+  Array.from({ length: Math.max(1, size) }, (_, n) => each(n)).join(between)
+const nest = (size: number, inner: string, around: (inner: string) => string): string =>
+  Array.from({ length: size }).reduce<string>((text) => around(text), inner)
+
+const ATOMS = ['1', "'x'", 'id', 'name', 'o.id', 'NULL', 'lower(name)', "repeat(name, 2)", 'count(*) OVER ()', "E'a''b'"]
+
+/** An expression that grows in one way; `atom` is what it is made of. */
+const EXPRESSIONS: readonly ((atom: string) => Grow)[] = [
+  (atom) => (size) => list(size, () => `(${atom}) IS NULL`, ' AND '),
+  (atom) => (size) => list(size, () => `(${atom})::text`, ' || '),
+  (atom) => (size) => `CASE ${list(size, (n) => `WHEN id = ${n} THEN (${atom})::text`, ' ')} END`,
+  (atom) => (size) => `coalesce(${list(size, () => `(${atom})::text`, ', ')})`,
+  (atom) => (size) => `id IN (${list(size, String, ', ')}) AND (${atom}) IS NULL`,
+  (atom) => (size) => `ARRAY[${list(size, () => `(${atom})::text`, ', ')}]`,
+  (atom) => (size) => nest(Math.min(size, 150), `(${atom})::text`, (inner) => `lower(${inner})`),
+  (atom) => (size) => nest(Math.min(size, 150), `(${atom}) IS NULL`, (inner) => `NOT (${inner})`),
+  (atom) => (size) => nest(Math.min(size, 100), `(${atom})::text`, (inner) => `CASE WHEN id = 1 THEN ${inner} END`),
+  (atom) => (size) => `(${atom})::text /*${'c'.repeat(size)}*/ ${'/**/'.repeat(size)}`,
+  (atom) => (size) => `json_build_object(${list(Math.min(size, 40), (n) => `'k${n}', (${atom})::text`, ', ')})`,
+]
+
+/** A query around an expression; `columns` are its outputs. */
+const QUERIES: readonly ((expression: Grow) => Grow)[] = [
+  (expression) => (size) => `SELECT ${expression(size)} FROM orders o JOIN customers USING (id)`,
+  (expression) => (size) => `SELECT 1 FROM orders o JOIN customers USING (id) WHERE (${expression(size)}) IS NOT NULL`,
+  (expression) => (size) => list(Math.min(size, 300), () => `SELECT (${expression(1)})::text FROM orders o JOIN customers USING (id)`, ' UNION ALL '),
+  (expression) => (size) => `SELECT ${list(Math.min(size, 1_000), (n) => `(${expression(1)}) AS c${n}`, ', ')} FROM orders o JOIN customers USING (id)`,
+  (expression) => (size) => `WITH ${list(Math.min(size, 90), (n) => `q${n} AS (SELECT (${expression(1)})::text AS a FROM orders o JOIN customers USING (id))`, ', ')} SELECT * FROM q0`,
+  (expression) => (size) => nest(Math.min(size, 25), `SELECT (${expression(size)})::text AS a FROM orders o JOIN customers USING (id)`, (inner) => `SELECT a FROM (${inner}) q`),
+  (expression) => (size) => `SELECT (${expression(1)})::text FROM orders o JOIN customers USING (id) ORDER BY ${list(size, () => '1', ', ')}`,
+]
+
+/** Stars, and joins of joins, stand for ever more columns: their work ends at the budget, not by its growth. */
+const MULTIPLYING: readonly Grow[] = [
+  (size) => `SELECT 1 FROM orders o ${list(Math.min(size, 300), (n) => `CROSS JOIN LATERAL (SELECT o.id AS x${n}) l${n}`, ' ')}`,
+  (size) => nest(Math.min(size, 60), 'SELECT * FROM orders', (inner) => `SELECT a.*, a.* FROM (${inner}) a`),
+  (size) => `SELECT * FROM orders a0 ${list(size, (n) => `JOIN orders a${n + 1} USING (id)`, ' ')}`,
+  (size) => `SELECT * FROM orders a0 ${list(size, (n) => `NATURAL JOIN orders a${n + 1}`, ' ')}`,
+  (size) => `WITH c0 AS (SELECT * FROM orders), ${list(Math.min(size, 90), (n) => `c${n + 1} AS (SELECT a.*, b.* FROM c${n} a, c${n} b)`, ', ')} SELECT 1 FROM c1`,
+  (size) => `SELECT ${list(size, () => 'o', ', ')} FROM orders o`,
+  (size) => `SELECT ROW(${list(size, () => 'o.*', ', ')}) FROM orders o`,
+]
+
+test('work grows with the text, and ends at its budget', async () => {
+  await loadModule()
+  const catalog = shop()
+  const roll = chance(SEED)
+  const pick = <T>(of: readonly T[]): T => of[roll(of.length)] ?? assert.fail()
+  const told = { grown: 0, made: 0, denied: 0, malformed: 0, worst: 0, steepest: 0 }
+
+  const spentOn = (text: string): { readonly kind: string; readonly spent: number } => {
+    let spent = 0
+    const bounds = { ...IN_THREAD, meter: (units: number) => (spent = units) }
+    const verdict = judge(parseText, { text, catalog, rowCap: 1_000, params: [] }, bounds)
+    assert.ok(verdict.kind === 'made' || verdict.kind === 'denied' || verdict.kind === 'malformed', `${verdict.kind}: ${text.slice(0, 500)}`)
+    assert.ok(!('defect' in verdict) || verdict.defect === undefined, `${'defect' in verdict ? verdict.defect : ''}: ${text.slice(0, 500)}`)
+    // A thing more may be counted before the budget is looked at.
+    assert.ok(spent <= IN_THREAD.work + 2_000, `${spent}: ${text.slice(0, 500)}`)
+    told[verdict.kind]++
+    told.worst = Math.max(told.worst, spent)
+    return { kind: verdict.kind, spent }
+  }
+
+  for (let n = 0; n < CASES; n++) {
+    const multiplies = roll(10) === 0
+    const grow = multiplies ? pick(MULTIPLYING) : pick(QUERIES)(pick(EXPRESSIONS)(pick(ATOMS)))
+    const size = 1 + roll(roll(10) === 0 ? 2_000 : 60)
+    const [small, large] = [grow(size), grow(2 * size)]
+    if (large.length > TEXT_MAX) continue
+    told.grown++
+    const [before, after] = [spentOn(small), spentOn(large)]
+    if (multiplies || before.kind !== 'made' || after.kind !== 'made') continue
+    // By as much as the text grew: what is repeated may hold what grows too.
+    const times = Math.max(2, large.length / small.length)
+    told.steepest = Math.max(told.steepest, (after.spent - CONSTANT) / before.spent / (times / 2))
+    assert.ok(after.spent <= 1.25 * times * before.spent + CONSTANT, `${before.spent} → ${after.spent}: ${small.slice(0, 500)}`)
+  }
+  process.stdout.write(`${JSON.stringify(told)}\n`)
+  assert.ok(told.made > told.grown / 2)
+})
