@@ -14,6 +14,8 @@ export const FREE_COUNT = 16
 const SEARCHED_MAX = 536_870_912
 /** A constant this short multiplies no search to more than a second over any value that is stored in practice. */
 const FREE_BYTES = 64
+/** The same of LIKE: 256 bytes in a megabyte took a second. */
+const FREE_PATTERN = 256
 /** PostgreSQL orders combining characters by insertion: 20,000 of them took 6 s that no cancel ends. */
 const NORMALIZED_MAX = 4_096
 /** The largest int4: PostgreSQL refuses it as a length before it allocates anything. */
@@ -21,8 +23,7 @@ export const REFUSED_COUNT = 2_147_483_647
 
 /**
  * The arguments of a call of pg_catalog as they are printed, bounded. `written` are the caller's; `isText` says that the
- * first one is a text as far as is known. Searches through bytea are not bounded: a caller cannot make it long. Throws
- * Refusal.
+ * first one is a text or bytes as far as is known. Throws Refusal.
  */
 export function boundedArguments(
   name: string,
@@ -88,10 +89,10 @@ function unless(condition: Node, count: Node): Node {
   return { A_Indirection: { arg: counts, indirection: [{ A_Indices: { uidx: place } }] } }
 }
 
-/** `text`, or where the condition holds, and it is not empty then, one longer than the database allocates. */
+/** `text`, or where the condition holds a part of less than no letters, which the database refuses of texts and bytes. */
 function unlessText(condition: Node, text: Node): Node {
   if (givesRows(condition)) return call('repeat', text, unless(condition, whole(1)))
-  return either(condition, call('repeat', text, whole(REFUSED_COUNT)), text)
+  return either(condition, call('substring', text, whole(1), whole(-1)), text)
 }
 
 /** The count of a text that stands once, or is refused. */
@@ -123,9 +124,38 @@ function searched(name: string, text: Node, sought: Node, at: number | undefined
   return [text, unlessText(isLong, sought)]
 }
 
-/** LIKE with a pattern that is not known, which is looked for at every place of the text. */
+/** LIKE with a pattern that is looked for at every place of the text. A constant one is, behind its first %. */
 export function boundedPattern(text: Node, pattern: Node): readonly [Node, Node] {
-  return literalText(pattern) === undefined ? searched('LIKE', text, pattern, undefined) : [text, pattern]
+  const known = literalText(pattern)
+  return known === undefined || soughtBytes(known) > FREE_PATTERN
+    ? searched('LIKE', text, pattern, undefined)
+    : [text, pattern]
+}
+
+/** The text of LIKE ANY and LIKE ALL, which all the patterns of an array are looked for in. */
+export function boundedText(text: Node, patterns: Node): Node {
+  const known = patternsOf(patterns)
+  const bytes = known?.reduce((sum, each) => sum + soughtBytes(each), 0)
+  if (bytes !== undefined && bytes <= FREE_PATTERN) return text
+  const isUntyped = patterns.ParamRef !== undefined || patterns.A_Const !== undefined
+  const joined = call('array_to_string', isUntyped ? textArray(patterns) : patterns, {
+    A_Const: { sval: { sval: '' } },
+  })
+  const product = operator('*', bigOctets(text), bytes === undefined ? bigOctets(joined) : whole(bytes))
+  return unlessText(isMore(steadily(product, [text, patterns], 'LIKE', undefined), whole(SEARCHED_MAX)), text)
+}
+
+/** Patterns that are constants: of ARRAY[…], or an array that is written as a text. */
+function patternsOf(patterns: Node): readonly string[] | undefined {
+  const { A_ArrayExpr: array } = patterns.TypeCast?.arg ?? patterns
+  const written = array ? (array.elements ?? []) : [patterns.TypeCast?.arg ?? patterns]
+  const known = written.flatMap((each) => literalText(each) ?? [])
+  return known.length === written.length ? known : undefined
+}
+
+function soughtBytes(pattern: string): number {
+  const at = pattern.indexOf('%')
+  return at < 0 ? 0 : Buffer.byteLength(pattern.slice(at + 1))
 }
 
 function noLonger(name: string, text: Node, most: number, at: number | undefined): Node {
@@ -201,6 +231,11 @@ const bigOctets = (text: Node): Node => cast(octets(text), 'int8')
 
 function cast(arg: Node, type: string): Node {
   return { TypeCast: { arg, typeName: { names: [OURS, word(type)], typemod: -1 } } }
+}
+
+function textArray(arg: Node): Node {
+  const typeName = { names: [OURS, word('text')], typemod: -1, arrayBounds: [{ Integer: { ival: -1 } }] }
+  return { TypeCast: { arg, typeName } }
 }
 
 function either(expr: Node, result: Node, defresult: Node): Node {

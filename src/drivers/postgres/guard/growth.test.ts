@@ -136,12 +136,12 @@ const PASSES: readonly (readonly [string, string, RegExp])[] = [
   [
     'LIKE with another column',
     "SELECT 1 FROM customers a, customers b WHERE a.name LIKE '%' || b.name || '%'",
-    /CASE WHEN .*"repeat"\("t1"\."name", 2147483647\) ELSE "t1"\."name" END OPERATOR\("pg_catalog"\.~~\)/,
+    /CASE WHEN .*"substring"\("t1"\."name", 1, \(-1\)\) ELSE "t1"\."name" END OPERATOR\("pg_catalog"\.~~\)/,
   ],
   [
     'LIKE ANY',
     "SELECT 1 FROM customers WHERE name LIKE ANY (ARRAY['A%', name])",
-    /"name" OPERATOR\("pg_catalog"\.~~\) ANY/,
+    /ELSE "t1"\."name" END OPERATOR\("pg_catalog"\.~~\) ANY/,
   ],
   ['a search for a constant', "SELECT strpos(name, 'x') FROM customers", /"strpos"\("t1"\."name", 'x'\)/],
   ['normalize of a column', 'SELECT normalize(name) FROM customers', /> *\) 4096\) THEN/],

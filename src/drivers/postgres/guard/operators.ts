@@ -1,7 +1,7 @@
 // Operators: PostgreSQL's own by OPERATOR(pg_catalog.x) wherever the grammar has a place for it, an extension's where
 // pg_depend says it is. LIKE and its kin become the operators they stand for.
 import { didYouMean } from '../../nearest.ts'
-import { boundedPattern } from './call-arguments.ts'
+import { boundedPattern, boundedText } from './call-arguments.ts'
 import { OPERATOR_ADVICE, OWN_OPERATORS } from './allowed.ts'
 import type { CapturedExtension } from '../capture.ts'
 import { typed } from '../quote.ts'
@@ -9,7 +9,7 @@ import { expression } from './expression.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { refusedOperator, refusedStatement, type Refusal } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
-import { extensionOf, isTextual } from './type-names.ts'
+import { extensionOf, isSearched } from './type-names.ts'
 
 const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
 
@@ -39,8 +39,8 @@ export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Exp
   const operands = { ...(left && { lexpr: left.node }), rexpr: right.node }
   if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
     const name = operatorName(walk, words(node.name), types, location)
-    const isLike = PLAIN.has(kind) && LIKE.has(words(node.name).at(-1) ?? '') && (!left?.type || isTextual(left.type))
-    const bounded = isLike && left ? like(left.node, right.node) : operands
+    const isLike = LIKE.has(words(node.name).at(-1) ?? '') && (!left?.type || isSearched(left.type))
+    const bounded = isLike && left ? like(PLAIN.has(kind), left.node, right.node) : operands
     return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }, type: null }
   }
   const needed = WORDED.get(kind)
@@ -51,7 +51,8 @@ export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Exp
   return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
 }
 
-function like(text: Node, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
+function like(isOne: boolean, text: Node, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
+  if (!isOne) return { lexpr: boundedText(text, pattern), rexpr: pattern }
   const [lexpr, rexpr] = boundedPattern(text, pattern)
   return { lexpr, rexpr }
 }

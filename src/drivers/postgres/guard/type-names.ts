@@ -114,7 +114,9 @@ export function extensionOf(exposed: Exposed, type: SqlType | null): string | nu
   return capturedOf(exposed, type)?.extension ?? null
 }
 
-/** text and varchar: a CASE of one of them and a text is what it was. char(n) and citext would become texts. */
-export function isTextual(type: SqlType): boolean {
-  return type.kind === 'named' && type.schema === 'pg_catalog' && (type.name === 'text' || type.name === 'varchar')
+const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bytea'])
+
+/** A CASE of one of them and a part of it is what it was. char(n) and citext would become texts. */
+export function isSearched(type: SqlType): boolean {
+  return type.kind === 'named' && type.schema === 'pg_catalog' && SEARCHED.has(type.name)
 }
