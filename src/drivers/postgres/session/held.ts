@@ -4,7 +4,7 @@
 // 13.3.1: every ALTER and DROP of them needs ACCESS EXCLUSIVE).
 import type { ReadTable } from '../query.ts'
 import { identifier, qualified } from '../quote.ts'
-import type { Field } from './messages.ts'
+import { readFields, type Field } from './messages.ts'
 import type { Expectation } from './wire.ts'
 
 /** The statement that stands for a table's columns. Its columns are not qualified: see wrap() in guard/from.ts. */
@@ -16,6 +16,9 @@ export function heldSql({ schema, table, columns }: ReadTable): string {
 export function heldKey({ oid, columns }: ReadTable): string {
   return `${oid} ${columns.map(({ number, typeOid, name }) => `${number} ${typeOid} ${identifier(name)}`).join(' ')}`
 }
+
+/** The last description of a table that was as expected: the same bytes need not be read again. */
+const seen = new WeakMap<ReadTable, Buffer>()
 
 /** Compares what the server describes with what the query was confined for, table by table. */
 export class Held implements Expectation {
@@ -31,9 +34,15 @@ export class Held implements Expectation {
     return this.#described === this.#tables.length
   }
 
-  next(fields: readonly Field[]): boolean {
+  next(from: Buffer, start: number, end: number): boolean {
     const table = this.#tables[this.#described]
-    if (table === undefined || !isSame(table, fields)) return false
+    if (table === undefined) return false
+    const known = seen.get(table)
+    if (known === undefined || known.compare(from, start, end) !== 0) {
+      if (!isSame(table, readFields(from, start, end))) return false
+      // The socket's buffer is used again.
+      seen.set(table, Buffer.from(from.subarray(start, end)))
+    }
     this.#described++
     return true
   }

@@ -20,8 +20,11 @@ export interface Sink {
 
 /** What prepared statements of an exchange are expected to answer. */
 export interface Expectation {
-  /** The columns of the next one that is described. False: they are not as expected, and the session is given up. */
-  next(fields: readonly Field[]): boolean
+  /**
+   * The next description, whose body is from[start…end). False: it is not as expected, and the session is given up. Throws
+   * RangeError for a body that ends early.
+   */
+  next(from: Buffer, start: number, end: number): boolean
 }
 
 /** For statements whose rows nobody wants. */
@@ -243,7 +246,7 @@ export class Wire {
     }
     switch (code) {
       case CODE.description:
-        if (exchange !== null) this.#described(exchange, readFields(from, start, end))
+        if (exchange !== null) this.#described(exchange, from, start, end)
         return
       // Sent for a prepared statement only, before its columns.
       case CODE.parameters:
@@ -269,14 +272,14 @@ export class Wire {
     // BindComplete, NoData, ParameterStatus, NoticeResponse, NotificationResponse: nothing to do.
   }
 
-  #described(exchange: Exchange, fields: readonly Field[]): void {
+  #described(exchange: Exchange, from: Buffer, start: number, end: number): void {
     if (exchange.isStatement) {
       exchange.isStatement = false
-      if (exchange.expected?.next(fields) === false) this.#giveUp({ unexpected: true, cut: false })
+      if (exchange.expected?.next(from, start, end) === false) this.#giveUp({ unexpected: true, cut: false })
       return
     }
     exchange.described = true
-    exchange.sink.describe(fields)
+    exchange.sink.describe(readFields(from, start, end))
   }
 
   #failed(error: DatabaseError): void {
