@@ -127,6 +127,12 @@ function searched(name: string, text: Node, sought: Node, at: number | undefined
 /** LIKE with a pattern that is looked for at every place of the text. A constant one is, behind its first %. */
 export function boundedPattern(text: Node, pattern: Node): readonly [Node, Node] {
   const known = literalText(pattern)
+  // The planner computes a pattern that does not vary: the text stays as it is, so an index may serve it.
+  const isShort = (literalText(text)?.length ?? Infinity) <= FREE_BYTES
+  if (known === undefined && !isShort && !varies(pattern)) {
+    const isLong = isMore(octets(steady(pattern, 'LIKE', undefined)), whole(FREE_PATTERN))
+    return [text, unlessText(isLong, pattern)]
+  }
   return known === undefined || soughtBytes(known) > FREE_PATTERN
     ? searched('LIKE', text, pattern, undefined)
     : [text, pattern]
