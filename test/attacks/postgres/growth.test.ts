@@ -12,11 +12,16 @@ const LATE_MS = 2_000
 const GROWN_MB = 512
 
 const SCHEMA = `
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE TABLE texts (a text, marks text, words text, tags text[], doc jsonb);
 INSERT INTO texts VALUES (repeat('a', 1000000), repeat(U&'\\0301\\0316', 50000), repeat('a b ', 100000),
   ARRAY(SELECT g::text FROM generate_series(1, 500) g), '{"k": [1, 2]}');
 CREATE TABLE levels (id int PRIMARY KEY, parent int, name text);
 INSERT INTO levels VALUES (1, NULL, 'root'), (2, 1, 'branch'), (3, 2, 'leaf');`
+
+const LIST = "(SELECT string_agg(g::text, ',') FROM generate_series(1, 100000) g)"
+const POINTS = "(SELECT string_agg('(' || g % 700 || ',' || g || ')', ',') FROM generate_series(1, 60000) g)"
+const HASHES = "(SELECT string_agg(md5(g::text), ' ') FROM generate_series(1, 30000) g)"
 
 /** What ends it is the guard (403), the database's own bound (422) or the timeout (504); a quick machine answers some. */
 const ATTACKS: readonly (readonly [string, string])[] = [
@@ -58,6 +63,22 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['arrays that are compared', 'SELECT (SELECT array_agg(g) FROM generate_series(1, 100000) g) && (SELECT array_agg(-g) FROM generate_series(1, 100000) g)'],
   ['arrays that are contained', 'SELECT (SELECT array_agg(g) FROM generate_series(1, 100000) g) @> (SELECT array_agg(g) FROM generate_series(100000, 1, -1) g)'],
   ['documents that are contained', 'SELECT (SELECT jsonb_agg(g) FROM generate_series(1, 100000) g) @> (SELECT jsonb_agg(g) FROM generate_series(100000, 1, -1) g)'],
+  ['arrays written as texts', `SELECT ('{' || ${LIST} || '}')::int[] && ('{-' || ${LIST} || '}')::int[]`],
+  ['arrays of a long constant', `SELECT (SELECT array_agg(g) FROM generate_series(1, 1000000) g) && '{${'-1,'.repeat(19_000)}-1}'::int[]`],
+  ['arrays of repetitions', "SELECT ('{1' || repeat(repeat(',1', 10), 10000) || '}')::int[] && ('{2' || repeat(repeat(',2', 10), 10000) || '}')::int[]"],
+  ['documents by a function', 'SELECT jsonb_contains((SELECT jsonb_agg(g) FROM generate_series(1, 100000) g), (SELECT jsonb_agg(g) FROM generate_series(100000, 1, -1) g))'],
+  ['keys that are taken out', 'SELECT (SELECT jsonb_agg(g::text) FROM generate_series(1, 300000) g) - (SELECT array_agg((-g)::text) FROM generate_series(1, 30000) g)'],
+  ['polygons far apart', `SELECT ('(' || ${POINTS} || ')')::polygon <-> ('(' || ${POINTS} || ',(900000,1))')::polygon`],
+  ['paths far apart', `SELECT ('[' || ${POINTS} || ']')::path <-> ('[' || ${POINTS} || ',(900000,1)]')::path`],
+  ['words alike', `SELECT word_similarity(${HASHES}, ${HASHES})`],
+  ['words alike by an operator', `SELECT ${HASHES} <% ${HASHES}`],
+  ['a filled array', "SELECT cardinality(array_fill(repeat('x', 10000), ARRAY[10000]))"],
+  ['a filled array of filled arrays', "SELECT length(array_to_string(array_fill(array_to_string(array_fill('x'::text, ARRAY[10000]), ''), ARRAY[10000]), ''))"],
+  ['a recursion over whole rows', "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT t::text || t::text FROM t) SELECT max(length(s)) FROM t"],
+  ['a recursion through the alias of a join', "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT j.s || j.s FROM (t CROSS JOIN levels) AS j(s, a, b, c) WHERE a = 1) SELECT max(length(s)) FROM t"],
+  ['a recursion through USING', "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT s || s FROM t JOIN LATERAL (SELECT t.s) q USING (s)) SELECT max(length(s)) FROM t"],
+  ['a recursion through a lateral sub-select', "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT l.d FROM t, LATERAL (SELECT t.s || t.s AS d) l) SELECT max(length(s)) FROM t"],
+  ['a recursion through unnest', "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT (SELECT string_agg(q, '') FROM unnest(ARRAY[t.s, t.s]) q) FROM t) SELECT max(length(s)) FROM t"],
   ['keys that are sought', "SELECT (SELECT jsonb_agg(g::text) FROM generate_series(1, 100000) g) ?| (SELECT array_agg((-g)::text) FROM generate_series(1, 100000) g)"],
 ]
 
@@ -75,6 +96,10 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['sets that go in step', "SELECT strpos(unnest(ARRAY['abc', 'cd']), unnest(ARRAY['c', 'd', 'e']))", [[3], [2], [null]]],
   ['a set repeated by a column', "SELECT repeat(string_to_table(name, 'e'), id) FROM levels WHERE id = 3", [['lll'], ['afafaf']]],
   ['a set in LIKE and normalize', "SELECT unnest(ARRAY[name, 'x']) LIKE name, normalize(unnest(ARRAY[name, 'x'])) FROM levels WHERE id = 1", [[true, 'root'], [false, 'x']]],
+  ['a trail', "WITH RECURSIVE t(id, path, trail) AS (SELECT id, ARRAY[id], name FROM levels WHERE id = 1 UNION ALL SELECT l.id, t.path || l.id, t.trail || '>' || l.name FROM levels l JOIN t ON l.parent = t.id) SELECT path, trail FROM t ORDER BY id DESC LIMIT 1", [[[1, 2, 3], 'root>branch>leaf']]],
+  ['lists of lists', "SELECT json_agg(q.l) FROM (SELECT json_agg(name ORDER BY id) AS l FROM levels WHERE id < 3) q", [[[['root', 'branch']]]]],
+  ['a list that holds some', "SELECT array_agg(id) @> ARRAY[1, 2], array_agg(name) && ARRAY['leaf', 'x'] FROM levels", [[true, true]]],
+  ['a list that is like another text', "SELECT string_agg(name, ',' ORDER BY id) LIKE '%leaf%' FROM levels", [[true]]],
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
 ]
 

@@ -252,7 +252,7 @@ function checkFill({ args = [] }: Struct<'FuncCall'>, at: number | undefined): v
   const count = args[1]
   if (args.some((arg) => arg.NamedArgExpr)) throw tooMuch('array_fill', at)
   if (!count) return
-  const size = product(count)
+  const size = elementCount(count)
   if (size === undefined || size > COUNT_MAX) throw tooMuch('array_fill', count.A_Const?.location ?? at)
 }
 
@@ -279,8 +279,8 @@ export function wholeNumber(node: Node | undefined): number | undefined {
 }
 
 /** Elements of an array by its lengths: ARRAY[10, 20] or '{10,20}'. */
-function product(node: Node): number | undefined {
-  if (node.TypeCast?.arg) return product(node.TypeCast.arg)
+export function elementCount(node: Node): number | undefined {
+  if (node.TypeCast?.arg) return elementCount(node.TypeCast.arg)
   const text = node.A_Const?.sval?.sval
   const sizes = node.A_ArrayExpr
     ? (node.A_ArrayExpr.elements ?? []).map(wholeNumber)

@@ -2,9 +2,17 @@
 // nested repeat(), replace() and || multiplied a few letters to 2.7 GB in one backend. This walk follows sizes through
 // expressions, sub-selects and WITH, bottom up, and refuses a query whose own constants multiply too much. It looks at
 // every node: one that it does not know counts as all of its parts together.
-import { FREE_COUNT, isOnce, literalText, REFUSED_COUNT, REPEATED_MAX, wholeNumber } from './call-arguments.ts'
+import {
+  elementCount,
+  FREE_COUNT,
+  isOnce,
+  literalText,
+  REFUSED_COUNT,
+  REPEATED_MAX,
+  wholeNumber,
+} from './call-arguments.ts'
 import { AGGREGATES, COUNT_MAX } from './functions.ts'
-import { words, type Node, type SelectStmt, type Struct } from './nodes.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from './nodes.ts'
 import { Refusal } from './refusal.ts'
 
 /** Bytes of one value that the query's own constants make. */
@@ -37,6 +45,11 @@ const STORED: Size = { ...NOTHING, times: 1 }
 /** Throws Refusal where a value can grow beyond the bounds. Linear in the tree. */
 export function checkGrowth(select: SelectStmt): void {
   new Growth().select(select)
+}
+
+interface Shown {
+  readonly name: string
+  readonly size: Size
 }
 
 /** Columns by name, of one alias or WITH query. Our aliases are unlike each other in the whole query. */
@@ -95,36 +108,62 @@ class Growth {
     this.#queries.set(ctename, most([first, next]).map(afterTurns))
   }
 
-  /** Something in FROM: what its alias shows. */
-  #from(item: Node): void {
-    if (item.JoinExpr) {
-      const { larg, rarg, quals } = item.JoinExpr
-      if (larg) this.#from(larg)
-      if (rarg) this.#from(rarg)
-      if (quals) this.size(quals)
-    } else if (item.RangeSubselect) {
+  /** Something in FROM: the columns that it shows, in order. */
+  #from(item: Node): readonly Shown[] {
+    if (item.JoinExpr) return this.#join(item.JoinExpr)
+    if (item.RangeSubselect) {
       const query = item.RangeSubselect.subquery?.SelectStmt
-      if (query) this.#bind(item.RangeSubselect.alias, this.select(query), outputNames(query))
-    } else if (item.RangeVar) {
+      return query ? this.#bind(item.RangeSubselect.alias, this.select(query), outputNames(query)) : []
+    }
+    if (item.RangeVar) {
       const { relname = '', schemaname, alias } = item.RangeVar
       const known = schemaname === undefined ? this.#queries.get(relname) : undefined
-      if (known) this.#bind(alias, known, [])
-    } else if (item.RangeFunction) {
-      const size = this.#parts({ functions: item.RangeFunction.functions })
-      this.#bind(
-        item.RangeFunction.alias,
-        (item.RangeFunction.alias?.colnames ?? []).map(() => size),
-        [],
-      )
-    } else {
-      this.#parts(item)
+      return known ? this.#bind(alias, known, []) : []
     }
+    if (item.RangeFunction) {
+      const { alias, functions } = item.RangeFunction
+      const size = this.#parts({ functions })
+      const sizes = (alias?.colnames ?? [word('')]).map(() => size)
+      return this.#bind(alias, sizes, [])
+    }
+    this.#parts(item)
+    return []
   }
 
-  #bind(alias: Struct<'Alias'> | undefined, sizes: readonly Size[], names: readonly string[]): void {
-    if (alias?.aliasname === undefined) return
-    const given = words(alias.colnames)
-    this.#aliases.set(alias.aliasname, new Map(sizes.map((size, at) => [given[at] ?? names[at] ?? '', size])))
+  /** A column of USING is either side's; the alias of a join names all of its columns, those of USING first. */
+  #join({ larg, rarg, quals, usingClause, join_using_alias, alias }: Struct<'JoinExpr'>): readonly Shown[] {
+    const left = larg ? this.#from(larg) : []
+    const right = rarg ? this.#from(rarg) : []
+    const names = words(usingClause)
+    const merged = names.map((name) => {
+      const sizes = [...left, ...right].filter((column) => column.name === name).map((column) => column.size)
+      return { name, size: greatest(sizes) }
+    })
+    if (join_using_alias)
+      this.#bind(
+        join_using_alias,
+        merged.map(({ size }) => size),
+        names,
+      )
+    if (quals) this.size(quals)
+    const rest = [...left, ...right].filter(({ name }) => !names.includes(name))
+    const columns = [...merged, ...rest]
+    return alias
+      ? this.#bind(
+          alias,
+          columns.map(({ size }) => size),
+          columns.map(({ name }) => name),
+        )
+      : columns
+  }
+
+  #bind(alias: Struct<'Alias'> | undefined, sizes: readonly Size[], names: readonly string[]): readonly Shown[] {
+    const given = words(alias?.colnames)
+    const shown = sizes.map((size, at) => ({ name: given[at] ?? names[at] ?? '', size }))
+    if (alias?.aliasname !== undefined) {
+      this.#aliases.set(alias.aliasname, new Map(shown.map(({ name, size }) => [name, size])))
+    }
+    return shown
   }
 
   /** The size of an expression. */
@@ -156,9 +195,10 @@ class Growth {
 
   #column({ fields = [] }: Struct<'ColumnRef'>): Size {
     const [alias, name] = words(fields)
-    if (alias === undefined || fields.length < 2) return STORED
-    const columns = this.#aliases.get(alias)
-    return name === undefined ? total([...(columns?.values() ?? [STORED])]) : (columns?.get(name) ?? STORED)
+    const columns = alias === undefined ? undefined : this.#aliases.get(alias)
+    // An alias alone is the whole row.
+    if (name === undefined) return columns ? total([...columns.values()]) : STORED
+    return columns?.get(name) ?? STORED
   }
 
   #cast({ arg, typeName }: Struct<'TypeCast'>): Size {
@@ -183,7 +223,7 @@ class Growth {
     const sides = [lexpr, rexpr].flatMap((side) => (side ? [this.size(side)] : []))
     const [symbol = ''] = words(name).slice(-1)
     if (symbol === '||') return total(sides)
-    if (SEEKS.has(symbol) && sides.length === 2 && sides.every(({ isMany }) => isMany)) throw eachWithEach(symbol)
+    if (SEEKS.has(symbol)) checkSteps(`operator ${symbol}`, sides)
     if (symbol === '-') return sides[0] ?? FIXED
     return COMPUTES.test(symbol) ? FIXED : greatest(sides)
   }
@@ -249,8 +289,32 @@ const FIXED_TYPES: ReadonlySet<string> = new Set([
   ...['interval', 'uuid', 'inet', 'cidr', 'macaddr', 'macaddr8', 'money', 'point', 'box', 'circle', 'line', 'lseg'],
 ])
 
-/** Operators that look for each element of one side among those of the other. */
-const SEEKS: ReadonlySet<string> = new Set(['&&', '@>', '<@', '?|', '?&'])
+/** Operators that look at each element of one side for each of the other; no cancel ends them. */
+const SEEKS: ReadonlySet<string> = new Set([
+  ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##'],
+  // pg_trgm.
+  ...['<%', '%>', '<<%', '%>>', '<<->', '<->>', '<<<->', '<->>>'],
+])
+/** The same of functions. */
+const SEEKING: ReadonlySet<string> = new Set([
+  ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
+  ...['word_similarity', 'strict_word_similarity'],
+])
+/** Elements of one side times elements of the other: about two seconds. */
+const STEPS_MAX = 300_000_000
+/** What a collection of any length is taken for. */
+const MANY = 100_000
+
+/** Throws Refusal where two collections may be too long to be compared element by element. */
+function checkSteps(what: string, sides: readonly Size[]): void {
+  const [a = 0, b = 0] = sides.map(elements)
+  if (sides.length === 2 && a * b > STEPS_MAX) throw eachWithEach(what, a * b)
+}
+
+/** An element takes two bytes at least, as text: `1,`. */
+function elements({ own, times, isMany }: Size): number {
+  return Math.max(isMany ? MANY : 0, (own + times * STORED_BYTES) / 2)
+}
 
 /** Aggregates that answer no more than one of their values, or a number. */
 const NARROWING: ReadonlySet<string> = new Set([
@@ -272,6 +336,7 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
     if (NARROWING.has(name) || name.startsWith('regr_')) return greatest(sizes)
     return collected(total(sizes), name)
   }
+  if (SEEKING.has(name)) checkSteps(`function ${name}()`, sizes)
   if (FIXED_RESULTS.has(name)) return FIXED
   switch (name) {
     case 'repeat':
@@ -285,6 +350,8 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
     case 'substr':
     case 'substring':
       return cut(first, wholeNumber(args[2]))
+    case 'array_fill':
+      return scaled(first, args[1] ? (elementCount(args[1]) ?? COUNT_MAX) : 1)
     case 'replace':
       return replaced(first, lengthOf(args[1]) ?? 1, third, 0)
     case 'regexp_replace':
@@ -365,7 +432,7 @@ function collected(each: Size, name: string): Size {
 }
 
 /** Aggregates whose results are compared in order. */
-const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg', 'string_agg'])
+const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg'])
 
 /** A column of a recursive query, as others see it. */
 function afterTurns(size: Size): Size {
@@ -463,15 +530,10 @@ function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet
 }
 
 /** The database compares each element with each, and no cancel ends that. */
-function eachWithEach(symbol: string): Refusal {
-  const why = `operator ${symbol} would compare two collections of any length, element by element`
-  return new Refusal(
-    'limit',
-    'size',
-    why,
-    'Compare the rows instead: a join, EXISTS, or IN over a sub-query.',
-    undefined,
-  )
+function eachWithEach(what: string, steps: number): Refusal {
+  const why = `${what} could take ${Math.round(steps)} steps that no cancel ends; the limit is ${STEPS_MAX}`
+  const hint = 'Compare the rows instead: a join, EXISTS, or IN over a sub-query.'
+  return new Refusal('limit', 'size', why, hint, undefined)
 }
 
 function tooLarge(found: string, limit: number): Refusal {
