@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
-import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
+import {
+  addMember,
+  addTeam,
+  keyCall,
+  livingSession,
+  openRooms,
+  sessionCall,
+  type Rooms,
+} from '../../test/support/connected.ts'
 import type { AuditItem } from '../audit/reading/page.ts'
 import { createKey, revokeKey } from '../auth/api-keys.ts'
 import { listAudit } from '../datasources/audit-trail.ts'
@@ -260,7 +268,7 @@ describe('the path of a query', () => {
     })
 
     test('as a key of one’s own: its scopes and narrowing hold', async () => {
-      const mine = sessionCall(owner.accountId, 'createKey')
+      const mine = await livingSession(rooms, owner.accountId, 'createKey')
       const ask = (keyId: string) => check({ sql: 'SELECT 1', as: { keyId } })
       const other = await connected()
       for (const [order, verdict] of [
@@ -280,7 +288,10 @@ describe('the path of a query', () => {
       await revokeKey(rooms, mine, asId<ApiKeyId>(revoked.id))
       assert.equal((await ask(revoked.id)).verdict, 'DENIED')
       const stranger = await addMember(rooms, teamId, 'ADMIN')
-      const theirs = await createKey(rooms, sessionCall(stranger.accountId, 'x'), { name: 'k', scopes: ['data:read'] })
+      const theirs = await createKey(rooms, await livingSession(rooms, stranger.accountId, 'x'), {
+        name: 'k',
+        scopes: ['data:read'],
+      })
       await assert.rejects(ask(theirs.id), { code: 'NOT_FOUND' })
     })
   })
