@@ -2,7 +2,8 @@
 import { fieldsOf, operatorOf, textOf } from './arguments.ts'
 import { reasonAgainst, type Fields } from './expression-list.ts'
 import { computed } from './computed.ts'
-import { GATHERED, largest, list, SMALL, type Extent } from './extent.ts'
+import { gatheredList, largest, list, SMALL, type Extent } from './extent.ts'
+import { numberOf } from './lift.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedOperator, shown } from './refusal.ts'
 import { needVersion, type Scope } from './scope.ts'
@@ -48,6 +49,8 @@ export interface Accumulated {
   readonly printed: BsonDocument
   /** Of the value for a group or window. */
   readonly extent: Extent
+  /** As many elements or fields as documents make them. */
+  readonly gathers: 'array' | 'object' | null
 }
 
 /** Throws Refusal and Broken. */
@@ -55,20 +58,37 @@ export function accumulator(of: string, value: Bson, scope: Scope): Accumulated 
   const operator = operatorOf(value)
   if (operator === null) throw refusedShape(of, value)
   const found = operand('accumulator', ACCUMULATORS, operator, scope)
-  return { printed: { [operator[0]]: found.printed }, extent: gathered(operator[0], found.extents) }
+  return { printed: { [operator[0]]: found.printed }, ...gathered(operator, found.extents, scope) }
 }
 
-const ONE_OF = new Set('$first $last $max $min $mergeObjects $top $bottom $locf $shift'.split(' '))
-const MANY_OF = new Set('$addToSet $push $topN $bottomN $firstN $lastN $maxN $minN $percentile'.split(' '))
+const ONE_OF = new Set('$first $last $max $min $top $bottom $locf $shift'.split(' '))
+const MANY_OF = new Set('$addToSet $push $topN $bottomN $firstN $lastN $maxN $minN'.split(' '))
 
-function gathered(name: string, extents: readonly Extent[]): Extent {
-  if (ONE_OF.has(name)) return largest(extents)
-  // Unwound, what was gathered is as many documents as before.
-  if (MANY_OF.has(name)) return { ...list(largest(extents), GATHERED), rows: 1 }
-  if (name !== '$concatArrays' && name !== '$setUnion') return SMALL
+function gathered(
+  [name, value]: readonly [string, Bson],
+  extents: readonly Extent[],
+  { meter }: Scope,
+): Pick<Accumulated, 'extent' | 'gathers'> {
   const each = largest(extents)
-  return { ...list(each, GATHERED), items: each.items * GATHERED, rows: each.items, each: each.each }
+  if (ONE_OF.has(name)) return { extent: each, gathers: null }
+  if (MANY_OF.has(name)) {
+    const n = numberOf(isDocument(value) ? value['n'] : undefined)
+    const isFew = n !== undefined && n <= FEW
+    // Unwound, what was gathered is as many documents as before.
+    return { extent: { ...gatheredList(each, isFew ? n : meter.gathered()), rows: 1 }, gathers: isFew ? null : 'array' }
+  }
+  // Of constant names there is one field each.
+  if (name === '$mergeObjects' && each.fields !== null) return { extent: each, gathers: null }
+  if (name === '$mergeObjects') return { extent: gatheredList(each, meter.gathered()), gathers: 'object' }
+  if (name === '$concatArrays' || name === '$setUnion') {
+    const all = gatheredList(each.each ?? each, meter.gathered())
+    return { extent: { ...all, rows: each.items, each: each.each }, gathers: 'array' }
+  }
+  return { extent: name === '$percentile' ? list(SMALL, each.items) : SMALL, gathers: null }
 }
+
+/** So many elements need no look at how many there are. */
+const FEW = 100
 
 /** An operator of $setWindowFields beside its window. */
 export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Accumulated {
@@ -82,7 +102,7 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Acc
   }
   const found = operand('window', WINDOW, operator, scope)
   const printed = { [name]: found.printed, ...(window === undefined ? {} : { window: frame(window) }) }
-  return { printed, extent: gathered(name, found.extents) }
+  return { printed, ...gathered(operator, found.extents, scope) }
 }
 
 function refusedShape(of: string, value: Bson): Error {

@@ -6,18 +6,22 @@ import { sortedEarly } from './early-sort.ts'
 import { exposedOf } from './exposed.ts'
 import { Whole } from './flow.ts'
 import { lift } from './lift.ts'
+import { LENGTHS, Load } from './meter.ts'
 import { placeOf, positionOf, within, type Path } from './place.ts'
 import { isArray, type Bson, type MongoQuery } from '../query.ts'
 import type { MongoBody } from './read.ts'
 import { readsOf } from './reads.ts'
-import { Broken, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
+import { Broken, Growth, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
 import { confineSource } from './source.ts'
 import { Variables } from './variables.ts'
+import { Work } from './work.ts'
 
 const DEPTH_MAX = 24
 const NODES_MAX = 20_000
 /** Of one object. */
 const FIELDS_MAX = 1_000
+/** Values in a body that is tried with every length of gathered arrays. */
+const NODES_TRIED = 1_000
 
 /** Same body, same exposure, same verdict. The sealed value is a MongoQuery. */
 export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verdict {
@@ -30,16 +34,20 @@ export function judged(
   catalog: Catalog,
   limits: Limits,
 ): { readonly verdict: Verdict; readonly work: number } {
-  const whole = new Whole(exposedOf(catalog))
-  return { verdict: verdictOn(whole, body, catalog, limits), work: whole.work.spent }
+  const work = new Work()
+  return { verdict: verdictOn(body, catalog, limits, work), work: work.spent }
 }
 
-function verdictOn(whole: Whole, body: MongoBody, catalog: Catalog, limits: Limits): Verdict {
+function verdictOn(body: MongoBody, catalog: Catalog, limits: Limits, work: Work): Verdict {
+  const lifted: Lifted = {}
   try {
-    return { kind: 'confined', query: seal('MONGODB', query(whole, body, catalog, limits)) }
+    checkSize(body)
+    lifted.filter = lift(body.filter)
+    lifted.pipeline = lift(body.pipeline ?? [])
+    return { kind: 'confined', query: seal('MONGODB', query(body, stagesOf(lifted), { catalog, limits, work })) }
   } catch (error) {
     if (!(error instanceof Refusal || error instanceof Broken)) throw error
-    const { path, position } = placeIn(whole, body, error)
+    const { path, position } = placeIn(lifted, body, error)
     const at = path === null ? '' : path.join('.').slice(0, PLACE_MAX)
     const where = position === null ? {} : { position }
     if (error instanceof Broken)
@@ -59,27 +67,64 @@ const PLACE_MAX = 300
 
 /** The place in the text of the body that the audit keeps; none of a body that is too large to be looked into. */
 function placeIn(
-  whole: Whole,
+  lifted: Lifted,
   body: MongoBody,
   error: Refusal | Broken,
 ): { readonly path: Path | null; readonly position: number | null } {
   if (error.trail.length === 0) return { path: null, position: null }
   const { filter, pipeline } = body
-  const path = placeOf(error, { body, filter, pipeline }) ?? placeOf(error, whole.lifted)
+  const path = placeOf(error, { body, filter, pipeline }) ?? placeOf(error, { ...lifted })
   const shown = path?.[0] === 'body' ? path.slice(1) : path
   return { path: shown, position: shown === null ? null : positionOf(body.text, shown) }
 }
 
-function query(whole: Whole, body: MongoBody, catalog: Catalog, limits: Limits): MongoQuery {
+interface Asked {
+  readonly catalog: Catalog
+  readonly limits: Limits
+  readonly work: Work
+}
+
+/** Arrays that stages gather may be as long as the bounds allow; where that is short, the printed query sees to it. */
+function query(body: MongoBody, stages: Bson, asked: Asked): MongoQuery {
+  const tried = (n: number): MongoQuery | Growth => withLength(LENGTHS[n], { body, stages, asked })
+  let found = tried(0)
+  if (!(found instanceof Growth)) return found
+  let [fails, passes] = [0, LENGTHS.length - 1]
+  found = tried(passes)
+  if (found instanceof Growth) throw found
+  while (passes - fails > 1 && body.nodes <= NODES_TRIED) {
+    const n = Math.floor((fails + passes) / 2)
+    const next = tried(n)
+    if (next instanceof Growth) fails = n
+    else [found, passes] = [next, n]
+  }
+  return found
+}
+
+/** The refusal is answered where shorter arrays may help. */
+function withLength(
+  length: number | undefined,
+  { body, stages, asked }: { readonly body: MongoBody; readonly stages: Bson; readonly asked: Asked },
+): MongoQuery | Growth {
+  const load = new Load(asked.work, length)
+  try {
+    return queryOf(body, stages, asked, load)
+  } catch (error) {
+    if (error instanceof Growth && load.gathers) return error
+    throw error
+  }
+}
+
+function queryOf(body: MongoBody, stages: Bson, { catalog, limits }: Asked, load: Load): MongoQuery {
+  const whole = new Whole(exposedOf(catalog), load)
   const { exposed } = whole
-  checkSize(body)
   const collection = within(body, 'collection', () => {
     const found = exposed.collection(body.collection)
     if (!found) throw refusedCollection(body.collection, exposed.hint(body.collection))
     return found
   })
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
-  const flow = confineSource(whole, collection, stagesOf(whole, body), new Variables())
+  const flow = confineSource(whole, collection, stages, new Variables())
   flow.out.push({ $limit: rowCap + 1 })
   const { database, name } = collection
   const { joins, unwinds } = whole
@@ -101,11 +146,14 @@ function checkSize({ depth, nodes, widest }: MongoBody): void {
   )
 }
 
+/** The body's values as the walkers see them. */
+interface Lifted {
+  filter?: Bson
+  pipeline?: Bson
+}
+
 /** The filter is the first stage; an empty one is none. */
-function stagesOf(whole: Whole, { filter, pipeline }: MongoBody): Bson {
-  const first = lift(filter)
-  const rest = lift(pipeline ?? [])
-  whole.lifted = { filter: first, pipeline: rest }
+function stagesOf({ filter: first = {}, pipeline: rest = [] }: Lifted): Bson {
   const empty = typeof first === 'object' && first !== null && Object.keys(first).length === 0
   return isArray(rest) ? [...(empty ? [] : [{ $match: first }]), ...rest] : rest
 }

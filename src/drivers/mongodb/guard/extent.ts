@@ -22,11 +22,13 @@ export interface Extent {
 /** Elements of a stored array that no sample tells of. */
 export const ITEMS = 20
 /** Larger stored arrays are counted so: one pass over them is always allowed. */
-const ITEMS_MAX = 1_000
-/** Documents that $push, $lookup and the like gather, where the query does not say. */
-export const GATHERED = 100
+const ITEMS_MAX = 20_000
 const STORED_BYTES = 1_000
 const NAME_BYTES = 8
+/** An object as mongod holds it while it computes. */
+export const OBJECT_BYTES = 200
+/** A gathered array stands in memory once, and that is bounded by mongod itself: more than this counts copies of it alone. */
+const GATHERED_BYTES = 4 * 1024 * 1024
 /** Sums and products stay numbers. */
 const HUGE = 1e100
 
@@ -117,8 +119,19 @@ export function list(each: Extent, items: number): Extent {
   return { ...times(each, items), items, least: 0, each }
 }
 
+/** An array that a stage gathers from many documents. */
+export function gatheredList(each: Extent, items: number): Extent {
+  const whole = list(each, items)
+  return { ...whole, bytes: Math.min(whole.bytes, GATHERED_BYTES) }
+}
+
+/** How many values a path leads to: more than one where an array stands there. */
+export function elementsOf({ each, rows, items }: Extent): number {
+  return each === null && rows === 1 ? 1 : items
+}
+
 export function object(fields: ReadonlyMap<string, Extent>): Extent {
-  let names = 0
+  let names = OBJECT_BYTES
   for (const name of fields.keys()) names += name.length + NAME_BYTES
   return { ...sum([...fields.values()], names), items: 1, least: 0, fields }
 }
@@ -144,7 +157,8 @@ export function elementOf(array: Extent): Extent {
   return (
     array.each ?? {
       ...times(array, 1 / Math.max(1, array.items)),
-      items: Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)),
+      // What the query makes may hold all of its elements in one; what is stored seldom does.
+      items: array.rows === null ? Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)) : ITEMS,
       least: 0,
     }
   )
@@ -159,7 +173,7 @@ export function below(extent: Extent, [name, ...rest]: readonly string[]): Exten
   if (only !== undefined && others.length === 0 && only[1] === 1 && extent.bytes === 0) {
     return below({ ...extent, parts: new Map([[`${only[0]}.${name}`, 1]]), each: null }, rest)
   }
-  return { ...extent, each: null }
+  return extent.each === null ? extent : list(below(extent.each, [name, ...rest]), extent.items)
 }
 
 /** How often a variable can stand in it: parts of it that do not overlap count once. */

@@ -8,8 +8,10 @@ import { literal } from './literal.ts'
 import { within } from './place.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
-import { hold, locate, type Scope } from './scope.ts'
-import type { Found } from './shape.ts'
+import { elementsOf } from './extent.ts'
+import { patternSteps, TEXT_BYTES } from './pattern-steps.ts'
+import { hold, locate, type Located, type Scope } from './scope.ts'
+import { extentAt } from './shape.ts'
 import { suggested } from './suggestions.ts'
 
 const LIST_MAX = 2000
@@ -73,21 +75,33 @@ function refusedName(name: string): Error {
   return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
 }
 
+/** Each value that the path leads to is compared. */
+function countTest(found: Located, { scope }: Walk, steps = 1): void {
+  scope.meter.step(steps * elementsOf(extentAt(scope.shape, found.components)))
+}
+
 function condition(path: string, value: Bson, walk: Walk): Bson {
   const found = locate(path, walk.scope)
   const operators = isDocument(value) && Object.keys(value).some((name) => name.startsWith('$'))
   if (operators) return tests(path, value, found, walk)
   markPath(found, walk)
+  countTest(found, walk, value instanceof Scalar ? patternOrOne(value) : 1)
   return compared(value, found, walk)
 }
 
-function markPath(found: Found, walk: Walk): void {
+/** Steps of a test by a regular expression on a stored text. */
+function patternOrOne(operand: Bson): number {
+  const pattern = operand instanceof Scalar && operand.of.kind === '$regularExpression' ? operand.of.pattern : operand
+  return typeof pattern === 'string' ? patternSteps(pattern, TEXT_BYTES) : 1
+}
+
+function markPath(found: Located, walk: Walk): void {
   if (found.kind !== 'whole' || found.numeric) walk.hoistable = false
   hold(found, walk.scope)
 }
 
 /** A literal that is compared: with null, nothing may move in front of a projection that cuts the path. */
-function compared(value: Bson, found: Found, walk: Walk): Bson {
+function compared(value: Bson, found: Located, walk: Walk): Bson {
   if (found.crossed.length > 0 && holdsNull(value)) {
     walk.hoistable = false
     for (const barrier of found.crossed) barrier.raise()
@@ -102,7 +116,7 @@ function holdsNull(value: Bson): boolean {
 }
 
 /** The object of operators under a path. */
-function tests(path: string, value: BsonDocument, found: Found, walk: Walk): BsonDocument {
+function tests(path: string, value: BsonDocument, found: Located, walk: Walk): BsonDocument {
   const printed: Record<string, Bson> = {}
   for (const [name, operand] of Object.entries(value)) {
     if (!name.startsWith('$')) {
@@ -127,8 +141,9 @@ function tests(path: string, value: BsonDocument, found: Found, walk: Walk): Bso
   return printed
 }
 
-function test(path: string, name: string, operand: Bson, found: Found, walk: Walk): Bson {
+function test(path: string, name: string, operand: Bson, found: Located, walk: Walk): Bson {
   markPath(found, walk)
+  countTest(found, walk, name === '$regex' ? patternOrOne(operand) : 1)
   switch (name) {
     case '$eq':
     case '$ne':
@@ -159,12 +174,12 @@ function list(name: string, operand: Bson): readonly Bson[] {
   return values
 }
 
-function every(path: string, value: Bson, found: Found, walk: Walk): Bson {
+function every(path: string, value: Bson, found: Located, walk: Walk): Bson {
   const inner = isDocument(value) && Object.keys(value).length === 1 ? value['$elemMatch'] : undefined
   return inner === undefined ? compared(value, found, walk) : { $elemMatch: elements(path, inner, found, walk) }
 }
 
-function negated(path: string, operand: Bson, found: Found, walk: Walk): Bson {
+function negated(path: string, operand: Bson, found: Located, walk: Walk): Bson {
   if (operand instanceof Scalar && operand.of.kind === '$regularExpression') return operand
   if (!isDocument(operand) || Object.keys(operand).length === 0) {
     throw new Broken('$not takes an object of operators, or a regular expression')
@@ -173,7 +188,7 @@ function negated(path: string, operand: Bson, found: Found, walk: Walk): Bson {
 }
 
 /** $elemMatch: conditions on the fields of an element, or operators on the element itself. */
-function elements(path: string, operand: Bson, found: Found, walk: Walk): Bson {
+function elements(path: string, operand: Bson, found: Located, walk: Walk): Bson {
   if (!isDocument(operand)) throw new Broken('$elemMatch takes an object')
   const names = Object.keys(operand)
   const ofFields = names.every((name) => !name.startsWith('$') || name === '$and' || name === '$or' || name === '$nor')

@@ -1,16 +1,17 @@
 // One pipeline while it is confined: the stages printed so far, and what is known of the documents behind them.
 import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
-import type { Bson, BsonDocument, Join } from '../query.ts'
+import type { BsonDocument, Join } from '../query.ts'
 import type { Exposed } from './exposed.ts'
 import type { Extent } from './extent.ts'
-import { Meter } from './meter.ts'
+import { lookedAt, notLonger, QUICK, type Gathered } from './held.ts'
+import { Meter, STEPS_MAX, type Load } from './meter.ts'
 import { outputPath } from './names.ts'
 import type { Scope } from './scope.ts'
 import { Draft, type Shape } from './shape.ts'
-import { refusedLimit } from './refusal.ts'
+import { refusedGrowth, refusedLimit } from './refusal.ts'
 import type { Variables } from './variables.ts'
-import { Work } from './work.ts'
+import type { Work } from './work.ts'
 
 const JOINS_MAX = 4
 const STAGES_MAX = 80
@@ -20,13 +21,16 @@ export class Whole {
   readonly exposed: Exposed
   readonly joins: Join[] = []
   readonly unwinds = new Map<BsonDocument, number>()
-  readonly work = new Work()
-  /** The body's values as the walkers see them. */
-  lifted: Readonly<Record<string, Bson>> = {}
+  readonly load: Load
   #stages = 0
 
-  constructor(exposed: Exposed) {
+  constructor(exposed: Exposed, load: Load) {
     this.exposed = exposed
+    this.load = load
+  }
+
+  get work(): Work {
+    return this.load.work
   }
 
   join(join: Join): void {
@@ -77,12 +81,45 @@ export class Flow {
     this.barrier = barrier
     this.shape = shape
     this.columns = columns
-    this.#meter = new Meter(whole.work)
+    this.#meter = new Meter(whole.load)
   }
 
-  /** What is asked of the database for one document is counted anew. */
-  enterStage(): void {
-    this.#meter = new Meter(this.whole.work)
+  /** Prints one stage. Where it takes long for one document, the database looks for a cancel before each few of them. */
+  stage(print: () => void): void {
+    const at = this.out.length
+    const name = this.#newName()
+    this.#meter = new Meter(this.whole.load)
+    print()
+    this.out.splice(at, 0, ...lookedAt(this.#meter.worst, name))
+  }
+
+  /** Behind a stage that makes an array of many documents for each of them. */
+  lookAgain(): void {
+    this.out.push(...lookedAt(STEPS_MAX, this.#newName()))
+  }
+
+  #newName(): string {
+    let name = 'vt_look'
+    while (this.shape.kids?.has(name) === true) name += '_'
+    return name
+  }
+
+  /** The database fails longer arrays than were reckoned with. */
+  hold(gathered: readonly Gathered[]): void {
+    const { held } = this.whole.load
+    if (held === null || gathered.length === 0) return
+    this.out.push(notLonger(gathered, held))
+  }
+
+  /** Of a stage that sorts its documents before it computes anything for them: nothing in front of it helps. */
+  checkSorted(name: string): void {
+    const { worst: steps } = this.#meter
+    if (steps <= QUICK) return
+    throw refusedGrowth(
+      'steps',
+      `${name} takes about ${Math.round(steps)} steps for one document; ${QUICK} is the most in this stage`,
+      `Compute the values in a $set before ${name}, and name their fields in it.`,
+    )
   }
 
   get scope(): Scope {

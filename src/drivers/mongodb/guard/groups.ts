@@ -3,6 +3,7 @@ import { accumulator, bounds, windowOperator } from './accumulator.ts'
 import { arrayOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { computed } from './computed.ts'
 import type { Flow } from './flow.ts'
+import type { Gathered } from './held.ts'
 import { checkName, outputPath } from './names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { within } from './place.ts'
@@ -17,19 +18,22 @@ function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[
   checkWeight(shape)
   flow.shape = shape
   flow.columns = ['_id', ...written]
+  flow.hold(outputs.gathered)
 }
 
 interface Outputs {
   readonly printed: BsonDocument
   readonly shapes: ReadonlyMap<string, Shape>
+  readonly gathered: readonly Gathered[]
 }
 
-const COUNT: Outputs = { printed: {}, shapes: new Map([['count', WHOLE]]) }
+const COUNT: Outputs = { printed: {}, shapes: new Map([['count', WHOLE]]), gathered: [] }
 
 /** `written`: the object of the body that holds the outputs. */
 function outputs(of: string, value: BsonDocument, flow: Flow, written = value): Outputs {
   const printed: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
+  const gathered: Gathered[] = []
   for (const [name, below] of Object.entries(value)) {
     const found = within(written, name, () => {
       checkName(of, name)
@@ -37,8 +41,9 @@ function outputs(of: string, value: BsonDocument, flow: Flow, written = value): 
     })
     printed[name] = found.printed
     shapes.set(name, { ...WHOLE, extent: found.extent })
+    if (found.gathers !== null) gathered.push({ path: name, as: found.gathers })
   }
-  return { printed, shapes }
+  return { printed, shapes, gathered }
 }
 
 export function group(value: Bson, flow: Flow): void {
@@ -54,9 +59,11 @@ export function group(value: Bson, flow: Flow): void {
 export function bucket(value: Bson, flow: Flow): void {
   const read = fieldsOf('$bucket', value, ['groupBy', 'boundaries'], ['default', 'output'])
   const { scope } = flow
+  const bounds = arrayOf('$bucket', read['boundaries'])
   const printed = {
-    groupBy: computed(read['groupBy'], scope).printed,
-    boundaries: arrayOf('$bucket', read['boundaries']).map((bound) => computed(bound, scope).printed),
+    // It is compared with one boundary after the other, and computed anew each time.
+    groupBy: scope.meter.loop(2 * bounds.length, () => computed(read['groupBy'], scope).printed),
+    boundaries: bounds.map((bound) => computed(bound, scope).printed),
     ...(read['default'] === undefined ? {} : { default: computed(read['default'], scope).printed }),
   }
   const output = bucketOutput('$bucket', read['output'], flow)
@@ -107,11 +114,13 @@ export function setWindowFields(value: Bson, flow: Flow): void {
   const sortKeys = Object.keys(sortBy.sortBy ?? {}).length
   const fields: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
+  const gathered: Gathered[] = []
   for (const [name, below] of Object.entries(output)) {
     outputPath('$setWindowFields', name)
     const found = within(output, name, () => windowOperator(below, scope, sortKeys))
     fields[name] = found.printed
     shapes.set(name, { ...WHOLE, extent: found.extent })
+    if (found.gathers !== null) gathered.push({ path: name, as: found.gathers })
   }
   flow.out.push({
     $setWindowFields: {
@@ -121,6 +130,9 @@ export function setWindowFields(value: Bson, flow: Flow): void {
     },
   })
   flow.set('$setWindowFields', shapes)
+  flow.hold(gathered)
+  if (gathered.length > 0) flow.lookAgain()
+  flow.checkSorted('$setWindowFields')
 }
 
 function sortBySpec(of: string, value: Bson | undefined, flow: Flow): { sortBy?: BsonDocument } {
@@ -176,6 +188,7 @@ export function fill(value: Bson, flow: Flow): void {
     },
   })
   flow.set('$fill', shapes)
+  flow.checkSorted('$fill')
 }
 
 function filling(value: Bson, flow: Flow): BsonDocument {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, Verdict } from '../../driver.ts'
+import { unseal } from '../../confined.ts'
+import type { MongoQuery } from '../query.ts'
 import { confine } from './confine.ts'
 import { readBody } from './read.ts'
 
@@ -128,12 +130,19 @@ const GROWS: Readonly<Record<string, unknown>> = {
     $strLenCP: chained(6, '$s', (inner) => ({ $let: { vars: { v: inner }, in: { $concat: repeated(10, '$$v') } } })),
   },
   'arrays of arrays': chained(6, 1, (inner) => map(range(100), inner)),
-  'stored arrays four deep': map('$a', map('$a', map('$a', map('$a', { $add: ['$$this', 1] })))),
+  'stored arrays five deep': map('$a', map('$a', map('$a', map('$a', map('$a', { $add: ['$$this', 1] }))))),
   'large stored arrays twice': map('$big', map('$big', 1)),
   'split and find': map(
     { $split: ['x'.repeat(10_000), 'x'] },
     map({ $regexFindAll: { input: 'x'.repeat(10_000), regex: 'x' } }, 1),
   ),
+  'all matches in a long text': { $regexFindAll: { input: { $concat: ['$s', 'x'.repeat(30_000)] }, regex: 'x' } },
+  'tries in a long text': { $regexMatch: { input: 'x'.repeat(5_000), regex: 'x(?=.*[yz])' } },
+  'tries upon tries': { $regexMatch: { input: { $concat: ['$s', 'x'.repeat(1_000)] }, regex: 'x*x*x*[yz]' } },
+  'sets in a loop': map(range(1_000), { $setUnion: [range(1_000), ['$$this']] }),
+  'sorts in a loop': map(range(1_000), { $sortArray: { input: range(1_000), sortBy: 1 } }),
+  'texts split by texts': map(range(1_000), { $split: ['x'.repeat(10_000), `${'x'.repeat(1_000)}y`] }),
+  'dates written at length': map(range(10_000), { $dateToString: { date: '$n', format: '%Y'.repeat(200) } }),
   'skewed literals': map(
     [Array.from({ length: 500 }, () => 1), [], []],
     map('$$this', map('$$this.0', map(range(1000), 1)), 'x'),
@@ -154,7 +163,21 @@ const STAGES: Readonly<Record<string, readonly object[]>> = {
   'by merging': repeated(30, { $replaceWith: { $mergeObjects: ['$$ROOT', { a: ['$a', '$a'] }] } }),
   'in a group': [
     { $group: { _id: 1, all: { $push: '$$ROOT' } } },
-    { $set: { x: map('$all', map('$all', map('$all', 1))) } },
+    { $set: { x: map('$all', map('$all', map('$all', map('$all', 1)))) } },
+  ],
+  'a field of each element': [
+    { $set: { t: map(range(5_000), { k: '$$this' }) } },
+    { $set: { 't.x': { $size: map(range(5_000), { $add: [1, '$$this'] }) } } },
+  ],
+  'by each boundary': [
+    { $bucket: { groupBy: { $size: map(range(5_000), '$s') }, boundaries: Array.from({ length: 500 }, (_, k) => k) } },
+  ],
+  'for each object': [
+    { $set: { t: map(range(5_000), { k: '$$this' }) } },
+    { $redact: { $cond: [{ $gt: [{ $size: map(range(5_000), '$s') }, 1] }, '$$DESCEND', '$$PRUNE'] } },
+  ],
+  'behind a sort of the stage': [
+    { $setWindowFields: { sortBy: { n: 1 }, output: { x: { $sum: { $size: map(range(10_000), ['$s', '$n']) } } } } },
   ],
   'in a facet': [{ $facet: { x: repeated(40, { $set: { s: { $concat: ['$s', '$s'] } } }) } }],
   'in a lookup': [
@@ -176,7 +199,7 @@ const STAGES: Readonly<Record<string, readonly object[]>> = {
     {
       $group: {
         _id: 1,
-        ...Object.fromEntries(Array.from({ length: 30 }, (_, k) => [`n${k}`, { $sum: map(range(10_000), 1) }])),
+        ...Object.fromEntries(Array.from({ length: 300 }, (_, k) => [`n${k}`, { $sum: map(range(10_000), 1) }])),
       },
     },
   ],
@@ -240,6 +263,13 @@ const STAYS: Readonly<Record<string, unknown>> = {
   'three deep': map('$a', map('$$this.b', map('$$this.c', { $add: ['$$this', 1] }))),
   'a range by a field': { $range: [0, '$n'] },
   'a range by a size': map({ $range: [0, { $size: '$a' }] }, { $arrayElemAt: ['$a', '$$this'] }),
+  'replacements in each other': chained(9, '$s', (inner) => ({
+    $replaceAll: { input: inner, find: 'a', replacement: 'b' },
+  })),
+  'an address found': { $regexFind: { input: '$s', regex: '([a-z0-9_.+-]+)@([a-z0-9_.+-]+)\\.([a-z0-9_.+-]+)' } },
+  'addresses among others': {
+    $filter: { input: '$a', cond: { $regexMatch: { input: '$$this', regex: '^\\S+@\\S+\\.\\S+$' } } },
+  },
   reversed: reduce(
     { $concat: ['$$this', '$$value'] },
     map({ $range: [0, { $strLenCP: '$s' }] }, { $substrCP: ['$s', '$$this', 1] }),
@@ -264,4 +294,46 @@ test('what grows by what it is given is answered', () => {
     const verdict = judged(x)
     assert.equal(verdict.kind, 'confined', `${name}: ${verdict.kind === 'confined' ? '' : verdict.why}`)
   }
+})
+
+const printedOf = (...pipeline: object[]): string => {
+  const verdict = piped(...pipeline)
+  assert.ok(verdict.kind === 'confined', verdict.kind === 'confined' ? '' : verdict.why)
+  return JSON.stringify(unseal<MongoQuery>(verdict.query, 'MONGODB').pipeline)
+}
+
+/** The length that the database is held to; null where it is held to none. */
+function heldTo(...pipeline: object[]): number | null {
+  const found = /"\$lte":\[\{"\$max":.*?\]\},(\d+)\]/.exec(printedOf(...pipeline))
+  return found === null ? null : Number(found[1])
+}
+
+test('what a stage gathers may be as long as later stages allow, and the database is held to that', () => {
+  const pushed = { $group: { _id: 1, all: { $push: '$s' }, sum: { $sum: '$n' } } }
+  const found = { $lookup: { from: 'people', localField: 'n', foreignField: 'n', as: 'all' } }
+  const twice = map('$all', { $in: ['x', '$all'] })
+  for (const gather of [pushed, found, { $facet: { all: [{ $limit: 5 }] } }]) {
+    assert.equal(heldTo(gather), null)
+    assert.equal(heldTo(gather, { $project: { n: { $size: '$all' }, some: { $slice: ['$all', 3] } } }), null)
+    const length = heldTo(gather, { $project: { x: twice } }) ?? 0
+    assert.ok(length >= 500 && length <= 5_000, String(length))
+    const shorter = heldTo(gather, { $project: { x: map('$all', twice) } }) ?? 0
+    assert.ok(shorter >= 100 && shorter < length, String(shorter))
+  }
+  assert.ok((heldTo(pushed, { $project: { x: map('$all', { $toUpper: '$$this' }) } }) ?? 0) >= 100_000)
+})
+
+test('a stage that takes long for one document is looked at before each few of them', () => {
+  const looks = (...pipeline: object[]): number =>
+    Number(/"vt_look":\{"\$range":\[0,(\d+)\]/.exec(printedOf(...pipeline))?.[1] ?? 0)
+  assert.equal(looks({ $set: { x: map('$a', { $add: ['$$this', 1] }) } }), 0)
+  const [some, more] = [2_000, 8_000].map((n) =>
+    looks({ $set: { x: map(range(n), { $concat: ['$s', '$$this', 'x'.repeat(2_000)] }) } }),
+  )
+  assert.ok(some !== undefined && more !== undefined && some > 1 && more > 3 * some && more < 128, `${some}, ${more}`)
+  const both = printedOf(
+    { $set: { vt_look: 1 } },
+    { $set: { x: map(range(8_000), { $concat: ['$s', 'x'.repeat(2_000)] }) } },
+  )
+  assert.match(both, /"\$unset":\["vt_look_"\]/)
 })

@@ -10,6 +10,7 @@ import {
   list,
   literalExtent,
   object,
+  OBJECT_BYTES,
   SMALL,
   sum,
   times,
@@ -18,11 +19,11 @@ import {
   type Extent,
 } from './extent.ts'
 import { numberOf } from './lift.ts'
-import type { Meter } from './meter.ts'
-import { tooLarge, BYTES_MAX } from './meter.ts'
+import { tooLarge, BYTES_MAX, type Meter } from './meter.ts'
+import { stepsOf, worstSteps } from './operator-steps.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { RANGE_MAX, rangeItems } from './range.ts'
-import { refusedLimit } from './refusal.ts'
+import { refusedGrowth } from './refusal.ts'
 import type { Variables } from './variables.ts'
 
 export interface Env {
@@ -49,11 +50,26 @@ function ofText(text: string, env: Env): Extent {
   if (!text.startsWith('$')) return literalExtent(text)
   const path = text.replace(/^\$+/, '').split('.')
   env.meter.work.spend(path.length)
-  if (!text.startsWith('$$')) return env.document(path)
+  if (!text.startsWith('$$')) return read(env.document(path), path.length > 1, env)
   const [name = '', ...rest] = path
-  if (name === 'ROOT' || name === 'CURRENT') return env.document(rest)
+  if (name === 'ROOT' || name === 'CURRENT')
+    return rest.length === 0 ? readWhole(env) : read(env.document(rest), rest.length > 1, env)
   const known = env.variables.get(name)
-  return known === undefined ? SMALL : below(known, rest)
+  return known === undefined ? SMALL : read(below(known, rest), rest.length > 0, env)
+}
+
+/** A path through an array makes a new one of what it finds. */
+function read(found: Extent, isThrough: boolean, env: Env): Extent {
+  const isArray = found.each !== null || (found.rows ?? 1) > 1
+  if (isThrough && isArray) env.meter.step(found.items * 1.5)
+  return found
+}
+
+/** mongod 6.0 copies the document. */
+function readWhole(env: Env): Extent {
+  const whole = env.document([])
+  env.meter.step(whole.bytes / 500)
+  return whole
 }
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
@@ -67,9 +83,6 @@ const JOINED = words('$concat $concatArrays $setField $setUnion')
 /** Texts, possibly written out longer. */
 const WRITTEN = words('$convert $dateFromString $dateToString $serializeEJSON $toLower $toString $toUpper $strcasecmp')
 const WRITTEN_TIMES = 4
-/** Sets are made of the arguments. */
-const SETS = words('$setDifference $setEquals $setIntersection $setIsSubset $setUnion')
-
 function ofOperator(name: string, operand: Bson, env: Env): Extent {
   switch (name) {
     case '$literal':
@@ -87,8 +100,6 @@ function ofOperator(name: string, operand: Bson, env: Env): Extent {
       return ofReduce(operand, env)
     case '$range':
       return ofRange(operand, env)
-    case '$mergeObjects':
-      return env.meter.made(merged(argumentsOf(operand, env)))
     case '$setField':
     case '$getField':
       return ofField(name, operand, env)
@@ -99,30 +110,28 @@ function ofOperator(name: string, operand: Bson, env: Env): Extent {
 
 /** Operators whose arguments are all computed once. */
 function ofValues(name: string, operand: Bson, env: Env): Extent {
-  const args = argumentsOf(operand, env)
+  const args = argumentsOf(name, operand, env)
+  const given = { operand, args, bytesOf: (extent: Extent) => env.meter.bytesOf(extent) }
+  env.meter.step(stepsOf(name, given), worstSteps(name, given))
   const whole = sum(args)
-  if (SETS.has(name)) env.meter.step(whole.items / 3)
   if (JOINED.has(name)) return env.meter.made({ ...whole, each: eachOf(args) })
-  if (PICKED.has(name)) return picked(name, operand, args, env)
+  if (PICKED.has(name)) return picked(name, operand, args)
   if (WRITTEN.has(name))
     return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: whole.bytes * WRITTEN_TIMES + 100 })
-  env.meter.step(whole.items / 20)
   switch (name) {
+    case '$mergeObjects':
+      return env.meter.made(merged(args))
     case '$zip':
-      return ofZip(operand, args, env)
+      return ofZip(args, env)
     case '$split':
       return env.meter.made({ ...whole, bytes: whole.bytes + whole.items * 16 })
     case '$regexFindAll':
-      return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: (whole.bytes + whole.items * 32) * WRITTEN_TIMES })
+      return env.meter.made({ ...times(whole, WRITTEN_TIMES), bytes: whole.bytes + whole.items * OBJECT_BYTES * 2 })
     case '$objectToArray':
-      return env.meter.made({
-        ...whole,
-        bytes: whole.bytes + whole.items * 40,
-        items: args[0]?.fields?.size ?? whole.items,
-      })
+      return ofPairs(whole, args[0]?.fields?.size ?? whole.items, env)
     case '$replaceAll':
     case '$replaceOne':
-      return ofReplace(name, operand, env)
+      return ofReplace(name, operand, args, env)
     case '$percentile':
       return { ...SMALL, bytes: whole.bytes + 16 * whole.items, items: whole.items }
     default:
@@ -131,7 +140,11 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   }
 }
 
-function picked(name: string, operand: Bson, args: readonly Extent[], env: Env): Extent {
+function ofPairs(whole: Extent, items: number, env: Env): Extent {
+  return env.meter.made({ ...whole, bytes: whole.bytes + items * OBJECT_BYTES, items })
+}
+
+function picked(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const found = largest(args)
   const most = name === '$slice' && isArray(operand) ? numberOf(operand.at(-1)) : undefined
   if (['$arrayElemAt', '$first', '$last', '$arrayToObject'].includes(name)) {
@@ -139,13 +152,14 @@ function picked(name: string, operand: Bson, args: readonly Extent[], env: Env):
     return array.each === null || name === '$arrayToObject' ? { ...array, each: null } : array.each
   }
   const items = most === undefined ? found.items : Math.min(found.items, Math.abs(most))
-  if (found.items > 1) env.meter.step(items / 20)
   return name === '$slice' ? { ...(args[0] ?? SMALL), items } : found
 }
 
 /** The operand's arguments: those of a list, the fields of an object of arguments, or the one there is. */
-function argumentsOf(operand: Bson, env: Env): readonly Extent[] {
+function argumentsOf(name: string, operand: Bson, env: Env): readonly Extent[] {
   if (isArray(operand)) return all(operand, env)
+  if (name === '$zip' && isDocument(operand) && isArray(operand['inputs']))
+    return [...all(operand['inputs'], env), grown(operand['defaults'], env)]
   if (!isDocument(operand) || Object.keys(operand).some((key) => key.startsWith('$'))) return [grown(operand, env)]
   return all(Object.values(operand), env)
 }
@@ -175,11 +189,13 @@ function ofLet(operand: Bson, env: Env): Extent {
 }
 
 function ofRange(operand: Bson, env: Env): Extent {
-  const ends = argumentsOf(operand, env)
+  const ends = argumentsOf('$range', operand, env)
   const items = rangeItems(operand)
   const isWritten = isArray(operand) && operand.every((end) => numberOf(end) !== undefined)
   const counted = isWritten ? items : Math.max(items, ...ends.map((end) => end.items))
-  return env.meter.made(list(SMALL, Math.min(counted, RANGE_MAX)))
+  const range = list(SMALL, Math.min(counted, RANGE_MAX))
+  env.meter.step(range.items / 4)
+  return env.meter.made(range)
 }
 
 /** $map and $filter: the body once for each element. */
@@ -188,7 +204,10 @@ function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   const input = grown(operand['input'], env)
   const { variable, own } = elementIn(operand, input, env)
   const inner = { ...env, variables: env.variables.with(own) }
-  const body = env.meter.loop(input.items, () => grown(operand[name === '$map' ? 'in' : 'cond'], inner))
+  const body = env.meter.loop(input.items, () => {
+    env.meter.step()
+    return grown(operand[name === '$map' ? 'in' : 'cond'], inner)
+  })
   if (operand['limit'] !== undefined) grown(operand['limit'], env)
   if (name === '$filter') return input
   return env.meter.made(overAll(body, variable, input))
@@ -260,7 +279,10 @@ function ofReduce(operand: Bson, env: Env): Extent {
   if (often > 1 && input.items > TURNS_MULTIPLIED) throw multiplied(name, often, input.items)
   const result = env.meter.made(afterTurns({ turn, often, input, initial, value, element }))
   const largestValue = env.meter.variable(env.meter.bytesOf(result))
-  const last = env.meter.loop(input.items, () => step(wholeOf(largestValue, result)))
+  const last = env.meter.loop(input.items, () => {
+    env.meter.step()
+    return step(wholeOf(largestValue, result))
+  })
   const more = Math.max(0, env.meter.bytesOf(last) - env.meter.bytesOf(result)) * input.items
   if (more > BYTES_MAX) throw tooLarge('$reduce', more)
   return result
@@ -275,7 +297,7 @@ function moreItems(one: Extent, other: Extent): number {
 }
 
 function multiplied(name: string, often: number, turns: number): Error {
-  return refusedLimit(
+  return refusedGrowth(
     '$reduce',
     `$$${name} stands ${Math.ceil(often)} times in the result of a step of $reduce, and each of about ${turns} steps multiplies it; once is the most`,
     `Put $$${name} into the step's result once, as in {"$concatArrays": ["$$${name}", ["$$this"]]}; what is only compared or counted does not matter.`,
@@ -357,24 +379,26 @@ function ofField(name: '$setField' | '$getField', operand: Bson, env: Env): Exte
   const key = typeof literal === 'string' && !literal.startsWith('$') ? literal : null
   if (key === null) grown(field, env)
   const input = isForm && operand['input'] !== undefined ? grown(operand['input'], env) : env.document([])
+  env.meter.step((input.fields?.size ?? input.items) / 5)
   if (name === '$getField') return key === null || key.includes('.') ? { ...input, fields: null } : below(input, [key])
   const value = isForm ? grown(operand['value'], env) : SMALL
   return env.meter.made(merged(key === null ? [input, value] : [input, object(new Map([[key, value]]))]))
 }
 
-/** As many elements as the longest input has, each with one of every input. */
-function ofZip(operand: Bson, args: readonly Extent[], env: Env): Extent {
-  const inputs = isDocument(operand) && isArray(operand['inputs']) ? all(operand['inputs'], env) : args
-  const items = Math.max(0, ...inputs.map((input) => input.items))
-  const defaults =
-    isDocument(operand) && operand['defaults'] !== undefined ? times(grown(operand['defaults'], env), items) : SMALL
-  return env.meter.made({ ...sum([...inputs, defaults], items * inputs.length * 8), items })
+/** As many elements as the longest input has, each with one of every input; the last argument is for all of them. */
+function ofZip(args: readonly Extent[], env: Env): Extent {
+  const items = Math.max(0, ...args.map((input) => input.items))
+  const inputs = args.slice(0, -1)
+  const defaults = args.slice(-1).map((each) => times(each, items))
+  return env.meter.made({ ...sum([...inputs, ...defaults], items * (40 + args.length * 16)), items })
 }
 
 /** A text in which each piece that is found may become a longer one. */
-function ofReplace(name: string, operand: Bson, env: Env): Extent {
-  if (!isDocument(operand)) return SMALL
-  const [input = SMALL, find = SMALL, replacement = SMALL] = fieldsOf(operand, env, ['input', 'find', 'replacement'])
+function ofReplace(name: string, operand: Bson, args: readonly Extent[], env: Env): Extent {
+  const names = isDocument(operand) ? Object.keys(operand) : []
+  const [input = SMALL, find = SMALL, replacement = SMALL] = ['input', 'find', 'replacement'].map(
+    (field) => args[names.indexOf(field)] ?? SMALL,
+  )
   if (name === '$replaceOne') return env.meter.made(sum([input, replacement]))
   const put = env.meter.bytesOf(replacement) - 8
   const longer = put <= find.least ? 1 : put / Math.max(1, find.least) + (find.least === 0 ? 1 : 0)

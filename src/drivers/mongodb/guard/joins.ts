@@ -3,7 +3,7 @@ import { fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { Barrier } from './barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import { computed } from './computed.ts'
-import { GATHERED, list, type Extent } from './extent.ts'
+import { gatheredList, type Extent } from './extent.ts'
 import { withoutGaps } from './gaps.ts'
 import { filter } from './filter.ts'
 import { within } from './place.ts'
@@ -45,16 +45,20 @@ export function lookup(value: Bson, flow: Flow): void {
   flow.out.push({
     $lookup: { from: from.name, ...fields, ...(bound === null ? {} : { let: bound }), pipeline: inner.out, as },
   })
-  const rows = fields === null ? GATHERED : fields.foreignField === '_id' ? 1 : FOUND
-  flow.set('$lookup', [[as, manyOf(inner.shape, rows)]])
+  const rows = fields === null ? FOUND_ALL : fields.foreignField === '_id' ? 1 : FOUND
+  flow.set('$lookup', [[as, manyOf(inner.shape, rows, flow)]])
+  flow.hold([{ path: as, as: 'array' }])
 }
+
+/** Documents that are found without a field to find them by. */
+const FOUND_ALL = 100
 
 /** Documents that are found by one value of a field other than _id, where they are unwound. */
 const FOUND = 10
 
 /** An array of documents of this shape: paths lead through it. `rows`: how many, as cost is reckoned. */
-function manyOf(shape: Shape, rows: number): Shape {
-  return { ...shape, extent: { ...list(extentAt(shape, []), GATHERED), rows } }
+function manyOf(shape: Shape, rows: number, flow: Flow): Shape {
+  return { ...shape, extent: { ...gatheredList(extentAt(shape, []), flow.whole.load.gathered()), rows } }
 }
 
 /** The two fields of an equality: the foreign one runs on raw documents, so it must be shown whole. */
@@ -188,9 +192,9 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   barrier.place()
   if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })
   const found = documents ? shapeOf(from, barrier) : shapeOf(from, barrier, as)
-  if (depthField === null || found.kids === null) flow.set('$graphLookup', [[as, manyOf(found, FOUND)]])
-  else
-    flow.set('$graphLookup', [[as, manyOf({ ...found, kids: new Map([...found.kids, [depthField, WHOLE]]) }, FOUND)]])
+  const kids = depthField === null || found.kids === null ? found.kids : new Map([...found.kids, [depthField, WHOLE]])
+  flow.set('$graphLookup', [[as, manyOf({ ...found, kids }, FOUND, flow)]])
+  flow.hold([{ path: as, as: 'array' }])
 }
 
 /** The known fields of the document whole, and of the found ones what is exposed. */

@@ -1,38 +1,93 @@
-// What one stage makes the database do for one document: steps, counted with every loop around them, and the largest value.
-// mongod looks for a cancel between documents, often only every 128 of them, and never within an expression; so a stage
-// must be small enough for one document before it is sent.
+// What a query makes the database do for one document: steps, counted with every loop around them, and the largest value.
+// mongod looks for a cancel between documents, in old versions only at every 128th of a pipeline, and never within an
+// operator; so the whole must be small for one document before it is sent.
 import type { Extent } from './extent.ts'
-import { refusedLimit } from './refusal.ts'
+import { refusedGrowth } from './refusal.ts'
 import type { Work } from './work.ts'
 
-/** mongod takes 50 to 150 ns for a step: 128 documents take some 2 s. */
-const STEPS_MAX = 200_000
+/** A step takes mongod some 50 ns, so these take about 0.2 s. */
+export const STEPS_MAX = 4_000_000
 /** Four times what a document may have. Loops over stored values are estimates. */
 export const BYTES_MAX = 64 * 1024 * 1024
+/** Elements of an array that is gathered from documents: mongod ends a stage that gathers more than 100 MB. */
+const LONGEST = 5_000_000
+/** The lengths of gathered arrays that are tried, the longest first. */
+export const LENGTHS: readonly number[] = [
+  LONGEST,
+  ...[1e6, 500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100],
+]
 
+/** What all stages of one query ask of the database for one document. */
+export class Load {
+  readonly work: Work
+  /** How long arrays are taken to be that $push, $lookup and the like gather. */
+  readonly #length: number
+  #gathers = false
+  #steps = 0
+
+  constructor(work: Work, length = LONGEST) {
+    this.work = work
+    this.#length = length
+  }
+
+  /** The query gathers arrays: with shorter ones it takes fewer steps. */
+  get gathers(): boolean {
+    return this.#gathers
+  }
+
+  /** How long a gathered array may be where the printed query must see to it; null where it may have any length. */
+  get held(): number | null {
+    return this.#length === LONGEST ? null : this.#length
+  }
+
+  gathered(): number {
+    this.#gathers = true
+    return this.#length
+  }
+
+  /** Throws Refusal where the steps are too many. */
+  add(steps: number): void {
+    this.#steps += steps
+    if (this.#steps <= STEPS_MAX) return
+    throw refusedGrowth(
+      'steps',
+      `the query takes about ${Math.round(this.#steps)} steps or more for one document; ${STEPS_MAX} is the most`,
+      'Loop over fewer elements: shorten what $map, $filter and $reduce run over ($slice, $filter first), nest fewer of them in each other, or $unwind and $group instead.',
+    )
+  }
+}
+
+/** The share of one stage in it. */
 export class Meter {
   readonly work: Work
+  readonly #load: Load
   readonly #sizes = new Map<string, number>()
-  #steps = 0
+  #worst = 0
   #loops = 1
   #trials = 0
   #variables = 0
 
-  constructor(work: Work) {
-    this.work = work
+  constructor(load: Load) {
+    this.#load = load
+    this.work = load.work
+  }
+
+  /** The steps that the stage may well take. */
+  get worst(): number {
+    return this.#worst
+  }
+
+  /** How long arrays are taken to be that are gathered from documents. */
+  gathered(): number {
+    return this.#load.gathered()
   }
 
   /** Throws Refusal where the steps are too many. */
-  step(units = 1): void {
+  step(units = 1, worst = units): void {
     this.work.spend(1)
     if (this.#trials > 0) return
-    this.#steps += units * this.#loops
-    if (this.#steps <= STEPS_MAX) return
-    throw refusedLimit(
-      'steps',
-      `a stage takes about ${Math.round(this.#steps)} steps or more for one document; ${STEPS_MAX} is the most`,
-      'Loop over fewer elements: shorten what $map, $filter and $reduce run over ($slice, $filter first), nest fewer of them in each other, or $unwind and $group instead.',
-    )
+    this.#worst += worst * this.#loops
+    this.#load.add(units * this.#loops)
   }
 
   /** What is done once for each of so many elements. */
@@ -73,12 +128,11 @@ export class Meter {
     return total
   }
 
-  /** A value that is made anew: the time to copy it, and that it is not too large. Throws Refusal. */
+  /** A value that is made anew is not too large. Throws Refusal. */
   made(extent: Extent): Extent {
     this.work.spend(extent.parts.size)
     if (this.#trials > 0) return extent
     const bytes = this.bytesOf(extent)
-    this.step(extent.items / 20 + bytes / 10_000)
     if (bytes <= BYTES_MAX) return extent
     throw tooLarge('size', bytes)
   }
@@ -92,7 +146,7 @@ export function within(extent: Extent): Extent {
 
 export function tooLarge(name: string, bytes: number): Error {
   const size = bytes < 1e15 ? `${Math.ceil(bytes / 1024 / 1024)} MiB` : 'more than any memory'
-  return refusedLimit(
+  return refusedGrowth(
     name,
     `a value of the query may grow to about ${size}; ${BYTES_MAX / 1024 / 1024} MiB is the most`,
     'Repeat a value fewer times: put it once into $concat, $concatArrays, an array or an object, and not anew in every stage.',

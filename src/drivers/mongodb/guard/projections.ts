@@ -1,13 +1,14 @@
 // $project, $set, $addFields, $unset: which fields there are behind them.
 import { arrayOf, flagOf, textOf } from './arguments.ts'
-import { computed } from './computed.ts'
+import { computed, type Computed } from './computed.ts'
+import { list } from './extent.ts'
 import type { Flow } from './flow.ts'
 import { outputPath } from './names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { within } from './place.ts'
 import { Broken } from './refusal.ts'
 import { resolve, type Scope } from './scope.ts'
-import { closed, Draft, WHOLE, type Shape } from './shape.ts'
+import { closed, Draft, objectsAt, WHOLE, type Shape } from './shape.ts'
 
 interface Leaf {
   readonly path: string
@@ -34,12 +35,20 @@ interface Part {
   readonly scope: Scope
 }
 
+/** A value that is computed for a field, once for each object that gets it. */
+function computedAt(path: readonly string[], value: Bson, scope: Scope): Pick<Computed, 'printed' | 'shape'> {
+  const objects = objectsAt(scope.shape, path)
+  const { printed, shape, extent } = scope.meter.loop(objects, () => computed(value, scope))
+  return { printed, shape: objects === 1 ? shape : { ...shape, extent: scope.meter.made(list(extent, objects)) } }
+}
+
 function readInto(leaves: Leaf[], prefix: string, { of, spec, scope }: Part): BsonDocument {
   const printed: Record<string, Bson> = {}
   const flags = of === '$project'
   for (const [name, value] of Object.entries(spec)) {
     const path = prefix + name
-    scope.meter.work.spend(outputPath(of, path).length)
+    const components = outputPath(of, path)
+    scope.meter.work.spend(components.length)
     const nested = isDocument(value) && !Object.keys(value).some((key) => key.startsWith('$'))
     if (nested && Object.keys(value).length > 0) {
       printed[name] = readInto(leaves, `${path}.`, { of, spec: value, scope })
@@ -49,7 +58,7 @@ function readInto(leaves: Leaf[], prefix: string, { of, spec, scope }: Part): Bs
     const flag = flags ? flagOf(value) : null
     const made = within(spec, name, () => {
       if (flag === 1) resolve(path, scope)
-      return flag === null ? computed(value, scope) : { printed: value, shape: WHOLE }
+      return flag === null ? computedAt(components, value, scope) : { printed: value, shape: WHOLE }
     })
     printed[name] = made.printed
     leaves.push({ path, flag, shape: made.shape })

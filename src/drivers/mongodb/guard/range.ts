@@ -33,9 +33,8 @@ export function capped(ends: readonly Bson[]): Bson {
   const [start = 0, end = 0, step = 1] = ends
   const length = { $abs: [{ $subtract: ['$$vt_to', '$$vt_from'] }] }
   const most = { $multiply: [{ $abs: ['$$vt_by'] }, RANGE_MAX] }
-  // Never a number, and never computed before there is a document.
-  const failure = { $toInt: { $type: '$_id' } }
-  const range = { $range: ['$$vt_from', { $cond: [{ $lte: [length, most] }, '$$vt_to', failure] }, '$$vt_by'] }
+  // A step of 0 is an error of the database, with a number of its own.
+  const range = { $range: ['$$vt_from', '$$vt_to', { $cond: [{ $lte: [length, most] }, '$$vt_by', 0] }] }
   return { $let: { vars: { vt_from: start, vt_to: end, vt_by: step }, in: range } }
 }
 

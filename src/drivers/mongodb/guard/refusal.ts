@@ -27,6 +27,9 @@ export class Refusal extends Error {
   }
 }
 
+/** What the query would make of the documents is too much: of fewer or shorter ones it may not be. */
+export class Growth extends Refusal {}
+
 /** A value or argument that is not of the form its place asks for. */
 export class Broken extends Error {
   override readonly name = 'Broken'
@@ -56,6 +59,10 @@ export function refusedVariable(name: string, hint: string): Refusal {
 /** Too deep, too long, too many; `name` is what there is too much of. */
 export function refusedLimit(name: string, why: string, hint?: string): Refusal {
   return new Refusal('limit', name, why, hint ?? 'Ask for less at once: split the query, or write it with fewer parts.')
+}
+
+export function refusedGrowth(name: string, why: string, hint: string): Growth {
+  return new Growth('limit', name, why, hint)
 }
 
 /** A caller's name in a sentence: cut, and nothing in it that would break a line. */

@@ -95,7 +95,7 @@ export function variable(written: string, scope: Scope): Found | undefined {
   if (name === 'ROOT' || name === 'CURRENT') {
     if (path !== undefined) return resolve(path, scope)
     scope.barrier.raise()
-    return { kind: 'parent', shape: scope.shape, numeric: false, crossed: [] }
+    return { kind: 'parent', shape: scope.shape, numeric: false, isNamed: false, crossed: [] }
   }
   if (path === undefined && name === 'IDX' && scope.iterating) {
     needVersion('expression', '$$IDX', scope.exposed)

@@ -1,6 +1,6 @@
 // What fields a document is known to have at one place of a pipeline. Safety does not rest on it, the injected projection
 // does; it gives the honest refusal of a hidden name, and tells which paths lead through a partly shown object.
-import { below as partOf, ITEMS, object, STORED, sum, type Extent } from './extent.ts'
+import { below as partOf, elementsOf, ITEMS, list, object, STORED, sum, type Extent } from './extent.ts'
 import { within } from './meter.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work.ts'
@@ -40,6 +40,8 @@ export interface Found {
   readonly shape: Shape
   /** A component is the place in an array. */
   readonly numeric: boolean
+  /** Each component is the name of a field that is known. */
+  readonly isNamed: boolean
   /** Projections that cut an object on the way. */
   readonly crossed: readonly Cut[]
 }
@@ -51,17 +53,19 @@ export function find(shape: Shape, components: readonly string[]): Found {
   const crossed: Cut[] = []
   let at = shape
   let numeric = false
+  let isNamed = true
   for (const [n, component] of components.entries()) {
     crossed.push(...at.cut)
     const place = n > 0 && isPlace(component)
     numeric ||= place
     const next = at.kids === null ? WHOLE : at.kids.get(component)
+    isNamed &&= at.kids?.has(component) === true
     if (next !== undefined) at = next
     else if (place) continue
     else if (at.open) at = WHOLE
-    else return { kind: 'hidden', shape: WHOLE, numeric, crossed }
+    else return { kind: 'hidden', shape: WHOLE, numeric, isNamed, crossed }
   }
-  return { kind: at.kids === null ? 'whole' : 'parent', shape: at, numeric, crossed }
+  return { kind: at.kids === null ? 'whole' : 'parent', shape: at, numeric, isNamed, crossed }
 }
 
 /** The shape of a document while one stage changes it: each object is copied once, however many of its fields change. */
@@ -222,16 +226,38 @@ function extentOf(shape: Shape): Extent {
 
 /** How large what a path leads to may be. */
 export function extentAt(shape: Shape, path: readonly string[]): Extent {
-  let at = shape
+  let [at, elements] = [shape, 1]
   for (const [n, component] of path.entries()) {
-    if (at.kids === null) return partOf(extentOf(at), path.slice(n))
+    if (at.kids === null) return eachOf(elements, partOf(extentOf(at), path.slice(n)))
     const next = at.kids.get(component)
     if (next === undefined && !isPlace(component)) {
-      return at.extent === undefined ? STORED : partOf(at.extent, path.slice(n))
+      return eachOf(elements, at.extent === undefined ? STORED : partOf(at.extent, path.slice(n)))
     }
+    if (at.extent !== undefined) elements *= elementsOf(at.extent)
     at = next ?? at
   }
-  return extentOf(at)
+  return eachOf(elements, extentOf(at))
+}
+
+/** What a path finds in so many elements of an array. */
+function eachOf(elements: number, found: Extent): Extent {
+  return elements <= 1 ? found : { ...list(found, elements), rows: found.rows }
+}
+
+/** How many objects hold the last name of a path: one for each element of the arrays on the way to it. */
+export function objectsAt(shape: Shape, path: readonly string[]): number {
+  // Below a value of which nothing more is known, its elements are all there are.
+  let [objects, within] = [1, 1]
+  let at = shape
+  for (const name of path.slice(0, -1)) {
+    const isKnown = at.kids !== null
+    if (at.kids?.has(name) === false && !at.open) break
+    at = kidOf(at, name)
+    const elements = elementsOf(extentOf(at))
+    if (isKnown) objects *= elements
+    else within = Math.max(within, elements)
+  }
+  return objects * within
 }
 
 /** Looking for near names takes time by their number. */

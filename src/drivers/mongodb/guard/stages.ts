@@ -1,7 +1,7 @@
 // The 25 stages that are allowed, each by its own reader; of every other the reason why not (guard/mongodb.md §4).
 import { booleanOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { asDocument, computed } from './computed.ts'
-import { GATHERED, list } from './extent.ts'
+import { elementOf, gatheredList, OBJECT_BYTES } from './extent.ts'
 import { filter } from './filter.ts'
 import { Flow, type Whole } from './flow.ts'
 import { checkName, outputPath } from './names.ts'
@@ -12,7 +12,7 @@ import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedStage } from './refusal.ts'
 import { within } from './place.ts'
 import { needVersion, resolve } from './scope.ts'
-import { checkWeight, closed, extentAt, WHOLE, type Shape } from './shape.ts'
+import { checkWeight, closed, extentAt, find, WHOLE, type Shape } from './shape.ts'
 import { sortSpecOf } from './sort.ts'
 import { suggested } from './suggestions.ts'
 
@@ -77,8 +77,7 @@ export function confineStage(stage: BsonDocument, flow: Flow): void {
     const reader = READERS.get(name)
     if (!reader) throw refusedStage(name, reasonAgainst(name), suggested(name, READERS.keys(), HINT))
     needVersion('stage', name, flow.whole.exposed)
-    flow.enterStage()
-    reader(value, flow)
+    flow.stage(() => reader(value, flow))
   })
 }
 
@@ -139,9 +138,12 @@ function unwind(value: Bson, flow: Flow): void {
       ...(preserve === undefined ? {} : { preserveNullAndEmptyArrays: booleanOf('$unwind', preserve) }),
     },
   }
-  const { items, rows } = extentAt(flow.shape, path.slice(1).split('.'))
-  flow.whole.unwinds.set(stage, rows ?? items)
+  const components = path.slice(1).split('.')
+  const array = extentAt(flow.shape, components)
+  flow.whole.unwinds.set(stage, array.rows ?? array.items)
   flow.out.push(stage)
+  const known = find(flow.shape, components)
+  if (known.isNamed) flow.set('$unwind', [[path.slice(1), { ...known.shape, extent: elementOf(array) }]])
   if (typeof index === 'string') flow.set('$unwind', [[index, WHOLE]])
 }
 
@@ -159,7 +161,9 @@ function redact(value: Bson, flow: Flow): void {
   const descends = mentions(value, '$$DESCEND')
   const { scope } = flow
   const shape = descends ? { ...scope.shape, open: true } : scope.shape
-  flow.out.push({ $redact: computed(value, { ...scope, shape, redacting: true }).printed })
+  const objects = descends ? 1 + extentAt(shape, []).bytes / OBJECT_BYTES : 1
+  const { printed } = scope.meter.loop(objects, () => computed(value, { ...scope, shape, redacting: true }))
+  flow.out.push({ $redact: printed })
 }
 
 function mentions(value: Bson, text: string): boolean {
@@ -183,9 +187,10 @@ function facet(value: Bson, flow: Flow): void {
       confineStage(stage, inner)
     }
     printed[name] = inner.out
-    shapes.set(name, { ...WHOLE, extent: list(extentAt(inner.shape, []), GATHERED) })
+    shapes.set(name, { ...WHOLE, extent: gatheredList(extentAt(inner.shape, []), flow.whole.load.gathered()) })
   }
   flow.out.push({ $facet: printed })
   flow.shape = closed(shapes)
   flow.columns = branches.map(([name]) => name)
+  flow.hold(flow.columns.map((path) => ({ path, as: 'array' })))
 }

@@ -5,6 +5,9 @@ import { AppError } from '../../../errors.ts'
 const LOST = 'The connection to the database was lost.'
 const ARGUMENT = 'An argument of a stage or operator is not one that it takes.'
 const MEMORY = 'A stage needs more memory than the database gives it; sort or group fewer or smaller documents.'
+const LONG_ARRAY =
+  'An array that the query gathers from documents is longer than it may work on: gather fewer documents ($match or $limit first), or do less for each element. Or $slice was given a count that is not positive.'
+const LONG_RANGE = '$range makes at most 10,000 elements, and takes no step of 0.'
 const PATTERN = 'A regular expression is not valid, or took too many steps.'
 const DIVISION = 'Division by zero, or by what is no number.'
 const NUMBER = 'A number is out of the range of its type.'
@@ -63,6 +66,7 @@ const SENTENCES: Readonly<Record<number, string>> = {
   28690: ARGUMENT,
   28714: '$sqrt takes no negative number.',
   28724: ARITHMETIC,
+  28729: LONG_ARRAY,
   28756: '$log takes positive numbers only.',
   28758: '$log takes a base that is positive and not 1.',
   28761: '$log10 takes positive numbers only.',
@@ -75,6 +79,7 @@ const SENTENCES: Readonly<Record<number, string>> = {
   31249: 'Two paths of one $project exclude each other.',
   31250: 'Two paths of one $project exclude each other.',
   34443: ARGUMENT,
+  34449: LONG_RANGE,
   34453: ARGUMENT,
   34471: '$in takes an array; a value is none.',
   40066: '$switch found no branch that fits, and has no default.',

@@ -1,0 +1,120 @@
+// Queries that are as heavy for a database as the guard lets through: families by a size n. Each multiplies documents by
+// constants, or works long on one of them.
+import type { Document } from 'mongodb'
+
+export interface Heavy {
+  readonly name: string
+  readonly body: (n: number) => Document
+  /** The sizes to ask; where none are told, the largest that the guard lets through. */
+  readonly sizes?: readonly number[]
+}
+
+const people = (...pipeline: Document[]): Document => ({ collection: 'people', pipeline })
+const range = (n: number): object => ({ $range: [0, Math.min(10_000, Math.ceil(n))] })
+const map = (input: unknown, body: unknown, as = 'this'): object => ({ $map: { input, as, in: body } })
+const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: Math.ceil(n) }, (_, k) => make(k))
+/** An array of n elements, nested where a range is too short. */
+const loop = (n: number, body: unknown): object =>
+  n <= 10_000 ? map(range(n), body) : map(range(n / 5_000), map(range(5_000), body), 'outer')
+const set = (x: unknown): Document => people({ $set: { x: { $size: x } } }, { $match: { x: -1 } })
+const grouped = (x: unknown): Document => people({ $project: { name: 1, since: 1 } }, { $group: { _id: { $size: x } } })
+
+/** Texts of the query itself, and the document's name so that nothing is computed but once. */
+const text = (n: number, of = 'x'): object => ({ $concat: ['$name', of.repeat(Math.ceil(n / of.length))] })
+/** 600,000 documents out of 60, by constants alone. */
+const MULTIPLIED = [{ $project: { name: 1 } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }]
+/** So many of them in one array. */
+const all = (n: number, ...then: Document[]): Document =>
+  people(...MULTIPLIED, { $limit: n }, { $group: { _id: null, all: { $push: '$r' }, names: { $push: '$name' } } }, ...then)
+/** What the guard cannot tell: about as many as it holds a query to, and all there are. */
+const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
+
+/** A list of one value. */
+const alone = (x: unknown): object => ({ $concatArrays: [[x]] })
+
+const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
+  $add: (n) => loop(n, { $add: ['$$this', { $strLenBytes: '$name' }] }),
+  $pow: (n) => loop(n, { $pow: [{ $convert: { input: '1.000001', to: 'decimal' } }, '$$this'] }),
+  $convert: (n) => loop(n, { $convert: { input: '$name', to: 'date', onError: '$$this' } }),
+  $dateToString: (n) => loop(n, { $dateToString: { date: '$since', format: '%Y %j %H %M %S %L '.repeat(20), timezone: 'Europe/Brussels' } }),
+  $dateFromString: (n) => loop(n, { $dateFromString: { dateString: '1 January 2024 10:00', onError: '$$this' } }),
+  $dateDiff: (n) => loop(n, { $dateDiff: { startDate: '$since', endDate: '$$NOW', unit: 'month', timezone: 'Europe/Brussels' } }),
+  $setUnion: (n) => loop(n, { $setUnion: [range(1000), ['$$this']] }),
+  '$setUnion of one': (n) => ({ $setUnion: [loop(n, { $concat: ['$name', { $toString: '$$this' }] }), ['x']] }),
+  $setIntersection: (n) => loop(n, { $setIntersection: [range(1000), range(2000)] }),
+  $in: (n) => loop(n, { $in: ['$name', range(10_000)] }),
+  $indexOfArray: (n) => loop(n, { $indexOfArray: [range(10_000), '$name'] }),
+  $sortArray: (n) => loop(n, { $sortArray: { input: { $reverseArray: range(5_000) }, sortBy: 1 } }),
+  '$sortArray of objects': (n) => loop(n, { $sortArray: { input: map(range(1_000), { a: { $mod: ['$$this', 7] }, b: '$name', c: '$$this' }), sortBy: { b: 1, a: -1, c: 1 } } }),
+  $concatArrays: (n) => loop(n, { $concatArrays: [range(10_000), ['$name']] }),
+  $zip: (n) => loop(n, { $zip: { inputs: [range(3_000), range(3_000), ['$name']] } }),
+  $mergeObjects: (n) => loop(n, { $mergeObjects: [{ $arrayToObject: [map(range(100), [{ $toString: '$$this' }, '$name'])] }, { a: 1 }] }),
+  $regexMatch: (n) => loop(n, { $regexMatch: { input: '$name', regex: '(a|m)*[^m]e(.*)[yz]' } }),
+  '$regexMatch of a long text': (n) => alone({ $regexMatch: { input: text(n), regex: 'x*[yz]' } }),
+  '$regexMatch twice repeated': (n) => alone({ $regexMatch: { input: text(n), regex: 'x*x*[yz]' } }),
+  '$regexMatch three times': (n) => alone({ $regexMatch: { input: text(n), regex: 'x*x*x*[yz]' } }),
+  '$regexMatch that looks ahead': (n) => alone({ $regexMatch: { input: text(n), regex: 'x(?=.*[yz])' } }),
+  '$regexMatch by many ways': (n) => alone({ $regexMatch: { input: text(n), regex: many(100, (k) => `x${k}y`).join('|') } }),
+  $regexFindAll: (n) => ({ $regexFindAll: { input: text(n), regex: 'x' } }),
+  '$regexFindAll of nothing': (n) => ({ $regexFindAll: { input: text(n), regex: '' } }),
+  '$regexFindAll with groups': (n) => ({ $regexFindAll: { input: text(n), regex: '()()()()()()()()(x)' } }),
+  '$regexFindAll that looks ahead': (n) => ({ $regexFindAll: { input: text(n), regex: 'x(?=.*[yz])' } }),
+  $split: (n) => ({ $split: [text(n), 'x'] }),
+  '$split by what is not there': (n) => ({ $split: [text(n), `${'x'.repeat(2_000)}y`] }),
+  $trim: (n) => alone({ $trim: { input: text(n), chars: `Name ${'0123456789'.repeat(200)}x` } }),
+  $indexOfCP: (n) => alone({ $indexOfCP: [text(n), `${'x'.repeat(2_000)}y`] }),
+  $replaceAll: (n) => alone({ $replaceAll: { input: text(n), find: 'x', replacement: 'yy' } }),
+  $toUpper: (n) => loop(n, { $toUpper: text(5_000) }),
+  $strcasecmp: (n) => loop(n, { $strcasecmp: [text(5_000), text(5_000)] }),
+  '$concat in a loop': (n) => loop(n, { $concat: ['$name', 'x'.repeat(2_000)] }),
+  'a text that grows': (n) => alone({ $reduce: { input: range(n), initialValue: '', in: { $concat: ['$$value', '$name', { $toString: '$$this' }] } } }),
+  'a list that grows': (n) => ({ $reduce: { input: range(n), initialValue: [], in: { $concatArrays: ['$$value', ['$$this', '$name']] } } }),
+  'a set that grows': (n) => ({ $reduce: { input: range(n), initialValue: [], in: { $setUnion: ['$$value', ['$$this', '$name']] } } }),
+  'an object that grows': (n) => alone({ $reduce: { input: range(n), initialValue: {}, in: { $mergeObjects: ['$$value', { $arrayToObject: [[[{ $concat: ['$name', { $toString: '$$this' }] }, 1]]] }] } } }),
+  'whole documents': (n) => loop(n, '$$ROOT'),
+  'parts of whole documents': (n) => loop(n, { $objectToArray: '$$ROOT' }),
+  objects: (n) => loop(n, { a: '$$this', b: { c: '$$this', d: { e: '$name' } } }),
+  'a few doublings': (n) => ({ $reduce: { input: range(16), initialValue: map(range(n), '$name'), in: { $concatArrays: ['$$value', '$$value'] } } }),
+}
+
+/** In a group an old mongod computes most documents between two looks. */
+const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) => [
+  { name: `${name}, grouped`, body: (n: number) => grouped(x(n)) },
+  ...(k % 4 === 0 ? [{ name: `${name}, set`, body: (n: number) => set(x(n)) }] : []),
+])
+
+const stages: readonly Heavy[] = [
+  { name: 'a loop in the sums of a group', body: (n) => people({ $project: { name: 1 } }, { $group: { _id: null, ...Object.fromEntries(many(20, (k) => [`n${k}`, { $sum: { $size: loop(n / 20, { $add: [k, '$$this'] }) } }])) } }) },
+  { name: 'a loop in a filter', body: (n) => people({ $limit: 1000 }, { $match: { $expr: { $eq: [{ $size: loop(n, { $concat: ['$name', 'x'] }) }, -1] } } }) },
+  { name: 'a loop for many documents', body: (n) => people(...MULTIPLIED, { $group: { _id: { $size: loop(n, { $add: ['$r', '$$this'] }) } } }) },
+  { name: 'stages side by side', body: (n) => people(...many(20, (k) => ({ $set: { [`f${k}`]: loop(n / 20, { $concat: ['$name', 'abc'] }) } })), { $match: { f0: -1 } }) },
+  { name: 'a field of each element', body: (n) => people({ $set: { t: map(range(5_000), { k: '$$this' }) } }, { $set: { 't.x': { $size: loop(n, { $add: [1, '$$this'] }) } } }, { $match: { t: -1 } }) },
+  { name: 'by the boundaries of a bucket', body: (n) => people({ $bucket: { groupBy: { $add: [-5, { $size: loop(n, { $concat: ['$name', '$name'] }) }, { $multiply: [-1, { $size: loop(n, 1) }] }] }, boundaries: many(500, (k) => k), default: 'x' } }) },
+  { name: 'a wide bucket', body: (n) => people({ $bucketAuto: { groupBy: { $size: loop(n, { $concat: ['$name', 'x'] }) }, buckets: 5 } }) },
+  { name: 'a redaction of each object', body: (n) => people({ $set: { t: map(range(5_000), { k: '$$this' }) } }, { $redact: { $cond: [{ $eq: [{ $size: loop(n, { $add: [1, '$$this'] }) }, -1] }, '$$PRUNE', '$$DESCEND'] } }, { $match: { t: -1 } }) },
+  { name: 'in a lookup', body: (n) => people({ $lookup: { from: 'orders', let: { n: '$name' }, pipeline: [{ $set: { x: { $size: loop(n, { $concat: ['$$n', '$state'] }) } } }, { $match: { x: -1 } }], as: 'o' } }) },
+  { name: 'for a lookup', body: (n) => people({ $lookup: { from: 'orders', let: { n: { $size: loop(n, { $concat: ['$name', 'x'] }) } }, pipeline: [{ $match: { $expr: { $eq: ['$$n', -1] } } }], as: 'o' } }) },
+  { name: 'in a facet', body: (n) => people({ $facet: Object.fromEntries(many(5, (k) => [`b${k}`, [{ $set: { x: { $size: loop(n / 5, { $concat: ['$name', 'x'] }) } } }, { $match: { x: -1 } }]])) }) },
+  { name: 'in a union', body: (n) => people({ $unionWith: { coll: 'orders', pipeline: [{ $set: { x: { $size: loop(n, { $concat: ['$state', 'x'] }) } } }, { $match: { x: -1 } }] } }) },
+  { name: 'all in a window', body: (n) => people({ $setWindowFields: { sortBy: { _id: 1 }, output: { x: { $sum: { $size: loop(n, { $concat: ['$name', 'x'] }) } } } } }, { $match: { x: -1 } }) },
+  { name: 'filled', body: (n) => people({ $fill: { sortBy: { _id: 1 }, output: { x: { value: { $size: loop(n, { $concat: ['$name', 'x'] }) } } } } }, { $match: { x: -1 } }) },
+  { name: 'all that was pushed, in loops', body: (n) => all(n, { $project: { x: { $size: { $filter: { input: '$all', as: 'a', cond: { $in: [-1, { $slice: ['$all', 1_000] }] } } } } } }), sizes: LENGTHS },
+  { name: 'all that was pushed with itself', body: (n) => all(n, { $project: { x: { $size: map('$all', { $in: [-1, '$all'] }) } } }), sizes: LENGTHS },
+  { name: 'all that was pushed, many times', body: (n) => all(n, { $set: { x: { $concatArrays: many(300, () => '$all') } } }, { $project: { x: { $size: '$x' } } }), sizes: LENGTHS },
+  { name: 'all that was pushed, sorted', body: (n) => all(n, { $project: { x: { $size: { $sortArray: { input: { $concatArrays: ['$names', '$all'] }, sortBy: 1 } } } } }), sizes: LENGTHS },
+  { name: 'all that was pushed, as a set', body: (n) => all(n, { $project: { x: { $size: { $setUnion: ['$names', '$all'] } } } }), sizes: LENGTHS },
+  { name: 'all that was pushed, as a text', body: (n) => all(n, { $project: { x: { $strLenBytes: { $reduce: { input: '$names', initialValue: '', in: { $concat: ['$$value', '$$this'] } } } } } }), sizes: LENGTHS },
+  { name: 'all that was pushed, filtered', body: (n) => all(n, { $match: { $and: many(500, (k) => ({ all: { $elemMatch: { $gt: 1e9 + k } } })) } }), sizes: LENGTHS },
+  { name: 'all that was merged', body: (n) => people(...MULTIPLIED, { $limit: n }, { $group: { _id: null, all: { $mergeObjects: { $arrayToObject: [[[{ $concat: ['$name', { $toString: '$r' }] }, 1]]] } } } }, { $project: { x: { $size: map({ $objectToArray: '$all' }, { $size: { $objectToArray: '$all' } }) } } }), sizes: [100, 500, 1_000, 5_000] },
+  { name: 'all that was found', body: (n) => people(...MULTIPLIED, { $limit: 3 }, { $lookup: { from: 'orders', pipeline: [{ $set: { r: range(1_000) } }, { $unwind: '$r' }, { $limit: n }], as: 'o' } }, { $project: { x: { $size: map('$o', { $in: [-1, '$o.r'] }) } } }), sizes: [500, 1_000, 5_000, 50_000] },
+  { name: 'all of a facet', body: (n) => people({ $facet: { a: [...MULTIPLIED, { $limit: n }] } }, { $project: { x: { $size: map('$a', { $in: [-1, '$a.r'] }) } } }), sizes: [500, 1_000, 5_000, 50_000] },
+  { name: 'all of a window', body: (n) => people({ $project: { name: 1 } }, { $set: { r: range(500) } }, { $unwind: '$r' }, { $limit: n }, { $setWindowFields: { sortBy: { r: 1 }, output: { w: { $push: '$r' } } } }, { $project: { x: { $size: map('$w', { $in: [-1, '$w'] }) } } }, { $match: { x: -1 } }), sizes: [500, 1_000, 2_000, 20_000] },
+  { name: 'many that were pushed', body: (n) => people(...MULTIPLIED, { $group: { _id: null, ...Object.fromEntries(many(n, (k) => [`a${k}`, { $push: { a: '$r', b: '$name' } }])) } }, { $project: { x: { $size: '$a0' } } }), sizes: [40] },
+  { name: 'pushed in a facet', body: () => people(...MULTIPLIED, { $facet: Object.fromEntries(many(10, (k) => [`b${k}`, [{ $group: { _id: null, all: { $push: { a: '$r', k } } } }, { $project: { x: { $size: '$all' } } }]])) }), sizes: [1] },
+  { name: 'sorted in a facet', body: () => people(...MULTIPLIED, { $facet: Object.fromEntries(many(10, (k) => [`b${k}`, [{ $sort: { r: -1, name: 1 } }, { $skip: 1e6 + k }]])) }), sizes: [1] },
+  { name: 'documents of large texts', body: (n) => people({ $set: { t: { $concat: ['$name', 'x'.repeat(n)] } } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }, { $sort: { t: 1, r: -1 } }), sizes: [100_000] },
+  { name: 'documents of doubled texts', body: (n) => people(...many(Math.min(30, Math.log2(n)), () => ({ $set: { name: { $concat: ['$name', '$name'] } } })), { $set: { u: { $toUpper: '$name' } } }, { $sort: { u: 1 } }, { $project: { x: { $strLenBytes: '$u' } } }) },
+  { name: 'a wide window', body: () => people(...MULTIPLIED, { $limit: 100_000 }, { $setWindowFields: { sortBy: { r: 1 }, output: { x: { $push: '$r', window: { documents: ['unbounded', 'unbounded'] } } } } }, { $match: { x: -5 } }), sizes: [1] },
+]
+
+export const HEAVY: readonly Heavy[] = [...one, ...stages]
