@@ -6,7 +6,7 @@
 // the parser grows faster than the text (test: bounds.test.ts).
 import { Scanner, type TokenKind } from './scanner.ts'
 
-/** Tokens in one text; the largest of 2,556 published queries has 4,400. */
+/** Tokens in one text. */
 export const TOKENS_MAX = 20_000
 /** Comments inside comments. The interface promises this bound, though the parser gets no comments. */
 const COMMENTS_MAX = 8
