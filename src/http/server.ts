@@ -13,6 +13,7 @@ import { mountOperation } from './operation.ts'
 import type { House } from './operation.ts'
 import { publicRoutes } from './public.ts'
 import { refuse } from './reply.ts'
+import { roundedParams } from './rounded.ts'
 import { signInRoutes } from './sign-in-bridge.ts'
 import type { SignInDoor } from './sign-in-bridge.ts'
 import { unknownRoute } from './unknown.ts'
@@ -115,7 +116,8 @@ function readJsonOnly(app: FastifyInstance): void {
     const text = typeof body === 'string' ? body : textOf(body)
     const parseAny = request.routeOptions.config.namesAsKeys === true ? parseNames : parse
     const parsed = (refusal: AppError | null) =>
-      refusal === null ? void parseAny(request, text, done) : void done(refusal)
+      refusal === null ? void parseAny(request, text, checked) : void done(refusal)
+    const checked: typeof done = (error, value) => done(error ?? roundedParams(text), value)
     const refusal = refusalOf(text, valuesMaxOf(request))
     if (refusal instanceof Promise) refusal.then(parsed, done)
     else parsed(refusal)

@@ -112,6 +112,7 @@ describe('refusals', () => {
     ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0x6e, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d])],
     ['a lone surrogate as an escape', Buffer.from(String.raw`{"n":"\ud800"}`)],
     ['a name that stands twice', Buffer.from('{"n":"x","n":"y"}')],
+    ['a parameter that would be rounded', Buffer.from('{"params":[0.12345678901234567890]}')],
     ['UTF-16', Buffer.from('\ufeff{"n":"x"}', 'utf16le')],
   ]
   for (const [title, body] of ambiguous) {

@@ -114,19 +114,32 @@ function scalar(type: string, value: Scalar): BoundValue {
   return { parameterType: { type }, parameterValue: { value: value === null ? null : write(type, value) } }
 }
 
-/** The value is a JSON array as a string: a parameter holds scalars only. */
+/** The value is a JSON array as a string: a parameter holds scalars only. Its numbers are bound with all their digits. */
 function array(type: string, value: Scalar): BoundValue {
   const why = `a JSON array of ${type} as a string, without null`
   const elements = typeof value === 'string' ? json(value) : undefined
   if (!Array.isArray(elements)) throw new Unfit(why)
   const arrayValues = elements.map((element: unknown) => {
+    if (element instanceof Exact) return { value: exact(type, element) }
     if (!isScalar(element)) throw new Unfit(why)
-    if (typeof element === 'number' && Number.isInteger(element) && !Number.isSafeInteger(element)) {
-      throw new Unfit('an array whose whole numbers beyond 2^53 are strings')
-    }
     return { value: write(type, element) }
   })
   return { parameterType: { type: 'ARRAY', arrayType: { type } }, parameterValue: { arrayValues } }
+}
+
+/** A number that JSON.parse may round, as it is written. */
+class Exact {
+  readonly source: string
+
+  constructor(source: string) {
+    this.source = source
+  }
+}
+
+/** The type has to take a number first: one that takes texts only must not take its digits. */
+function exact(type: string, { source }: Exact): string {
+  write(type, 0)
+  return write(type, source)
 }
 
 function isScalar(value: unknown): value is boolean | number | string {
@@ -175,9 +188,12 @@ function dated(value: boolean | number | string, form: RegExp, wanted: string): 
   return text
 }
 
+/** Numbers that are no safe integers are Exact. Undefined for what is no JSON. */
 function json(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text, (_key, value: unknown, written?: { source?: string }) =>
+      typeof value === 'number' && !Number.isSafeInteger(value) ? new Exact(written?.source ?? '') : value,
+    )
   } catch {
     return undefined
   }

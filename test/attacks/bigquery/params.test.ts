@@ -48,6 +48,8 @@ describe('parameters', () => {
     ['an instant', 'SELECT @t AS x', { t: { type: 'TIMESTAMP', value: '2024-01-01T00:00:00Z' } }, [['2024-01-01T00:00:00.000000Z']]],
     ['bytes', 'SELECT LENGTH(@b) AS x', { b: { type: 'BYTES', value: 'AAEC' } }, [[3]]],
     ['an array', 'SELECT COUNT(*) AS x FROM UNNEST(@a) AS e WHERE e > 1', { a: { type: 'ARRAY<INT64>', value: '[1, 2, "3"]' } }, [[2]]],
+    ['an array of large whole numbers', 'SELECT e AS x FROM UNNEST(@a) AS e', { a: { type: 'ARRAY<INT64>', value: '[9007199254740993]' } }, [['9007199254740993']]],
+    ['an array of long decimals', 'SELECT e AS x FROM UNNEST(@a) AS e', { a: { type: 'ARRAY<NUMERIC>', value: '[12345678901234567890.123456789]' } }, [['12345678901234567890.123456789']]],
     ['in IN UNNEST', 'SELECT 2 IN UNNEST(@a) AS x', { a: { type: 'array< int64 >', value: '[1, 2]' } }, [[true]]],
     ['in WHERE of a table', 'SELECT COUNT(*) AS x FROM shop.customers WHERE name = @n', { n: HOSTILE }, [[0]]],
     ['as LIMIT', 'SELECT e AS x FROM UNNEST([1, 2]) AS e ORDER BY e LIMIT @n', { n: 1 }, [[1]]],
@@ -93,7 +95,9 @@ describe('parameters', () => {
     ['no base64', 'SELECT @a', { a: { type: 'BYTES', value: 'a' } }, /base64/],
     ['no JSON', 'SELECT @a', { a: { type: 'JSON', value: '{' } }, /JSON/],
     ['an array with null', 'SELECT @a', { a: { type: 'ARRAY<INT64>', value: '[null]' } }, /without null/],
-    ['an array with a rounded number', 'SELECT @a', { a: { type: 'ARRAY<INT64>', value: '[9007199254740993]' } }, /beyond 2\^53/],
+    ['a number in an array of strings', 'SELECT @a', { a: { type: 'ARRAY<STRING>', value: '[9007199254740993]' } }, /a string/],
+    ['a fraction in an array of whole numbers', 'SELECT @a', { a: { type: 'ARRAY<INT64>', value: '[1.5]' } }, /a whole number/],
+    ['an instant as a fraction', 'SELECT @a', { a: { type: 'ARRAY<TIMESTAMP>', value: '[1.5]' } }, /an instant/],
     ['digits without end', 'SELECT @a', { a: { type: 'FLOAT64', value: `${'1'.repeat(90_000)}x` } }, /a number/],
   ]
   for (const [what, sql, params, detail] of wrong) {
