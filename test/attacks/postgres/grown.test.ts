@@ -59,12 +59,21 @@ const QUERIES: readonly ((expression: Grow) => Grow)[] = [
   (expression) => (size) => `SELECT (${expression(1)})::text FROM orders o JOIN customers USING (id) ORDER BY ${list(size, () => '1', ', ')}`,
 ]
 
-/** Stars, and joins of joins, stand for ever more columns: their work ends at the budget, not by its growth. */
-const MULTIPLYING: readonly Grow[] = [
+/** Joins in a chain: each sees all before it, and must not copy them. */
+const JOINS: readonly Grow[] = [
+  (size) => `SELECT 1 FROM orders a0 ${list(Math.min(size, 450), (n) => `JOIN orders a${n + 1} USING (id)`, ' ')}`,
+  (size) => `SELECT a0.id FROM orders a0 ${list(Math.min(size, 450), (n) => `JOIN orders a${n + 1} ON a${n + 1}.id = a${n}.id`, ' ')}`,
+  (size) => `SELECT * FROM orders a0 ${list(Math.min(size, 450), (n) => `NATURAL JOIN orders a${n + 1}`, ' ')}`,
+  (size) => `SELECT 1 FROM ${list(Math.min(size, 450), (n) => `orders a${n}`, ', ')}`,
   (size) => `SELECT 1 FROM orders o ${list(Math.min(size, 300), (n) => `CROSS JOIN LATERAL (SELECT o.id AS x${n}) l${n}`, ' ')}`,
+  (size) => `WITH c AS (SELECT * FROM orders) SELECT 1 FROM ${list(Math.min(size, 450), (n) => `c a${n}`, ' CROSS JOIN ')}`,
+  (size) => `SELECT 1 FROM orders a0, customers WHERE ${list(size, () => 'name IS NULL', ' AND ')}`,
+]
+
+/** Stars of stars stand for ever more columns: their work ends at the budget, not by its growth. */
+const MULTIPLYING: readonly Grow[] = [
   (size) => nest(Math.min(size, 60), 'SELECT * FROM orders', (inner) => `SELECT a.*, a.* FROM (${inner}) a`),
   (size) => `SELECT * FROM orders a0 ${list(size, (n) => `JOIN orders a${n + 1} USING (id)`, ' ')}`,
-  (size) => `SELECT * FROM orders a0 ${list(size, (n) => `NATURAL JOIN orders a${n + 1}`, ' ')}`,
   (size) => `WITH c0 AS (SELECT * FROM orders), ${list(Math.min(size, 90), (n) => `c${n + 1} AS (SELECT a.*, b.* FROM c${n} a, c${n} b)`, ', ')} SELECT 1 FROM c1`,
   (size) => `SELECT ${list(size, () => 'o', ', ')} FROM orders o`,
   (size) => `SELECT ROW(${list(size, () => 'o.*', ', ')}) FROM orders o`,
@@ -91,8 +100,9 @@ test('work grows with the text, and ends at its budget', async () => {
   }
 
   for (let n = 0; n < CASES; n++) {
-    const multiplies = roll(10) === 0
-    const grow = multiplies ? pick(MULTIPLYING) : pick(QUERIES)(pick(EXPRESSIONS)(pick(ATOMS)))
+    const family = roll(10)
+    const multiplies = family === 0
+    const grow = multiplies ? pick(MULTIPLYING) : family === 1 ? pick(JOINS) : pick(QUERIES)(pick(EXPRESSIONS)(pick(ATOMS)))
     const size = 1 + roll(roll(10) === 0 ? 2_000 : 60)
     const [small, large] = [grow(size), grow(2 * size)]
     if (large.length > TEXT_MAX) continue

@@ -8,6 +8,7 @@ import { outputName } from './names.ts'
 import { word, type Node, type Struct } from './nodes.ts'
 import { refusedFunction, refusedStatement } from './refusal.ts'
 import type { Field, Level, Walk } from './scope.ts'
+import { Shown } from './shown.ts'
 import { fieldsOf, typeName } from './type-names.ts'
 
 interface Part {
@@ -29,10 +30,9 @@ export function functionItem(walk: Walk, level: Level, node: Struct<'RangeFuncti
   const fields = [...parts.flatMap((each) => each.fields), ...(ordinality ? [{ name: 'ordinality', type: null }] : [])]
   const made = namedItem(walk, { name, alias: coldeflist ? undefined : alias, fields })
   const [first] = parts
-  const [column] = made.entry.item.columns
+  const [column] = made.item.columns
   const isValue = parts.length === 1 && first?.isScalar === true && !ordinality
-  const item =
-    isValue && column ? { ...made.entry.item, whole: () => valueOf(made.alias, column.type) } : made.entry.item
+  const item = isValue && column ? { ...made.item, whole: () => valueOf(made.alias, column.type) } : made.item
   const shown = first?.definitions
   const confined = {
     ...(lateral && { lateral }),
@@ -43,7 +43,7 @@ export function functionItem(walk: Walk, level: Level, node: Struct<'RangeFuncti
     alias: shown ? { aliasname: made.alias.aliasname ?? '' } : made.alias,
     ...(shown && { coldeflist: shown }),
   }
-  return { node: { RangeFunction: confined }, entries: [{ ...made.entry, item }] }
+  return { node: { RangeFunction: confined }, shown: Shown.of(item) }
 }
 
 function valueOf(alias: Struct<'Alias'>, type: Field['type']): { node: Node; type: Field['type'] } {

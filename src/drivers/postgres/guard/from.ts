@@ -21,27 +21,31 @@ import {
   type Column,
   type Cte,
   type CteColumn,
-  type Entry,
   type Item,
   type Level,
   type SqlType,
   type Walk,
 } from './scope.ts'
 import { select } from './select.ts'
+import { Shown } from './shown.ts'
 import { sqlType } from './type-names.ts'
 import { addItem } from './weight.ts'
 
 /** A FROM item, confined, and the names that it makes visible. */
 export interface From {
   readonly node: Node
-  readonly entries: readonly Entry[]
+  readonly shown: Shown
 }
 
 /** The whole FROM list; what it shows is left in `level`. Throws Refusal. */
 export function fromItems(walk: Walk, level: Level, nodes: readonly Node[]): Node[] {
   return nodes.map((node) => {
     const from = fromItem(walk, level, node)
-    level.entries = together(level.entries, from.entries)
+    const [before] = level.shown
+    if (before) {
+      checkNames(before, from.shown)
+      before.take(from.shown, [])
+    } else level.shown = [from.shown]
     return from.node
   })
 }
@@ -58,17 +62,17 @@ export function fromItem(walk: Walk, level: Level, node: Node): From {
   throw refusedStatement(Object.keys(node)[0] ?? 'FROM')
 }
 
-/** Two sides' names as one; the same table name twice is refused, as a server would. */
-export function together(left: readonly Entry[], right: readonly Entry[]): readonly Entry[] {
-  for (const { item, named } of right) {
-    if (!named || item.name === null) continue
-    const clash = left.find((entry) => entry.named && entry.item.name === item.name)
-    if (clash && (clash.item.schema === null || item.schema === null || clash.item.schema === item.schema)) {
-      const why = `table ${item.name} is given more than once in FROM`
-      throw new Refusal('table', item.name, why, 'Give each its own alias.', -1)
+/** Throws Refusal for the same table name on two sides, as a server would. */
+export function checkNames(left: Shown, right: Shown): void {
+  for (const { name, schema } of right.items) {
+    if (name === null) continue
+    const others = left.tables(name, undefined)
+    const clash = others.some((other) => other.schema === null || schema === null || other.schema === schema)
+    if (clash) {
+      const why = `table ${name} is given more than once in FROM`
+      throw new Refusal('table', name, why, 'Give each its own alias.', -1)
     }
   }
-  return [...left, ...right]
 }
 
 function table(walk: Walk, level: Level, node: Struct<'RangeVar'>): From {
@@ -86,7 +90,7 @@ function cteItem(walk: Walk, cte: Cte, node: Struct<'RangeVar'>): From {
   const fields = cte.columns().map((field) => ({ ...field, notInStar: isFurtherIn && field.added === true }))
   const made = namedItem(walk, { name: node.alias?.aliasname ?? cte.name, alias: node.alias, fields })
   const from: Node = { RangeVar: { relname: cte.alias, inh: true, relpersistence: 'p', alias: made.alias } }
-  return { node: from, entries: [made.entry] }
+  return { node: from, shown: Shown.of(made.item) }
 }
 
 function subselect(walk: Walk, level: Level, node: Struct<'RangeSubselect'>): From {
@@ -99,7 +103,7 @@ function subselect(walk: Walk, level: Level, node: Struct<'RangeSubselect'>): Fr
   const subquery: Node = { SelectStmt: inner.node }
   return {
     node: { RangeSubselect: { ...(lateral && { lateral }), subquery, alias: made.alias } },
-    entries: [made.entry],
+    shown: Shown.of(made.item),
   }
 }
 
@@ -110,8 +114,10 @@ interface Named {
 }
 
 /** An item under an alias of ours, its columns named as the caller sees them. Throws Refusal. */
-export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: Struct<'Alias'>; entry: Entry } {
+export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: Struct<'Alias'>; item: Item } {
   const aliasname = newAlias(walk, 't', name ?? 'a part of FROM')
+  // Each reference to a WITH query lists its columns anew.
+  spend(walk, fields.length / 2)
   const own = fields.filter((field) => field.added !== true)
   const names = renamed(name, own, alias)
   const printed = distinctNames(names)
@@ -123,7 +129,7 @@ export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: 
   const colnames = printed.map(word)
   return {
     alias: { aliasname, ...(colnames.length > 0 && { colnames }) },
-    entry: { item, named: name !== null, open: true },
+    item,
   }
 }
 
@@ -197,7 +203,7 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
   }
   const item: Item = { name, schema: node.alias ? null : found.schema, columns, whole, base }
   const wrapped = wrap(walk, base, { aliasname, printed, node, inside })
-  return { node: wrapped, entries: [{ item, named: true, open: true }] }
+  return { node: wrapped, shown: Shown.of(item) }
 }
 
 /** A column's type as the query sees it. */

@@ -1,7 +1,7 @@
 // JOIN: USING and NATURAL over exposed columns alone, every USING under an alias of ours, so that a merged column has a
 // name that can be qualified (PostgreSQL 14 and newer).
 import { expression } from './expression.ts'
-import { fromItem, renamed, rowOf, together, type From } from './from.ts'
+import { checkNames, fromItem, renamed, rowOf, type From } from './from.ts'
 import { columnHint } from './hints.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { checkComparison } from './operators.ts'
@@ -13,11 +13,11 @@ import {
   newLevel,
   spend,
   type Column,
-  type Entry,
   type Item,
   type Level,
   type Walk,
 } from './scope.ts'
+import { Shown } from './shown.ts'
 
 const TYPES: ReadonlySet<string> = new Set(['JOIN_INNER', 'JOIN_LEFT', 'JOIN_RIGHT', 'JOIN_FULL'])
 
@@ -26,19 +26,20 @@ export function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   const { jointype = '', larg, rarg } = node
   if (!larg || !rarg || !TYPES.has(jointype)) throw refusedStatement(jointype || 'JOIN')
   const left = fromItem(walk, level, larg)
-  const before = level.entries
+  const before = level.shown
   // LATERAL on the right sees the left, but not where the right may stand alone.
-  if (jointype === 'JOIN_INNER' || jointype === 'JOIN_LEFT') level.entries = [...before, ...left.entries]
+  if (jointype === 'JOIN_INNER' || jointype === 'JOIN_LEFT') level.shown = [...before, left.shown]
   const right = fromItem(walk, level, rarg)
-  level.entries = before
-  const sides: Sides = { left: left.entries, right: right.entries, jointype }
-  const both = together(left.entries, right.entries)
-  const names = node.isNatural ? commonNames(sides) : words(node.usingClause)
+  level.shown = before
+  const sides: Sides = { left: left.shown, right: right.shown, jointype }
+  checkNames(left.shown, right.shown)
+  const names = node.isNatural ? commonNames(walk, sides) : words(node.usingClause)
   const merged = using(walk, sides, names, node)
-  const on = condition(walk, level, both, node, merged !== undefined, jointype)
-  const columns = [...(merged?.columns ?? []), ...rest(sides.left, names), ...rest(sides.right, names)]
-  // Each join of a chain lists the columns of all before it: little for each, much for hundreds of wide tables.
-  spend(walk, (columns.length + both.length) / 10)
+  const on = condition(walk, level, sides, node, merged !== undefined)
+  const shown = left.shown
+  // The left side is taken over; what the right one shows is added to it.
+  spend(walk, 1 + right.shown.count / 8)
+  shown.take(right.shown, merged?.columns ?? [])
   const confined = {
     jointype,
     larg: left.node,
@@ -46,33 +47,25 @@ export function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
     ...(merged && { usingClause: names.map(word), join_using_alias: { aliasname: merged.alias } }),
     ...(on && { quals: on }),
   }
-  if (node.alias) return aliased(walk, confined, columns, node.alias)
-  const item: Item = { name: null, schema: null, columns, whole: () => rowOf('', columns), base: null }
-  const hidden = both.map((entry) => ({ ...entry, open: false }))
-  const named = merged?.named ? [{ item: merged.named, named: true, open: false }] : []
-  return { node: { JoinExpr: confined }, entries: [...hidden, ...named, { item, named: false, open: true }] }
+  if (node.alias) return aliased(walk, confined, shown.star(), node.alias)
+  if (merged?.named) shown.add(merged.named)
+  return { node: { JoinExpr: confined }, shown }
 }
 
 interface Sides {
-  readonly left: readonly Entry[]
-  readonly right: readonly Entry[]
+  readonly left: Shown
+  readonly right: Shown
   readonly jointype: string
 }
 
 /** NATURAL joins on the *exposed* columns that both sides have: a hidden one cannot be told from none. */
-function commonNames({ left, right }: Sides): string[] {
-  const shown = new Set(openColumns(right).map((column) => column.name))
-  const names = openColumns(left).map((column) => column.name)
-  return [...new Set(names.filter((name) => shown.has(name)))]
-}
-
-function openColumns(entries: readonly Entry[]): readonly Column[] {
-  return entries.filter((entry) => entry.open).flatMap((entry) => entry.item.columns)
-}
-
-function rest(entries: readonly Entry[], names: readonly string[]): readonly Column[] {
-  const merged = new Set(names)
-  return openColumns(entries).filter((column) => !merged.has(column.name))
+function commonNames(walk: Walk, { left, right }: Sides): string[] {
+  const common = [...right.names()].filter((name) => left.column(name) !== undefined)
+  if (common.length < 2) return common
+  // In the order of the left side.
+  spend(walk, left.count / 8)
+  const wanted = new Set(common)
+  return [...new Set(left.star().map((column) => column.name))].filter((name) => wanted.has(name))
 }
 
 interface Merged {
@@ -86,10 +79,9 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
   if (names.length === 0) return undefined
   const given = node.join_using_alias?.aliasname
   const alias = newAlias(walk, 't', given ?? 'a join')
-  const [onLeft, onRight] = [openColumns(sides.left), openColumns(sides.right)].map(columnsByName)
   const columns = names.map((name): Column => {
-    const left = onlyColumn(onLeft, name)
-    const right = onlyColumn(onRight, name)
+    const left = onlyColumn(sides.left, name)
+    const right = onlyColumn(sides.right, name)
     checkComparison(walk, '=', [left.type, right.type], undefined)
     left.read()
     right.read()
@@ -104,36 +96,25 @@ function using(walk: Walk, sides: Sides, names: readonly string[], node: Struct<
   return { alias, columns, named }
 }
 
-type Named = ReadonlyMap<string, readonly Column[]>
-
-function columnsByName(columns: readonly Column[]): Named {
-  return Map.groupBy(columns, (column) => column.name)
-}
-
-function onlyColumn(side: Named | undefined, name: string): Column {
-  const found = side?.get(name) ?? []
-  const [column] = found
-  if (!column) {
-    const columns = [...(side?.values() ?? [])].flat()
-    throw refusedColumn(name, columnHint(name, [{ name: null, columns }]), -1)
-  }
-  if (found.length > 1) {
-    const why = `column ${name} is ambiguous in USING: one side has more than one`
-    throw new Refusal('column', name, why, 'Join ON columns written with their table.', -1)
-  }
-  return column
+function onlyColumn(side: Shown, name: string): Column {
+  const column = side.column(name)
+  if (column === undefined) throw refusedColumn(name, columnHint(name, [{ name: null, columns: side.star() }]), -1)
+  if (column !== null) return column
+  const why = `column ${name} is ambiguous in USING: one side has more than one`
+  throw new Refusal('column', name, why, 'Join ON columns written with their table.', -1)
 }
 
 /** ON; where NATURAL finds nothing in common it joins every row. */
 function condition(
   walk: Walk,
   level: Level,
-  entries: readonly Entry[],
+  { left, right, jointype }: Sides,
   node: Struct<'JoinExpr'>,
   isMerged: boolean,
-  jointype: string,
 ): Node | undefined {
-  if (node.quals) return expression(walk, { ...newLevel(level.parent, level.ctes), entries }, node.quals).node
+  if (node.quals) {
+    return expression(walk, { ...newLevel(level.parent, level.ctes), shown: [left, right] }, node.quals).node
+  }
   if (isMerged || (jointype === 'JOIN_INNER' && !node.usingClause)) return undefined
   return { A_Const: { boolval: { boolval: true } } }
 }
@@ -153,5 +134,5 @@ function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Col
   const item: Item = { name, schema: null, columns: own, whole: () => rowOf(aliasname, own), base: null }
   const colnames = printed.map(word)
   const node: Node = { JoinExpr: { ...confined, alias: { aliasname, ...(colnames.length > 0 && { colnames }) } } }
-  return { node, entries: [{ item, named: true, open: true }] }
+  return { node, shown: Shown.of(item) }
 }

@@ -5,6 +5,7 @@ import { formatOf, jsonBehavior, jsonPassing, jsonValue, since } from './json.ts
 import type { Node, Struct } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
 import type { Field, Level, Walk } from './scope.ts'
+import { Shown } from './shown.ts'
 import { typeName } from './type-names.ts'
 
 /** A JsonTable, confined. Throws Refusal. */
@@ -23,7 +24,7 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
     alias: made.alias,
     ...(lateral && { lateral }),
   }
-  return { node: { JsonTable: confined }, entries: [made.entry] }
+  return { node: { JsonTable: confined }, shown: Shown.of(made.item) }
 }
 
 interface Columns {

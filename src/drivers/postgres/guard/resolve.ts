@@ -5,7 +5,7 @@ import { columnHint, NOTHING_SHOWN } from './hints.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { typed } from '../quote.ts'
 import { Refusal, refusedColumn } from './refusal.ts'
-import { spend, type Column, type Entry, type Item, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
+import { spend, type Column, type Item, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
 
 /** What a ColumnRef means. Throws Refusal. */
 export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typed {
@@ -30,11 +30,10 @@ export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typ
 /** The column that a bare name means in this query alone, not in one around it. Throws where two do. */
 export function unqualifiedHere(level: Level, name: string, at: number | undefined): Column | undefined {
   let found: Column | undefined
-  for (const { item, open } of level.entries) {
-    if (!open) continue
-    const column = only(item, name, at)
-    if (!column) continue
-    if (found) throw ambiguous(name, at)
+  for (const shown of level.shown) {
+    const column = shown.column(name)
+    if (column === undefined) continue
+    if (found || column === null) throw ambiguous(name, at)
     found = column
   }
   return found
@@ -55,15 +54,13 @@ function findItem(
   names: readonly string[],
   at: number | undefined,
 ): { readonly item: Item; readonly level: Level } | undefined {
-  const name = names.at(-1)
+  const name = names.at(-1) ?? ''
   const schema = names.length > 1 ? names.at(-2) : undefined
   if (names.length > 3 || (names.length === 3 && names[0] !== walk.exposed.capture.database)) return undefined
   for (let here: Level | null = level; here; here = here.parent) {
-    const found = here.entries.filter(
-      (entry) => entry.named && entry.item.name === name && (schema === undefined || entry.item.schema === schema),
-    )
+    const found = here.shown.flatMap((shown) => shown.tables(name, schema))
     if (found.length > 1) throw ambiguousTable(names.join('.'), at)
-    if (found[0]) return { item: found[0].item, level: here }
+    if (found[0]) return { item: found[0], level: here }
   }
   return undefined
 }
@@ -116,19 +113,18 @@ export function starColumns(walk: Walk, level: Level, ref: Struct<'ColumnRef'>):
 function columnsMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): readonly ColumnOf[] {
   const names = words(ref.fields)
   if (names.length === 0) {
-    if (level.entries.length === 0) {
+    if (level.shown.length === 0) {
       throw new Refusal('column', '*', '* needs a FROM', 'Name what to select, or add FROM and a table.', ref.location)
     }
-    const open = level.entries.filter((entry) => entry.open)
-    return open.flatMap(({ item }) => inStar(item).map((column) => ({ column, level })))
+    return level.shown.flatMap((shown) => inStar(shown.star()).map((column) => ({ column, level })))
   }
   const found = findItem(walk, level, names, ref.location)
   if (!found) throw noItem(walk, level, [...names, '*'], ref.location)
-  return inStar(found.item).map((column) => ({ column, level: found.level }))
+  return inStar(found.item.columns).map((column) => ({ column, level: found.level }))
 }
 
-function inStar(item: Item): readonly Column[] {
-  return item.columns.filter((column) => column.notInStar !== true)
+function inStar(columns: readonly Column[]): readonly Column[] {
+  return columns.filter((column) => column.notInStar !== true)
 }
 
 /** Reads a column on behalf of a query, noting what GROUP BY must know. */
@@ -221,7 +217,7 @@ function noItem(walk: Walk, level: Level, names: readonly string[], at: number |
 function itemsHere(level: Level): readonly Item[] {
   const items: Item[] = []
   for (let here: Level | null = level; here; here = here.parent) {
-    items.push(...here.entries.filter((entry: Entry) => entry.named || entry.open).map((entry) => entry.item))
+    for (const shown of here.shown) items.push(...shown.items)
   }
   return items
 }

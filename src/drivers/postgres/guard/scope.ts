@@ -5,6 +5,7 @@ import type { Places } from './locate.ts'
 import { word, type Node, type Struct } from './nodes.ts'
 import type { Params } from './params.ts'
 import { refusedLimit } from './refusal.ts'
+import type { Shown } from './shown.ts'
 
 /** What is known of an expression's type; null where nothing is (most of the time nothing needs to be). */
 export type SqlType =
@@ -58,22 +59,14 @@ export interface Item {
   readonly base: Base | null
 }
 
-/** An item as one place of the query sees it. */
-export interface Entry {
-  readonly item: Item
-  /** Whether `item.column` may be written: not inside an aliased join. */
-  readonly named: boolean
-  /** Whether `column` alone may be written: not where a join has taken it over. */
-  readonly open: boolean
-}
-
 type Phase = 'from' | 'where' | 'group' | 'output'
 
 /** One SELECT's names; `parent` is the query around it, where it can see it. */
 export interface Level {
   readonly parent: Level | null
   readonly ctes: CteScope | null
-  entries: readonly Entry[]
+  /** What FROM shows so far; inside a join, the side on its left too. */
+  shown: readonly Shown[]
   phase: Phase
   /** Inside the arguments of an aggregate, a reference needs no grouping. */
   aggregates: number
@@ -124,7 +117,7 @@ export function newLevel(parent: Level | null, ctes: CteScope | null): Level {
   return {
     parent,
     ctes,
-    entries: [],
+    shown: [],
     phase: 'from',
     aggregates: 0,
     ungrouped: new Map(),

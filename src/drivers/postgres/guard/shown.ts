@@ -1,0 +1,116 @@
+// What FROM shows at one place of a query: tables by name, columns by name, and the columns of `*` in order. A join takes
+// over its left side instead of copying it, so a chain of joins costs no more than it is long.
+import type { Column, Item } from './scope.ts'
+
+/** Null: more than one column is called so. */
+type Index = Map<string, Column | null>
+
+/** Columns in order: a list, or those of USING before what two sides show beside them. */
+type Star =
+  | readonly Column[]
+  | { readonly merged: readonly Column[]; readonly names: ReadonlySet<string>; readonly sides: readonly Star[] }
+
+/** Fewer columns are listed at once, so that `*` and NATURAL need not look through a long chain for them. */
+const LISTED_MAX = 64
+
+export class Shown {
+  /** In the order they are written in. */
+  readonly items: Item[] = []
+  /** Columns that `*` stands for. */
+  count = 0
+  readonly #tables = new Map<string, Item[]>()
+  readonly #index: Index = new Map()
+  /** Columns that are not in #index yet: most queries need few of them, or none. */
+  #waiting: (readonly Column[] | Index)[] = []
+  #star: Star = []
+
+  /** One item of FROM: its name where it has one, and its columns. */
+  static of(item: Item): Shown {
+    const shown = new Shown()
+    shown.add(item)
+    shown.count = item.columns.length
+    shown.#waiting.push(item.columns)
+    shown.#star = item.columns
+    return shown
+  }
+
+  /** The column that a bare name means; null where there are two. */
+  column(name: string): Column | null | undefined {
+    return this.#indexed().get(name)
+  }
+
+  /** The names of its columns. */
+  names(): Iterable<string> {
+    return this.#indexed().keys()
+  }
+
+  /** The tables that `name` or `schema.name` means. */
+  tables(name: string, schema: string | undefined): readonly Item[] {
+    const found = this.#tables.get(name) ?? []
+    return schema === undefined ? found : found.filter((item) => item.schema === schema)
+  }
+
+  /** A name for a table alone, without columns of its own: the alias of USING. */
+  add(item: Item): void {
+    this.items.push(item)
+    if (item.name === null) return
+    const known = this.#tables.get(item.name)
+    if (known) known.push(item)
+    else this.#tables.set(item.name, [item])
+  }
+
+  /** The columns of `*`, in order. */
+  star(): readonly Column[] {
+    return listed(this.#star)
+  }
+
+  /** Takes over the other side of a join or comma, which must not be used after. `merged` are the columns of USING. */
+  take(other: Shown, merged: readonly Column[]): void {
+    const names = new Set(merged.map((column) => column.name))
+    if (merged.length > 0) this.#merge(other, merged, names)
+    else this.#waiting.push(...(other.#index.size > 0 ? [other.#indexed()] : other.#waiting))
+    for (const item of other.items) this.add(item)
+    this.count += other.count - merged.length
+    this.#star = { merged, names, sides: [this.#star, other.#star] }
+    if (this.count <= LISTED_MAX) this.#star = listed(this.#star)
+  }
+
+  #merge(other: Shown, merged: readonly Column[], names: ReadonlySet<string>): void {
+    const index = this.#indexed()
+    for (const [name, column] of other.#indexed()) {
+      if (!names.has(name)) index.set(name, index.has(name) ? null : column)
+    }
+    for (const column of merged) index.set(column.name, column)
+  }
+
+  #indexed(): Index {
+    if (this.#waiting.length === 0) return this.#index
+    for (const part of this.#waiting) {
+      const columns = part instanceof Map ? part : part.map((column) => [column.name, column] as const)
+      for (const [name, column] of columns) this.#index.set(name, this.#index.has(name) ? null : column)
+    }
+    this.#waiting = []
+    return this.#index
+  }
+}
+
+function listed(star: Star): readonly Column[] {
+  if (isList(star)) return star
+  const out: Column[] = []
+  collect(star, new Map(), out)
+  return out
+}
+
+/** `taken` counts, of each name, the joins around that have it in USING. */
+function collect(star: Star, taken: Map<string, number>, out: Column[]): void {
+  const list = isList(star) ? star : star.merged
+  for (const column of list) if (!taken.get(column.name)) out.push(column)
+  if (isList(star)) return
+  for (const name of star.names) taken.set(name, (taken.get(name) ?? 0) + 1)
+  for (const side of star.sides) collect(side, taken, out)
+  for (const name of star.names) taken.set(name, (taken.get(name) ?? 0) - 1)
+}
+
+function isList(star: Star): star is readonly Column[] {
+  return Array.isArray(star)
+}
