@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { openAudit, type Audit } from './audit/audit.ts'
+import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempts.ts'
 import { authenticator } from './auth/caller.ts'
 import { openKeyWarnings } from './auth/key-warnings.ts'
@@ -16,11 +16,11 @@ import { SESSION_ROUTES } from './contract/session-routes.ts'
 import { openExports } from './datasources/audit-trail.ts'
 import { openTests } from './datasources/connect.ts'
 import { deadlineOf } from './datasources/deadline.ts'
-import { openDescriptions } from './datasources/descriptions.ts'
+import { openDescriptions } from './descriptions/descriptions.ts'
 import { openLeases } from './datasources/leases.ts'
-import { resumeProfiles } from './datasources/profile.ts'
+import { resumeProfiles } from './introspection/profile.ts'
 import { reach } from './datasources/reach.ts'
-import { openReintrospection } from './datasources/reintrospection.ts'
+import { openReintrospection } from './introspection/reintrospection.ts'
 import { resumeGeneration } from './documentation/generate.ts'
 import { withdrawHidden } from './documentation/withdraw.ts'
 import { openModel } from './documentation/model.ts'
@@ -29,28 +29,12 @@ import { openDrivers } from './drivers/index.ts'
 import { openCatalogs } from './exposure/catalogs.ts'
 import { resumePreviews } from './exposure/preview.ts'
 import { openTurns } from './exposure/turns.ts'
-import type { Handlers } from './http/handler.ts'
-import { keyHandlers } from './http/handlers.ts'
 import { arrivalsOf, type Arrivals } from './http/arrivals.ts'
 import { openMetrics, serveMetrics } from './http/metrics.ts'
-import type { Placed } from './http/place.ts'
-import type { AnyHandler, Witness } from './http/operation.ts'
-import { preconditionsOf } from './http/preconditions.ts'
 import { createServer } from './http/server.ts'
-import { accessHandlers } from './http/session/access.ts'
-import { accountHandlers } from './http/session/account.ts'
-import { auditHandlers } from './http/session/audit.ts'
-import { checkHandlers } from './http/session/check.ts'
-import { datasourceHandlers } from './http/session/datasources.ts'
-import { documentationHandlers } from './http/session/documentation.ts'
-import { exposureHandlers } from './http/session/exposure.ts'
-import { jobHandlers } from './http/session/jobs.ts'
-import { apiKeyHandlers } from './http/session/keys.ts'
-import { memberHandlers } from './http/session/members.ts'
-import { profileHandlers } from './http/session/profiles.ts'
-import { teamHandlers } from './http/session/teams.ts'
 import type { DatasourceId, TeamId } from './ids.ts'
 import { openJobs } from './jobs/jobs.ts'
+import { bind, openOperations, type AnyDefinition, type House } from './operations/operations.ts'
 import { openMail } from './mail/mail.ts'
 import { openBudget } from './query/budget.ts'
 import { openRunning, type RunningQueries } from './query/running.ts'
@@ -66,7 +50,7 @@ export interface AppOptions {
   /** Routes beside the tables, for tests of the door itself. */
   readonly more?: {
     readonly routes: Readonly<Record<string, Route>>
-    readonly handlers: Readonly<Record<string, AnyHandler>>
+    readonly operations: Readonly<Record<string, AnyDefinition>>
   }
 }
 
@@ -102,17 +86,20 @@ export async function createApp(options: AppOptions): Promise<App> {
   const rooms = await openRooms(options, store, opened, origin)
 
   const signIn = openSignIn(rooms)
-  const metrics = config.metricsAddr === null ? null : openMetrics()
-  const server = createServer({
-    routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
-    handlers: { ...handlersOf(rooms), ...options.more?.handlers },
-    preconditions: preconditionsOf(rooms),
+  const house: House = {
     authenticator: rooms.authenticator,
     places: {
       team: (call, teamId, need) => belong(rooms, call, teamId, need),
       datasource: (call, teamId, id, need) => reach(rooms, call, teamId, id, need),
     },
-    witness: witnessOf(rooms.audit),
+    audit: rooms.audit,
+  }
+  const more = options.more === undefined ? {} : bind(house, options.more.routes, options.more.operations)
+  const metrics = config.metricsAddr === null ? null : openMetrics()
+  const server = createServer({
+    authenticator: rooms.authenticator,
+    routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
+    operations: { ...openOperations(house, rooms), ...more },
     signIn,
     ready: async () => (await store.db.selectFrom('teams').select('id').limit(1).execute()).length >= 0,
     trustProxy: config.trustProxy,
@@ -179,8 +166,6 @@ async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
 }
 
-type Rooms = Awaited<ReturnType<typeof openRooms>>
-
 /** What has a lifetime or a memory, opened in the order in which it is needed and closed in the other. */
 async function openRooms(
   { config, log }: AppOptions,
@@ -207,16 +192,16 @@ async function openRooms(
   )
   const jobs = opened.use(await openJobs({ store, log }))
   const catalogs = openCatalogs({ store })
-  const descriptions = opened.use(openDescriptions({ store, catalogs, drivers, log }))
+  const descriptions = openDescriptions({ store, catalogs })
   const replays = openTurns()
   const [exports, tests] = [openExports(), openTests()]
-  resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers, descriptions })
+  resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers })
   const tried: TryQuery = (id, query, signal) =>
     tryQuery({ store, config, drivers, catalogs, leases }, id, query, signal)
   const model = config.model === null ? null : openModel(config.model)
   resumeGeneration({ store, audit, jobs, catalogs, drivers, tryQuery: tried, model })
   resumePreviews({ store, audit, jobs, catalogs, drivers, replays })
-  opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, descriptions, log }))
+  opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, log }))
   const budget = await openBudget({ store })
   const callers = authenticator({ store })
   const running = opened.use(
@@ -253,38 +238,5 @@ async function openRooms(
     running,
     ended,
     ...people,
-  }
-}
-
-/** What became of a call that found its place goes into the audit. */
-function witnessOf(audit: Audit): Witness {
-  const at = ({ membership, reached }: Placed) => ({
-    ...(membership !== undefined && { teamId: membership.teamId }),
-    ...(reached !== undefined && { datasourceId: reached.id }),
-  })
-  return {
-    answered: (call, placed) => audit.record(call, { ...at(placed), outcome: 'ANSWERED' }),
-    refused: (call, placed, error) => {
-      if (placed.membership !== undefined) audit.refused(call, at(placed), error)
-    },
-  }
-}
-
-/** Every operation of both tables; one that is missing does not compile. */
-function handlersOf(rooms: Rooms): Handlers {
-  return {
-    ...keyHandlers(rooms),
-    ...accountHandlers(rooms),
-    ...apiKeyHandlers(rooms),
-    ...teamHandlers(rooms),
-    ...memberHandlers(rooms),
-    ...datasourceHandlers(rooms),
-    ...exposureHandlers(rooms),
-    ...profileHandlers(rooms),
-    ...documentationHandlers(rooms),
-    ...accessHandlers(rooms),
-    ...checkHandlers(rooms),
-    ...jobHandlers(rooms),
-    ...auditHandlers(rooms),
   }
 }

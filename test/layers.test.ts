@@ -15,7 +15,9 @@ const ORDER: readonly (readonly string[])[] = [
   ['demo'],
   ['app'],
   ['http'],
+  ['operations'],
   ['query'],
+  ['introspection', 'descriptions'],
   ['datasources'],
   ['documentation'],
   ['exposure'],
@@ -93,10 +95,12 @@ test('nothing outside src is imported but the demo, by its one file', () => {
   assert.deepEqual(wrong.map(say), [])
 })
 
-test('http imports neither drivers nor the store', () => {
-  const wrong = imports.filter(
-    (each) => room(each.file) === 'http' && /^(drivers|store)$/.test(room(target(each) ?? '')),
-  )
+test('a door imports operations, auth, contract and errors only', () => {
+  const wrong = imports.filter((each) => {
+    const to = target(each)
+    if (room(each.file) !== 'http' || to === null || room(to) === 'http') return false
+    return !/^(operations|auth|contract|errors)$/.test(room(to))
+  })
   assert.deepEqual(wrong.map(say), [])
 })
 

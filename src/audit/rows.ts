@@ -8,6 +8,8 @@ import { writeDetail, type Told, type Who } from './detail.ts'
 /** The part of a call that is kept; auth's Call fits. */
 export interface AuditedCall {
   readonly action: string
+  /** The door; absent where the service itself acts. */
+  readonly via?: 'REST' | 'CONNECTOR'
   readonly caller: Who & {
     readonly kind: 'key' | 'session'
     readonly accountId: AccountId
@@ -63,7 +65,7 @@ export class RowMaker {
       datasource_id: entry.datasourceId ?? null,
       account_id: caller.accountId,
       key_id: caller.keyId ?? null,
-      via: caller.kind === 'key' ? 'API_KEY' : 'SESSION',
+      via: viaOf(call),
       action: call.action,
       outcome: entry.outcome,
       code: entry.code ?? null,
@@ -114,6 +116,11 @@ export class RowMaker {
     const end = (this.#ends[this.#sequence] ??= `${this.#sequence.toString(16).padStart(3, '0')}${this.#tail}`)
     return asId<AuditId>(this.#head + end)
   }
+}
+
+function viaOf({ via, caller }: AuditedCall): Content['via'] {
+  if (via === 'CONNECTOR') return 'CONNECTOR'
+  return caller.kind === 'key' ? 'API_KEY' : 'SESSION'
 }
 
 /** How long 429s of a key are counted into one row. */

@@ -51,7 +51,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     const on = await ask('two-factor/verify-totp', { code: totp(begun.json.totpURI) }, cookie)
     const { token } = (await auth(rooms, 'GET token', undefined, { cookie: on.cookie })).json
     const caller = await authenticator(rooms).authenticate(`Bearer ${token}`)
-    const call = { caller, action: 'test', signal: new AbortController().signal }
+    const call = { caller, action: 'test', via: 'REST', signal: new AbortController().signal } as const
     const { key } = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
     const { dataDir, databaseUrl } = rooms.config
     // The embedded store is open to one process at a time.

@@ -40,15 +40,27 @@ export interface SessionCaller {
 
 export type Caller = KeyCaller | SessionCaller
 
-/** One call through a door. `action` is the route's operation id. */
-export interface Call {
+/** The doors of the service. */
+type Door = 'REST' | 'CONNECTOR'
+
+/** What a door knows about one call. */
+export interface Arrival {
   readonly caller: Caller
-  readonly action: string
+  /** When the door authenticated the caller, by performance.now(). */
+  readonly knownAt: number
+  readonly via: Door
+  /** Aborted when the caller goes away. */
   readonly signal: AbortSignal
-  /** What the calling program says it is; for the audit only. */
+  /** The calling program, `name/version` as it describes itself (client.ts); for the audit only. */
   readonly client?: string | undefined
-  /** Where it is, as far as the service sees; known of routes for signed-in people. For letters only. */
+  /** The caller's network address, where the door knows it; for security mails only. */
   readonly address?: string | undefined
+}
+
+/** One call of an operation on its way through the rooms. */
+export interface Call extends Omit<Arrival, 'knownAt'> {
+  /** The operation id. */
+  readonly action: string
 }
 
 export interface Authenticator {

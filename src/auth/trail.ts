@@ -1,6 +1,7 @@
 // What becomes of an account under /auth, in the audit: rows of no team, without an address, a password, a code or a token.
 // Where nobody knows the account no row is kept: it would tell nothing, and anybody could make as many as they like.
 import { z } from 'zod'
+import { clientOf } from './client.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Changes } from '../audit/changes.ts'
 import type { AuditedCall } from '../audit/rows.ts'
@@ -98,8 +99,6 @@ async function userIn(response: Response): Promise<AccountId | null> {
   return read.success ? asId<AccountId>(read.data.user.id) : null
 }
 
-const CLIENT_LENGTH_MAX = 200
-
 const NOBODY = asId<AccountId>('nobody')
 
 /** Undefined for an account that is gone, and where the store does not answer: that it did something is told all the same. */
@@ -121,10 +120,5 @@ function callOf(
   who: Pick<AuditedCall['caller'], 'accountId' | 'name'>,
   request?: Pick<Request, 'headers'>,
 ): AuditedCall {
-  const client = request?.headers.get('user-agent') ?? undefined
-  return {
-    action,
-    caller: { kind: 'session', ...who },
-    client: client?.slice(0, CLIENT_LENGTH_MAX).replaceAll(/[^\x20-\x7e]/g, '?'),
-  }
+  return { action, caller: { kind: 'session', ...who }, client: clientOf(request?.headers.get('user-agent')) }
 }

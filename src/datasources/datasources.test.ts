@@ -20,8 +20,8 @@ import {
   listDatasources,
   type NewDatasource,
 } from './datasources.ts'
-import { describeDatasource } from './describe.ts'
-import { introspectDatasource } from './introspect.ts'
+import { describeDatasource } from '../descriptions/describe.ts'
+import { introspectDatasource } from '../introspection/introspect.ts'
 import { reach, type Reached } from './reach.ts'
 
 const FIELDS = [

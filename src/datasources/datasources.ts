@@ -26,7 +26,6 @@ import {
   touchesConnection,
   type ConnectionInput,
 } from './change.ts'
-import type { Descriptions } from './descriptions.ts'
 import { itemOf, type DatasourceItem } from './item.ts'
 import type { Leases } from './leases.ts'
 import { isWithin, reaches, type Drivers, type Reached } from './reach.ts'
@@ -41,7 +40,6 @@ export interface DatasourceDeps {
   readonly drivers: Drivers
   readonly catalogs: Catalogs
   readonly leases: Leases
-  readonly descriptions: Pick<Descriptions, 'ahead'>
 }
 
 interface AccessInput {
@@ -182,7 +180,6 @@ export async function changeDatasource(
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(after), changes })
   })
   if (moved) await endAll(deps, at.id)
-  void deps.descriptions.ahead(at.id)
   return await itemOf(deps, await rowNow(deps, at.id))
 }
 

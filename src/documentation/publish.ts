@@ -13,9 +13,6 @@ import { isApproved, type Draft, type Said } from './draft.ts'
 import { Naming } from './named.ts'
 import { readPublished, type PublishedTable } from './shown.ts'
 
-/** The oldest publications go when there are more: what is hidden is looked for in each of them. */
-const KEPT = 20
-
 /** Publishes every ACCEPTED and CONFIRMED text. Throws CONFLICT where another version than the one read stands. */
 export async function publishDocumentation(
   deps: DocumentationDeps,
@@ -39,6 +36,7 @@ export async function publishDocumentation(
       .returning('published_version')
       .executeTakeFirstOrThrow()
     const before = await publishedOf({ db: tx }, { id: at.id, published_version: published - 1 })
+    await tx.deleteFrom('publications').where('datasource_id', '=', at.id).execute()
     await tx
       .insertInto('publications')
       .values({
@@ -48,11 +46,6 @@ export async function publishDocumentation(
         author_id: call.caller.accountId,
         published_at: publishedAt,
       })
-      .execute()
-    await tx
-      .deleteFrom('publications')
-      .where('datasource_id', '=', at.id)
-      .where('version', '<=', published - KEPT)
       .execute()
     const versions = changesOf({ published: published - 1 }, { published })
     const changes = { ...versions, ...publishedChanges([...before.values()], tables) }

@@ -74,22 +74,22 @@ function isOf(id: DatasourceId, schema: string, table: string) {
   return (eb: ExpressionBuilder<Tables, 'documentation'>) => eb.and({ datasource_id: id, schema, table })
 }
 
-/** From every publication that is kept, one at a time: each stays, with its number and its author. */
+/** From what is published, which keeps its number and its author. */
 async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, taking: Taking): Promise<void> {
-  const versions = await tx.selectFrom('publications').select('version').where('datasource_id', '=', id).execute()
-  for (const { version } of versions) {
-    const here = tx.selectFrom('publications').select('tables').where('datasource_id', '=', id)
-    const { tables } = await here.where('version', '=', version).executeTakeFirstOrThrow()
-    const before = taking.count
-    const after = readPublished(tables).map((each) => withoutPublished(each, taking.from(each)))
-    if (taking.count === before) continue
-    await tx
-      .updateTable('publications')
-      .set((eb) => ({ tables: jsonOf(after), revision: eb('revision', '+', 1) }))
-      .where('datasource_id', '=', id)
-      .where('version', '=', version)
-      .execute()
-  }
+  const published = await tx
+    .selectFrom('publications')
+    .select('tables')
+    .where('datasource_id', '=', id)
+    .executeTakeFirst()
+  if (published === undefined) return
+  const before = taking.count
+  const after = readPublished(published.tables).map((each) => withoutPublished(each, taking.from(each)))
+  if (taking.count === before) return
+  await tx
+    .updateTable('publications')
+    .set((eb) => ({ tables: jsonOf(after), revision: eb('revision', '+', 1) }))
+    .where('datasource_id', '=', id)
+    .execute()
 }
 
 /**

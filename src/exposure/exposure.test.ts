@@ -21,6 +21,7 @@ const call: Call = {
     signedInAt: AT,
   },
   action: 'putExposure',
+  via: 'REST',
   signal: new AbortController().signal,
 }
 const names = (table: string, ...columns: string[]) => ({ schema: 'public', table, columns })

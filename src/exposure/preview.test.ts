@@ -6,7 +6,7 @@ import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../te
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
 import { storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
 import { createDatasource } from '../datasources/datasources.ts'
-import { introspectDatasource } from '../datasources/introspect.ts'
+import { introspectDatasource } from '../introspection/introspect.ts'
 import { reach } from '../datasources/reach.ts'
 import type { DatasourceId, JobId } from '../ids.ts'
 import { putExposure } from './exposure.ts'

@@ -1,15 +1,14 @@
-// One operation of the route tables on its way through the door: gate, place, preconditions, query and body by schema, handler, answer.
-// All operations go this one way; what is particular to one is in its table entry, or in its room.
+// Mounts the operations of the route tables on Fastify: authenticates and admits before the body is read, passes the
+// input on, and carries the answer. Everything in between is decided in operations/.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticator, Call, Caller } from '../auth/caller.ts'
+import type { Arrival, Authenticator } from '../auth/caller.ts'
+import { clientOf } from '../auth/client.ts'
 import type { Route } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
-import { callerNow, gate } from './gate.ts'
-import type { Prebuilt, Streamed } from './handler.ts'
+import { admit } from '../operations/admit.ts'
+import type { Prebuilt, Streamed } from '../operations/operation.ts'
+import type { Operation } from '../operations/operations.ts'
 import { hangUpOf } from './hang-up.ts'
-import { place } from './place.ts'
-import type { Placed, Places } from './place.ts'
-import { readBody, readQuery } from './read.ts'
 import { answer, answerPrebuilt, answerStreamed } from './reply.ts'
 
 declare module 'fastify' {
@@ -19,59 +18,38 @@ declare module 'fastify' {
     /** A body may hold any name as a key. */
     readonly namesAsKeys?: boolean
   }
+  interface FastifyRequest {
+    /** Set before the body is read, on routes of the tables; null on public routes. */
+    caller: Arrival['caller'] | null
+    /** When that was, by performance.now(). */
+    knownAt: number
+  }
 }
 
-/** What any handler gets; each handler's own type is bound to its route by Handlers. */
-interface AnyAt extends Placed {
-  readonly call: Call
-  readonly params: Readonly<Record<string, string>>
-  readonly query: unknown
-  readonly body: unknown
-  readonly ifNoneMatch: string | undefined
-}
-/** As AnyHandler, before there is a query or a body. */
-type AnyPrecondition = { hold(at: Omit<AnyAt, 'query' | 'body'>): Promise<void> }['hold']
-/** Declared as a method, as the compiler then lets a handler of one route stand for a handler of any. */
-export type AnyHandler = { handle(at: AnyAt): Promise<unknown> }['handle']
-
-/** Who keeps what became of a call that found its place: the audit. A room that has told already is not heard twice. */
-export interface Witness {
-  answered(call: Call, placed: Placed): void
-  refused(call: Call, placed: Placed, error: unknown): void
-}
-
-/** What an operation needs of the house behind the door. */
-export interface House {
-  readonly handlers: Readonly<Record<string, AnyHandler>>
-  /** Of few operations. */
-  readonly preconditions: Readonly<Record<string, AnyPrecondition | undefined>>
-  readonly authenticator: Authenticator
-  readonly places: Places
-  readonly witness: Witness
-}
-
-/** Mounts one operation. Throws where it has no handler. */
-export function mountOperation(app: FastifyInstance, house: House, id: string, route: Route): void {
-  const handle = house.handlers[id]
-  if (handle === undefined) throw new Error(`no handler for the route ${id}`)
-  const hold = house.preconditions[id]
+/** Mounts one operation. */
+export function mountOperation(
+  app: FastifyInstance,
+  authenticator: Authenticator,
+  id: string,
+  route: Route,
+  operation: Operation,
+): void {
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
     config: { operation: id, namesAsKeys: route.namesAsKeys === true },
-    onRequest: gate(house.authenticator, route),
+    onRequest: async (request) => {
+      // `/teams/` is no team without a name: only the router takes it for one.
+      if (hasEmptyParam(request.params)) throw new AppError('NOT_FOUND', 'There is no such route.')
+      const caller = await authenticator.authenticate(request.headers.authorization)
+      admit(caller, route)
+      request.caller = caller
+      request.knownAt = performance.now()
+    },
     handler: async (request, reply) => {
-      const call = callOf(id, route, request, reply, await callerNow(house.authenticator, route, request))
-      const params = paramsOf(request.params)
-      const placed = await place(house.places, call, route, params)
-      const value = await witnessed(house.witness, route, call, placed, async () => {
-        const ifNoneMatch = request.headers['if-none-match']
-        const at = { ...placed, call, params, ifNoneMatch }
-        if (route.rawBody === true) return await handleRaw(handle, at, route, request)
-        await hold?.(at)
-        return await handle({ ...at, query: readQuery(route, request.query), body: readBody(route, request.body) })
-      })
+      const { query, body } = request
+      const value = await operation(arrivalOf(route, request, reply), { params: paramsOf(request.params), query, body })
       if (reply.raw.destroyed) return reply.hijack()
       if (isStreamed(route, value)) return await answerStreamed(reply, value)
       if (route.prebuilt !== true) return answer(reply, route, value)
@@ -81,64 +59,22 @@ export function mountOperation(app: FastifyInstance, house: House, id: string, r
   })
 }
 
-function callOf(action: string, route: Route, request: FastifyRequest, reply: FastifyReply, caller: Caller): Call {
-  const call = { caller, action, signal: hangUpOf(reply.raw), client: clientOf(request) }
-  // Behind proxies an address costs something to find: no query needs it.
-  return route.scope === undefined ? { ...call, address: request.ip } : call
-}
-
-const CLIENT_LENGTH_MAX = 200
-
-/** The program behind the call, as it names itself; what is not plain is shown as '?'. */
-function clientOf(request: FastifyRequest): string | undefined {
-  return request.headers['user-agent']?.slice(0, CLIENT_LENGTH_MAX).replaceAll(/[^\x20-\x7e]/g, '?')
-}
-
-/**
- * A raw body is read by its room, after 404 and 409. So are parameters that nobody knows: the room is handed no body,
- * refuses that where a body has its turn, and what is told is the parameter.
- */
-async function handleRaw(
-  handle: AnyHandler,
-  at: Omit<AnyAt, 'query' | 'body'>,
-  route: Route,
-  request: FastifyRequest,
-): Promise<unknown> {
-  const surplus = surplusOf(route, request.query)
-  try {
-    return await handle({ ...at, query: {}, body: surplus === null ? request.body : undefined })
-  } catch (error) {
-    throw surplus !== null && error instanceof AppError && error.code === surplus.code ? surplus : error
+function arrivalOf(route: Route, request: FastifyRequest, reply: FastifyReply): Arrival {
+  const { caller, knownAt } = request
+  if (caller === null) throw new AppError('INTERNAL', 'The caller was not authenticated.')
+  return {
+    caller,
+    knownAt,
+    via: 'REST',
+    signal: hangUpOf(reply.raw),
+    client: clientOf(request.headers['user-agent']),
+    // Behind proxies an address costs time to find, and no operation for API keys needs it.
+    address: route.scope === undefined ? request.ip : undefined,
   }
 }
 
-function surplusOf(route: Route, query: unknown): AppError | null {
-  try {
-    readQuery(route, query)
-    return null
-  } catch (error) {
-    if (error instanceof AppError) return error
-    throw error
-  }
-}
-
-/** A change is kept by its room, in its own transaction; a prebuilt answer by the room that wrote it. */
-async function witnessed(
-  witness: Witness,
-  route: Route,
-  call: Call,
-  placed: Placed,
-  work: () => Promise<unknown>,
-): Promise<unknown> {
-  const inDatasource = route.place === 'datasource'
-  try {
-    const value = await work()
-    if (route.method === 'GET' && inDatasource && route.prebuilt !== true) witness.answered(call, placed)
-    return value
-  } catch (error) {
-    if (route.method !== 'GET' || inDatasource) witness.refused(call, placed, error)
-    throw error
-  }
+function hasEmptyParam(params: unknown): boolean {
+  return typeof params === 'object' && params !== null && Object.values(params).includes('')
 }
 
 function paramsOf(params: unknown): Record<string, string> {

@@ -9,11 +9,8 @@ const never = (): never => assert.fail('nobody asks')
 function server() {
   return createServer({
     routes: {},
-    handlers: {},
-    preconditions: {},
+    operations: {},
     authenticator: { again: never, authenticate: never },
-    places: { team: never, datasource: never },
-    witness: { answered: never, refused: never },
     signIn: { handle: never },
     ready: never,
     trustProxy: false,

@@ -1,16 +1,16 @@
 // The REST door: every route of the tables, mounted in one way (operation.ts). Order of a request: known route (404,
-// 405), token (401), scope (403), body as JSON (413, 415, 400), place (404, 403), preconditions (404, 409), query and body
-// by schema (400), the handler. It decides nothing about anybody: it carries.
+// 405), token (401), scope (403), body as JSON (413, 415, 400), then the operation. The door decides nothing else.
 import { fastify } from 'fastify'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import type { Authenticator } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import type { AppError } from '../errors.ts'
+import type { Operation } from '../operations/operations.ts'
 import { docsRoutes } from './docs.ts'
 import { refusalOf, textOf } from './json-body.ts'
 import type { Metrics } from './metrics.ts'
 import { mountOperation } from './operation.ts'
-import type { House } from './operation.ts'
 import { publicRoutes } from './public.ts'
 import { refuse } from './reply.ts'
 import { roundedParams } from './rounded.ts'
@@ -40,8 +40,11 @@ const CONNECTIONS_MAX = 4096
  */
 const STALLED_MS = 90_000
 
-export interface Door extends House {
+export interface Door {
+  readonly authenticator: Authenticator
+  /** Each route has an operation of its name. */
   readonly routes: Readonly<Record<string, Route>>
+  readonly operations: Readonly<Record<string, Operation>>
   readonly signIn: SignInDoor
   /** Rejects or says false while the service cannot answer. */
   readonly ready: () => Promise<boolean>
@@ -90,7 +93,11 @@ export function createServer(door: Door): FastifyInstance {
   app.setErrorHandler((error, _request, reply) => refuse(reply, door.log, error))
   readJsonOnly(app)
 
-  for (const [id, route] of Object.entries(door.routes)) mountOperation(app, door, id, route)
+  for (const [id, route] of Object.entries(door.routes)) {
+    const operation = door.operations[id]
+    if (operation === undefined) throw new Error(`there is no operation for the route ${id}`)
+    mountOperation(app, door.authenticator, id, route, operation)
+  }
   const open = [...publicRoutes(app, door.ready), ...docsRoutes(app), ...signInRoutes(app, door.signIn)]
   const refusal = unknownRoute([...Object.values(door.routes), ...open])
   // Before any body is read: Fastify would ask a request with the method QUERY for one first.

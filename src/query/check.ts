@@ -7,11 +7,11 @@ import { holds, mayEnter, type Call } from '../auth/caller.ts'
 import { callerOf } from '../auth/find-key.ts'
 import { deadlineOf, type Deadline } from '../datasources/deadline.ts'
 import { noteFailure } from '../datasources/connect.ts'
-import { isWithin, reach, reaches, type Reached } from '../datasources/reach.ts'
+import { isWithin, reaches, type Reached } from '../datasources/reach.ts'
 import type { Confined } from '../drivers/confined.ts'
 import type { Blocked, DatasourceType, Limits } from '../drivers/driver.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
-import { asId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import { asId, type ApiKeyId } from '../ids.ts'
 import { roleAtLeast } from '../teams/access.ts'
 import { roleRequired } from '../teams/belong.ts'
 import { settingsOf, type TeamSettings } from '../teams/settings.ts'
@@ -41,18 +41,11 @@ const As = z.union([
 type As = z.infer<typeof As>
 
 /** A query body with `as?: {role} or {keyId of one's own}` beside its fields. Throws as a query does, but for verdicts. */
-export async function checkQuery(
-  deps: CheckDeps,
-  call: Call,
-  teamId: TeamId,
-  id: DatasourceId,
-  body: unknown,
-): Promise<CheckResult> {
-  const at = await reach(deps, call, teamId, id)
-  const place = { teamId, datasourceId: id }
+export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
+  const place = { teamId: at.teamId, datasourceId: at.id }
   const trail: Trail = { query: null, params: undefined, printed: null, tables: undefined, isRead: false }
   const about = async (refusal: Told['refusal'], blocked: Blocked | undefined) => {
-    const { auditRedactLiterals } = await settingsOf(deps, teamId)
+    const { auditRedactLiterals } = await settingsOf(deps, at.teamId)
     return { ...place, ...keptOf(at.driver, { ...trail, refusal, blocked }, auditRedactLiterals) }
   }
   try {

@@ -14,8 +14,9 @@ import {
 } from '../../test/support/connected.ts'
 import type { AuditItem } from '../audit/reading/page.ts'
 import { createKey, revokeKey } from '../auth/api-keys.ts'
+import type { Call } from '../auth/caller.ts'
 import { listAudit } from '../datasources/audit-trail.ts'
-import { introspectDatasource } from '../datasources/introspect.ts'
+import { introspectDatasource } from '../introspection/introspect.ts'
 import { changeDatasource, createDatasource, disableDatasource } from '../datasources/datasources.ts'
 import { reach } from '../datasources/reach.ts'
 import type { AppError } from '../errors.ts'
@@ -77,7 +78,10 @@ describe('the path of a query', () => {
         .where('id', '=', teamId)
         .execute(),
     )
-  const run = (body: unknown, who = call(), on = id) => runQuery(rooms, who, teamId, on, body)
+  /** As the operations do: reach, then the room. */
+  const run = async (body: unknown, who = call(), on = id) =>
+    runQuery(rooms, who, await reach(rooms, who, teamId, on), body)
+  const checkAs = async (who: Call, body: unknown) => checkQuery(rooms, who, await reach(rooms, who, teamId, id), body)
   /** Code and headers of a refusal, or null where it was answered. */
   const refusal = async (answer: Promise<unknown>): Promise<AppError | null> =>
     answer.then(
@@ -123,7 +127,7 @@ describe('the path of a query', () => {
     const texts = Array.from({ length: 40 }, (_, n) => long(n))
     const codes = new Set((await Promise.all(texts.map((sql) => refusal(run({ sql }))))).map((error) => error?.code))
     assert.ok(codes.has('OVERLOADED') && !codes.has('INTERNAL') && !codes.has(undefined), [...codes].join())
-    const checks = await Promise.all(texts.map((sql) => refusal(checkQuery(rooms, call(), teamId, id, { sql }))))
+    const checks = await Promise.all(texts.map((sql) => refusal(checkAs(call(), { sql }))))
     assert.ok(!checks.some((error) => error !== null && error.code !== 'OVERLOADED'), String(checks[0]?.code))
     const { items } = await listAudit(rooms, sessionCall(owner.accountId, 'listAudit'), owner, { code: 'OVERLOADED' })
     assert.ok(items.length > 0 && items.every(({ outcome }) => outcome === 'FAILED'))
@@ -199,7 +203,7 @@ describe('the path of a query', () => {
 
   test('the audit keeps no literal of a query where the team has them redacted', async () => {
     await set({ auditRedactLiterals: true })
-    const check = (sql: string) => checkQuery(rooms, sessionCall(owner.accountId, 'checkQuery'), teamId, id, { sql })
+    const check = (sql: string) => checkAs(sessionCall(owner.accountId, 'checkQuery'), { sql })
     await run({ sql: "SELECT id, 'private' AS x FROM customers WHERE id = 4711 -- private" })
     const answered = await lastRow()
     assert.deepEqual(
@@ -234,8 +238,7 @@ describe('the path of a query', () => {
   })
 
   describe('check', () => {
-    const check = (body: unknown, who = sessionCall(owner.accountId, 'checkQuery')) =>
-      checkQuery(rooms, who, teamId, id, body)
+    const check = (body: unknown, who = sessionCall(owner.accountId, 'checkQuery')) => checkAs(who, body)
 
     test('says what would run, be denied, or not parse; spends nothing and reads nothing', async () => {
       const allowed = await check({ sql: 'SELECT id FROM customers' })

@@ -7,13 +7,12 @@ import type { Config } from '../config.ts'
 import { noteFailure } from '../datasources/connect.ts'
 import { deadlineOf, type Deadline } from '../datasources/deadline.ts'
 import type { Leases } from '../datasources/leases.ts'
-import { reach, type Drivers, type Reached } from '../datasources/reach.ts'
+import type { Drivers, Reached } from '../datasources/reach.ts'
 import { notIntrospected, overloaded, requireEnabled } from '../datasources/refusals.ts'
 import type { Confined } from '../drivers/confined.ts'
 import type { Catalog, Driver, Limits, QueryBody, Rows, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
-import type { DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
@@ -56,14 +55,7 @@ interface Trail {
  * Runs one read-only query within the exposure. Throws what walk() says, in that order; a refusal after the budget
  * carries its headers. Every call that reached the datasource is in the audit, however it ended.
  */
-export async function runQuery(
-  deps: QueryDeps,
-  call: Call,
-  teamId: TeamId,
-  id: DatasourceId,
-  body: unknown,
-): Promise<QueryAnswer> {
-  const at = await reach(deps, call, teamId, id) // 404
+export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: unknown): Promise<QueryAnswer> {
   const trail: Trail = {
     began: performance.now(),
     query: null,

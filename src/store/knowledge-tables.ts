@@ -1,4 +1,4 @@
-// The store's tables of what the description says beyond names, profiles and documentation, and of what it says in all.
+// The store's tables of what the description says beyond names, profiles and documentation.
 import type { Generated } from 'kysely'
 import type { AccountId, DatasourceId } from '../ids.ts'
 
@@ -6,7 +6,6 @@ export interface KnowledgeTables {
   profiles: ProfileTable
   documentation: DocumentationTable
   publications: PublicationTable
-  descriptions: DescriptionTable
 }
 
 /** Of a datasource, beside what it is connected with. */
@@ -47,7 +46,7 @@ interface DocumentationTable {
   author_id: AccountId | null
 }
 
-/** What was published, whole, one row a version. */
+/** The newest publication of a datasource; older ones are deleted. */
 interface PublicationTable {
   datasource_id: DatasourceId
   version: number
@@ -57,18 +56,4 @@ interface PublicationTable {
   published_at: string
   /** Rises with every text that is taken out of it. */
   revision: Generated<number>
-}
-
-/** A description as it was written; gone with the versions it was written of, by a trigger on `datasources`. */
-interface DescriptionTable {
-  datasource_id: DatasourceId
-  /** 'e': what is exposed; 'f': everything, as managers may see it. */
-  part: string
-  /** JSON list of what it was written of. */
-  versions: string
-  etag: string
-  /** Unpacked. */
-  bytes: number
-  /** JSON in UTF-8, deflated. */
-  packed: Uint8Array
 }

@@ -13,6 +13,7 @@ import { attempts } from './migrations/0009-attempts.ts'
 import { auditById } from './migrations/0010-audit-by-id.ts'
 import { auditPacks } from './migrations/0011-audit-packs.ts'
 import { auditDetail } from './migrations/0013-audit-detail.ts'
+import { descriptionsInMemory } from './migrations/0014-descriptions-in-memory.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -26,7 +27,7 @@ export interface Migration {
 // A type and not an interface: withTables() asks for an index signature.
 type Recorded = { migrations: { name: string; at: string } }
 
-/** Append only: what was released is never changed. */
+/** Append only: a released migration is never changed. 0008 and 0012 were never released. */
 export const MIGRATIONS: readonly Migration[] = [
   first,
   marks,
@@ -39,6 +40,7 @@ export const MIGRATIONS: readonly Migration[] = [
   auditById,
   auditPacks,
   auditDetail,
+  descriptionsInMemory,
 ]
 
 /** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */

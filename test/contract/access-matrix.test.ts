@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Scope } from '../../src/contract/route.ts'
 import { ROUTES } from '../../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
-import type { RouteName } from '../../src/http/handler.ts'
+import type { OperationId } from '../../src/operations/operation.ts'
 import { SCOPES, startApp } from '../support/app.ts'
 import type { Person, TestApp } from '../support/app.ts'
 
@@ -84,10 +84,10 @@ const MATRIX = {
   publishDocumentation: DATASOURCE_ADMIN,
   getAccess: DATASOURCE_ADMIN,
   putAccess: DATASOURCE_ADMIN,
-} as const satisfies Record<RouteName, Row>
+} as const satisfies Record<OperationId, Row>
 
 const TABLE = { ...ROUTES, ...SESSION_ROUTES }
-const NAMES = Object.keys(TABLE) as RouteName[]
+const NAMES = Object.keys(TABLE) as OperationId[]
 
 describe('the access matrix', () => {
   let app: TestApp
@@ -145,7 +145,7 @@ describe('the access matrix', () => {
 
   after(() => app[Symbol.asyncDispose]())
 
-  const ask = (name: RouteName, token?: string, at: { team?: string; id?: string; headers?: Headers } = {}) => {
+  const ask = (name: OperationId, token?: string, at: { team?: string; id?: string; headers?: Headers } = {}) => {
     const { method, path } = TABLE[name]
     const filled = path
       .replace('{teamId}', at.team ?? teamId)
@@ -156,7 +156,7 @@ describe('the access matrix', () => {
     return app.ask(method, `${filled}?nope=1`, { token, headers: at.headers ?? {}, ...(hasBody ? { body: {} } : {}) })
   }
   /** What each of the people is told, by access token. */
-  const toldAll = (name: RouteName, at: { team?: string; id?: string } = {}) =>
+  const toldAll = (name: OperationId, at: { team?: string; id?: string } = {}) =>
     Promise.all(people.map(async (person) => (await ask(name, person.jwt, at)).json.code))
 
   test('has a row for every operation of openapi.json', () => {

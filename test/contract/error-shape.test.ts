@@ -29,7 +29,7 @@ describe('refusals', () => {
           broken: { method: 'GET', path: '/broken', summary: 'Fails.', answer: null, errors: [] },
           named: { method: 'GET', path: '/named', summary: 'Fails.', answer: null, errors: [] },
         },
-        handlers: {
+        operations: {
           named: () => Promise.reject(new AppError('INTERNAL', 'hunter2')),
           broken: () => Promise.reject(new Error('postgres://admin:hunter2@db.internal/secret')),
         },

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
-import type { RouteName } from '../../src/http/handler.ts'
+import type { OperationId } from '../../src/operations/operation.ts'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
 
 const TABLE = { ...ROUTES, ...SESSION_ROUTES }
@@ -22,7 +22,7 @@ const OF_DATASOURCE: Told = { fresh: BAD, disabled: BAD, unknown: 'NOT_FOUND' }
 const NEEDS_CATALOG: Told = { fresh: 'NOT_CONNECTED', disabled: 'DATASOURCE_DISABLED', unknown: 'NOT_FOUND' }
 const OF_TEAM: Told = { fresh: BAD, unknown: 'NOT_FOUND' }
 
-const ROWS: Readonly<Partial<Record<RouteName, Told>>> = {
+const ROWS: Readonly<Partial<Record<OperationId, Told>>> = {
   runQuery: NEEDS_CATALOG,
   checkQuery: NEEDS_CATALOG,
   profileDatasource: NEEDS_CATALOG,
@@ -70,7 +70,7 @@ describe('of several refusals', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  const told = async (name: RouteName, id: string, team = teamId) => {
+  const told = async (name: OperationId, id: string, team = teamId) => {
     const { method, path } = TABLE[name]
     const filled = path
       .replace('{teamId}', team)
@@ -84,7 +84,7 @@ describe('of several refusals', () => {
     assert.deepEqual([...withBody, 'introspectDatasource'].sort(), Object.keys(ROWS).sort())
   })
 
-  for (const [name, row] of Object.entries(ROWS) as [RouteName, Told][]) {
+  for (const [name, row] of Object.entries(ROWS) as [OperationId, Told][]) {
     test(`${name} tells of a bad body ${JSON.stringify(row)}`, async () => {
       assert.equal(await told(name, fresh), row.fresh)
       if (row.disabled !== undefined) assert.equal(await told(name, disabled), row.disabled)

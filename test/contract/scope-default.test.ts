@@ -17,7 +17,7 @@ test('a route added without a scope refuses API keys, whatever their scopes', as
   await using app = await startApp({
     more: {
       routes: { added: ADDED, addedWithScope: { ...ADDED, path: '/added-with-scope', scope: 'profile' } },
-      handlers: {
+      operations: {
         added: async (at) => ({ seen: (called.push(at.call.caller.kind), at.call.caller.kind), undeclared: 'secret' }),
         addedWithScope: async (at) => ({ seen: at.call.caller.kind }),
       },

@@ -7,7 +7,7 @@ import { openAudit } from '../../src/audit/audit.ts'
 import type { Call, Scope } from '../../src/auth/caller.ts'
 import { readConfig } from '../../src/config.ts'
 import { openTests } from '../../src/datasources/connect.ts'
-import { openDescriptions } from '../../src/datasources/descriptions.ts'
+import { openDescriptions } from '../../src/descriptions/descriptions.ts'
 import { openLeases, type LeaseOptions } from '../../src/datasources/leases.ts'
 import { withdrawHidden } from '../../src/documentation/withdraw.ts'
 import { openDrivers } from '../../src/drivers/index.ts'
@@ -47,7 +47,7 @@ export async function openRooms(options: RoomsOptions = {}) {
   const leases = opened.use(openLeases({ store, secrets, connectOptions: { allowPrivateHosts: true } }, options.leases))
   const jobs = opened.use(await openJobs({ store }))
   const catalogs = openCatalogs({ store })
-  const descriptions = opened.use(openDescriptions({ store, catalogs, drivers }))
+  const descriptions = openDescriptions({ store, catalogs })
   // Keys and sessions of these tests are nobody's: only what they reach is looked at again.
   const running = opened.use(
     openRunning({
@@ -115,6 +115,7 @@ export function sessionCall(accountId: AccountId, action: string, signal = new A
   return {
     caller: { kind: 'session', accountId, name: 'Ada', sessionId: newId<SessionId>(), signedInAt: AT },
     action,
+    via: 'REST',
     signal,
   }
 }
@@ -166,6 +167,7 @@ export function keyCall(
       endedTeamIds: new Set(ended),
     },
     action,
+    via: 'REST',
     signal,
   }
 }

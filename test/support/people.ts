@@ -138,7 +138,7 @@ export function callOf(rooms: Rooms, accountId: AccountId, action = 'test'): Cal
     sessionId: newId<SessionId>(),
     signedInAt: new Date(rooms.now()).toISOString(),
   }
-  return { caller, action, signal: new AbortController().signal }
+  return { caller, action, via: 'REST', signal: new AbortController().signal }
 }
 
 /** A datasource row; nothing is ever connected. */

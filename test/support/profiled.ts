@@ -1,9 +1,9 @@
 // A datasource in the rooms, introspected and exposed, and the way from there to a profile and a description.
 import assert from 'node:assert/strict'
 import { createDatasource } from '../../src/datasources/datasources.ts'
-import { describeDatasource } from '../../src/datasources/describe.ts'
-import { introspectDatasource } from '../../src/datasources/introspect.ts'
-import { profileDatasource, resumeProfiles } from '../../src/datasources/profile.ts'
+import { describeDatasource } from '../../src/descriptions/describe.ts'
+import { introspectDatasource } from '../../src/introspection/introspect.ts'
+import { profileDatasource, resumeProfiles } from '../../src/introspection/profile.ts'
 import { reach } from '../../src/datasources/reach.ts'
 import { putExposure } from '../../src/exposure/exposure.ts'
 import { asId, type DatasourceId, type JobId, type TeamId } from '../../src/ids.ts'

@@ -6,7 +6,7 @@ import type { Selectable } from 'kysely'
 import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { DatasourceTable } from '../store/tables.ts'
-import type { DatasourceDeps } from './datasources.ts'
+import type { DatasourceDeps } from '../datasources/datasources.ts'
 import { INTROSPECT, introspect } from './introspect.ts'
 
 export interface Reintrospection extends AsyncDisposable {
@@ -14,7 +14,7 @@ export interface Reintrospection extends AsyncDisposable {
   run(): Promise<void>
 }
 
-type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jobs' | 'drivers' | 'descriptions'> & {
+type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jobs' | 'drivers'> & {
   readonly log?: {
     info(detail: object, message: string): void
     warn(detail: object, message: string): void

@@ -6,7 +6,7 @@ import { shownDocumentation, Sight, type ShownDocumentation, type Words } from '
 import { BoundedMap } from '../exposure/bounded-map.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { Reached } from './reach.ts'
+import type { Reached } from '../datasources/reach.ts'
 
 /** The contract's documentation object, without what is null there. */
 interface DocumentationObject {
@@ -40,12 +40,12 @@ const DATASOURCES_MAX = 500
 /** Of texts and names; read, and taken apart into words, they take a few times that. */
 const CHARS_MAX = 4 * 1024 * 1024
 
-export function openPublished(): Published {
+export function openPublishedTexts(): Published {
   return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
 }
 
 /** Of the exposed part, as it stands; `full` is what it was cut from. */
-export async function documentedOf(
+export async function publishedTextsOf(
   deps: { readonly store: Pick<Store, 'db'>; readonly published: Published },
   at: Pick<Reached, 'id' | 'row'>,
   exposed: Catalog | null,

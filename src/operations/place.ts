@@ -59,8 +59,6 @@ async function find(
   route: Route,
   params: Readonly<Record<string, string>>,
 ): Promise<Placed> {
-  // The room of a raw body reaches by itself, in one go with what comes after.
-  if (route.rawBody === true) return {}
   const need = route.role === undefined ? {} : { role: route.role }
   const teamId = asId<TeamId>(params['teamId'] ?? '')
   if (route.place === 'team') {

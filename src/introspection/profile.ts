@@ -14,18 +14,15 @@ import { marksOf } from '../profiles/marks.ts'
 import { keptOf } from '../profiles/privacy.ts'
 import { keepProfile, raiseVersion, writtenBy } from '../profiles/stored.ts'
 import { settingsOf } from '../teams/settings.ts'
-import { noteFailure } from './connect.ts'
-import type { DatasourceDeps } from './datasources.ts'
-import { deadlineOf } from './deadline.ts'
-import type { LeaseTarget } from './leases.ts'
-import type { Reached } from './reach.ts'
-import { changedMeanwhile, notIntrospected, requireEnabled } from './refusals.ts'
-import { readRow, type DatasourceRow } from './rows.ts'
+import { noteFailure } from '../datasources/connect.ts'
+import type { DatasourceDeps } from '../datasources/datasources.ts'
+import { deadlineOf } from '../datasources/deadline.ts'
+import type { LeaseTarget } from '../datasources/leases.ts'
+import type { Reached } from '../datasources/reach.ts'
+import { changedMeanwhile, notIntrospected, requireEnabled } from '../datasources/refusals.ts'
+import { readRow, type DatasourceRow } from '../datasources/rows.ts'
 
-export type ProfileDeps = Pick<
-  DatasourceDeps,
-  'store' | 'audit' | 'catalogs' | 'leases' | 'jobs' | 'drivers' | 'descriptions'
-> & {
+export type ProfileDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jobs' | 'drivers'> & {
   readonly config: Pick<Config, 'ceilings'>
 }
 
@@ -159,13 +156,12 @@ class Profiler implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#disconnect()
     if (this.#kept === 0) return
-    const { store, descriptions } = this.#deps
+    const { store } = this.#deps
     await store.write(async (tx) => {
       const profiledAt = new Date().toISOString()
       await tx.updateTable('datasources').set({ profiled_at: profiledAt }).where('id', '=', this.#at.id).execute()
       await raiseVersion(tx, this.#at.id)
     })
-    await descriptions.ahead(this.#at.id)
   }
 
   /** How many columns were kept, or why none was. */

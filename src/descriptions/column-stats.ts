@@ -48,12 +48,12 @@ const COLUMN_CHARS = 120
 /** Read at once. */
 const TABLES = 50
 
-export function openSeen(): Seen {
+export function openColumnStats(): Seen {
   return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
 }
 
 /** Of the columns of `exposed` alone, whatever the store holds. */
-export async function knownOf(
+export async function columnStatsOf(
   deps: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
   exposed: Catalog | null,

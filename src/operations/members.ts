@@ -1,8 +1,8 @@
-// Members and invitations of a team: read the request, call one room, return.
-import { attempts } from '../../auth/attempts.ts'
-import { acceptInvitation, addMember, removeInvitation, type InviteDeps } from '../../teams/invitations.ts'
-import { changeMember, leaveTeam, listMembers, openTeam, removeMember } from '../../teams/memberships.ts'
-import type { Handlers } from '../handler.ts'
+// Operations on the members and invitations of a team.
+import { attempts } from '../auth/attempts.ts'
+import { acceptInvitation, addMember, removeInvitation, type InviteDeps } from '../teams/invitations.ts'
+import { changeMember, leaveTeam, listMembers, openTeam, removeMember, requireMember } from '../teams/memberships.ts'
+import type { Definitions } from './operation.ts'
 
 type Names =
   | 'listMembers'
@@ -14,12 +14,15 @@ type Names =
   | 'openTeam'
   | 'leaveTeam'
 
-export function memberHandlers(deps: Omit<InviteDeps, 'tries'>): Pick<Handlers, Names> {
+export function memberOperations(deps: Omit<InviteDeps, 'tries'>): Pick<Definitions, Names> {
   const tries = attempts(deps.store, deps.now)
   return {
     listMembers: (at) => listMembers(deps, at.membership),
     addMember: (at) => addMember({ ...deps, tries }, at.call, at.membership, at.body),
-    changeMember: (at) => changeMember(deps, at.call, at.membership, at.params.accountId, at.body),
+    changeMember: {
+      require: (at) => requireMember(deps, at.membership, at.params.accountId),
+      run: (at) => changeMember(deps, at.call, at.membership, at.params.accountId, at.body),
+    },
     removeMember: (at) => removeMember(deps, at.call, at.membership, at.params.accountId),
     removeInvitation: (at) => removeInvitation(deps, at.call, at.membership, at.params.invitationId),
     acceptInvitation: (at) => acceptInvitation(deps, at.call, at.params.inviteToken),

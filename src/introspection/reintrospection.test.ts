@@ -15,9 +15,9 @@ import {
   deleteDatasource,
   disableDatasource,
   enableDatasource,
-} from './datasources.ts'
+} from '../datasources/datasources.ts'
 import { introspectDatasource } from './introspect.ts'
-import { reach } from './reach.ts'
+import { reach } from '../datasources/reach.ts'
 import { openReintrospection } from './reintrospection.ts'
 
 const HOUR = 3_600_000

@@ -1,5 +1,5 @@
-// What a handler gets and must give, typed by the route tables: a handler that is missing, or answers another shape
-// than its route declares, does not compile. A handler reads what it got, calls one room and returns.
+// What an operation is: its declaration stands in the contract's route tables; here are the types of what it is called
+// with and what it answers. An operation that is missing, or answers another shape than it declares, does not compile.
 import type { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
@@ -10,8 +10,15 @@ import type { AccountId, ApiKeyId, AuditId, DatasourceId, InvitationId, JobId, T
 import type { Membership } from '../teams/belong.ts'
 
 type Routes = typeof ROUTES & typeof SESSION_ROUTES
-/** The operation ids. */
-export type RouteName = keyof Routes
+/** The operation ids of the contract. */
+export type OperationId = keyof Routes
+
+/** What a door passes on: strings from the path, the parsed query string and the parsed body, all unchecked. */
+export interface Input {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: unknown
+  readonly body?: unknown
+}
 
 /** What a name in a path stands for. */
 interface ParamTypes {
@@ -24,7 +31,7 @@ interface ParamTypes {
   readonly jobId: JobId
   readonly auditId: AuditId
   readonly inviteToken: string
-  /** Of a table in a datasource, as the database calls it. */
+  /** The schema and name of a table, as the database spells them. */
   readonly schema: string
   readonly table: string
 }
@@ -33,26 +40,23 @@ type Params<Path> = { readonly [N in ParamName<Path>]: N extends keyof ParamType
 
 type Output<S> = S extends z.ZodType ? z.output<S> : Record<string, never>
 type Body<R extends Route> = R extends { rawBody: true } ? unknown : R extends { body: infer S } ? Output<S> : undefined
-/** Found and permitted before the handler is called; a route with a raw body leaves that to its room. */
-type Placed<R extends Route> = R extends { rawBody: true }
-  ? unknown
-  : R extends { place: 'datasource' }
-    ? { readonly membership: Membership; readonly reached: Reached }
-    : R extends { place: 'team' }
-      ? { readonly membership: Membership }
-      : unknown
+/** Found and permitted before the operation runs. */
+type Placed<R extends Route> = R extends { place: 'datasource' }
+  ? { readonly membership: Membership; readonly reached: Reached }
+  : R extends { place: 'team' }
+    ? { readonly membership: Membership }
+    : unknown
 
-/** One request on its way to a room: `createKey` gets an `At<'createKey'>`. */
-type At<N extends RouteName> = AtRoute<Routes[N]>
+/** One admitted, placed and validated call: `createKey` gets an `At<'createKey'>`. */
+type At<N extends OperationId> = AtRoute<Routes[N]>
 type AtRoute<R extends Route> = Placed<R> & {
   readonly call: Call
   readonly params: Params<R['path']>
   readonly query: R extends { query: infer S } ? Output<S> : Record<string, never>
   readonly body: Body<R>
-  readonly ifNoneMatch: string | undefined
 }
 
-/** Rooms give readonly things. */
+/** Rooms give readonly values. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
   : T extends ReadonlyMap<infer K, infer V>
@@ -61,14 +65,14 @@ type Frozen<T> = T extends readonly (infer U)[]
       ? { readonly [K in keyof T]: Frozen<T[K]> }
       : T
 
-/** JSON already written. With an `etag` that the caller holds, the answer is 304 without a body. */
+/** An answer that is JSON text already. A door may answer "not modified" to a caller that holds `etag`. */
 export interface Prebuilt {
   readonly json: string | Buffer
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A file, written while it is read. */
+/** A file that is written while it is read. */
 export interface Streamed {
   readonly contentType: string
   readonly filename: string
@@ -82,12 +86,16 @@ type AnswerOf<R extends Route> = R extends { prebuilt: true }
     : R extends { answer: infer S extends z.ZodType }
       ? Frozen<z.input<S>>
       : void
-type Answer<N extends RouteName> = AnswerOf<Routes[N]>
+export type Answer<N extends OperationId> = AnswerOf<Routes[N]>
 
-/** What is asked before query and body are read, of the operations that need it; throws what refuses the request. */
-export type Preconditions = {
-  readonly [N in RouteName]?: (at: Omit<At<N>, 'query' | 'body'>) => Promise<void>
-}
+type Run<N extends OperationId> = (at: At<N>) => Promise<Answer<N>>
 
-/** One handler an operation id. */
-export type Handlers = { readonly [N in RouteName]: (at: At<N>) => Promise<Answer<N>> }
+/**
+ * What an operation does: one call of a room. `require` is checked before the query and the body are read, beyond reach and
+ * role: what else the path names is there, or 404; the datasource is in a state for it, or 409.
+ */
+type Definition<N extends OperationId> =
+  Run<N> | { require(at: Omit<At<N>, 'query' | 'body'>): Promise<void>; readonly run: Run<N> }
+
+/** One definition for each operation id. */
+export type Definitions = { readonly [N in OperationId]: Definition<N> }

@@ -4,13 +4,12 @@ import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { roleAtLeast } from '../teams/access.ts'
 import { roleRequired } from '../teams/belong.ts'
-import type { Descriptions } from './descriptions.ts'
-import type { Kept } from './kept.ts'
-import type { Reached } from './reach.ts'
-import { notIntrospected } from './refusals.ts'
+import type { Descriptions, Rendered } from './descriptions.ts'
+import type { Reached } from '../datasources/reach.ts'
+import { notIntrospected } from '../datasources/refusals.ts'
 
 /** JSON already written, and the tag that stands for it. */
-export interface Description extends Kept {
+export interface Description extends Rendered {
   readonly headers: Readonly<Record<string, string>>
 }
 

@@ -14,20 +14,20 @@ import type { JobId, TeamId } from '../ids.ts'
 import { forgetHidden } from '../profiles/stored.ts'
 import type { Work } from '../jobs/jobs.ts'
 import type { Store } from '../store/open.ts'
-import { noteFailure } from './connect.ts'
-import type { DatasourceDeps } from './datasources.ts'
-import { deadlineOf } from './deadline.ts'
-import type { LeaseTarget } from './leases.ts'
-import type { Reached } from './reach.ts'
-import { changedMeanwhile, requireEnabled } from './refusals.ts'
-import { readRow, type DatasourceRow } from './rows.ts'
+import { noteFailure } from '../datasources/connect.ts'
+import type { DatasourceDeps } from '../datasources/datasources.ts'
+import { deadlineOf } from '../datasources/deadline.ts'
+import type { LeaseTarget } from '../datasources/leases.ts'
+import type { Reached } from '../datasources/reach.ts'
+import { changedMeanwhile, requireEnabled } from '../datasources/refusals.ts'
+import { readRow, type DatasourceRow } from '../datasources/rows.ts'
 
 const INTROSPECT_MS = 30 * 60_000
 /** Longer than this, and the caller gets a job. */
 const PATIENCE_MS = 10_000
 
 /** What an introspection needs of the rooms. */
-export type IntrospectDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'descriptions'>
+export type IntrospectDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases'>
 
 const Introspected = z.object({
   schemaCapturedAt: z.string(),
@@ -107,7 +107,6 @@ export async function introspect(
     throw error
   }
   const { after, differs } = await keep(deps, call, at, catalog)
-  await deps.descriptions.ahead(at.id)
   const { added, removed, changed } = differs
   const counts = { added: added.length, removed: removed.length, changed: changed.length }
   return { schemaCapturedAt: after.capturedAt, tableCount: after.tables.length, ...counts }

@@ -4,9 +4,9 @@ import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { Store } from '../store/open.ts'
-import { documentedOf, type Documented, type Published } from './documented.ts'
-import { knownOf, type Known, type Seen } from './known.ts'
-import type { Reached } from './reach.ts'
+import { publishedTextsOf, type Documented, type Published } from './published-texts.ts'
+import { columnStatsOf, type Known, type Seen } from './column-stats.ts'
+import type { Reached } from '../datasources/reach.ts'
 import { inSlices } from './slices.ts'
 
 /** 'e': what is exposed; 'f': everything introspected. */
@@ -15,18 +15,20 @@ export type Part = 'e' | 'f'
 /** The datasource that is described; a Reached fits. */
 export type Described = Pick<Reached, 'id' | 'row' | 'driver'>
 
-export interface WriterDeps {
+export interface RenderDeps {
   readonly store: Pick<Store, 'db'>
   readonly catalogs: Catalogs
-  readonly seen: Seen
+  readonly stats: Seen
   readonly published: Published
 }
 
 /** What is seen of values and said of tables is told of exposed columns only, even to those who may see every name. */
-export async function writeDescription(deps: WriterDeps, at: Described, part: Part): Promise<Buffer> {
+export async function renderDescription(deps: RenderDeps, at: Described, part: Part): Promise<Buffer> {
   const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
-  const known = await knownOf({ db: deps.store.db, seen: deps.seen }, at.id, exposed, (names) => at.driver.typed(names))
-  const about = { known, documented: await documentedOf(deps, at, exposed, full), columns: new Columns() }
+  const known = await columnStatsOf({ db: deps.store.db, seen: deps.stats }, at.id, exposed, (names) =>
+    at.driver.typed(names),
+  )
+  const about = { known, documented: await publishedTextsOf(deps, at, exposed, full), columns: new Columns() }
   const catalog = part === 'e' ? exposed : full
   const shown = part === 'e' ? null : byKey(exposed)
   const head = {

@@ -1,0 +1,83 @@
+// The descriptions that were rendered last, in memory. An entry is valid for the versions it was rendered from, so a
+// change needs to tell nobody: the next reader finds other versions and renders anew.
+import { createHash } from 'node:crypto'
+import type { DatasourceRow } from '../datasources/rows.ts'
+import { BoundedMap } from '../exposure/bounded-map.ts'
+import type { Catalogs } from '../exposure/catalogs.ts'
+import type { Store } from '../store/open.ts'
+import { openColumnStats } from './column-stats.ts'
+import { openPublishedTexts } from './published-texts.ts'
+import { renderDescription, type Described, type Part } from './render-description.ts'
+
+/** JSON in UTF-8, and its ETag. */
+export interface Rendered {
+  readonly json: Buffer
+  readonly etag: string
+}
+
+export interface Descriptions {
+  /** The description for the versions of this row. It is rendered at most once, however many ask at the same time. */
+  of(at: Described, part: Part): Promise<Rendered>
+}
+
+interface Deps {
+  readonly store: Pick<Store, 'db'>
+  readonly catalogs: Catalogs
+}
+
+const ENTRIES_MAX = 500
+const BYTES_MAX = 32 * 1024 * 1024
+
+export function openDescriptions(deps: Deps): Descriptions {
+  return new CachedDescriptions(deps)
+}
+
+interface Entry extends Rendered {
+  readonly versions: string
+}
+
+class CachedDescriptions implements Descriptions {
+  readonly #deps: Deps
+  /** What was read from profiles and publications. It stays valid over most changes: a new exposure reads none of it again. */
+  readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
+  /** The newest description for each datasource and part. */
+  readonly #rendered = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)
+  /** Descriptions that are being rendered, by place and versions. */
+  readonly #rendering = new Map<string, Promise<Entry>>()
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  async of(at: Described, part: Part): Promise<Rendered> {
+    const [place, versions] = [`${part}/${at.id}`, versionsOf(at.row)]
+    const cached = this.#rendered.get(place)
+    if (cached?.versions === versions) return cached
+    const key = `${place}/${versions}`
+    const begun = this.#rendering.get(key)
+    if (begun !== undefined) return await begun
+    const rendering = this.#render(at, part, versions).finally(() => this.#rendering.delete(key))
+    this.#rendering.set(key, rendering)
+    return await rendering
+  }
+
+  async #render(at: Described, part: Part, versions: string): Promise<Entry> {
+    const json = await renderDescription({ ...this.#deps, ...this.#read }, at, part)
+    const entry = { json, etag: etagOf(part, json), versions }
+    this.#rendered.set(`${part}/${at.id}`, entry, json.length)
+    return entry
+  }
+}
+
+/** Everything that can change and that a description depends on. */
+export function versionsOf(
+  row: Pick<DatasourceRow, 'catalog_version' | 'exposure_version' | 'profile_version' | 'published_version' | 'name'>,
+): string {
+  const { catalog_version, exposure_version, profile_version, published_version, name } = row
+  return JSON.stringify([catalog_version, exposure_version, profile_version, published_version, name])
+}
+
+/** The same bytes have the same ETag in every process and after every restart. */
+function etagOf(part: Part, json: Buffer): string {
+  return `"${part}-${createHash('sha256').update(json).digest('base64url').slice(0, 27)}"`
+}

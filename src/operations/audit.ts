@@ -1,0 +1,15 @@
+// Operations that read a team's audit and usage.
+import { exportAudit, getAuditItem, listAudit, type ExportDeps } from '../datasources/audit-trail.ts'
+import { usageOf, type UsageDeps } from '../query/usage.ts'
+import type { Definitions } from './operation.ts'
+
+export function auditOperations(
+  deps: ExportDeps & UsageDeps,
+): Pick<Definitions, 'listAudit' | 'getAuditItem' | 'exportAudit' | 'getUsage'> {
+  return {
+    listAudit: (at) => listAudit(deps, at.call, at.membership, at.query),
+    getAuditItem: (at) => getAuditItem(deps, at.call, at.membership, at.params.auditId),
+    exportAudit: (at) => exportAudit(deps, at.call, at.membership, at.query),
+    getUsage: (at) => usageOf(deps, at.call, at.membership, at.query),
+  }
+}

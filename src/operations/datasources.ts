@@ -1,0 +1,50 @@
+// Operations on datasources: list, connect, describe, look at the database.
+import { testDatasource } from '../datasources/connect.ts'
+import {
+  changeDatasource,
+  createDatasource,
+  deleteDatasource,
+  disableDatasource,
+  enableDatasource,
+  getDatasource,
+  listDatasources,
+} from '../datasources/datasources.ts'
+import { introspectDatasource } from '../introspection/introspect.ts'
+import { requireEnabled } from '../exposure/refusals.ts'
+import { describeDatasource } from '../descriptions/describe.ts'
+import type { Definitions } from './operation.ts'
+
+type Names =
+  | 'describeDatasource'
+  | 'listDatasources'
+  | 'createDatasource'
+  | 'getDatasource'
+  | 'changeDatasource'
+  | 'deleteDatasource'
+  | 'testDatasource'
+  | 'introspectDatasource'
+  | 'disableDatasource'
+  | 'enableDatasource'
+
+type Deps = Parameters<typeof testDatasource>[0] &
+  Parameters<typeof describeDatasource>[0] &
+  Parameters<typeof introspectDatasource>[0] &
+  Parameters<typeof listDatasources>[0]
+
+export function datasourceOperations(deps: Deps): Pick<Definitions, Names> {
+  return {
+    listDatasources: (at) => listDatasources(deps, at.call, at.membership),
+    describeDatasource: (at) => describeDatasource(deps, at.call, at.reached, { full: at.query.full === '1' }),
+    createDatasource: (at) => createDatasource(deps, at.call, at.membership, at.body),
+    getDatasource: (at) => getDatasource(deps, at.reached),
+    changeDatasource: (at) => changeDatasource(deps, at.call, at.reached, at.body),
+    deleteDatasource: (at) => deleteDatasource(deps, at.call, at.reached),
+    testDatasource: (at) => testDatasource(deps, at.call, at.reached),
+    introspectDatasource: {
+      require: async (at) => requireEnabled(at.reached.row),
+      run: (at) => introspectDatasource(deps, at.call, at.reached),
+    },
+    disableDatasource: (at) => disableDatasource(deps, at.call, at.reached),
+    enableDatasource: (at) => enableDatasource(deps, at.call, at.reached),
+  }
+}

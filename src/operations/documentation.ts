@@ -1,0 +1,28 @@
+// Operations on the documentation of a datasource's tables.
+import {
+  getDocumentation,
+  putDocumentation,
+  requireDocumented,
+  type DocumentationDeps,
+} from '../documentation/documentation.ts'
+import { generateDocumentation, type GenerateDeps } from '../documentation/generate.ts'
+import { publishDocumentation } from '../documentation/publish.ts'
+import { requireUsable } from '../exposure/refusals.ts'
+import type { Definitions } from './operation.ts'
+
+type Names = 'getDocumentation' | 'putDocumentation' | 'generateDocumentation' | 'publishDocumentation'
+
+export function documentationOperations(deps: DocumentationDeps & GenerateDeps): Pick<Definitions, Names> {
+  return {
+    getDocumentation: (at) => getDocumentation(deps, at.reached),
+    putDocumentation: {
+      require: (at) => requireDocumented(deps, at.reached, at.params),
+      run: (at) => putDocumentation(deps, at.call, at.reached, at.params, at.body),
+    },
+    generateDocumentation: {
+      require: async (at) => requireUsable(at.reached.row),
+      run: (at) => generateDocumentation(deps, at.call, at.reached, at.body),
+    },
+    publishDocumentation: (at) => publishDocumentation(deps, at.call, at.reached, at.body ?? {}),
+  }
+}

@@ -1,0 +1,23 @@
+// Operations on what is shown of a datasource.
+import { getDrift, getExposure, listExposureVersions, putExposure, type SavingDeps } from '../exposure/exposure.ts'
+import { exposureFromRefusal } from '../exposure/from-refusal.ts'
+import { previewExposure, type PreviewDeps } from '../exposure/preview.ts'
+import { requireIntrospected } from '../exposure/refusals.ts'
+import type { Definitions } from './operation.ts'
+
+type Names =
+  'getExposure' | 'putExposure' | 'listExposureVersions' | 'getDrift' | 'previewExposure' | 'exposureFromRefusal'
+
+export function exposureOperations(deps: SavingDeps & PreviewDeps): Pick<Definitions, Names> {
+  return {
+    getExposure: (at) => getExposure(deps, at.reached),
+    putExposure: (at) => putExposure(deps, at.call, at.reached, at.body),
+    listExposureVersions: (at) => listExposureVersions(deps, at.reached, at.query),
+    getDrift: (at) => getDrift(deps, at.reached),
+    previewExposure: {
+      require: async (at) => requireIntrospected(at.reached.row),
+      run: (at) => previewExposure(deps, at.call, at.reached, at.body),
+    },
+    exposureFromRefusal: (at) => exposureFromRefusal(deps, at.call, at.reached, at.params.auditId),
+  }
+}

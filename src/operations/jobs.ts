@@ -1,0 +1,15 @@
+// Operations on jobs. A job of another datasource is not found.
+import { cancelJob } from '../datasources/connect.ts'
+import { notFound } from '../errors.ts'
+import type { Definitions } from './operation.ts'
+
+export function jobOperations(deps: Parameters<typeof cancelJob>[0]): Pick<Definitions, 'getJob' | 'cancelJob'> {
+  return {
+    async getJob(at) {
+      const job = await deps.jobs.find(at.reached.id, at.params.jobId)
+      if (job === null) throw notFound()
+      return job
+    },
+    cancelJob: (at) => cancelJob(deps, at.call, at.reached, at.params.jobId),
+  }
+}

@@ -1,0 +1,180 @@
+// What a door calls: one function for each operation of the contract, under its operation id. Every call goes the same
+// way: admit, place, preconditions, validate, run, witness. A door authenticates, carries the input in and the value out,
+// and decides nothing.
+import type { Audit } from '../audit/audit.ts'
+import type { AuditPlace } from '../audit/rows.ts'
+import type { Arrival, Authenticator, Call } from '../auth/caller.ts'
+import type { Route } from '../contract/route.ts'
+import { ROUTES } from '../contract/routes.ts'
+import { SESSION_ROUTES } from '../contract/session-routes.ts'
+import { AppError } from '../errors.ts'
+import { accessOperations } from './access.ts'
+import { accountOperations } from './account.ts'
+import { admitNow } from './admit.ts'
+import { auditOperations } from './audit.ts'
+import { datasourceOperations } from './datasources.ts'
+import { documentationOperations } from './documentation.ts'
+import { exposureOperations } from './exposure.ts'
+import { jobOperations } from './jobs.ts'
+import { keyOperations } from './keys.ts'
+import { memberOperations } from './members.ts'
+import type { Answer, Definitions, Input, OperationId } from './operation.ts'
+import { place, type Placed, type Places } from './place.ts'
+import { profileOperations } from './profiles.ts'
+import { queryOperations } from './queries.ts'
+import { teamOperations } from './teams.ts'
+import { readBody, readQuery } from './validate.ts'
+
+/** One operation as a door calls it. Throws AppError with a code of the table in errors.ts. */
+export type Operation = (arrival: Arrival, input: Input) => Promise<unknown>
+
+export type Operations = {
+  readonly [N in OperationId]: (arrival: Arrival, input: Input) => Promise<Answer<N>>
+}
+
+type Rooms = Parameters<typeof accessOperations>[0] &
+  Parameters<typeof accountOperations>[0] &
+  Parameters<typeof auditOperations>[0] &
+  Parameters<typeof datasourceOperations>[0] &
+  Parameters<typeof documentationOperations>[0] &
+  Parameters<typeof exposureOperations>[0] &
+  Parameters<typeof jobOperations>[0] &
+  Parameters<typeof keyOperations>[0] &
+  Parameters<typeof memberOperations>[0] &
+  Parameters<typeof profileOperations>[0] &
+  Parameters<typeof queryOperations>[0] &
+  Parameters<typeof teamOperations>[0]
+
+/** What every operation needs beside its room. */
+export interface House {
+  readonly authenticator: Pick<Authenticator, 'again'>
+  readonly places: Places
+  readonly audit: Pick<Audit, 'record' | 'refused'>
+}
+
+export function openOperations(house: House, rooms: Rooms): Operations {
+  const definitions: Definitions = {
+    ...accountOperations(rooms),
+    ...keyOperations(rooms),
+    ...teamOperations(rooms),
+    ...memberOperations(rooms),
+    ...datasourceOperations(rooms),
+    ...accessOperations(rooms),
+    ...exposureOperations(rooms),
+    ...profileOperations(rooms),
+    ...documentationOperations(rooms),
+    ...queryOperations(rooms),
+    ...jobOperations(rooms),
+    ...auditOperations(rooms),
+  }
+  return bind(house, { ...ROUTES, ...SESSION_ROUTES }, definitions)
+}
+
+/** Any operation. Declared as a method, so that the definition of one operation may stand where any is expected. */
+type AnyRun = { run(at: AnyAt): Promise<unknown> }['run']
+export type AnyDefinition = AnyRun | { require(at: AnyAt): Promise<void>; run(at: AnyAt): Promise<unknown> }
+
+interface AnyAt extends Placed {
+  readonly call: Call
+  readonly params: Readonly<Record<string, string>>
+  readonly query?: unknown
+  readonly body?: unknown
+}
+
+type Routes = Readonly<Record<string, Route>>
+
+/** Binds definitions to their declarations. Throws where an operation has no declaration. */
+export function bind(house: House, routes: Routes, definitions: Definitions): Operations
+export function bind(
+  house: House,
+  routes: Routes,
+  definitions: Readonly<Record<string, AnyDefinition>>,
+): Readonly<Record<string, Operation>>
+export function bind(
+  house: House,
+  routes: Routes,
+  definitions: Readonly<Record<string, AnyDefinition>>,
+): Readonly<Record<string, Operation>> {
+  return Object.fromEntries(
+    Object.entries(definitions).map(([id, definition]) => {
+      const route = routes[id]
+      if (route === undefined) throw new Error(`the operation ${id} is not declared`)
+      return [id, operation(house, id, route, definition)]
+    }),
+  )
+}
+
+function operation(house: House, id: string, route: Route, definition: AnyDefinition): Operation {
+  const { require, run } = typeof definition === 'function' ? { require: undefined, run: definition } : definition
+  return async ({ caller: known, knownAt, via, signal, client, address }, { params = {}, query, body }) => {
+    const caller = await admitNow(house.authenticator, known, knownAt, route)
+    const call: Call = { caller, action: id, via, signal, client, address }
+    const placed = await place(house.places, call, route, params)
+    const at = { ...placed, call, params }
+    try {
+      const value =
+        route.rawBody === true
+          ? await runWithRawBody(run, at, route, query, body)
+          : await runValidated(require, run, at, route, query, body)
+      if (isWitnessedRead(route)) house.audit.record(call, { ...placeOf(placed), outcome: 'ANSWERED' })
+      return value
+    } catch (error) {
+      if (isWitnessed(route, placed)) house.audit.refused(call, placeOf(placed), error)
+      throw error
+    }
+  }
+}
+
+async function runValidated(
+  require: AnyRun | undefined,
+  run: AnyRun,
+  at: AnyAt,
+  route: Route,
+  query: unknown,
+  body: unknown,
+): Promise<unknown> {
+  await require?.(at)
+  return await run({ ...at, query: readQuery(route, query), body: readBody(route, body) })
+}
+
+/**
+ * The room validates a raw body itself, after its own 404 and 409. An unknown parameter is refused at the same point: the
+ * room gets no body, refuses that, and the caller is told about the parameter instead.
+ */
+async function runWithRawBody(run: AnyRun, at: AnyAt, route: Route, query: unknown, body: unknown): Promise<unknown> {
+  const surplus = surplusOf(route, query)
+  if (surplus === null) return await run({ ...at, query: {}, body })
+  try {
+    return await run({ ...at, query: {}, body: undefined })
+  } catch (error) {
+    throw error instanceof AppError && error.code === surplus.code ? surplus : error
+  }
+}
+
+function surplusOf(route: Route, query: unknown): AppError | null {
+  try {
+    readQuery(route, query)
+    return null
+  } catch (error) {
+    if (error instanceof AppError) return error
+    throw error
+  }
+}
+
+/** A change is recorded by its room, in the transaction of the change; a prebuilt answer by the room that wrote it. */
+function isWitnessedRead(route: Route): boolean {
+  return route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true
+}
+
+/** Refused reads of a team are not recorded. A room that recorded a refusal already is not recorded twice. */
+function isWitnessed(route: Route, { membership }: Placed): boolean {
+  if (route.rawBody === true || membership === undefined) return false
+  return route.method !== 'GET' || route.place === 'datasource'
+}
+
+function placeOf({ membership, reached }: Placed): AuditPlace {
+  return {
+    ...(membership !== undefined && { teamId: membership.teamId }),
+    ...(reached !== undefined && { datasourceId: reached.id }),
+  }
+}

@@ -1,0 +1,13 @@
+// The operation that profiles a datasource.
+import { requireUsable } from '../exposure/refusals.ts'
+import { profileDatasource, type ProfileDeps } from '../introspection/profile.ts'
+import type { Definitions } from './operation.ts'
+
+export function profileOperations(deps: ProfileDeps): Pick<Definitions, 'profileDatasource'> {
+  return {
+    profileDatasource: {
+      require: async (at) => requireUsable(at.reached.row),
+      run: (at) => profileDatasource(deps, at.call, at.reached, at.body ?? {}),
+    },
+  }
+}

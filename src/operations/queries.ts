@@ -1,0 +1,11 @@
+// Operations that run or check a query. The driver reads the body: which fields it may hold depends on the datasource.
+import { checkQuery } from '../query/check.ts'
+import { runQuery, type QueryDeps } from '../query/run-query.ts'
+import type { Definitions } from './operation.ts'
+
+export function queryOperations(deps: QueryDeps): Pick<Definitions, 'runQuery' | 'checkQuery'> {
+  return {
+    runQuery: (at) => runQuery(deps, at.call, at.reached, at.body),
+    checkQuery: (at) => checkQuery(deps, at.call, at.reached, at.body),
+  }
+}

@@ -1,0 +1,16 @@
+// Descriptions are cached in memory only: the table of 0007, and the trigger that emptied it, slowed down each change by
+// up to half a second and saved one rendering after a restart. Only the newest publication is kept: nothing read the others.
+import { sql } from 'kysely'
+import type { Migration } from '../migrate.ts'
+
+export const descriptionsInMemory: Migration = {
+  name: '0014-descriptions-in-memory',
+  async up(tx, dialect) {
+    await sql`drop trigger description_outdated ${dialect === 'postgres' ? sql`on datasources` : sql``}`.execute(tx)
+    if (dialect === 'postgres') await sql`drop function forget_descriptions()`.execute(tx)
+    await tx.schema.dropTable('descriptions').execute()
+    await sql`
+      delete from publications where version < (
+        select published_version from datasources where datasources.id = publications.datasource_id)`.execute(tx)
+  },
+}
