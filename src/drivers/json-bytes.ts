@@ -6,6 +6,9 @@ const BACKSLASH = 0x5c
 const SLICE = 4096
 /** A string goes out in one write with its headers; beyond this bytes are cheaper. */
 const STRING_MAX = 32_768
+const SHEET_BYTES = 16 * 1024
+/** A larger buffer is not kept for another answer. */
+const SHEET_KEPT_BYTES = 4 * 1024 * 1024
 
 // 0: as it is; 'u': \u00XX; otherwise the letter behind the backslash.
 const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
@@ -46,15 +49,20 @@ export class JsonBytes {
     this.room(1)[this.length++] = value
   }
 
-  /** What was written: a small text as a string, a large one as a copy of its bytes. */
+  /**
+   * What was written: a small text as a string, a large one as a copy of its bytes. Of one too large for its buffer to be
+   * kept the bytes themselves; then nothing is left here.
+   */
   json(): string | Buffer {
-    if (this.length <= STRING_MAX) return this.bytes.toString('utf8', 0, this.length)
-    return Buffer.copyBytesFrom(this.bytes, 0, this.length)
+    const { bytes, length } = this
+    if (length <= STRING_MAX) return bytes.toString('utf8', 0, length)
+    if (length <= SHEET_KEPT_BYTES) return Buffer.copyBytesFrom(bytes, 0, length)
+    this.bytes = Buffer.allocUnsafeSlow(SHEET_BYTES)
+    this.length = 0
+    return bytes.subarray(0, length)
   }
 }
 
-const SHEET_BYTES = 16 * 1024
-const SHEET_KEPT_BYTES = 4 * 1024 * 1024
 const KEPT_BYTES = 16 * 1024 * 1024
 
 /** Buffers kept from answer to answer: growing one anew for each large answer costs more than writing it. */
@@ -90,8 +98,13 @@ export function writeRaw(from: Buffer, start: number, end: number, out: JsonByte
 /** UTF-8 text as a JSON string. Bytes that are no UTF-8 (a SQL_ASCII database) become U+FFFD when the answer is read. */
 export function writeText(from: Buffer, start: number, end: number, out: JsonBytes): void {
   out.byte(QUOTE)
-  for (let slice = start; slice < end; slice += SLICE) escaped(from, slice, Math.min(end, slice + SLICE), out)
+  writeBody(from, start, end, out)
   out.byte(QUOTE)
+}
+
+/** A part of such a string: what stands between its quotes. */
+export function writeBody(from: Buffer, start: number, end: number, out: JsonBytes): void {
+  for (let slice = start; slice < end; slice += SLICE) escaped(from, slice, Math.min(end, slice + SLICE), out)
 }
 
 function escaped(from: Buffer, start: number, end: number, out: JsonBytes): void {

@@ -4,11 +4,14 @@ import { ColumnSample } from '../../column-sample.ts'
 import type { CatalogColumn, ColumnProfile, Scalar, ValueKind } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import type { MongoColumnDetail } from '../capture.ts'
+import { AT_ONCE } from '../session/large.ts'
 import { endOfName, lengthAt, sizeOf, writeValue } from '../session/values.ts'
 
 /** Longer texts are counted by their beginning. */
 const CHARS_MAX = 257
 const DEPTH_MAX = 100
+/** Elements of arrays that are looked at in one document: they are taken without a pause. */
+const ELEMENTS_MAX = 20_000
 
 interface Node {
   readonly kids: Map<string, Node>
@@ -33,6 +36,8 @@ export class Documents {
   readonly #samples: readonly ColumnSample[]
   readonly #found: readonly Found[]
   count = 0
+  /** Of arrays, in the document at hand. */
+  #elements = 0
 
   constructor(columns: readonly CatalogColumn[]) {
     this.#names = columns.map((column) => column.name)
@@ -50,11 +55,16 @@ export class Documents {
     }
   }
 
-  /** Takes the documents of a BSON array. Throws RangeError for what is none. */
-  addAll(batch: Uint8Array): void {
+  /** Takes the documents of a BSON array, and yields after each AT_ONCE bytes or so. Throws RangeError for what is none. */
+  *addAll(batch: Uint8Array): Generator<undefined, void> {
     const from = Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength)
     const end = lengthAt(from, 0) - 1
+    let pause = AT_ONCE
     for (let at = 4; at < end;) {
+      if (at >= pause) {
+        yield
+        pause = at + AT_ONCE
+      }
       const start = endOfName(from, at + 1) + 1
       this.#document(from, start, this.#root, 0)
       this.#next()
@@ -69,6 +79,7 @@ export class Documents {
   /** The document at hand is over. */
   #next(): void {
     this.count++
+    this.#elements = 0
     for (const [n, found] of this.#found.entries()) {
       const sample = this.#samples[n]
       if (!found.isThere) sample?.add(null)
@@ -99,6 +110,7 @@ export class Documents {
       if (found !== undefined) found.isThere = found.isList = true
       const end = at + lengthAt(from, at) - 1
       for (let each = at + 4; each < end;) {
+        if (++this.#elements > ELEMENTS_MAX) return
         const start = endOfName(from, each + 1) + 1
         const element = from[each] ?? 0
         this.#value(element, from, start, node, depth + 1, true)

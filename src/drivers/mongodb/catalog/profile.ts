@@ -69,9 +69,7 @@ async function readAll(
   try {
     while (await cursor.hasNext()) {
       const batch = takeBatch(cursor)
-      const began = performance.now()
-      into.addAll(batch)
-      await wait(performance.now() - began)
+      await resting(into.addAll(batch))
       bytes += batch.length
       if (bytes > BYTES_MAX) return false
     }
@@ -81,5 +79,14 @@ async function readAll(
     throw new AppError('QUERY_FAILED', 'The database sent a document that is no BSON.', { cause: error })
   } finally {
     await cursor.close().catch(() => undefined)
+  }
+}
+
+/** Rests after each turn for as long as the turn took: others go first. */
+async function resting(work: Generator<undefined, void>): Promise<void> {
+  for (let isDone = false; !isDone;) {
+    const began = performance.now()
+    isDone = work.next().done === true
+    await wait(performance.now() - began)
   }
 }

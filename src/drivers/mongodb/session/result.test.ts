@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BSON } from 'mongodb'
 import { AppError } from '../../../errors.ts'
+import { JsonBytes } from '../../json-bytes.ts'
+import { AT_ONCE, inTurns } from './large.ts'
 import { Result } from './result.ts'
+import { sizeOf, writeValue } from './values.ts'
 
 const { Binary, BSONRegExp, Code, DBRef, Decimal128, Double, Long, MaxKey, MinKey, ObjectId, Timestamp, UUID } = BSON
 const caps = { rowCap: 1_000, bytesMax: 1 << 20 }
@@ -20,8 +23,16 @@ function batchOf(documents: readonly (object | Uint8Array)[]): Buffer {
 
 function answer(documents: readonly (object | Uint8Array)[], fixed: readonly string[] = [], limits = caps) {
   const result = new Result(limits, fixed)
-  result.addAll(batchOf(documents))
-  return result.finish()
+  ran(result.addAll(batchOf(documents)))
+  return ran(result.finish()).value
+}
+
+/** What work ends with, and its pauses. */
+function ran<T>(work: Generator<undefined, T>): { readonly value: T; readonly pauses: number } {
+  for (let pauses = 0; ; pauses++) {
+    const step = work.next()
+    if (step.done === true) return { value: step.value, pauses }
+  }
 }
 
 /** The JSON of one value, and its type. */
@@ -156,4 +167,77 @@ test('no length that a server writes is read past its answer, or for ever', () =
   const inner = Buffer.from(BSON.serialize({ v: { t: 'text' }, w: 1 }))
   inner.writeInt32LE(-8, inner.indexOf('text') - 4)
   assert.equal(answer([inner]).rows, '[[null,1]]')
+})
+
+/** Documents of some megabytes, each large in another way. */
+const n = 1 << 15
+const LARGE: readonly (readonly [string, () => object])[] = [
+  ['a text', () => ({ v: 'é"\u0001x'.repeat(n * 4) })],
+  ['bytes', () => ({ v: new Binary(Buffer.alloc(n * 32 + 1, 'abc')), w: new Binary(Buffer.alloc(n * 4, 'x'), 2) })],
+  ['code', () => ({ v: new Code('x'.repeat(n * 8)), w: new Code('y'.repeat(n * 8), { a: 1 }) })],
+  ['a pattern', () => ({ v: new BSONRegExp('a"'.repeat(n * 4), 'i') })],
+  ['an array', () => ({ v: Array.from({ length: n }, (_, k) => (k % 2 === 0 ? k : { a: [new Date(k)] })) })],
+  ['arrays in objects', () => ({ v: { a: { b: Array.from({ length: n }, () => new UUID()) }, c: 'x'.repeat(n * 4) } })],
+  [
+    'many fields',
+    () => ({ v: Object.fromEntries(Array.from({ length: n }, (_, k) => [`f${k}`, Long.fromNumber(k)])) }),
+  ],
+  ['a name', () => ({ v: { ['a"'.repeat(n * 4)]: 1 } })],
+  ['many columns', () => Object.fromEntries(Array.from({ length: 500 }, (_, k) => [`f${k}`, 'x'.repeat(n / 16)]))],
+]
+
+for (const [name, make] of LARGE) {
+  test(`a large document is written in turns, as if at once: ${name}`, () => {
+    const document = make()
+    const whole = batchOf([document])
+    const result = new Result({ rowCap: 1_000, bytesMax: 64 << 20 }, [])
+    const { pauses } = ran(result.addAll(whole))
+    const { rows, columns } = ran(result.finish()).value
+    const out = new JsonBytes(16)
+    for (const [at, { name: column }] of columns.entries()) {
+      const bytes = Buffer.from(BSON.serialize({ v: Reflect.get(document, column) }))
+      const type = bytes[4] ?? 0
+      if (at > 0) out.byte(0x2c)
+      writeValue(type, bytes, 7, sizeOf(type, bytes, 7), out)
+    }
+    assert.ok(String(rows) === `[[${out.json()}]]`)
+    assert.ok(pauses >= Math.floor(whole.length / (4 * AT_ONCE)), `${pauses} pauses for ${whole.length} bytes`)
+  })
+}
+
+test('many small documents are written in turns, and again where columns came late', () => {
+  const documents = Array.from({ length: 20_000 }, (_, k) => ({ a: `text ${k}`, ...(k > 15_000 ? { _id: k } : {}) }))
+  const whole = batchOf(documents)
+  const result = new Result({ rowCap: 50_000, bytesMax: 64 << 20 }, [])
+  const turns = Math.floor(whole.length / (2 * AT_ONCE))
+  assert.ok(ran(result.addAll(whole)).pauses >= turns)
+  const { value, pauses } = ran(result.finish())
+  assert.ok(pauses >= turns / 2, `${pauses} pauses`)
+  assert.deepEqual(
+    JSON.parse(String(value.rows)),
+    documents.map(({ a, _id }: { a: string; _id?: number }) => [_id ?? null, a]),
+  )
+})
+
+test('a large value that does not fit is written no further than the cap', () => {
+  const out = new JsonBytes(16)
+  const result = new Result({ rowCap: 10, bytesMax: 100_000 }, [], out)
+  ran(result.addAll(batchOf([{ v: 1 }, { v: Array.from({ length: 100_000 }, () => '\u0001'.repeat(40)) }])))
+  assert.ok(out.bytes.length < 4 << 20, `${out.bytes.length}`)
+  assert.deepEqual(ran(result.finish()).value, {
+    columns: [{ name: 'v', dataType: 'mixed' }],
+    rows: '[[1]]',
+    rowCount: 1,
+    truncated: true,
+  })
+})
+
+test('a name of a column that is too long is refused in words', () => {
+  assert.throws(() => answer([{ ['x'.repeat(5_000)]: 1 }]), { code: 'QUERY_FAILED' })
+})
+
+test('turns end with the signal', async () => {
+  const result = new Result({ rowCap: 10, bytesMax: 64 << 20 }, [])
+  const ended = AbortSignal.abort(new Error('ended'))
+  await assert.rejects(inTurns(result.addAll(batchOf([{ v: 'x'.repeat(n * 32) }])), ended), /ended/)
 })

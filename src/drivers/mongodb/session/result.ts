@@ -3,10 +3,12 @@
 import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
-import { cellsOf } from './cells.ts'
+import { AT_ONCE, writeLarge } from './large.ts'
 import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './values.ts'
 
 const COLUMNS_MAX = 1_000
+/** Of a column's name: names are sent whole, and written without a pause. */
+const NAME_BYTES_MAX = 4_096
 const ROWS_ROOM = 16 * 1024
 const COMMA = 0x2c
 const OPEN = 0x5b
@@ -29,6 +31,11 @@ interface Column {
   type: string | null
 }
 
+interface Range {
+  readonly start: number
+  readonly end: number
+}
+
 /** The rows of one query. */
 export class Result {
   readonly #caps: Caps
@@ -43,6 +50,10 @@ export class Result {
   #types = new Int32Array(64)
   #starts = new Int32Array(64)
   #sizes = new Int32Array(64)
+  /** The column `_id` where it is not the first, and its place in the rows; a row that came before it has none. */
+  #id: Column | null = null
+  readonly #ids: (Range | undefined)[] = []
+  #idAt: Range = { start: 0, end: 0 }
   #missing = 0
   #truncated = false
 
@@ -56,60 +67,76 @@ export class Result {
     for (const name of fixed) this.#columnOf(name)
   }
 
-  /** Takes the documents of a BSON array. False: nothing more is wanted. Throws QUERY_FAILED for what is none. */
-  addAll(batch: Uint8Array): boolean {
+  /**
+   * Takes the documents of a BSON array, and yields after each AT_ONCE bytes or so of them. Ends with false where nothing
+   * more is wanted. Throws QUERY_FAILED for what is no BSON.
+   */
+  *addAll(batch: Uint8Array): Generator<undefined, boolean> {
     try {
-      return this.#addEach(Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength))
+      return yield* this.#addEach(Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength))
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
       throw new AppError('QUERY_FAILED', 'The database sent a document that is no BSON.', { cause: error })
     }
   }
 
-  #addEach(from: Buffer): boolean {
+  *#addEach(from: Buffer): Generator<undefined, boolean> {
     const end = lengthAt(from, 0) - 1
+    let pause = AT_ONCE
     for (let at = 4; at < end;) {
-      const start = endOfName(from, at + 1) + 1
-      if (!this.#add(from, start)) return false
-      at = start + lengthAt(from, start)
+      const begin = endOfName(from, at + 1) + 1
+      const size = lengthAt(from, begin)
+      if (this.#ends.length >= this.#caps.rowCap) {
+        // One more than the cap is asked for, to know that there is more.
+        this.#truncated = true
+        return false
+      }
+      const before = this.#columns.size
+      this.#locate(from, begin)
+      const start = this.#begin()
+      if (size <= AT_ONCE) for (const column of this.#placed) this.#write(column, from)
+      else yield* this.#writeInTurns(from)
+      if (!this.#end(start, before)) return false
+      at = begin + size
+      if (at < pause) continue
+      yield
+      pause = at + AT_ONCE
     }
     return true
   }
 
-  /** Takes the document that begins there. */
-  #add(from: Buffer, begin: number): boolean {
-    if (this.#ends.length >= this.#caps.rowCap) {
-      // One more than the cap is asked for, to know that there is more.
-      this.#truncated = true
-      return false
-    }
-    const before = this.#columns.size
-    this.#locate(from, begin)
+  /** Where the row begins. */
+  #begin(): number {
     const out = this.#out
     const start = out.length
     if (start > 1) out.byte(COMMA)
     out.byte(OPEN)
-    for (const column of this.#placed) this.#write(column, from)
+    return start
+  }
+
+  /** Keeps the row, or takes it back where it does not fit. */
+  #end(start: number, columnsBefore: number): boolean {
+    const out = this.#out
     out.byte(CLOSE)
-    const padding = this.#missing + (this.#columns.size - before) * this.#ends.length
+    const padding = this.#missing + (this.#columns.size - columnsBefore) * this.#ends.length
     if (out.length + padding * NULL_BYTES + 1 > this.#caps.bytesMax) {
       out.length = start
       this.#truncated = true
-      this.#forget(before)
+      this.#forget(columnsBefore)
       return false
     }
     this.#missing = padding
     this.#ends.push(out.length)
     this.#widths.push(this.#columns.size)
+    if (this.#id !== null) this.#ids[this.#ends.length - 1] = this.#idAt
     return true
   }
 
-  finish(): Rows {
+  /** Yields as addAll() does. */
+  *finish(): Generator<undefined, Rows> {
     const columns = [...this.#placed]
-    const id = this.#columns.get('_id')
-    const isInOrder = id === undefined || id.place === 0
-    const rows = this.#missing === 0 && isInOrder ? this.#whole() : this.#again(isInOrder ? 0 : id.place)
-    if (!isInOrder) columns.unshift(...columns.splice(id.place, 1))
+    const rows = this.#missing === 0 && this.#id === null ? this.#whole() : yield* this.#again()
+    if (this.#id !== null) columns.unshift(...columns.splice(this.#id.place, 1))
     const named = columns.map(({ name, type }): ResultColumn => ({ name, dataType: type ?? 'null' }))
     return { columns: named, rows, rowCount: this.#ends.length, truncated: this.#truncated }
   }
@@ -119,34 +146,46 @@ export class Result {
     return this.#out.json()
   }
 
-  /** The rows with nulls for the columns that came after them, and the column of this place in front. */
-  #again(first: number): string | Buffer {
-    const { bytes } = this.#out
+  /** The rows with nulls for the columns that came after them, and `_id` in front. */
+  *#again(): Generator<undefined, string | Buffer> {
     const out = new JsonBytes(this.#out.length + this.#missing * NULL_BYTES + 16)
     let start = 1
-    this.#ends.forEach((end, n) => {
-      const cells = first === 0 ? null : cellsOf(bytes, start + (n === 0 ? 1 : 2), end - 1)
+    let pause = AT_ONCE
+    for (const [n, end] of this.#ends.entries()) {
       out.byte(n === 0 ? OPEN : COMMA)
       out.byte(OPEN)
-      if (cells === null) copy(bytes, start + (n === 0 ? 1 : 2), end - 1, out)
-      else {
-        const [cell] = cells.splice(first, 1)
-        const inFront = cell ?? { start: 0, end: 0 }
-        if (cell === undefined) writeAscii('null', out)
-        else copy(bytes, inFront.start, inFront.end, out)
-        for (const other of cells) {
-          out.byte(COMMA)
-          copy(bytes, other.start, other.end, out)
-        }
-      }
-      const there = Math.max(this.#widths[n] ?? 0, cells === null ? 0 : cells.length + 1)
-      for (let column = there; column < this.#columns.size; column++) writeAscii(column === 0 ? 'null' : ',null', out)
+      this.#rowAgain(n, start + (n === 0 ? 1 : 2), end - 1, out)
       out.byte(CLOSE)
       start = end
-    })
+      if (out.length < pause) continue
+      yield
+      pause = out.length + AT_ONCE
+    }
     if (this.#ends.length === 0) out.byte(OPEN)
     out.byte(CLOSE)
     return out.json()
+  }
+
+  /** What stands between the brackets of a row. */
+  #rowAgain(n: number, start: number, end: number, out: JsonBytes): void {
+    const { bytes } = this.#out
+    let width = this.#widths[n] ?? 0
+    if (this.#id === null) copy(bytes, start, end, out)
+    else {
+      const id = this.#ids[n]
+      // The row was written before `_id` was known.
+      if (id === undefined) {
+        width++
+        writeAscii(end > start ? 'null,' : 'null', out)
+        copy(bytes, start, end, out)
+      } else {
+        copy(bytes, id.start, id.end, out)
+        out.byte(COMMA)
+        copy(bytes, start, id.start - 1, out)
+        copy(bytes, id.end, end, out)
+      }
+    }
+    for (; width < this.#columns.size; width++) writeAscii(width === 0 ? 'null' : ',null', out)
   }
 
   /** Finds the values of a document by their columns; of a field that it holds twice the last counts. */
@@ -160,6 +199,7 @@ export class Result {
       // Most documents of one answer have the same fields in the same order.
       const guess = this.#placed[next]
       const isGuess = guess !== undefined && isAt(from, at + 1, nameEnd, guess.bytes)
+      if (!isGuess && nameEnd - at > NAME_BYTES_MAX) throw nameTooLong()
       const { place } = isGuess ? guess : this.#columnOf(from.toString('utf8', at + 1, nameEnd))
       next = place + 1
       const size = sizeOf(type, from, nameEnd + 1)
@@ -171,22 +211,59 @@ export class Result {
   }
 
   #write(column: Column, from: Buffer): void {
-    const { place } = column
-    const out = this.#out
-    if (place > 0) out.byte(COMMA)
-    const type = this.#types[place] ?? 0
-    const alias = type === 0 ? 'null' : (ALIASES[type] ?? 'null')
-    if (alias === 'null') return writeAscii('null', out)
-    column.type = column.type === null || column.type === alias ? alias : 'mixed'
-    const before = out.length
+    const type = this.#typeIn(column)
+    const start = this.#out.length
     try {
-      writeValue(type, from, this.#starts[place] ?? 0, this.#sizes[place] ?? 0, out)
+      writeValue(type, from, this.#starts[column.place] ?? 0, this.#sizes[column.place] ?? 0, this.#out)
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error
-      // What is no BSON within a value stands as null; one bad stored value fails no query.
-      out.length = before
-      writeAscii('null', out)
+      this.#writeNull(start, error)
     }
+    if (column === this.#id) this.#idAt = { start, end: this.#out.length }
+  }
+
+  /** As #write() for each column, in turns. A row that is over the cap already is written no further. */
+  *#writeInTurns(from: Buffer): Generator<undefined, void> {
+    let written = 0
+    for (const column of this.#placed) {
+      const isMissing = this.#types[column.place] === 0
+      const size = isMissing ? 0 : (this.#sizes[column.place] ?? 0)
+      if (size <= AT_ONCE) this.#write(column, from)
+      else yield* this.#writeLarge(column, from, size)
+      written += size
+      if (written < AT_ONCE) continue
+      yield
+      written = 0
+    }
+  }
+
+  *#writeLarge(column: Column, from: Buffer, size: number): Generator<undefined, void> {
+    const type = this.#typeIn(column)
+    const start = this.#out.length
+    try {
+      for (const pause of writeLarge(type, from, this.#starts[column.place] ?? 0, size, this.#out)) {
+        if (this.#out.length > this.#caps.bytesMax) return
+        yield pause
+      }
+    } catch (error) {
+      this.#writeNull(start, error)
+    }
+    if (column === this.#id) this.#idAt = { start, end: this.#out.length }
+  }
+
+  /** The type of the column's value in the document at hand, with the comma in front of it; the column's own follows it. */
+  #typeIn(column: Column): number {
+    if (column.place > 0) this.#out.byte(COMMA)
+    const type = this.#types[column.place] ?? 0
+    const alias = type === 0 ? 'null' : (ALIASES[type] ?? 'null')
+    if (alias !== 'null') column.type = column.type === null || column.type === alias ? alias : 'mixed'
+    return type
+  }
+
+  /** What is no BSON within a value stands as null; one bad stored value fails no query. */
+  #writeNull(start: number, error: unknown): void {
+    if (!(error instanceof RangeError)) throw error
+    this.#out.length = start
+    writeAscii('null', this.#out)
   }
 
   #columnOf(name: string): Column {
@@ -201,6 +278,7 @@ export class Result {
     const column: Column = { name, bytes: Buffer.from(name), place: this.#columns.size, type: null }
     this.#columns.set(name, column)
     this.#placed.push(column)
+    if (name === '_id' && column.place > 0) this.#id = column
     if (column.place >= this.#types.length) this.#grow()
     this.#types[column.place] = 0
     return column
@@ -219,8 +297,18 @@ export class Result {
 
   /** Columns that only the row had that did not fit. */
   #forget(size: number): void {
-    for (const { name } of this.#placed.splice(size)) this.#columns.delete(name)
+    for (const column of this.#placed.splice(size)) {
+      this.#columns.delete(column.name)
+      if (column === this.#id) this.#id = null
+    }
   }
+}
+
+function nameTooLong(): AppError {
+  return new AppError(
+    'QUERY_FAILED',
+    `A field of the answer has a name of more than ${NAME_BYTES_MAX} bytes; choose the fields you need by $project.`,
+  )
 }
 
 function copy(from: Buffer, start: number, end: number, out: JsonBytes): void {

@@ -8,6 +8,7 @@ import { takeBatch } from './batch.ts'
 import type { Login } from './connect.ts'
 import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
+import { inTurns } from './large.ts'
 import { isRemembered, lookupOf, remember, type Lookups } from './lookups.ts'
 import { outgoing } from '../guard/outgoing.ts'
 import type { BsonDocument, MongoQuery } from '../query.ts'
@@ -91,12 +92,12 @@ async function rowsOf(
   try {
     let wanted = true
     while (wanted && (await cursor.hasNext())) {
-      wanted = result.addAll(takeBatch(cursor))
+      wanted = await inTurns(result.addAll(takeBatch(cursor)), at.signal)
     }
   } finally {
     await cursor.close().catch(() => undefined)
   }
-  return result.finish()
+  return await inTurns(result.finish(), at.signal)
 }
 
 /** The plan alone. Throws AppError as runQuery() does. */

@@ -33,12 +33,16 @@ const DATE_MAX = 8_640_000_000_000_000
 const UUID_DASHES = new Set([4, 6, 8, 10])
 /** MongoDB stores at most 200 levels. */
 const DEPTH_MAX = 250
+const NAME_USUAL = 256
 
 /** Where the next NUL is: the end of a name. Throws RangeError where there is none. */
 export function endOfName(from: Buffer, start: number): number {
-  // Names are short: a loop is over before a call into the runtime has begun.
-  for (let at = start; at < from.length; at++) if (from[at] === 0) return at
-  throw new RangeError('a BSON name that does not end')
+  // Most names are short: a loop is over before a call into the runtime has begun.
+  const near = Math.min(from.length, start + NAME_USUAL)
+  for (let at = start; at < near; at++) if (from[at] === 0) return at
+  const end = near < from.length ? from.indexOf(0, near) : -1
+  if (end === -1) throw new RangeError('a BSON name that does not end')
+  return end
 }
 
 /** A length as it stands there. Throws RangeError where so much is not left: no server makes us read past its answer. */
@@ -193,6 +197,20 @@ function writeDouble(value: number, out: JsonBytes): void {
   else writeAscii(Number.isNaN(value) ? '"NaN"' : value > 0 ? '"Infinity"' : '"-Infinity"', out)
 }
 
+function writeUuid(from: Buffer, start: number, out: JsonBytes): void {
+  const into = out.room(38)
+  let at = out.length
+  into[at++] = 0x22
+  for (let i = 0; i < 16; i++) {
+    if (UUID_DASHES.has(i)) into[at++] = 0x2d
+    const byte = from[start + i] ?? 0
+    into[at++] = HEX[byte >> 4] ?? 0
+    into[at++] = HEX[byte & 15] ?? 0
+  }
+  into[at++] = 0x22
+  out.length = at
+}
+
 /** The high half of a 64-bit integer that JavaScript's numbers hold exactly. */
 const HIGH_MAX = 2 ** 21
 
@@ -216,12 +234,7 @@ function writeBinary(from: Buffer, at: number, out: JsonBytes): void {
   // Subtype 2 holds its length once more.
   const start = subType === 2 ? at + 9 : at + 5
   const end = at + 5 + from.readInt32LE(at)
-  if (subType === 4 && end - start === 16) {
-    const parts = Array.from(from.subarray(start, end), (byte, i) => {
-      return (UUID_DASHES.has(i) ? '-' : '') + byte.toString(16).padStart(2, '0')
-    })
-    return writeAscii(`"${parts.join('')}"`, out)
-  }
+  if (subType === 4 && end - start === 16) return writeUuid(from, start, out)
   writeAscii(`"${from.toString('base64', start, Math.max(start, end))}"`, out)
 }
 

@@ -1,0 +1,118 @@
+// Values that are too large to be written at once: each is written in turns, so that other requests are served in between.
+// The output is the same as that of writeValue().
+import { setImmediate } from 'node:timers/promises'
+import { writeBody, type JsonBytes } from '../../json-bytes.ts'
+import { endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './values.ts'
+
+/** Bytes of BSON that are written without a pause: at most some 5 ms, of dates, decimals and UUIDs too. */
+export const AT_ONCE = 64 * 1024
+/** Bytes of a binary value that are written without a pause: a multiple of 3, so that the base64 of the parts joins up. */
+const BASE64_AT_ONCE = 3 * 16 * 1024
+
+/** Runs work to its end; other requests are served at each of its pauses. Throws the reason of `signal`. */
+export async function inTurns<T>(work: Generator<undefined, T>, signal: AbortSignal): Promise<T> {
+  let step = work.next()
+  while (step.done !== true) {
+    await setImmediate()
+    signal.throwIfAborted()
+    step = work.next()
+  }
+  return step.value
+}
+
+/** Writes one value as writeValue() does, and yields after each AT_ONCE bytes or so. */
+export function* writeLarge(
+  type: number,
+  from: Buffer,
+  at: number,
+  size: number,
+  out: JsonBytes,
+  depth = 0,
+): Generator<undefined, void> {
+  if (size <= AT_ONCE) return writeValue(type, from, at, size, out, depth)
+  switch (type) {
+    case 0x02:
+    case 0x0d:
+    case 0x0e:
+      return yield* writeLargeText(from, at + 4, at + size - 1, out)
+    case 0x03:
+    case 0x04:
+      return yield* writeEach(type, from, at, out, depth + 1)
+    case 0x05:
+      return yield* writeLargeBinary(from, at, out)
+    case 0x0b:
+      return yield* writeLargePattern(from, at, out)
+    case 0x0f:
+      return yield* writeLargeText(from, at + 8, at + 8 + lengthAt(from, at + 4) - 1, out)
+    default:
+      return writeValue(type, from, at, size, out, depth)
+  }
+}
+
+/** MongoDB stores at most 200 levels. */
+const DEPTH_MAX = 250
+
+/** The fields of a document, or the elements of an array. */
+function* writeEach(
+  type: number,
+  from: Buffer,
+  start: number,
+  out: JsonBytes,
+  depth: number,
+): Generator<undefined, void> {
+  if (depth > DEPTH_MAX) throw new RangeError('a document that is nested too deeply')
+  const isDocument = type === 0x03
+  const end = start + from.readInt32LE(start) - 1
+  let pause = start + AT_ONCE
+  out.byte(isDocument ? 0x7b : 0x5b)
+  for (let at = start + 4, n = 0; at < end; n++) {
+    const kind = from[at] ?? 0
+    const nameEnd = endOfName(from, at + 1)
+    if (n > 0) out.byte(0x2c)
+    if (isDocument) {
+      yield* writeLargeText(from, at + 1, nameEnd, out)
+      out.byte(0x3a)
+    }
+    const size = sizeOf(kind, from, nameEnd + 1)
+    if (size <= AT_ONCE) writeValue(kind, from, nameEnd + 1, size, out, depth)
+    else yield* writeLarge(kind, from, nameEnd + 1, size, out, depth)
+    at = nameEnd + 1 + size
+    if (at < pause) continue
+    yield
+    pause = at + AT_ONCE
+  }
+  out.byte(isDocument ? 0x7d : 0x5d)
+}
+
+function* writeLargeText(from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
+  out.byte(0x22)
+  yield* writeLargeBody(from, start, end, out)
+  out.byte(0x22)
+}
+
+function* writeLargeBody(from: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, void> {
+  for (let at = start; at < end; at += AT_ONCE) {
+    if (at > start) yield
+    writeBody(from, at, Math.min(end, at + AT_ONCE), out)
+  }
+}
+
+function* writeLargePattern(from: Buffer, at: number, out: JsonBytes): Generator<undefined, void> {
+  const end = endOfName(from, at)
+  writeAscii('"/', out)
+  yield* writeLargeBody(from, at, end, out)
+  writeAscii('/', out)
+  yield* writeLargeBody(from, end + 1, endOfName(from, end + 1), out)
+  out.byte(0x22)
+}
+
+/** Subtype 2 holds its length once more. */
+function* writeLargeBinary(from: Buffer, at: number, out: JsonBytes): Generator<undefined, void> {
+  const end = at + 5 + lengthAt(from, at)
+  out.byte(0x22)
+  for (let part = from[at + 4] === 2 ? at + 9 : at + 5; part < end; part += BASE64_AT_ONCE) {
+    writeAscii(from.toString('base64', part, Math.min(end, part + BASE64_AT_ONCE)), out)
+    yield
+  }
+  out.byte(0x22)
+}
