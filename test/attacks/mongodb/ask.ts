@@ -8,6 +8,7 @@ import { lift } from '../../../src/drivers/mongodb/guard/lift.ts'
 import { outgoing } from '../../../src/drivers/mongodb/guard/outgoing.ts'
 import type { BsonDocument, MongoQuery } from '../../../src/drivers/mongodb/query.ts'
 import { readBody } from '../../../src/drivers/mongodb/guard/read.ts'
+import { mongoCatalog } from '../../support/mongo-catalog.ts'
 import { EXPOSED, FULL, isDocument } from './fixture.ts'
 
 const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
@@ -36,35 +37,9 @@ export type Outcome =
     }
   | { readonly kind: 'failed'; readonly why: string; readonly query?: MongoQuery }
 
-/** The exposed catalog, as introspection and the cut would hand it over. */
-export function catalog(
-  version: readonly number[],
-  exposed: Readonly<Record<string, readonly string[]>> = EXPOSED,
-): Catalog {
-  const rest = { description: null, estimatedRows: null, warnings: [] }
-  const column = {
-    type: 'bson',
-    nullable: true,
-    primaryKey: false,
-    references: null,
-    description: null,
-    unexposable: null,
-    detail: null,
-  }
-  const detail = { kind: 'collection', capped: false, documents: null, indexedPaths: [], complete: true }
-  return {
-    capturedAt: '2026-01-01T00:00:00.000Z',
-    capture: { version: 1, serverVersion: version, versionText: version.join('.'), database: FULL },
-    tables: Object.entries(exposed).map(([table, paths]) => ({
-      schema: FULL,
-      table,
-      kind: KINDS.get(table) ?? 'collection',
-      ...rest,
-      columns: paths.map((name) => ({ name, ...column })),
-      detail,
-    })),
-  }
-}
+/** The exposed catalog of the database that is attacked. */
+export const catalog = (version: readonly number[]): Catalog =>
+  mongoCatalog(EXPOSED, { version, database: FULL, kinds: KINDS })
 
 /** The verdict alone: the query, or the refusal. */
 export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Outcome, { kind: 'refused' }> {

@@ -121,6 +121,7 @@ const VALUES = [
   [],
   new Double(Number.NaN),
   new Double(Number.POSITIVE_INFINITY),
+  { vt_look: 5, vt_document: 6, vt_from: [7] },
 ]
 
 function odd(v: unknown, n: number): Document {

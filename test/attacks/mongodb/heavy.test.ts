@@ -20,6 +20,9 @@ const LATE_MS = 20_000
 const GROWS_MB = 1_000
 const KILLED_MB = 1_500
 
+/** Far above what any sample tells of the others. */
+const LARGE = { name: 'aé '.repeat(400_000), tags: Array.from({ length: 60_000 }, (_, k) => k % 7), since: new Date(0) }
+
 for (const [name, start] of [
   ['the real mongod', () => startMongod({ args: ['--setParameter', 'ttlMonitorEnabled=false'] })],
   ['the newest engine', startNewest],
@@ -30,6 +33,7 @@ for (const [name, start] of [
     await using _ = mongo
     const full = mongo.client.db(FULL)
     await load(full, mongo.client.db(BARE))
+    await full.collection('people').insertOne(LARGE)
     const { pid } = await mongo.client.db('admin').command({ serverStatus: 1 })
     await using watch = await watched(Number(pid))
     const exposed = catalog(mongo.version)

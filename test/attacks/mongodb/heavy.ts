@@ -74,6 +74,9 @@ const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
   'whole documents': (n) => loop(n, '$$ROOT'),
   'parts of whole documents': (n) => loop(n, { $objectToArray: '$$ROOT' }),
   objects: (n) => loop(n, { a: '$$this', b: { c: '$$this', d: { e: '$name' } } }),
+  'a range of a product': (n) => ({ $range: [0, { $multiply: many(3, () => ({ $size: range(n) })) }] }),
+  'a range far below 0': (n) => ({ $range: [0, { $min: [-1e5 * n, 5] }, -1] }),
+  'ranges of products in each other': (n) => map({ $range: [0, { $multiply: [{ $size: range(n) }, 10] }] }, { $range: [0, { $multiply: [{ $size: range(n) }, 10] }] }),
   'a few doublings': (n) => ({ $reduce: { input: range(16), initialValue: map(range(n), '$name'), in: { $concatArrays: ['$$value', '$$value'] } } }),
 }
 

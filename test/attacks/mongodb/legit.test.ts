@@ -54,6 +54,8 @@ const BODIES: readonly Body[] = [
   people({ $project: { m: { $map: { input: [5, 6], arrayIndexAs: 'i', in: { $add: ['$$this', '$$i'] } } }, f: { $filter: { input: [5, 6], as: 'x', cond: '$$IDX' } }, r: { $reduce: { input: [5, 6], initialValue: 0, as: 'x', valueAs: 'v', arrayIndexAs: 'i', in: { $add: ['$$v', '$$x', '$$i'] } } } } }),
   orders({ $setWindowFields: { partitionBy: '$state', sortBy: { _id: 1 }, output: { all: { $mergeObjects: { a: '$_id' }, window: { documents: ['unbounded', 'current'] } } } } }),
   people({ $project: { p: { $median: { input: [1, 2, 3], method: 'approximate' } } } }),
+  { collection: 'odd', filter: { 'v.vt_look': 5 }, pipeline: [{ $replaceWith: '$v' }, { $set: { n: { $size: { $map: { input: { $range: [0, 8_000] }, in: { $concat: [{ $toString: '$vt_look' }, 'x'.repeat(2_000)] } } } } } }] },
+  orders({ $project: { down: { $range: [{ $multiply: ['$_id', -1000] }, 5, -1] }, none: { $range: [5, { $multiply: ['$_id', -1000] }] }, n: { $range: [0, { $size: list }] } } }),
   { collection: 'gauge', filter: { 'meta.device': 'd1' }, pipeline: [{ $project: { at: 1, value: 1 } }, { $fill: { sortBy: { at: 1 }, output: { value: { method: 'locf' } } } }] },
   { collection: 'gauge', pipeline: [{ $match: { _id: { $lt: 5 } } }, { $densify: { field: 'at', range: { step: 30, unit: 'second', bounds: 'full' } } }, { $count: 'n' }] },
 ]

@@ -3,6 +3,7 @@
 // drops a projection in front of a $group that reads whole documents. A $limit does not hold them: it moves to the front
 // itself, and with two projections in a row (a view's, then ours) the $match follows. What does: a stage that computes
 // the field anew, to the same value; nothing that reads the field can pass it, and what it reads is kept.
+import type { Check } from './held.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
 export class Barrier {
@@ -33,11 +34,18 @@ export class Barrier {
     this.compute(name, { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] })
   }
 
+  /** A document passes where the check holds, or fails; that is seen when the field is computed. */
+  check({ name, holds }: Check): void {
+    if (this.#place === -1) return
+    this.raise(name)
+    Object.defineProperty(this.#computed, name, { value: { $cond: [holds, this.#computed[name], null] } })
+  }
+
   /** The field is computed anew, if it is not already: it stays behind as well. */
   compute(name: string, value: Bson): void {
     if (this.#names.has(name)) return
     this.#names.add(name)
-    Object.defineProperty(this.#computed, name, { value, enumerable: true })
+    Object.defineProperty(this.#computed, name, { value, enumerable: true, configurable: true })
     if (this.#place !== -1 && this.#names.size === 1) this.#pipeline.splice(this.#place, 0, { $set: this.#computed })
   }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
 import { unseal } from '../../confined.ts'
 import type { Catalog, Verdict } from '../../driver.ts'
 import { confine } from './confine.ts'
@@ -9,31 +10,7 @@ import { readBody } from './read.ts'
 
 const EXPOSED = { people: ['_id', 'name', 'home.city', 'cards.brand', 'meta'], orders: ['person', 'total'] }
 
-function catalog(serverVersion: readonly number[] = [6, 0, 5]): Catalog {
-  return {
-    capturedAt: '2026-01-01T00:00:00.000Z',
-    capture: { version: 1, serverVersion, versionText: serverVersion.join('.'), database: 'shop' },
-    tables: Object.entries(EXPOSED).map(([table, names]) => ({
-      schema: 'shop',
-      table,
-      kind: 'collection',
-      description: null,
-      estimatedRows: null,
-      warnings: [],
-      detail: { kind: 'collection', capped: false, documents: null, indexedPaths: [], complete: true },
-      columns: names.map((name) => ({
-        name,
-        type: 'bson',
-        nullable: true,
-        primaryKey: name === '_id',
-        references: null,
-        description: null,
-        unexposable: null,
-        detail: null,
-      })),
-    })),
-  }
-}
+const catalog = (version: readonly number[] = [6, 0, 5]): Catalog => mongoCatalog(EXPOSED, { version })
 
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }
 

@@ -125,6 +125,7 @@ function queryOf(body: MongoBody, stages: Bson, { catalog, limits }: Asked, load
   })
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
   const flow = confineSource(whole, collection, stages, new Variables())
+  whole.holdSizes()
   flow.out.push({ $limit: rowCap + 1 })
   const { database, name } = collection
   const { joins, unwinds } = whole

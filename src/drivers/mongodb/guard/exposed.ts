@@ -21,6 +21,8 @@ export interface ExposedCollection {
   readonly tree: Tree
   /** How large the values of its paths are, by a sample. */
   readonly extents: ReadonlyMap<string, Extent>
+  /** What parts of its documents are called in extents. */
+  readonly label: string
   /** The exposed top-level names, in the catalog's order. */
   readonly tops: readonly string[]
   /** A view or a time series: the server puts stages of its own in front of ours. */
@@ -43,7 +45,8 @@ function build(catalog: Catalog): Exposed {
   if (!isCapture(capture)) throw new TypeError('not a catalog of MongoDB')
   const collections = new Map<string, ExposedCollection>()
   for (const table of catalog.tables) {
-    const made = table.schema === capture.database && !table.table.startsWith('system.') ? collectionOf(table) : null
+    const isOurs = table.schema === capture.database && !table.table.startsWith('system.')
+    const made = isOurs ? collectionOf(table, `s${collections.size}`) : null
     if (made) collections.set(table.table, made)
   }
   const names = [...collections.keys()]
@@ -70,7 +73,7 @@ function isCapture(value: unknown): value is MongoCapture {
   )
 }
 
-function collectionOf(table: CatalogTable): ExposedCollection | null {
+function collectionOf(table: CatalogTable, label: string): ExposedCollection | null {
   const root = new Map<string, Branch | null>()
   const paths = table.columns.filter((column) => column.unexposable === null).map((column) => column.name.split('.'))
   for (const path of paths) if (path.every(isExposable)) add(root, path)
@@ -81,15 +84,21 @@ function collectionOf(table: CatalogTable): ExposedCollection | null {
     name: table.table,
     projection: root.has('_id') ? projection : { ...projection, _id: 0 },
     tree: root,
-    extents: extentsOf(table),
+    extents: extentsOf(table, label),
+    label,
     tops: [...root.keys()],
     rewritten: table.kind === 'view' || table.kind === 'time-series collection',
   }
 }
 
 /** The length of arrays is that of the documents that introspection looked at. */
-function extentsOf(table: CatalogTable): ReadonlyMap<string, Extent> {
-  return new Map(table.columns.map(({ name, detail }) => [name, isSmall(detail) ? SMALL : stored(itemsOf(detail))]))
+function extentsOf(table: CatalogTable, label: string): ReadonlyMap<string, Extent> {
+  return new Map(
+    table.columns.map(({ name, detail }) => [
+      name,
+      isSmall(detail) ? SMALL : stored(itemsOf(detail), `${label}.${name}`),
+    ]),
+  )
 }
 
 const SMALL_TYPES = new Set('bool date decimal double int long null objectId timestamp'.split(' '))

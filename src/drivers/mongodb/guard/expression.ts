@@ -4,7 +4,7 @@ import { arrayOf, booleanOf, fieldsOf, textOf } from './arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
 import { checkPattern, numberOf } from './lift.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
-import { capped, rangeItems } from './range.ts'
+import { capped, isShort } from './range.ts'
 import { within } from './place.ts'
 import { checkReduce } from './reduce.ts'
 import { Broken, refusedOperator, refusedPath } from './refusal.ts'
@@ -39,9 +39,9 @@ function unknownOperator(name: string): Error {
 }
 
 function range(value: Bson | undefined, scope: Scope): Bson {
-  const items = rangeItems(value)
+  const short = isShort(value)
   const ends = arrayOf('$range', value).map((end) => expression(end, scope))
-  return Number.isFinite(items) ? { $range: ends } : capped(ends)
+  return short ? { $range: ends } : capped(ends)
 }
 
 function textExpression(text: string, scope: Scope): string {

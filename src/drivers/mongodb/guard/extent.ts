@@ -1,16 +1,22 @@
 // How large the value of an expression may be: bytes, elements, and how often it holds what a variable stands for. Constants
 // are known; of stored values a sample tells, or a usual size is taken.
+import { numberOf } from './lift.ts'
 import { isArray, isDocument, Scalar, type Bson } from '../query.ts'
 
 export interface Extent {
   /** Beyond what `parts` stand for. */
   readonly bytes: number
-  /** How often parts of variables stand in it: "3.list" is the path `list` of variable 3. Negative: taken out. */
+  /**
+   * How often parts of variables stand in it: "3.list" is the path `list` of variable 3. Negative: taken out. And parts of
+   * stored documents: "s0.list" is that path of a document of collection 0; their bytes are estimated in `bytes`.
+   */
   readonly parts: ReadonlyMap<string, number>
   /** Elements of an array; pieces that a text may be split into. */
   readonly items: number
   /** A text has at least so many bytes. */
   readonly least: number
+  /** No number is beyond it, on either side of 0. */
+  readonly most: number
   /** Documents that $unwind makes of it; null: as many as `items`. */
   readonly rows: number | null
   /** Of an object that the query itself writes. */
@@ -35,22 +41,38 @@ const HUGE = 1e100
 const NONE: ReadonlyMap<string, number> = new Map()
 
 /** A number, a date, a truth value. */
-export const SMALL: Extent = { bytes: 16, parts: NONE, items: 1, least: 0, rows: null, fields: null, each: null }
+export const SMALL: Extent = {
+  bytes: 16,
+  parts: NONE,
+  items: 1,
+  least: 0,
+  most: Infinity,
+  rows: null,
+  fields: null,
+  each: null,
+}
 
 /**
  * What a document holds at one path. `items` is the length of its arrays in the sample: null where it held none, undefined
  * where there is no sample.
  */
-export function stored(items?: number | null): Extent {
+export function stored(items?: number | null, part?: string): Extent {
   const most = Math.min(Math.max(items ?? ITEMS, ITEMS), ITEMS_MAX)
-  return { ...SMALL, bytes: (STORED_BYTES * most) / ITEMS, items: most, rows: items === null ? 1 : (items ?? ITEMS) }
+  const parts = part === undefined ? NONE : new Map([[part, 1]])
+  const bytes = (STORED_BYTES * most) / ITEMS
+  return { ...SMALL, bytes, parts, items: most, rows: items === null ? 1 : (items ?? ITEMS) }
+}
+
+/** A part of a stored document, not of a variable. */
+export function isStored(part: string): boolean {
+  return part.startsWith('s')
 }
 
 export const STORED = stored()
 
 /** The whole of what a variable stands for. */
 export function wholeOf(variable: string, like: Pick<Extent, 'items' | 'each' | 'fields' | 'least'>): Extent {
-  return { ...like, rows: null, bytes: 0, parts: new Map([[variable, 1]]) }
+  return { ...like, most: Infinity, rows: null, bytes: 0, parts: new Map([[variable, 1]]) }
 }
 
 export function sum(extents: readonly Extent[], bytes = 0): Extent {
@@ -67,6 +89,7 @@ export function sum(extents: readonly Extent[], bytes = 0): Extent {
     parts,
     items: Math.min(items, HUGE),
     least,
+    most: Infinity,
     rows: null,
     fields: null,
     each: null,
@@ -78,17 +101,18 @@ export function largest(extents: readonly Extent[]): Extent {
   const [first = SMALL, ...others] = extents
   if (others.length === 0) return first
   const parts = new Map(first.parts)
-  let { bytes, items, least } = first
+  let { bytes, items, least, most } = first
   for (const extent of others) {
     bytes = Math.max(bytes, extent.bytes)
     items = Math.max(items, extent.items)
     least = Math.min(least, extent.least)
+    most = Math.max(most, extent.most)
     for (const [part, times] of extent.parts) parts.set(part, Math.max(parts.get(part) ?? 0, times))
   }
   for (const [part, times] of parts) {
     if (times < 0 && others.some((other) => !other.parts.has(part))) parts.set(part, 0)
   }
-  return { bytes, parts, items, least, rows: null, fields: largestFields(extents), each: eachOf(extents) }
+  return { bytes, parts, items, least, most, rows: null, fields: largestFields(extents), each: eachOf(extents) }
 }
 
 function largestFields(extents: readonly Extent[]): Extent['fields'] {
@@ -111,7 +135,15 @@ export function eachOf(extents: readonly Extent[]): Extent | null {
 
 export function times(extent: Extent, n: number): Extent {
   const parts = new Map([...extent.parts].map(([part, some]) => [part, Math.min(some * n, HUGE)]))
-  return { ...extent, bytes: Math.min(extent.bytes * n, HUGE), parts, rows: null, fields: null, each: null }
+  return {
+    ...extent,
+    bytes: Math.min(extent.bytes * n, HUGE),
+    parts,
+    most: Infinity,
+    rows: null,
+    fields: null,
+    each: null,
+  }
 }
 
 /** An array of so many of these. */
@@ -122,7 +154,7 @@ export function list(each: Extent, items: number): Extent {
 /** An array that a stage gathers from many documents. */
 export function gatheredList(each: Extent, items: number): Extent {
   const whole = list(each, items)
-  return { ...whole, bytes: Math.min(whole.bytes, GATHERED_BYTES) }
+  return { ...whole, bytes: Math.min(whole.bytes, GATHERED_BYTES), parts: NONE }
 }
 
 /** How many values a path leads to: more than one where an array stands there. */
@@ -138,6 +170,8 @@ export function object(fields: ReadonlyMap<string, Extent>): Extent {
 
 /** A value that the query writes out. */
 export function literalExtent(value: Bson): Extent {
+  const number = numberOf(value)
+  if (number !== undefined) return { ...SMALL, most: Math.abs(number) }
   if (typeof value === 'string')
     return { ...SMALL, bytes: value.length + 8, items: value.length + 1, least: value.length }
   if (value instanceof Scalar)
@@ -154,9 +188,13 @@ export function arrayOf(elements: readonly Extent[]): Extent {
 
 /** An element of an array. */
 export function elementOf(array: Extent): Extent {
+  const share = 1 / Math.max(1, array.items)
+  // One element may be as large as all of a stored array.
+  const parts = new Map([...array.parts].map(([part, often]) => [part, isStored(part) ? often : often * share]))
   return (
     array.each ?? {
-      ...times(array, 1 / Math.max(1, array.items)),
+      ...times(array, share),
+      parts,
       // What the query makes may hold all of its elements in one; what is stored seldom does.
       items: array.rows === null ? Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)) : ITEMS,
       least: 0,

@@ -2,15 +2,16 @@
 import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
-import type { Exposed } from './exposed.ts'
+import type { Exposed, ExposedCollection } from './exposed.ts'
 import type { Extent } from './extent.ts'
-import { lookedAt, notLonger, QUICK, type Gathered } from './held.ts'
+import { lookedAt, notLarger, notLonger, QUICK, type Gathered } from './held.ts'
 import { Meter, STEPS_MAX, type Load } from './meter.ts'
 import { outputPath } from './names.ts'
 import type { Scope } from './scope.ts'
 import { Draft, type Shape } from './shape.ts'
 import { refusedGrowth, refusedLimit } from './refusal.ts'
 import type { Variables } from './variables.ts'
+import { atLeast } from './versions.ts'
 import type { Work } from './work.ts'
 
 const JOINS_MAX = 4
@@ -22,6 +23,8 @@ export class Whole {
   readonly joins: Join[] = []
   readonly unwinds = new Map<BsonDocument, number>()
   readonly load: Load
+  /** Where documents of a collection come in: its label, and what stands in front of them. */
+  readonly #sources: (readonly [label: string, barrier: Barrier])[] = []
   #stages = 0
 
   constructor(exposed: Exposed, load: Load) {
@@ -41,6 +44,22 @@ export class Whole {
       `the query joins more than ${JOINS_MAX} times`,
       'Ask in several queries, each with fewer joins.',
     )
+  }
+
+  source({ label }: ExposedCollection, barrier: Barrier): void {
+    this.#sources.push([label, barrier])
+  }
+
+  /** The database fails a document that is too large for what the query does with it. To be called at the end. */
+  holdSizes(): void {
+    if (!atLeast(this.exposed.server, [4, 4])) return
+    const reads = [...this.load.reads]
+    for (const [label, barrier] of this.#sources) {
+      const own = reads.filter(([part]) => part.startsWith(`${label}.`))
+      const paths = own.map(([part, times]) => ({ path: part.slice(label.length + 1), times: Math.ceil(times) }))
+      const holds = notLarger(paths)
+      if (holds !== null) barrier.check(holds)
+    }
   }
 
   count(stages: number): void {
@@ -86,22 +105,27 @@ export class Flow {
 
   /** Prints one stage. Where it takes long for one document, the database looks for a cancel before each few of them. */
   stage(print: () => void): void {
-    const at = this.out.length
-    const name = this.#newName()
+    const looks = this.#looks()
+    const before = this.out.at(-1)
     this.#meter = new Meter(this.whole.load)
     print()
-    this.out.splice(at, 0, ...lookedAt(this.#meter.worst, name))
+    // By what stands there: the stage may have put a wall further up.
+    const at = before === undefined ? 0 : this.out.lastIndexOf(before) + 1
+    this.out.splice(at, 0, ...looks(this.#meter.worst))
   }
 
   /** Behind a stage that makes an array of many documents for each of them. */
   lookAgain(): void {
-    this.out.push(...lookedAt(STEPS_MAX, this.#newName()))
+    this.out.push(...this.#looks()(STEPS_MAX))
   }
 
-  #newName(): string {
+  /** Stages that look for a cancel before the next one, by the steps that it takes. */
+  #looks(): (steps: number) => readonly BsonDocument[] {
+    const { kids, open } = this.shape
+    if (kids === null || open) return (steps) => lookedAt(steps, null)
     let name = 'vt_look'
-    while (this.shape.kids?.has(name) === true) name += '_'
-    return name
+    while (kids.has(name)) name += '_'
+    return (steps) => lookedAt(steps, name)
   }
 
   /** The database fails longer arrays than were reckoned with. */

@@ -1,38 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Catalog, Verdict } from '../../driver.ts'
+import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
+import type { Verdict } from '../../driver.ts'
 import { unseal } from '../../confined.ts'
 import type { MongoQuery } from '../query.ts'
 import { confine } from './confine.ts'
 import { readBody } from './read.ts'
 
-const column = (name: string, items?: number) => ({
-  name,
-  type: 'bson',
-  nullable: true,
-  primaryKey: false,
-  references: null,
-  description: null,
-  unexposable: null,
-  detail: { types: {}, presence: 1, top: true, ...(items === undefined ? {} : { items }) },
-})
-
-const CATALOG: Catalog = {
-  capturedAt: '2026-01-01T00:00:00.000Z',
-  capture: { version: 1, serverVersion: [8, 3, 0], versionText: '8.3.0', database: 'shop' },
-  tables: [
-    {
-      schema: 'shop',
-      table: 'people',
-      kind: 'collection',
-      description: null,
-      estimatedRows: null,
-      warnings: [],
-      detail: { kind: 'collection', capped: false, documents: 10, indexedPaths: [], complete: true },
-      columns: [column('_id'), column('a'), column('b'), column('s'), column('n'), column('big', 5_000)],
-    },
-  ],
-}
+const PATHS = ['_id', 'a', 'b', 's', 'n', 'big']
+const CATALOG = mongoCatalog({ people: PATHS }, { documents: 10, arrays: { big: 5_000 } })
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }
 
 const piped = (...pipeline: object[]): Verdict => confine(readBody({ collection: 'people', pipeline }), CATALOG, LIMITS)
@@ -321,6 +297,57 @@ test('what a stage gathers may be as long as later stages allow, and the databas
     assert.ok(shorter >= 100 && shorter < length, String(shorter))
   }
   assert.ok((heldTo(pushed, { $project: { x: map('$all', { $toUpper: '$$this' }) } }) ?? 0) >= 100_000)
+})
+
+test('a range whose length the query does not settle is held to its bound by the database', () => {
+  const product = { $multiply: repeated(3, { $size: range(1_000) }) }
+  for (const x of [
+    { $range: [0, product] },
+    { $range: [0, { $min: [-1e9, 5] }, -1] },
+    { $range: [0, { $size: '$a' }] },
+  ])
+    assert.match(printedOf({ $project: { x } }), /"vt_to"/, JSON.stringify(x))
+  for (const x of [range(1_000), { $range: [0, { $month: '$n' }] }, { $range: [0, { $mod: ['$n', 50] }] }])
+    assert.doesNotMatch(printedOf({ $project: { x } }), /vt_to/, JSON.stringify(x))
+  const long = { $range: [0, { $multiply: [{ $size: range(1_000) }, 10] }] }
+  assertLimit('a product of ranges', judged(map(long, map(long, 1))))
+})
+
+test('a stored value may be read often where it is small: the database sees to it', () => {
+  const often = (...pipeline: object[]): string[] =>
+    [...printedOf(...pipeline).matchAll(/(\d+),\{"\$bsonSize":(?:\{"v":)?"(\$+\w+)"/g)].map(([, n, of]) => `${n} ${of}`)
+  assert.deepEqual(often({ $project: { x: map(range(5_000), { $concat: ['$s', 'x'] }) } }), ['5000 $s'])
+  assert.deepEqual(often({ $project: { x: map(range(200), '$$ROOT') } }), ['200 $$ROOT'])
+  assert.deepEqual(often({ $set: { t: '$s' } }, { $set: { x: map(range(100), { $toUpper: '$t' }) } }), ['100 $s'])
+  assert.deepEqual(often({ $set: { x: map('$a', map(range(100), { $toUpper: '$$e' }), 'e') } }), ['101 $a'])
+  assert.deepEqual(
+    often({ $project: Object.fromEntries(repeated(90, '').map((_, n) => [`x${n}`, { $toUpper: '$s' }])) }),
+    ['90 $s'],
+  )
+  const found = { $lookup: { from: 'people', localField: 'n', foreignField: 'n', as: 'o' } }
+  const joined = often(found, { $unwind: '$o' }, { $set: { x: map(range(100), { $concat: ['$o.s', 'x'] }) } })
+  assert.ok(joined.length > 0 && joined.every((each) => each === '200 $s'), joined.join())
+  for (const [name, x] of Object.entries(STAYS)) {
+    const isLoop = ['a year of days', 'a pass over a large array', 'a look into another array'].includes(name)
+    if (isLoop) assert.deepEqual(often({ $project: { x } }), [], name)
+  }
+})
+
+test('a look for a cancel stands right before the stage that takes long, and loses no field of an open document', () => {
+  const heavy = { $set: { x: map(range(8_000), { $concat: ['$s', 'x'.repeat(2_000)] }) } }
+  const stages = (...pipeline: object[]): string[] =>
+    (JSON.parse(printedOf(...pipeline)) as object[]).map((stage) => Object.keys(stage)[0] ?? '')
+  const whole = {
+    $group: {
+      _id: { $size: map(range(8_000), { a: '$$ROOT.s', b: { $concat: ['$s', 'x'] } }) },
+      r: { $first: '$$ROOT' },
+    },
+  }
+  const printed = stages({ $set: { r: range(10) } }, { $unwind: '$r' }, whole)
+  assert.equal(printed[printed.indexOf('$group') - 1], '$unset')
+  const open = printedOf({ $replaceWith: '$a' }, heavy)
+  assert.match(open, /\{"\$replaceWith":\{"vt_document":"\$\$ROOT","vt_look":/)
+  assert.match(open, /\{"\$replaceWith":"\$vt_document"\}/)
 })
 
 test('a stage that takes long for one document is looked at before each few of them', () => {

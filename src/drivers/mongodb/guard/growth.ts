@@ -20,9 +20,9 @@ import {
 } from './extent.ts'
 import { numberOf } from './lift.ts'
 import { tooLarge, BYTES_MAX, type Meter } from './meter.ts'
-import { stepsOf, worstSteps } from './operator-steps.ts'
+import { readsOf, stepsOf, worstSteps } from './operator-steps.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
-import { RANGE_MAX, rangeItems } from './range.ts'
+import { boundOf, itemsBetween, RANGE_MAX, writtenItems } from './range.ts'
 import { refusedGrowth } from './refusal.ts'
 import type { Variables } from './variables.ts'
 
@@ -61,7 +61,10 @@ function ofText(text: string, env: Env): Extent {
 /** A path through an array makes a new one of what it finds. */
 function read(found: Extent, isThrough: boolean, env: Env): Extent {
   const isArray = found.each !== null || (found.rows ?? 1) > 1
-  if (isThrough && isArray) env.meter.step(found.items * 1.5)
+  if (isThrough && isArray) {
+    env.meter.step(found.items * 1.5)
+    env.meter.read(found)
+  }
   return found
 }
 
@@ -69,6 +72,7 @@ function read(found: Extent, isThrough: boolean, env: Env): Extent {
 function readWhole(env: Env): Extent {
   const whole = env.document([])
   env.meter.step(whole.bytes / 500)
+  env.meter.read(whole)
   return whole
 }
 
@@ -114,6 +118,7 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   const given = { operand, args, bytesOf: (extent: Extent) => env.meter.bytesOf(extent) }
   env.meter.step(stepsOf(name, given), worstSteps(name, given))
   const whole = sum(args)
+  env.meter.read(whole, readsOf(name))
   if (JOINED.has(name)) return env.meter.made({ ...whole, each: eachOf(args) })
   if (PICKED.has(name)) return picked(name, operand, args)
   if (WRITTEN.has(name))
@@ -135,9 +140,15 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
     case '$percentile':
       return { ...SMALL, bytes: whole.bytes + 16 * whole.items, items: whole.items }
     default:
-      // A number that may count elements of what it was computed from.
-      return { ...SMALL, items: Math.max(1, ...args.map((arg) => arg.items)) }
+      return ofNumber(name, operand, args)
   }
+}
+
+/** It may count elements of what it is computed from. */
+function ofNumber(name: string, operand: Bson, args: readonly Extent[]): Extent {
+  const items = Math.max(1, ...args.map((arg) => arg.items))
+  const bounds = args.map(({ most }) => most)
+  return { ...SMALL, items, most: boundOf(name, operand, bounds, items) }
 }
 
 function ofPairs(whole: Extent, items: number, env: Env): Extent {
@@ -189,11 +200,9 @@ function ofLet(operand: Bson, env: Env): Extent {
 }
 
 function ofRange(operand: Bson, env: Env): Extent {
-  const ends = argumentsOf('$range', operand, env)
-  const items = rangeItems(operand)
-  const isWritten = isArray(operand) && operand.every((end) => numberOf(end) !== undefined)
-  const counted = isWritten ? items : Math.max(items, ...ends.map((end) => end.items))
-  const range = list(SMALL, Math.min(counted, RANGE_MAX))
+  const [start = SMALL, end = SMALL] = argumentsOf('$range', operand, env)
+  const items = writtenItems(operand) ?? itemsBetween(operand, start.most, end.most)
+  const range = list(SMALL, Math.min(items, RANGE_MAX))
   env.meter.step(range.items / 4)
   return env.meter.made(range)
 }
@@ -202,6 +211,7 @@ function ofRange(operand: Bson, env: Env): Extent {
 function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL
   const input = grown(operand['input'], env)
+  env.meter.read(input)
   const { variable, own } = elementIn(operand, input, env)
   const inner = { ...env, variables: env.variables.with(own) }
   const body = env.meter.loop(input.items, () => {
@@ -220,7 +230,8 @@ function elementIn(
   env: Env,
 ): { readonly variable: string; readonly own: Map<string, Extent> } {
   const element = elementOf(input)
-  const variable = env.meter.variable(env.meter.bytesOf(input) / Math.max(1, input.items))
+  const { parts, items } = input.parts.size > 0 ? input : { ...element, items: input.items }
+  const variable = env.meter.variable(env.meter.bytesOf(input) / Math.max(1, items), { parts, items })
   const { as = 'this', arrayIndexAs: at } = operand
   const own = new Map([[String(as), wholeOf(variable, element)]])
   if (typeof at === 'string') own.set(at, SMALL)
@@ -262,6 +273,7 @@ function ofReduce(operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL
   const input = grown(operand['input'], env)
   const initial = grown(operand['initialValue'], env)
+  env.meter.read(input)
   const { variable: element, own } = elementIn(operand, input, env)
   const name = String(operand['valueAs'] ?? 'value')
   const value = env.meter.variable(0)
@@ -278,7 +290,7 @@ function ofReduce(operand: Bson, env: Env): Extent {
   )
   if (often > 1 && input.items > TURNS_MULTIPLIED) throw multiplied(name, often, input.items)
   const result = env.meter.made(afterTurns({ turn, often, input, initial, value, element }))
-  const largestValue = env.meter.variable(env.meter.bytesOf(result))
+  const largestValue = env.meter.variable(env.meter.bytesOf(result), { parts: result.parts, items: 1 })
   const last = env.meter.loop(input.items, () => {
     env.meter.step()
     return step(wholeOf(largestValue, result))

@@ -188,6 +188,7 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   const inner: BsonDocument[] = documents ? [{ $documents: '$$g' }] : flow.out
   const stage = { $project: documents ? projection : beside(projection, as, flow) }
   const barrier = documents ? barrierOf(from, inner, projection) : new Barrier(inner, stage, as)
+  if (documents) flow.whole.source(from, barrier)
   if (!documents) barrier.compute(as, withoutGaps(`$${as}`, from.tree))
   barrier.place()
   if (documents) flow.out.push({ $lookup: { let: { g: `$${as}` }, pipeline: inner, as } })

@@ -1,7 +1,7 @@
 // What a query makes the database do for one document: steps, counted with every loop around them, and the largest value.
 // mongod looks for a cancel between documents, in old versions only at every 128th of a pipeline, and never within an
 // operator; so the whole must be small for one document before it is sent.
-import type { Extent } from './extent.ts'
+import { isStored, type Extent } from './extent.ts'
 import { refusedGrowth } from './refusal.ts'
 import type { Work } from './work.ts'
 
@@ -22,6 +22,7 @@ export class Load {
   readonly work: Work
   /** How long arrays are taken to be that $push, $lookup and the like gather. */
   readonly #length: number
+  readonly #reads = new Map<string, number>()
   #gathers = false
   #steps = 0
 
@@ -45,6 +46,15 @@ export class Load {
     return this.#length
   }
 
+  /** How often parts of stored documents are gone through, by collection and path: "s0.text". */
+  get reads(): ReadonlyMap<string, number> {
+    return this.#reads
+  }
+
+  read(part: string, times: number): void {
+    this.#reads.set(part, (this.#reads.get(part) ?? 0) + times)
+  }
+
   /** Throws Refusal where the steps are too many. */
   add(steps: number): void {
     this.#steps += steps
@@ -62,6 +72,8 @@ export class Meter {
   readonly work: Work
   readonly #load: Load
   readonly #sizes = new Map<string, number>()
+  /** What the variables of loops are elements of. */
+  readonly #origins = new Map<string, Pick<Extent, 'parts' | 'items'>>()
   #worst = 0
   #loops = 1
   #trials = 0
@@ -111,11 +123,27 @@ export class Meter {
     }
   }
 
-  /** A name for what a loop binds; `bytes` is how large that is. */
-  variable(bytes: number): string {
+  /** A name for what a loop binds, and what it is an element of; `bytes` is how large that is. */
+  variable(bytes: number, of?: Pick<Extent, 'parts' | 'items'>): string {
     const name = String(++this.#variables)
     this.#sizes.set(name, bytes)
+    if (of !== undefined) this.#origins.set(name, of)
     return name
+  }
+
+  /** An operator goes through a value from end to end, and may copy it. */
+  read({ parts }: Extent, times = 1): void {
+    if (this.#trials === 0) this.#read(parts, this.#loops * times)
+  }
+
+  #read(parts: Extent['parts'], times: number): void {
+    this.work.spend(parts.size)
+    for (const [part, often] of parts) {
+      if (often <= 0) continue
+      if (isStored(part)) this.#load.read(part, often * times)
+      const origin = this.#origins.get(part.split('.', 1)[0] ?? '')
+      if (origin !== undefined) this.#read(origin.parts, (often * times) / Math.max(1, origin.items))
+    }
   }
 
   bytesOf({ bytes, parts }: Extent): number {

@@ -131,3 +131,18 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
 export function stepsOf(name: string, given: Given): number {
   return STEPS.get(name)?.(given) ?? 2 + itemsIn(given) / 4
 }
+
+/** They look at the head of a value, or stop where two values differ. */
+const AT_A_GLANCE = new Set(
+  words(
+    '$and $arrayElemAt $cmp $cond $eq $first $gt $gte $ifNull $isArray $isNumber $last $lt $lte $ne $not $or $size $strLenBytes $type',
+  ),
+)
+const SLOW = new Set(
+  words('$arrayToObject $setDifference $setEquals $setIntersection $setIsSubset $setUnion $sortArray'),
+)
+
+/** How often an operator goes through what it is given; of those that take long for each byte, as if more often. */
+export function readsOf(name: string): number {
+  return AT_A_GLANCE.has(name) ? 0 : SLOW.has(name) ? 10 : 1
+}

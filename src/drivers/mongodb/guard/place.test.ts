@@ -1,32 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Catalog, Denied, Malformed } from '../../driver.ts'
+import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
+import type { Denied, Malformed } from '../../driver.ts'
 import { confine } from './confine.ts'
 import { readBody } from './read.ts'
 
-const catalog: Catalog = {
-  capturedAt: '2026-01-01T00:00:00.000Z',
-  capture: { version: 1, serverVersion: [8, 0, 0], versionText: '8.0.0', database: 'shop' },
-  tables: ['people', 'orders'].map((table) => ({
-    schema: 'shop',
-    table,
-    kind: 'collection',
-    description: null,
-    estimatedRows: null,
-    warnings: [],
-    detail: null,
-    columns: ['_id', 'name', 'home.city', 'cards.brand', 'tags'].map((name) => ({
-      name,
-      type: 'bson',
-      nullable: true,
-      primaryKey: false,
-      references: null,
-      description: null,
-      unexposable: null,
-      detail: null,
-    })),
-  })),
-}
+const PATHS = ['_id', 'name', 'home.city', 'cards.brand', 'tags']
+const catalog = mongoCatalog({ people: PATHS, orders: PATHS })
 const limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }
 
 interface Told {

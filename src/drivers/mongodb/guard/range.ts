@@ -3,58 +3,77 @@
 import { arrayOf } from './arguments.ts'
 import { numberOf } from './lift.ts'
 import { isArray, isDocument, type Bson } from '../query.ts'
-import { refusedLimit } from './refusal.ts'
-import { ITEMS } from './extent.ts'
-import { Broken } from './refusal.ts'
+import { Broken, refusedLimit } from './refusal.ts'
 
 export const RANGE_MAX = 10_000
 
-/** Elements at most; Infinity where only the database can tell. Throws Refusal where the query itself says too many. */
-export function rangeItems(value: Bson | undefined): number {
+/** Elements of a range between two numbers; undefined where one is not written. Throws Refusal where they are too many. */
+export function writtenItems(value: Bson | undefined): number | undefined {
+  const [start, end, step] = endsOf(value).map(numberOf)
+  if (start === undefined || end === undefined || step === undefined) return undefined
+  const items = Math.ceil(Math.abs((end - start) / step))
+  if (!Number.isFinite(items)) return 0
+  if (items <= RANGE_MAX) return items
+  throw refusedLimit(
+    '$range',
+    `$range makes ${items} elements; ${RANGE_MAX} is the most`,
+    'Make a shorter range, or one with a larger step.',
+  )
+}
+
+/** Elements at most, by how far from 0 its start and end may be. */
+export function itemsBetween(value: Bson | undefined, start: number, end: number): number {
+  const step = numberOf(endsOf(value)[2])
+  return Math.ceil((start + end) / Math.max(1, Math.abs(step ?? 1)))
+}
+
+/** Whether it can have no more elements than it may, whatever is stored. */
+export function isShort(value: Bson | undefined): boolean {
+  const [start, end] = endsOf(value).map((each) => certainBound(each, 0))
+  return writtenItems(value) !== undefined || itemsBetween(value, start ?? 0, end ?? 0) <= RANGE_MAX
+}
+
+/** Start, end and step. Throws Broken. */
+function endsOf(value: Bson | undefined): readonly Bson[] {
   const ends = arrayOf('$range', value)
   if (ends.length < 2 || ends.length > 3) throw new Broken('$range takes a start, an end and perhaps a step')
-  const [from = 0, to = 0, by = 1] = ends
-  const [start, end, step] = [numberOf(from), numberOf(to), numberOf(by)]
-  if (start !== undefined && end !== undefined && step !== undefined) {
-    const items = Math.ceil(Math.abs((end - start) / step))
-    if (items <= RANGE_MAX || !Number.isFinite(items)) return Number.isFinite(items) ? items : 0
-    throw refusedLimit(
-      '$range',
-      `$range makes ${items} elements; ${RANGE_MAX} is the most`,
-      'Make a shorter range, or one with a larger step.',
-    )
-  }
-  const items = (boundOf(from, 0) + boundOf(to, 0)) / Math.max(1, Math.abs(step ?? 1))
-  return items <= RANGE_MAX ? Math.ceil(items) : Infinity
+  return ends.length === 2 ? [...ends, 1] : ends
 }
 
 /** The same range, which fails where it would have too many elements. */
 export function capped(ends: readonly Bson[]): Bson {
   const [start = 0, end = 0, step = 1] = ends
-  const length = { $abs: [{ $subtract: ['$$vt_to', '$$vt_from'] }] }
-  const most = { $multiply: [{ $abs: ['$$vt_by'] }, RANGE_MAX] }
+  // Negative where the step leads away from the end: such a range is empty.
+  const steps = { $divide: [{ $subtract: ['$$vt_to', '$$vt_from'] }, '$$vt_by'] }
   // A step of 0 is an error of the database, with a number of its own.
-  const range = { $range: ['$$vt_from', '$$vt_to', { $cond: [{ $lte: [length, most] }, '$$vt_by', 0] }] }
+  const range = { $range: ['$$vt_from', '$$vt_to', { $cond: [{ $lte: [steps, RANGE_MAX] }, '$$vt_by', 0] }] }
   return { $let: { vars: { vt_from: start, vt_to: end, vt_by: step }, in: range } }
 }
 
-/** What no value of an expression is beyond, on either side of 0. */
-function boundOf(value: Bson | undefined, depth: number): number {
+/** Of an expression, by what the query itself says: Infinity where stored values tell. */
+function certainBound(value: Bson | undefined, depth: number): number {
   const number = numberOf(value)
   if (number !== undefined) return Math.abs(number)
   if (!isDocument(value) || depth > 8) return Infinity
   const [[name, operand] = ['', null]] = Object.entries(value)
-  const all = (isArray(operand) ? operand : [operand]).map((each) => boundOf(each, depth + 1))
+  const all = (isArray(operand) ? operand : [operand]).map((each) => certainBound(each, depth + 1))
+  return boundOf(name, operand, all, Infinity)
+}
+
+/**
+ * What no number that an operator answers is beyond, on either side of 0: by the bounds of its arguments, in their order,
+ * and by how many elements or letters they have.
+ */
+export function boundOf(name: string, operand: Bson, all: readonly number[], size: number): number {
   const [first = Infinity, second = Infinity, third = Infinity] = all
   switch (name) {
-    // A stored array: its length is bounded as documents are.
     case '$size':
     case '$strLenCP':
     case '$strLenBytes':
     case '$indexOfCP':
     case '$indexOfBytes':
     case '$indexOfArray':
-      return ITEMS
+      return size
     case '$dayOfMonth':
     case '$dayOfWeek':
     case '$month':
@@ -74,12 +93,14 @@ function boundOf(value: Bson | undefined, depth: number): number {
       return all.reduce((total, each) => total + each, 0)
     case '$multiply':
       return all.reduce((total, each) => total * each, 1)
-    case '$divide':
-      return numberOf(isArray(operand) ? operand[1] : undefined) === undefined ? Infinity : first / second
+    case '$divide': {
+      const by = numberOf(isArray(operand) ? operand[1] : undefined)
+      return by === undefined ? Infinity : first / Math.abs(by)
+    }
     case '$mod':
       return second
+    // The least number may be far below 0.
     case '$min':
-      return Math.min(...all)
     case '$max':
     case '$ifNull':
       return Math.max(...all)

@@ -241,7 +241,7 @@ export function extentAt(shape: Shape, path: readonly string[]): Extent {
 
 /** What a path finds in so many elements of an array. */
 function eachOf(elements: number, found: Extent): Extent {
-  return elements <= 1 ? found : { ...list(found, elements), rows: found.rows }
+  return elements <= 1 ? found : { ...list(found, elements), parts: found.parts, rows: found.rows }
 }
 
 /** How many objects hold the last name of a path: one for each element of the arrays on the way to it. */

@@ -20,6 +20,7 @@ export function confineSource(
   const stages = checkStages(pipeline, whole)
   const out: BsonDocument[] = []
   const barrier = barrierOf(collection, out)
+  whole.source(collection, barrier)
   const flow = new Flow(whole, variables, false, out, barrier, shapeOf(collection, barrier), collection.tops)
   const rest = hoist(stages, flow)
   const isCached = collection.rewritten && !variables.isEmpty

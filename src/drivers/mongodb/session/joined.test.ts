@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
 import { unseal } from '../../confined.ts'
-import type { Catalog } from '../../driver.ts'
 import { confine } from '../guard/confine.ts'
 import { readBody } from '../guard/read.ts'
 import type { MongoQuery } from '../query.ts'
@@ -9,29 +9,11 @@ import { costBound } from './estimate.ts'
 
 const DOCUMENTS = 80
 
-const catalog: Catalog = {
-  capturedAt: '2026-01-01T00:00:00.000Z',
-  capture: { version: 1, serverVersion: [8, 0, 0], versionText: '8.0.0', database: 'shop' },
-  tables: ['a', 'b'].map((table) => ({
-    schema: 'shop',
-    table,
-    kind: 'collection',
-    description: null,
-    estimatedRows: null,
-    warnings: [],
-    detail: { kind: 'collection', capped: false, documents: DOCUMENTS, indexedPaths: ['_id'], complete: true },
-    columns: ['_id', 'n', 'list'].map((name) => ({
-      name,
-      type: 'bson',
-      nullable: true,
-      primaryKey: false,
-      references: null,
-      description: null,
-      unexposable: null,
-      detail: { types: {}, presence: 1, top: true, ...(name === 'list' ? { items: 50 } : {}) },
-    })),
-  })),
-}
+const PATHS = ['_id', 'n', 'list']
+const catalog = mongoCatalog(
+  { a: PATHS, b: PATHS },
+  { documents: DOCUMENTS, indexedPaths: ['_id'], arrays: { list: 50 } },
+)
 const limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }
 
 async function bound(...pipeline: object[]): Promise<number> {

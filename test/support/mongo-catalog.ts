@@ -1,0 +1,53 @@
+// A catalog of MongoDB as introspection and the cut would hand it over, for tests of what needs no server.
+import type { Catalog } from '../../src/drivers/driver.ts'
+
+export interface CatalogOptions {
+  readonly version?: readonly number[]
+  readonly database?: string
+  /** Of collections that are not plain ones. */
+  readonly kinds?: ReadonlyMap<string, string>
+  /** In each collection. */
+  readonly documents?: number
+  readonly indexedPaths?: readonly string[]
+  /** There was a sample, and its arrays had so many elements; without it nothing is known of what the paths hold. */
+  readonly arrays?: Readonly<Record<string, number>>
+}
+
+/** Each collection with its exposed paths. */
+export function mongoCatalog(
+  exposed: Readonly<Record<string, readonly string[]>>,
+  {
+    version = [8, 3, 0],
+    database = 'shop',
+    kinds = new Map(),
+    documents,
+    indexedPaths = [],
+    arrays,
+  }: CatalogOptions = {},
+): Catalog {
+  const detail = { kind: 'collection', capped: false, documents: documents ?? null, indexedPaths, complete: true }
+  const column = { type: 'bson', nullable: true, primaryKey: false, references: null, description: null }
+  const sampled = (name: string) => {
+    const items = arrays?.[name]
+    return { types: {}, presence: 1, top: !name.includes('.'), ...(items === undefined ? {} : { items }) }
+  }
+  return {
+    capturedAt: '2026-01-01T00:00:00.000Z',
+    capture: { version: 1, serverVersion: version, versionText: version.join('.'), database },
+    tables: Object.entries(exposed).map(([table, paths]) => ({
+      schema: database,
+      table,
+      kind: kinds.get(table) ?? 'collection',
+      description: null,
+      estimatedRows: null,
+      warnings: [],
+      detail,
+      columns: paths.map((name) => ({
+        name,
+        ...column,
+        unexposable: null,
+        detail: arrays === undefined ? null : sampled(name),
+      })),
+    })),
+  }
+}
