@@ -4,30 +4,57 @@ import type { ColumnType } from '../capture.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { Unreadable } from './exchange.ts'
 import { endOfValue, firstOf, isArray, isNull, nextOf, skipSpace, valueOf } from './json-scan.ts'
-import { scalarWriter } from './scalars.ts'
+import { scalarWriter, writeJson } from './scalars.ts'
+import type { Pace } from './turns.ts'
 
 /** Writes the value that begins at `at`; answers where it ends. */
-type WriteCell = (json: Buffer, at: number, out: JsonBytes) => number
+type WriteShort = (json: Buffer, at: number, out: JsonBytes) => number
+/** The same of what may be long, with an array or JSON in it: that is written in turns. */
+type WriteCell = (json: Buffer, at: number, out: JsonBytes, pace: Pace) => number | Generator<undefined, number>
 
 const COMMA = 0x2c
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 const F = 0x66
 const V = 0x76
 
-/** Writes the row that begins at `at`; answers where it ends. Throws Unreadable for one of another shape. */
-export type WriteRow = (json: Buffer, at: number, out: JsonBytes) => number
+/** Writes the row that begins at `at`. Throws Unreadable for one of another shape. */
+export type WriteRow = WriteCell
 
 export function rowWriter(columns: readonly ColumnType[]): WriteRow {
-  const cells = columns.map(cellWriter)
-  return (json, at, out) => writeCells(json, at, cells, null, out)
+  return cellsWriter(columns, null)
+}
+
+/** `keys`: of a struct; null for a row. */
+function cellsWriter(types: readonly ColumnType[], keys: readonly Buffer[] | null): WriteCell {
+  const short = types.map(shortWriter)
+  if (short.every((write) => write !== null)) return (json, at, out) => writeShort(json, at, short, keys, out)
+  const cells = types.map(cellWriter)
+  return (json, at, out, pace) => writeLong(json, at, { cells, keys, out, pace })
 }
 
 function cellWriter(type: ColumnType): WriteCell {
-  const single = type.name === 'STRUCT' ? structWriter(type) : plainWriter(type.name)
+  const single: WriteCell =
+    shortWriter({ ...type, repeated: false }) ?? (type.name === 'JSON' ? jsonWriter : structWriter(type))
   return type.repeated ? arrayWriter(single) : single
 }
 
-function plainWriter(name: string): WriteCell {
+/** Null for what may be long. */
+function shortWriter(type: ColumnType): WriteShort | null {
+  if (type.repeated || type.name === 'JSON') return null
+  if (type.name !== 'STRUCT') return plainWriter(type.name)
+  const cells = type.fields.map(shortWriter)
+  if (!cells.every((write) => write !== null)) return null
+  const keys = keysOf(type)
+  return (json, at, out) => (isNull(json, at) ? writeNullAt(json, at, out) : writeShort(json, at, cells, keys, out))
+}
+
+const jsonWriter: WriteCell = (json, at, out) => {
+  if (isNull(json, at)) return writeNullAt(json, at, out)
+  if (json[at] === OPEN_ARRAY || json[at] === OPEN_OBJECT) throw new Unreadable('a JSON of many parts')
+  return writeJson(json, at, endOfValue(json, at), out)
+}
+
+function plainWriter(name: string): WriteShort {
   const write = scalarWriter(name)
   return (json, at, out) => {
     const end = endOfValue(json, at)
@@ -40,7 +67,7 @@ function plainWriter(name: string): WriteCell {
 
 /** An array that is NULL arrives as an empty one, mostly; it is shown as one always. */
 function arrayWriter(element: WriteCell): WriteCell {
-  return (json, at, out) => {
+  return function* (json, at, out, pace) {
     out.byte(OPEN_ARRAY)
     let end = at
     if (isNull(json, at)) end = endOfValue(json, at)
@@ -50,7 +77,9 @@ function arrayWriter(element: WriteCell): WriteCell {
       end = each === null ? skipSpace(json, at + 1) : at
       for (let n = 0; each !== null; n++) {
         if (n > 0) out.byte(COMMA)
-        end = behind(json, each, element(json, valueOf(json, each, V), out))
+        const written = element(json, valueOf(json, each, V), out, pace)
+        end = behind(json, each, typeof written === 'number' ? written : yield* written)
+        if (pace.isDue(end)) yield
         each = nextOf(json, end)
       }
       end = skipSpace(json, end) + 1
@@ -61,17 +90,16 @@ function arrayWriter(element: WriteCell): WriteCell {
 }
 
 function structWriter(type: ColumnType): WriteCell {
-  const fields = type.fields.map(cellWriter)
-  const keys = keysOf(type.fields.map(({ field }) => field)).map((key) => Buffer.from(`${JSON.stringify(key)}:`))
-  return (json, at, out) => {
-    if (!isNull(json, at)) return writeCells(json, at, fields, keys, out)
-    writeNull(out)
-    return endOfValue(json, at)
-  }
+  const write = cellsWriter(type.fields, keysOf(type))
+  return (json, at, out, pace) => (isNull(json, at) ? writeNullAt(json, at, out) : write(json, at, out, pace))
+}
+
+function keysOf({ fields }: ColumnType): readonly Buffer[] {
+  return uniqueNames(fields.map(({ field }) => field)).map((key) => Buffer.from(`${JSON.stringify(key)}:`))
 }
 
 /** A name that comes again gets _1, _2 …; an empty one is _field_N, N its place from 1. */
-function keysOf(names: readonly string[]): readonly string[] {
+function uniqueNames(names: readonly string[]): readonly string[] {
   const taken = new Set(names)
   const used = new Set<string>()
   return names.map((name, n) => {
@@ -83,32 +111,68 @@ function keysOf(names: readonly string[]): readonly string[] {
   })
 }
 
-function writeCells(
+/** As writeLong(), in one go. */
+function writeShort(
   json: Buffer,
   start: number,
-  cells: readonly WriteCell[],
+  cells: readonly WriteShort[],
   keys: readonly Buffer[] | null,
   out: JsonBytes,
 ): number {
-  const list = valueOf(json, start, F)
-  if (!isArray(json, list)) throw new Unreadable('a row without cells')
-  out.byte(keys === null ? OPEN_ARRAY : OPEN_OBJECT)
+  const list = openList(json, start, keys, out)
   let each = firstOf(json, list)
   let end = list + 1
   for (const [n, write] of cells.entries()) {
     if (each === null) throw new Unreadable('a row with too few cells')
-    if (n > 0) out.byte(COMMA)
-    const key = keys?.[n]
-    if (key !== undefined) {
-      key.copy(out.room(key.length), out.length)
-      out.length += key.length
-    }
+    writeKey(n, keys, out)
     end = behind(json, each, write(json, valueOf(json, each, V), out))
     each = nextOf(json, end)
   }
   if (each !== null) throw new Unreadable('a row with too many cells')
   out.byte(keys === null ? CLOSE_ARRAY : CLOSE_OBJECT)
   return behind(json, start, skipSpace(json, end) + 1)
+}
+
+interface LongCells {
+  readonly cells: readonly WriteCell[]
+  readonly keys: readonly Buffer[] | null
+  readonly out: JsonBytes
+  readonly pace: Pace
+}
+
+/** Writes the row or struct that begins at `start`; answers where it ends. */
+function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: LongCells): Generator<undefined, number> {
+  const list = openList(json, start, keys, out)
+  let each = firstOf(json, list)
+  let end = list + 1
+  for (const [n, write] of cells.entries()) {
+    if (each === null) throw new Unreadable('a row with too few cells')
+    writeKey(n, keys, out)
+    const written = write(json, valueOf(json, each, V), out, pace)
+    end = behind(json, each, typeof written === 'number' ? written : yield* written)
+    if (pace.isDue(end)) yield
+    each = nextOf(json, end)
+  }
+  if (each !== null) throw new Unreadable('a row with too many cells')
+  out.byte(keys === null ? CLOSE_ARRAY : CLOSE_OBJECT)
+  return behind(json, start, skipSpace(json, end) + 1)
+}
+
+/** Where the cells begin. */
+function openList(json: Buffer, start: number, keys: readonly Buffer[] | null, out: JsonBytes): number {
+  const list = valueOf(json, start, F)
+  if (!isArray(json, list)) throw new Unreadable('a row without cells')
+  out.byte(keys === null ? OPEN_ARRAY : OPEN_OBJECT)
+  return list
+}
+
+/** What stands before a cell. */
+function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): void {
+  if (n > 0) out.byte(COMMA)
+  const key = keys?.[n]
+  if (key === undefined) return
+  key.copy(out.room(key.length), out.length)
+  out.length += key.length
 }
 
 /** Behind the object that begins at `start`, whose value of interest ended at `end`: mostly the only one. */
@@ -122,4 +186,9 @@ const NULL = Buffer.from('null')
 function writeNull(out: JsonBytes): void {
   NULL.copy(out.room(4), out.length)
   out.length += 4
+}
+
+function writeNullAt(json: Buffer, at: number, out: JsonBytes): number {
+  writeNull(out)
+  return endOfValue(json, at)
 }

@@ -1,7 +1,7 @@
 // Walks JSON as bytes, so that an answer of ten megabytes is never a tree of objects. endOfValue() checks every byte of a
 // value against JSON's grammar, membersOf() an object; the others may only be asked about what it went over.
 import { Unreadable } from './exchange.ts'
-import type { Turns } from './turns.ts'
+import { atOnce, TURN_BYTES } from './turns.ts'
 
 /** A value of BigQuery's 15 levels of arrays of structs is 80 levels of JSON deep. */
 const DEPTH_MAX = 128
@@ -25,15 +25,65 @@ export function skipSpace(json: Buffer, at: number): number {
 }
 
 /** Behind the value that begins at `at`. Throws Unreadable where there is none, or one nested too deeply. */
-export function endOfValue(json: Buffer, at: number, depth = 0): number {
-  if (depth > DEPTH_MAX) throw new Unreadable('JSON that is nested too deeply')
+export function endOfValue(json: Buffer, at: number): number {
+  if (json[at] !== OPEN_OBJECT && json[at] !== OPEN_ARRAY) return endOfPlain(json, at)
+  return atOnce(overValue(json, at))
+}
+
+/** Goes over the value as endOfValue() does, and yields between two turns. */
+export function* overValue(json: Buffer, start: number): Generator<undefined, number> {
+  /** What ends the innermost open array or object; 0 outside of all. */
+  let close = 0
+  /** What ends those around it. */
+  const around: number[] = []
+  let pause = start + TURN_BYTES
+  let at = start
+  for (;;) {
+    const opened = closeOf(json[at])
+    if (opened === 0) at = endOfPlain(json, at)
+    else {
+      at = skipSpace(json, at + 1)
+      if (json[at] !== opened) {
+        if (around.push(close) > DEPTH_MAX) throw new Unreadable('JSON that is nested too deeply')
+        close = opened
+        if (opened === CLOSE_OBJECT) at = behindKey(json, at)
+        continue
+      }
+      at++
+    }
+    while (close !== 0 && json[(at = skipSpace(json, at))] === close) {
+      close = around.pop() ?? 0
+      at++
+    }
+    if (close === 0) return at
+    if (json[at] !== COMMA) throw broken(at)
+    at = skipSpace(json, at + 1)
+    if (close === CLOSE_OBJECT) at = behindKey(json, at)
+    if (at < pause) continue
+    pause = at + TURN_BYTES
+    yield
+  }
+}
+
+/** What ends the array or object that a byte begins; 0 where it begins none. */
+function closeOf(byte: number | undefined): number {
+  if (byte === OPEN_OBJECT) return CLOSE_OBJECT
+  return byte === OPEN_ARRAY ? CLOSE_ARRAY : 0
+}
+
+/** Where the value of the key is that begins at `at`. */
+function behindKey(json: Buffer, at: number): number {
+  if (json[at] !== QUOTE) throw broken(at)
+  const colon = skipSpace(json, endOfString(json, at))
+  if (json[colon] !== COLON) throw broken(colon)
+  return skipSpace(json, colon + 1)
+}
+
+/** Behind a value that is neither an array nor an object. */
+function endOfPlain(json: Buffer, at: number): number {
   switch (json[at]) {
     case QUOTE:
       return endOfString(json, at)
-    case OPEN_OBJECT:
-      return endOfList(json, at, CLOSE_OBJECT, depth)
-    case OPEN_ARRAY:
-      return endOfList(json, at, CLOSE_ARRAY, depth)
     case 0x74:
       return endOfWord(json, at, 'true')
     case 0x66:
@@ -42,23 +92,6 @@ export function endOfValue(json: Buffer, at: number, depth = 0): number {
       return endOfWord(json, at, 'null')
     default:
       return endOfNumber(json, at)
-  }
-}
-
-function endOfList(json: Buffer, start: number, close: number, depth: number): number {
-  let at = skipSpace(json, start + 1)
-  if (json[at] === close) return at + 1
-  for (;;) {
-    if (close === CLOSE_OBJECT) {
-      if (json[at] !== QUOTE) throw broken(at)
-      at = skipSpace(json, endOfString(json, at))
-      if (json[at] !== COLON) throw broken(at)
-      at = skipSpace(json, at + 1)
-    }
-    at = skipSpace(json, endOfValue(json, at, depth + 1))
-    if (json[at] === close) return at + 1
-    if (json[at] !== COMMA) throw broken(at)
-    at = skipSpace(json, at + 1)
   }
 }
 
@@ -105,40 +138,19 @@ export interface Member {
   readonly end: number
 }
 
-/** Behind the array that begins at `start`, as endOfValue() checks it, in turns. Throws Unreadable, and as Turns.next(). */
-async function endOfArray(json: Buffer, start: number, turns: Turns): Promise<number> {
-  let at = skipSpace(json, start + 1)
-  if (json[at] === CLOSE_ARRAY) return at + 1
-  for (;;) {
-    at = skipSpace(json, endOfValue(json, at, 2))
-    if (json[at] === CLOSE_ARRAY) return at + 1
-    if (json[at] !== COMMA) throw broken(at)
-    at = skipSpace(json, at + 1)
-    if (turns.isDue(at)) await turns.next(at)
-  }
-}
-
-/**
- * The members of the object that begins at `start`, each of them checked, and where it ends. An array among them is gone
- * over in turns. Throws Unreadable, and as Turns.next().
- */
-export async function membersOf(
+/** The members of the object that begins at `start`, each of them checked, and where it ends. Yields as overValue(). */
+export function* membersOf(
   json: Buffer,
   start: number,
-  turns: Turns,
-): Promise<{ readonly members: readonly Member[]; readonly end: number }> {
+): Generator<undefined, { readonly members: readonly Member[]; readonly end: number }> {
   const members: Member[] = []
   if (json[start] !== OPEN_OBJECT) throw broken(start)
   let at = skipSpace(json, start + 1)
   if (json[at] === CLOSE_OBJECT) return { members, end: at + 1 }
   for (;;) {
-    if (json[at] !== QUOTE) throw broken(at)
-    const keyEnd = endOfString(json, at)
-    const key = String(JSON.parse(json.toString('utf8', at, keyEnd)))
-    const colon = skipSpace(json, keyEnd)
-    if (json[colon] !== COLON) throw broken(colon)
-    const value = skipSpace(json, colon + 1)
-    const end = isArray(json, value) ? await endOfArray(json, value, turns) : endOfValue(json, value, 1)
+    const value = behindKey(json, at)
+    const key = String(JSON.parse(json.toString('utf8', at, endOfString(json, at))))
+    const end = yield* overValue(json, value)
     members.push({ key, start: value, end })
     at = skipSpace(json, end)
     if (json[at] === CLOSE_OBJECT) return { members, end: at + 1 }

@@ -43,6 +43,9 @@ const STRUCT = {
   ],
 }
 
+/** A struct of four arrays, as a field of a schema. */
+const ARRAYS = `"RECORD","fields":[${['a', 'b', 'c', 'd'].map((name) => `{"name":"${name}","type":"INTEGER","mode":"REPEATED"}`).join()}]`
+
 const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = [
   ['NULL', { type: 'INTEGER' }, null, 'null', 'INT64'],
   ['zero', { type: 'INT64' }, '0', '0', 'INT64'],
@@ -215,6 +218,7 @@ describe('a page', () => {
     ['too few cells', page('[{"f":[]}]')],
     ['a cell without a value', page('[{"f":[{}]}]')],
     ['an array where the schema has none', page('[{"f":[{"v":[{"v":"1"}]}]}]')],
+    ['JSON that is no text', page('[{"f":[{"v":["x"]}]}]').replace('INTEGER', 'JSON')],
     ['depth without end', page('['.repeat(100_000))],
     ['no columns', '{"jobComplete":true,"totalRows":"0","schema":{"fields":[]}}'],
     ['no schema and errors that are none', '{"jobComplete":true,"errors":{"reason":"invalidQuery"}}'],
@@ -250,6 +254,26 @@ describe('a page', () => {
     await rowsOf(page('[{"f":[{"v":"1"}]}]'), undefined, short)
     assert.equal(short.count, 0)
   })
+
+  for (const [what, type, value] of [
+    ['an array', '"INTEGER","mode":"REPEATED"', `[${'{"v":"1"},'.repeat(100_000)}{"v":"2"}]`],
+    ['JSON', '"JSON"', `"[${'1,'.repeat(500_000)}2]"`],
+    [
+      'a struct of arrays',
+      ARRAYS,
+      `{"f":[${Array(4)
+        .fill(`{"v":[${'{"v":"1"},'.repeat(25_000)}{"v":"2"}]}`)
+        .join()}]}`,
+    ],
+  ] as const) {
+    test(`gives way within one row too: ${what}`, async () => {
+      const bytes = page(`[{"f":[{"v":${value}}]}]`).replace('"INTEGER"', type)
+      const turns = new Turns(null)
+      const { rowCount } = await rowsOf(bytes, { rowCap: 1, bytesMax: 10_000_000 }, turns)
+      const least = Math.floor(bytes.length / (128 * 1024 + 30))
+      assert.deepEqual([rowCount, turns.count >= (type === '"JSON"' ? least : 2 * least), least > 5], [1, true, true])
+    })
+  }
 
   test('is left between two turns when its signal ends', async () => {
     const bytes = page(`[${Array.from({ length: 40_000 }, () => '{"f":[{"v":"1"}]}').join(',')}]`)

@@ -7,7 +7,7 @@ import { rowWriter, type WriteRow } from './cells.ts'
 import { jsonOf, Unreadable } from './exchange.ts'
 import { firstOf, isArray, membersOf, nextOf, skipSpace } from './json-scan.ts'
 import { refusedByJob } from './refused.ts'
-import type { Turns } from './turns.ts'
+import { Pace, type Turns } from './turns.ts'
 import { readSchema } from './types.ts'
 
 const OPEN = 0x5b
@@ -57,11 +57,10 @@ const Head = z.object({
 const HEAD_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Reads an answer of jobs.query or getQueryResults. Throws Unreadable, Refused where the job failed, and as Turns.next().
+ * Reads an answer of jobs.query or getQueryResults. Throws Unreadable, Refused where the job failed, and as Turns.run().
  */
 export async function readPage(bytes: Buffer, turns: Turns): Promise<Page> {
-  turns.begin()
-  const { members, end: pageEnd } = await membersOf(bytes, skipSpace(bytes, 0), turns)
+  const { members, end: pageEnd } = await turns.run(membersOf(bytes, skipSpace(bytes, 0)))
   if (skipSpace(bytes, pageEnd) !== bytes.length) throw new Unreadable('bytes behind a page')
   const head: Record<string, unknown> = Object.create(null)
   let rowsAt: number | null = null
@@ -126,10 +125,14 @@ export class Result {
   }
 
   /**
-   * Takes the next page. False: nothing more is wanted, or there is nothing more. Throws Unreadable, and as Turns.next().
+   * Takes the next page. False: nothing more is wanted, or there is nothing more. Throws Unreadable, and as Turns.run().
    */
   async add(page: Page, turns: Turns): Promise<boolean> {
-    turns.begin()
+    return await turns.run(this.#add(page))
+  }
+
+  *#add(page: Page): Generator<undefined, boolean> {
+    const pace = new Pace()
     const writeRow = (this.#writeRow ??= this.#begin(page))
     const out = this.#out
     const json = page.bytes
@@ -137,14 +140,15 @@ export class Result {
       if (this.#rows >= this.#caps.rowCap) return this.#cut()
       const before = out.length
       if (this.#rows > 0) out.byte(COMMA)
-      const end = writeRow(json, at, out)
+      const written = writeRow(json, at, out, pace)
+      const end = typeof written === 'number' ? written : yield* written
       if (out.length + 1 > this.#caps.bytesMax) {
         out.length = before
         return this.#cut()
       }
       this.#rows++
       at = nextOf(json, end)
-      if (turns.isDue(end)) await turns.next(end)
+      if (pace.isDue(end)) yield
     }
     if (page.totalRows !== null && page.totalRows > this.#caps.rowCap) this.#truncated = true
     if (page.pageToken !== null) return true

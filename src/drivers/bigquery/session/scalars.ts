@@ -2,7 +2,7 @@
 // (session-interface.md §5, guard/bigquery.md §4.3). A text that is not what its type says stands as a string.
 import type { JsonBytes } from '../../json-bytes.ts'
 import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
-import { endOfValue, isNumber, skipSpace } from './json-scan.ts'
+import { isNumber, overValue, skipSpace } from './json-scan.ts'
 
 /** Writes the value whose JSON, mostly a string, is json[start…end). */
 export type WriteScalar = (json: Buffer, start: number, end: number, out: JsonBytes) => void
@@ -32,7 +32,6 @@ const WRITERS: ReadonlyMap<string, WriteScalar> = new Map(
     BIGNUMERIC: writeDecimal,
     BOOL: writeBool,
     TIMESTAMP: writeTimestamp,
-    JSON: writeJson,
   }),
 )
 
@@ -111,17 +110,27 @@ function momentOf(text: string): string | null {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** JSON within a string: embedded as the text it is, so that no number in it is rounded. */
-function writeJson(json: Buffer, start: number, end: number, out: JsonBytes): void {
+/** JSON within a string: embedded as the text it is, so that no number in it is rounded. Answers where it ends; in turns. */
+export function* writeJson(json: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, number> {
   const text: unknown = json[start] === QUOTE ? JSON.parse(json.toString('utf8', start, end)) : null
-  if (typeof text !== 'string') return writeAsText(json, start, end, out)
+  if (typeof text !== 'string') {
+    writeAsText(json, start, end, out)
+    return end
+  }
   const inner = Buffer.from(text)
+  const span = yield* spanOf(inner)
+  if (span === null) writeText(inner, 0, inner.length, out)
+  else writeRaw(inner, ...span, out)
+  return end
+}
+
+/** Where its one value begins and ends; null where it is no JSON: what BigQuery calls JSON then stands as the text it is. */
+function* spanOf(inner: Buffer): Generator<undefined, readonly [number, number] | null> {
   try {
     const at = skipSpace(inner, 0)
-    const innerEnd = endOfValue(inner, at)
-    if (skipSpace(inner, innerEnd) === inner.length) return writeRaw(inner, at, innerEnd, out)
+    const end = yield* overValue(inner, at)
+    return skipSpace(inner, end) === inner.length ? [at, end] : null
   } catch {
-    // What BigQuery calls JSON and is none stands as the text it is.
+    return null
   }
-  writeText(inner, 0, inner.length, out)
 }

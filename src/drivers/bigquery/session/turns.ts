@@ -3,11 +3,17 @@
 import { setImmediate } from 'node:timers/promises'
 
 /** Reading and writing this much takes about 5 ms. */
-const TURN_BYTES = 128 * 1024
+export const TURN_BYTES = 128 * 1024
+
+/** What yields between two turns, run without a pause. */
+export function atOnce<T>(work: Generator<undefined, T>): T {
+  let step = work.next()
+  while (step.done !== true) step = work.next()
+  return step.value
+}
 
 export class Turns {
   readonly #signal: AbortSignal | null
-  #began = 0
   /** How often it gave way. */
   count = 0
 
@@ -15,21 +21,25 @@ export class Turns {
     this.#signal = signal
   }
 
-  /** Another text begins. */
-  begin(): void {
-    this.#began = 0
+  /** Gives way wherever the work yields. Throws the signal's reason, and what the work throws. */
+  async run<T>(work: Generator<undefined, T>): Promise<T> {
+    for (let step = work.next(); ; step = work.next()) {
+      if (step.done === true) return step.value
+      this.count++
+      await setImmediate()
+      this.#signal?.throwIfAborted()
+    }
   }
+}
 
-  /** Whether next() is to be awaited before what follows `at`. */
+/** Tells when to yield, by the places reached in one text. */
+export class Pace {
+  #began = 0
+
+  /** True once for each turn. */
   isDue(at: number): boolean {
-    return at - this.#began >= TURN_BYTES
-  }
-
-  /** Throws the signal's reason. */
-  async next(at: number): Promise<void> {
+    if (at - this.#began < TURN_BYTES) return false
     this.#began = at
-    this.count++
-    await setImmediate()
-    this.#signal?.throwIfAborted()
+    return true
   }
 }
