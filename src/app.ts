@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempts.ts'
-import { authenticator } from './auth/caller.ts'
+import { authenticator, type Call } from './auth/caller.ts'
 import { openKeyWarnings } from './auth/key-warnings.ts'
 import { openNotices } from './auth/notices.ts'
 import { openSignIn } from './auth/sign-in.ts'
@@ -13,7 +13,8 @@ import type { Config } from './config.ts'
 import type { Route } from './contract/route.ts'
 import { ROUTES } from './contract/routes.ts'
 import { SESSION_ROUTES } from './contract/session-routes.ts'
-import { openExports } from './datasources/audit-trail.ts'
+import { openExports } from './audit/reading/within-reach.ts'
+import { reachable } from './datasources/datasources.ts'
 import { openTests } from './datasources/connect.ts'
 import { deadlineOf } from './datasources/deadline.ts'
 import { openDescriptions } from './descriptions/descriptions.ts'
@@ -27,8 +28,8 @@ import { openModel } from './documentation/model.ts'
 import type { TryQuery } from './documentation/write-proposals.ts'
 import { openDrivers } from './drivers/index.ts'
 import { openCatalogs } from './exposure/catalogs.ts'
-import { resumePreviews } from './exposure/preview.ts'
-import { openTurns } from './exposure/turns.ts'
+import { resumePreviews } from './what-if/preview.ts'
+import { openSerialQueue } from './what-if/serial-queue.ts'
 import { arrivalsOf, type Arrivals } from './http/arrivals.ts'
 import { openMetrics, serveMetrics } from './http/metrics.ts'
 import { createServer } from './http/server.ts'
@@ -41,7 +42,7 @@ import { openRunning, type RunningQueries } from './query/running.ts'
 import { tryQuery } from './query/try-query.ts'
 import { openSecrets, requireKeyBefore, requireKeyOf } from './secrets.ts'
 import { openStore } from './store/open.ts'
-import { belong } from './teams/belong.ts'
+import { requireMembership, type Membership } from './teams/require-membership.ts'
 import { settingsOf } from './teams/settings.ts'
 
 export interface AppOptions {
@@ -89,7 +90,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const house: House = {
     authenticator: rooms.authenticator,
     places: {
-      team: (call, teamId, need) => belong(rooms, call, teamId, need),
+      team: (call, teamId, need) => requireMembership(rooms, call, teamId, need),
       datasource: (call, teamId, id, need) => reach(rooms, call, teamId, id, need),
     },
     audit: rooms.audit,
@@ -193,7 +194,7 @@ async function openRooms(
   const jobs = opened.use(await openJobs({ store, log }))
   const catalogs = openCatalogs({ store })
   const descriptions = openDescriptions({ store, catalogs })
-  const replays = openTurns()
+  const replays = openSerialQueue()
   const [exports, tests] = [openExports(), openTests()]
   resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers })
   const tried: TryQuery = (id, query, signal) =>
@@ -237,6 +238,8 @@ async function openRooms(
     authenticator: callers,
     running,
     ended,
+    reachableIds: async (call: Call, reader: Membership) =>
+      (await reachable({ store }, call, reader)).map(({ id }) => id),
     ...people,
   }
 }

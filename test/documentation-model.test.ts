@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { aboutTables } from '../src/documentation/about.ts'
+import { writerContexts } from '../src/documentation/writer-context.ts'
 import { openModel } from '../src/documentation/model.ts'
-import { Naming } from '../src/documentation/named.ts'
+import { ColumnMentions } from '../src/documentation/column-mentions.ts'
 import type { Catalog } from '../src/drivers/driver.ts'
 import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from './support/documented.ts'
 import { startModel, type ModelStandIn, type Reply } from './support/model.ts'
@@ -259,7 +259,7 @@ describe('a model', () => {
     tables: [{ ...table, columns: [{ ...column, name: 'id', type: 'int4' }], detail: null }],
   }
   const vocabulary = { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' }
-  const [about] = aboutTables(
+  const [about] = writerContexts(
     { type: 'POSTGRES', vocabulary, typed: (names) => names.join('.') },
     catalog,
     new Map(),
@@ -267,7 +267,7 @@ describe('a model', () => {
     () => true,
   )
   assert.ok(about)
-  const naming = new Naming(catalog)
+  const naming = new ColumnMentions(catalog)
   const never = new AbortController().signal
 
   for (const kind of ['openai', 'anthropic'] as const) {

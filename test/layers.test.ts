@@ -16,7 +16,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['app'],
   ['http'],
   ['operations'],
-  ['query'],
+  ['query', 'what-if'],
   ['introspection', 'descriptions'],
   ['datasources'],
   ['documentation'],
@@ -30,7 +30,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['log'],
   ['config'],
   ['contract'],
-  ['errors', 'ids'],
+  ['errors', 'ids', 'bounded-map'],
 ]
 
 interface Import {

@@ -26,7 +26,7 @@ export interface OwnDeps {
   readonly tries: Attempts
   readonly codes: CodeTries
   readonly devices: KnownDevices
-  readonly trail: Pick<Trail, 'did'>
+  readonly trail: Pick<Trail, 'recordAction'>
   readonly notices: Notices
   readonly mailIsOn: boolean
   readonly now: number
@@ -45,14 +45,14 @@ export async function ownAnswer(
     case VERIFY_EMAIL: {
       const { callbackURL = null, ...order } = Verification.parse(asked.body)
       const { accountId, email, isNew } = await verifyEmail(deps, order)
-      if (isNew) deps.trail.did('verifyEmail', accountId, request)
+      if (isNew) deps.trail.recordAction('verifyEmail', accountId, request)
       return withCookie(Response.json({ status: true, callbackURL }), deps.devices.cookie(request, email))
     }
     case RESET_PREVIEW:
       return Response.json(await previewReset(deps, ResetToken.parse(asked.body).token))
     case RESET: {
       const { accountId, email, answer } = await resetPassword(deps, Reset.parse(asked.body))
-      deps.trail.did('resetPassword', accountId, request, resetChanges(answer.ended))
+      deps.trail.recordAction('resetPassword', accountId, request, resetChanges(answer.ended))
       await deps.notices.tell(accountId, { kind: 'password reset' }, doneFrom(request))
       // Strangers who guessed until nobody may try must not keep out whoever came back by a link.
       return withCookie(Response.json(answer), deps.devices.cookie(request, email))

@@ -26,7 +26,7 @@ interface Told {
 
 export interface Trail {
   /** Told by the library, which alone knows whose link it was; done() waits for it. */
-  did(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
+  recordAction(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
   /** What was done is in the audit when this is answered; that somebody signed in, within a second. */
   done(told: Told, response: Response): Promise<void>
   /** What was refused to an account in one way within a minute is one row that counts. */
@@ -41,23 +41,23 @@ interface Deps {
 export function openTrail({ store, audit }: Deps): Trail {
   /** Told by the library, which does not wait; whoever answers does. */
   const telling = new Set<Promise<void>>()
-  const tell = async (...[action, accountId, request, more]: Parameters<Trail['did']>) => {
+  const tell = async (...[action, accountId, request, more]: Parameters<Trail['recordAction']>) => {
     const name = await nameOf(store, accountId)
     const target = accountTarget(accountId, name ?? '')
     const call = callOf(action, { accountId, name }, request)
     audit.record(call, { outcome: 'ANSWERED', target, changes: { ...trailChanges(action), ...more } })
   }
-  const did: Trail['did'] = (...what) => {
+  const recordAction: Trail['recordAction'] = (...what) => {
     const told = tell(...what).finally(() => telling.delete(told))
     telling.add(told)
   }
   return {
-    did,
+    recordAction,
     async done(told, response) {
       const action = actionOf(told)
       const isByLink = told.name === RESET || told.name === VERIFY_EMAIL
       const by = action === undefined ? null : await whoDid(store, told, response)
-      if (action !== undefined && by !== null) did(action, by, told.request)
+      if (action !== undefined && by !== null) recordAction(action, by, told.request)
       await Promise.all(telling)
       // Where nobody did anything nothing is written: signing out is counted by nobody.
       if (isByLink || (by !== null && action !== 'signIn')) await audit.flush()

@@ -14,7 +14,7 @@ import type { DatasourceDeps } from './datasources.ts'
 import type { LeaseTarget } from './leases.ts'
 import type { Reached } from './reach.ts'
 import type { DatasourceRow } from './rows.ts'
-import { openSlots, type Slots } from './slots.ts'
+import { openConcurrencyLimit, type ConcurrencyLimit } from '../jobs/concurrency-limit.ts'
 
 const TEST_MS = 20_000
 /** A database that is down is not written down again for each query. */
@@ -23,8 +23,8 @@ const SAME_FAILURE_MS = 10_000
 /** Of one datasource, a second click included; each has a connection of its own. */
 const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Tests of this datasource are under way.' }
 
-export function openTests(): Slots {
-  return openSlots(TESTS)
+export function openTests(): ConcurrencyLimit {
+  return openConcurrencyLimit(TESTS)
 }
 
 /**
@@ -32,7 +32,7 @@ export function openTests(): Slots {
  * RATE_LIMITED while as many tests are under way as may be.
  */
 export async function testDatasource(
-  deps: DatasourceDeps & { readonly tests: Slots },
+  deps: DatasourceDeps & { readonly tests: ConcurrencyLimit },
   call: Call,
   at: Reached,
 ): Promise<TestReport> {

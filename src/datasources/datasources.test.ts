@@ -7,9 +7,9 @@ import { addMember, addTeam, keyCall, openRooms, sessionCall, type Rooms } from 
 import type { AppError } from '../errors.ts'
 import { putExposure } from '../exposure/exposure.ts'
 import { newId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
-import type { Membership } from '../teams/belong.ts'
+import type { Membership } from '../teams/require-membership.ts'
 import { getAccess, putAccess } from './access-list.ts'
-import { listAudit } from './audit-trail.ts'
+import { listAudit } from '../audit/reading/within-reach.ts'
 import { cancelJob, testDatasource } from './connect.ts'
 import {
   changeDatasource,

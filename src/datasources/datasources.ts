@@ -13,7 +13,7 @@ import { forgetAll } from '../profiles/stored.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import type { DatasourceTable, Role, Tables } from '../store/tables.ts'
-import type { Membership } from '../teams/belong.ts'
+import type { Membership } from '../teams/require-membership.ts'
 import { listChanger, listMaker } from './access-list.ts'
 import { datasourceChanges, secretChanges } from './audited-fields.ts'
 import {

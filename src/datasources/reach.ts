@@ -8,7 +8,7 @@ import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../store/tables.ts'
 import { canReach, roleAtLeast } from '../teams/access.ts'
-import { belong, roleRequired, type Membership } from '../teams/belong.ts'
+import { requireMembership, roleRequired, type Membership } from '../teams/require-membership.ts'
 import { recallRow, type DatasourceRow } from './rows.ts'
 
 export type Drivers = ReadonlyMap<DatasourceType, Driver>
@@ -36,7 +36,7 @@ export async function reach(
   id: DatasourceId,
   need: { readonly role?: Role } = {},
 ): Promise<Reached> {
-  const membership = await belong(deps, call, teamId, { invited: true })
+  const membership = await requireMembership(deps, call, teamId, { invited: true })
   const row = await recallRow(deps.store, id)
   if (row?.team_id !== teamId || !isWithin(call.caller, id)) throw notFound()
   if (!(await reaches(deps.store, membership, row))) throw notFound()

@@ -3,7 +3,7 @@
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { roleAtLeast } from '../teams/access.ts'
-import { roleRequired } from '../teams/belong.ts'
+import { roleRequired } from '../teams/require-membership.ts'
 import type { Descriptions, Rendered } from './descriptions.ts'
 import type { Reached } from '../datasources/reach.ts'
 import { notIntrospected } from '../datasources/refusals.ts'

@@ -2,7 +2,7 @@
 // change needs to tell nobody: the next reader finds other versions and renders anew.
 import { createHash } from 'node:crypto'
 import type { DatasourceRow } from '../datasources/rows.ts'
-import { BoundedMap } from '../exposure/bounded-map.ts'
+import { BoundedMap } from '../bounded-map.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { Store } from '../store/open.ts'
 import { openColumnStats } from './column-stats.ts'

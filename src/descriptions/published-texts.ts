@@ -2,8 +2,8 @@
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { publishedOf, publishedRevision } from '../documentation/publish.ts'
-import { shownDocumentation, Sight, type ShownDocumentation, type Words } from '../documentation/shown.ts'
-import { BoundedMap } from '../exposure/bounded-map.ts'
+import { visibleTexts, Visibility, type VisibleTexts, type Words } from '../documentation/visible-texts.ts'
+import { BoundedMap } from '../bounded-map.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Reached } from '../datasources/reach.ts'
@@ -55,11 +55,11 @@ export async function publishedTextsOf(
   if (publishedAt === null || exposed === null || full === null) return () => NOTHING
   const { tables, words } = await readOnce(deps, at)
   if (tables.size === 0) return () => NOTHING
-  const sight = new Sight(exposed, full, words)
+  const sight = new Visibility(exposed, full, words)
   return (table) => {
     const said = tables.get(tableKey(table.schema, table.table))
     const here = said === undefined ? null : sight.of(table)
-    return said === undefined || here === null ? NOTHING : tableOf(shownDocumentation(said, here), publishedAt)
+    return said === undefined || here === null ? NOTHING : tableOf(visibleTexts(said, here), publishedAt)
   }
 }
 
@@ -92,13 +92,13 @@ const NAME_CHARS = 50
 const NOTHING: DocumentedTable = { documentation: null, description: null, descriptionOf: () => null }
 
 function documentationOf(
-  { summary, statements, examples }: Omit<ShownDocumentation, 'columns'>,
+  { summary, statements, examples }: Omit<VisibleTexts, 'columns'>,
   publishedAt: string,
 ): DocumentationObject {
   return { ...(summary !== null && { summary }), statements, ...(examples !== null && { examples }), publishedAt }
 }
 
-function tableOf({ columns, ...texts }: ShownDocumentation, publishedAt: string): DocumentedTable {
+function tableOf({ columns, ...texts }: VisibleTexts, publishedAt: string): DocumentedTable {
   const nothing = texts.summary === null && texts.examples === null && texts.statements.length === 0
   return {
     documentation: nothing ? null : documentationOf(texts, publishedAt),

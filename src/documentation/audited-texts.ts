@@ -2,7 +2,7 @@
 // stand. The texts themselves may hold values, which the audit would keep when they are withdrawn.
 import { listedOf, pathName, type Changes } from '../audit/changes.ts'
 import type { Draft, Said } from './draft.ts'
-import type { PublishedTable } from './shown.ts'
+import type { PublishedTable } from './visible-texts.ts'
 
 /** By where it stands: what of a text makes it another one. */
 type Texts = ReadonlyMap<string, string>

@@ -5,13 +5,13 @@ import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { questionInSql } from '../drivers/sql-question.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { KeptColumn } from '../profiles/stored.ts'
-import { aboutTables } from './about.ts'
+import { writerContexts } from './writer-context.ts'
 import { meaningOf } from './meanings.ts'
 import { readAnswer } from './model-answer.ts'
-import { Naming } from './named.ts'
+import { ColumnMentions } from './column-mentions.ts'
 import { writeByRules } from './rules.ts'
-import { Sight } from './shown.ts'
-import { ToldValues } from './told-values.ts'
+import { Visibility } from './visible-texts.ts'
+import { ValueMentions } from './value-mentions.ts'
 
 const column = (name: string, more: Partial<CatalogColumn> = {}): CatalogColumn => ({
   name,
@@ -46,7 +46,7 @@ const FULL = catalog(
 const SHOWN = catalog(table('orders', [ID, column('status')]), table('people', [ID, column('name')]))
 
 describe('a text is shown', () => {
-  const sight = new Sight(SHOWN, FULL).of({ schema: 'public', table: 'orders' })
+  const sight = new Visibility(SHOWN, FULL).of({ schema: 'public', table: 'orders' })
   const cases: readonly (readonly [string, string, readonly string[], boolean])[] = [
     ['that names what is exposed', 'Its status is final.', ['status'], true],
     ['that rests on a hidden column', 'Final.', ['secretNote'], false],
@@ -96,19 +96,19 @@ describe('a text is shown', () => {
     const [one, other] = [table('b', [column('c.d')], 'a'), table('c', [column('d')], 'a.b')]
     const said = { text: 'Final.', restsOn: ['a.b.c.d'] }
     const shown = (...tables: readonly CatalogTable[]) =>
-      new Sight(catalog(orders, ...tables), catalog(orders, one, other)).of(orders)?.maySee(said)
+      new Visibility(catalog(orders, ...tables), catalog(orders, one, other)).of(orders)?.maySee(said)
     assert.deepEqual([shown(one), shown(other), shown(one, other)], [false, false, true])
   })
 
   test('of a hidden table: never', () => {
-    assert.equal(new Sight(SHOWN, FULL).of({ schema: 'public', table: 'wages' }), null)
+    assert.equal(new Visibility(SHOWN, FULL).of({ schema: 'public', table: 'wages' }), null)
   })
 })
 
 test('a text rests on the columns that it names, its own and those of tables that it names', () => {
   const [orders] = FULL.tables
   assert.ok(orders)
-  const naming = new Naming(FULL)
+  const naming = new ColumnMentions(FULL)
   assert.deepEqual(naming.in('SELECT o."status", p.ssn FROM orders o JOIN people p ON p.id = o.id', orders), [
     'id',
     'status',
@@ -161,7 +161,7 @@ describe('the rules', () => {
       typed: (names: readonly string[]) => names.join('.'),
     } as const
     const profiles = new Map([[tableKey('public', name), profile]])
-    const [about] = aboutTables(driver, shop, profiles, tableKey, (each) => each.table === name)
+    const [about] = writerContexts(driver, shop, profiles, tableKey, (each) => each.table === name)
     assert.ok(about)
     return writeByRules(about, (question) => questionInSql(question, (each) => each))
   }
@@ -224,7 +224,8 @@ describe('the rules', () => {
 describe('an answer of a model', () => {
   const [orders] = SHOWN.tables
   assert.ok(orders)
-  const read = (answer: unknown) => readAnswer(JSON.stringify(answer), orders, new Naming(SHOWN), new ToldValues([]))
+  const read = (answer: unknown) =>
+    readAnswer(JSON.stringify(answer), orders, new ColumnMentions(SHOWN), new ValueMentions([]))
 
   const dropped: readonly (readonly [string, string])[] = [
     ['an address', 'See http://evil.example for more.'],
@@ -262,7 +263,7 @@ describe('an answer of a model', () => {
 
   test('that is no object of this shape is thrown', () => {
     for (const text of ['', 'null', '[]', '{', '{"statements":[1]}', '{"columns":[]}', '{"examples":{}}']) {
-      assert.throws(() => readAnswer(text, orders, new Naming(SHOWN), new ToldValues([])), text)
+      assert.throws(() => readAnswer(text, orders, new ColumnMentions(SHOWN), new ValueMentions([])), text)
     }
   })
 })

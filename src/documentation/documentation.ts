@@ -18,7 +18,7 @@ import { draftChanges } from './audited-texts.ts'
 import { Others, RestingPlace } from './columns.ts'
 import { EMPTY, isEmpty, isStale, personalOf, readDraft, textsOf, writeDraft, type Draft, type Said } from './draft.ts'
 import { readDraftChange, type AskedDraft } from './read-draft.ts'
-import { Sight } from './shown.ts'
+import { Visibility } from './visible-texts.ts'
 import { withdrawPersonal } from './withdraw.ts'
 
 export interface DocumentationDeps {
@@ -133,7 +133,7 @@ async function warningsOf(
   full: Catalog,
 ): Promise<readonly string[]> {
   const exposed = await deps.catalogs.exposed(at.row)
-  const sight = exposed === null ? null : new Sight(exposed, full).of(name)
+  const sight = exposed === null ? null : new Visibility(exposed, full).of(name)
   return textsOf(draft)
     .filter((said) => said.status !== 'REJECTED' && sight?.maySee(said) !== true)
     .map((said) => `Not shown while it rests on, or names, what is not exposed: “${shortened(said.text)}”`)

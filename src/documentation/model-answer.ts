@@ -4,8 +4,8 @@
 import { z } from 'zod'
 import { byName } from '../contract/by-name.ts'
 import type { CatalogTable } from '../drivers/driver.ts'
-import type { Naming } from './named.ts'
-import type { ToldValues } from './told-values.ts'
+import type { ColumnMentions } from './column-mentions.ts'
+import type { ValueMentions } from './value-mentions.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
 
 const LONGEST = { summary: 600, statement: 300, column: 200, words: 200, query: 2_000 } as const
@@ -27,7 +27,7 @@ const Answer = z.object({
  * `table` is cut to the exposure, as is what `naming` knows; `told` are the values that the model was told. Throws a
  * SyntaxError or a ZodError for nonsense.
  */
-export function readAnswer(text: string, table: CatalogTable, naming: Naming, told: ToldValues): Proposal {
+export function readAnswer(text: string, table: CatalogTable, naming: ColumnMentions, told: ValueMentions): Proposal {
   const answer = Answer.parse(JSON.parse(unwrapped(text)))
   const names = new Set(table.columns.map((column) => column.name))
   const said = (raw: string, max: number, restsOn: readonly string[] = []): ProposedText | null => {

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CatalogColumn } from '../drivers/driver.ts'
 import type { KeptColumn } from '../profiles/stored.ts'
-import type { About } from './about.ts'
+import type { WriterContext } from './writer-context.ts'
 
 const COLUMNS_MAX = 300
 const POINTERS_MAX = 50
@@ -29,7 +29,7 @@ Use the names exactly as given; restsOn lists columns of this table. Do not repe
 out what the data does not show. Plain text: no markup, no addresses, no comments in queries.`
 
 /** The question about one table. */
-export function questionOf(about: About): string {
+export function questionOf(about: WriterContext): string {
   const mark = `data-${randomBytes(9).toString('hex')}`
   let text = ''
   for (let columns = COLUMNS_MAX; columns >= 1; columns = Math.floor(columns / 2)) {
@@ -41,7 +41,7 @@ export function questionOf(about: About): string {
   return `<${mark}>\n${fenced}\n</${mark}>`
 }
 
-function dataOf({ type, vocabulary, table, profile, pointers }: About, columnsMax: number) {
+function dataOf({ type, vocabulary, table, profile, pointers }: WriterContext, columnsMax: number) {
   return {
     database: type,
     queryLanguage: vocabulary.queryLanguage,
@@ -60,7 +60,7 @@ const HOW = {
   POSTGRES: 'one SELECT statement; tables by schema.table',
   BIGQUERY: 'one GoogleSQL SELECT statement; tables by dataset.table',
   MONGODB: 'a JSON object {"collection": name, "pipeline": [stages]}',
-} as const satisfies Record<About['type'], string>
+} as const satisfies Record<WriterContext['type'], string>
 
 function columnOf({ name, type, nullable, primaryKey, references, description }: CatalogColumn, kept?: KeptColumn) {
   return {

@@ -1,17 +1,17 @@
 // The operator's language model as a writer. It is told what the exposure shows, and what it answers is read as what
 // anybody could have written.
 import type { ModelSettings } from '../config.ts'
-import type { About } from './about.ts'
+import type { WriterContext } from './writer-context.ts'
 import { readAnswer } from './model-answer.ts'
 import { openClient, type Ask } from './model-client.ts'
 import { INSTRUCTIONS, questionOf } from './model-prompt.ts'
-import type { Naming } from './named.ts'
+import type { ColumnMentions } from './column-mentions.ts'
 import type { Proposal } from './proposal.ts'
-import { ToldValues } from './told-values.ts'
+import { ValueMentions } from './value-mentions.ts'
 
 export interface Model {
   /** Throws where no answer comes in time or it is nonsense, and the reason of `signal`. */
-  propose(about: About, naming: Naming, signal: AbortSignal): Promise<Proposal>
+  propose(about: WriterContext, naming: ColumnMentions, signal: AbortSignal): Promise<Proposal>
 }
 
 /** For one table, repetitions included. */
@@ -26,7 +26,7 @@ export function openModel(settings: ModelSettings, timeoutMs = TABLE_MS): Model 
       const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
       const asked = (await ask)(INSTRUCTIONS, questionOf(about), within)
       const answer = await Promise.race([asked, ended(within)])
-      return readAnswer(answer, about.table, naming, new ToldValues(about.profile.values()))
+      return readAnswer(answer, about.table, naming, new ValueMentions(about.profile.values()))
     },
   }
 }

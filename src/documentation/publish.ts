@@ -10,8 +10,8 @@ import type { Store } from '../store/open.ts'
 import { publishedChanges } from './audited-texts.ts'
 import { draftsOf, findTable, raised, type DocumentationDeps, type DocumentationPlace } from './documentation.ts'
 import { isApproved, type Draft, type Said } from './draft.ts'
-import { Naming } from './named.ts'
-import { readPublished, type PublishedTable } from './shown.ts'
+import { ColumnMentions } from './column-mentions.ts'
+import { readPublished, type PublishedTable } from './visible-texts.ts'
 
 /** Publishes every ACCEPTED and CONFIRMED text. Throws CONFLICT where another version than the one read stands. */
 export async function publishDocumentation(
@@ -24,7 +24,7 @@ export async function publishDocumentation(
   const publishedAt = new Date().toISOString()
   return await deps.store.write(async (tx) => {
     const version = await raised(tx, at.id, asked.version)
-    const naming = full === null ? null : new Naming(full)
+    const naming = full === null ? null : new ColumnMentions(full)
     const tables = (await draftsOf(tx, at.id)).flatMap((each) => {
       const own = findTable(full?.tables, each.schema, each.table)
       return approvedOf(each, (text) => (own === null ? [] : (naming?.in(text, own) ?? [])))

@@ -2,7 +2,7 @@
 // what follows from them, and nothing twice that the description says already.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/question.ts'
-import type { About, Key } from './about.ts'
+import type { WriterContext, Key } from './writer-context.ts'
 import { fullName } from './columns.ts'
 import { meaningOf } from './meanings.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
@@ -21,7 +21,7 @@ const COLUMNS_SHOWN = 6
 /** A text of ours but for whether it tells values: that is said once, below. */
 type RuleText = Omit<ProposedText, 'tells'>
 
-export function writeByRules(about: About, phrase: Phrase): Proposal {
+export function writeByRules(about: WriterContext, phrase: Phrase): Proposal {
   const { table } = about
   const said = table.description === null ? summary(about) : null
   return {
@@ -46,7 +46,7 @@ function telling(tells: boolean, texts: readonly RuleText[]): readonly ProposedT
 }
 
 /** What a row is, and whose. */
-function summary({ table }: About): RuleText | null {
+function summary({ table }: WriterContext): RuleText | null {
   const keys = table.columns.filter((column) => column.primaryKey).map((column) => column.name)
   const owners = table.columns.flatMap(({ name, references }) =>
     references === null ? [] : [{ name, to: references }],
@@ -58,7 +58,7 @@ function summary({ table }: About): RuleText | null {
 }
 
 /** What tells one row from another; `_id` does so in every collection. */
-function grain({ type, table, profile, typed }: About, isSummed: boolean): RuleText[] {
+function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean): RuleText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
   const names = keys.map((column) => column.name)
   const [one] = keys
@@ -83,7 +83,7 @@ function grain({ type, table, profile, typed }: About, isSummed: boolean): RuleT
 }
 
 /** Joins that a foreign key vouches for. */
-function joins({ table, profile, typed }: About): RuleText[] {
+function joins({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column): RuleText[] => {
     const to = column.references
     if (to === null) return []
@@ -96,7 +96,7 @@ function joins({ table, profile, typed }: About): RuleText[] {
 }
 
 /** Foreign keys of other tables: a join with these repeats a row of this one. */
-function pointers({ pointers: all, table, typed }: About): RuleText[] {
+function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
   return all
     .filter((from) => from.schema !== table.schema || from.table !== table.table)
     .slice(0, POINTERS_MAX)
@@ -107,7 +107,7 @@ function pointers({ pointers: all, table, typed }: About): RuleText[] {
 }
 
 /** Joins that no foreign key declares, but the names say: customer_id, and a table customers with a key of that type. */
-function likelyJoins({ table, keys, typed }: About): RuleText[] {
+function likelyJoins({ table, keys, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
     const isFree = column.references === null && !column.primaryKey
     const to = isFree ? likelyTarget(column, table, keys) : null
@@ -143,7 +143,7 @@ function isNumberOf(stem: string, table: string): boolean {
 }
 
 /** Columns whose every value is known, few, and a code. */
-function enumerations({ table, profile, typed }: About): RuleText[] {
+function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
     const codes = codesOf(column, profile)
     if (codes === null) return []
@@ -160,7 +160,7 @@ function enumerations({ table, profile, typed }: About): RuleText[] {
 }
 
 /** Sorted, so that another profile of the same data says the same. */
-function codesOf(column: CatalogColumn, profile: About['profile']): readonly string[] | null {
+function codesOf(column: CatalogColumn, profile: WriterContext['profile']): readonly string[] | null {
   // What is counted of an array is its items, which is not what stands in the column.
   if (column.type.endsWith('[]') || column.seen?.types.includes('array') === true) return null
   const seen = profile.get(column.name)
@@ -171,7 +171,7 @@ function codesOf(column: CatalogColumn, profile: About['profile']): readonly str
 }
 
 /** Rows that stay when they are deleted. */
-function deletions({ type, table, typed }: About): RuleText[] {
+function deletions({ type, table, typed }: WriterContext): RuleText[] {
   const mark = table.columns.find(
     (column) => /^(?:deleted|removed|archived)_?at$/i.test(column.name) && column.nullable,
   )
@@ -191,7 +191,7 @@ interface Asked {
 }
 
 /** From the most telling to the one that always works. */
-function examples(about: About, phrase: Phrase): Example[] {
+function examples(about: WriterContext, phrase: Phrase): Example[] {
   const asked = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
   return asked.flatMap(({ question, words, restsOn }) => {
     const query = phrase(question)
@@ -199,7 +199,7 @@ function examples(about: About, phrase: Phrase): Example[] {
   })
 }
 
-function countsJoined({ table, keys, typed }: About): Asked[] {
+function countsJoined({ table, keys, typed }: WriterContext): Asked[] {
   const of = { schema: table.schema, table: table.table }
   return table.columns.flatMap((column) => {
     const to = column.references
@@ -215,7 +215,7 @@ function countsJoined({ table, keys, typed }: About): Asked[] {
   })
 }
 
-function countsBy({ type, table, profile, typed }: About): Asked[] {
+function countsBy({ type, table, profile, typed }: WriterContext): Asked[] {
   const of = { schema: table.schema, table: table.table }
   const columns = table.columns.filter((column) => codesOf(column, profile) !== null)
   return columns.slice(0, 1).map(({ name }) => ({
@@ -225,7 +225,7 @@ function countsBy({ type, table, profile, typed }: About): Asked[] {
   }))
 }
 
-function newest({ type, table, typed }: About): Asked[] {
+function newest({ type, table, typed }: WriterContext): Asked[] {
   const names = shownOf(table)
   const time = table.columns.find(
     ({ name, type }) =>
@@ -247,7 +247,7 @@ function newest({ type, table, typed }: About): Asked[] {
   ]
 }
 
-function anyRows({ type, table, typed }: About): Asked {
+function anyRows({ type, table, typed }: WriterContext): Asked {
   const columns = shownOf(table)
   const question = { kind: 'rows', of: { schema: table.schema, table: table.table }, columns } as const
   return { question, words: `Ten ${rowOf(type)}s of ${typed([table.table])}`, restsOn: columns }
@@ -258,7 +258,7 @@ function shownOf(table: CatalogTable): readonly string[] {
   return whole.slice(0, COLUMNS_SHOWN).map((column) => column.name)
 }
 
-function rowOf(type: About['type']): string {
+function rowOf(type: WriterContext['type']): string {
   return type === 'MONGODB' ? 'document' : 'row'
 }
 

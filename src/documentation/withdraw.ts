@@ -10,7 +10,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import { fullName, Others, RestingPlace } from './columns.ts'
 import { isEmpty, readDraft, without, writeDraft, type Said } from './draft.ts'
-import { readPublished, withoutPublished } from './shown.ts'
+import { readPublished, withoutPublished } from './visible-texts.ts'
 
 interface TableName {
   readonly schema: string

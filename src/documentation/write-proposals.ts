@@ -10,14 +10,14 @@ import { notIntrospected } from '../exposure/refusals.ts'
 import type { DatasourceId } from '../ids.ts'
 import { profilesOf } from '../profiles/stored.ts'
 import type { DatasourceTable } from '../store/tables.ts'
-import { aboutTables, type About } from './about.ts'
+import { writerContexts, type WriterContext } from './writer-context.ts'
 import { draftOf, keepDraft, raised, type DocumentationDeps } from './documentation.ts'
 import { EMPTY, writeDraft } from './draft.ts'
 import type { Model } from './model.ts'
-import { Naming } from './named.ts'
+import { ColumnMentions } from './column-mentions.ts'
 import { merged, type Example, type Proposal, type ProposedText } from './proposal.ts'
 import { writeByRules } from './rules.ts'
-import { Sight } from './shown.ts'
+import { Visibility } from './visible-texts.ts'
 
 /** Whether a query passes the guard and the database answers it; tried with few rows and little time. */
 export type TryQuery = (id: DatasourceId, query: string, signal: AbortSignal) => Promise<boolean>
@@ -59,7 +59,7 @@ export async function writeProposals(
   const scene = await sceneOf(deps, id, chosen)
   const stop = new AbortController()
   const writer = new Writer(deps, scene, asked.model, AbortSignal.any([signal, stop.signal]))
-  const tables = [...scene.abouts.keys()]
+  const tables = [...scene.contexts.keys()]
   progress(0, tables.length)
   let done = 0
   const todo = tables.values()
@@ -87,9 +87,9 @@ interface Scene {
   /** The tables asked for; null: every exposed one. */
   readonly chosen: ReadonlySet<string> | null
   readonly driver: Driver
-  readonly abouts: ReadonlyMap<string, About>
-  readonly sight: Sight
-  readonly naming: Naming
+  readonly contexts: ReadonlyMap<string, WriterContext>
+  readonly sight: Visibility
+  readonly naming: ColumnMentions
 }
 
 /** `known`, where it still holds. */
@@ -104,13 +104,21 @@ async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen
   const [full, exposed] = await Promise.all([deps.catalogs.full(row), deps.catalogs.exposed(row)])
   if (full === null || exposed === null) throw notIntrospected()
   const isAsked = ({ schema, table }: CatalogTable) => chosen === null || chosen.has(tableKey(schema, table))
-  const abouts = aboutTables(driver, exposed, await profilesOf(deps.store.db, id), tableKey, isAsked)
-  const keyed = new Map(abouts.map((about) => [tableKey(about.table.schema, about.table.table), about]))
-  return { id, versions, chosen, driver, abouts: keyed, sight: new Sight(exposed, full), naming: new Naming(exposed) }
+  const contexts = writerContexts(driver, exposed, await profilesOf(deps.store.db, id), tableKey, isAsked)
+  const keyed = new Map(contexts.map((about) => [tableKey(about.table.schema, about.table.table), about]))
+  return {
+    id,
+    versions,
+    chosen,
+    driver,
+    contexts: keyed,
+    sight: new Visibility(exposed, full),
+    naming: new ColumnMentions(exposed),
+  }
 }
 
 /** Of the table itself: what rests on others is asked for when it is kept. */
-function tellSame(a: About, b: About): boolean {
+function tellSame(a: WriterContext, b: WriterContext): boolean {
   return isDeepStrictEqual([a.table.columns, a.profile], [b.table.columns, b.profile])
 }
 
@@ -144,10 +152,10 @@ class Writer {
   async table(key: string): Promise<void> {
     await setImmediate()
     this.#signal.throwIfAborted()
-    let last: { readonly about: About; readonly written: Proposal } | null = null
+    let last: { readonly about: WriterContext; readonly written: Proposal } | null = null
     for (let tried = 1; ; tried++) {
       const scene = await this.#now()
-      const about = scene.abouts.get(key)
+      const about = scene.contexts.get(key)
       if (about === undefined) return
       if (last === null || !tellSame(last.about, about)) last = { about, written: await this.#write(scene, about) }
       if (await this.#propose(scene, about.table, last.written)) return
@@ -155,7 +163,7 @@ class Writer {
     }
   }
 
-  async #write({ driver }: Scene, about: About): Promise<Proposal> {
+  async #write({ driver }: Scene, about: WriterContext): Promise<Proposal> {
     const own = writeByRules(about, (question) => driver.phrase(question))
     return this.#model === null ? own : await this.#byModel(this.#model, about, own)
   }
@@ -167,7 +175,7 @@ class Writer {
   }
 
   /** What the model writes, with our examples behind its own; where it does not, what the rules do. */
-  async #byModel(model: Model, about: About, own: Proposal): Promise<Proposal> {
+  async #byModel(model: Model, about: WriterContext, own: Proposal): Promise<Proposal> {
     const { schema, table } = about.table
     if (this.#unanswered < MODEL_PATIENCE) {
       try {

@@ -3,7 +3,7 @@
 import type { Catalog } from '../drivers/driver.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { BoundedMap } from './bounded-map.ts'
+import { BoundedMap } from '../bounded-map.ts'
 import { cut, type ShownTable } from './cut.ts'
 import { readCatalog, readExposure } from './stored.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable, Seen } from '../drivers/driver.ts'
-import { carried } from './carry.ts'
+import { retainUnsampled } from '../introspection/retain-unsampled.ts'
 import { driftOf } from './drift.ts'
 
 const column = (name: string, more: Partial<CatalogColumn> = {}): CatalogColumn => ({
@@ -67,7 +67,7 @@ test('a rare path that the sample did not meet is carried on where it stood, and
     table('a', [column('_id'), column('rare', met(2, 1_000)), column('common', met(900, 1_000))], SAMPLED),
   )
   const sampled = catalog(table('a', [column('_id'), column('common', met(910, 1_000))], SAMPLED))
-  const after = carried(before, sampled, [])
+  const after = retainUnsampled(before, sampled, [])
   assert.deepEqual(namesOf(after), ['_id', 'rare', 'common'])
   assert.deepEqual(driftOf(before, after), NONE)
   assert.deepEqual([after.tables[0]?.columns[1]?.seen?.missed, after.tables[0]?.columns[1]?.nullable], [1_000, true])
@@ -80,7 +80,7 @@ test('what many samples did not meet is gone; a common path is gone with the fir
   const sampled = catalog(table('a', [column('_id')], SAMPLED))
   const rounds: string[][] = []
   for (let n = 0; n < 6; n++) {
-    known = carried(known, sampled, [])
+    known = retainUnsampled(known, sampled, [])
     rounds.push(namesOf(known))
   }
   assert.deepEqual(rounds[0], ['_id', 'rare'])
@@ -93,21 +93,21 @@ test('an exposed path so rare that no sample can tell stays, an exposed common o
   )
   const sampled = catalog(table('a', [column('_id')], SAMPLED))
   const exposed = [{ schema: 'shop', table: 'a', columns: ['rare', 'often'] }]
-  for (let n = 0; n < 50; n++) known = carried(known, sampled, exposed)
+  for (let n = 0; n < 50; n++) known = retainUnsampled(known, sampled, exposed)
   assert.deepEqual(namesOf(known), ['_id', 'rare'])
 })
 
 test('where all rows were looked at, what was not met is gone; of no rows nothing is learnt', () => {
   const before = catalog(table('a', [column('_id'), column('x', met(1, 1_000))], SAMPLED))
   const whole = catalog(table('a', [column('_id')], { rows: 40, all: true }))
-  assert.deepEqual(namesOf(carried(before, whole, [{ schema: 'shop', table: 'a', columns: ['x'] }])), ['_id'])
+  assert.deepEqual(namesOf(retainUnsampled(before, whole, [{ schema: 'shop', table: 'a', columns: ['x'] }])), ['_id'])
   const emptied = catalog(table('a', [column('_id')], { rows: 0, all: true }))
-  assert.deepEqual(namesOf(carried(before, emptied, [])), ['_id', 'x'])
+  assert.deepEqual(namesOf(retainUnsampled(before, emptied, [])), ['_id', 'x'])
 })
 
 test('a kind that knows its columns carries nothing, nor is a table that is gone carried', () => {
   const before = catalog(table('a', [column('x', met(1, 1_000))]), table('b', [column('x')]))
-  assert.deepEqual(namesOf(carried(before, catalog(table('a', [column('y')])), [])), ['y'])
+  assert.deepEqual(namesOf(retainUnsampled(before, catalog(table('a', [column('y')])), [])), ['y'])
 })
 
 test('carrying on is bounded, but for what is exposed', () => {
@@ -115,7 +115,7 @@ test('carrying on is bounded, but for what is exposed', () => {
   const before = catalog(table('a', rare, SAMPLED))
   const sampled = catalog(table('a', [column('_id')], SAMPLED))
   const exposed = [{ schema: 'shop', table: 'a', columns: rare.slice(800).map((it) => it.name) }]
-  const names = namesOf(carried(before, sampled, exposed))
+  const names = namesOf(retainUnsampled(before, sampled, exposed))
   assert.equal(names.length, 600)
   assert.ok(names.includes('k899') && names.includes('k0') && !names.includes('k700'))
 })

@@ -6,7 +6,7 @@ import type { Call } from '../auth/caller.ts'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import { targetOf } from '../exposure/audited-target.ts'
-import { carried } from '../exposure/carry.ts'
+import { retainUnsampled } from './retain-unsampled.ts'
 import { withdrawHidden } from '../documentation/withdraw.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut.ts'
 import { writeCatalog } from '../exposure/stored.ts'
@@ -132,7 +132,7 @@ async function keep(
     // Of another database, or another login's view of it, nothing is carried on.
     const shown = await deps.catalogs.shown(row)
     const isSame = before !== null && (await connectionOf(deps.store, row)) === row.connection_version
-    const after = isSame ? carried(before, found, shown) : found
+    const after = isSame ? retainUnsampled(before, found, shown) : found
     const kept = { after, differs: compare(before, after) }
     if (await write(deps, call, { teamId: at.teamId, row, shown }, kept)) return kept
     if (tried === KEEP_TRIES) throw changedMeanwhile()

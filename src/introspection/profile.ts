@@ -11,7 +11,7 @@ import { requireUsable } from '../exposure/refusals.ts'
 import type { DatasourceId, JobId } from '../ids.ts'
 import type { Work } from '../jobs/jobs.ts'
 import { marksOf } from '../profiles/marks.ts'
-import { keptOf } from '../profiles/privacy.ts'
+import { auditText } from '../profiles/privacy.ts'
 import { keepProfile, raiseVersion, writtenBy } from '../profiles/stored.ts'
 import { settingsOf } from '../teams/settings.ts'
 import { noteFailure } from '../datasources/connect.ts'
@@ -242,7 +242,7 @@ class Profiler implements AsyncDisposable {
           .executeTakeFirstOrThrow()
         if (numUpdatedRows !== 1n) return null
         const marks = await marksOf(tx, this.#at.id, { schema, table: name })
-        const seen = keptOf(profile, now.table, marks, capturedAt)
+        const seen = auditText(profile, now.table, marks, capturedAt)
         await keepProfile(tx, this.#at.id, this.#run, seen)
         return seen.columns.length
       })

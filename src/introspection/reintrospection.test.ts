@@ -8,7 +8,7 @@ import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts
 import { storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
 import { putExposure } from '../exposure/exposure.ts'
 import type { DatasourceId, TeamId } from '../ids.ts'
-import type { Membership } from '../teams/belong.ts'
+import type { Membership } from '../teams/require-membership.ts'
 import {
   changeDatasource,
   createDatasource,

@@ -1,5 +1,5 @@
 // Operations that read a team's audit and usage.
-import { exportAudit, getAuditItem, listAudit, type ExportDeps } from '../datasources/audit-trail.ts'
+import { exportAudit, getAuditItem, listAudit, type ExportDeps } from '../audit/reading/within-reach.ts'
 import { usageOf, type UsageDeps } from '../query/usage.ts'
 import type { Definitions } from './operation.ts'
 

@@ -1,7 +1,7 @@
 // Operations on what is shown of a datasource.
 import { getDrift, getExposure, listExposureVersions, putExposure, type SavingDeps } from '../exposure/exposure.ts'
-import { exposureFromRefusal } from '../exposure/from-refusal.ts'
-import { previewExposure, type PreviewDeps } from '../exposure/preview.ts'
+import { exposureFromRefusal } from '../what-if/from-refusal.ts'
+import { previewExposure, type PreviewDeps } from '../what-if/preview.ts'
 import { requireIntrospected } from '../exposure/refusals.ts'
 import type { Definitions } from './operation.ts'
 

@@ -7,7 +7,7 @@ import type { ROUTES } from '../contract/routes.ts'
 import type { SESSION_ROUTES } from '../contract/session-routes.ts'
 import type { Reached } from '../datasources/reach.ts'
 import type { AccountId, ApiKeyId, AuditId, DatasourceId, InvitationId, JobId, TeamId } from '../ids.ts'
-import type { Membership } from '../teams/belong.ts'
+import type { Membership } from '../teams/require-membership.ts'
 
 type Routes = typeof ROUTES & typeof SESSION_ROUTES
 /** The operation ids of the contract. */

@@ -6,7 +6,7 @@ import type { Reached } from '../datasources/reach.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { DatasourceId, TeamId } from '../ids.ts'
 import { asId } from '../ids.ts'
-import type { Membership } from '../teams/belong.ts'
+import type { Membership } from '../teams/require-membership.ts'
 
 /** The rooms' answers to "may they?". */
 export interface Places {

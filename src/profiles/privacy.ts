@@ -24,7 +24,7 @@ export type Marks = ReadonlyMap<string, boolean | null>
  * What of a profile may be kept, of the columns of `table` alone: that is the exposed one as it stands when this is
  * written.
  */
-export function keptOf(profile: TableProfile, table: CatalogTable, marks: Marks, capturedAt: string): KeptProfile {
+export function auditText(profile: TableProfile, table: CatalogTable, marks: Marks, capturedAt: string): KeptProfile {
   const columns = new Map(table.columns.map((column) => [column.name, column]))
   return {
     schema: table.schema,

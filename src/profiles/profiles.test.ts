@@ -6,7 +6,7 @@ import type { Catalog, CatalogColumn, CatalogTable, Scalar, ValueKind } from '..
 import { tableKey } from '../drivers/table-key.ts'
 import { likelyKeys } from './keys.ts'
 import { isPersonalName } from './personal.ts'
-import { keptOf } from './privacy.ts'
+import { auditText } from './privacy.ts'
 import { shownSignals } from './signals.ts'
 import type { KeptColumn } from './stored.ts'
 
@@ -98,7 +98,7 @@ function kept(
     columns: [sample.profile(name, { rows: null, complete })],
   }
   const marks = new Map(mark === undefined ? [] : [[name, mark]])
-  const [one] = keptOf(profile, table('things', [column(name, more)]), marks, '2026-01-01T00:00:00.000Z').columns
+  const [one] = auditText(profile, table('things', [column(name, more)]), marks, '2026-01-01T00:00:00.000Z').columns
   assert.ok(one)
   return one
 }
@@ -177,14 +177,14 @@ describe('what privacy lets through', () => {
     const profile = { rowsSampled: 0, complete: false, estimatedRows: null }
     const seen = new ColumnSample('text').profile('state', { rows: null, complete: false })
     const columns = [{ ...seen, nullFrac: 0, distinctCount: 2, values: [{ value: 'a', share: 1, rows: 90 }] }]
-    const [one] = keptOf({ ...profile, columns }, table('things', [column('state')]), new Map(), '').columns
+    const [one] = auditText({ ...profile, columns }, table('things', [column('state')]), new Map(), '').columns
     assert.deepEqual([one?.personal, one?.values], [true, null])
   })
 
   test('no column that is not in the table', () => {
     const seen = new ColumnSample('text').profile('hidden', { rows: null, complete: true })
     const profile = { rowsSampled: 0, complete: true, estimatedRows: 0, columns: [seen] }
-    assert.deepEqual(keptOf(profile, table('things', [column('shown')]), new Map(), '').columns, [])
+    assert.deepEqual(auditText(profile, table('things', [column('shown')]), new Map(), '').columns, [])
   })
 })
 

@@ -13,9 +13,9 @@ import type { Blocked, DatasourceType, Limits } from '../drivers/driver.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { asId, type ApiKeyId } from '../ids.ts'
 import { roleAtLeast } from '../teams/access.ts'
-import { roleRequired } from '../teams/belong.ts'
+import { roleRequired } from '../teams/require-membership.ts'
 import { settingsOf, type TeamSettings } from '../teams/settings.ts'
-import { keptOf, type Told } from './kept.ts'
+import { auditText, type Told } from './audit-text.ts'
 import { limitsOf } from './limits.ts'
 import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
@@ -46,7 +46,7 @@ export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body:
   const trail: Trail = { query: null, params: undefined, printed: null, tables: undefined, isRead: false }
   const about = async (refusal: Told['refusal'], blocked: Blocked | undefined) => {
     const { auditRedactLiterals } = await settingsOf(deps, at.teamId)
-    return { ...place, ...keptOf(at.driver, { ...trail, refusal, blocked }, auditRedactLiterals) }
+    return { ...place, ...auditText(at.driver, { ...trail, refusal, blocked }, auditRedactLiterals) }
   }
   try {
     const result = await walk(deps, call, at, body, trail)

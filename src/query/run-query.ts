@@ -17,7 +17,7 @@ import type { Store } from '../store/open.ts'
 import { settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
 import { encode, rounded } from './encode.ts'
-import { keptOf, type Told } from './kept.ts'
+import { auditText, type Told } from './audit-text.ts'
 import { limitsOf } from './limits.ts'
 import type { RunningQueries } from './running.ts'
 
@@ -173,7 +173,7 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
 
 /** What the audit keeps of the query, however it ended. */
 function aboutOf(at: Reached, trail: Trail & Told) {
-  return { teamId: at.teamId, datasourceId: at.id, ...keptOf(at.driver, trail, trail.redacts) }
+  return { teamId: at.teamId, datasourceId: at.id, ...auditText(at.driver, trail, trail.redacts) }
 }
 
 function timedOut(limits: Limits, cause: unknown): AppError {

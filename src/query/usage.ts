@@ -7,7 +7,7 @@ import type { Config } from '../config.ts'
 import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'
 import { roleAtLeast } from '../teams/access.ts'
-import type { Membership } from '../teams/belong.ts'
+import type { Membership } from '../teams/require-membership.ts'
 import { settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
 

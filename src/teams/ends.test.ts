@@ -20,7 +20,7 @@ import {
 } from '../../test/support/people.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretOf, totp } from '../../test/support/totp.ts'
-import { belong } from './belong.ts'
+import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember } from './invitations.ts'
 import { changeMember, leaveTeam, openTeam, removeMember } from './memberships.ts'
 import { createTeam, deleteTeam } from './teams.ts'
@@ -29,10 +29,10 @@ const countOf = async (rooms: Rooms, table: keyof Tables) =>
   (await rooms.store.db.selectFrom(table).selectAll().execute()).length
 
 async function join(rooms: Rooms, owner: Call, teamId: TeamId, call: Call, email: string): Promise<void> {
-  const at = await belong(rooms, owner, teamId)
+  const at = await requireMembership(rooms, owner, teamId)
   const { inviteToken } = await addMember(rooms, owner, at, { email, role: 'MEMBER' })
   await acceptInvitation(rooms, call, inviteToken)
-  await openTeam(rooms, call, await belong(rooms, call, teamId, { invited: true }))
+  await openTeam(rooms, call, await requireMembership(rooms, call, teamId, { invited: true }))
 }
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
@@ -57,7 +57,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const { cookie } = signedUp
       const bo = await sessionOf(rooms, signedUp.json.user.id, 'boDid')
       await join(rooms, owner, teamId, bo, 'bo@example.test')
-      await addMember(rooms, owner, await belong(rooms, owner, other), { email: 'bo@example.test', role: 'MEMBER' })
+      await addMember(rooms, owner, await requireMembership(rooms, owner, other), {
+        email: 'bo@example.test',
+        role: 'MEMBER',
+      })
       const datasource_id = await someDatasource(rooms, teamId, { accessMode: 'EXPLICIT' })
       const entry = { datasource_id, account_id: bo.caller.accountId }
       await rooms.store.write((tx) => tx.insertInto('access_entries').values(entry).execute())
@@ -90,7 +93,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const [ada, bo] = [await someone(rooms, 'ada@example.test'), await someone(rooms, 'bo@example.test')]
       const teamId = asId<TeamId>((await createTeam(rooms, ada, { name: 'T' })).id)
       await join(rooms, ada, teamId, bo, 'bo@example.test')
-      const at = async (call: Call) => belong(rooms, call, teamId)
+      const at = async (call: Call) => requireMembership(rooms, call, teamId)
       await changeMember(rooms, ada, await at(ada), bo.caller.accountId, { role: 'OWNER' })
       const [asAda, asBo] = [await at(ada), await at(bo)]
       const ends = await Promise.allSettled([
@@ -123,11 +126,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         return [teamId, other].map((id) => mayEnter(caller, id))
       }
       // A team that was left and then deleted leaves nothing behind.
-      await leaveTeam(rooms, bo, await belong(rooms, bo, gone))
-      await deleteTeam(rooms, owner, await belong(rooms, owner, gone), { confirm: 'v' })
+      await leaveTeam(rooms, bo, await requireMembership(rooms, bo, gone))
+      await deleteTeam(rooms, owner, await requireMembership(rooms, owner, gone), { confirm: 'v' })
       for (const end of [
-        async () => removeMember(rooms, owner, await belong(rooms, owner, teamId), bo.caller.accountId),
-        async () => leaveTeam(rooms, bo, await belong(rooms, bo, teamId)),
+        async () => removeMember(rooms, owner, await requireMembership(rooms, owner, teamId), bo.caller.accountId),
+        async () => leaveTeam(rooms, bo, await requireMembership(rooms, bo, teamId)),
       ]) {
         await end()
         await join(rooms, owner, teamId, bo, 'bo@example.test')
@@ -146,7 +149,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using rooms = await openRooms(source)
       const owner = await someone(rooms, 'owner@example.test')
       const teamId = asId<TeamId>((await createTeam(rooms, owner, { name: 'T' })).id)
-      const at = await belong(rooms, owner, teamId)
+      const at = await requireMembership(rooms, owner, teamId)
       const { inviteToken } = await addMember(rooms, owner, at, { email: 'bo@example.test', role: 'MEMBER' })
       const datasource_id = await someDatasource(rooms, teamId)
       const entry = { datasource_id, account_id: owner.caller.accountId }
@@ -166,7 +169,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     await using rooms = await openRooms(source, { SMTP_URL: smtp.url, VITRINE_PUBLIC_URL: 'https://v.example' })
     const owner = await someone(rooms, 'owner@example.test')
     const team = await createTeam(rooms, owner, { name: 'Ops\r\nBcc: eve@example.test' })
-    const at = await belong(rooms, owner, asId<TeamId>(team.id))
+    const at = await requireMembership(rooms, owner, asId<TeamId>(team.id))
     await someone(rooms, 'member@example.test', { verified: true })
     const stranger = await addMember(rooms, owner, at, { email: 'New@example.test', role: 'ADMIN' })
     const known = await addMember(rooms, owner, at, { email: 'member@example.test', role: 'ADMIN' })

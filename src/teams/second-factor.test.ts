@@ -18,7 +18,7 @@ import {
 } from '../../test/support/people.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
-import { belong } from './belong.ts'
+import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember } from './invitations.ts'
 import { leaveTeam, openTeam } from './memberships.ts'
 import { changeTeam, createTeam, listTeams } from './teams.ts'
@@ -54,7 +54,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     after(() => source[Symbol.asyncDispose]())
 
     const require = async (rooms: Rooms, owner: Person, teamId: TeamId, requireSecondFactor = true) =>
-      changeTeam(rooms, owner.call, await belong(rooms, owner.call, teamId), { settings: { requireSecondFactor } })
+      changeTeam(rooms, owner.call, await requireMembership(rooms, owner.call, teamId), {
+        settings: { requireSecondFactor },
+      })
 
     test('refuses members without one, and their keys, from the next request on, until it is set up', async () => {
       await using rooms = await openRooms(source)
@@ -62,10 +64,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const [owner, bo] = [await person(rooms, 'owner'), await person(rooms, 'bo')]
       const teamId = asId<TeamId>((await createTeam(rooms, owner.call, { name: 'T' })).id)
       const datasource = await someDatasource(rooms, teamId)
-      const at = await belong(rooms, owner.call, teamId)
+      const at = await requireMembership(rooms, owner.call, teamId)
       const { inviteToken } = await addMember(rooms, owner.call, at, { email: bo.email, role: 'ADMIN' })
       await acceptInvitation(rooms, bo.call, inviteToken)
-      await openTeam(rooms, bo.call, await belong(rooms, bo.call, teamId, { invited: true }))
+      await openTeam(rooms, bo.call, await requireMembership(rooms, bo.call, teamId, { invited: true }))
       const { key } = await createKey(rooms, bo.call, { name: 'k', scopes: ['data:read', 'data:schema'] })
       const byKey = { ...bo.call, caller: await authenticator(rooms).authenticate(`Bearer ${key}`) }
       const reached = (call: Call) => reach({ ...rooms, drivers }, call, teamId, datasource)
@@ -77,8 +79,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const team = await require(rooms, owner, teamId)
       assert.equal(team.settings?.requireSecondFactor, true)
       for (const call of [bo.call, byKey]) {
-        assert.equal(await codeOf(belong(rooms, call, teamId)), REQUIRED)
-        assert.equal(await codeOf(belong(rooms, call, teamId, { role: 'OWNER', invited: true })), REQUIRED)
+        assert.equal(await codeOf(requireMembership(rooms, call, teamId)), REQUIRED)
+        assert.equal(await codeOf(requireMembership(rooms, call, teamId, { role: 'OWNER', invited: true })), REQUIRED)
         assert.equal(await codeOf(reached(call)), REQUIRED)
         assert.deepEqual(
           (await listTeams(rooms, call)).map((each) => each.id),
@@ -105,19 +107,19 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const teamId = asId<TeamId>((await createTeam(rooms, owner.call, { name: 'T' })).id)
       await withFactor(rooms, owner)
       await require(rooms, owner, teamId)
-      const at = await belong(rooms, owner.call, teamId)
+      const at = await requireMembership(rooms, owner.call, teamId)
       const { inviteToken } = await addMember(rooms, owner.call, at, { email: bo.email, role: 'MEMBER' })
       await acceptInvitation(rooms, bo.call, inviteToken)
-      assert.equal(await codeOf(belong(rooms, bo.call, teamId)), 'TEAM_NOT_OPENED')
-      await openTeam(rooms, bo.call, await belong(rooms, bo.call, teamId, { invited: true }))
-      assert.equal(await codeOf(belong(rooms, bo.call, teamId, { invited: true })), REQUIRED)
-      assert.equal(await codeOf(belong(rooms, eve.call, teamId)), 'NOT_FOUND')
+      assert.equal(await codeOf(requireMembership(rooms, bo.call, teamId)), 'TEAM_NOT_OPENED')
+      await openTeam(rooms, bo.call, await requireMembership(rooms, bo.call, teamId, { invited: true }))
+      assert.equal(await codeOf(requireMembership(rooms, bo.call, teamId, { invited: true })), REQUIRED)
+      assert.equal(await codeOf(requireMembership(rooms, eve.call, teamId)), 'NOT_FOUND')
       await leaveTeam(
         rooms,
         bo.call,
-        await belong(rooms, bo.call, teamId, { invited: true, withoutSecondFactor: true }),
+        await requireMembership(rooms, bo.call, teamId, { invited: true, withoutSecondFactor: true }),
       )
-      assert.equal(await codeOf(belong(rooms, bo.call, teamId)), 'NOT_FOUND')
+      assert.equal(await codeOf(requireMembership(rooms, bo.call, teamId)), 'NOT_FOUND')
     })
   })
 }

@@ -10,7 +10,7 @@ import type { AccountId, ApiKeyId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { canTouch } from './access.ts'
-import { roleRequired, type Membership } from './belong.ts'
+import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn } from './changing.ts'
 import { reachedIdsOf } from './counts.ts'
 

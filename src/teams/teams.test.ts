@@ -7,7 +7,7 @@ import { asId, newId, type AccountId, type ApiKeyId, type InvitationId, type Tea
 import type { Role } from '../store/tables.ts'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { callOf, codeOf, openRooms, refusal, someDatasource, someone, type Rooms } from '../../test/support/people.ts'
-import { belong } from './belong.ts'
+import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember, removeInvitation } from './invitations.ts'
 import { changeMember, leaveTeam, listMembers, openTeam, removeMember } from './memberships.ts'
 import { settingsOf } from './settings.ts'
@@ -26,14 +26,18 @@ async function owned(rooms: Rooms, email = 'owner@example.test') {
 /** A new ACTIVE member. */
 async function member(rooms: Rooms, by: Call, teamId: TeamId, role: Role, email: string): Promise<Call> {
   const call = await someone(rooms, email)
-  const { inviteToken } = await addMember(rooms, by, await belong(rooms, by, teamId), { email, role })
+  const { inviteToken } = await addMember(rooms, by, await requireMembership(rooms, by, teamId), { email, role })
   await acceptInvitation(rooms, call, inviteToken)
-  await openTeam(rooms, call, await belong(rooms, call, teamId, { invited: true }))
+  await openTeam(rooms, call, await requireMembership(rooms, call, teamId, { invited: true }))
   return call
 }
 
 const roles = async (rooms: Rooms, call: Call, teamId: TeamId) =>
-  (await listMembers(rooms, await belong(rooms, call, teamId))).map((each) => [each.email, each.role, each.status])
+  (await listMembers(rooms, await requireMembership(rooms, call, teamId))).map((each) => [
+    each.email,
+    each.role,
+    each.status,
+  ])
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   describe(`teams on ${dialect}`, () => {
@@ -76,7 +80,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         },
       )
       assert.equal(await codeOf(createTeam(rooms, call, { name: 'x', slug: 'bars-co' })), 'CONFLICT')
-      const at = await belong(rooms, call, asId<TeamId>(second.id))
+      const at = await requireMembership(rooms, call, asId<TeamId>(second.id))
       assert.equal(await codeOf(changeTeam(rooms, call, at, { slug: 'bars-co' })), 'CONFLICT')
       assert.equal((await changeTeam(rooms, call, at, { slug: 'free', name: 'Free' })).slug, 'free')
       assert.deepEqual(
@@ -103,7 +107,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const ada = await someone(rooms, 'ada@example.test', { verified: true })
       for (let i = 0; i < 100; i++) {
         const { id } = await createTeam(rooms, eve, { name: `T${i}` })
-        const at = await belong(rooms, eve, asId<TeamId>(id))
+        const at = await requireMembership(rooms, eve, asId<TeamId>(id))
         await addMember(rooms, eve, at, { email: 'ada@example.test', role: 'OWNER' })
       }
       await createTeam(rooms, ada, { name: 'Mine' })
@@ -112,7 +116,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     test('settings are merged key by key, all or nothing, and hold at once', async () => {
       await using rooms = await openRooms(source, { VITRINE_MAX_ROW_CAP: '500', VITRINE_MAX_QUERY_BUDGET: '1000' })
       const { call, teamId } = await owned(rooms)
-      const at = await belong(rooms, call, teamId)
+      const at = await requireMembership(rooms, call, teamId)
       assert.equal((await settingsOf(rooms, teamId)).rowCap, 500)
       await changeTeam(rooms, call, at, { settings: { rowCap: 7 } })
       await changeTeam(rooms, call, at, { settings: { queryBudget: { limit: 5, windowSeconds: 9 } } })
@@ -134,13 +138,13 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const stranger = await someone(rooms, 'eve@example.test')
-      const none = await refusal(belong(rooms, call, newId()))
+      const none = await refusal(requireMembership(rooms, call, newId()))
       assert.equal(none['code'], 'NOT_FOUND')
-      assert.deepEqual(await refusal(belong(rooms, stranger, teamId)), none)
+      assert.deepEqual(await refusal(requireMembership(rooms, stranger, teamId)), none)
       const other = await createTeam(rooms, call, { name: 'Other' })
       const { key } = await createKey(rooms, call, { name: 'k', scopes: ['data:schema'], teamIds: [other.id] })
       const caller = await authenticator(rooms).authenticate(`Bearer ${key}`)
-      assert.deepEqual(await refusal(belong(rooms, { ...call, caller }, teamId)), none)
+      assert.deepEqual(await refusal(requireMembership(rooms, { ...call, caller }, teamId)), none)
       assert.deepEqual(
         (await listTeams(rooms, { ...call, caller })).map((team) => team.id),
         [other.id],
@@ -150,7 +154,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     test('an invitation is taken once, by the account of its address, within 14 days', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
-      const at = await belong(rooms, call, teamId)
+      const at = await requireMembership(rooms, call, teamId)
       const invited = await addMember(rooms, call, at, { email: 'Cy@Example.test', role: 'MEMBER' })
       assert.deepEqual(
         [invited.email, invited.role, invited.status, invited.accountId],
@@ -178,7 +182,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     test('a verified account is a member at once; the answer reads the same', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
-      const at = await belong(rooms, call, teamId)
+      const at = await requireMembership(rooms, call, teamId)
       const bo = await someone(rooms, 'bo@example.test', { verified: true })
       const known = await addMember(rooms, call, at, { email: 'bo@example.test', role: 'ADMIN' })
       const unknown = await addMember(rooms, call, at, { email: 'no@example.test', role: 'ADMIN' })
@@ -201,7 +205,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')
-      const at = await belong(rooms, call, teamId)
+      const at = await requireMembership(rooms, call, teamId)
       const old = await addMember(rooms, call, at, { email: 'no@example.test', role: 'MEMBER' })
       const next = await addMember(rooms, call, at, { email: 'no@example.test', role: 'ADMIN' })
       const no = await someone(rooms, 'no@example.test')
@@ -209,7 +213,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const pending = (await listMembers(rooms, at)).filter((each) => each.invitationId !== undefined)
       const { inviteToken, ...listed } = next
       assert.deepEqual(pending, [listed])
-      assert.equal((await listMembers(rooms, await belong(rooms, cy, teamId))).length, 2)
+      assert.equal((await listMembers(rooms, await requireMembership(rooms, cy, teamId))).length, 2)
       const id = asId<InvitationId>(next.invitationId ?? '')
       await removeInvitation(rooms, call, at, id)
       assert.equal(await codeOf(acceptInvitation(rooms, no, inviteToken)), 'NOT_FOUND')
@@ -221,17 +225,20 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const { call, teamId } = await owned(rooms)
       await someDatasource(rooms, teamId)
       const cy = await someone(rooms, 'cy@example.test', { verified: true })
-      await addMember(rooms, call, await belong(rooms, call, teamId), { email: 'cy@example.test', role: 'ADMIN' })
+      await addMember(rooms, call, await requireMembership(rooms, call, teamId), {
+        email: 'cy@example.test',
+        role: 'ADMIN',
+      })
       for (const need of [{}, { role: 'ADMIN' }, { role: 'OWNER' }] as const) {
-        assert.equal(await codeOf(belong(rooms, cy, teamId, need)), 'TEAM_NOT_OPENED')
+        assert.equal(await codeOf(requireMembership(rooms, cy, teamId, need)), 'TEAM_NOT_OPENED')
       }
-      const at = await belong(rooms, cy, teamId, { invited: true })
+      const at = await requireMembership(rooms, cy, teamId, { invited: true })
       const shown = await describeTeam(rooms, cy, at)
       assert.ok(!('settings' in shown))
       assert.deepEqual([shown.status, shown.dataSourceCount], ['INVITED', 0])
       const opened = await openTeam(rooms, cy, at)
       assert.deepEqual([opened.status, opened.dataSourceCount], ['ACTIVE', 1])
-      assert.equal((await belong(rooms, cy, teamId, { role: 'ADMIN' })).role, 'ADMIN')
+      assert.equal((await requireMembership(rooms, cy, teamId, { role: 'ADMIN' })).role, 'ADMIN')
       assert.equal((await openTeam(rooms, cy, at)).status, 'ACTIVE')
     })
 
@@ -250,7 +257,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const { key } = await createKey(rooms, cy, { name: 'k', scopes: ['data:schema'], datasourceIds: [open] })
       const caller = await authenticator(rooms).authenticate(`Bearer ${key}`)
       assert.deepEqual(await counts({ ...cy, caller }), [1])
-      await leaveTeam(rooms, cy, await belong(rooms, cy, teamId))
+      await leaveTeam(rooms, cy, await requireMembership(rooms, cy, teamId))
       assert.deepEqual(await rooms.store.db.selectFrom('access_entries').selectAll().execute(), [])
     })
 
@@ -259,12 +266,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const { call: ada, teamId } = await owned(rooms, 'ada@example.test')
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
       const cy = await member(rooms, ada, teamId, 'MEMBER', 'cy@example.test')
-      const at = (call: Call) => belong(rooms, call, teamId)
+      const at = (call: Call) => requireMembership(rooms, call, teamId)
       const needs = async (work: Promise<unknown>) => {
         const { code, requiredRole } = await refusal(work)
         return [code, requiredRole]
       }
-      assert.deepEqual(await needs(belong(rooms, cy, teamId, { role: 'ADMIN' })), ['ROLE_REQUIRED', 'ADMIN'])
+      assert.deepEqual(await needs(requireMembership(rooms, cy, teamId, { role: 'ADMIN' })), ['ROLE_REQUIRED', 'ADMIN'])
       assert.deepEqual(await needs(addMember(rooms, bo, await at(bo), { email: 'x@example.test', role: 'OWNER' })), [
         'ROLE_REQUIRED',
         'OWNER',
@@ -304,7 +311,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const bo = await member(rooms, call, teamId, 'ADMIN', 'bo@example.test')
-      const at = (of: Call) => belong(rooms, of, teamId)
+      const at = (of: Call) => requireMembership(rooms, of, teamId)
       const cy = await member(rooms, call, teamId, 'OWNER', 'cy@example.test')
       await leaveTeam(rooms, cy, await at(cy))
       await addMember(rooms, bo, await at(bo), { email: 'cy@example.test', role: 'MEMBER' })
@@ -319,8 +326,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       await someone(rooms, 'bo@example.test', { verified: true })
-      await addMember(rooms, call, await belong(rooms, call, teamId), { email: 'bo@example.test', role: 'OWNER' })
-      assert.equal(await codeOf(leaveTeam(rooms, call, await belong(rooms, call, teamId))), 'CONFLICT')
+      await addMember(rooms, call, await requireMembership(rooms, call, teamId), {
+        email: 'bo@example.test',
+        role: 'OWNER',
+      })
+      assert.equal(await codeOf(leaveTeam(rooms, call, await requireMembership(rooms, call, teamId))), 'CONFLICT')
     })
 
     test('managers see the keys that reach the team, and end it for one of them only', async () => {
@@ -339,7 +349,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await createKey(rooms, eve, { name: 'strange', scopes })
       rooms.clock.at++
       const owner = await createKey(rooms, ada, { name: 'owner', scopes })
-      const at = await belong(rooms, bo, teamId, { role: 'ADMIN' })
+      const at = await requireMembership(rooms, bo, teamId, { role: 'ADMIN' })
       const list = async () => await listTeamKeys(rooms, at)
       assert.deepEqual(
         (await list()).map((key) => [key.name, key.email, key.teamIds]),
@@ -358,13 +368,13 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         ['both', 'owner'],
       )
       const caller = await authenticator(rooms).authenticate(`Bearer ${wide.key}`)
-      assert.equal(await codeOf(belong(rooms, { ...cy, caller }, teamId)), 'NOT_FOUND')
+      assert.equal(await codeOf(requireMembership(rooms, { ...cy, caller }, teamId)), 'NOT_FOUND')
       assert.deepEqual(
         (await listTeams(rooms, { ...cy, caller })).map((team) => team.id),
         [elsewhere.id],
       )
       const other = await authenticator(rooms).authenticate(`Bearer ${both.key}`)
-      assert.equal((await belong(rooms, { ...cy, caller: other }, teamId)).role, 'MEMBER')
+      assert.equal((await requireMembership(rooms, { ...cy, caller: other }, teamId)).role, 'MEMBER')
       assert.equal(await codeOf(end(wide.id)), 'NOT_FOUND')
       assert.equal(await codeOf(end(newId())), 'NOT_FOUND')
       assert.equal(await codeOf(end(owner.id)), 'ROLE_REQUIRED')
@@ -378,7 +388,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const shut = await someDatasource(rooms, teamId, { accessMode: 'EXPLICIT' })
       await createKey(rooms, ada, { name: 'k', scopes: ['data:schema'], datasourceIds: [open, shut] })
       const seenBy = async (call: typeof ada) =>
-        (await listTeamKeys(rooms, await belong(rooms, call, teamId))).map((key) => key.datasourceIds)
+        (await listTeamKeys(rooms, await requireMembership(rooms, call, teamId))).map((key) => key.datasourceIds)
       assert.deepEqual(await seenBy(bo), [[open]])
       assert.deepEqual(await seenBy(ada), [[open, shut]])
     })
@@ -389,7 +399,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const datasource = await someDatasource(rooms, teamId)
       const secret = { datasource_id: datasource, field: 'password', sealed: 'x' }
       await rooms.store.write((tx) => tx.insertInto('datasource_secrets').values(secret).execute())
-      const at = await belong(rooms, call, teamId)
+      const at = await requireMembership(rooms, call, teamId)
       for (const body of [{}, { confirm: 'no' }]) {
         assert.equal(await codeOf(deleteTeam(rooms, call, at, body)), 'REAUTHENTICATION_REQUIRED')
       }
@@ -400,13 +410,13 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const table of ['teams', 'memberships', 'datasources', 'datasource_secrets'] as const) {
         assert.deepEqual(await rooms.store.db.selectFrom(table).selectAll().execute(), [], table)
       }
-      assert.equal(await codeOf(belong(rooms, call, teamId)), 'NOT_FOUND')
+      assert.equal(await codeOf(requireMembership(rooms, call, teamId)), 'NOT_FOUND')
     })
 
     test('every change is in the audit when it is answered', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
-      const at = await belong(rooms, call, teamId)
+      const at = await requireMembership(rooms, call, teamId)
       const doing = (action: string): Call => ({ ...call, action })
       await changeTeam(rooms, doing('changeTeam'), at, { name: 'New' })
       await addMember(rooms, doing('addMember'), at, { email: 'x@example.test', role: 'MEMBER' })

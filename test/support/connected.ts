@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { openAudit } from '../../src/audit/audit.ts'
 import type { Call, Scope } from '../../src/auth/caller.ts'
 import { readConfig } from '../../src/config.ts'
+import { reachable } from '../../src/datasources/datasources.ts'
 import { openTests } from '../../src/datasources/connect.ts'
 import { openDescriptions } from '../../src/descriptions/descriptions.ts'
 import { openLeases, type LeaseOptions } from '../../src/datasources/leases.ts'
@@ -21,7 +22,7 @@ import { openSecrets } from '../../src/secrets.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Role } from '../../src/store/tables.ts'
 import { reachedBy } from '../../src/teams/counts.ts'
-import type { Membership } from '../../src/teams/belong.ts'
+import type { Membership } from '../../src/teams/require-membership.ts'
 import type { StoreConfig } from './stores.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
@@ -70,6 +71,8 @@ export async function openRooms(options: RoomsOptions = {}) {
     withdrawHidden,
     budget: await openBudget({ store }),
     tests: openTests(),
+    reachableIds: async (call: Call, reader: Membership) =>
+      (await reachable({ store }, call, reader)).map(({ id }) => id),
     reached: reachedBy,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   }

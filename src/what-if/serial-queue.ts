@@ -1,12 +1,12 @@
 // One after the other: whoever comes waits for those before. Keeps replays of different datasources from computing beside
 // each other, which would only make each slower and the requests between them wait.
 
-export interface Turns {
+export interface SerialQueue {
   /** Waits for its turn, works, and lets the next one in, however it ended. Throws the reason of `signal` while waiting. */
   take<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }
 
-export function openTurns(): Turns {
+export function openSerialQueue(): SerialQueue {
   let last: Promise<unknown> = Promise.resolve()
   return {
     async take(work, signal) {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { redactedSql } from '../drivers/postgres/guard/redact.ts'
 import type { Blocked } from '../drivers/driver.ts'
 import type { Code } from '../errors.ts'
-import { keptOf } from './kept.ts'
+import { auditText } from './audit-text.ts'
 
 const driver = { redacted: redactedSql }
 const SQL = "SELECT nope FROM customers WHERE city = 'New York' AND pin = 4711 -- of Anna"
@@ -19,7 +19,7 @@ function kept(
   const reason = { error, hint: error, ...numbers }
   const params = { values: [1], json: more.params ?? '[1]' }
   const told = { query, params, printed: query, isRead, blocked, refusal: { code, reason } }
-  const { error: left, hint, position, estimate, limit, ...rest } = keptOf(driver, told, true)
+  const { error: left, hint, position, estimate, limit, ...rest } = auditText(driver, told, true)
   assert.deepEqual([{ position, estimate, limit }, hint, 'params' in rest], [numbers, left, false])
   return left
 }

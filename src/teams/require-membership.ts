@@ -27,7 +27,7 @@ interface Deps {
  * while INVITED unless `invited`; SECOND_FACTOR_REQUIRED for an ACTIVE member who lacks the factor that the team
  * requires, unless `withoutSecondFactor`; ROLE_REQUIRED below `role`.
  */
-export async function belong(
+export async function requireMembership(
   deps: Deps,
   call: Call,
   teamId: TeamId,

@@ -40,7 +40,7 @@ export function withoutPublished(table: PublishedTable, goes: (said: PublishedTe
 }
 
 /** The texts of one table that may be seen. */
-export interface ShownDocumentation {
+export interface VisibleTexts {
   readonly summary: string | null
   readonly statements: readonly string[]
   readonly examples: string | null
@@ -51,7 +51,7 @@ export interface ShownDocumentation {
 export type Words = Map<object, readonly string[]>
 
 /** Decides over texts about the tables of one exposure. */
-export class Sight {
+export class Visibility {
   readonly #exposed: ReadonlyMap<string, CatalogTable>
   readonly #full: ReadonlyMap<string, CatalogTable>
   readonly #visible: Others
@@ -72,7 +72,7 @@ export class Sight {
   }
 
   /** Null where nothing of the table is exposed: no text about it may be seen. */
-  of(at: { readonly schema: string; readonly table: string }): TableSight | null {
+  of(at: { readonly schema: string; readonly table: string }): VisibleColumns | null {
     const key = tableKey(at.schema, at.table)
     const exposed = this.#exposed.get(key)
     if (exposed === undefined) return null
@@ -101,7 +101,7 @@ export class Sight {
 }
 
 /** What decides over the texts about one exposed table. */
-export interface TableSight {
+export interface VisibleColumns {
   /** The table cut to the exposure. */
   readonly exposed: CatalogTable
   /** Everything introspected. */
@@ -109,7 +109,7 @@ export interface TableSight {
   maySee(said: { readonly text: string; readonly restsOn: readonly string[] }): boolean
 }
 
-export function shownDocumentation(published: PublishedTable, sight: TableSight): ShownDocumentation {
+export function visibleTexts(published: PublishedTable, sight: VisibleColumns): VisibleTexts {
   const names = new Set(sight.exposed.columns.map((column) => column.name))
   const shown = (said: PublishedText | null): string | null => (said !== null && sight.maySee(said) ? said.text : null)
   const columns = new Map<string, string>()

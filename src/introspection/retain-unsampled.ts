@@ -2,7 +2,7 @@
 // and this one did not meet is carried on for as long as that can be chance, so that neither the exposure nor the drift
 // flaps with the sample.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
-import { tableKey, type ShownTable } from './cut.ts'
+import { tableKey, type ShownTable } from '../exposure/cut.ts'
 
 /** Less likely than this it is no chance that a column was not met: it is gone. */
 const CHANCE_MIN = 0.001
@@ -12,7 +12,7 @@ const RARE = 0.01
 const COLUMNS_MAX = 500
 
 /** `before` is of the same connection; `exposed` is what must not come and go. */
-export function carried(before: Catalog, after: Catalog, exposed: readonly ShownTable[]): Catalog {
+export function retainUnsampled(before: Catalog, after: Catalog, exposed: readonly ShownTable[]): Catalog {
   const known = new Map(before.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const shown = new Map(exposed.map((table) => [tableKey(table.schema, table.table), new Set(table.columns)]))
   const tables = after.tables.map((table) => {

@@ -12,7 +12,7 @@ interface Pointer {
   readonly to: string
 }
 
-export interface About {
+export interface WriterContext {
   readonly type: DatasourceType
   readonly vocabulary: Driver['vocabulary']
   /** Writes names so that a query can take them over. */
@@ -33,13 +33,13 @@ export interface Key {
 }
 
 /** One for each exposed table that is asked for, in the catalog's order. */
-export function aboutTables(
+export function writerContexts(
   driver: Pick<Driver, 'type' | 'vocabulary' | 'typed'>,
   exposed: Pick<Catalog, 'tables'>,
   profiles: ReadonlyMap<string, KeptProfile>,
   keyOf: (schema: string, table: string) => string,
   isAsked: (table: CatalogTable) => boolean,
-): readonly About[] {
+): readonly WriterContext[] {
   const keys = exposed.tables.flatMap(singleKey)
   const pointers = new Map<string, Pointer[]>()
   for (const { schema, table, columns } of exposed.tables) {

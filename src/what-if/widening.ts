@@ -1,8 +1,8 @@
 // The search for the least that must be exposed besides for one query to pass. It knows no query language: it follows
 // what the guard refuses, tries what the refused name may mean, and takes away again whatever turns out not to be needed.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
-import { cut, tableKey, type ShownTable } from './cut.ts'
-import { columnsMeant, mentioned, partsMeant, tablesMeant } from './named.ts'
+import { cut, tableKey, type ShownTable } from '../exposure/cut.ts'
+import { columnsMeant, mentioned, partsMeant, tablesMeant } from './column-mentions.ts'
 import { judge } from './replay.ts'
 
 /** One column to be exposed besides. */

@@ -24,7 +24,7 @@ const OWN_WORDS: ReadonlySet<string> = new Set(['cost', 'limit', 'statement'])
 
 type Kept = Pick<AuditEntry, 'query' | 'printed' | 'redacted' | 'blocked' | 'params' | 'tables' | keyof Reason>
 
-export function keptOf(driver: Pick<Driver, 'redacted'>, told: Told, redacts: boolean): Kept {
+export function auditText(driver: Pick<Driver, 'redacted'>, told: Told, redacts: boolean): Kept {
   const { query, printed, params, tables, isRead, blocked, refusal } = told
   if (!redacts) return { query, printed, tables, blocked, params: params?.json, ...refusal?.reason }
   const without = (text: string | null) => (text === null || !isRead ? null : (driver.redacted?.(text) ?? null))

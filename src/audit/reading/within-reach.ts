@@ -1,30 +1,37 @@
-// What of the audit somebody may read: their team's rows, less those of datasources they do not reach.
-import type { Audit } from '../audit/audit.ts'
-import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from '../audit/reading/export.ts'
-import type { AuditItem, AuditPage } from '../audit/reading/page.ts'
-import type { AuditFilter, AuditScope } from '../audit/reading/scope.ts'
-import type { Call } from '../auth/caller.ts'
-import { invalidRequest, notFound } from '../errors.ts'
-import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
-import type { Store } from '../store/open.ts'
-import type { Membership } from '../teams/belong.ts'
-import { reachable } from './datasources.ts'
-import { openSlots, type Slots } from './slots.ts'
+// Reading the audit within a caller's reach: the rows of their team, without those of datasources they do not reach.
+import type { Audit } from '../audit.ts'
+import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from './export.ts'
+import type { AuditItem, AuditPage } from './page.ts'
+import type { AuditFilter, AuditScope } from './scope.ts'
+import type { Call } from '../../auth/caller.ts'
+import { invalidRequest, notFound } from '../../errors.ts'
+import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../../ids.ts'
+import type { Role } from '../../store/tables.ts'
+import { openConcurrencyLimit, type ConcurrencyLimit } from '../../jobs/concurrency-limit.ts'
+
+/** A member of the team whose audit is read. */
+interface Reader {
+  readonly teamId: TeamId
+  readonly accountId: AccountId
+  readonly role: Role
+  readonly status: 'INVITED' | 'ACTIVE'
+}
 
 export interface AuditTrailDeps {
-  readonly store: Store
   readonly audit: Audit
+  /** The datasources of the team that a caller reaches. */
+  reachableIds(call: Call, reader: Reader): Promise<readonly DatasourceId[]>
 }
 
 /** A file may have a million rows: each is read while it is sent, and keeps the store busy. */
 const EXPORTS = { each: 2, all: 6, retryAfterSeconds: 10, why: 'Other exports of the audit are under way.' }
 
-export function openExports(): Slots {
-  return openSlots(EXPORTS)
+export function openExports(): ConcurrencyLimit {
+  return openConcurrencyLimit(EXPORTS)
 }
 
 export interface ExportDeps extends AuditTrailDeps {
-  readonly exports: Slots
+  readonly exports: ConcurrencyLimit
 }
 
 /** As they came over the wire: ids unbranded, times in any zone. */
@@ -52,22 +59,17 @@ const LIMIT = 50
 export async function listAudit(
   deps: AuditTrailDeps,
   call: Call,
-  membership: Membership,
+  reader: Reader,
   asked: AuditFilterInput & { readonly cursor?: string; readonly limit?: number },
 ): Promise<AuditPage> {
-  const scope = await scopeOf(deps, call, membership, asked)
+  const scope = await scopeOf(deps, call, reader, asked)
   const ask = { ...scope, cursor: asked.cursor, limit: asked.limit ?? LIMIT }
-  return await deps.audit.page(membership.teamId, ask, call.signal)
+  return await deps.audit.page(reader.teamId, ask, call.signal)
 }
 
 /** One of them. Throws NOT_FOUND for one that is not among those that listAudit() would show. */
-export async function getAuditItem(
-  deps: AuditTrailDeps,
-  call: Call,
-  membership: Membership,
-  id: AuditId,
-): Promise<AuditItem> {
-  const item = await deps.audit.one(membership.teamId, id, await scopeOf(deps, call, membership, {}))
+export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Reader, id: AuditId): Promise<AuditItem> {
+  const item = await deps.audit.one(reader.teamId, id, await scopeOf(deps, call, reader, {}))
   if (item === null) throw notFound()
   return item
 }
@@ -79,23 +81,23 @@ export async function getAuditItem(
 export async function exportAudit(
   deps: ExportDeps,
   call: Call,
-  membership: Membership,
+  reader: Reader,
   asked: AuditFilterInput & { readonly format?: ExportFormat },
 ): Promise<AuditExport> {
   const format = asked.format ?? 'csv'
-  const scope = await scopeOf(deps, call, membership, asked)
+  const scope = await scopeOf(deps, call, reader, asked)
   const day = new Date().toISOString().slice(0, 10)
   return {
     contentType: CONTENT_TYPE[format],
-    filename: `audit-${membership.teamId}-${day}.${format}`,
-    parts: linesOf(deps, call, membership, scope, format),
+    filename: `audit-${reader.teamId}-${day}.${format}`,
+    parts: linesOf(deps, call, reader, scope, format),
   }
 }
 
 async function* linesOf(
   deps: ExportDeps,
   call: Call,
-  { teamId }: Membership,
+  { teamId }: Reader,
   scope: AuditScope,
   format: ExportFormat,
 ): AsyncIterable<string> {
@@ -128,16 +130,10 @@ function slotFor(deps: ExportDeps, call: Call, teamId: TeamId): Disposable {
   }
 }
 
-async function scopeOf(
-  deps: AuditTrailDeps,
-  call: Call,
-  membership: Membership,
-  asked: AuditFilterInput,
-): Promise<AuditScope> {
+async function scopeOf(deps: AuditTrailDeps, call: Call, reader: Reader, asked: AuditFilterInput): Promise<AuditScope> {
   const filter = filterOf(asked)
-  if (membership.role === 'OWNER') return { filter }
-  const datasourceIds = (await reachable(deps, call, membership)).map((row) => row.id)
-  return { datasourceIds, filter }
+  if (reader.role === 'OWNER') return { filter }
+  return { datasourceIds: await deps.reachableIds(call, reader), filter }
 }
 
 /** Throws INVALID_REQUEST for a time that ends before it begins. */

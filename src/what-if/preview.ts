@@ -9,16 +9,16 @@ import { AppError, invalidRequest } from '../errors.ts'
 import type { DatasourceId, JobId } from '../ids.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { Store } from '../store/open.ts'
-import { auditedQueries, countAudited, type AuditedQuery } from './audited.ts'
-import { BoundedMap } from './bounded-map.ts'
-import type { Catalogs } from './catalogs.ts'
-import { cut, type ShownTable } from './cut.ts'
-import type { ExposurePlace } from './exposure.ts'
-import { freeze, type AskedTable } from './freeze.ts'
-import { orderJob } from './ordered-job.ts'
-import { notIntrospected } from './refusals.ts'
+import { auditedQueries, countAudited, type AuditedQuery } from './audited-queries.ts'
+import { BoundedMap } from '../bounded-map.ts'
+import type { Catalogs } from '../exposure/catalogs.ts'
+import { cut, type ShownTable } from '../exposure/cut.ts'
+import type { ExposurePlace } from '../exposure/exposure.ts'
+import { freeze, type AskedTable } from '../exposure/freeze.ts'
+import { orderJob } from '../exposure/ordered-job.ts'
+import { notIntrospected } from '../exposure/refusals.ts'
 import { bodyOf, judge } from './replay.ts'
-import type { Turns } from './turns.ts'
+import type { SerialQueue } from './serial-queue.ts'
 
 export interface PreviewDeps {
   readonly store: Store
@@ -26,7 +26,7 @@ export interface PreviewDeps {
   readonly jobs: Jobs
   readonly catalogs: Catalogs
   readonly drivers: ReadonlyMap<DatasourceType, Driver>
-  readonly replays: Turns
+  readonly replays: SerialQueue
 }
 
 /** How many, and the newest of them. */

@@ -3,7 +3,7 @@
 import type { KeptColumn } from '../profiles/stored.ts'
 import { Names, wordsOf } from './words.ts'
 
-export class ToldValues {
+export class ValueMentions {
   readonly #values = new Names<string>()
 
   constructor(profile: Iterable<Pick<KeptColumn, 'name' | 'values' | 'range' | 'personal'>>) {

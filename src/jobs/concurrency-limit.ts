@@ -2,12 +2,12 @@
 // and keeps a connection or the store busy. Nobody waits for a slot: whoever comes too early is told when to come again.
 import { AppError } from '../errors.ts'
 
-export interface Slots {
+export interface ConcurrencyLimit {
   /** Held until it is disposed. Throws RATE_LIMITED, with `retryAfter`, where as many are held already. */
   take(key: string): Disposable
 }
 
-interface SlotLimits {
+interface Limits {
   /** Of one key. */
   readonly each: number
   readonly all: number
@@ -16,7 +16,7 @@ interface SlotLimits {
   readonly why: string
 }
 
-export function openSlots({ each, all, retryAfterSeconds: retryAfter, why }: SlotLimits): Slots {
+export function openConcurrencyLimit({ each, all, retryAfterSeconds: retryAfter, why }: Limits): ConcurrencyLimit {
   const held = new Map<string, number>()
   let total = 0
   const add = (key: string, by: 1 | -1) => {

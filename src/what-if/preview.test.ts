@@ -9,9 +9,9 @@ import { createDatasource } from '../datasources/datasources.ts'
 import { introspectDatasource } from '../introspection/introspect.ts'
 import { reach } from '../datasources/reach.ts'
 import type { DatasourceId, JobId } from '../ids.ts'
-import { putExposure } from './exposure.ts'
+import { putExposure } from '../exposure/exposure.ts'
 import { previewExposure, resumePreviews, type Preview } from './preview.ts'
-import { openTurns } from './turns.ts'
+import { openSerialQueue } from './serial-queue.ts'
 
 const names = (...columns: string[]) => ({ tables: [{ schema: 'public', table: 'a', columns }] })
 
@@ -33,7 +33,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     async function opened(at?: StoreConfig) {
       const config = at ?? (await source.config())
       const rooms = await openRooms({ at: config })
-      const deps = { ...rooms, replays: openTurns() }
+      const deps = { ...rooms, replays: openSerialQueue() }
       resumePreviews(deps)
       return { config, rooms, deps, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
     }

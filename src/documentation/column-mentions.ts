@@ -5,7 +5,7 @@ import { fullName } from './columns.ts'
 import { Names, wordsOf } from './words.ts'
 
 /** Made once a catalog, however many texts are read. */
-export class Naming {
+export class ColumnMentions {
   readonly #tables = new Names<CatalogTable>()
 
   constructor(catalog: Pick<Catalog, 'tables'>) {
