@@ -1,5 +1,6 @@
 // What is said of a datasource's tables, as its managers read and write it: shapes alone.
 import { z } from 'zod'
+import { listOf } from './list-of.ts'
 import { byName, toNames } from './by-name.ts'
 import { at, count, text } from './schemas.ts'
 
@@ -39,7 +40,7 @@ export const Documentation = z.object({
 const beside = {
   origin: Origin.exactOptional(),
   status: Status.exactOptional(),
-  restsOn: z.array(identifier).max(100).exactOptional(),
+  restsOn: listOf(identifier, 100).exactOptional(),
   /** As it was read; it is reckoned anew. */
   stale: z.boolean().exactOptional(),
 }
@@ -52,7 +53,7 @@ const AskedColumn = z.strictObject({
 export const DocumentationPut = z.strictObject({
   summary: asked(2_000).nullable().exactOptional(),
   examples: asked(4_000).nullable().exactOptional(),
-  statements: z.array(asked(500)).max(50).exactOptional(),
+  statements: listOf(asked(500), 50).exactOptional(),
   columns: byName(AskedColumn, identifier).exactOptional(),
   /** The version it was read at; left out: the last writer wins. */
   version: z.int().min(0).exactOptional(),
@@ -63,10 +64,7 @@ export const DocumentationSaved = TableDocumentation.extend({
   warnings: z.array(z.string()).optional(),
 })
 
-const Chosen = z
-  .array(z.strictObject({ schema: identifier, table: identifier }))
-  .min(1)
-  .max(10_000)
+const Chosen = listOf(z.strictObject({ schema: identifier, table: identifier }), 10_000, 1)
 export const GenerateOrder = z.strictObject({
   /** Left out: every exposed table. */
   tables: Chosen.exactOptional(),

@@ -1,18 +1,18 @@
 // What is shown of a datasource, how the database has moved away from it, and what a change of it would do: shapes alone.
 import { z } from 'zod'
+import { listOf } from './list-of.ts'
 import { at, count, text } from './schemas.ts'
 
 const identifier = text(1024).min(1)
-const AskedTables = z
-  .array(
-    z.strictObject({
-      schema: identifier,
-      table: identifier,
-      /** null: the columns known now that may be exposed. */
-      columns: z.array(identifier).nullable(),
-    }),
-  )
-  .max(100_000)
+const AskedTables = listOf(
+  z.strictObject({
+    schema: identifier,
+    table: identifier,
+    /** null: the columns known now that may be exposed. */
+    columns: listOf(identifier, 100_000).nullable(),
+  }),
+  100_000,
+)
 export const ExposurePut = z.strictObject({
   tables: AskedTables,
   /** The version it was read at; left out: the last writer wins. */

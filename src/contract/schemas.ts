@@ -1,5 +1,6 @@
 // What a caller can see and send: the shapes of contract.md and session-interface.md as zod schemas. No logic, no I/O.
 // Bodies are strict (an unknown field is refused), answers are not: what an answer does not declare is dropped.
+import { listOf } from './list-of.ts'
 import { z } from 'zod'
 
 const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
@@ -196,10 +197,10 @@ export const ApiKey = z.object({
 export const NewApiKey = ApiKey.extend({ key: z.string() })
 export const ApiKeyOrder = z.strictObject({
   name,
-  scopes: z.array(Scope).min(1),
+  scopes: listOf(Scope, 100, 1),
   expiresAt: time.exactOptional(),
-  teamIds: z.array(id).min(1).max(1000).exactOptional(),
-  datasourceIds: z.array(id).min(1).max(1000).exactOptional(),
+  teamIds: listOf(id, 1000, 1).exactOptional(),
+  datasourceIds: listOf(id, 1000, 1).exactOptional(),
 })
 export const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(86_400).exactOptional() })
 /** A key of a member, as the team's managers see it. */
@@ -323,7 +324,7 @@ export const Job = z.object({
 })
 
 export const Access = z.object({ accountIds: z.array(z.string()) })
-export const AccessPut = z.strictObject({ accountIds: z.array(id).max(10_000) })
+export const AccessPut = z.strictObject({ accountIds: listOf(id, 10_000) })
 
 /** What would happen to a query, without running it. */
 export const CheckResult = z.object({

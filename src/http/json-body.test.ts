@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { DEPTH_MAX, lookOver, refusalOf, textOf } from './json-body.ts'
+import { DEPTH_MAX, VALUES_MAX_OF_LARGE, lookOver, refusalOf, textOf } from './json-body.ts'
 
 const MANY = 1e9
 const detail = (text: string) => {
@@ -119,5 +119,13 @@ describe('the bytes of a JSON body', () => {
       assert.ok(turns >= text.length / (1 << 17), `${turns} turns`)
     }
     assert.match(String((await refusalOf(`[${'1,'.repeat(n)}1]`, 9))?.message), /more than 9 values/)
+  })
+
+  test('an exposure of 2,000 tables with 40,000 columns is no more values than its route takes', async () => {
+    const columns = Array.from({ length: 20 }, (_, c) => `column_${c}`)
+    const tables = Array.from({ length: 2_000 }, (_, n) => ({ schema: 'public', table: `table_${n}`, columns }))
+    assert.equal(await refusalOf(JSON.stringify({ tables, version: 1 }), VALUES_MAX_OF_LARGE), null)
+    const more = [...tables, ...tables]
+    assert.match(String(await refusalOf(JSON.stringify({ tables: more }), VALUES_MAX_OF_LARGE)), /60000 values/)
   })
 })

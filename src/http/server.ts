@@ -8,7 +8,7 @@ import type { Route } from '../contract/route.ts'
 import type { AppError } from '../errors.ts'
 import type { Operation } from '../operations/operations.ts'
 import { docsRoutes } from './docs.ts'
-import { refusalOf, textOf } from './json-body.ts'
+import { refusalOf, textOf, VALUES_MAX, VALUES_MAX_OF_LARGE } from './json-body.ts'
 import type { Metrics } from './metrics.ts'
 import { mountOperation } from './operation.ts'
 import { publicRoutes } from './public.ts'
@@ -19,9 +19,6 @@ import type { SignInDoor } from './sign-in-bridge.ts'
 import { unknownRoute } from './unknown.ts'
 
 const BODY_BYTES = 1 << 20
-/** Values in a body; the second of the routes that take a larger one, which hold a name for each column of a database. */
-const VALUES_MAX = 30_000
-const VALUES_MAX_OF_LARGE = 400_000
 /** Longer than any id or invitation of ours, and than most databases let a table's name be. */
 const PARAM_LENGTH_MAX = 1024
 /** For a whole request to arrive; an answer may take longer. */

@@ -1,0 +1,53 @@
+// Lists in a body that may have thousands of elements. z.array() goes on to the end whatever it finds, and makes an object
+// for each problem, which takes longer than anything else that is done with a body.
+import { z, type ZodType } from 'zod'
+
+/** Elements that are read before it is looked whether all of them were right. */
+const PART = 32
+
+/** An array of so many elements; it is read no further than to the first part that has a problem. */
+export function listOf<V extends ZodType>(item: V, most: number, least = 0) {
+  const part = z.array(item)
+  return z
+    .unknown()
+    .transform((it, ctx): readonly z.output<V>[] => {
+      if (!Array.isArray(it)) {
+        ctx.issues.push({ code: 'invalid_type', expected: 'array', input: it })
+        return []
+      }
+      if (it.length > most) {
+        ctx.issues.push({ code: 'too_big', origin: 'array', maximum: most, inclusive: true, input: it })
+        return []
+      }
+      if (it.length < least) {
+        ctx.issues.push({ code: 'too_small', origin: 'array', minimum: least, inclusive: true, input: it })
+        return []
+      }
+      const read: z.output<V>[] = []
+      for (let from = 0; from < it.length; from += PART) {
+        const { data, error } = part.safeParse(it.slice(from, from + PART))
+        if (data === undefined) {
+          ctx.issues.push(...moved(error.issues, from))
+          break
+        }
+        for (const each of data) read.push(each)
+      }
+      return read
+    })
+    .meta({
+      ...z.toJSONSchema(least === 0 ? part.max(most) : part.min(least).max(most), {
+        io: 'input',
+        unrepresentable: 'any',
+      }),
+    })
+}
+
+/** Problems of a part, at their places in the whole. */
+function moved(issues: readonly z.core.$ZodIssue[], from: number): z.core.$ZodRawIssue[] {
+  return issues.map((issue) => {
+    const [n, ...rest] = issue.path
+    const at = { path: [typeof n === 'number' ? n + from : '', ...rest], input: undefined }
+    if (issue.code === 'unrecognized_keys') return { code: issue.code, keys: issue.keys, ...at }
+    return { code: 'custom', message: issue.message, ...at }
+  })
+}
