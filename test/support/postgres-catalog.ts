@@ -109,6 +109,7 @@ export function catalog(tables: readonly CatalogTable[], capture: Partial<Postgr
     trustedSchemas: [],
     extensions: [],
     types: [],
+    implicit: { extensions: [], schemas: [], typesUpTo: 0, judged: [], digest: '' },
     ...capture,
   }
   return { capturedAt: '2024-01-01T00:00:00Z', tables, capture: whole }

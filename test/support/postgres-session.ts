@@ -37,6 +37,7 @@ export function queryOf(text: string, version: number, more: Partial<PostgresQue
     rowCap: 50_000,
     names: new Map(),
     reads: [],
+    implicit: { extensions: [], schemas: [], typesUpTo: 0, judged: [], digest: '' },
     bound: null,
     searchPath: [],
     serverVersion: version,
@@ -45,7 +46,7 @@ export function queryOf(text: string, version: number, more: Partial<PostgresQue
 }
 
 export function emptyKnown(): Known {
-  return { types: new TypeBook(), sizes: new Map() }
+  return { types: new TypeBook(), sizes: new Map(), implicit: { digest: '', at: Infinity } }
 }
 
 export async function openSession(settings: ConnectionSettings): Promise<TestSession> {

@@ -1,7 +1,7 @@
 // What introspection captures of a PostgreSQL server for the guard and the value writer, beyond tables and columns.
 // It is stored as JSON with the catalog, so plain data only; a capture of another CAPTURE_VERSION must be made anew.
 
-export const CAPTURE_VERSION = 3
+export const CAPTURE_VERSION = 4
 
 export interface PostgresCapture {
   readonly version: number
@@ -18,6 +18,20 @@ export interface PostgresCapture {
   readonly extensions: readonly CapturedExtension[]
   /** Every type that is not built in, and that is not the row type of a relation nobody could expose. */
   readonly types: readonly CapturedType[]
+  readonly implicit: ImplicitObjects
+}
+
+/** What can run in a query without being named there (catalog/implicit.ts): where it is looked for, and what was found. */
+export interface ImplicitObjects {
+  /** Trusted extensions, by name. */
+  readonly extensions: readonly string[]
+  /** The trusted schemas. */
+  readonly schemas: readonly string[]
+  /** The highest oid of a type: the CHECKs of later domains are not counted. */
+  readonly typesUpTo: number
+  /** Casts and operator classes that introspection has judged, by oid: dropping one changes nothing. */
+  readonly judged: readonly number[]
+  readonly digest: string
 }
 
 export interface CapturedExtension {

@@ -20,7 +20,7 @@ const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 /** Parses a first query, so that the first caller does not wait for it. Dispose ends the parser's workers. */
 export async function createPostgresDriver(): Promise<Driver> {
   const parser = await openParser()
-  const knownOf = sharedKnown<Known>(() => ({ types: new TypeBook(), sizes: new Map() }))
+  const knownOf = sharedKnown<Known>(() => ({ types: new TypeBook(), sizes: new Map(), implicit: null }))
   return {
     type: 'POSTGRES',
     vocabulary: { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' },

@@ -1,4 +1,5 @@
 // What the Postgres guard hands to the Postgres runner, behind the seal.
+import type { ImplicitObjects } from './capture.ts'
 
 /** A column that the printed text reads, as the server must describe it: as it was at introspection. */
 interface ReadColumn {
@@ -36,7 +37,14 @@ export interface RecordShape {
   readonly isList: boolean
 }
 
-export interface PostgresQuery {
+/** What a printed text reads, as captured. */
+export interface Captured {
+  readonly reads: readonly ReadTable[]
+  /** What must not have changed since introspection, beside the tables. */
+  readonly implicit: ImplicitObjects
+}
+
+export interface PostgresQuery extends Captured {
   /**
    * Where in the caller's text (UTF-16 units) something is that stands at this place of the printed text (characters).
    * Null where that cannot be told. It parses and walks again: for errors only.
@@ -54,7 +62,6 @@ export interface PostgresQuery {
   readonly names: ReadonlyMap<string, string>
   /** By place (from 0), the output columns that the server answers as record or record[] though their columns are known. */
   readonly records?: ReadonlyMap<number, RecordShape>
-  readonly reads: readonly ReadTable[]
   /** Null: only EXPLAIN can tell the cost. */
   readonly bound: CostBound | null
   /** Trusted extension schemas that the session's search_path must hold after pg_catalog, in order. */

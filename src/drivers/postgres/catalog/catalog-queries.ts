@@ -27,7 +27,7 @@ FROM pg_roles, (
 WHERE rolname = current_user AND login.path IS NOT NULL`
 
 /** The extension (0: none) that an object belongs to. */
-function extensionOf(catalog: string, oid: string): string {
+export function extensionOf(catalog: string, oid: string): string {
   return `coalesce((SELECT refobjid FROM pg_depend WHERE classid = '${catalog}'::regclass AND objid = ${oid}
     AND refclassid = 'pg_extension'::regclass AND deptype = 'e'), 0)`
 }
@@ -87,18 +87,27 @@ FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
  */
 export const userCasts = `
 SELECT c.castsource, c.casttarget, format_type(c.castsource, NULL), format_type(c.casttarget, NULL),
-  p.oid::regprocedure, ${extensionOf('pg_cast', 'c.oid')}
+  p.oid::regprocedure, ${extensionOf('pg_cast', 'c.oid')}, c.oid
 FROM pg_cast c JOIN pg_proc p ON p.oid = c.castfunc
 WHERE c.oid >= ${firstUserOid} AND (c.castfunc >= ${firstUserOid} OR p.provolatile <> 'i')
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_cast'::regclass AND d.objid = c.oid AND d.deptype = 'i')
 ORDER BY c.oid`
 
+/** Functions and operators that were made here in pg_catalog, where the printed text looks for PostgreSQL's own. */
+export const userBuiltIns = `
+SELECT 'function', p.proname, p.oid::regprocedure::text, ${extensionOf('pg_proc', 'p.oid')} FROM pg_proc p
+WHERE p.oid >= ${firstUserOid} AND p.pronamespace = 'pg_catalog'::regnamespace
+UNION ALL SELECT 'operator', o.oprname, o.oid::regoperator::text, ${extensionOf('pg_operator', 'o.oid')} FROM pg_operator o
+WHERE o.oid >= ${firstUserOid} AND o.oprnamespace = 'pg_catalog'::regnamespace ORDER BY 1, 2`
+
 /** Default operator classes made here that sorting, grouping and DISTINCT consult: btree and hash. */
 export const userOperatorClasses = `
 SELECT o.opcintype, format_type(o.opcintype, NULL), quote_ident(n.nspname) || '.' || quote_ident(o.opcname), a.amname,
-  ${extensionOf('pg_opclass', 'o.oid')}
+  ${extensionOf('pg_opclass', 'o.oid')}, o.oid
 FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod JOIN pg_namespace n ON n.oid = o.opcnamespace
 WHERE o.oid >= ${firstUserOid} AND o.opcdefault AND a.amname IN ('btree', 'hash') ORDER BY o.oid`
+
+export const lastType = `SELECT max(oid) FROM pg_type`
 
 /** Types made here; of row types (and arrays of them) only those that a column or a domain is made of. */
 export const userTypes = `

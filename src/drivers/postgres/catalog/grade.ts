@@ -6,8 +6,8 @@ import { isTrueAt, textAt, type Ask, type Row } from './ask.ts'
 import * as catalog from './catalog-queries.ts'
 import * as queries from './grade-queries.ts'
 import { betterLogin, closeSchema, grantAll, grantColumns, limitTemporaryFiles, type Shown } from './grants.ts'
-import { OLDEST_SERVER, readServer, versionName, type ServerFacts } from './introspect.ts'
-import { readExtensions, userMade } from './trust.ts'
+import { OLDEST_SERVER, readMade, readServer, versionName, type ServerFacts } from './introspect.ts'
+import { readExtensions } from './trust.ts'
 
 /** What the steps are judged by. */
 interface Facts {
@@ -55,11 +55,7 @@ async function readFacts(ask: Ask, server: ServerFacts, exposed: Catalog | null,
     [...server.searchPath, ...trusted].includes(textAt(row, 0)),
   )
   const open = names(schemas.filter((row) => isTrueAt(row, 2)))
-  const made = userMade(
-    extensions,
-    await ask(catalog.userCasts, signal),
-    await ask(catalog.userOperatorClasses, signal),
-  )
+  const made = await readMade(ask, extensions, signal)
   return {
     server,
     user,

@@ -3,18 +3,19 @@
 import { AppError } from '../../../errors.ts'
 import { LABELS_MAX, type Catalog } from '../../driver.ts'
 import { isTrueAt, numberAt, textAt, type Ask } from './ask.ts'
-import { CAPTURE_VERSION, type PostgresCapture } from '../capture.ts'
+import { CAPTURE_VERSION, type CapturedExtension, type PostgresCapture } from '../capture.ts'
+import { digestSql, type Scope } from './implicit.ts'
 import { readTypes, type ReadTypes } from './captured-types.ts'
 import * as queries from './catalog-queries.ts'
 import { catalogTables, type CatalogRows } from './catalog-tables.ts'
-import { readExtensions, taintedTypes, trustedSchemas, userMade } from './trust.ts'
+import { readExtensions, taintedTypes, trustedSchemas, userMade, type UserMade } from './trust.ts'
 import { viewFunctions, viewRelations, views, viewWarnings } from './views.ts'
 
 /** The oldest server the guard was tried on. */
 export const OLDEST_SERVER = 140000
 
 /** Asked of the server by introspect(): a part of its progress each. */
-export const INTROSPECTION_QUERIES = 24
+export const INTROSPECTION_QUERIES = 31
 
 /** Who and what answers: read before anything else, since the rest depends on it. */
 export interface ServerFacts {
@@ -68,18 +69,26 @@ export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog
   return { capturedAt: new Date().toISOString(), tables: catalogTables(rows, types, server.searchPath), capture }
 }
 
+/**
+ * What the capture is made of is read after the digest, so a change between the two makes a query differ from the digest.
+ * Throws AppError DATASOURCE_UNAVAILABLE where the extensions changed meanwhile.
+ */
 async function readCapture(
   ask: Ask,
   server: ServerFacts,
   signal: AbortSignal,
 ): Promise<{ readonly capture: PostgresCapture; readonly types: ReadTypes }> {
+  const scope = await readScope(ask, signal)
+  const digest = textAt((await ask(digestSql(scope), signal))[0] ?? [], 0)
   const extensions = readExtensions(await ask(queries.extensions, signal), await ask(queries.extensionMembers, signal))
-  const schemas = await ask(queries.extensionSchemas, signal)
-  const made = userMade(
-    extensions,
-    await ask(queries.userCasts, signal),
-    await ask(queries.userOperatorClasses, signal),
-  )
+  const schemas = trustedSchemas(extensions, await ask(queries.extensionSchemas, signal))
+  if (String(schemas) !== String(scope.schemas) || String(trustedNames(extensions)) !== String(scope.extensions)) {
+    throw new AppError(
+      'DATASOURCE_UNAVAILABLE',
+      'The extensions of the database changed while they were read. Introspect it again when they are at rest.',
+    )
+  }
+  const made = await readMade(ask, extensions, signal)
   const rows = {
     types: await ask(queries.userTypes, signal),
     attributes: await ask(queries.compositeAttributes, signal),
@@ -95,11 +104,42 @@ async function readCapture(
       serverVersion: server.version,
       database: server.database,
       searchPath: server.searchPath,
-      trustedSchemas: trustedSchemas(extensions, schemas),
+      trustedSchemas: schemas,
       extensions: [...extensions.values()],
       types: types.types,
+      implicit: { ...scope, digest },
     },
   }
+}
+
+async function readScope(ask: Ask, signal: AbortSignal): Promise<Scope> {
+  const extensions = readExtensions(await ask(queries.extensions, signal), [])
+  return {
+    extensions: trustedNames(extensions),
+    schemas: trustedSchemas(extensions, await ask(queries.extensionSchemas, signal)),
+    judged: [
+      ...(await ask(queries.userCasts, signal)).map((row) => numberAt(row, 6)),
+      ...(await ask(queries.userOperatorClasses, signal)).map((row) => numberAt(row, 5)),
+    ],
+    typesUpTo: numberAt((await ask(queries.lastType, signal))[0] ?? [], 0),
+  }
+}
+
+function trustedNames(extensions: ReadonlyMap<number, CapturedExtension>): string[] {
+  return [...extensions.values()].filter(({ trusted }) => trusted).map(({ name }) => name)
+}
+
+/** Casts, operator classes and what stands in pg_catalog, where no trusted extension made them. */
+export async function readMade(
+  ask: Ask,
+  extensions: ReadonlyMap<number, CapturedExtension>,
+  signal: AbortSignal,
+): Promise<UserMade[]> {
+  return userMade(extensions, {
+    casts: await ask(queries.userCasts, signal),
+    classes: await ask(queries.userOperatorClasses, signal),
+    builtIns: await ask(queries.userBuiltIns, signal),
+  })
 }
 
 async function readRows(ask: Ask, server: ServerFacts, signal: AbortSignal): Promise<CatalogRows> {

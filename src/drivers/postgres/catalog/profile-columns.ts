@@ -6,7 +6,7 @@ import { JsonBytes, writeText } from '../../json-bytes.ts'
 import type { CatalogTable, Scalar, ValueKind } from '../../driver.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from '../guard/exposed.ts'
 import type { Catalog } from '../../driver.ts'
-import type { ReadTable } from '../query.ts'
+import type { Captured } from '../query.ts'
 import { identifier, literal } from '../quote.ts'
 import { TypeBook } from '../session/types.ts'
 import type { WriteValue } from '../session/values.ts'
@@ -50,9 +50,10 @@ export function readColumns(table: CatalogTable, catalog: Catalog): readonly Rea
 }
 
 /** What every statement of a table's profile is held to. Throws TypeError where the catalog holds no such table. */
-export function profiledTable(table: CatalogTable, catalog: Catalog): ReadTable {
+export function profiledTable(table: CatalogTable, catalog: Catalog): Captured {
   const shown = new Set(table.columns.map((column) => column.name))
-  return readTable(exposedTable(table, catalog), (column) => shown.has(column.name))
+  const read = readTable(exposedTable(table, catalog), (column) => shown.has(column.name))
+  return { reads: [read], implicit: exposedOf(catalog).capture.implicit }
 }
 
 function exposedTable({ schema, table }: CatalogTable, catalog: Catalog): ExposedTable {

@@ -3,6 +3,8 @@
 import { AppError } from '../../../errors.ts'
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
 import type { CapturedExtension } from '../capture.ts'
+import { OWN_OPERATORS } from '../guard/allowed.ts'
+import { FUNCTIONS } from '../guard/functions.ts'
 
 /**
  * Extensions whose functions, operators, casts and types are known to read nothing but their arguments, with the oldest
@@ -16,6 +18,9 @@ const knownExtensions: ReadonlyMap<string, string> = new Map([
   ['earthdistance', '1.2'],
   ...['btree_gin', 'btree_gist', 'isn', 'seg'].map(anyVersion),
 ])
+
+/** Their names. */
+export const KNOWN_EXTENSIONS: ReadonlySet<string> = new Set(knownExtensions.keys())
 
 function anyVersion(name: string): readonly [string, string] {
   return [name, '0']
@@ -84,7 +89,7 @@ export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): st
   return [...new Set(rows.map((row) => textAt(row, 0)))].filter((schema) => !refused.has(schema))
 }
 
-/** A cast or a default operator class that no trusted extension made. */
+/** A cast, a default operator class, or something in pg_catalog that no trusted extension made. */
 export interface UserMade {
   /** As CREATE would name it, for a sentence. */
   readonly what: string
@@ -94,7 +99,14 @@ export interface UserMade {
   readonly types: readonly number[]
 }
 
-export function userMade(extensions: Extensions, casts: readonly Row[], classes: readonly Row[]): UserMade[] {
+export interface MadeRows {
+  readonly casts: readonly Row[]
+  readonly classes: readonly Row[]
+  /** What stands in pg_catalog beside PostgreSQL's own. */
+  readonly builtIns: readonly Row[]
+}
+
+export function userMade(extensions: Extensions, { casts, classes, builtIns }: MadeRows): UserMade[] {
   return [
     ...casts
       .filter((row) => !isOfTrusted(extensions, numberAt(row, 5)))
@@ -110,7 +122,18 @@ export function userMade(extensions: Extensions, casts: readonly Row[], classes:
         drop: `DROP OPERATOR CLASS ${textAt(row, 2)} USING ${textAt(row, 3)};`,
         types: [numberAt(row, 0)],
       })),
+    ...builtIns
+      .filter((row) => isCallable(textAt(row, 0), textAt(row, 1)) && !isOfTrusted(extensions, numberAt(row, 3)))
+      .map((row) => ({
+        what: `the ${textAt(row, 0)} pg_catalog.${textAt(row, 2)}`,
+        drop: `DROP ${textAt(row, 0) === 'function' ? 'ROUTINE' : 'OPERATOR'} pg_catalog.${textAt(row, 2)};`,
+        types: [],
+      })),
   ]
+}
+
+function isCallable(kind: string, name: string): boolean {
+  return kind === 'function' ? FUNCTIONS.has(name) : OWN_OPERATORS.has(name)
 }
 
 /**

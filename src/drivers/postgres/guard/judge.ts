@@ -171,6 +171,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
     names: walk.names,
     records: recordsOf(selected),
     reads: readTables(walk),
+    implicit: exposed.capture.implicit,
     bound: costBound(walk),
     searchPath: exposed.capture.trustedSchemas,
     serverVersion: exposed.capture.serverVersion,

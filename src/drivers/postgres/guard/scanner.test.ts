@@ -145,3 +145,13 @@ test('finds the same tokens where the review found others', () => {
     if (expected !== null) assert.deepEqual(ours(text), expected, JSON.stringify(text))
   }
 })
+
+test('reads a run of operator characters once, however many operators are in it', () => {
+  const scanner = new Scanner('+-'.repeat(200_000))
+  const started = performance.now()
+  let tokens = 0
+  while (scanner.next()) tokens += 1
+  assert.equal(tokens, 400_000)
+  // It took minutes: the rest of the run was read again for each of them.
+  assert.ok(performance.now() - started < 10_000)
+})

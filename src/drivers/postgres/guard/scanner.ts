@@ -1,5 +1,5 @@
 // Reads SQL text as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18), token by token. It never
-// refuses anything: behind an error of the real scanner it may read on as it likes. Every rule is linear in the text but operatorEnd(), which is quadratic in one run of + and -.
+// refuses anything: behind an error of the real scanner it may read on as it likes. Every rule is linear in the text.
 // test: scanner.test.ts compares the tokens with those of libpg-query's own scanner.
 
 export type TokenKind =
@@ -17,6 +17,8 @@ export class Scanner {
   nested = 0
   /** Starts and ends of the line comments between the parts of a string. */
   inside: readonly number[] = []
+  /** The run of operator characters that was read last. One run can hold many operators. */
+  #run: Run = { end: 0, lastOther: -1, lastNotOfSql: -1 }
 
   constructor(text: string) {
     this.text = text
@@ -120,7 +122,8 @@ export class Scanner {
       this.isOpen = end < 0
       return this.#take('block comment', end < 0 ? text.length : end)
     }
-    this.#take('sign', operatorEnd(text, start))
+    if (start >= this.#run.end) this.#run = operatorRun(text, start)
+    this.#take('sign', operatorEnd(this.#run, start))
   }
 }
 
@@ -198,17 +201,28 @@ function blockEnd(text: string, from: number): { readonly end: number; readonly 
   return { end: -1, deepest }
 }
 
-/** An operator ends where a comment begins, and in + or - only where SQL itself has no such operator. */
-function operatorEnd(text: string, from: number): number {
-  let at = from
-  let isSql = true
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (!OPERATORS.has(code) || (at > from && startsComment(text, at, code))) break
-    if (NOT_OF_SQL.has(code)) isSql = false
+/** Operator characters side by side, up to a comment, and the last places in them that decide where an operator ends. */
+interface Run {
+  readonly end: number
+  /** Neither + nor -. */
+  readonly lastOther: number
+  readonly lastNotOfSql: number
+}
+
+function operatorRun(text: string, from: number): Run {
+  let [end, lastOther, lastNotOfSql] = [from, -1, -1]
+  for (; end < text.length; end++) {
+    const code = text.charCodeAt(end)
+    if (!OPERATORS.has(code) || (end > from && startsComment(text, end, code))) break
+    if (!isPlusOrMinus(code)) lastOther = end
+    if (NOT_OF_SQL.has(code)) lastNotOfSql = end
   }
-  while (isSql && at - from > 1 && isPlusOrMinus(text.charCodeAt(at - 1))) at -= 1
-  return at
+  return { end, lastOther, lastNotOfSql }
+}
+
+/** An operator may end in + or - only where it has a character that SQL's own operators do not have. */
+function operatorEnd({ end, lastOther, lastNotOfSql }: Run, from: number): number {
+  return lastNotOfSql >= from ? end : Math.max(from, lastOther) + 1
 }
 
 function startsComment(text: string, at: number, code: number): boolean {

@@ -22,6 +22,7 @@ const capture: PostgresCapture = {
   trustedSchemas: [],
   extensions: [],
   types: [],
+  implicit: { extensions: [], schemas: [], typesUpTo: 0, judged: [], digest: '' },
 }
 const detail: TableDetail = { kind: 'r', oid: 1, pages: 1, tuples: 1, primaryKey: ['id'] }
 

@@ -38,6 +38,7 @@ function catalog(): Catalog {
     trustedSchemas: [],
     extensions: [],
     types: [],
+    implicit: { extensions: [], schemas: [], typesUpTo: 0, judged: [], digest: '' },
   }
   const names = ['id', 'customer_id', 'name', 'total', 'note', 'at']
   const table = (name: string): Catalog['tables'][number] => {

@@ -91,9 +91,9 @@ export class PostgresConnection implements Connection {
     signal: AbortSignal,
   ): Promise<TableProfile> {
     const { timeoutMs } = bounds
-    const reads = [profiledTable(table, exposed)]
+    const captured = profiledTable(table, exposed)
     const read = (sql: string, sink: Sink): Promise<void> =>
-      this.#within(timeoutMs + GRACE_MS, signal, () => readInto(this.#session, sql, reads, timeoutMs, sink))
+      this.#within(timeoutMs + GRACE_MS, signal, () => readInto(this.#running(), sql, captured, timeoutMs, sink))
     const { wire } = this.#session
     return profileTable({ read, isUsable: () => wire.usable }, table, exposed, bounds)
   }

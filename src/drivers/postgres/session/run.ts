@@ -4,9 +4,11 @@ import type { Estimate, Limits, Rows } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import { checkCost, costBound, explainSql, planCost, readSize, sizeSql, type TableSize } from './estimate.ts'
 import { failure, schemaStale, timedOut, type FailedQuery } from './failure.ts'
+import type { ImplicitObjects } from '../capture.ts'
+import { implicitCheckSql, isImplicitChange } from '../catalog/implicit.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
-import { question, type DatabaseError } from './messages.ts'
-import type { PostgresQuery, ReadTable } from '../query.ts'
+import { question, statement, type DatabaseError } from './messages.ts'
+import type { Captured, PostgresQuery } from '../query.ts'
 import { Result, Texts } from './result.ts'
 import type { Pinned, Session } from './session.ts'
 import { lookUpSql, type TypeBook } from './types.ts'
@@ -16,6 +18,8 @@ import { NO_ROWS, type Sink } from './wire.ts'
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
+  /** The digest of implicit objects that the database was last seen to have, and when that was asked. */
+  implicit: { readonly digest: string; readonly at: number } | null
 }
 
 export interface Running {
@@ -23,6 +27,8 @@ export interface Running {
   readonly known: Known
 }
 
+/** How long the implicit objects of a database count as seen. */
+const IMPLICIT_MS = 1_000
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const PLAN_BYTES = 32 * 1024 * 1024
@@ -35,11 +41,13 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   const result = new Result(caps, at.known.types, out, query.records)
   const frames = question(query.text, query.params)
   const started = performance.now()
+  const check = implicitCheck(at.known, query.implicit, started)
   const bounded = knownBound(at.known, query)
   if (bounded !== null && bounded <= limits.maxCost) {
-    const outcome = await at.session.transaction(frames, pinned, result, query.reads)
+    const outcome = await at.session.transaction(Buffer.concat([check.frames, frames]), pinned, result, query.reads)
     if (outcome.isStale) throw schemaStale(outcome.error)
     if (outcome.error !== null) throw await explained(query, pinned, outcome.error, started)
+    check.passed()
   } else {
     const cost = await explain(at, query, pinned, started)
     if (cost > limits.maxCost) await at.session.end(null, pinned, NO_ROWS)
@@ -69,18 +77,20 @@ export async function ask(session: Session, sql: string, timeoutMs: number): Pro
   return texts.answers[0] ?? []
 }
 
-/** Reads the rows of a statement of our own over one table into `sink`, while the table is as captured. Throws AppError. */
+/** Reads the rows of a statement of our own over one table into `sink`, while the database is as captured. Throws AppError. */
 export async function readInto(
-  session: Session,
+  { session, known }: Running,
   sql: string,
-  reads: readonly ReadTable[],
+  { reads, implicit }: Captured,
   timeoutMs: number,
   sink: Sink,
 ): Promise<void> {
-  const { error, cut, isStale } = await session.transaction(question(sql), { searchPath: [], timeoutMs }, sink, reads)
-  if (isStale) throw schemaStale(error)
+  const check = implicitCheck(known, implicit, performance.now())
+  const frames = Buffer.concat([check.frames, question(sql)])
+  const { error, cut, isStale } = await session.transaction(frames, { searchPath: [], timeoutMs }, sink, reads)
+  if (isStale || (error !== null && isImplicitChange(error.message))) throw schemaStale(error)
   if (cut) throw new AppError('QUERY_FAILED', 'The database answered more than was asked for.')
-  if (error === null) return
+  if (error === null) return check.passed()
   if (error.code === '57014') throw timedOut(error)
   if (['42P01', '42703', '3F000'].includes(error.code) && !error.inner) throw schemaStale(error)
   throw failure(error)
@@ -94,6 +104,29 @@ function sameServer(session: Session, query: PostgresQuery): void {
       'SCHEMA_STALE',
       'The database server is another version than when it was introspected. An administrator must introspect it again.',
     )
+  }
+}
+
+interface ImplicitCheck {
+  readonly frames: Buffer
+  /** To be called once the frames were answered without an error. */
+  passed(): void
+}
+
+const NO_CHECK: ImplicitCheck = { frames: Buffer.alloc(0), passed: () => undefined }
+
+/**
+ * What ends a transaction before its query where implicit objects have changed since introspection. It takes a millisecond
+ * or two, so it is sent once a second at most for all the connections of a datasource.
+ */
+function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
+  const { digest } = objects
+  if (known.implicit?.digest === digest && now - known.implicit.at < IMPLICIT_MS) return NO_CHECK
+  return {
+    frames: statement(implicitCheckSql(objects)),
+    passed: () => {
+      known.implicit = { digest, at: now }
+    },
   }
 }
 
@@ -113,6 +146,8 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
   const plan = new Texts(PLAN_BYTES)
   const frames = [question(explainSql(query.text), query.params)]
   if (query.bound !== null) frames.unshift(question(sizeSql(query.bound)))
+  const check = implicitCheck(at.known, query.implicit, performance.now())
+  frames.unshift(check.frames)
   const outcome = await at.session.begin(Buffer.concat(frames), pinned, plan, query.reads)
   if (outcome.unexpected) throw schemaStale()
   if (outcome.error !== null) {
@@ -121,6 +156,7 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
     throw await explained(query, pinned, outcome.error, started, explainSql('').length)
   }
   if (outcome.cut) throw planTooLarge()
+  check.passed()
   if (query.bound !== null) keepSize(at.known, query.bound, readSize(plan.answers[0] ?? []))
   return planCost(plan.answers.at(-1) ?? [])
 }
@@ -151,6 +187,7 @@ async function explained(
   started: number,
   ahead = 0,
 ): Promise<AppError> {
+  if (isImplicitChange(error.message)) return schemaStale(error)
   if (error.code === '57014' && performance.now() - started > pinned.timeoutMs * 0.9) return timedOut(error)
   // The guard resolved every name of the text, so one that the server does not know has gone since. What a function
   // of a view does not find is another matter.

@@ -1,0 +1,74 @@
+// Objects of a database that can run in a query without being named there: casts, operator classes, overloads of the
+// functions and operators that a query may use, and the CHECKs of domains. Introspection judges them (trust.ts). A digest
+// tells a later query whether they are still the same.
+import { randomBytes } from 'node:crypto'
+import type { ImplicitObjects } from '../capture.ts'
+import { literal } from '../quote.ts'
+import { extensionOf, userCasts, userOperatorClasses } from './catalog-queries.ts'
+import { KNOWN_EXTENSIONS } from './trust.ts'
+
+/** Which objects the digest is made of. */
+export type Scope = Omit<ImplicitObjects, 'digest'>
+
+/**
+ * One text, of a few milliseconds at most: what is counted is either of this database's own making, and rare, or belongs to
+ * an extension that the guard knows. It holds oids, and no name that the search_path or the login's rights could change.
+ * Objects of known extensions that come later are left out, as introspection does.
+ */
+export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
+  const known = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])}))`
+  const later = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])})
+    AND extname <> ALL (${names(extensions)}))`
+  const owners = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names(extensions)}))`
+  const paths = `(SELECT oid FROM pg_namespace WHERE nspname = ANY (${names(schemas)}))`
+  const seen = `'{${judged.join(',')}}'::oid[]`
+  const member = (kind: 'pg_proc' | 'pg_operator', space: string, name: string): string => `
+    SELECT m.${space}, m.${name} FROM pg_depend d JOIN ${kind} m ON m.oid = d.objid
+    WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid IN ${owners}
+      AND d.classid = '${kind}'::regclass AND d.deptype = 'e'`
+  return `
+SELECT md5(coalesce(string_agg(part, '|' ORDER BY part COLLATE "C"), '')) FROM (
+  SELECT concat_ws(' ', 'cast', c.oid)
+  FROM (${userCasts}) AS c(source, target, source_name, target_name, function, extension, oid)
+  WHERE c.extension NOT IN ${known} AND c.oid <> ALL (${seen})
+  UNION ALL SELECT concat_ws(' ', 'class', o.oid)
+  FROM (${userOperatorClasses}) AS o(type, type_name, name, method, extension, oid)
+  WHERE o.extension NOT IN ${known} AND o.oid <> ALL (${seen})
+  UNION ALL SELECT concat_ws(' ', 'function', p.oid, p.prolang, p.prosrc, p.probin, p.proconfig)
+  FROM pg_proc p WHERE (p.pronamespace, p.proname) IN (${member('pg_proc', 'pronamespace', 'proname')})
+    AND ${extensionOf('pg_proc', 'p.oid')} NOT IN ${later}
+  UNION ALL SELECT concat_ws(' ', 'built in', p.oid, p.prolang, p.prosrc, p.probin, p.proconfig)
+  FROM pg_proc p WHERE p.oid >= 16384 AND p.pronamespace = 'pg_catalog'::regnamespace
+  UNION ALL SELECT concat_ws(' ', 'operator', o.oid, o.oprcode::oid)
+  FROM pg_operator o WHERE ((o.oprnamespace, o.oprname) IN (${member('pg_operator', 'oprnamespace', 'oprname')})
+    OR o.oprnamespace IN ${paths} OR o.oid >= 16384 AND o.oprnamespace = 'pg_catalog'::regnamespace)
+    AND ${extensionOf('pg_operator', 'o.oid')} NOT IN ${later}
+  UNION ALL SELECT concat_ws(' ', 'check', k.oid)
+  FROM pg_constraint k WHERE k.contypid BETWEEN 16384 AND ${typesUpTo}
+) AS parts(part)`
+}
+
+/** Only this process can have written it, so no query of a caller's can pretend to have failed by it. */
+const MARK = `vitrine-${randomBytes(8).toString('hex')}`
+
+const statements = new WeakMap<ImplicitObjects, string>()
+
+/** A statement that fails where the objects are others than at introspection: what comes after it never runs. */
+export function implicitCheckSql(objects: ImplicitObjects): string {
+  const known = statements.get(objects)
+  if (known !== undefined) return known
+  const sql = `
+SELECT CASE WHEN found.digest = ${literal(objects.digest)} THEN 0 ELSE CAST(concat('${MARK} ', found.digest) AS int4) END
+FROM (${digestSql(objects)}) AS found(digest)`
+  statements.set(objects, sql)
+  return sql
+}
+
+/** Whether this is the message of a statement of implicitCheckSql() that failed. */
+export function isImplicitChange(message: string): boolean {
+  return message.includes(MARK)
+}
+
+function names(list: readonly string[]): string {
+  return list.length === 0 ? `'{}'::name[]` : `ARRAY[${list.map(literal).join(', ')}]::name[]`
+}
