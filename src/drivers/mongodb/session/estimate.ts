@@ -2,7 +2,7 @@
 // the plan. explain is asked for the plan only: executionStats would run the query (guard/mongodb.md §7).
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
-import type { MongoQuery, ReadCollection } from '../query.ts'
+import type { BsonDocument, MongoQuery, ReadCollection } from '../query.ts'
 import { joinReads, type Joined } from './joined.ts'
 
 /** Measurements in one bucket of a time-series collection. */
@@ -20,17 +20,49 @@ export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number
   // What a view reads is not what it shows.
   if (base === undefined || base.kind === 'view') return UNKNOWN
   const rows = await sizeOf(base, sizes)
-  return rows + (await joinCost(query, rows, sizes, true))
+  return rows + (await joinCost(query, query.pipeline, rows, sizes, true))
+}
+
+/** What there is to tell the cost of one form of a query by. */
+export interface Planned {
+  /** The form: its own stages. */
+  readonly form: readonly BsonDocument[]
+  /** What the server answers to explain. */
+  readonly plan: mongodb.Document
+  readonly maxCost: number
+  readonly sizes: Sizes
+  /** How many documents so many leading stages make, counted up to `most`. */
+  readonly arriving: (stages: number, most: number) => Promise<number>
 }
 
 /** The cost by the server's plan of the printed pipeline. */
-export async function planCost(query: MongoQuery, plan: mongodb.Document, sizes: Sizes): Promise<number> {
+export async function planCost(query: MongoQuery, planned: Planned): Promise<number> {
+  const { plan, sizes, form } = planned
   const planners = plannersOf(plan)
-  let scanned = 0
-  for (const planner of planners) scanned += await scanCost(query, planner, sizes)
-  // Those of $unionWith show a plan of their own.
-  return scanned + (await joinCost(query, Math.max(1, scanned), sizes, false))
+  let [scanned, own] = [0, 0]
+  for (const planner of planners) {
+    const cost = await scanCost(query, planner, sizes)
+    scanned += cost
+    // $unionWith shows a plan of its own for what it adds.
+    if (planner['namespace'] === planners[0]?.['namespace']) own += cost
+  }
+  return scanned + (own > 0 ? await joinCost(query, form, own, sizes) : await joinsByIndex(query, planned))
 }
+
+/** No plan tells how many documents an index finds: they are counted where joins read many for each of them. */
+async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving }: Planned): Promise<number> {
+  const first = form.findIndex((stage) => Object.keys(stage).some((name) => JOINING.has(name)))
+  if (query.joins.length === 0 || first === -1) return 0
+  const rest = form.slice(first)
+  const [one, two] = [await joinCost(query, rest, 1, sizes), await joinCost(query, rest, 2, sizes)]
+  const each = two - one
+  if (each <= 1) return one
+  // One more than fit is enough to know.
+  const rows = await arriving(first, Math.ceil(maxCost / each) + 1)
+  return await joinCost(query, rest, Math.max(1, rows), sizes)
+}
+
+const JOINING = new Set(['$lookup', '$graphLookup', '$unionWith', '$facet'])
 
 /** Throws AppError QUERY_DENIED where the estimate is over the limit. */
 export function checkCost(estimate: number, limit: number, collection: string): void {
@@ -50,14 +82,20 @@ export function checkCost(estimate: number, limit: number, collection: string): 
 }
 
 /** What joins read: explain says nothing of $lookup and $graphLookup. */
-async function joinCost(query: MongoQuery, rows: number, sizes: Sizes, countsUnions: boolean): Promise<number> {
+async function joinCost(
+  query: MongoQuery,
+  pipeline: readonly BsonDocument[],
+  rows: number,
+  sizes: Sizes,
+  countsUnions = false,
+): Promise<number> {
   if (query.joins.length === 0) return 0
   const joined = async (collection: string): Promise<Joined> => {
     const read = query.reads.find((each) => each.name === collection)
     if (read === undefined) return { documents: UNKNOWN, indexedPaths: [] }
     return { documents: await sizeOf(read, sizes), indexedPaths: read.indexedPaths }
   }
-  const { reads } = await joinReads(query.pipeline, rows, { joined, unwinds: query.unwinds, countsUnions })
+  const { reads } = await joinReads(pipeline, rows, { joined, unwinds: query.unwinds, countsUnions })
   return Math.min(reads, UNKNOWN)
 }
 

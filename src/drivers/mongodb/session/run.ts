@@ -48,7 +48,7 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
     const pipeline = stages(at, form)
     const lookup = isCheap ? null : lookupOf(query, form)
     if (!isCheap && !isRemembered(at.known.lookups, lookup)) {
-      const cost = await explainedCost(at, query, pipeline, left)
+      const cost = await explainedCost(at, query, form, limits.maxCost, left)
       checkCost(cost, limits.maxCost, query.collection)
       remember(at.known.lookups, lookup, cost)
     }
@@ -103,7 +103,7 @@ async function rowsOf(
 /** The plan alone. Throws AppError as runQuery() does. */
 export async function estimateQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Estimate> {
   const left = timeLeft(limits.timeoutMs)
-  return { cost: await explainedCost(at, query, stages(at, query.early ?? query.pipeline), left) }
+  return { cost: await explainedCost(at, query, query.early ?? query.pipeline, limits.maxCost, left) }
 }
 
 function stages({ login }: Running, pipeline: readonly BsonDocument[]): mongodb.Document[] {
@@ -128,15 +128,23 @@ export function shared(at: Running): { session?: mongodb.ClientSession; signal: 
 async function explainedCost(
   at: Running,
   query: MongoQuery,
-  pipeline: mongodb.Document[],
+  form: readonly BsonDocument[],
+  maxCost: number,
   left: () => number,
 ): Promise<number> {
+  const pipeline = stages(at, form)
   const aggregate = { aggregate: query.collection, pipeline, cursor: {}, allowDiskUse: false }
   const plan = await at.login.db.command(
     { explain: aggregate, verbosity: 'queryPlanner', maxTimeMS: left(), comment: COMMENT },
     shared(at),
   )
-  return planCost(query, plan, sizesOf(at, left))
+  const arriving = async (leading: number, most: number): Promise<number> => {
+    const counted = [...pipeline.slice(0, leading), { $limit: most }, { $count: 'n' }]
+    const options = { ...shared(at), maxTimeMS: left(), allowDiskUse: false, comment: COMMENT }
+    const [answer] = await collectionOf(at, query).aggregate<{ n?: unknown }>(counted, options).toArray()
+    return Number(answer?.n ?? 0)
+  }
+  return planCost(query, { form, plan, maxCost, sizes: sizesOf(at, left), arriving })
 }
 
 /** By the collection's own metadata: nothing is read. */
