@@ -14,8 +14,10 @@ import { BARE, FULL, load } from './fixture.ts'
 import { HEAVY, type Heavy } from './heavy.ts'
 
 const TIMEOUT_MS = 300
-/** Measured are less than 2 s on a machine at rest; the defects took minutes. */
-const LATE_MS = 20_000
+/** docs/guard.md says 2 s at rest. Other work on the machine makes them later; the defects took minutes. */
+const LATE_MS = 10_000
+/** That other work does not count here: time of mongod's own on a processor, from the start of a query to its end. */
+const CPU_MS = TIMEOUT_MS + 3_000
 /** docs/guard.md says so. mongod itself gives each stage that gathers 100 MB. */
 const GROWS_MB = 1_000
 const KILLED_MB = 1_500
@@ -37,19 +39,21 @@ for (const [name, start] of [
     const { pid } = await mongo.client.db('admin').command({ serverStatus: 1 })
     await using watch = await watched(Number(pid))
     const exposed = catalog(mongo.version)
-    let latest = { name: '', late: 0 }
-    let asked = 0
+    const all: Asked[] = []
     for (const heavy of HEAVY) {
       for (const query of heaviest(heavy, exposed)) {
-        const late = await ask(full, query)
-        assert.ok(late < LATE_MS, `${heavy.name}: ${Math.round(late)} ms late`)
-        if (late > latest.late) latest = { name: heavy.name, late: Math.round(late) }
-        asked++
+        const cpu = await watch.cpuMs()
+        const late = Math.round(await ask(full, query))
+        const asked = { name: heavy.name, late, cpuMs: (await watch.cpuMs()) - cpu }
+        assert.ok(late < LATE_MS, `${heavy.name}: ${late} ms late`)
+        assert.ok(asked.cpuMs < CPU_MS, `${heavy.name}: ${asked.cpuMs} ms of work`)
+        all.push(asked)
       }
     }
     const grew = Math.round((await watch.peak()) - watch.before)
-    t.diagnostic(JSON.stringify({ asked, latest, grew }))
-    assert.ok(asked > HEAVY.length * 0.9, `only ${asked} were let through`)
+    const latest = all.toSorted((one, other) => other.late - one.late)
+    t.diagnostic(JSON.stringify({ asked: all.length, grew, latest: latest.slice(0, 10) }))
+    assert.ok(all.length > HEAVY.length * 0.9, `only ${all.length} were let through`)
     assert.ok(grew < GROWS_MB, `it grew by ${grew} MB`)
   })
 }
@@ -90,11 +94,24 @@ async function ask(full: Db, query: MongoQuery): Promise<number> {
   return performance.now() - began - TIMEOUT_MS
 }
 
+interface Asked {
+  readonly name: string
+  /** Milliseconds beyond the timeout. */
+  readonly late: number
+  /** Time of all of mongod's threads on a processor. */
+  readonly cpuMs: number
+}
+
 interface Watch extends AsyncDisposable {
   /** In MB. */
   readonly before: number
   readonly peak: () => Promise<number>
+  /** What it took of the processors so far. */
+  readonly cpuMs: () => Promise<number>
 }
+
+/** The kernel counts in hundredths of a second. */
+const TICK_MS = 10
 
 async function watched(pid: number): Promise<Watch> {
   const read = async (field: string): Promise<number> => {
@@ -112,6 +129,12 @@ async function watched(pid: number): Promise<Watch> {
   return {
     before: await read('VmRSS'),
     peak: () => read('VmHWM'),
+    cpuMs: async () => {
+      // Behind the name, which may hold anything: the 14th and 15th field of the line.
+      const [, rest = ''] = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(/\) (?=[A-Z] )/)
+      const fields = rest.split(' ')
+      return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+    },
     [Symbol.asyncDispose]: async () => clearInterval(kill),
   }
 }
