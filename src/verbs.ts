@@ -40,7 +40,7 @@ export const VERBS = {
   account: {
     about: 'reset-second-factor <e-mail>: removes a second factor whose device is lost',
     takes: true,
-    run: async (env, rest) => (await import('./auth/account-command.ts')).runAccount(rest, env, OUT),
+    run: async (env, rest) => (await import('./sign-in/account-command.ts')).runAccount(rest, env, OUT),
   },
   openapi: {
     about: 'prints the OpenAPI document',

@@ -22,7 +22,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['documentation'],
   ['exposure'],
   ['profiles'],
-  ['teams'],
+  ['teams', 'sign-in'],
   ['auth'],
   ['audit'],
   ['drivers', 'jobs', 'secrets', 'mail'],

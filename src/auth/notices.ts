@@ -5,7 +5,7 @@ import { securityLetter, type SecurityChange } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempts.ts'
-import { clientOf } from './throttle.ts'
+import { addressOf } from './client.ts'
 
 /** Letters of this kind to one account: a session can make keys without end. */
 const LETTERS = { limit: 30, windowMs: 3_600_000 }
@@ -55,5 +55,5 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
 
 /** From where a request under /auth comes. */
 export function doneFrom(request: Pick<Request, 'headers'>): DoneFrom {
-  return { client: request.headers.get('user-agent') ?? undefined, address: clientOf(request) }
+  return { client: request.headers.get('user-agent') ?? undefined, address: addressOf(request) }
 }

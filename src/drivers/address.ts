@@ -78,7 +78,7 @@ function kindIn(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
 
 /** IPv4-mapped and -compatible, NAT64, 6to4, and Teredo (which carries it inverted). */
 function carriedIPv4(address: string): string | null {
-  const groups = groupsOf(address)
+  const groups = ipv6Groups(address)
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
   if (a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff) && (f === 0xffff || f === 0)) {
     // :: and ::1 are this host, not 0.0.0.0 and 0.0.0.1; both are private either way.
@@ -95,7 +95,7 @@ function dotted(high: number, low: number): string {
 }
 
 /** The eight 16-bit groups of a valid IPv6 address. */
-function groupsOf(address: string): number[] {
+export function ipv6Groups(address: string): number[] {
   const hex = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a: string, b: string, c: string, d: string) =>
     [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
   )

@@ -17,7 +17,7 @@ export interface TeamSettings {
   readonly bigqueryMaxBytes: number
   readonly auditRetentionDays: number
   readonly auditRedactLiterals: boolean
-  /** Held by belong.ts. */
+  /** Checked by require-membership.ts. */
   readonly requireSecondFactor: boolean
 }
 

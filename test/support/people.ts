@@ -1,7 +1,7 @@
 // Accounts, calls and an audit for the tests of rooms that sit on the store: what a door would hand them.
 import { openAudit } from '../../src/audit/audit.ts'
 import { attempts, type Attempts } from '../../src/auth/attempts.ts'
-import { openSignIn, type SignIn } from '../../src/auth/sign-in.ts'
+import { openSignIn, type SignIn } from '../../src/sign-in/sign-in.ts'
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'

@@ -14,7 +14,7 @@ import type { Mail } from '../mail/mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import { contended, isContended } from '../store/postgres.ts'
-import { ACCESS_TOKEN } from './access-tokens.ts'
+import { ACCESS_TOKEN } from '../auth/access-tokens.ts'
 import type { AccountLinks } from './account-links.ts'
 import { notSignedIn } from './library-refusal.ts'
 

@@ -8,8 +8,8 @@ import { totp } from '../../test/support/totp.ts'
 import { secretsFrom, requireKeyOf } from '../secrets.ts'
 import { openStore } from '../store/open.ts'
 import { runAccount } from './account-command.ts'
-import { createKey } from './api-keys.ts'
-import { authenticator } from './caller.ts'
+import { createKey } from '../auth/api-keys.ts'
+import { authenticator } from '../auth/caller.ts'
 
 const EMAIL = 'ada@example.test'
 const SECRET = Buffer.alloc(32, 9).toString('base64')

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretsFrom } from '../secrets.ts'
 import { openStore } from '../store/open.ts'
-import { attempts } from './attempts.ts'
+import { attempts } from '../auth/attempts.ts'
 import { knownDevices } from './known-device.ts'
 import { networkOf, openThrottle } from './throttle.ts'
 

@@ -2,7 +2,9 @@
 // such an account: a limit must not tell either.
 import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
-import type { Allowance, Attempts } from './attempts.ts'
+import { addressOf } from '../auth/client.ts'
+import { ipv6Groups } from '../drivers/address.ts'
+import type { Allowance, Attempts } from '../auth/attempts.ts'
 import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-device.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './paths.ts'
@@ -56,7 +58,7 @@ export function openThrottle(
 
 /** What it makes us spend, right or wrong. Counted by who asks, never by whose address it is. */
 function costsOf({ name, request }: Try): readonly Allowance[] {
-  return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(clientOf(request))}`, ...BY_ADDRESS }] : []
+  return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
 
 /** Each kind of mail by itself: whoever asks for sign-ups must not use up the links for a new password. */
@@ -64,7 +66,7 @@ function mailsOf({ name, request, email, mailIsOn }: Try, devices: KnownDevices)
   if (PATHS.get(name)?.mails !== true || email === undefined || (!mailIsOn && name === SIGN_UP)) return []
   const device = devices.of(request, email)
   const [from, all] =
-    device === null ? [networkOf(clientOf(request)), 'everywhere'] : [`device ${device}`, 'known devices']
+    device === null ? [networkOf(addressOf(request)), 'everywhere'] : [`device ${device}`, 'known devices']
   return [
     { key: `mail ${name} ${from} ${email}`, ...MAILS_BY_ADDRESS },
     { key: `mail ${name} ${all} ${email}`, ...MAILS },
@@ -81,7 +83,7 @@ function guessesOf({ name, request, email }: Try, devices: KnownDevices, session
   const device = devices.of(request, email)
   return device === null
     ? [
-        { key: `pair ${networkOf(clientOf(request))} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
+        { key: `pair ${networkOf(addressOf(request))} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
         { key: `account ${email}`, ...BY_ACCOUNT },
       ]
     : [
@@ -100,11 +102,6 @@ export function sessionOf(request: Request, sessionCookie: string): string | nul
   return token === '' ? null : hash('sha256', token)
 }
 
-/** Where the door says the caller is. */
-export function clientOf(request: Pick<Request, 'headers'>): string {
-  return request.headers.get('x-vitrine-client') ?? ''
-}
-
 /** One customer has one address of IPv4, but 2^64 of IPv6: those count as one. */
 export function networkOf(told: string): string {
   // Some proxies tell the port as well, which is another one each time.
@@ -112,11 +109,9 @@ export function networkOf(told: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   if (isIP(address) !== 6) return address
-  // The library of addresses of URLs writes every form of one alike; the zone is no part of it.
-  const written = URL.parse(`http://[${address.replace(/%.*$/, '')}]`)?.hostname.slice(1, -1) ?? address
-  const [head = '', tail] = written.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - left.length - right.length }, () => '0')
-  return [...left, ...zeros, ...right].slice(0, 4).join(':')
+  const groups = ipv6Groups(address.replace(/%.*$/, ''))
+  return groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')
 }

@@ -2,7 +2,7 @@
 // library's own answer for every address, in the same shape.
 import { randomUUID } from 'node:crypto'
 import { SignUp } from '../contract/sign-in-routes.ts'
-import type { Asked } from './asked.ts'
+import type { Asked } from './read-request.ts'
 import type { Library } from './library.ts'
 import { SIGN_UP } from './paths.ts'
 

@@ -1,7 +1,7 @@
 // What becomes of an account under /auth, in the audit: rows of no team, without an address, a password, a code or a token.
 // Where nobody knows the account no row is kept: it would tell nothing, and anybody could make as many as they like.
 import { z } from 'zod'
-import { clientOf } from './client.ts'
+import { clientOf } from '../auth/client.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Changes } from '../audit/changes.ts'
 import type { AuditedCall } from '../audit/rows.ts'
@@ -9,7 +9,7 @@ import { AppError, STATUS } from '../errors.ts'
 import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { accountBy } from './account-by.ts'
-import { accountTarget } from './accounts.ts'
+import { accountTarget } from '../auth/accounts.ts'
 import type { Asking } from './library.ts'
 import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './paths.ts'
 import { trailChanges } from './trail-changes.ts'

@@ -2,7 +2,7 @@
 // signed in, a link for a new password. Whoever has only a part of what signs in locks nobody else out.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { Attempts } from './attempts.ts'
+import type { Attempts } from '../auth/attempts.ts'
 import type { KnownDevices } from './known-device.ts'
 import { countCode, forgetCodes } from './second-factor.ts'
 import { sessionOf } from './throttle.ts'
