@@ -2,6 +2,8 @@
 // bytes; and the questions that examples are made of, as the guard takes them.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { countCells } from '../../src/drivers/bigquery/catalog/profile.ts'
+import { ColumnSample } from '../../src/drivers/column-sample.ts'
 import type { Catalog, ColumnProfile, ProfileBounds, TableProfile } from '../../src/drivers/driver.ts'
 import type { Question } from '../../src/drivers/question.ts'
 import { openBrain } from '../engines/bigquery/brain.ts'
@@ -263,6 +265,99 @@ test('a sample by Google’s engine reads no hidden column, and counts as plain 
     )
   }
   assert.deepEqual(at.double.violations, [])
+})
+
+test('cells are counted in turns, a thousand at most in each', () => {
+  const samples = Array.from({ length: 40 }, () => ({ values: new ColumnSample('text'), keys: null }))
+  const rows = Array.from({ length: 1_000 }, (_, row) => samples.map((_, n) => `${row}/${n}`))
+  const turns = [...countCells(Buffer.from(JSON.stringify(rows)), samples)]
+  assert.equal(turns.length, 40)
+  assert.equal(samples[39]?.values.profile('c', { rows: null, complete: true }).distinctCount, 1_000)
+})
+
+const DOCS: Readonly<Record<string, DoubleDataset>> = {
+  shop: {
+    tables: {
+      docs: {
+        schema: {
+          fields: [
+            { name: 'id', type: 'INTEGER' },
+            { name: 'body', type: 'JSON' },
+          ],
+        },
+        numRows: '5',
+      },
+    },
+  },
+}
+
+async function profileDocs(at: ConnectedBigQuery): Promise<readonly ColumnProfile[]> {
+  const [docs] = at.catalog.tables
+  assert.ok(docs !== undefined)
+  return (await at.connection.profile(docs, at.catalog, PAID, soon())).columns
+}
+
+test('of JSON the top-level keys of its objects are counted', async () => {
+  const cells = [
+    '[{"k":"city","t":"string"},{"k":"tags","t":"array"},{"k":"\\"a.b\\"","t":null}]',
+    '[{"k":"city","t":"null"}]',
+    `[{"k":"${'x'.repeat(65)}","t":"number"}]`,
+    '',
+    null,
+  ]
+  const evaluation = {
+    schema: {
+      fields: [
+        { name: 'c0', type: 'INTEGER' },
+        { name: 'c1', type: 'STRING' },
+      ],
+    },
+    rows: cells.map((cell, id) => [String(id), cell]),
+  }
+  const known = [{ says: /JSON_KEYS/, analysis: select('docs'), evaluation }]
+  await using at = await connectBigQuery({ known, double: { datasets: DOCS } })
+  const columns = await profileDocs(at)
+  const body = column(columns, 'body')
+  assert.deepEqual(body.keys, [
+    { key: 'city', rows: 2, share: 2 / 3, types: ['null', 'string'] },
+    { key: 'tags', rows: 1, share: 1 / 3, types: ['array'] },
+  ])
+  assert.deepEqual([body.kind, body.values, body.nullFrac], ['other', null, 1 / 5])
+  assert.equal('keys' in column(columns, 'id'), false)
+})
+
+test('keys of JSON read no value, by Google’s engine; without JSON_KEYS the other columns are sampled', async (t) => {
+  const bodies = ['{"city":"CANARY","tags":["CANARY"],"zip":1}', '{"city":null}', '["CANARY"]', 'null', null]
+  const table = {
+    columns: [
+      { name: 'id', type: 'INT64' },
+      { name: 'body', type: 'JSON' },
+    ],
+    rows: bodies.map((body, id) => ({ id, body })),
+  }
+  const world = { ...WORLD, tables: { [`${PROJECT}.shop.docs`]: table } }
+  const brain = await engineOrSkip(t, () => openBrain({ ...world, project: PROJECT }))
+  if (brain === null) return
+  await using _ = brain
+  await using at = await connectBigQuery({ double: { datasets: DOCS, brain } })
+  const columns = await profileDocs(at)
+  assert.deepEqual(column(columns, 'id').range, { min: 0, max: 4 })
+  assert.equal(column(columns, 'body').keys, undefined)
+  // The engine of the tests has no JSON_KEYS yet: its answer is put in its place.
+  const dryRuns = at.double.asked.filter(({ kind }) => kind === 'dry run')
+  const text = String(dryRuns[0]?.body.configuration.query.query)
+  const cells = await brain.evaluate(text.replace(/JSON_KEYS\([^)]*\)/, "['city', 'tags', '\"a.b\"']"))
+  assert.ok('rows' in cells, JSON.stringify(cells))
+  const pairs = (city: string, tags: string | null) =>
+    JSON.stringify([
+      { k: 'city', t: city },
+      { k: 'tags', t: tags },
+      { k: '"a.b"', t: null },
+    ])
+  assert.deepEqual(
+    cells.rows.map(([, cell]) => cell),
+    [pairs('string', 'array'), pairs('null', null), '', '', null],
+  )
 })
 
 function column(columns: readonly ColumnProfile[], name: string): ColumnProfile {

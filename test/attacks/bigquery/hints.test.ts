@@ -2,6 +2,7 @@
 // in the caller's own text, also for what Google's analyzer says of the printed one.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { ColumnSets } from '../../../src/drivers/bigquery/guard/column-sets.ts'
 import { AppError } from '../../../src/errors.ts'
 import { openBrain, type GoogleBrain } from '../../engines/bigquery/brain.ts'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../support/bigquery-connected.ts'
@@ -108,4 +109,13 @@ describe('what the dry run says', () => {
       assert.doesNotMatch(JSON.stringify([error.message, error.extra]), /_vt/)
     })
   }
+})
+
+test('a hint looks at no more names than it may, however many are in sight', () => {
+  const sets = new ColumnSets()
+  const names = Array.from({ length: 10_000 }, (_, n) => `column_${n}`)
+  const all = sets.ofNames(names) | sets.ofNames(['last'])
+  assert.deepEqual([...sets.namesOf(all, 3)], ['column_0', 'column_1', 'column_2'])
+  assert.equal([...sets.namesOf(all, 10_001)].at(-1), 'last')
+  assert.equal([...sets.namesOf(all, 10_000)].length, 10_000)
 })

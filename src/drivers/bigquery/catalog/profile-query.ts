@@ -1,7 +1,8 @@
-// The one query of a profile: some rows of the exposed columns that hold plain values, texts cut. Printed of the catalog's
+// The one query of a profile: some rows of the exposed columns that hold plain values, texts cut, and the keys of JSON. Printed of the catalog's
 // own names; what a caller wrote is no part of it.
 import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
+import { KEY_CHARS_MAX } from '../../key-sample.ts'
 import type { BigQueryTableDetail, TableType } from '../capture.ts'
 import type { BigQueryQuery } from '../query.ts'
 import { Families } from '../shards.ts'
@@ -12,6 +13,8 @@ export interface ReadColumn {
   readonly kind: ValueKind
   /** What is selected for it; null where its values are not looked at. */
   readonly sql: string | null
+  /** Its cell lists the keys of a JSON object (keysIn), or is empty for another JSON value. */
+  readonly hasKeys?: true
 }
 
 const ALIAS = '_vt'
@@ -38,10 +41,37 @@ const Detail = z.object({
 export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
   const { type, policyTagged } = Detail.parse(detail)
   const kind = type.repeated ? undefined : KINDS.get(type.name)
+  const hasKeys = type.name === 'JSON' && !type.repeated
   const isWritable = !/[`\\\p{Cc}]/u.test(name)
-  if (kind === undefined || policyTagged || !isWritable) return { name, kind: kind ?? 'other', sql: null }
+  if ((kind === undefined && !hasKeys) || policyTagged || !isWritable) return { name, kind: kind ?? 'other', sql: null }
   const sql = `${ALIAS}.\`${name}\``
+  if (kind === undefined) return { name, kind: 'other', sql: keysSql(sql), hasKeys: true }
   return { name, kind, sql: type.name === 'STRING' ? `LEFT(${sql}, ${CHARS_MAX})` : sql }
+}
+
+/** Keys read of one value. */
+const KEYS_MAX = 200
+
+/** The top-level keys of an object with the types of their values, as JSON; never a value. */
+function keysSql(sql: string): string {
+  const pair = `LEFT(k, ${KEY_CHARS_MAX + 1}) AS k, JSON_TYPE(${sql}[k]) AS t`
+  const keys = `TO_JSON_STRING(ARRAY(SELECT AS STRUCT ${pair} FROM UNNEST(JSON_KEYS(${sql}, 1)) AS k LIMIT ${KEYS_MAX}))`
+  return `IF(${sql} IS NULL, NULL, IF(JSON_TYPE(${sql}) = 'object', ${keys}, ''))`
+}
+
+const Keys = z.array(z.object({ k: z.string(), t: z.string().nullable() }))
+
+/**
+ * The keys that a cell of keysSql() lists, those that may be names; null for a value that is no object. JSON_KEYS quotes a
+ * key of other signs than a name's, and no value is found under it.
+ */
+export function keysIn(cell: string): ReadonlyMap<string, string> | null {
+  if (cell === '') return null
+  return new Map(
+    Keys.parse(JSON.parse(cell)).flatMap(({ k, t }) =>
+      t === null || k.length > KEY_CHARS_MAX ? [] : [[k, t] as const],
+    ),
+  )
 }
 
 /** TABLESAMPLE is for what is stored; a view may only be read as it is. */

@@ -1,15 +1,18 @@
 // Profiles one table: what tables.get tells, which is free, and, where bytes may be read, one sampled query of ours over
 // the exposed columns. It goes the way of a caller's query: dry run first, then bounded in bytes, rows and time.
 import { ColumnSample } from '../../column-sample.ts'
+import { KeySample } from '../../key-sample.ts'
 import type { Catalog, CatalogTable, ColumnProfile, Limits, ProfileBounds, Scalar, TableProfile } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import type { BigQueryTableDetail } from '../capture.ts'
 import { exposedOf, type Exposed, type ExposedTable } from '../guard/exposed.ts'
 import { schemaStale } from '../session/failure.ts'
 import { Refused } from '../session/refused.ts'
+import { endOfValue, firstOf, nextOf } from '../session/json-scan.ts'
 import { runQuery, type Running } from '../session/run.ts'
+import { Turns } from '../session/turns.ts'
 import { Families } from '../shards.ts'
-import { readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
+import { keysIn, readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
 import { readResource, type Resource } from './resource.ts'
 
 /** Values looked at in one table; a wide one is sampled by fewer rows. */
@@ -47,18 +50,22 @@ export async function profileTable(
     return { rowsSampled: 0, complete: false, estimatedRows: known, columns: facts }
   }
   checkSampled(detail)
-  const rows = Math.min(bounds.rows, Math.max(ROWS_MIN, Math.floor(CELLS_MAX / read.length)))
   const stored = { rows: counted, bytes: resource.numBytes ?? null }
-  const sample = sampleOf({ project, location, dataset: table.schema, id, detail, ...stored }, read, rows, bounds.bytes)
   const limits = { maxResponseBytes: ANSWER_BYTES, timeoutMs: bounds.timeoutMs, maxCost: bounds.bytes }
-  const seen = await within(bounds.timeoutMs, (at) => readSample(at, sample, read, limits))
+  const sampled = { project, location, dataset: table.schema, id, detail, ...stored }
+  const look = async (chosen: readonly ReadColumn[]) => {
+    const rows = Math.min(bounds.rows, Math.max(ROWS_MIN, Math.floor(CELLS_MAX / chosen.length)))
+    const sample = sampleOf(sampled, chosen, rows, limits.maxCost)
+    return await within(bounds.timeoutMs, (at) => readSample(at, sample, chosen, limits))
+  }
+  const seen = await withoutKeys(read, look)
   const complete = seen.isWhole && detail.family === null
   const whole = { rows: known, complete }
   return {
     rowsSampled: seen.rows,
     complete,
     estimatedRows: complete ? seen.rows : known,
-    columns: facts.map((each) => together(each, seen.samples.get(each.name)?.profile(each.name, whole))),
+    columns: facts.map((each) => together(each, seen.samples.get(each.name), whole)),
   }
 }
 
@@ -128,10 +135,17 @@ function checkSampled({ tableType, closure, requirePartitionFilter }: BigQueryTa
 }
 
 interface Seen {
-  readonly samples: ReadonlyMap<string, ColumnSample>
+  readonly samples: ReadonlyMap<string, Sampled>
   readonly rows: number
   /** Every row of what was read. */
   readonly isWhole: boolean
+}
+
+/** What was seen of one column. */
+interface Sampled {
+  readonly values: ColumnSample
+  /** Of JSON; null for others. */
+  readonly keys: KeySample | null
 }
 
 async function readSample(
@@ -141,20 +155,57 @@ async function readSample(
   limits: Omit<Limits, 'rowCap'>,
 ): Promise<Seen> {
   const answer = await runQuery(at, query, { ...limits, rowCap: query.rowCap })
-  const samples = columns.map(({ kind }) => new ColumnSample(kind))
-  const rows: unknown = JSON.parse(String(answer.rows))
-  for (const row of listOf(rows)) {
-    const cells = listOf(row)
-    for (const [n, sample] of samples.entries()) sample.add(scalarOf(cells[n]))
-  }
+  const samples = columns.map(({ kind, hasKeys }): Sampled => {
+    return { values: new ColumnSample(kind), keys: hasKeys === true ? new KeySample() : null }
+  })
+  await new Turns(at.signal).run(countCells(Buffer.from(answer.rows), samples))
   const named = new Map(
     columns.flatMap(({ name }, n) => (samples[n] === undefined ? [] : [[name, samples[n]] as const])),
   )
   return { samples: named, rows: answer.rowCount, isWhole: isWhole && !answer.truncated }
 }
 
+/** Looking at so many values takes some milliseconds. */
+const CELLS_A_TURN = 1_000
+
+/** Counts the cells of all rows, JSON as Connection.run() answers it. Yields between two turns. */
+export function* countCells(json: Buffer, samples: readonly Sampled[]): Generator<undefined, void> {
+  let cells = 0
+  for (let at = firstOf(json, 0); at !== null;) {
+    const end = endOfValue(json, at)
+    const row = listOf(JSON.parse(json.toString('utf8', at, end)))
+    for (const [n, { values, keys }] of samples.entries()) {
+      const cell = scalarOf(row[n])
+      // Keys are no value: only that there is one is counted.
+      values.add(keys === null || cell === null ? cell : undefined)
+      const object = keys === null || typeof cell !== 'string' ? null : keysIn(cell)
+      if (object !== null) keys?.add(object)
+    }
+    at = nextOf(json, end)
+    cells += samples.length
+    if (cells < CELLS_A_TURN) continue
+    cells = 0
+    yield
+  }
+}
+
 function listOf(json: unknown): readonly unknown[] {
   return Array.isArray(json) ? json : []
+}
+
+/** Where what tells the keys of JSON is not there, as in an emulator, the other columns are looked at alone. */
+async function withoutKeys(
+  columns: readonly ReadColumn[],
+  look: (chosen: readonly ReadColumn[]) => Promise<Seen>,
+): Promise<Seen> {
+  const others = columns.filter(({ hasKeys }) => hasKeys !== true)
+  try {
+    return await look(columns)
+  } catch (error) {
+    const isOfQuery = error instanceof AppError && error.code === 'QUERY_FAILED'
+    if (!isOfQuery || others.length === columns.length || others.length === 0) throw error
+    return await look(others)
+  }
 }
 
 /** Undefined for what is no scalar. */
@@ -163,6 +214,13 @@ function scalarOf(cell: unknown): Scalar | null | undefined {
   return undefined
 }
 
-function together(known: ColumnProfile, seen: ColumnProfile | undefined): ColumnProfile {
-  return seen === undefined ? known : { ...seen, signals: [...known.signals, ...seen.signals] }
+function together(
+  known: ColumnProfile,
+  seen: Sampled | undefined,
+  whole: Parameters<ColumnSample['profile']>[1],
+): ColumnProfile {
+  if (seen === undefined) return known
+  const { signals, ...values } = seen.values.profile(known.name, whole)
+  const keys = seen.keys === null ? {} : { keys: seen.keys.keys() }
+  return { ...values, signals: [...known.signals, ...signals], ...keys }
 }

@@ -47,9 +47,15 @@ export class ColumnSets {
     return false
   }
 
-  /** The lists of names in a union, in the order of the text. */
-  *listsOf(columns: Columns): Iterable<readonly string[]> {
-    for (const [at, names] of this.#lists.entries()) if ((columns >> BigInt(at)) & 1n) yield names
+  /** The first `most` names in a union, in the order of the text; one may stand in several lists. */
+  *namesOf(columns: Columns, most: number): Iterable<string> {
+    let left = most
+    for (const [at, names] of this.#lists.entries()) {
+      if (left <= 0) return
+      if (!((columns >> BigInt(at)) & 1n)) continue
+      yield* names.slice(0, left)
+      left -= names.length
+    }
   }
 
   #add(names: readonly string[]): Columns {

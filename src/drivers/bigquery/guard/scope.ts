@@ -109,14 +109,14 @@ export class Scope {
     }
   }
 
-  /** The first `count` of its items and those around it, the nearest first, with the names that they show. */
-  *items(count: number): Iterable<{ readonly alias: string; readonly names: readonly string[] }> {
+  /** The first `count` of its items and those around it, the nearest first, with the first `most` names that each shows. */
+  *items(count: number, most: number): Iterable<{ readonly alias: string; readonly names: readonly string[] }> {
     const { sets } = this.#known
     let left = count
     for (let scope: Scope | null = this; scope !== null; scope = scope.outer) {
       for (const { alias, columns } of scope.#entries) {
         if (left-- <= 0) return
-        const names = [...sets.listsOf(columns)].flat()
+        const names = [...sets.namesOf(columns, most)]
         if (names.length > 0) yield { alias, names }
       }
     }

@@ -6,6 +6,8 @@ import type { Walk } from './walk.ts'
 
 const SHOWN_MAX = 40
 const ITEMS_MAX = 20
+/** Names in sight that one is compared with. */
+const COMPARED_MAX = 10_000
 
 /** A hint for a name that is no column at `at` (-1: anywhere): the nearest names, then what FROM shows. */
 export function columnHint({ runs, sets }: Walk, name: string, at: number): string {
@@ -14,16 +16,29 @@ export function columnHint({ runs, sets }: Walk, name: string, at: number): stri
   )
   const scope = holding?.scope ?? runs.find((each) => each.scope !== null)?.scope ?? null
   if (scope === null) return 'FROM shows no columns here: GET …/schema lists the columns of each table.'
-  const lists = [...scope.inSight()].map((columns) => [...sets.listsOf(columns)].flat())
-  const names = [...new Set(lists.flat())]
+  const names = namesIn(scope, sets)
   const [, , last = name] = /^(.*\.)?([^.]+)$/.exec(name) ?? []
   return `${near(last, names, quoted)}${shown(scope)}`
+}
+
+/** What is in sight, the nearest first; of very much only the beginning, since a hint must not keep other requests waiting. */
+function namesIn(scope: Scope, sets: Walk['sets']): ReadonlySet<string> {
+  const names = new Set<string>()
+  let left = COMPARED_MAX
+  for (const columns of scope.inSight()) {
+    for (const name of sets.namesOf(columns, left)) {
+      names.add(name)
+      left--
+    }
+    if (left <= 0) break
+  }
+  return names
 }
 
 function shown(scope: Scope): string {
   let left = SHOWN_MAX
   const parts: string[] = []
-  for (const { alias, names } of scope.items(ITEMS_MAX)) {
+  for (const { alias, names } of scope.items(ITEMS_MAX, SHOWN_MAX + 1)) {
     if (left <= 0) break
     const told = names.slice(0, left).map(quoted)
     left -= told.length
