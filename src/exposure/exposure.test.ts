@@ -1,5 +1,6 @@
 // Saving what is shown, on both stores: frozen names, versions, and no write lost to another.
 import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
 import { after, before, describe, test } from 'node:test'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { openAudit, type Audit } from '../audit/audit.ts'
@@ -228,13 +229,21 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('2,000 tables of 40,000 columns are saved', async () => {
+    test('2,000 tables of 40,000 columns are saved, in turns with other requests', async () => {
       const many = Array.from({ length: 2_000 }, (_, n) =>
         names(`t${n}`, ...Array.from({ length: 20 }, (_unused, c) => `c${c}`)),
       )
       const id = await introspected(catalogOf(...many))
-      const saved = await putExposure(deps(), call, await place(id), { tables: many })
+      const at = await place(id)
+      let [turns, isDone] = [0, false]
+      const others = (async () => {
+        for (; !isDone; turns++) await setImmediate()
+      })()
+      const saved = await putExposure(deps(), call, at, { tables: many })
+      isDone = true
+      await others
       assert.equal(saved.tables.length, 2_000)
+      assert.ok(turns > 5, `others were served ${turns} times meanwhile`)
       assert.equal(await catalogs.exposedTableCount((await place(id)).row), 2_000)
     })
   })

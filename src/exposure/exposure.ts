@@ -1,5 +1,6 @@
 // Which tables and columns of a datasource are shown: read, saved as a new version, and its history. Nothing is shown
 // that was not named when it was saved.
+import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
@@ -98,11 +99,16 @@ async function save(
   const current = await versionsNow(deps.store, at.id)
   if (asked.version !== undefined && asked.version !== current.exposure_version) throw conflict()
   const [catalog, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
+  // Of tens of thousands of columns each step takes some 10 ms: others are served in between. Whether what was read still
+  // holds is asked in the transaction.
+  await setImmediate()
   const { tables, problems } = freeze(asked.tables, catalog, saved)
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved as it stands.')
   const version = current.exposure_version + 1
   const full = catalog ?? NOTHING_KNOWN
+  await setImmediate()
   const shown = cut(full, tables)
+  await setImmediate()
   const shrunk = shrunkTables(saved, tables)
   const isSame = await isSavedAt(deps.store, current)
   const row = {
@@ -113,8 +119,11 @@ async function save(
     created_at: new Date().toISOString(),
     catalog_version: current.catalog_version === 0 ? null : current.catalog_version,
   }
+  await setImmediate()
   const same = sameTables(saved, tables)
+  await setImmediate()
   const changes = changesOf(fieldsOf(current.exposure_version, saved, same), fieldsOf(version, tables, same))
+  await setImmediate()
   const won = await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx
       .updateTable('datasources')
@@ -139,11 +148,15 @@ async function save(
     return true
   })
   if (!won) return null
+  await setImmediate()
   // Cut here, and not by whoever describes it first.
   const exposed = await deps.catalogs.exposed({ ...current, exposure_version: version })
+  await setImmediate()
   const warnings =
     catalog === null || exposed === null ? [] : warningsOf(catalog, exposed, (names) => at.driver.typed(names))
-  return { tables, version, gone: goneFrom(tables, catalog), warnings }
+  const gone = goneFrom(tables, catalog)
+  await setImmediate()
+  return { tables, version, gone, warnings }
 }
 
 /** As the audit tells it. The columns of tables that are the `same` tell nothing; there may be tens of thousands of them. */

@@ -1,0 +1,140 @@
+// npm exec -- node bench/event-loop.ts: by how much one request to the bundle delays others. The longest delay of the event
+// loop is measured within the service, the longest wait for /health/live by a thread of this process. Linux only (signals).
+// BENCH_ONLY: a pattern on the names; BENCH_ROUNDS (10): requests of each kind, of which the first is told by itself.
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import type { Document } from 'mongodb'
+import { startMongod } from '../test/support/mongodb.ts'
+import { median } from './load.ts'
+import { connectTo, signIn, startVitrine } from './world.ts'
+
+const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 10)
+const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
+const named = (n: number, make: (k: number) => unknown): object =>
+  Object.fromEntries(many(n, (k) => [`f${k}`, make(k)]))
+
+/** Answers of some megabytes, and bodies near 256 KiB. */
+const QUERIES: Readonly<Record<string, Document>> = {
+  'one document': { collection: 'small', filter: { _id: 1 } },
+  'answer: 1,000 documents of 8 kB': { collection: 'large', filter: { kind: 'texts' } },
+  'answer: one document of 6 MB, dates': { collection: 'large', filter: { kind: 'dates' } },
+  'answer: one document of 6 MB, UUIDs': { collection: 'large', filter: { kind: 'uuids' } },
+  'answer: one document of 6 MB, decimals': { collection: 'large', filter: { kind: 'decimals' } },
+  'body: 19,000 texts': {
+    collection: 'small',
+    pipeline: [{ $project: { x: { $literal: many(19_000, (k) => `text ${k}`) } } }],
+  },
+  'body: 6,000 dates': {
+    collection: 'small',
+    filter: {
+      $or: many(4, (j) => ({ at: { $in: many(1_500, (k) => ({ $date: new Date(k * 1e7 + j).toISOString() })) } })),
+    },
+  },
+  'body: 2,700 expressions': {
+    collection: 'small',
+    pipeline: many(9, () => ({ $set: named(300, (k) => ({ $add: ['$_id', { $strLenCP: '$kind' }, k] })) })),
+  },
+  'body: $switch of 2,500 branches': {
+    collection: 'small',
+    pipeline: [
+      {
+        $project: {
+          x: {
+            $switch: { branches: many(2_500, (k) => ({ case: { $eq: ['$kind', `k${k}`] }, then: k })), default: 0 },
+          },
+        },
+      },
+    ],
+  },
+}
+
+await using stack = new AsyncDisposableStack()
+const server = stack.use(await startMongod({ auth: true }))
+const db = server.client.db('bench')
+const { UUID, Decimal128 } = await import('mongodb')
+await db.collection('small').insertOne(Object.assign({ kind: 'a', at: new Date() }, { _id: 1 as never }))
+await db
+  .collection('large')
+  .insertMany([
+    ...many(1_000, (k) => ({ kind: 'texts', k, text: 'é"x'.repeat(2_000) })),
+    { kind: 'dates', all: many(250_000, (k) => new Date(k * 1e6)) },
+    { kind: 'uuids', all: many(150_000, () => new UUID()) },
+    { kind: 'decimals', all: many(220_000, (k) => Decimal128.fromString(`1234.${k}`)) },
+  ])
+const folder = await mkdtemp(join(tmpdir(), 'vitrine-bench-loop-'))
+stack.defer(() => rm(folder, { recursive: true, force: true }))
+process.env['BENCH_LOOP_FILE'] = join(folder, 'delays')
+process.env['NODE_OPTIONS'] = `--import=${new URL('./loop-monitor.ts', import.meta.url).pathname}`
+const { base, pid } = await startVitrine(stack)
+delete process.env['NODE_OPTIONS']
+const prober = new Worker(new URL('./loop-prober.ts', import.meta.url), { workerData: base })
+stack.defer(async () => void (await prober.terminate()))
+
+async function measured(work: () => Promise<void>): Promise<{ delay: number; waited: number; took: number }> {
+  await told()
+  const began = performance.now()
+  await work()
+  const took = performance.now() - began
+  await wait(20) // what is still to be written after the answer
+  return { ...(await told()), took }
+}
+
+let lines = 0
+async function told(): Promise<{ delay: number; waited: number }> {
+  lines++
+  process.kill(pid, 'SIGUSR2')
+  for (;;) {
+    const text = await readFile(process.env['BENCH_LOOP_FILE'] ?? '', 'utf8').catch(() => '')
+    const all = text.trim().split('\n')
+    if (text !== '' && all.length >= lines) {
+      prober.postMessage('')
+      const [waited] = (await once(prober, 'message')) as [number]
+      return { delay: Number(all.at(-1)), waited }
+    }
+    await wait(2)
+  }
+}
+
+async function bench(name: string, work: () => Promise<void>): Promise<void> {
+  if (!ONLY.test(name)) return
+  const all: Awaited<ReturnType<typeof measured>>[] = []
+  for (let n = 0; n < ROUNDS; n++) all.push(await measured(work))
+  const [one, ...others] = all
+  const of = (pick: (each: { delay: number; waited: number; took: number }) => number): string =>
+    `${median(others.map(pick)).toFixed(1)} (first ${one === undefined ? '-' : pick(one).toFixed(1)}, most ${Math.max(...others.map(pick)).toFixed(1)})`
+  console.log(
+    `${name}: event loop ${of((x) => x.delay)} ms, /health/live ${of((x) => x.waited)} ms, the request ${of((x) => x.took)} ms`,
+  )
+}
+
+const { host, port, password } = server
+const where = { host, port, database: 'bench', username: 'root', sslMode: 'disable', config: {} }
+const spec = { type: 'MONGODB', connectionMode: 'DIRECT', ...where, password }
+const tables = ['small', 'large'].map((table) => ({ schema: 'bench', table, columns: null }))
+const { at, key } = await connectTo(base, spec, tables)
+const send = async (method: string, url: string, token: string, body: string): Promise<void> => {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const res = await fetch(url, { method, headers, body })
+  const text = await res.arrayBuffer()
+  if (!res.ok && res.status !== 400) throw new Error(`${res.status} ${Buffer.from(text).toString().slice(0, 300)}`)
+}
+for (const [name, query] of Object.entries(QUERIES)) {
+  const body = JSON.stringify(query)
+  await bench(`${name} (${body.length} bytes)`, () => send('POST', `${at}/query`, key, body))
+}
+
+const token = await signIn(base)
+const hostile: Readonly<Record<string, unknown>> = {
+  '50,000 wrong elements': { tables: many(50_000, () => ({})) },
+  '59,000 objects of other keys': { tables: many(29_500, (k) => ({ [`k${k}`]: 1 })) },
+  '400,000 values': { tables: many(400_000, (k) => k) },
+}
+for (const [name, value] of Object.entries(hostile)) {
+  const body = JSON.stringify(value)
+  await bench(`exposure of ${name}`, () => send('PUT', `${at}/exposure`, token, body))
+}

@@ -1,0 +1,11 @@
+// Loaded into the service by event-loop.ts: on SIGUSR2 it appends the longest delay of the event loop since the last time to
+// BENCH_LOOP_FILE, in milliseconds. Nothing happens in a process that gets no such signal.
+import { appendFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+const delays = monitorEventLoopDelay({ resolution: 1 })
+delays.enable()
+process.on('SIGUSR2', () => {
+  appendFileSync(process.env['BENCH_LOOP_FILE'] ?? '/dev/null', `${(delays.max / 1e6).toFixed(1)}\n`)
+  delays.reset()
+})
