@@ -1,10 +1,10 @@
-// What a change to a datasource, or to something of it, was made to, as the audit keeps it: by the name the datasource has.
+// The audit target of a change to a datasource or one of its parts. It is recorded under the datasource's name.
 import type { Transaction } from 'kysely'
 import type { Target } from '../audit/changes.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 
-/** As it stands in this transaction. */
+/** The target, with the name as this transaction sees it. */
 export async function targetOf(
   tx: Transaction<Tables>,
   kind: 'datasource' | 'exposure' | 'documentation' | 'access',

@@ -1,5 +1,6 @@
-// The stored catalogs and exposures, read once a version and cut once a pair of versions: while nothing changed, the
-// same object is answered, so that a driver may hang its own index on it. Bounded by what was used last.
+// Caches stored catalogs and exposures. A catalog is read once per version and cut once per pair of versions. While
+// nothing changes, callers get the same object, so a driver can attach its own index to it. The caches evict the least
+// recently used entry.
 import type { Catalog } from '../drivers/driver.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -7,7 +8,7 @@ import { BoundedMap } from '../bounded-map.ts'
 import { cut, type ShownTable } from './cut.ts'
 import { readCatalog, readExposure } from './stored.ts'
 
-/** Which catalog and which exposure: a datasource's row fits. Version 0: none yet. */
+/** Identifies a catalog and an exposure; a datasource row fits. Version 0 means none yet. */
 export interface Versions {
   readonly id: DatasourceId
   readonly catalog_version: number
@@ -17,21 +18,24 @@ export interface Versions {
 export interface Catalogs {
   /** Everything introspected; null before the first introspection. */
   full(at: Versions): Promise<Catalog | null>
-  /** What is exposed of it; null before the first introspection. */
+  /** The exposed part of the catalog; null before the first introspection. */
   exposed(at: Versions): Promise<Catalog | null>
-  /** The exposure as saved; empty before the first. */
+  /** The exposure as saved; empty before the first save. */
   shown(at: Versions): Promise<readonly ShownTable[]>
-  /** What was known when the exposure was saved; null where there is no exposure, or nothing was known then. */
+  /**
+   * The catalog at the time the exposure was saved. Null without an exposure, or if the database was not introspected
+   * then.
+   */
   baseline(at: Versions): Promise<Catalog | null>
-  /** How many tables are exposed and still there. */
+  /** The number of exposed tables that still exist. */
   exposedTableCount(at: Versions): Promise<number>
 }
 
 const ENTRIES_MAX = 200
-/** Of a catalog as JSON with each column whole; the objects take a few times that. */
+/** Counts a catalog's JSON characters with each column written in full. The objects take a few times as much memory. */
 const CHARS_MAX = 48 * 1024 * 1024
 const COUNTS_MAX = 20_000
-/** A stored catalog, where columns that are alike are written once, is about a tenth of that. */
+/** A stored catalog writes identical columns once, so its text is about a tenth as long. */
 const BUILT = 10
 
 export function openCatalogs(deps: { readonly store: Pick<Store, 'db'> }): Catalogs {
@@ -52,7 +56,7 @@ class StoredCatalogs implements Catalogs {
   full(at: Versions): Promise<Catalog | null> {
     if (at.catalog_version === 0) return Promise.resolve(null)
     const key = `${at.id}/${at.catalog_version}`
-    return held(this.#full, key, async () => {
+    return loadOnce(this.#full, key, async () => {
       const text = await this.#catalogText(at)
       return { value: readCatalog(text), weight: text.length * BUILT }
     })
@@ -61,7 +65,7 @@ class StoredCatalogs implements Catalogs {
   shown(at: Versions): Promise<readonly ShownTable[]> {
     if (at.exposure_version === 0) return Promise.resolve([])
     const key = `${at.id}/${at.exposure_version}`
-    return held(this.#shown, key, async () => {
+    return loadOnce(this.#shown, key, async () => {
       const { tables } = await this.#store.db
         .selectFrom('exposures')
         .select('tables')
@@ -74,10 +78,10 @@ class StoredCatalogs implements Catalogs {
 
   exposed(at: Versions): Promise<Catalog | null> {
     if (at.catalog_version === 0) return Promise.resolve(null)
-    return held(this.#exposed, keyOf(at), async () => {
+    return loadOnce(this.#exposed, keyOf(at), async () => {
       const [full, shown] = await Promise.all([this.full(at), this.shown(at)])
       const value = cut(full ?? NOTHING_KNOWN, shown)
-      // A cut shares its columns with the full catalog, and keeps them when that is let go.
+      // A cut shares its columns with the full catalog and keeps them alive after the full catalog is evicted.
       const columns = value.tables.reduce((sum, table) => sum + table.columns.length, 0)
       return { value, weight: (value.tables.length + columns) * 300 }
     })
@@ -101,7 +105,7 @@ class StoredCatalogs implements Catalogs {
 
   exposedTableCount(at: Versions): Promise<number> {
     if (at.catalog_version === 0 || at.exposure_version === 0) return Promise.resolve(0)
-    return held(this.#counts, keyOf(at), async () => ({
+    return loadOnce(this.#counts, keyOf(at), async () => ({
       value: (await this.exposed(at))?.tables.length ?? 0,
       weight: 1,
     }))
@@ -118,15 +122,15 @@ class StoredCatalogs implements Catalogs {
   }
 }
 
-/** Of a database that was never introspected. */
+/** The catalog of a database that was never introspected. */
 export const NOTHING_KNOWN: Catalog = { capturedAt: '', capture: null, tables: [] }
 
 function keyOf(at: Versions): string {
   return `${at.id}/${at.catalog_version}/${at.exposure_version}`
 }
 
-/** Loads once, also for those who ask at once; a load that failed is forgotten. */
-function held<V>(
+/** Loads once, even for concurrent callers. A failed load is not cached. */
+function loadOnce<V>(
   map: BoundedMap<string, Promise<V>>,
   key: string,
   load: () => Promise<{ readonly value: V; readonly weight: number }>,
@@ -138,7 +142,7 @@ function held<V>(
   map.set(key, value)
   loaded.then(
     (it) => {
-      // The weight is known only now.
+      // The weight is known only after loading.
       if (map.get(key) === value) map.set(key, value, it.weight)
     },
     () => {

@@ -1,4 +1,4 @@
-// The cut shows what was named and nothing else, whatever became of the database since.
+// The cut shows the named columns and nothing else, however the database has changed since.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
@@ -28,7 +28,7 @@ const table = (name: string, columns: CatalogColumn[], schema = 'public'): Catal
 const catalog = (...tables: CatalogTable[]): Catalog => ({ capturedAt: 'now', capture: { version: 1 }, tables })
 const shown = (of: Catalog) => of.tables.map((it) => [it.table, it.columnsRestricted, it.columns.map((c) => c.name)])
 
-test('shows the named columns in the order of the database, and says where there are more', () => {
+test('shows the named columns in database order and marks tables that have more columns', () => {
   const full = catalog(table('a', [column('x'), column('y'), column('z')]), table('b', [column('x')]))
   const exposed = cut(full, [
     { schema: 'public', table: 'b', columns: ['x'] },
@@ -41,7 +41,7 @@ test('shows the named columns in the order of the database, and says where there
   assert.equal(exposed.capture, full.capture)
 })
 
-test('leaves out columns and tables that introspection no longer knows', () => {
+test('leaves out columns and tables that introspection no longer finds', () => {
   const full = catalog(table('a', [column('x')]))
   const exposure = [
     { schema: 'public', table: 'a', columns: ['x', 'gone'] },
@@ -51,14 +51,14 @@ test('leaves out columns and tables that introspection no longer knows', () => {
   assert.deepEqual(shown(cut(full, exposure)), [['a', false, ['x']]])
 })
 
-test('leaves out a column that may no longer be exposed, and a table of which nothing is left', () => {
+test('leaves out a column that may no longer be exposed, and a table with no columns left', () => {
   const refused = column('x', { unexposable: 'Its type has a cast made by a user.' })
   const full = catalog(table('a', [refused, column('y')]), table('b', [refused]))
   const exposure = ['a', 'b'].map((name) => ({ schema: 'public', table: name, columns: ['x', 'y'] }))
   assert.deepEqual(shown(cut(full, exposure)), [['a', true, ['y']]])
 })
 
-test('keeps a reference only where its target is shown', () => {
+test('keeps a reference only if its target is exposed', () => {
   const to = (name: string) => ({ schema: 'public', table: 'b', column: name })
   const full = catalog(
     table('a', [column('seen', { references: to('x') }), column('unseen', { references: to('y') })]),
@@ -74,7 +74,7 @@ test('keeps a reference only where its target is shown', () => {
   )
 })
 
-test('shows nothing where nothing was named', () => {
+test('shows nothing if nothing was named', () => {
   assert.deepEqual(shown(cut(catalog(table('a', [column('x')])), [])), [])
 })
 

@@ -1,18 +1,18 @@
-// Pure: what introspection found × what was chosen to be shown → what is shown. Names that introspection no longer
-// knows, and columns that may no longer be exposed, are left out, so a drifted database never shows more.
+// Pure: cuts an introspected catalog down to the saved exposure. It leaves out names that introspection no longer finds
+// and columns that may no longer be exposed, so a drifted database never shows more.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 
 export { tableKey } from '../drivers/table-key.ts'
 
-/** A table of a saved exposure: its columns are always names, never null. */
+/** A table of a saved exposure. Its columns are always names, never null. */
 export interface ShownTable {
   readonly schema: string
   readonly table: string
   readonly columns: readonly string[]
 }
 
-/** The exposed part of a catalog, in the database's order; references point to exposed columns only. */
+/** The exposed part of a catalog, in database order. References point to exposed columns only. */
 export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog {
   const chosen = new Map(exposure.map((shown) => [tableKey(shown.schema, shown.table), new Set(shown.columns)]))
   const visible = new Map<string, Set<string>>()
@@ -35,7 +35,7 @@ export function cut(catalog: Catalog, exposure: readonly ShownTable[]): Catalog 
   return { capturedAt: catalog.capturedAt, capture: catalog.capture, tables }
 }
 
-/** The chosen columns, and whatever is a part of one: a parent stands before its parts. */
+/** The chosen columns and all their parts. A parent comes before its parts. */
 function shownNames(table: CatalogTable, chosen: ReadonlySet<string>): Set<string> {
   const shown = new Set<string>()
   for (const { name, unexposable, partOf } of table.columns) {

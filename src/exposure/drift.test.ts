@@ -1,4 +1,4 @@
-// What drifted is told by names and types; what only a sample did not show this time is neither gone nor new.
+// Drift reports names and types. A path that is merely missing from one sample is neither removed nor added.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable, Seen } from '../drivers/driver.ts'
@@ -16,7 +16,7 @@ const column = (name: string, more: Partial<CatalogColumn> = {}): CatalogColumn 
   detail: null,
   ...more,
 })
-const met = (rows: number, of: number, types: readonly string[] = ['string'], missed = 0): { seen: Seen } => ({
+const seenIn = (rows: number, of: number, types: readonly string[] = ['string'], missed = 0): { seen: Seen } => ({
   seen: { rows, of, missed, types },
 })
 const table = (name: string, columns: CatalogColumn[], looked?: CatalogTable['looked']): CatalogTable => ({
@@ -35,7 +35,7 @@ const namesOf = (of: Catalog) => of.tables.flatMap((each) => each.columns.map((i
 const NONE = { added: [], removed: [], retyped: [] }
 const SAMPLED = { rows: 1_000, all: false }
 
-test('the same is no drift, whatever the order, and a table that is new or gone is one line', () => {
+test('reports no drift for an equal catalog in any order, and one line for a new or removed table', () => {
   const [a, b] = [table('a', [column('x'), column('y')]), table('b', [column('x')])]
   assert.deepEqual(driftOf(catalog(a, b), catalog(b, table('a', [column('y'), column('x')]))), NONE)
   assert.deepEqual(driftOf(catalog(a), catalog(b)), {
@@ -45,37 +45,37 @@ test('the same is no drift, whatever the order, and a table that is new or gone 
   })
 })
 
-test('a column of a table that is called like another of another table is told apart', () => {
+test('distinguishes columns whose full names read alike in two tables', () => {
   const before = catalog(table('a', [column('b.c')]), table('a.b', [column('c')]))
   assert.deepEqual(driftOf(before, before), NONE)
 })
 
-test('values of quite other types are a change of type; of one type more, or by chance, are not', () => {
+test('reports a change of type if all values changed type, but not for an additional type or by chance', () => {
   const drift = (was: Partial<CatalogColumn>, is: Partial<CatalogColumn>, looked = SAMPLED) =>
     driftOf(catalog(table('a', [column('x', was)], looked)), catalog(table('a', [column('x', is)], looked))).retyped
-  assert.deepEqual(drift(met(500, 1000), met(400, 1000, ['int', 'long'])), [
+  assert.deepEqual(drift(seenIn(500, 1000), seenIn(400, 1000, ['int', 'long'])), [
     { schema: 'shop', table: 'a', column: 'x', type: 'int or long', was: 'string' },
   ])
-  assert.deepEqual(drift(met(500, 1000), met(400, 1000, ['int', 'string'])), [])
-  assert.deepEqual(drift(met(500, 1000), met(400, 1000, ['null'])), [])
-  assert.deepEqual(drift(met(3, 1000), met(2, 1000, ['int'])), [])
-  assert.equal(drift(met(3, 9), met(2, 9, ['int']), { rows: 9, all: true }).length, 1)
+  assert.deepEqual(drift(seenIn(500, 1000), seenIn(400, 1000, ['int', 'string'])), [])
+  assert.deepEqual(drift(seenIn(500, 1000), seenIn(400, 1000, ['null'])), [])
+  assert.deepEqual(drift(seenIn(3, 1000), seenIn(2, 1000, ['int'])), [])
+  assert.equal(drift(seenIn(3, 9), seenIn(2, 9, ['int']), { rows: 9, all: true }).length, 1)
 })
 
-test('a rare path that the sample did not meet is carried on where it stood, and is no drift', () => {
+test('keeps a rare path that the sample missed, in its position, and reports no drift', () => {
   const before = catalog(
-    table('a', [column('_id'), column('rare', met(2, 1_000)), column('common', met(900, 1_000))], SAMPLED),
+    table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('common', seenIn(900, 1_000))], SAMPLED),
   )
-  const sampled = catalog(table('a', [column('_id'), column('common', met(910, 1_000))], SAMPLED))
+  const sampled = catalog(table('a', [column('_id'), column('common', seenIn(910, 1_000))], SAMPLED))
   const after = retainUnsampled(before, sampled, [])
   assert.deepEqual(namesOf(after), ['_id', 'rare', 'common'])
   assert.deepEqual(driftOf(before, after), NONE)
   assert.deepEqual([after.tables[0]?.columns[1]?.seen?.missed, after.tables[0]?.columns[1]?.nullable], [1_000, true])
 })
 
-test('what many samples did not meet is gone; a common path is gone with the first', () => {
+test('removes a rare path after many samples without it, and a common path after the first', () => {
   let known = catalog(
-    table('a', [column('_id'), column('rare', met(2, 1_000)), column('often', met(50, 1_000))], SAMPLED),
+    table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('often', seenIn(50, 1_000))], SAMPLED),
   )
   const sampled = catalog(table('a', [column('_id')], SAMPLED))
   const rounds: string[][] = []
@@ -87,9 +87,9 @@ test('what many samples did not meet is gone; a common path is gone with the fir
   assert.deepEqual(rounds.at(-1), ['_id'])
 })
 
-test('an exposed path so rare that no sample can tell stays, an exposed common one goes', () => {
+test('keeps an exposed path that is too rare for any sample, and removes an exposed common one', () => {
   let known = catalog(
-    table('a', [column('_id'), column('rare', met(2, 1_000)), column('often', met(50, 1_000))], SAMPLED),
+    table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('often', seenIn(50, 1_000))], SAMPLED),
   )
   const sampled = catalog(table('a', [column('_id')], SAMPLED))
   const exposed = [{ schema: 'shop', table: 'a', columns: ['rare', 'often'] }]
@@ -97,21 +97,21 @@ test('an exposed path so rare that no sample can tell stays, an exposed common o
   assert.deepEqual(namesOf(known), ['_id', 'rare'])
 })
 
-test('where all rows were looked at, what was not met is gone; of no rows nothing is learnt', () => {
-  const before = catalog(table('a', [column('_id'), column('x', met(1, 1_000))], SAMPLED))
+test('removes a missing path if all rows were read; learns nothing from zero rows', () => {
+  const before = catalog(table('a', [column('_id'), column('x', seenIn(1, 1_000))], SAMPLED))
   const whole = catalog(table('a', [column('_id')], { rows: 40, all: true }))
   assert.deepEqual(namesOf(retainUnsampled(before, whole, [{ schema: 'shop', table: 'a', columns: ['x'] }])), ['_id'])
   const emptied = catalog(table('a', [column('_id')], { rows: 0, all: true }))
   assert.deepEqual(namesOf(retainUnsampled(before, emptied, [])), ['_id', 'x'])
 })
 
-test('a kind that knows its columns carries nothing, nor is a table that is gone carried', () => {
-  const before = catalog(table('a', [column('x', met(1, 1_000))]), table('b', [column('x')]))
+test('keeps nothing if the database declares its columns, and keeps no removed table', () => {
+  const before = catalog(table('a', [column('x', seenIn(1, 1_000))]), table('b', [column('x')]))
   assert.deepEqual(namesOf(retainUnsampled(before, catalog(table('a', [column('y')])), [])), ['y'])
 })
 
-test('carrying on is bounded, but for what is exposed', () => {
-  const rare = Array.from({ length: 900 }, (_, n) => column(`k${n}`, met(2, 1_000)))
+test('limits how many paths it keeps, except exposed ones', () => {
+  const rare = Array.from({ length: 900 }, (_, n) => column(`k${n}`, seenIn(2, 1_000)))
   const before = catalog(table('a', rare, SAMPLED))
   const sampled = catalog(table('a', [column('_id')], SAMPLED))
   const exposed = [{ schema: 'shop', table: 'a', columns: rare.slice(800).map((it) => it.name) }]

@@ -1,9 +1,9 @@
-// Pure: how a database has moved away from what it was when its exposure was saved. What is new is hidden, what is gone
-// or of another type is still named by the exposure; saving it again makes today the day to compare with.
+// Pure: compares a database with the catalog its exposure was saved against. New columns are hidden. The exposure still
+// names removed and retyped ones. Saving the exposure again resets the comparison.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from './cut.ts'
 
-/** A table as a whole, or with `column` one of it; `type` as it is now, `was` as it was then. */
+/** A whole table, or one of its columns if `column` is set. `type` is the current type, `was` the earlier one. */
 interface Drifted {
   readonly schema: string
   readonly table: string
@@ -18,7 +18,7 @@ export interface Drift {
   readonly retyped: readonly Drifted[]
 }
 
-/** In the database's order; of a table that is new or gone its columns are not listed. */
+/** The drift in database order. The columns of a new or removed table are not listed. */
 export function driftOf(then: Catalog, now: Catalog): Drift {
   const before = new Map(then.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const after = new Set(now.tables.map((table) => tableKey(table.schema, table.table)))
@@ -52,10 +52,10 @@ function compare(then: CatalogTable, now: CatalogTable, drift: Lists): void {
   for (const { name, type } of before.values()) drift.removed.push({ schema, table, column: name, was: type })
 }
 
-/** Met in fewer rows of a sample, types differ by chance. */
+/** In fewer sampled rows, types differ by chance. */
 const MET_MIN = 20
 
-/** Where a column has no type of its own, only its values have: that none of them is of a type that any was before. */
+/** For columns without a declared type: true if no current value has any of the earlier value types. */
 function holdsOthers(was: CatalogColumn, is: CatalogColumn, then: CatalogTable, now: CatalogTable): boolean {
   const [before, after] = [typesOf(was), typesOf(is)]
   if (before.length === 0 || after.length === 0 || after.some((type) => before.includes(type))) return false

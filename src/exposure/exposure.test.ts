@@ -1,4 +1,4 @@
-// Saving what is shown, on both stores: frozen names, versions, and no write lost to another.
+// Saving an exposure, on both stores: frozen names, versions, and no lost writes.
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { after, before, describe, test } from 'node:test'
@@ -68,7 +68,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await source[Symbol.asyncDispose]()
     })
 
-    /** A datasource that was introspected as told. */
+    /** A datasource with the given catalog. */
     async function introspected(catalog: Catalog): Promise<DatasourceId> {
       const [id, teamId] = [newId<DatasourceId>(), newId<TeamId>()]
       const connection = {
@@ -115,7 +115,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     }
     const deps = () => ({ store, audit, catalogs, withdrawHidden: () => Promise.resolve() })
 
-    test('null is frozen: a column that appears later stays hidden until saved again', async () => {
+    test('freezes null: a column that appears later stays hidden until the exposure is saved again', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       assert.deepEqual(await getExposure(deps(), await place(id)), { tables: [], version: 0, gone: [] })
       const saved = await putExposure(deps(), call, await place(id), { tables: [{ ...names('a'), columns: null }] })
@@ -131,7 +131,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(again.tables, [names('a', 'x', 'new')])
     })
 
-    test('the same object is answered while nothing changed, and another after a change', async () => {
+    test('returns the same object while nothing changes, and another one after a change', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       await putExposure(deps(), call, await place(id), { tables: [names('a', 'x')] })
       const first = await catalogs.exposed((await place(id)).row)
@@ -142,7 +142,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await catalogs.exposedTableCount((await place(id)).row), 0)
     })
 
-    test('an older version than the one that stands is a CONFLICT; without a version the last writer wins', async () => {
+    test('answers CONFLICT for an outdated version; without a version the last writer wins', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       const at = await place(id)
       const put = (column: string, version?: number) =>
@@ -156,7 +156,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(race.map((it) => it.status).sort(), ['fulfilled', 'rejected'])
     })
 
-    test('what cannot be saved changes nothing, and every reason is named', async () => {
+    test('changes nothing and names every reason if the exposure cannot be saved', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       const wrong = putExposure(deps(), call, await place(id), { tables: [names('a', 'x', 'q'), names('b', 'x')] })
       await assert.rejects(wrong, (error: { code?: string; extra?: { details?: string[] } }) => {
@@ -167,7 +167,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal((await place(id)).row.exposure_version, 0)
     })
 
-    test('every version is in the history, the newest first, with its author', async () => {
+    test('lists every version with its author, newest first', async () => {
       const id = await introspected(catalogOf(names('a', 'x', 'y')))
       for (const column of ['x', 'y', 'x'])
         await putExposure(deps(), call, await place(id), { tables: [names('a', column)] })
@@ -186,7 +186,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await assert.rejects(listExposureVersions(deps(), await place(id), { cursor: 'x' }), { code: 'INVALID_REQUEST' })
     })
 
-    test('a page of the history holds no more than an answer can carry, and the oldest of a thousand goes', async () => {
+    test('limits a history page to the answer size, and deletes the oldest of more than a thousand versions', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       const large = JSON.stringify([names('a', 'x'.repeat(5 << 20))])
       const row = { datasource_id: id, author_id: call.caller.accountId, created_at: AT }
@@ -214,7 +214,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(items, [])
     })
 
-    test('is saved at the catalog that stands, though the database is introspected at the same time', async () => {
+    test('saves against the current catalog during a concurrent introspection', async () => {
       const id = await introspected(catalogOf(names('a', 'x')))
       const [at, next] = [await place(id), catalogOf(names('a', 'x', 'y'))]
       const tables = [{ ...names('a'), columns: null }]
@@ -222,14 +222,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(saved.version, 1)
       const row = (await place(id)).row
       const baseline = await catalogs.baseline(row)
-      // Whichever was first: the names are those of the catalog that drift is told from.
+      // Whichever came first, the saved names belong to the catalog that drift is compared with.
       assert.deepEqual(
         baseline?.tables[0]?.columns.map((column) => column.name),
         saved.tables[0]?.columns,
       )
     })
 
-    test('2,000 tables of 40,000 columns are saved, in turns with other requests', async () => {
+    test('saves 2,000 tables with 40,000 columns, and yields to other requests in between', async () => {
       const many = Array.from({ length: 2_000 }, (_, n) =>
         names(`t${n}`, ...Array.from({ length: 20 }, (_unused, c) => `c${c}`)),
       )

@@ -1,5 +1,5 @@
-// Which tables and columns of a datasource are shown: read, saved as a new version, and its history. Nothing is shown
-// that was not named when it was saved.
+// Reads an exposure, saves it as a new version and lists its history. It never shows a column that was not named when
+// the exposure was saved.
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
@@ -16,23 +16,23 @@ import { targetOf } from './audited-target.ts'
 import { NOTHING_KNOWN, type Catalogs, type Versions } from './catalogs.ts'
 import { cut, tableKey, type ShownTable } from './cut.ts'
 import { driftOf, type Drift } from './drift.ts'
-import { freeze, goneFrom, type AskedTable, type Gone } from './freeze.ts'
+import { freeze, goneFrom, type RequestedTable, type Gone } from './freeze.ts'
 import { warningsOf } from './warnings.ts'
 import { readExposure } from './stored.ts'
 
-/** What is shown once an exposure is saved that may show less than the one before. */
+/** The state after saving an exposure that may show less than the previous one. */
 export interface HiddenNow {
   readonly full: Catalog
   readonly exposed: Catalog
-  /** The exposure by its names, those too that the database has no more. */
+  /** The exposure as named, including names that no longer exist in the database. */
   readonly named: readonly ShownTable[]
-  /** By tableKey: tables of which a column is shown no more. */
+  /** By tableKey: tables that lost at least one exposed column. */
   readonly shrunk: ReadonlySet<string>
 }
 
-/** To save one takes more. */
+/** Additional dependencies for saving. */
 export interface SavingDeps extends ExposureDeps {
-  /** Takes away, in the same transaction, what other rooms keep of columns that are shown no more. */
+  /** Deletes, in the same transaction, what other rooms store about columns that are no longer exposed. */
   readonly withdrawHidden: (tx: Transaction<Tables>, id: DatasourceId, now: HiddenNow) => Promise<void>
 }
 
@@ -42,7 +42,7 @@ export interface ExposureDeps {
   readonly catalogs: Catalogs
 }
 
-/** The datasource whose exposure it is; a Reached fits. */
+/** The datasource of the exposure; a Reached fits. */
 export interface ExposurePlace {
   readonly id: DatasourceId
   readonly teamId: TeamId
@@ -54,7 +54,7 @@ export interface Exposure {
   readonly tables: readonly ShownTable[]
   readonly version: number
   readonly gone: readonly Gone[]
-  /** Only as the answer of a PUT: what whoever saved it should know. */
+  /** Only in the answer to a PUT: what the author should know. */
   readonly warnings?: readonly string[]
 }
 
@@ -65,44 +65,44 @@ export interface ExposureVersion {
   readonly createdAt: string
 }
 
-/** The exposure as it stands: frozen names, and which of them introspection no longer knows. */
+/** The current exposure: its frozen names, and which of them introspection no longer finds. */
 export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promise<Exposure> {
   const [tables, catalog] = await Promise.all([deps.catalogs.shown(at.row), deps.catalogs.full(at.row)])
   return { tables, version: at.row.exposure_version, gone: goneFrom(tables, catalog) }
 }
 
 /**
- * Saves a new version, which holds from the next request on. Throws INVALID_REQUEST whose details name every unknown
- * name and every column that may not be exposed, and CONFLICT where another version than the one read stands.
+ * Saves a new version, which applies from the next request on. Throws INVALID_REQUEST with `details` for every unknown
+ * name and every column that may not be exposed. Throws CONFLICT if another version was saved since the caller read it.
  */
 export async function putExposure(
   deps: SavingDeps,
   call: Call,
   at: ExposurePlace,
-  asked: { readonly tables: readonly AskedTable[]; readonly version?: number },
+  request: { readonly tables: readonly RequestedTable[]; readonly version?: number },
 ): Promise<Exposure> {
   for (let tried = 1; ; tried++) {
-    const saved = await save(deps, call, at, asked)
+    const saved = await save(deps, call, at, request)
     if (saved !== null) return saved
-    // Without a version the last writer wins, so a lost race is run again; with one, what stands now decides.
+    // Without a version the last writer wins, so a lost race is retried. With a version, the retry compares it again.
     if (tried === TRIES) throw conflict()
   }
 }
 
-/** Null where another exposure was saved, or the database introspected, in between. */
+/** Returns null if another exposure was saved, or the database introspected, in the meantime. */
 async function save(
   deps: SavingDeps,
   call: Call,
   at: ExposurePlace,
-  asked: { readonly tables: readonly AskedTable[]; readonly version?: number },
+  request: { readonly tables: readonly RequestedTable[]; readonly version?: number },
 ): Promise<Exposure | null> {
   const current = await versionsNow(deps.store, at.id)
-  if (asked.version !== undefined && asked.version !== current.exposure_version) throw conflict()
+  if (request.version !== undefined && request.version !== current.exposure_version) throw conflict()
   const [catalog, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
-  // Of tens of thousands of columns each step takes some 10 ms: others are served in between. Whether what was read still
-  // holds is asked in the transaction.
+  // With tens of thousands of columns, each step takes about 10 ms. Yield to the event loop between steps. The
+  // transaction below checks that nothing changed in the meantime.
   await setImmediate()
-  const { tables, problems } = freeze(asked.tables, catalog, saved)
+  const { tables, problems } = freeze(request.tables, catalog, saved)
   if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be saved as it stands.')
   const version = current.exposure_version + 1
   const full = catalog ?? NOTHING_KNOWN
@@ -124,13 +124,13 @@ async function save(
   await setImmediate()
   const changes = changesOf(fieldsOf(current.exposure_version, saved, same), fieldsOf(version, tables, same))
   await setImmediate()
-  const won = await deps.store.write(async (tx) => {
+  const isSaved = await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx
       .updateTable('datasources')
       .set({ exposure_version: version })
       .where('id', '=', at.id)
       .where('exposure_version', '=', current.exposure_version)
-      // The catalog it is saved at is what drift is told from: it must still be there to be kept.
+      // Drift is compared with this catalog version, so the row must still exist and be kept.
       .where('catalog_version', '=', current.catalog_version)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) return false
@@ -143,13 +143,13 @@ async function save(
       .where('datasource_id', '=', at.id)
       .where('version', '<=', version - VERSIONS_KEPT)
       .execute()
-    const what = { target: await targetOf(tx, 'exposure', at.id), changes }
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, what)
+    const change = { target: await targetOf(tx, 'exposure', at.id), changes }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, change)
     return true
   })
-  if (!won) return null
+  if (!isSaved) return null
   await setImmediate()
-  // Cut here, and not by whoever describes it first.
+  // Cut now, so that the first description does not have to.
   const exposed = await deps.catalogs.exposed({ ...current, exposure_version: version })
   await setImmediate()
   const warnings =
@@ -159,7 +159,10 @@ async function save(
   return { tables, version, gone, warnings }
 }
 
-/** As the audit tells it. The columns of tables that are the `same` tell nothing; there may be tens of thousands of them. */
+/**
+ * The exposure as the audit records it. Leaves out the columns of unchanged (`same`) tables: there may be tens of
+ * thousands.
+ */
 function fieldsOf(version: number, tables: readonly ShownTable[], same: ReadonlySet<string>) {
   const names = ({ schema, table, columns }: ShownTable) => columns.map((column) => pathName(schema, table, column))
   return {
@@ -169,7 +172,7 @@ function fieldsOf(version: number, tables: readonly ShownTable[], same: Readonly
   }
 }
 
-/** The tables that are in both with the same columns. */
+/** The tables that have the same columns in both. */
 function sameTables(before: readonly ShownTable[], after: readonly ShownTable[]): ReadonlySet<string> {
   const was = new Map(before.map(({ schema, table, columns }) => [tableKey(schema, table), columns]))
   const keys = after.map(({ schema, table, columns }) => {
@@ -179,7 +182,10 @@ function sameTables(before: readonly ShownTable[], after: readonly ShownTable[])
   return new Set(keys.filter((key) => key !== null))
 }
 
-/** Whether the exposure as it stands was saved at the catalog as it stands: another shows more or less by the same names. */
+/**
+ * True if the current exposure was saved against the current catalog. Another catalog shows more or less under the same
+ * names.
+ */
 async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
   const row = await store.db
     .selectFrom('exposures')
@@ -190,7 +196,7 @@ async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
   return row?.catalog_version === at.catalog_version
 }
 
-/** By tableKey: of which a column is not named any more. */
+/** By tableKey: tables with a column that is no longer named. */
 function shrunkTables(before: readonly ShownTable[], after: readonly ShownTable[]): ReadonlySet<string> {
   const names = new Map(after.map((each) => [tableKey(each.schema, each.table), new Set(each.columns)]))
   const shrunk = before
@@ -199,7 +205,7 @@ function shrunkTables(before: readonly ShownTable[], after: readonly ShownTable[
   return new Set(shrunk.map(({ key }) => key))
 }
 
-/** What is new, gone or retyped since the exposure was saved; nothing where there is nothing to compare. */
+/** The columns added, removed or retyped since the exposure was saved. Empty if there is nothing to compare. */
 export async function getDrift(
   deps: ExposureDeps,
   at: ExposurePlace,
@@ -210,13 +216,14 @@ export async function getDrift(
   return { ...driftOf(then, now), since: then.capturedAt, schemaCapturedAt }
 }
 
-/** Every version that was saved, the newest first; one is restored by a PUT of its tables. */
+/** Every saved version, newest first. To restore one, PUT its tables. */
 export async function listExposureVersions(
   deps: ExposureDeps,
   at: ExposurePlace,
   page: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
 ): Promise<{ readonly items: readonly ExposureVersion[]; readonly nextCursor: string | null }> {
-  if (page.cursor !== undefined && !/^\d{1,15}$/.test(page.cursor)) throw invalidRequest(['cursor: not one of ours'])
+  if (page.cursor !== undefined && !/^\d{1,15}$/.test(page.cursor))
+    throw invalidRequest(['cursor: is not a valid cursor'])
   const limit = page.limit ?? 20
   const sizes = await deps.store.db
     .selectFrom('exposures')
@@ -246,7 +253,7 @@ export async function listExposureVersions(
   return { items, nextCursor: sizes.length > fitting && last !== undefined ? String(last) : null }
 }
 
-/** A version may hold every column of a large database: as many as a page can carry, one at least. */
+/** A version may hold every column of a large database. Returns as many versions as fit a page, at least one. */
 function fittingCount(bytes: readonly number[]): number {
   let sum = 0
   const tooMuch = bytes.findIndex((each, n) => (sum += each) > PAGE_BYTES_MAX && n > 0)
@@ -254,11 +261,11 @@ function fittingCount(bytes: readonly number[]): number {
 }
 
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
-/** The oldest go when there are more. */
+/** Older versions are deleted. */
 const VERSIONS_KEPT = 1_000
 const TRIES = 5
 
-/** What is saved against must be read now, not recalled. */
+/** Saving must compare with the stored versions, not with cached ones. */
 export async function versionsNow(store: Store, id: DatasourceId): Promise<Versions> {
   return await store.db
     .selectFrom('datasources')
@@ -268,5 +275,8 @@ export async function versionsNow(store: Store, id: DatasourceId): Promise<Versi
 }
 
 function conflict(): AppError {
-  return new AppError('CONFLICT', 'Another version of the exposure was saved meanwhile. Read it again, and save again.')
+  return new AppError(
+    'CONFLICT',
+    'Another version of the exposure was saved in the meantime. Read the exposure again, then save again.',
+  )
 }

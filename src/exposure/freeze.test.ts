@@ -1,9 +1,9 @@
-// What an editor asked for becomes names, or every reason why not.
+// A requested exposure is frozen to names, or refused with every reason.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { ShownTable } from './cut.ts'
-import { freeze, goneFrom, type AskedTable } from './freeze.ts'
+import { freeze, goneFrom, type RequestedTable } from './freeze.ts'
 import { warningsOf } from './warnings.ts'
 import { cut } from './cut.ts'
 
@@ -29,7 +29,7 @@ const table = (name: string, columns: CatalogColumn[], more: Partial<CatalogTabl
   detail: null,
   ...more,
 })
-const ask = (name: string, columns: readonly string[] | null = null): AskedTable => ({
+const request = (name: string, columns: readonly string[] | null = null): RequestedTable => ({
   schema: 'public',
   table: name,
   columns,
@@ -47,39 +47,39 @@ const known: Catalog = {
   ],
 }
 
-test('null becomes the columns known now that may be exposed', () => {
-  const { tables, problems } = freeze([ask('b'), ask('a')], known, [])
+test('null is frozen to the columns that are known and may be exposed', () => {
+  const { tables, problems } = freeze([request('b'), request('a')], known, [])
   assert.deepEqual(problems, [])
   assert.deepEqual(tables, [saved('a', ['x', 'y']), saved('b', ['x'])])
 })
 
 for (const { name, asked, problem } of [
-  { name: 'an unknown table', asked: [ask('nosuch')], problem: /public\.nosuch: there is no such table/ },
-  { name: 'an unknown column', asked: [ask('a', ['x', 'q'])], problem: /there is no column q/ },
+  { name: 'an unknown table', asked: [request('nosuch')], problem: /public\.nosuch: there is no such table/ },
+  { name: 'an unknown column', asked: [request('a', ['x', 'q'])], problem: /there is no column q/ },
   {
     name: 'a column that may not be exposed',
-    asked: [ask('a', ['z'])],
+    asked: [request('a', ['z'])],
     problem: /column z may not be exposed: A user/,
   },
-  { name: 'a table all of whose columns may not', asked: [ask('c')], problem: /no column that may be exposed/ },
-  { name: 'a table listed twice', asked: [ask('a'), ask('a', ['x'])], problem: /tables\[1\].*listed twice/ },
-  { name: 'a column named twice', asked: [ask('a', ['x', 'x'])], problem: /names a column twice/ },
-  { name: 'a table without columns', asked: [ask('a', [])], problem: /names no column/ },
+  { name: 'a table without exposable columns', asked: [request('c')], problem: /no column that may be exposed/ },
+  { name: 'a table listed twice', asked: [request('a'), request('a', ['x'])], problem: /tables\[1\].*listed twice/ },
+  { name: 'a column named twice', asked: [request('a', ['x', 'x'])], problem: /names a column twice/ },
+  { name: 'a table without columns', asked: [request('a', [])], problem: /names no column/ },
 ]) {
-  test(`refuses ${name}, and says so`, () => {
+  test(`refuses ${name} and names the problem`, () => {
     const { problems } = freeze(asked, known, [])
     assert.equal(problems.length, 1)
     assert.match(problems[0] ?? '', problem)
   })
 }
 
-test('names every problem, and none at length', () => {
-  const { problems } = freeze([ask('a', ['q'.repeat(2 << 20), 'r']), ask('nosuch')], known, [])
+test('names every problem, and shortens each', () => {
+  const { problems } = freeze([request('a', ['q'.repeat(2 << 20), 'r']), request('nosuch')], known, [])
   assert.equal(problems.length, 3)
   assert.ok(problems.join().length < 1_000)
   const many = freeze(
     [
-      ask(
+      request(
         'a',
         Array.from({ length: 5_000 }, (_, n) => `n${n}`),
       ),
@@ -90,26 +90,26 @@ test('names every problem, and none at length', () => {
   assert.deepEqual([many.problems.length, many.problems.at(-1)], [101, 'and 4900 more'])
 })
 
-test('nothing is known before the first introspection', () => {
-  assert.equal(freeze([ask('a')], null, []).problems.length, 1)
+test('knows no names before the first introspection', () => {
+  assert.equal(freeze([request('a')], null, []).problems.length, 1)
   assert.deepEqual(freeze([], null, []), { tables: [], problems: [] })
 })
 
-test('keeps saved names that introspection no longer knows, and lists them as gone', () => {
+test('keeps saved names that introspection no longer finds, and lists them as gone', () => {
   const before = [saved('a', ['old', 'x']), saved('dropped', ['p', 'q'])]
-  const { tables, problems } = freeze([ask('dropped'), ask('a', ['x', 'old'])], known, before)
+  const { tables, problems } = freeze([request('dropped'), request('a', ['x', 'old'])], known, before)
   assert.deepEqual(problems, [])
   assert.deepEqual(tables, [saved('a', ['x', 'old']), saved('dropped', ['p', 'q'])])
   assert.deepEqual(goneFrom(tables, known), [
     { schema: 'public', table: 'a', column: 'old' },
     { schema: 'public', table: 'dropped' },
   ])
-  assert.match(freeze([ask('dropped', ['r'])], known, before).problems[0] ?? '', /no column r/)
+  assert.match(freeze([request('dropped', ['r'])], known, before).problems[0] ?? '', /no column r/)
 })
 
 const plain = (names: readonly string[]) => names.join('.')
 
-test('warns of what stays hidden, and of comments that will be shown and name it', () => {
+test('warns about hidden columns and about shown comments that name them', () => {
   const catalog: Catalog = {
     ...known,
     tables: [
@@ -130,7 +130,7 @@ test('warns of what stays hidden, and of comments that will be shown and name it
   ])
 })
 
-test('2,000 tables of 40,000 columns are frozen, cut and warned of', () => {
+test('freezes and cuts 2,000 tables with 40,000 columns, and computes their warnings', () => {
   const tables = Array.from({ length: 2_000 }, (_, n) =>
     table(
       `table_${n}`,
@@ -139,7 +139,7 @@ test('2,000 tables of 40,000 columns are frozen, cut and warned of', () => {
   )
   const catalog: Catalog = { capturedAt: 'now', capture: null, tables }
   const frozen = freeze(
-    tables.map((it) => ask(it.table, it.columns.map((c) => c.name).reverse())),
+    tables.map((it) => request(it.table, it.columns.map((c) => c.name).reverse())),
     catalog,
     [],
   )

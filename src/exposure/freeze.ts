@@ -1,9 +1,9 @@
-// Pure: what an editor asked to expose × what introspection knows × what was saved before → what is saved, or every
-// reason why not. Null becomes the columns known now, so that a column that appears later stays hidden.
+// Pure: turns a requested exposure into frozen names, or into every reason why it cannot be saved. Null becomes the
+// columns known now, so a column that appears later stays hidden.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from './cut.ts'
 
-export interface AskedTable {
+export interface RequestedTable {
   readonly schema: string
   readonly table: string
   readonly columns: readonly string[] | null
@@ -11,11 +11,11 @@ export interface AskedTable {
 
 export interface Frozen {
   readonly tables: readonly ShownTable[]
-  /** Why it cannot be saved; empty when it can. */
+  /** Why the exposure cannot be saved; empty if it can. */
   readonly problems: readonly string[]
 }
 
-/** A saved name that introspection no longer knows. */
+/** A saved name that introspection no longer finds. */
 export interface Gone {
   readonly schema: string
   readonly table: string
@@ -25,33 +25,43 @@ export interface Gone {
 const PROBLEMS_MAX = 100
 const NAME_CHARS_MAX = 100
 
-/** `catalog` is null before the first introspection: then no name is known. Order: the database's, the gone last. */
-export function freeze(asked: readonly AskedTable[], catalog: Catalog | null, saved: readonly ShownTable[]): Frozen {
+/**
+ * `catalog` is null before the first introspection: no name is known then. Tables are in database order, gone ones
+ * last.
+ */
+export function freeze(
+  requested: readonly RequestedTable[],
+  catalog: Catalog | null,
+  saved: readonly ShownTable[],
+): Frozen {
   const known = new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const before = new Map(saved.map((table) => [tableKey(table.schema, table.table), table]))
   const places = new Map(catalog?.tables.map((table, place) => [tableKey(table.schema, table.table), place]))
   const problems: string[] = []
   const seen = new Set<string>()
   const tables: { readonly place: number; readonly shown: ShownTable }[] = []
-  asked.forEach((ask, n) => {
-    const key = tableKey(ask.schema, ask.table)
-    const at = `tables[${n}] ${named(ask.schema)}.${named(ask.table)}`
+  requested.forEach((request, n) => {
+    const key = tableKey(request.schema, request.table)
+    const at = `tables[${n}] ${named(request.schema)}.${named(request.table)}`
     if (seen.has(key)) return void problems.push(`${at}: is listed twice`)
     seen.add(key)
     const table = known.get(key)
     const columns =
       table === undefined
-        ? keptTable(at, ask, before.get(key), problems)
-        : frozenColumns(at, ask, table, new Set(before.get(key)?.columns), problems)
+        ? savedColumns(at, request, before.get(key), problems)
+        : frozenColumns(at, request, table, new Set(before.get(key)?.columns), problems)
     if (columns.length > 0) {
-      tables.push({ place: places.get(key) ?? Infinity, shown: { schema: ask.schema, table: ask.table, columns } })
+      tables.push({
+        place: places.get(key) ?? Infinity,
+        shown: { schema: request.schema, table: request.table, columns },
+      })
     }
   })
   tables.sort((a, b) => (a.place === b.place ? 0 : a.place - b.place))
   return { tables: tables.map((it) => it.shown), problems: shortened(problems) }
 }
 
-/** What of a saved exposure introspection no longer knows. */
+/** The names of a saved exposure that introspection no longer finds. */
 export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null): readonly Gone[] {
   const known = new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
   return saved.flatMap((shown): readonly Gone[] => {
@@ -63,53 +73,59 @@ export function goneFrom(saved: readonly ShownTable[], catalog: Catalog | null):
   })
 }
 
-/** A table introspection does not know: kept as it was saved, or as much of that as was asked. */
-function keptTable(at: string, ask: AskedTable, saved: ShownTable | undefined, problems: string[]): readonly string[] {
+/** A table that introspection does not know: the saved columns, or those of them that were requested. */
+function savedColumns(
+  at: string,
+  request: RequestedTable,
+  saved: ShownTable | undefined,
+  problems: string[],
+): readonly string[] {
   if (saved === undefined) {
     problems.push(`${at}: there is no such table`)
     return []
   }
   const before = new Set(saved.columns)
-  for (const name of ask.columns ?? []) if (!before.has(name)) problems.push(`${at}: there is no column ${named(name)}`)
-  return ask.columns ?? saved.columns
+  for (const name of request.columns ?? [])
+    if (!before.has(name)) problems.push(`${at}: there is no column ${named(name)}`)
+  return request.columns ?? saved.columns
 }
 
 function frozenColumns(
   at: string,
-  ask: AskedTable,
+  request: RequestedTable,
   table: CatalogTable,
   saved: ReadonlySet<string>,
   problems: string[],
 ): readonly string[] {
-  if (ask.columns === null) {
-    // A part is shown with the column that it is a part of, whole.
+  if (request.columns === null) {
+    // A part is exposed with its parent column, never separately.
     const free = table.columns
       .filter((column) => column.unexposable === null && column.partOf === undefined)
       .map((column) => column.name)
     if (free.length === 0) problems.push(`${at}: has no column that may be exposed`)
     return free
   }
-  if (ask.columns.length === 0) problems.push(`${at}: names no column; leave the table out to hide it`)
-  const asked = new Set(ask.columns)
-  if (asked.size < ask.columns.length) problems.push(`${at}: names a column twice`)
+  if (request.columns.length === 0) problems.push(`${at}: names no column; leave the table out to hide it`)
+  const requested = new Set(request.columns)
+  if (requested.size < request.columns.length) problems.push(`${at}: names a column twice`)
   const columns: string[] = []
   for (const column of table.columns) {
-    if (!asked.delete(column.name)) continue
-    // One that was saved while it might be is kept, and stays hidden (cut.ts).
+    if (!requested.delete(column.name)) continue
+    // A column that was saved while it was exposable is kept, and stays hidden (cut.ts).
     if (column.unexposable !== null && !saved.has(column.name)) {
       problems.push(`${at}: the column ${named(column.name)} may not be exposed: ${column.unexposable}`)
     }
     columns.push(column.name)
   }
-  // What is left introspection does not know: kept where it was saved.
-  for (const name of asked) {
+  // Introspection does not know the remaining names. Keep those that were saved before.
+  for (const name of requested) {
     if (saved.has(name)) columns.push(name)
     else problems.push(`${at}: there is no column ${named(name)}`)
   }
   return columns
 }
 
-/** A name as a refusal shows it: it may be of any length. */
+/** A name as an error text shows it. Names may have any length. */
 function named(name: string): string {
   return name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX)}…` : name
 }

@@ -1,5 +1,5 @@
-// How a room starts a job that somebody ordered and that goes on after a restart: begun, told to the audit, answered by its
-// id. What it does is for the room that made its kind resumable.
+// Starts a job on a caller's request, records it in the audit and returns its id. The job survives a restart; the room
+// that registered its kind does the work.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import { AppError } from '../errors.ts'
@@ -8,15 +8,15 @@ import type { Jobs } from '../jobs/jobs.ts'
 
 interface Order {
   readonly kind: string
-  /** Plain data; the same asked for again while it runs is the same job. */
+  /** Plain data. An equal request joins the running job. */
   readonly input: unknown
-  /** So many of the kind may run for the datasource. */
+  /** The maximum number of running jobs of this kind per datasource. */
   readonly atMost: number
-  /** What whoever asks for one more is told. */
+  /** The error text if the maximum is reached. */
   readonly busy: string
 }
 
-/** Throws CONFLICT, which says `busy`, where as many of the kind run already. */
+/** Throws CONFLICT with the text `busy` if the maximum number of jobs of this kind is running. */
 export async function orderJob(
   deps: { readonly audit: Audit; readonly jobs: Jobs },
   call: Call,

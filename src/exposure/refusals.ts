@@ -1,10 +1,10 @@
-// Refusals of several rooms about what is shown, so that each reads the same wherever it is met.
+// Refusals that several rooms share, so that each always has the same wording.
 import { AppError } from '../errors.ts'
 
 export function notIntrospected(): AppError {
   return new AppError(
     'NOT_CONNECTED',
-    'This datasource has not been introspected yet, so nothing is known of it. A manager of the team can introspect it (POST …/introspect).',
+    'This datasource has not been introspected yet. A manager of the team can introspect it (POST …/introspect).',
   )
 }
 

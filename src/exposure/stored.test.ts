@@ -1,4 +1,4 @@
-// A catalog comes back from the store as it was; what was damaged there comes back not at all.
+// A catalog survives a round trip through the store. Damaged JSON is refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, CatalogColumn } from '../drivers/driver.ts'
@@ -42,17 +42,17 @@ const catalog: Catalog = {
   ],
 }
 
-test('a catalog is read as it was written, and columns that are alike are written once', () => {
+test('reads a catalog as it was written, and writes identical columns once', () => {
   const text = writeCatalog(catalog)
   assert.deepEqual(readCatalog(text), catalog)
   assert.equal(text.split('"typeOid"').length - 1, 5)
 })
 
-test('a catalog that was stored whole, as before, is read too', () => {
+test('still reads a catalog in the previous format', () => {
   assert.deepEqual(readCatalog(JSON.stringify(catalog)), catalog)
 })
 
-test('a damaged catalog is refused', () => {
+test('refuses a damaged catalog', () => {
   const text = writeCatalog(catalog)
   const kinds = /"kinds":\[0,1,1,2\]/
   assert.match(text, kinds)
@@ -84,7 +84,7 @@ test('a damaged catalog is refused', () => {
   }
 })
 
-test('a damaged exposure is refused', () => {
+test('refuses a damaged exposure', () => {
   const exposure = [{ schema: 'a', table: 't', columns: ['id', 'one'] }]
   assert.deepEqual(readExposure(JSON.stringify(exposure)), exposure)
   const damaged = [

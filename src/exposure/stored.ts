@@ -1,11 +1,11 @@
-// What the store keeps as JSON: catalogs and exposures. A text that is not what was written throws a ZodError: a defect
-// or a damaged store, never a caller's doing. In a catalog, columns that are alike but for their names are written once:
-// it is about a tenth as long as JSON of it would be, and read back the quicker.
+// The JSON format of catalogs and exposures in the store. Invalid text throws a ZodError: it is a defect or a damaged
+// store, never a caller's mistake. Columns that differ only by name are written once, so a catalog takes about a tenth
+// of its plain JSON and parses faster.
 import { z } from 'zod'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { ShownTable } from './cut.ts'
 
-/** A column but for its name. */
+/** A column without its name. */
 const ColumnKind = z.object({
   type: z.string(),
   nullable: z.boolean(),
@@ -28,7 +28,7 @@ const StoredIndex = z.object({
 const Indexes = z.array(StoredIndex)
 const Looked = z.object({ rows: z.number(), all: z.boolean() })
 
-/** The column `names[i]` is of the kind with the number `kinds[i]`. */
+/** Column `names[i]` has the kind `columnKinds[kinds[i]]`. */
 interface StoredTable extends Omit<CatalogTable, 'columns' | 'columnsRestricted'> {
   readonly names: readonly string[]
   readonly kinds: readonly number[]
@@ -42,7 +42,7 @@ const StoredCatalog = z.object({
   tables: z.custom<readonly StoredTable[]>((it) => Array.isArray(it) && it.every(isTable)),
 })
 
-/** As catalogs were written before: each column whole. */
+/** The previous format, with each column written in full. */
 const WholeCatalog = z.object({
   ...head,
   tables: z.array(
@@ -77,7 +77,7 @@ export function writeCatalog(catalog: Catalog): string {
     names: columns.map((column) => column.name),
     kinds: columns.map(numberOf),
   }))
-  // The kinds are JSON already.
+  // Each kind is already JSON.
   return `${JSON.stringify({ ...rest, tables: stored }).slice(0, -1)},"columnKinds":[${[...numbers.keys()].join(',')}]}`
 }
 
@@ -90,7 +90,7 @@ export function readCatalog(json: string): Catalog {
 
 type Kind = z.infer<typeof ColumnKind>
 
-/** Columns are built when they are first asked for: of most tables they never are. */
+/** Builds columns on first access. Most tables are never accessed. */
 function builtTable({ names, kinds, ...table }: StoredTable, columnKinds: readonly Kind[]): CatalogTable {
   const isWhole = names.length === kinds.length && kinds.every((number) => columnKinds[number] !== undefined)
   if (!isWhole) throw damaged('a kind for each column')
@@ -107,12 +107,12 @@ function columnsOf(names: readonly string[], kinds: readonly number[], columnKin
   return names.map((name, index) => {
     const kind = columnKinds[kinds[index] ?? -1]
     if (kind === undefined) throw damaged('the kind of a column')
-    // The name last: copying into an empty object is the quick way.
+    // Put the name last: spreading into an empty object is the fast path.
     return { ...kind, name }
   })
 }
 
-/** By hand: of thousands of tables zod would take several times as long. */
+/** Checked by hand: zod takes several times as long for thousands of tables. */
 function isTable(it: unknown): it is StoredTable {
   if (typeof it !== 'object' || it === null) return false
   const { schema, table, kind, description, estimatedRows, warnings, names, kinds, indexes, looked }: Unread = it

@@ -1,34 +1,36 @@
-// Pure: what whoever saves an exposure should know of it: warnings of the database's own (a view over foreign things,
-// say), columns that stay hidden whatever is asked, and comments that will be shown although they name something hidden.
+// Pure: what the author of an exposure should know. Covers the database's own warnings (such as a view over another
+// user's objects), columns that stay hidden, and shown comments that name something hidden.
 import type { Catalog, CatalogTable, Driver } from '../drivers/driver.ts'
 import { tableKey } from './cut.ts'
 
 const WARNINGS_MAX = 200
-/** Shorter names are words of every comment. */
+/** Shorter names are ordinary words in comments. */
 const NAME_CHARS_MIN = 3
 
-/** Whole sentences, in the database's order, each beginning with the table it is about. */
+/** Whole sentences in database order, each starting with its table. */
 export function warningsOf(full: Catalog, exposed: Catalog, typed: Driver['typed']): readonly string[] {
   const hiddenTables = namesOfHiddenTables(full, exposed)
   const all = new Map(full.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const warnings = exposed.tables.flatMap((table) => {
-    const of = typed([table.schema, table.table])
+    const prefix = typed([table.schema, table.table])
     const whole = all.get(tableKey(table.schema, table.table))
     const hidden = namesOfHiddenColumns(whole, table)
-    const named = (comment: string | null) => firstNamed(comment, hidden, hiddenTables)
-    const said = table.warnings.map((warning) => `${of}: ${warning}`)
+    const hiddenNameIn = (comment: string | null) => firstNamed(comment, hidden, hiddenTables)
+    const sentences = table.warnings.map((warning) => `${prefix}: ${warning}`)
     for (const column of whole?.columns ?? []) {
       if (column.unexposable !== null)
-        said.push(`${of}: ${typed([column.name])} may not be exposed: ${column.unexposable}`)
+        sentences.push(`${prefix}: ${typed([column.name])} may not be exposed: ${column.unexposable}`)
     }
-    const name = named(table.description)
-    if (name !== undefined) said.push(`${of}: its comment, which is shown, names ${name}, which is hidden.`)
+    const name = hiddenNameIn(table.description)
+    if (name !== undefined) sentences.push(`${prefix}: its comment, which is shown, names ${name}, which is hidden.`)
     for (const column of table.columns) {
-      const hit = named(column.description)
+      const hit = hiddenNameIn(column.description)
       if (hit !== undefined)
-        said.push(`${of}: the comment of ${typed([column.name])}, which is shown, names ${hit}, which is hidden.`)
+        sentences.push(
+          `${prefix}: the comment of ${typed([column.name])}, which is shown, names ${hit}, which is hidden.`,
+        )
     }
-    return said
+    return sentences
   })
   const more = warnings.length - WARNINGS_MAX
   return more > 0 ? [...warnings.slice(0, WARNINGS_MAX), `There are ${more} more warnings.`] : warnings
@@ -53,7 +55,7 @@ function isTelling(name: string): boolean {
   return name.length >= NAME_CHARS_MIN
 }
 
-/** Names are looked for as whole words; a name of several words is not found. */
+/** Compares whole words. A name of several words is not found. */
 function firstNamed(comment: string | null, ...hidden: readonly ReadonlySet<string>[]): string | undefined {
   const words = comment?.toLowerCase().match(/[\p{L}\p{N}_$]+/gu)
   return words?.find((word) => hidden.some((names) => names.has(word)))

@@ -1,4 +1,4 @@
-// The queries that the audit holds of a datasource, as a replay needs them. Read in pages, never all at once.
+// Reads a datasource's queries from the audit for a replay, page by page and never all at once.
 import { readDetail } from '../audit/detail.ts'
 import { newest, rowOfTeam } from '../audit/reading/newest.ts'
 import type { AuditId, DatasourceId, TeamId } from '../ids.ts'
@@ -7,39 +7,39 @@ import type { AuditTable } from '../store/tables.ts'
 
 export interface AuditedQuery {
   readonly id: AuditId
-  /** As the caller wrote it; null where it was redacted or left out. */
+  /** The text as the caller wrote it; null if it was redacted or omitted. */
   readonly text: string | null
-  /** Of the text; undefined where it has none. */
+  /** The parameters of the text; undefined if there are none. */
   readonly params: unknown
   readonly code: string | null
-  /** JSON of what the guard or the database stopped it for. */
+  /** JSON of what the guard or the database blocked. */
   readonly blocked: string | null
 }
 
-/** Calls that only ask what a query would do are none. */
+/** The only action that counts as a query. Checks are not replayed. */
 const QUERY = 'runQuery'
-/** Refused before anybody read a query in it. */
+/** Codes of requests that were refused before a query was read. */
 const NO_QUERY: readonly (string | null)[] = ['INVALID_REQUEST', 'NOT_CONNECTED', 'DATASOURCE_DISABLED']
 
-/** Whose queries, and since when. */
-interface Asked {
+/** The datasource, and the start of the period. */
+interface AuditScope {
   readonly id: DatasourceId
   readonly teamId: TeamId
   /** ISO 8601, UTC. */
   readonly since: string
 }
 
-/** How many there are. Throws the reason of `signal`. */
-export async function countAudited(store: Pick<Store, 'db'>, asked: Asked, signal: AbortSignal): Promise<number> {
+/** Counts the queries. Throws the reason of `signal`. */
+export async function countAudited(store: Pick<Store, 'db'>, scope: AuditScope, signal: AbortSignal): Promise<number> {
   let sum = 0
-  for await (const queries of auditedQueries(store, asked, signal)) sum += queries.length
+  for await (const queries of auditedQueries(store, scope, signal)) sum += queries.length
   return sum
 }
 
-/** A portion at a time, the newest first. Throws the reason of `signal`. */
+/** Yields one page at a time, newest first. Throws the reason of `signal`. */
 export async function* auditedQueries(
   store: Pick<Store, 'db'>,
-  { id, teamId, since }: Asked,
+  { id, teamId, since }: AuditScope,
   signal: AbortSignal,
 ): AsyncIterable<readonly AuditedQuery[]> {
   const filter = { datasourceId: id, action: QUERY, from: since }
@@ -48,10 +48,10 @@ export async function* auditedQueries(
   }
 }
 
-/** One row, whatever call it is of; null where this datasource has no such row. */
+/** One audit row, whatever its action; null if this datasource has no such row. */
 export async function auditedQuery(
   store: Pick<Store, 'db'>,
-  { id: datasourceId, teamId }: Pick<Asked, 'id' | 'teamId'>,
+  { id: datasourceId, teamId }: Pick<AuditScope, 'id' | 'teamId'>,
   id: AuditId,
 ): Promise<AuditedQuery | null> {
   const row = await rowOfTeam(store, teamId, id)

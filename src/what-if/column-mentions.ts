@@ -1,19 +1,19 @@
-// Pure: which tables and columns of a catalog a query or a refusal may mean, by name alone and for every kind alike. It
-// guesses wide; whoever asks tries each guess with the guard.
+// Pure: finds the tables and columns that a query or a refusal may mean, by name alone and for every kind of database.
+// The guesses are broad; the caller tries each one with the guard.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 
-/** The tables whose name stands somewhere in the text, in the catalog's order. */
+/** The tables whose name occurs in the text, in catalog order. */
 export function mentioned(catalog: Catalog, text: string): readonly CatalogTable[] {
   const lower = text.toLowerCase()
   return catalog.tables.filter(({ table }) => {
     const name = stem(table).toLowerCase()
-    // As SQL and JSON write what holds their own quotes.
-    const written = [name, name.replaceAll('"', '""'), JSON.stringify(name).slice(1, -1)]
-    return written.some((each) => lower.includes(each))
+    // SQL and JSON escape quotes inside a name.
+    const escaped = [name, name.replaceAll('"', '""'), JSON.stringify(name).slice(1, -1)]
+    return escaped.some((each) => lower.includes(each))
   })
 }
 
-/** Those of the tables that a refusal's `table.name` may mean, the likeliest first. */
+/** The tables that a refusal's `table.name` may mean, most likely first. */
 export function tablesMeant(tables: readonly CatalogTable[], name: string): readonly CatalogTable[] {
   return ranked(tables, ({ schema, table }) => {
     const [full, whole] = [`${schema}.${table}`, stem(table)]
@@ -25,15 +25,15 @@ export function tablesMeant(tables: readonly CatalogTable[], name: string): read
 }
 
 /**
- * Those of the columns that a refusal's `column.name` may mean, the likeliest first: itself, or what it is a part of, where
- * what is in that is not known. `all`: those of the whole table.
+ * The columns that a refusal's `column.name` may mean, most likely first: the column itself, or its parent if the
+ * parent's contents are unknown. `all` holds every column of the table.
  */
 export function columnsMeant(
   columns: readonly CatalogColumn[],
   name: string,
   all: readonly CatalogColumn[],
 ): readonly CatalogColumn[] {
-  // Places in arrays are no part of a column's name.
+  // Array positions are not part of a column's name.
   const plain = name
     .split('.')
     .filter((part) => !/^\d+$/.test(part))
@@ -49,27 +49,27 @@ export function columnsMeant(
   })
 }
 
-/** False where its parts are listed, or its values were seen to have none: another path below it is a slip of the pen. */
+/** False if the column's parts are listed, or its sampled values have none. Another path below it is then a typo. */
 function mayHoldMore(column: CatalogColumn, all: readonly CatalogColumn[]): boolean {
   if (all.some((each) => each.partOf === column.name)) return false
   return column.seen === undefined || column.seen.types.some((type) => type === 'object' || type === 'array')
 }
 
-/** Those parts of one column that a text names: whole, else by their own names; the first where it names none. */
+/** The parts of one column that a text names: by full name, else by their own name, else the first part. */
 export function partsMeant(parts: readonly CatalogColumn[], text: string): readonly CatalogColumn[] {
-  const words = (written: string) =>
-    ` ${written
+  const words = (escaped: string) =>
+    ` ${escaped
       .toLowerCase()
       .split(/[^\p{L}\p{N}_-]+/u)
       .join(' ')} `
-  const said = words(text)
-  const whole = parts.filter((part) => said.includes(words(part.name)))
+  const textWords = words(text)
+  const whole = parts.filter((part) => textWords.includes(words(part.name)))
   if (whole.length > 0) return whole
-  const own = parts.filter((part) => said.includes(words(part.name.slice((part.partOf?.length ?? -1) + 1))))
+  const own = parts.filter((part) => textWords.includes(words(part.name.slice((part.partOf?.length ?? -1) + 1))))
   return own.length > 0 ? own : parts.slice(0, 1)
 }
 
-/** A family of tables is listed under the name that theirs begin with. */
+/** A table family (BigQuery `events_*`) is listed under the common prefix. */
 function stem(table: string): string {
   return table.replace(/\*$/, '')
 }

@@ -1,4 +1,4 @@
-// From a refused query in the audit to the smallest exposure that would let it pass, as a proposal: nothing is saved.
+// Proposes the smallest exposure that would let a refused query pass. It saves nothing.
 import type { Audit } from '../audit/audit.ts'
 import { Blocked } from '../audit/reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -14,7 +14,7 @@ import { freeze } from '../exposure/freeze.ts'
 import { columnsMeant, mentioned } from './column-mentions.ts'
 import { notIntrospected } from '../exposure/refusals.ts'
 import { bodyOf, judge } from './replay.ts'
-import { isMeant, nowhere, together, widen, type Addition, type Ground, type Widening } from './widening.ts'
+import { isMeant, notInCatalog, withAdditions, widen, type Addition, type Ground, type Widening } from './widening.ts'
 
 interface Deps {
   readonly store: Store
@@ -22,7 +22,7 @@ interface Deps {
   readonly catalogs: Catalogs
 }
 
-/** A body for PUT, and what it adds to the exposure as it stands. */
+/** A body for PUT, and the columns it adds to the current exposure. */
 export interface Widened {
   readonly tables: readonly ShownTable[]
   readonly version: number
@@ -32,8 +32,8 @@ export interface Widened {
 const SEARCH_MS = 10_000
 
 /**
- * Throws NOT_FOUND for an audit id that is not this datasource's, NOT_CONNECTED before the first introspection, and
- * CONFLICT, with the reason, where no change of the exposure would let the query pass.
+ * Throws NOT_FOUND for an audit id of another datasource, NOT_CONNECTED before the first introspection, and CONFLICT
+ * with the reason if no change of the exposure would let the query pass.
  */
 export async function exposureFromRefusal(
   deps: Deps,
@@ -48,38 +48,38 @@ export async function exposureFromRefusal(
   const [full, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
   if (full === null) throw notIntrospected()
   const body = row.text === null ? null : bodyOf(at.driver, row.text, row.params)
-  if (body === null) throw none('the audit does not hold the query; it was redacted, or there was none.')
+  if (body === null) throw cannotWiden('the audit does not hold its text. The text was redacted, or the call had none.')
   const ground = { driver: at.driver, body, full, saved }
   const blocked = row.blocked === null ? null : Blocked.parse(JSON.parse(row.blocked))
   const found = await searched(ground, call.signal)
   const isWhole = 'why' in found || blocked === null || at.driver.leavesColumns !== true
   const widening = isWhole ? found : await withColumn(ground, found, blocked, call.signal)
-  if ('why' in widening) throw none(widening.why)
+  if ('why' in widening) throw cannotWiden(widening.why)
   const { additions } = widening
-  if (additions.length === 0 && blocked?.kind === 'cost') throw none('it was refused for its cost.')
-  const { tables, problems } = freeze(together(saved, additions), full, saved)
-  if (problems.length > 0) throw none(problems.join('; '))
+  if (additions.length === 0 && blocked?.kind === 'cost') throw cannotWiden('it was refused because of its cost.')
+  const { tables, problems } = freeze(withAdditions(saved, additions), full, saved)
+  if (problems.length > 0) throw cannotWiden(problems.join('; '))
   deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
   return { tables, version: current.exposure_version, added: listed(ground, additions) }
 }
 
-/** What was found, and holds over the whole catalog too. */
+/** The result of the search, confirmed against the whole catalog. */
 async function searched(ground: Ground, caller: AbortSignal): Promise<Widening> {
   const tooLong = AbortSignal.timeout(SEARCH_MS)
   const signal = AbortSignal.any([caller, tooLong])
   try {
     const widening = await widen(ground, signal)
     if ('why' in widening) return widening
-    const proposed = cut(ground.full, together(ground.saved, widening.additions))
+    const proposed = cut(ground.full, withAdditions(ground.saved, widening.additions))
     const verdict = await judge(ground.driver, ground.body, proposed, signal)
     return verdict.kind === 'denied' ? { why: `${verdict.why}.` } : widening
   } catch (error) {
     if (caller.aborted || !tooLong.aborted) throw error
-    return { why: 'it would take too long to find out.' }
+    return { why: 'the search took too long.' }
   }
 }
 
-/** With the column that the database did not find, where that is its to find, and not the guard's. */
+/** Adds the column that the database did not find, if the guard leaves columns to the database. */
 async function withColumn(
   ground: Ground,
   found: { readonly additions: readonly Addition[] },
@@ -98,11 +98,11 @@ async function withColumn(
     if (meant.length === 0 || !(await isRead(ground, table, signal))) continue
     hidden.push(...meant.map((column) => ({ table, column })))
   }
-  if (hidden.length === 0) return { why: nowhere(blocked.name) }
-  return hidden.length === 1 ? { additions: hidden } : { why: `several of its tables have a column ${blocked.name}.` }
+  if (hidden.length === 0) return { why: notInCatalog(blocked.name) }
+  return hidden.length === 1 ? { additions: hidden } : { why: `several of its tables have the column ${blocked.name}.` }
 }
 
-/** False where the query passes without the table: then its name only stands somewhere in the text. */
+/** False if the query passes without the table: the text merely contains its name. */
 async function isRead(
   { driver, body, full, saved }: Ground,
   table: CatalogTable,
@@ -112,7 +112,7 @@ async function isRead(
   return (await judge(driver, body, cut(full, without), signal)).kind !== 'confined'
 }
 
-/** In the catalog's order. */
+/** The additions in catalog order. */
 function listed({ full }: Ground, additions: readonly Addition[]): readonly ShownTable[] {
   return full.tables.flatMap((table) => {
     const key = tableKey(table.schema, table.table)
@@ -124,6 +124,6 @@ function listed({ full }: Ground, additions: readonly Addition[]): readonly Show
   })
 }
 
-function none(why: string): AppError {
+function cannotWiden(why: string): AppError {
   return new AppError('CONFLICT', `No change of the exposure would let this query pass: ${why}`)
 }

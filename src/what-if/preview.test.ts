@@ -1,5 +1,5 @@
-// A preview's job, on both stores: cancelled while it waits and while it works, shared by those who ask for the same,
-// gone on with after a restart; and what it leaves as it was.
+// A preview job, on both stores: cancelled while waiting and while running, shared by equal requests, resumed after a
+// restart, and without side effects.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
@@ -38,7 +38,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       return { config, rooms, deps, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
     }
 
-    /** A datasource of which x is exposed, and so many audited queries for x and y each, half of them alike. */
+    /** A datasource that exposes x, with `count` audited queries each for x and y, half of them identical. */
     async function asked(rooms: Rooms, count: number) {
       const teamId = await addTeam(rooms)
       const owner = await addMember(rooms, teamId, 'OWNER')
@@ -77,14 +77,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
     }
 
-    test('waits its turn, and is cancelled there as well as at work', async () => {
+    test('waits its turn, and can be cancelled while waiting and while running', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 300)
       const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
       const turn = deps.replays.take(() => held, new AbortController().signal)
       const waiting = await shop.begin(deps, 'y')
-      assert.deepEqual(await shop.begin(deps, 'y'), waiting, 'the same is shared')
+      assert.deepEqual(await shop.begin(deps, 'y'), waiting, 'an equal request shares the job')
       const next = await shop.begin(deps, 'x', 'y')
       assert.notEqual(next.jobId, waiting.jobId)
       await rooms.jobs.cancel(shop.id, waiting.jobId)
@@ -102,19 +102,19 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const cancelled = await ended(rooms, shop.id, next.jobId)
       assert.deepEqual([cancelled.state, cancelled.result], ['CANCELLED', undefined])
       assert.ok(cancelled.done < 600)
-      // And the turn is free again.
+      // The queue is free again.
       const last = await shop.begin(deps, 'y')
       assert.equal((await ended(rooms, shop.id, last.jobId)).state, 'DONE')
     })
 
-    test('of one datasource only a few different ones run at once', async () => {
+    test('runs only a few different previews of one datasource at once', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 1)
       const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
       const turn = deps.replays.take(() => held, new AbortController().signal)
       const all = [await shop.begin(deps, 'x'), await shop.begin(deps, 'y'), await shop.begin(deps, 'x', 'y')]
-      assert.deepEqual(await shop.begin(deps, 'y'), all[1], 'the same is none more')
+      assert.deepEqual(await shop.begin(deps, 'y'), all[1], 'an equal request does not count')
       await assert.rejects(previewExposure(deps, shop.call, await shop.at(), { tables: [], days: 1 }), {
         code: 'CONFLICT',
       })
@@ -123,7 +123,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const { jobId } of all) assert.equal((await ended(rooms, shop.id, jobId)).state, 'DONE')
     })
 
-    test('goes on after a restart, and counts the same', async () => {
+    test('resumes after a restart and counts the same', async () => {
       const config = await source.config()
       let started: { readonly jobId: JobId }
       let id: DatasourceId
@@ -144,10 +144,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         .select('input')
         .where('id', '=', started.jobId)
         .executeTakeFirst()
-      assert.equal(row?.input, null, 'what it was started with is not kept')
+      assert.equal(row?.input, null, 'the input is deleted')
     })
 
-    test('one whose datasource is deleted meanwhile ends', async () => {
+    test('ends if its datasource is deleted', async () => {
       await using world = await opened()
       const { rooms, deps } = world
       const shop = await asked(rooms, 2)

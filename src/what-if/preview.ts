@@ -1,5 +1,5 @@
-// What a proposed exposure would do: the audited queries of the last days, judged under the exposure as it stands and under
-// the proposed one. It changes nothing and asks no database; it runs as a job, one at a time in this process.
+// Previews a proposed exposure: judges the audited queries of the last days under the current and the proposed
+// exposure. It changes nothing and queries no database. It runs as a job, one at a time in this process.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
@@ -14,7 +14,7 @@ import { BoundedMap } from '../bounded-map.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import { cut, type ShownTable } from '../exposure/cut.ts'
 import type { ExposurePlace } from '../exposure/exposure.ts'
-import { freeze, type AskedTable } from '../exposure/freeze.ts'
+import { freeze, type RequestedTable } from '../exposure/freeze.ts'
 import { orderJob } from '../exposure/ordered-job.ts'
 import { notIntrospected } from '../exposure/refusals.ts'
 import { bodyOf, judge } from './replay.ts'
@@ -29,13 +29,13 @@ export interface PreviewDeps {
   readonly replays: SerialQueue
 }
 
-/** How many, and the newest of them. */
+/** The number of queries and the newest audit ids. */
 interface Replayed {
   readonly count: number
   readonly auditIds: readonly string[]
 }
 
-/** The `result` of a preview's job. */
+/** The `result` of a preview job. */
 export interface Preview {
   readonly nowRefused: Replayed
   readonly nowAllowed: Replayed
@@ -43,42 +43,42 @@ export interface Preview {
 }
 
 const KIND = 'preview'
-/** Of work, its turn not counted. */
+/** Running time, without the time in the queue. */
 const PREVIEW_MS = 10 * 60_000
 const IDS_MAX = 100
-/** Of different proposals for one datasource at once. */
+/** Different proposals for one datasource at the same time. */
 const AT_ONCE_MAX = 3
-/** Distinct queries whose fate is remembered; equal ones are judged once. */
-const FATES_MAX = 50_000
+/** Distinct queries whose outcome is cached; equal queries are judged once. */
+const OUTCOMES_MAX = 50_000
 const DAY_MS = 86_400_000
 
 /**
- * Starts the replay; the same proposal asked for again while it runs is the same job. Throws NOT_CONNECTED before the
- * first introspection, INVALID_REQUEST as a PUT of the tables would, and CONFLICT while others run.
+ * Starts the replay; an equal request joins the running job. Throws NOT_CONNECTED before the first introspection,
+ * INVALID_REQUEST as a PUT of the tables would, and CONFLICT if too many previews are running.
  */
 export async function previewExposure(
   deps: PreviewDeps,
   call: Call,
   at: ExposurePlace,
-  asked: { readonly tables: readonly AskedTable[]; readonly days: number },
+  request: { readonly tables: readonly RequestedTable[]; readonly days: number },
 ): Promise<{ readonly jobId: JobId }> {
   const [catalog, saved] = await Promise.all([deps.catalogs.full(at.row), deps.catalogs.shown(at.row)])
   if (catalog === null) throw notIntrospected()
-  const { tables, problems } = freeze(asked.tables, catalog, saved)
-  if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be previewed as it stands.')
+  const { tables, problems } = freeze(request.tables, catalog, saved)
+  if (problems.length > 0) throw invalidRequest(problems, 'The exposure cannot be previewed.')
   await deps.audit.flush()
-  const input = { tables, days: asked.days }
-  const busy = `${AT_ONCE_MAX} previews of this datasource run already. Wait for one, or cancel it.`
+  const input = { tables, days: request.days }
+  const busy = `${AT_ONCE_MAX} previews of this datasource are already running. Wait for one to finish, or cancel one.`
   return await orderJob(deps, call, at, { kind: KIND, input, atMost: AT_ONCE_MAX, busy })
 }
 
-/** What a preview was started with, as the store keeps it. */
+/** A preview's input as the store holds it. */
 const Input = z.object({
   tables: z.array(z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })),
   days: z.number(),
 })
 
-/** Makes previews go on after a restart; said once, before the first is asked for. */
+/** Registers the job kind, so that previews resume after a restart. Call it once, before the first preview. */
 export function resumePreviews(deps: PreviewDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended) => {
     const { tables, days } = Input.parse(input)
@@ -113,24 +113,24 @@ async function replay(
     .executeTakeFirst()
   const driver = row === undefined ? undefined : deps.drivers.get(row.type)
   if (row === undefined || driver === undefined)
-    throw new AppError('CONFLICT', 'This datasource was deleted meanwhile.')
+    throw new AppError('CONFLICT', 'This datasource was deleted in the meantime.')
   const [full, exposed] = await Promise.all([deps.catalogs.full(row), deps.catalogs.exposed(row)])
   if (full === null || exposed === null) throw notIntrospected()
-  // A copy: what a driver remembers of queries it hangs on the catalog, and a replay must not push out what is live.
+  // Copy the catalog: drivers attach their query caches to it, and a replay must not evict live entries.
   const sides: Sides = { driver, now: { ...exposed }, then: cut(full, order.tables) }
   const since = new Date(Date.now() - order.days * DAY_MS).toISOString()
-  const asked = { id: row.id, teamId: row.team_id, since }
-  const total = await countAudited(deps.store, asked, signal)
-  const fates = new BoundedMap<string, Fate>(FATES_MAX)
+  const scope = { id: row.id, teamId: row.team_id, since }
+  const total = await countAudited(deps.store, scope, signal)
+  const outcomes = new BoundedMap<string, Outcome>(OUTCOMES_MAX)
   const found = { nowRefused: nothing(), nowAllowed: nothing(), cannotTell: nothing() }
   let done = 0
   progress(0, total)
-  for await (const page of auditedQueries(deps.store, asked, signal)) {
+  for await (const page of auditedQueries(deps.store, scope, signal)) {
     for (const query of page) {
-      const fate = await fateOf(sides, query, fates, signal)
-      if (fate !== 'same') {
-        found[fate].count++
-        if (found[fate].auditIds.length < IDS_MAX) found[fate].auditIds.push(query.id)
+      const outcome = await outcomeOf(sides, query, outcomes, signal)
+      if (outcome !== 'same') {
+        found[outcome].count++
+        if (found[outcome].auditIds.length < IDS_MAX) found[outcome].auditIds.push(query.id)
       }
       progress(++done, Math.max(done, total))
     }
@@ -142,7 +142,7 @@ function nothing(): { count: number; readonly auditIds: string[] } {
   return { count: 0, auditIds: [] }
 }
 
-type Fate = 'same' | keyof Preview
+type Outcome = 'same' | keyof Preview
 
 interface Sides {
   readonly driver: Driver
@@ -150,26 +150,26 @@ interface Sides {
   readonly then: Catalog
 }
 
-async function fateOf(
+async function outcomeOf(
   sides: Sides,
   { text, params, code }: AuditedQuery,
-  fates: BoundedMap<string, Fate>,
+  outcomes: BoundedMap<string, Outcome>,
   signal: AbortSignal,
-): Promise<Fate> {
-  // It was no query then, so it is none now.
+): Promise<Outcome> {
+  // The text was no valid query then, so it is none now.
   if (code === 'INVALID_QUERY') return 'same'
   if (text === null) return 'cannotTell'
   const key = createHash('sha256')
     .update(JSON.stringify([text, params]))
     .digest('base64')
-  const known = fates.get(key)
+  const known = outcomes.get(key)
   if (known !== undefined) return known
-  const fate = await judged(sides, bodyOf(sides.driver, text, params), signal)
-  fates.set(key, fate)
-  return fate
+  const outcome = await judged(sides, bodyOf(sides.driver, text, params), signal)
+  outcomes.set(key, outcome)
+  return outcome
 }
 
-async function judged({ driver, now, then }: Sides, body: QueryBody | null, signal: AbortSignal): Promise<Fate> {
+async function judged({ driver, now, then }: Sides, body: QueryBody | null, signal: AbortSignal): Promise<Outcome> {
   if (body === null) return 'cannotTell'
   const proposed = await judge(driver, body, then, signal)
   if (proposed.kind === 'malformed') return 'cannotTell'

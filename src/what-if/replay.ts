@@ -1,13 +1,13 @@
-// One audited query judged again, by the guard alone: no database is asked, no budget spent, and what live queries are
-// remembered by is left as it is.
+// Judges one audited query again with the guard alone. It queries no database, spends no budget and leaves the caches
+// of live queries untouched.
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog, Driver, Limits, QueryBody, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 
-/** A verdict rests on names and forms, never on these: they only go into what would be sent. */
+/** Limits only shape the query that would be sent. A verdict depends on names and forms, never on limits. */
 const LIMITS: Limits = { rowCap: 1_000, maxResponseBytes: 1, timeoutMs: 10_000, maxCost: 1 }
 
-/** The body behind an audited text and its parameters; null where it cannot be told. */
+/** The body of an audited text and its parameters; null if it cannot be reconstructed. */
 export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unknown): QueryBody | null {
   try {
     return driver.reread(text, params)
@@ -17,7 +17,7 @@ export function bodyOf(driver: Pick<Driver, 'reread'>, text: string, params: unk
   }
 }
 
-/** Judges, and lets whoever else waits for this thread go first. Throws as Driver.confine, and the reason of `signal`. */
+/** Judges after yielding to the event loop. Throws as Driver.confine does, and the reason of `signal`. */
 export async function judge(
   driver: Pick<Driver, 'confine'>,
   body: QueryBody,

@@ -1,8 +1,11 @@
-// One after the other: whoever comes waits for those before. Keeps replays of different datasources from computing beside
-// each other, which would only make each slower and the requests between them wait.
+// Runs one task at a time, in order of arrival. Replays of several datasources would otherwise compete for the CPU and
+// delay requests between them.
 
 export interface SerialQueue {
-  /** Waits for its turn, works, and lets the next one in, however it ended. Throws the reason of `signal` while waiting. */
+  /**
+   * Waits for its turn and runs `work`; the next task follows however it ends. Throws the reason of `signal` while
+   * waiting.
+   */
   take<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }
 

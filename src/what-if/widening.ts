@@ -1,17 +1,17 @@
-// The search for the least that must be exposed besides for one query to pass. It knows no query language: it follows
-// what the guard refuses, tries what the refused name may mean, and takes away again whatever turns out not to be needed.
+// Searches for the smallest additional exposure that lets one query pass. It knows no query language: it follows the
+// guard's refusals, tries each column the refused name may mean, and drops every addition that is not needed.
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut.ts'
 import { columnsMeant, mentioned, partsMeant, tablesMeant } from './column-mentions.ts'
 import { judge } from './replay.ts'
 
-/** One column to be exposed besides. */
+/** One additional column to expose. */
 export interface Addition {
   readonly table: CatalogTable
   readonly column: CatalogColumn
 }
 
-/** What to add, empty where the query passes as it is; or why nothing would let it pass. */
+/** The columns to add (empty if the query passes already), or why no addition would let it pass. */
 export type Widening = { readonly additions: readonly Addition[] } | { readonly why: string }
 
 export interface Ground {
@@ -23,21 +23,21 @@ export interface Ground {
 }
 
 const TRIES_MAX = 400
-const TOO_MUCH = 'it would take too many tries to find out.'
+const TOO_MUCH = 'the search took too many tries.'
 
 /** Throws what Driver.confine throws, and the reason of `signal`. */
 export async function widen(ground: Ground, signal: AbortSignal): Promise<Widening> {
   const search = new Search(ground, signal)
-  const found = await search.grown()
+  const found = await search.grow()
   if ('why' in found) return found
-  const least = await search.narrowed(await search.shrunk(found.additions))
-  return { additions: await search.starred(least) }
+  const least = await search.narrow(await search.shrink(found.additions))
+  return { additions: await search.completeTables(least) }
 }
 
 class Search {
   readonly #driver: Driver
   readonly #body: QueryBody
-  /** What the query does not name cannot matter, and each try is cheaper without it. */
+  /** Only tables that the query names can matter; leaving out the rest makes each try cheaper. */
   readonly #near: Catalog
   readonly #saved: readonly ShownTable[]
   readonly #signal: AbortSignal
@@ -51,13 +51,13 @@ class Search {
     this.#signal = signal
   }
 
-  /** Additions with which it passes, perhaps more than it needs. */
-  async grown(): Promise<Widening> {
+  /** Finds additions that let the query pass, possibly more than it needs. */
+  async grow(): Promise<Widening> {
     let additions: readonly Addition[] = []
     for (;;) {
       const verdict = await this.#judged(additions)
       if (verdict.kind === 'confined') return { additions }
-      if (verdict.kind === 'malformed') return { why: 'it is no query that could be read.' }
+      if (verdict.kind === 'malformed') return { why: 'it cannot be parsed as a query.' }
       const more = await this.#step(additions, verdict)
       if (more === null) return await this.#all(additions, verdict)
       if (this.#tries > TRIES_MAX) return { why: TOO_MUCH }
@@ -65,21 +65,21 @@ class Search {
     }
   }
 
-  /** Without what it passes without as well. */
-  async shrunk(additions: readonly Addition[]): Promise<readonly Addition[]> {
-    let left = additions
-    for (let size = Math.ceil(left.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-      for (let from = 0; from < left.length;) {
-        const fewer = [...left.slice(0, from), ...left.slice(from + size)]
-        if (await this.#passes(fewer)) left = fewer
+  /** Drops the additions that the query does not need. */
+  async shrink(additions: readonly Addition[]): Promise<readonly Addition[]> {
+    let remaining = additions
+    for (let size = Math.ceil(remaining.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+      for (let from = 0; from < remaining.length;) {
+        const fewer = [...remaining.slice(0, from), ...remaining.slice(from + size)]
+        if (await this.#passes(fewer)) remaining = fewer
         else from += size
       }
     }
-    return left
+    return remaining
   }
 
-  /** A column that has parts gives way to those that are needed, unless it is answered as a whole. */
-  async narrowed(additions: readonly Addition[]): Promise<readonly Addition[]> {
+  /** Replaces a column by the parts that are needed, unless the query returns the column as a whole. */
+  async narrow(additions: readonly Addition[]): Promise<readonly Addition[]> {
     for (const addition of additions) {
       const { table, column } = addition
       const parts = table.columns.filter((each) => each.partOf === column.name && each.unexposable === null)
@@ -88,14 +88,14 @@ class Search {
       const by = (columns: readonly CatalogColumn[]) => [...others, ...columns.map((each) => ({ table, column: each }))]
       const fewer = by(partsMeant(parts, this.#body.text))
       const outline = await this.#outline(fewer)
-      // Where every part would be answered, the column is what was asked for.
-      if (outline !== null && outline === (await this.#outline(by(parts)))) return await this.narrowed(fewer)
+      // If every part would be returned, the query asked for the column itself.
+      if (outline !== null && outline === (await this.#outline(by(parts)))) return await this.narrow(fewer)
     }
     return additions
   }
 
-  /** A table that is new and answered as a whole, by `*` say, is shown with all that may be. */
-  async starred(additions: readonly Addition[]): Promise<readonly Addition[]> {
+  /** Exposes a new table completely if the query returns all its columns, for example by `*`. */
+  async completeTables(additions: readonly Addition[]): Promise<readonly Addition[]> {
     let all = additions
     const shown = new Set(cut(this.#near, this.#saved).tables.map(keyOf))
     for (const table of new Set(additions.map((addition) => addition.table))) {
@@ -108,7 +108,7 @@ class Search {
     return all
   }
 
-  /** One addition more, or one each of several; null where none of what the refused name may mean changes anything. */
+  /** Adds one candidate, or all of them together. Null if no candidate changes the refusal. */
   async #step(additions: readonly Addition[], denied: Denied): Promise<readonly Addition[] | null> {
     const candidates = this.#candidates(additions, denied)
     for (const candidate of candidates) {
@@ -116,7 +116,7 @@ class Search {
       if (!isSame(denied, await this.#judged(more))) return more
     }
     if (candidates.length < 2) return null
-    // The same name may be hidden in several places, each refused in the same words.
+    // The same name may be hidden in several places, and each is refused in the same words.
     const more = [...additions, ...candidates]
     return isSame(denied, await this.#judged(more)) ? null : more
   }
@@ -139,20 +139,20 @@ class Search {
     })
   }
 
-  /** Something of a table to begin with: a column that the query names, else its first. */
+  /** A first column to try: one that the query names, else the table's first. */
   #first(table: CatalogTable): CatalogColumn | undefined {
     const columns = exposable(table)
     const text = this.#body.text.toLowerCase()
     return columns.find((column) => text.includes(column.name.toLowerCase())) ?? columns[0]
   }
 
-  /** Where no name leads on: does it pass with all that it could be shown? */
+  /** No name leads further: tries all columns that may be exposed. */
   async #all(additions: readonly Addition[], denied: Denied): Promise<Widening> {
     const { blocked } = denied
-    // A star is no column, and stands for many.
+    // A star stands for many columns and is not a name.
     const isLost = blocked.kind === 'column' && !blocked.name.endsWith('*') && !isMeant(this.#near, blocked.name)
-    // With all that may be in it, a column would let any path below it pass, slips of the pen too.
-    if (isLost && blocked.name.includes('.')) return { why: nowhere(blocked.name) }
+    // A fully exposed column would let any path below it pass, typos included.
+    if (isLost && blocked.name.includes('.')) return { why: notInCatalog(blocked.name) }
     const shown = this.#shown(additions)
     const rest = this.#near.tables.flatMap((table) =>
       exposable(table)
@@ -161,10 +161,10 @@ class Search {
     )
     const all = [...additions, ...rest]
     if (rest.length > 0 && (await this.#passes(all))) return { additions: all }
-    return { why: isLost ? nowhere(blocked.name) : (this.#forbidden(denied) ?? `${denied.why}.`) }
+    return { why: isLost ? notInCatalog(blocked.name) : (this.#forbidden(denied) ?? `${denied.why}.`) }
   }
 
-  /** The refused name, where it is that of a column which may not be exposed. */
+  /** The refused name, if it belongs to a column that may not be exposed. */
   #forbidden({ blocked }: Denied): string | null {
     if (blocked.kind !== 'column') return null
     for (const table of this.#near.tables) {
@@ -179,7 +179,7 @@ class Search {
     return null
   }
 
-  /** Whether one column more would be answered, whichever it is. */
+  /** True if the query would return any one additional column. */
   async #answersMore(
     additions: readonly Addition[],
     table: CatalogTable,
@@ -199,9 +199,9 @@ class Search {
     return this.#driver.outline?.(verdict.query) ?? this.#driver.printed(verdict.query)
   }
 
-  /** The columns shown of each table that is. */
+  /** The exposed columns of each exposed table. */
   #shown(additions: readonly Addition[]): ReadonlyMap<string, ReadonlySet<string>> {
-    const { tables } = cut(this.#near, together(this.#saved, additions))
+    const { tables } = cut(this.#near, withAdditions(this.#saved, additions))
     return new Map(tables.map((table) => [keyOf(table), new Set(table.columns.map((column) => column.name))]))
   }
 
@@ -211,12 +211,12 @@ class Search {
 
   async #judged(additions: readonly Addition[]): Promise<Verdict> {
     this.#tries++
-    return await judge(this.#driver, this.#body, cut(this.#near, together(this.#saved, additions)), this.#signal)
+    return await judge(this.#driver, this.#body, cut(this.#near, withAdditions(this.#saved, additions)), this.#signal)
   }
 }
 
-/** A saved exposure, and what is added to it. */
-export function together(saved: readonly ShownTable[], additions: readonly Addition[]): readonly ShownTable[] {
+/** A saved exposure plus the additions. */
+export function withAdditions(saved: readonly ShownTable[], additions: readonly Addition[]): readonly ShownTable[] {
   const tables = new Map(saved.map((shown) => [tableKey(shown.schema, shown.table), shown]))
   for (const { table, column } of additions) {
     const known = tables.get(keyOf(table))
@@ -227,21 +227,21 @@ export function together(saved: readonly ShownTable[], additions: readonly Addit
   return [...tables.values()]
 }
 
-/** What `columns: null` would be frozen into. */
+/** The columns that `columns: null` would be frozen to. */
 function exposable(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter((column) => column.unexposable === null && column.partOf === undefined)
 }
 
-/** Whether some of the tables have a column of that name, or one that it may be a part of. */
+/** True if a table has a column of that name, or one that the name may be a part of. */
 export function isMeant({ tables }: Pick<Catalog, 'tables'>, name: string): boolean {
   return tables.some(({ columns }) => columnsMeant(columns, name, columns).length > 0)
 }
 
-export function nowhere(name: string): string {
-  return `of the tables that it names none has ${name} in the catalog. Look for a typo, or introspect again if it is new.`
+export function notInCatalog(name: string): string {
+  return `none of the tables it names has ${name} in the catalog. Check the spelling, or introspect again if the column is new.`
 }
 
-/** The same refusal, at the same place. */
+/** True for the same refusal at the same position. */
 function isSame(denied: Denied, verdict: Verdict): boolean {
   if (verdict.kind !== 'denied') return false
   const { blocked, position } = verdict
