@@ -100,7 +100,7 @@ describe('audit verify on the embedded store', () => {
     assert.deepEqual([held.code, held.err], [0, ''])
     assert.match(
       held.out,
-      /^chain 1 \(\S+, begun 20\S+\): holds: \d+ rows; ends with number \d+, \S+\nThe audit holds\.\n$/,
+      /^chain 1 \(\S+, begun 20\S+\): holds: \d+ rows; ends at number \d+, \S+\nThe audit holds\.\n$/,
     )
 
     const copy = await folder()
@@ -136,7 +136,7 @@ describe('audit verify on the embedded store', () => {
       const killed = await verify(env)
       assert.equal(killed.code, 0, killed.out)
     }
-    assert.match((await verify(env)).out, /not linked yet: of our making: [1-9]/)
+    assert.match((await verify(env)).out, /not linked yet: written by this service: [1-9]/)
     const service = await serve(env)
     while (!/left without a link/.test(service.said())) await service.team()
     await service.end('SIGTERM')

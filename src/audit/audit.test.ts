@@ -1,4 +1,4 @@
-// The audit's promises, on both stores: nothing recorded is lost, nothing is shown late, a 429 is one row a minute.
+// The audit on both stores: no recorded row is lost or shown late, and 429s are one row a minute.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -33,7 +33,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('shows what was recorded before it was asked, the newest first, page by page', async () => {
+    test('shows all rows recorded before the request, newest first, page by page', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const at = { teamId, datasourceId: newId<DatasourceId>() }
@@ -49,7 +49,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(seen, [...Array(150).keys()].reverse())
     })
 
-    test('keeps fields as they were recorded, and leaves out what does not apply', async () => {
+    test('keeps fields as recorded, and leaves out fields that do not apply', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const datasourceId = newId<DatasourceId>()
@@ -77,7 +77,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       })
     })
 
-    test('keeps names, what was changed and what was read, as they were', async () => {
+    test('keeps names, changes and read tables as they were', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const call = byKey()
@@ -115,7 +115,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
     })
 
-    test('one error is kept once, by whoever told it first', async () => {
+    test('records an error once, by its first reporter', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const error = new AppError('CONFLICT', 'no')
@@ -128,7 +128,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('a change is there when its transaction is, and not when that is rolled back', async () => {
+    test('a change is recorded if and only if its transaction commits', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       await store.write((tx) => audit.change(tx, bySession, { teamId }, WHAT))
@@ -145,7 +145,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('429s of a key within a minute are one row that counts them, over several writes and processes', async () => {
+    test('one row counts the 429s of a key within a minute, over several writes and processes', async () => {
       const now = () => Date.parse('2026-01-01T00:00:30.000Z')
       await using one = openAudit({ store, key, now })
       await using other = openAudit({ store, key, now })
@@ -167,7 +167,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('shows only rows of the datasources asked for, and of none', async () => {
+    test('shows only rows of the requested datasources and rows without one', async () => {
       await using audit = openAudit({ store, key })
       const teamId = newId<TeamId>()
       const [mine, theirs] = [newId<DatasourceId>(), newId<DatasourceId>()]
@@ -179,7 +179,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await of([]), [undefined])
     })
 
-    test('writes and links by itself, also after it had nothing to do', async () => {
+    test('writes and links on its own, also after an idle time', async () => {
       await using audit = openAudit({ store, key })
       const signal = AbortSignal.timeout(20_000)
       for (let round = 0; round < 2; round++) {
@@ -195,7 +195,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
     })
 
-    test('removes what is older than the team keeps, and nothing else', async () => {
+    test('removes only rows past the retention of the team', async () => {
       const day = 86_400_000
       let at = Date.parse('2026-01-01T00:00:00.000Z')
       await using audit = openAudit({ store, key, now: () => at, retentionDays: async () => 30 })
@@ -214,7 +214,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('what is disposed has written what waited', async () => {
+test('disposing writes all waiting rows', async () => {
   await using source = await storeSource('sqlite')
   const config = await source.config()
   const teamId = newId<TeamId>()
@@ -228,7 +228,7 @@ test('what is disposed has written what waited', async () => {
   assert.equal((await audit.page(teamId, { limit: 9 })).items.length, 1)
 })
 
-test('says when more is waiting than may be kept, and keeps it until the store takes it', async () => {
+test('reports when too many rows wait, and keeps them until the store accepts them', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
@@ -240,7 +240,7 @@ test('says when more is waiting than may be kept, and keeps it until the store t
   assert.equal(audit.behind, false)
 })
 
-test('what the store refused to take is written when it takes again, in its order', async () => {
+test('rows that the store rejected are written in order once it accepts writes again', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
@@ -261,7 +261,7 @@ test('what the store refused to take is written when it takes again, in its orde
   assert.equal(items.find((item) => item.code === 'RATE_LIMITED')?.times, 2)
 })
 
-test('a cursor of somebody else is refused', async () => {
+test('refuses a foreign cursor', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
@@ -270,7 +270,7 @@ test('a cursor of somebody else is refused', async () => {
   }
 })
 
-test('a refusal is DENIED, what went wrong is FAILED', () => {
+test('a refusal is DENIED, other errors are FAILED', () => {
   const codes = ['QUERY_DENIED', 'ROLE_REQUIRED', 'RATE_LIMITED', 'INVALID_QUERY', 'QUERY_FAILED', 'INTERNAL']
   assert.deepEqual(codes.map(outcomeOf), ['DENIED', 'DENIED', 'DENIED', 'FAILED', 'FAILED', 'FAILED'])
 })

@@ -1,6 +1,6 @@
-// Who did what, to which datasource, and how it ended: every call that reached a datasource and every change, refused
-// ones too. Rows of calls are written in batches off the hot path; rows of changes inside the change's transaction.
-// It never drops a row: when it cannot keep up, `behind` tells the query path to shed load instead.
+// The audit: who did what to which datasource, and the outcome. It covers every call that reached a datasource and
+// every change, refused ones included. Call rows are written in batches off the hot path, change rows in the change's
+// transaction. No row is dropped: if the store cannot keep up, `behind` tells the query path to shed load.
 import type { Transaction } from 'kysely'
 import { AppError, STATUS } from '../errors.ts'
 import type { AuditId, TeamId } from '../ids.ts'
@@ -18,61 +18,65 @@ import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './
 import { Writer, type WriterLog } from './writing/writer.ts'
 
 export interface Audit extends AsyncDisposable {
-  /** True while more is waiting than may be kept in memory: new queries are shed until it is written. */
+  /** True if too many rows wait in memory. New queries are shed until the rows are written. */
   readonly behind: boolean
-  /** Of a change, in its own transaction: durable when the change is. `what`: never a secret. */
+  /** Records a change in the same transaction. `what` must not hold secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
-  /** Of a call that reached a datasource: batched, written within a second, never awaited on the hot path. */
+  /**
+   * Records a call that reached a datasource. The row is batched and written within a second; the hot path never awaits
+   * it.
+   */
   record(call: AuditedCall, entry: AuditEntry): void
   /**
-   * As record(), of what anybody could repeat at will: in a team all of an account, or key, within a minute are one row that
-   * counts them, and bears the first one's action and code; of no team all of one action and code.
+   * Like record(), for events that anybody can repeat at will. One row counts all events of an account or key in a team
+   * within a minute; it has the action and code of the first. Without a team, one row counts all events of one action
+   * and code.
    */
   folded(call: AuditedCall, entry: AuditEntry): void
   /**
-   * Of a call or change that was refused or failed: outcome, code and why are read from the error. One error is kept once,
-   * by whoever tells it first and knows most. Not of queries: their errors may quote what a team has redacted.
+   * Records a refused or failed call or change, with outcome, code and reason from the error. An error is recorded
+   * once, by the first caller, who knows most. Not for queries: their errors may quote text that the team redacts.
    */
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void
-  /** Of a team that is deleted: its rows are kept for as many days as it kept them, its counts go. */
+  /** Handles a deleted team: keeps its rows for the team's retention, deletes its counters. */
   teamEnded(tx: Transaction<Tables>, teamId: TeamId, retentionDays: number): Promise<void>
-  /** Writes all that was recorded before. */
+  /** Writes all rows recorded before the call. */
   flush(): Promise<void>
   /**
-   * A team's rows, newest first, all that was recorded before among them. Throws INVALID_REQUEST for a cursor not ours,
-   * and, as one(), all() and usage(), OVERLOADED while what was recorded cannot be written.
+   * Returns a team's rows, newest first, including all rows recorded before the call. Throws INVALID_REQUEST for an
+   * invalid cursor. Like one(), all() and usage(), throws OVERLOADED if waiting rows cannot be written.
    */
   page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
-  /** One row of a team; null where it has none of this id that the scope lets through. */
+  /** Returns one row of a team, or null if the team has no such row within the scope. */
   one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null>
-  /** All of a team's rows that the scope lets through, newest first, a part at a time. */
+  /** Returns all rows of a team within the scope, newest first, in portions. */
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
-  /** Counts of a team's queries from a day (YYYY-MM-DD, UTC) on, the oldest first. */
+  /** Returns query counts of a team since a day (YYYY-MM-DD, UTC), oldest first. */
   usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
-  /** Removes what is older than its team keeps; runs by itself once a day. */
+  /** Removes rows older than their team's retention. Runs once a day. */
   prune(): Promise<void>
 }
 
 interface Deps {
   readonly store: Pick<Store, 'db' | 'dialect' | 'append' | 'commit' | 'settled'>
-  /** 32 bytes, derived from the root key for nothing else: what is written is sealed with it. */
+  /** 32 bytes, derived from the root key for the audit only. Rows are sealed with it. */
   readonly key: Uint8Array
   readonly log?: WriterLog
-  /** How long a team keeps its rows, null: rows of no team; absent: nothing is pruned. */
+  /** The retention of a team, or of rows without a team (null). If absent, nothing is pruned. */
   readonly retentionDays?: (teamId: TeamId | null) => Promise<number>
   readonly now?: () => number
 }
 
-/** What was recorded must be in the store within a second; more at a time costs less. */
+/** Rows must be in the store within a second. Larger batches cost less. */
 const FLUSH_MS = 500
 const RETRY_MS = 1_000
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000
-/** After that long a process that ended beside us has left nothing that is still to come. */
+/** After this time, a process that ended has no transaction left that could still commit. */
 const ADOPT_AGAIN_MS = 180_000
 const DAY_MS = 86_400_000
 
-/** Opens the audit over the store; disposing writes what waits. */
+/** Opens the audit on the store. Disposing the audit writes all waiting rows. */
 export function openAudit(deps: Deps): Audit {
   return new ChainedAudit(deps)
 }
@@ -83,14 +87,14 @@ class ChainedAudit implements Audit {
   readonly #rows: RowMaker
   readonly #seal: Seal
   readonly #writer: Writer
-  readonly #told = new WeakSet<object>()
-  /** When rows of ended processes are looked for: at the start, and once more. */
+  readonly #recorded = new WeakSet<object>()
+  /** The times to look for rows of ended processes: at the start, and once more. */
   #adoptions: number[]
   #timer: NodeJS.Timeout | undefined
   #timerAt = 0
-  /** For how long the timer was set. */
+  /** The delay the timer was set with. */
   #timerFor = 0
-  /** After a failure the store is left alone for a while. */
+  /** After a failure, no write starts before this time. */
   #notBefore = 0
   #pruning: NodeJS.Timeout | undefined
   #tail: Promise<void> = Promise.resolve()
@@ -132,8 +136,8 @@ class ChainedAudit implements Audit {
 
   refused(call: AuditedCall, at: AuditPlace, error: unknown): void {
     if (typeof error === 'object' && error !== null) {
-      if (this.#told.has(error)) return
-      this.#told.add(error)
+      if (this.#recorded.has(error)) return
+      this.#recorded.add(error)
     }
     const code = error instanceof AppError ? error.code : 'INTERNAL'
     this.record(call, { ...at, outcome: outcomeOf(code), code, ...reasonOf(error) })
@@ -183,7 +187,7 @@ class ChainedAudit implements Audit {
       log,
     })
     await pruneUsage(store, this.#now())
-    this.#writer.sayHead()
+    this.#writer.logHead()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -191,26 +195,22 @@ class ChainedAudit implements Audit {
     clearTimeout(this.#pruning)
     await this.#flush(true)
     clearTimeout(this.#timer)
-    this.#writer.sayHead()
+    this.#writer.logHead()
   }
 
-  /** What is shown must be whole. */
+  /** The answer must include all rows recorded so far. */
   async #upToDate(): Promise<void> {
     try {
       await this.flush()
     } catch (cause) {
-      throw new AppError(
-        'OVERLOADED',
-        'The service cannot write down now what was asked last. Try again in a moment.',
-        {
-          extra: { retryAfter: RETRY_AFTER_SECONDS },
-          cause,
-        },
-      )
+      throw new AppError('OVERLOADED', 'The audit cannot be written at the moment. Try again later.', {
+        extra: { retryAfter: RETRY_AFTER_SECONDS },
+        cause,
+      })
     }
   }
 
-  /** One after the other. */
+  /** Runs flushes one after the other. */
   #flush(closing: boolean): Promise<void> {
     const written = this.#tail.then(async () => {
       await this.#adopt()
@@ -227,18 +227,18 @@ class ChainedAudit implements Audit {
     this.#adoptions = this.#adoptions.filter((at) => !due.includes(at))
   }
 
-  /** Soon after the start, as no process need live for a day, and then once a day. */
+  /** The first prune runs soon after the start, because a process may live less than a day. */
   #pruneIn(ms: number): void {
     this.#pruning = setTimeout(() => {
       this.#pruneIn(DAY_MS)
-      this.prune().catch((error: unknown) => this.#say(error, 'prune'))
+      this.prune().catch((error: unknown) => this.#logFailure(error, 'prune'))
     }, ms)
     this.#pruning.unref()
   }
 
-  /** Writes in so many milliseconds, or sooner where that was said before. */
+  /** Schedules a write after `ms`, unless an earlier one is scheduled. */
   #arm(ms: number): void {
-    // Without asking for the time, which every row would.
+    // The comparison avoids reading the clock for every row.
     if (this.#timer !== undefined && this.#timerFor <= ms) return
     const now = performance.now()
     const at = Math.max(now + ms, this.#notBefore)
@@ -251,7 +251,7 @@ class ChainedAudit implements Audit {
       this.flush().then(
         () => this.#armAgain(),
         (error: unknown) => {
-          this.#say(error, 'write')
+          this.#logFailure(error, 'write')
           this.#notBefore = performance.now() + RETRY_MS
           this.#arm(RETRY_MS)
         },
@@ -260,18 +260,18 @@ class ChainedAudit implements Audit {
     this.#timer.unref()
   }
 
-  /** For rows whose time to be linked is still to come. */
+  /** Schedules the linking of rows that are not due yet. */
   #armAgain(): void {
     const due = Math.min(this.#writer.dueIn ?? Infinity, ...this.#adoptions.map((at) => at - this.#now()))
     if (due !== Infinity) this.#arm(Math.max(RETRY_MS, due))
   }
 
-  #say(error: unknown, what: string): void {
-    this.#deps.log?.error({ err: error }, `audit: could not ${what}; it will be tried again`)
+  #logFailure(error: unknown, what: string): void {
+    this.#deps.log?.error({ err: error }, `audit: ${what} failed and will be retried`)
   }
 }
 
-/** A refusal is DENIED, what went wrong is FAILED. */
+/** A refusal is DENIED. All other errors are FAILED. */
 export function outcomeOf(code: string): 'DENIED' | 'FAILED' {
   const status = new Map<string, number>(Object.entries(STATUS)).get(code)
   return status === 403 || status === 404 || status === 429 ? 'DENIED' : 'FAILED'

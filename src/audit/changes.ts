@@ -1,5 +1,5 @@
-// Pure: what a change changed, as the audit keeps it: the thing it was made to, by the name it had then, and each field
-// with its value before and after. Whoever calls says only what may be read: a secret is `SET` or `NOT_SET`.
+// Pure: a change as the audit stores it. It names the target as it was called then, and gives the old and new value of
+// each field. Callers pass readable values only: a secret is `SET` or `NOT_SET`.
 import { z } from 'zod'
 
 const TARGET_KINDS = [
@@ -16,14 +16,14 @@ const TARGET_KINDS = [
   'job',
 ] as const
 
-/** What a change was made to. */
+/** The target of a change. */
 export const Target = z.object({ kind: z.enum(TARGET_KINDS), id: z.string(), name: z.string() })
 export type Target = z.infer<typeof Target>
 
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 const Value = z.union([Scalar, z.array(z.string())])
 const Moved = z.object({ from: Value, to: Value })
-/** The counts stand only beside lists that were cut. `changed`: what is in both lists and is not the same. */
+/** Counts are present only if a list was cut. `changed`: items that are in both lists but differ. */
 const Listed = z.object({
   added: z.array(z.string()),
   removed: z.array(z.string()),
@@ -35,27 +35,27 @@ const Listed = z.object({
 export const Changes = z.record(z.string(), z.union([Moved, Listed]))
 export type Changes = z.infer<typeof Changes>
 
-/** What was changed, frozen when it is written. */
+/** The change, frozen when it is written. */
 export interface Changed {
   readonly target: Target
-  /** Left out, or empty, where nothing of it is another than before. */
+  /** Absent or empty if no field of the target differs. */
   readonly changes?: Changes
 }
 
-/** One side of a change, field by field. Undefined: there is no such field. */
+/** One side of a change, field by field. Undefined: the field does not exist. */
 export type Fields = Readonly<Record<string, FieldValue>>
 type FieldValue = string | number | boolean | null | undefined | readonly string[]
 
-/** A secret is never a value here. */
+/** Stand-ins for secrets, whose values are never stored. */
 export const SET = 'set'
 export const NOT_SET = 'not set'
 
-/** Of a list. */
+/** The longest list. */
 const NAMES_MAX = 50
-/** Of a name or a value. */
+/** The longest name or value. */
 const CHARS_MAX = 200
 
-/** The fields that are another after than before; of what is made, or goes, the other side is null. */
+/** Returns the fields that differ. For a created or deleted target, the other side is null. */
 export function changesOf(before: Fields | null, after: Fields | null): Changes {
   const changes: Changes = {}
   for (const name of new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])) {
@@ -68,7 +68,7 @@ export function changesOf(before: Fields | null, after: Fields | null): Changes 
   return changes
 }
 
-/** What is new in a list and what has gone from it, by name; `changed` as whoever knows the things says. */
+/** Returns the added and removed items of a list, by name. The caller passes `changed`. */
 export function listedOf(
   before: readonly string[],
   after: readonly string[],
@@ -87,14 +87,16 @@ export function listedOf(
   }
 }
 
-/** The fields of an object, those of objects within it by their path: {a: {b: 1}} is {'prefix.a.b': 1}. */
+/** Flattens nested objects to paths: {a: {b: 1}} becomes {'prefix.a.b': 1}. */
 export function flattened(prefix: string, value: unknown): Fields {
   if (typeof value !== 'object' || value === null) return { [prefix]: scalarOf(value) }
-  if (Array.isArray(value)) return { [prefix]: value.map((each) => String(scalarOf(each))) }
+  if (Array.isArray(value)) return { [prefix]: value.map((item) => String(scalarOf(item))) }
   return Object.assign({}, ...Object.entries(value).map(([name, inner]) => flattened(`${prefix}.${name}`, inner)))
 }
 
-/** A name of a table or a column with what it is in, each in quotes where its letters could be taken for more of them. */
+/**
+ * Joins the names of a table or column path. A name with special characters is quoted, so that the path is unambiguous.
+ */
 export function pathName(...names: readonly string[]): string {
   return names.map((name) => (/^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) ? name : JSON.stringify(name))).join('.')
 }

@@ -1,5 +1,5 @@
-// `vitrine audit verify`: holds the store to its chains and says what it found, a line a chain. It changes nothing, makes
-// nothing, and brings no store to another version.
+// `vitrine audit verify`: checks the store against its chains and prints one line per chain. Changes nothing, creates
+// nothing, and does not migrate the store.
 import { sql, type Transaction } from 'kysely'
 import { readConfig, type Environment } from '../config.ts'
 import { openSecrets, requireKnownKeyOf } from '../secrets.ts'
@@ -9,29 +9,29 @@ import { sealWith } from './chain/seal.ts'
 import { BEFORE_CHAINS, verifyAudit, type ChainReport } from './chain/verify.ts'
 
 interface Out {
-  /** One line of the answer. */
+  /** Prints one line of the result. */
   line(text: string): void
-  /** What goes beside it: progress, and what is wrong with how it was called. */
+  /** Prints progress and usage errors. */
   aside(text: string): void
 }
 
 const AUDIT_USAGE = `Usage: vitrine audit verify
 
-Reads the whole audit and holds every row to the chain of the process that wrote it. One line a chain; the first row
-that was changed, removed or put in is named. The settings are those of the service (VITRINE_DATA_DIR, or DATABASE_URL and
-VITRINE_SECRET_KEY): docs/audit.md.
+Reads the whole audit and checks every row against the chain of the process that wrote it. Prints one line per chain, and
+names the first row that was changed, removed or inserted. Uses the settings of the service (VITRINE_DATA_DIR, or
+DATABASE_URL and VITRINE_SECRET_KEY). See docs/audit.md.
 
-Exit code: 0 all chains hold; 1 one does not; 2 nothing could be told.
+Exit code: 0 all chains hold; 1 a chain does not hold; 2 the audit could not be checked.
 
-With DATABASE_URL the service may run meanwhile. The embedded store is read by one process at a time: end the service first,
-or verify a copy of its data folder.
+With DATABASE_URL, the service may be running. Only one process at a time can open the embedded store: stop the service
+first, or verify a copy of its data folder.
 `
 
-/** The exit code. */
+/** The exit codes. */
 const [HOLDS, BROKEN, UNKNOWN] = [0, 1, 2]
 const PROGRESS_MS = 3_000
 
-/** Runs `audit` with what stands behind it; answers with the exit code. */
+/** Runs `audit` with the given arguments. Returns the exit code. */
 export async function runAudit(args: readonly string[], env: Environment, out: Out): Promise<number> {
   const [what, ...rest] = args
   if (what === '--help' || what === '-h' || (what === 'verify' && /^(--help|-h)$/.test(rest[0] ?? ''))) {
@@ -41,7 +41,7 @@ export async function runAudit(args: readonly string[], env: Environment, out: O
   if (what !== 'verify' || rest.length > 0) {
     const wrong = what === 'verify' ? rest[0] : what
     out.aside(
-      `${wrong === undefined ? 'What is missing.' : `There is no ${JSON.stringify(wrong)} here.`}\n\n${AUDIT_USAGE}`,
+      `${wrong === undefined ? 'A subcommand is missing.' : `Unknown argument ${JSON.stringify(wrong)}.`}\n\n${AUDIT_USAGE}`,
     )
     return UNKNOWN
   }
@@ -68,9 +68,9 @@ async function verify(env: Environment, out: Out): Promise<number> {
       if (report.chain === BEFORE_CHAINS) uncovered += report.rows
       out.line(sentence(report))
     }
-    if (chains === 0) out.line('There is nothing in the audit yet.')
+    if (chains === 0) out.line('The audit is empty.')
     else if (broken > 0) out.line(`The audit does not hold: see ${broken} of the ${chains} lines above.`)
-    else if (uncovered > 0) out.line(`The audit holds, but for the ${count(uncovered)} rows that no chain covers.`)
+    else if (uncovered > 0) out.line(`The audit holds, except for ${count(uncovered)} rows that no chain covers.`)
     else out.line('The audit holds.')
     return broken === 0 ? HOLDS : BROKEN
   })
@@ -85,11 +85,11 @@ async function rowsIn(tx: Transaction<Tables>): Promise<number> {
     .selectFrom('audit_packs')
     .select(sql<number | null>`sum(last_seq - first_seq + 1)`.as('packed'))
     .executeTakeFirstOrThrow()
-  // PostgreSQL adds whole numbers up to a numeric, which comes as a text.
+  // PostgreSQL returns the sum of bigints as numeric, which arrives as a string.
   return Number(single) + Number(packed)
 }
 
-/** All reads see one state of the store, whatever a running service writes meanwhile. */
+/** Runs all reads on one snapshot of the store, even if the service is writing. */
 function oneState<T>(store: Store, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
   const transaction = store.db.transaction()
   return store.dialect === 'sqlite'
@@ -99,12 +99,12 @@ function oneState<T>(store: Store, work: (tx: Transaction<Tables>) => Promise<T>
 
 function progress(total: number, out: Out): (rows: number) => void {
   let done = 0
-  let told = performance.now()
+  let reportedAt = performance.now()
   return (rows) => {
     done += rows
-    if (performance.now() - told < PROGRESS_MS) return
-    told = performance.now()
-    out.aside(`${count(done)} of ${count(total)} rows looked at\n`)
+    if (performance.now() - reportedAt < PROGRESS_MS) return
+    reportedAt = performance.now()
+    out.aside(`${count(done)} of ${count(total)} rows checked\n`)
   }
 }
 
@@ -115,16 +115,16 @@ function sentence(report: ChainReport): string {
   if (finding !== null) return `${name}: DOES NOT HOLD: ${finding.what}`
   const parts = [
     `${count(rows)} ${rows === 1 ? 'row' : 'rows'}`,
-    ...(pruned === 0 ? [] : [`${count(pruned)} removed for their age, up to ${prunedUntil}`]),
-    ...(head === null ? [] : [`ends with number ${head.seq}, ${head.link}`]),
+    ...(pruned === 0 ? [] : [`${count(pruned)} removed by retention, up to ${prunedUntil}`]),
+    ...(head === null ? [] : [`ends at number ${head.seq}, ${head.link}`]),
   ]
   const holds = head === null ? WITHOUT_CHAIN[chain] : 'holds'
   return `${name}: ${holds ?? 'holds'}: ${parts.join('; ')}`
 }
 
-/** Rows that stand in no chain. */
+/** Rows outside all chains. */
 const WITHOUT_CHAIN: Readonly<Record<string, string>> = {
-  'not linked yet': 'of our making',
+  'not linked yet': 'written by this service',
   [BEFORE_CHAINS]: 'not covered',
 }
 

@@ -1,31 +1,31 @@
-// Queries by day, key and datasource, counted with the rows of the audit in one transaction, so that usage need not read
-// a million of them. They hold no text, and outlive the rows.
+// Query counts by day, key and datasource, so that usage need not read a million audit rows. They are updated in the
+// transaction that writes the rows, hold no text, and outlive the rows.
 import { sql, type Transaction } from 'kysely'
 import type { AccountId, ApiKeyId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, UsageDayTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
 
-/** What counts as a query. */
+/** The action that counts as a query. */
 const QUERY = 'runQuery'
-/** Longer than anybody may ask for. */
+/** Longer than the longest period that usage can ask for. */
 const KEPT_DAYS = 400
 const DAY_MS = 86_400_000
 
 type Line = Omit<UsageDayTable, 'chain'>
 
-/** What is counted until it is written. */
+/** Counts that are not written yet. */
 export class Counts {
-  /** By whoever asks: to put a key together of five parts costs more than to compare the few lines that one of them has. */
+  /** By caller: comparing the few lines of a caller is cheaper than building a key of five parts. */
   readonly #lines = new Map<string, Line[]>()
 
   add(row: Content): void {
     if (row.action !== QUERY || row.team_id === null) return
     const who = row.key_id ?? row.account_id ?? ''
-    let theirs = this.#lines.get(who)
-    if (theirs === undefined) this.#lines.set(who, (theirs = []))
-    let line = theirs.find((known) => isOf(known, row))
-    if (line === undefined) theirs.push((line = lineOf(row, row.team_id)))
+    let callerLines = this.#lines.get(who)
+    if (callerLines === undefined) this.#lines.set(who, (callerLines = []))
+    let line = callerLines.find((known) => isOf(known, row))
+    if (line === undefined) callerLines.push((line = lineOf(row, row.team_id)))
     line.queries += row.times
     if (row.outcome === 'DENIED') line.denied += row.times
     if (row.outcome === 'FAILED') line.failed += row.times
@@ -37,7 +37,7 @@ export class Counts {
   }
 }
 
-/** Adds them to what the store has; several processes that share one each have their own lines (`chain`). */
+/** Adds the counts to the store. Processes that share a store write separate lines (`chain`). */
 export async function addCounts(tx: Transaction<Tables>, chain: string, counts: Counts): Promise<void> {
   for (const line of counts.lines) {
     const { team_id, date, datasource_id, account_id, key_id, queries, denied, failed, row_count } = line
@@ -80,7 +80,7 @@ function lineOf(row: Content, teamId: TeamId): Line {
   }
 }
 
-/** Queries, refused and failed ones among them, and the rows they were answered with. */
+/** Queries, including denied and failed ones, and the rows they returned. */
 export interface Counted {
   readonly queries: number
   readonly denied: number
@@ -88,7 +88,7 @@ export interface Counted {
   readonly rows: number
 }
 
-/** Counts of one day, caller and datasource. */
+/** The counts of one day, caller and datasource. */
 export interface UsageLine extends Counted {
   /** YYYY-MM-DD, UTC. */
   readonly date: string
@@ -97,7 +97,7 @@ export interface UsageLine extends Counted {
   readonly keyId: ApiKeyId | ''
 }
 
-/** A team's lines from a day on, the oldest first. */
+/** Returns a team's lines since a day, oldest first. */
 export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
   const lines = await store.db
     .selectFrom('usage_days')
@@ -119,7 +119,7 @@ export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: 
     .orderBy('account_id')
     .orderBy('key_id')
     .execute()
-  // PostgreSQL adds whole numbers up to a numeric, which comes as a text.
+  // PostgreSQL returns the sum of bigints as numeric, which arrives as a string.
   return lines.map((line) => ({
     ...line,
     queries: Number(line.queries),
@@ -129,12 +129,12 @@ export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: 
   }))
 }
 
-/** Of a team that is deleted: nobody can ask for it any more. */
+/** Deletes the counters of a deleted team. */
 export async function forgetUsage(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
   await tx.deleteFrom('usage_days').where('team_id', '=', teamId).execute()
 }
 
-/** Removes what nobody can ask for any more. */
+/** Deletes counters older than usage can ask for. */
 export async function pruneUsage(store: Pick<Store, 'append'>, now: number): Promise<void> {
   const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, 10)
   await store.append((tx) => tx.deleteFrom('usage_days').where('date', '<', before).execute())

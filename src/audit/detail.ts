@@ -1,35 +1,35 @@
-// Pure: what of a row of the audit stands together in one JSON column: who it was by name, what was changed, why it was
-// refused, what a query read. Most of it does not apply to most rows, and what does not is left out.
+// Pure: the JSON column of an audit row. It holds the names of the caller, the change, the reason of a refusal, and
+// what a query read. Fields that do not apply are absent, because most rows need only a few.
 import { z } from 'zod'
 import { Changes, Target, type Changed } from './changes.ts'
 
-/** Names as they were when the row was written. */
+/** Names at the time the row was written. */
 export interface Who {
-  /** Of the account. */
+  /** The account's name. */
   readonly name?: string | undefined
   readonly keyName?: string | undefined
 }
 
-/** Why a call was refused, in the words its caller was told. */
+/** Why a call was refused, as the caller was detail. */
 export interface Reason {
   readonly error?: string | undefined
   readonly hint?: string | undefined
-  /** From 0, in UTF-16 units of the query. */
+  /** A 0-based offset in UTF-16 code units of the query. */
   readonly position?: number | undefined
-  /** Of a refusal by cost. */
+  /** Set if the query was refused for its cost. */
   readonly estimate?: number | undefined
   readonly limit?: number | undefined
 }
 
-/** What is said of a call beside how it ended. */
-export interface Told extends Partial<Changed>, Reason {
-  /** That a query read, each once. */
+/** The details of a call besides its outcome. */
+export interface CallDetail extends Partial<Changed>, Reason {
+  /** The tables that a query read, without duplicates. */
   readonly tables?: readonly { readonly schema: string; readonly table: string }[] | undefined
-  /** Of a query, as JSON. */
+  /** The parameters of a query, as JSON. */
   readonly params?: string | undefined
 }
 
-/** As the column holds it. Short names: it is written for every query. */
+/** The JSON in the column. Names are short because the column is written for every query. */
 const Detail = z.object({
   by: z.string().optional(),
   key: z.string().optional(),
@@ -45,19 +45,20 @@ const Detail = z.object({
 })
 export type Detail = z.infer<typeof Detail>
 
-/** A refusal says so much; what a database says may be longer. */
+/** Cuts longer texts. Our refusals are shorter; database errors may not be. */
 const SENTENCE_MAX = 2_000
 const TABLES_MAX = 100
 
-type Tables = NonNullable<Told['tables']>
-/** What is said of an answered query, by the tables that its shape reads and for the caller who asked it last. */
+type Tables = NonNullable<CallDetail['tables']>
+/** Details of answered queries, cached by the table list of their shape, for the last caller. */
 const answered = new WeakMap<Tables, { readonly who: Who; readonly text: string | null }>()
 
-/** Null where there is nothing to say. `params` goes in as it is: it is JSON already, and may be long. */
-export function writeDetail(who: Who, told: Told): string | null {
-  const { tables, params, target, error, hint } = told
-  // The hot path: all answered calls of one shape by one caller say the same.
-  if (tables === undefined || params !== undefined || (target ?? error ?? hint) !== undefined) return written(who, told)
+/** Returns null if there is nothing to store. `params` is inserted as is: it is already JSON and may be long. */
+export function writeDetail(who: Who, detail: CallDetail): string | null {
+  const { tables, params, target, error, hint } = detail
+  // Hot path: all answered calls of one shape by one caller have the same detail.
+  if (tables === undefined || params !== undefined || (target ?? error ?? hint) !== undefined)
+    return written(who, detail)
   const known = answered.get(tables)
   if (known?.who === who) return known.text
   const text = written(who, { tables })
@@ -65,8 +66,8 @@ export function writeDetail(who: Who, told: Told): string | null {
   return text
 }
 
-function written(who: Who, told: Told): string | null {
-  const { target, changes, error, hint, position, estimate, limit, tables, params } = told
+function written(who: Who, detail: CallDetail): string | null {
+  const { target, changes, error, hint, position, estimate, limit, tables, params } = detail
   const json = JSON.stringify({
     by: who.name,
     key: who.keyName,
@@ -83,12 +84,12 @@ function written(who: Who, told: Told): string | null {
   return all === '{}' ? null : all
 }
 
-/** Throws a ZodError for a damaged store. */
+/** Throws a ZodError if the store is damaged. */
 export function readDetail(json: string | null): Detail {
   return json === null ? {} : Detail.parse(JSON.parse(json))
 }
 
-/** What is no such number is left out: whoever reads the row would stumble over it for as long as it is kept. */
+/** Drops invalid numbers: an invalid number would make the row unreadable. */
 function positive(number: number | undefined): number | undefined {
   return number !== undefined && Number.isFinite(number) && number >= 0 ? number : undefined
 }

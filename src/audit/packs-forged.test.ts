@@ -1,5 +1,5 @@
-// What can be made without the key: other packs of the same rows, in which every link fits and readers would miss some. It is
-// found all the same. On both stores.
+// Packs forged without the key: the same rows repacked, so that every link fits but readers would miss rows.
+// Verification must find them, on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -23,14 +23,14 @@ const packs = (store: Store) =>
 const textIn = ({ packed }: Pack) => inflateRawSync(packed).toString()
 const packedOf = (text: string) => deflateRawSync(text)
 
-/** Both as one, which takes no key. */
+/** Joins two packs, which needs no key. */
 function joined(one: Pack, other: Pack): Pack {
   const { last_id, last_at, last_seq, last_link } = other
   const packed = packedOf(textIn(one) + textIn(other))
   return { ...one, last_id, last_at, last_seq, last_link, marks: one.marks + other.marks, packed }
 }
 
-/** Single rows, which have their whole links, as a pack. */
+/** Makes a pack of single rows, whose links are known in full. */
 function packOf(rows: readonly Stored[]): Pack {
   const [first, last] = [rows[0], rows.at(-1)]
   assert.ok(
@@ -66,7 +66,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await audit.flush()
     }
 
-    /** Of each of these times a pack. */
+    /** Writes one pack at each of these times. */
     async function packsAt(times: readonly number[]) {
       const store = await open()
       let at = begun
@@ -88,7 +88,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       ['of two minutes', [0, 5 * minute]],
       ['with a clock set back between them', [30_000, 0]],
     ] as const) {
-      test(`two packs ${what} made to one are found: readers would miss rows of it`, async () => {
+      test(`finds two joined packs ${what}: readers would miss rows`, async () => {
         await using store = await packsAt(times)
         const [one, other] = await packs(store)
         assert.ok(one !== undefined && other !== undefined)
@@ -99,7 +99,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       })
     }
 
-    test('refused rows made to a pack are found: a filter by the outcome would miss them', async () => {
+    test('finds packed refused rows: a filter by outcome would miss them', async () => {
       await using store = await open()
       {
         await using audit = openAudit({ store, key })
@@ -111,7 +111,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual((await findingsOf(store)).map(({ kind, id }) => [kind, id]), [['changed', rows[0]?.id]]) // prettier-ignore
     })
 
-    test('what was removed for its age and is put there again stops no removal, and is found', async () => {
+    test('finds a removed pack that was put back, and pruning still works', async () => {
       await using store = await open()
       let at = begun
       const errors: object[] = []
@@ -139,7 +139,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await findingsOf(store), [])
     })
 
-    test('a line of more than a megabyte stays a row, so that no pack is long', async () => {
+    test('a line of more than a megabyte stays a row, so that packs stay small', async () => {
       await using store = await open()
       await using audit = openAudit({ store, key })
       const [short, long] = ['SELECT 1', 'x'.repeat(1 << 20)]

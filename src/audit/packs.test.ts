@@ -1,5 +1,5 @@
-// Rows that lie packed are read like any others, in one order with them; whatever is done to a pack by hand is found and named;
-// it goes when all of it is old. On both stores.
+// Packed rows on both stores: they are read like other rows, in one order with them. A manually changed pack is found
+// and named. A pack is removed once all of its rows are past retention.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -29,7 +29,7 @@ const callers = Array.from({ length: 3 }, (_, index): AuditedCall => {
 const datasources = [newId<DatasourceId>(), newId<DatasourceId>()]
 const TEXTS = ['SELECT 1', 'SELECT \'äöü 😀 \\ "x"\'', '\u2028\n\t\u0001', 'x'.repeat(3_000), '\\ud800']
 
-/** A call as the number says, answered unless it is refused. */
+/** Records a numbered call: some are refused, the others answered. */
 function record(audit: Audit, teamId: TeamId, n: number): void {
   const call = callers[n % callers.length]
   const datasourceId = datasources[n % datasources.length]
@@ -64,7 +64,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     after(() => source[Symbol.asyncDispose]())
     const open = async () => openStore(await source.config())
 
-    test('many rows of a team are packed; few, refused ones and those of no team stay rows', async () => {
+    test('packs many rows of a team; few rows, refused rows and rows without a team stay rows', async () => {
       await using store = await open()
       await using audit = openAudit({ store, key })
       const [many, few] = [newId<TeamId>(), newId<TeamId>()]
@@ -81,7 +81,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await findingsOf(store), [])
     })
 
-    test('single and packed rows of several processes are one order, whatever the clock did, and each filter picks from both', async () => {
+    test('single and packed rows of several processes share one order despite clock changes, and filters apply to both', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       let at = begun
@@ -141,7 +141,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await findingsOf(store), [])
     })
 
-    test('a row is found by its id, by its own team alone', async () => {
+    test('only its own team finds a row by id', async () => {
       await using store = await open()
       const [teamId, stranger] = [newId<TeamId>(), newId<TeamId>()]
       await using audit = openAudit({ store, key })
@@ -154,7 +154,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const id of ['', 'x', newId()]) assert.equal(await rowOfTeam(store, teamId, asId<AuditId>(id)), null)
     })
 
-    test('no pack is of two minutes', async () => {
+    test('no pack spans two minutes', async () => {
       await using store = await open()
       let at = begun
       await using audit = openAudit({ store, key, now: () => at })
@@ -172,8 +172,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal((await rowsOf(store, teamId)).length, 160)
     })
 
-    describe('changed by hand', () => {
-      /** Two packs of a hundred rows and more, and some single rows, of one chain that has ended. */
+    describe('changed manually', () => {
+      /** Returns two packs of over a hundred rows and some single rows, in one ended chain. */
       async function twoPacks() {
         const store = await open()
         const teamId = newId<TeamId>()
@@ -192,14 +192,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         return { store, teamId, first, second, set }
       }
 
-      test('a changed row is named, first, last or between, whatever of it was changed', async () => {
+      test('names a changed row in any position, whichever field was changed', async () => {
         const { store, first, set } = await twoPacks()
         await using _store = store
         const lines = textOf(first).trimEnd().split('\n')
         for (const index of [0, 41, lines.length - 1]) {
           const values: unknown[] = JSON.parse(lines[index] ?? '')
           for (const [place, value] of values.entries()) {
-            // The id of the first and the last, the team and the time are told by the pack as well.
+            // The pack repeats the first and last id, the team and the times.
             if (place === 0) continue
             const changed = values.with(place, typeof value === 'number' ? value + 1 : `${String(value)}x`)
             await set({ packed: packedOf(`${lines.with(index, JSON.stringify(changed)).join('\n')}\n`) })
@@ -210,7 +210,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         }
       })
 
-      test('a row taken out, put in, or in the place of another is named where it begins', async () => {
+      test('names the first row affected by a removed, inserted or moved row', async () => {
         const { store, first, set } = await twoPacks()
         await using _store = store
         const lines = textOf(first).trimEnd().split('\n')
@@ -228,7 +228,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.equal((await findingOf(store)).kind, 'changed')
       })
 
-      test('the same values written in another way, which a filter would not find, are named', async () => {
+      test('names rows whose values are formatted differently, which a text filter would miss', async () => {
         const { store, first, set } = await twoPacks()
         await using _store = store
         const [line = '', ...others] = textOf(first).split('\n')
@@ -246,7 +246,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         }
       })
 
-      test('what a pack says of its rows is held to them', async () => {
+      test('checks the columns of a pack against its rows', async () => {
         const { store, first, second, set } = await twoPacks()
         await using _store = store
         const wrong: readonly Partial<Pack>[] = [
@@ -267,7 +267,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           { packed: packedOf('') },
           { packed: packedOf('[]\n') },
           { packed: packedOf('{"id":1}\n') },
-          // It would come to 100 MB.
+          // Inflates to 100 MB.
           { packed: packedOf(Buffer.alloc(100 << 20, 0x20)) },
         ]
         for (const values of wrong) {
@@ -286,7 +286,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.equal((await findingOf(store)).kind, 'removed')
       })
 
-      test('a pack that cannot be read hides no other row', async () => {
+      test('an unreadable pack hides no other row', async () => {
         const { store, teamId, first, set } = await twoPacks()
         await using _store = store
         const before = await rowsOf(store, teamId)
@@ -298,7 +298,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         )
       })
 
-      test('a removed pack is missed, and a row or a pack put in its place is named', async () => {
+      test('reports a removed pack, and names a row or pack in its place', async () => {
         const { store, first, second } = await twoPacks()
         await using _store = store
         const remove = (pack: Pack) =>
@@ -319,7 +319,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.notEqual((await findingOf(store)).kind, 'removed')
       })
 
-      test('all packs removed, and all else, is missed', async () => {
+      test('reports the removal of all packs, and of everything', async () => {
         const { store } = await twoPacks()
         await using _store = store
         for (const table of ['audit', 'audit_chains', 'marks', 'audit_packs'] as const) {
@@ -334,7 +334,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     describe('pruned', () => {
-      /** A pack a day of each of two teams, of which the second keeps its rows longer. */
+      /** One pack a day for each of two teams. The second team has a longer retention. */
       async function tenDays() {
         const store = await open()
         let at = begun
@@ -355,7 +355,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         return { store, audit, short, long, errors, move: (days: number) => (at += days * day) }
       }
 
-      test('a pack goes with its last row, by what its team keeps, and leaves a signed gap', async () => {
+      test('removes a pack when its last row is past the retention of the team, and leaves a signed gap', async () => {
         const { store, audit, short, long, move, errors } = await tenDays()
         await using _store = store
         await using _audit = audit
@@ -374,7 +374,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('one that was changed stays, however old, and what is made to look old is not removed', async () => {
+      test('keeps a changed pack of any age, and a pack that was made to look old', async () => {
         const { store, audit, errors } = await tenDays()
         await using _store = store
         await using _audit = audit
@@ -395,7 +395,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('the packs of a deleted team are kept for as long as it kept them, then nothing is left of it', async () => {
+      test('keeps the packs of a deleted team for its retention, then removes everything', async () => {
         await using store = await open()
         let at = begun
         const teamId = newId<TeamId>()
@@ -417,7 +417,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       })
     })
 
-    test('a batch of packs whose answer was lost is written once, and counted once', async () => {
+    test('writes and counts a batch of packs once if the answer to its commit was lost', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       let [lose, fail] = [0, 0]

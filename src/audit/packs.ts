@@ -1,5 +1,5 @@
-// Rows that were written many at a time lie packed: a team's that follow each other in a chain are one deflated text. Of
-// each row's link the pack keeps the beginning, so that the one that was changed can be named.
+// Packs: consecutive rows of one team, written together and stored as one compressed text. The pack keeps a prefix of
+// each row's link, so that verification can name a changed row.
 import { inflateRawSync } from 'node:zlib'
 import type { Selectable } from 'kysely'
 import type { AuditPackTable } from '../store/tables.ts'
@@ -7,34 +7,37 @@ import { rowOf, type Stored } from './chain/seal.ts'
 
 export type Pack = Selectable<AuditPackTable>
 
-/** Of a time up to the minute; no pack is of two. */
+/** The length of a time down to the minute. All rows of a pack are within one minute. */
 const MINUTE_CHARS = 16
 export const PACK_MS = 60_000
-/** Unpacked: a batch is full at a quarter of it, and a line that is longer than half of it stays a row. */
+/** The largest uncompressed pack. A batch is full at a quarter of it. Lines longer than half of it stay rows. */
 export const PACK_BYTES_MAX = 1 << 21
-/** How much is kept of a link. */
+/** The length of the link prefix. */
 export const MARK_CHARS = 8
 
-/** No row of a pack is newer that has one of this time. */
+/** The latest time that a row in the same pack can have. */
 export function minuteEnd(at: string): string {
   return `${at.slice(0, MINUTE_CHARS)}:59.999Z`
 }
 
 export interface Unpacked {
-  /** Its link is a mark alone, but for the last one's. */
+  /** `link` is the prefix only, except for the last row. */
   readonly row: Stored
-  /** As it stands there: what the seal reads, or there is another way to write the same, which a filter does not find. */
+  /** The text as stored. The seal covers it: a reformatted text would parse alike but escape the text filter. */
   readonly text: string
 }
 
-/** Its rows, the oldest first; null where it cannot be read. `wanted`: only those whose text has all of these. */
+/**
+ * Returns the rows, oldest first, or null if the pack is unreadable. `wanted`: only rows whose text contains all of
+ * these.
+ */
 export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly Unpacked[] | null {
   const { chain, first_seq, last_link, marks, packed } = pack
   try {
     const text = inflateRawSync(packed, { maxOutputLength: PACK_BYTES_MAX }).toString()
     if (!wanted.every((part) => text.includes(part))) return []
     const lines = text.split('\n')
-    // Behind the last line's end there is nothing.
+    // The text ends with a line end, so the last element is empty.
     const last = lines.length - 2
     const rows: Unpacked[] = []
     for (const [index, line] of lines.slice(0, -1).entries()) {
@@ -48,7 +51,7 @@ export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly U
   }
 }
 
-/** Whether all that the pack says of its rows, to be found by, is so, and they are such as lie in one pack. */
+/** Returns whether the pack's index columns match its rows, and the rows are allowed in one pack. */
 export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
   const rows = all.map(({ row }) => row)
   const { first_id, last_id, team_id, first_at, last_at, first_seq, last_seq, marks } = pack
@@ -65,7 +68,7 @@ export function describes(pack: Pack, all: readonly Unpacked[]): boolean {
   )
 }
 
-/** Readers go by the first and the last row of a pack. */
+/** Readers rely on the order of the rows between the pack's first and last row. */
 function follows(row: Stored, before: Stored | undefined): boolean {
   return before === undefined || (row.id > before.id && row.at >= before.at)
 }

@@ -1,10 +1,10 @@
-// Pure: why a call was refused, as its error says it. What is not a refusal of ours says nothing here: its words may hold
-// anything, and stand in the log.
+// Pure: reads the reason of a refusal from its error. Other errors give no reason: their texts may hold anything and go
+// to the log.
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Reason } from './detail.ts'
 
-/** As a refusal names it (contract.md). */
+/** The blocked thing, as a refusal names it (docs/contract.md). */
 export const Blocked = z.object({
   kind: z.enum(['table', 'column', 'function', 'type', 'operator', 'statement', 'stage', 'cost', 'limit']),
   name: z.string(),
@@ -18,7 +18,7 @@ const Extra = z.object({
   limit: z.number().optional().catch(undefined),
 })
 
-/** Why, and what of a query was blocked. */
+/** Returns the reason, and which part of a query was blocked. */
 export function reasonOf(error: unknown): Reason & { readonly blocked?: z.infer<typeof Blocked> | undefined } {
   return error instanceof AppError ? { error: error.message, ...Extra.parse(error.extra) } : {}
 }

@@ -1,21 +1,21 @@
-// A call as a row of the audit. Ids rise with time (UUID v7), so that rows of one millisecond keep their order.
+// Builds audit rows from calls. Ids increase over time (UUID v7), so rows of one millisecond keep their order.
 import { createHash, randomUUID } from 'node:crypto'
 import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { AuditTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
-import { writeDetail, type Told, type Who } from './detail.ts'
+import { writeDetail, type CallDetail, type Who } from './detail.ts'
 
-/** The part of a call that is kept; auth's Call fits. */
+/** The stored part of a call. auth's Call is assignable to it. */
 export interface AuditedCall {
   readonly action: string
-  /** The door; absent where the service itself acts. */
+  /** The interface. Absent if the service itself acts. */
   readonly via?: 'REST' | 'CONNECTOR'
   readonly caller: Who & {
     readonly kind: 'key' | 'session'
     readonly accountId: AccountId
     readonly keyId?: ApiKeyId
   }
-  /** What the calling program says it is. */
+  /** The client's name for itself. */
   readonly client?: string | undefined
 }
 
@@ -24,31 +24,31 @@ export interface AuditPlace {
   readonly datasourceId?: DatasourceId
 }
 
-/** How a call ended. Where the team redacts literals, whoever records has taken them out of all that is said here. */
-export interface AuditEntry extends AuditPlace, Told {
+/** The outcome of a call. If the team redacts literals, the caller has removed them from all texts here. */
+export interface AuditEntry extends AuditPlace, CallDetail {
   readonly outcome: AuditTable['outcome']
   readonly code?: string | null
   readonly blocked?: unknown
   readonly query?: string | null
   readonly printed?: string | null
-  /** The texts are not as they were asked: without their literals, or left out. */
+  /** True if literals were removed from the texts, or the texts were left out. */
   readonly redacted?: boolean
   readonly rowCount?: number | null
   readonly bytes?: number | null
   readonly durationMs?: number | null
 }
 
-/** Makes rows; remembers the last id, to make the next one greater. */
+/** Builds rows. Remembers the last id, because the next id must be greater. */
 export class RowMaker {
   readonly #now: () => number
-  /** Of this process: within a millisecond the sequence tells rows apart (RFC 9562, 6.2). */
+  /** Constant per process. Within a millisecond the sequence orders the rows (RFC 9562, 6.2). */
   readonly #tail = randomUUID().slice(18)
-  /** How ids end, by their sequence: to write one costs as much as the rest of a row. */
+  /** Id suffixes by sequence, cached: building one costs as much as the rest of a row. */
   readonly #ends: string[] = []
   #lastMs = 0
   #head = ''
   #sequence = 0
-  /** The time of the last row: within a millisecond all have one text. */
+  /** The formatted time of the last row, cached per millisecond. */
   #time = { ms: Number.NaN, iso: '' }
 
   constructor(now: () => number) {
@@ -83,8 +83,9 @@ export class RowMaker {
   }
 
   /**
-   * A 429: the id says team, caller and minute, so that several processes count into one row. Of no team it says action and
-   * code too: anybody who knows an address can be refused in its name, and must not hide what is refused to somebody else.
+   * Builds the row of a 429. Its id is a hash of team, caller and minute, so that all processes count into one row.
+   * Without a team, the hash includes action and code: anybody who knows an address can cause refusals in its name, and
+   * these must not hide others.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
@@ -96,7 +97,7 @@ export class RowMaker {
     return { ...row, id: asId<AuditId>(`${headOf(minute)}${hash.slice(15, 18)}${tail}`) }
   }
 
-  /** The same again under an id of its own. */
+  /** Returns the same row with a new id. */
   renamed(row: Content): Content {
     return { ...row, id: this.#id(this.#now()) }
   }
@@ -123,21 +124,21 @@ function viaOf({ via, caller }: AuditedCall): Content['via'] {
   return caller.kind === 'key' ? 'API_KEY' : 'SESSION'
 }
 
-/** How long 429s of a key are counted into one row. */
+/** The period that one row of 429s covers. */
 export const MINUTE_MS = 60_000
 
-/** About what a row takes in memory. */
+/** Roughly the memory a row takes. */
 export function charsOf(row: Content): number {
   return 500 + (row.query?.length ?? 0) + (row.printed?.length ?? 0) + (row.detail?.length ?? 0)
 }
 
-/** How an id of a millisecond begins: UUID v7 (RFC 9562, 5.7). */
+/** Returns the id prefix of a millisecond (UUID v7, RFC 9562, 5.7). */
 export function headOf(ms: number): string {
   const hex = ms.toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7`
 }
 
-/** When an id was made; null where it is no UUID v7. */
+/** Returns the time of an id, or null if the id is not a UUID v7. */
 export function msOf(id: AuditId): number | null {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null
 }

@@ -1,5 +1,5 @@
-// The chains of a store: one a writing process, numbered without a gap, each with its signed end. What was changed by
-// hand is never signed again: a wrong signature stays for `audit verify` to find.
+// The chains of a store: one per writing process, numbered without gaps, each with a signed end. A manually changed
+// signature is never renewed: it stays for `audit verify` to report.
 import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
@@ -7,16 +7,16 @@ import type { Tables } from '../../store/tables.ts'
 import type { Writing } from './locked.ts'
 import { sameSeal, type Chain, type Registry, type Seal } from './seal.ts'
 
-/** Where a process stands in its chain. `number` is 0 while the chain is not in the store. */
+/** The end of a process's chain. `number` is 0 until the chain is in the store. */
 export type Position = Omit<Chain, 'signature'>
 
-/** A chain with nothing in it; it gets its number when its first rows are written. */
+/** Creates an empty chain. It gets its number when its first rows are written. */
 export function newChain(openedAt: string): Position {
   const chain = randomBytes(9).toString('base64url')
   return { chain, number: 0, opened_at: openedAt, head_seq: 0, head_link: '', batch: 0 }
 }
 
-/** What the mark holds; null where there is none, or it is not one of ours. */
+/** The list of chains from the mark. Null if there is none. */
 export type KnownRegistry = (Registry & { readonly holds: boolean }) | null
 
 const MARK = 'audit chains'
@@ -28,7 +28,7 @@ const Mark = z.strictObject({
   signature: z.string(),
 })
 
-/** Which chains there should be. `holds` is false where it was changed by hand. */
+/** Reads the list of chains. `holds` is false if the list was changed manually. */
 export async function readRegistry({ tx, locked }: Writing, seal: Seal): Promise<KnownRegistry> {
   const row = await locked(tx.selectFrom('marks').select('value').where('name', '=', MARK)).executeTakeFirst()
   if (row === undefined) return null
@@ -48,10 +48,10 @@ export async function writeRegistry({ tx }: Writing, seal: Seal, registry: Regis
     .execute()
 }
 
-/** The next number; the registry then says so, unless it was changed by hand. */
+/** Returns the next chain number and signs it into the list, unless the list was changed manually. */
 async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promise<number> {
-  // Before the registry: the process that begins the first chain beside us writes both, so that whoever sees its chain
-  // here sees its registry too.
+  // Read the chain before the list. Another process that starts the first chain writes both, so a visible chain implies
+  // a visible list.
   const highest = await writing.tx
     .selectFrom('audit_chains')
     .select('number')
@@ -67,7 +67,7 @@ async function nextNumber(writing: Writing, seal: Seal, openedAt: string): Promi
   return number
 }
 
-/** How many rows are of no chain. */
+/** Counts the rows outside all chains. */
 export async function unchained(tx: Transaction<Tables>): Promise<number> {
   const { rows } = await tx
     .selectFrom('audit')
@@ -77,13 +77,13 @@ export async function unchained(tx: Transaction<Tables>): Promise<number> {
   return Number(rows)
 }
 
-/** The chain's row as the store has it; null where there is none, or it was changed by hand. */
+/** Returns the chain's row, or null if it is missing or was changed manually. */
 export async function readChain({ tx }: Writing, seal: Seal, chain: string): Promise<Chain | null> {
   const row = await tx.selectFrom('audit_chains').selectAll().where('chain', '=', chain).executeTakeFirst()
   return row !== undefined && sameSeal(seal.chain(row), row.signature) ? row : null
 }
 
-/** Signs where the process stands now; a new chain gets its number. */
+/** Signs the new end of the chain. A new chain gets its number. */
 export async function writeChain(writing: Writing, seal: Seal, position: Position): Promise<Position> {
   const isNew = position.number === 0
   const row = isNew ? { ...position, number: await nextNumber(writing, seal, position.opened_at) } : position

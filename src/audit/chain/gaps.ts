@@ -1,12 +1,12 @@
-// What stands in a chain in place of rows that were removed for their age: from where to where, the link that the next
-// row is bound to, signed. Gaps that touch become one, so a chain whose rows all grow old has a single one at its start.
+// Gaps: signed records that replace rows removed by retention. A gap has the range of the rows and the link that the
+// next row is bound to. Adjacent gaps are merged, so a chain that ages has one gap at its start.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { sameSeal, type Gap, type Seal } from './seal.ts'
 
 export type Removed = Omit<Gap, 'signature'>
 
-/** Notes the removed rows, together with the gaps they touch. A gap that was changed by hand is left as it is. */
+/** Records removed rows and merges adjacent gaps. A manually changed gap is left as it is. */
 export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Removed): Promise<void> {
   const { chain } = removed
   const left = await gapEndingAt(tx, seal, chain, removed.first_seq - 1)
@@ -28,7 +28,7 @@ export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Remov
     .execute()
 }
 
-/** The gap whose last row this was; null where there is none, or it was changed by hand. */
+/** Returns the gap that ends with this row, or null if it is missing or was changed manually. */
 export async function gapEndingAt(
   tx: Transaction<Tables>,
   seal: Seal,
@@ -39,13 +39,13 @@ export async function gapEndingAt(
   return gap?.last_seq === lastSeq && sameSeal(seal.gap(gap), gap.signature) ? gap : null
 }
 
-/** Whether one of these rows was removed before: what stands there now was put there by hand. */
+/** Returns whether one of these rows was removed before. If so, the present row was inserted manually. */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
   const gap = await gapBegunBy(tx, chain, last)
   return gap !== undefined && gap.last_seq >= first
 }
 
-/** The last one that begins there or before. */
+/** Returns the last gap that starts at or before this row. */
 async function gapBegunBy(tx: Transaction<Tables>, chain: string, seq: number): Promise<Gap | undefined> {
   return await tx
     .selectFrom('audit_gaps')

@@ -1,10 +1,10 @@
-// What a place in a chain is bound to, whatever stands before it: a row, a pack, or what was removed for its age.
+// Finds the link that a place in a chain is bound to: from the row, pack or gap before it.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { gapEndingAt } from './gaps.ts'
 import type { Seal } from './seal.ts'
 
-/** The link before; null where that is gone. */
+/** Returns null if the place before is missing. */
 export async function linkBefore(
   tx: Transaction<Tables>,
   seal: Seal,

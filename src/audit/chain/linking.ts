@@ -1,11 +1,11 @@
-// Puts rows at the end of a chain, within the transaction that writes them. Rows of changes are in the store before they
-// are linked, and so are the counting rows of 429s: until then each bears a seal of its own, without which it is not linked.
+// Appends rows to a chain, in the transaction that writes them. Rows of changes and of 429s are in the store before
+// they are linked. Until then each has its own seal; a row without a valid seal is not linked.
 import type { AuditId } from '../../ids.ts'
 import type { Position } from './chains.ts'
 import type { Writing } from './locked.ts'
 import { sameSeal, textOf, type Content, type Seal } from './seal.ts'
 
-/** A row at its place. */
+/** A row with its place in a chain. */
 export interface Placed {
   readonly row: Content
   readonly chain: string
@@ -13,7 +13,7 @@ export interface Placed {
   readonly link: string
 }
 
-/** The end of a chain while rows are put there. */
+/** The end of a chain while rows are appended. */
 export class ChainEnd {
   readonly chain: string
   readonly #seal: Seal
@@ -29,17 +29,17 @@ export class ChainEnd {
 
   place(row: Content): Placed {
     const link = this.#seal.link(this.#link, this.chain, this.#seq + 1, textOf(row))
-    return { row, chain: this.chain, seq: this.#goTo(link), link }
+    return { row, chain: this.chain, seq: this.#advance(link), link }
   }
 
-  /** As place(), of a row that is text already; answers with its link. */
+  /** Like place(), for a row that is already text. Returns the link. */
   placeLine(text: Uint8Array): string {
     const link = this.#seal.linkOf(this.#link, this.chain, this.#seq + 1, text)
-    this.#goTo(link)
+    this.#advance(link)
     return link
   }
 
-  #goTo(link: string): number {
+  #advance(link: string): number {
     this.#link = link
     return ++this.#seq
   }
@@ -49,20 +49,20 @@ export class ChainEnd {
   }
 }
 
-/** What became of rows that waited for their link. */
+/** The result of linking. */
 export interface Linked {
-  /** Linked now or by another process, or not to be linked. */
+  /** Linked now or by another process, or rejected. */
   readonly settled: readonly AuditId[]
-  /** Not in the store: their transaction was rolled back, or has not ended. */
+  /** Not in the store: their transaction was rolled back or is still open. */
   readonly unseen: readonly AuditId[]
-  /** Changed by hand before they could be linked: left as they are. */
+  /** Changed manually before they were linked. They are left as they are. */
   readonly foreign: readonly AuditId[]
   readonly count: number
 }
 
 const IDS_PER_SELECT = 200
 
-/** Links those of these rows that are in the store and have no place yet. */
+/** Links the given rows that are in the store and have no place yet. */
 export async function linkStored(
   { tx, locked }: Writing,
   seal: Seal,
@@ -91,10 +91,7 @@ export async function linkStored(
   return { settled, unseen: ids.filter((id) => !found.has(id)), foreign, count }
 }
 
-/**
- * Counts 429s into the row of their minute, whichever process made it. Answers with those that came too late for it, as
- * it was linked meanwhile.
- */
+/** Adds 429s to the row of their minute, whichever process inserted it. Returns those whose row is already linked. */
 export async function countInto(
   { tx, locked }: Writing,
   seal: Seal,
@@ -102,17 +99,17 @@ export async function countInto(
   folded: readonly Content[],
 ): Promise<readonly Content[]> {
   const late: Content[] = []
-  // In one order, as another process may count into the same.
+  // Sorted, so that processes that count into the same rows cannot deadlock.
   for (const row of folded.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
-    const kept = await locked(tx.selectFrom('audit').selectAll().where('id', '=', row.id)).executeTakeFirst()
-    if (kept === undefined) {
+    const stored = await locked(tx.selectFrom('audit').selectAll().where('id', '=', row.id)).executeTakeFirst()
+    if (stored === undefined) {
       await tx
         .insertInto('audit')
         .values({ ...row, chain, seq: null, link: seal.alone(row) })
         .execute()
-    } else if (kept.seq === null && sameSeal(seal.alone(kept), kept.link)) {
-      const times = kept.times + row.times
-      const link = seal.alone({ ...kept, times })
+    } else if (stored.seq === null && sameSeal(seal.alone(stored), stored.link)) {
+      const times = stored.times + row.times
+      const link = seal.alone({ ...stored, times })
       await tx.updateTable('audit').set({ times, link }).where('id', '=', row.id).execute()
     } else late.push(row)
   }

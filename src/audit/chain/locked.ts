@@ -1,17 +1,17 @@
-// The audit writes all the time, from several processes: on PostgreSQL it locks the rows that it reads to change them, and
-// is not serializable beside that. The embedded store has one writer.
+// The audit's write transaction. Several processes write all the time: on PostgreSQL, rows are locked with FOR UPDATE,
+// and the isolation level is read committed. The embedded store has one writer.
 import type { Transaction } from 'kysely'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
 
-/** A transaction of the audit's. */
+/** A write transaction of the audit. */
 export interface Writing {
   readonly tx: Transaction<Tables>
-  /** Makes a query lock what it finds until the transaction ends. */
+  /** Locks the rows that a query finds until the transaction ends. */
   locked<Q extends { forUpdate(): Q }>(query: Q): Q
 }
 
-/** What it wrote is durable when store.settled() is answered. */
+/** The writes are durable once store.settled() resolves. */
 export function writing<T>(
   store: Pick<Store, 'commit' | 'dialect'>,
   work: (writing: Writing) => Promise<T>,

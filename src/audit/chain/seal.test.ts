@@ -1,4 +1,4 @@
-// The seal is the HMAC it says it is, for texts of every length and letter, and no two things share one.
+// The seal is a correct HMAC for texts of every length and script, and different content never shares a seal.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ const row = (query: string, name?: string): Content =>
     { outcome: 'ANSWERED', query },
   )
 
-test('a link is HMAC-SHA-256 of what it binds, whatever its length and its letters', () => {
+test('a link is the HMAC-SHA-256 of its content, for any length and script', () => {
   for (const text of ['', 'x', 'ä€😀', '\ud800', '\u2028"\\'].flatMap((piece) =>
     [1, 100, 3_000, 5_400, 6_000, 200_000].map((n) => piece.repeat(n)),
   )) {
@@ -29,7 +29,7 @@ test('a link is HMAC-SHA-256 of what it binds, whatever its length and its lette
   }
 })
 
-test('the same values in other places, or of another kind, have another seal', () => {
+test('the same values in other columns, or of another type, have another seal', () => {
   const bound = row('SELECT 1')
   const seals = [
     seal.alone(bound),

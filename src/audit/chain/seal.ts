@@ -1,12 +1,12 @@
-// Pure: what binds a row of the audit to the row before it, and vouches for the end of a chain. Everything is an
-// HMAC-SHA-256 with a key derived from the root key, so that whoever has the database alone can make none of it.
+// Pure: the seals that bind each audit row to the row before it and sign the end of a chain. Every seal is an
+// HMAC-SHA-256 with a key derived from the root key. Access to the database alone is not enough to forge a row.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import type { AuditChainTable, AuditGapTable, AuditTable } from '../../store/tables.ts'
 
 /**
- * What of a row is bound, in this order for ever: a later column may change nothing for rows that do not have it. So
- * `detail` is the last value of the array, and a row without it has an array that is one value shorter.
+ * The sealed columns. The order is permanent: a new column must not change the seal of rows without it. So `detail`
+ * comes last, and the array of a row without `detail` is one value shorter.
  */
 export const CONTENT = [
   'id',
@@ -37,22 +37,22 @@ export type Content = Pick<Stored, (typeof CONTENT)[number]>
 export type Chain = Selectable<AuditChainTable>
 export type Gap = Selectable<AuditGapTable>
 
-/** The first and the last number of the chains there are; between them none may lack. */
+/** The first and last chain number. No number between them may be missing. */
 export interface Registry {
   readonly first: number
   readonly last: number
-  /** When the first one ever was begun. */
+  /** The start of the first chain ever. */
   readonly since: string
-  /** How many rows of no chain there were then: there are never more. */
+  /** The number of rows outside all chains at that time. It never grows. */
   readonly before: number
 }
 
 export interface Seal {
-  /** Of a row that has no place in a chain yet: it was made by one of our processes. */
+  /** Seals a row that has no place yet: it proves that one of our processes wrote the row. */
   alone(row: Content): string
-  /** Of a row, as its text says it, at its place behind the row with the link `before` ('' for the first). */
+  /** Seals a row's text at its place after the row with the link `before` ('' for the first row). */
   link(before: string, chain: string, seq: number, text: string): string
-  /** The same of a text in UTF-8. */
+  /** The same for a text in UTF-8. */
   linkOf(before: string, chain: string, seq: number, text: Uint8Array): string
   chain(chain: Omit<Chain, 'signature'>): string
   gap(gap: Omit<Gap, 'signature'>): string
@@ -63,43 +63,43 @@ export interface Seal {
 export function sealWith(key: Uint8Array): Seal {
   const { hmac, hmacBehind } = hmacWith(key)
   return {
-    alone: (row) => hmac(begun(['row']) + textOf(row).slice(1)),
-    link: (before, chain, seq, text) => hmac(begun(['link', before, chain, seq]) + text.slice(1)),
-    linkOf: (before, chain, seq, text) => hmacBehind(begun(['link', before, chain, seq]), text.subarray(1)),
-    chain: (of) => hmac(said(['chain', of.chain, of.number, of.opened_at, of.head_seq, of.head_link, of.batch])),
-    gap: (of) => hmac(said(['gap', of.chain, of.first_seq, of.last_seq, of.last_link, of.until])),
-    registry: (of) => hmac(said(['registry', of.first, of.last, of.since, of.before])),
+    alone: (row) => hmac(openArray(['row']) + textOf(row).slice(1)),
+    link: (before, chain, seq, text) => hmac(openArray(['link', before, chain, seq]) + text.slice(1)),
+    linkOf: (before, chain, seq, text) => hmacBehind(openArray(['link', before, chain, seq]), text.subarray(1)),
+    chain: (of) => hmac(jsonOf(['chain', of.chain, of.number, of.opened_at, of.head_seq, of.head_link, of.batch])),
+    gap: (of) => hmac(jsonOf(['gap', of.chain, of.first_seq, of.last_seq, of.last_link, of.until])),
+    registry: (of) => hmac(jsonOf(['registry', of.first, of.last, of.since, of.before])),
   }
 }
 
-/** Compares two seals; how long it takes says nothing of where they differ. */
+/** Compares two seals in constant time. */
 export function sameSeal(made: string, found: string | null): boolean {
   const [a, b] = [Buffer.from(made), Buffer.from(found ?? '')]
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** As JSON: it keeps ('a', 'bc') apart from ('ab', 'c'), null from '' and 1 from '1'. */
-function said(parts: readonly unknown[]): string {
+/** JSON keeps ('a', 'bc') apart from ('ab', 'c'), null from '' and 1 from '1'. */
+function jsonOf(parts: readonly unknown[]): string {
   return JSON.stringify(parts)
 }
 
-/** What a row says: the values of CONTENT as one JSON array, without the last where that is null. */
+/** Returns the values of CONTENT as a JSON array. A null `detail` is left out. */
 export function textOf(row: Content): string {
   const values: unknown[] = contentOf(row)
   if (row.detail === null) values.pop()
-  return said(values)
+  return jsonOf(values)
 }
 
-/** A JSON array that goes on with what a row says behind its bracket. */
-function begun(head: readonly unknown[]): string {
-  return `${said(head).slice(0, -1)},`
+/** Returns the start of a JSON array, to be continued with the array of a row. */
+function openArray(head: readonly unknown[]): string {
+  return `${jsonOf(head).slice(0, -1)},`
 }
 
 type ValuesOf<Names extends readonly (keyof Content)[]> = { -readonly [N in keyof Names]: Content[Names[N]] }
 /** The values of CONTENT. */
 type ContentValues = ValuesOf<typeof CONTENT>
 
-/** One by one: by their names, in a loop, it takes longer than the hash. */
+/** Written out: a loop over the names takes longer than the hash. */
 export function contentOf(row: Content): ContentValues {
   return [
     row.id,
@@ -125,7 +125,7 @@ export function contentOf(row: Content): ContentValues {
   ]
 }
 
-/** The same backwards. */
+/** The inverse of contentOf(). */
 function contentFrom(values: ContentValues): Content {
   return {
     id: values[0],
@@ -151,15 +151,15 @@ function contentFrom(values: ContentValues): Content {
   }
 }
 
-/** Of a line that textOf() made; throws where it is none. */
+/** Parses a line of textOf(). Throws if the line is not an audit row. */
 export function rowOf(line: string): Content {
   const values: unknown = JSON.parse(line)
   if (Array.isArray(values) && values.length === CONTENT.length - 1) values.push(null)
-  if (!isContent(values)) throw new TypeError('no row of the audit')
+  if (!isContent(values)) throw new TypeError('not an audit row')
   return contentFrom(values)
 }
 
-/** Its seal tells the rest. */
+/** Checks the form only. The seal proves the rest. */
 function isContent(values: unknown): values is ContentValues {
   return Array.isArray(values) && values.length === CONTENT.length && values.every(isScalar)
 }
@@ -171,16 +171,16 @@ function isScalar(value: unknown): boolean {
 const BLOCK_BYTES = 64
 const HASH_BYTES = 32
 
-/** Room for what most rows come to as JSON; longer ones get their own. */
+/** Fits most rows as JSON. Longer rows get their own buffer. */
 const SCRATCH_BYTES = 16_384
 
 interface Hmac {
   hmac(text: string): string
-  /** Of what begins with `head`, in ASCII, and goes on with `rest`. */
+  /** The HMAC of `head`, in ASCII, followed by `rest`. */
   hmacBehind(head: string, rest: Uint8Array): string
 }
 
-/** RFC 2104, of two hashes in one go each: node's own Hmac object costs four times as much as the rest of a row. */
+/** HMAC (RFC 2104) from two one-shot hashes. Node's Hmac object costs four times as much as the rest of a row. */
 function hmacWith(key: Uint8Array): Hmac {
   const inner = Buffer.alloc(SCRATCH_BYTES, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c)
@@ -189,7 +189,7 @@ function hmacWith(key: Uint8Array): Hmac {
     outer[index] = byte ^ 0x5c
   }
   const sealed = (framed: Uint8Array): string => {
-    // Its bytes as letters: a buffer of its own for 32 bytes costs more than they do.
+    // As a binary string: allocating a buffer for 32 bytes costs more.
     outer.write(hash('sha256', framed, 'binary'), BLOCK_BYTES, 'latin1')
     return hash('sha256', outer, 'base64url')
   }
@@ -197,7 +197,7 @@ function hmacWith(key: Uint8Array): Hmac {
     bytes <= SCRATCH_BYTES - BLOCK_BYTES ? inner : Buffer.concat([inner.subarray(0, BLOCK_BYTES)], BLOCK_BYTES + bytes)
   return {
     hmac(text) {
-      // No character takes more than three bytes.
+      // A UTF-16 code unit takes at most three bytes in UTF-8.
       const frame = room(text.length * 3)
       return sealed(frame.subarray(0, BLOCK_BYTES + frame.write(text, BLOCK_BYTES)))
     },

@@ -1,4 +1,4 @@
-// A chain from its start on: single rows and those of packs in one order, a thousand at a time.
+// Reads a chain from its start: single rows and packed rows in one order, a thousand at a time.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { describes, MARK_CHARS, unpacked, type Pack } from '../packs.ts'
@@ -6,29 +6,29 @@ import { merged } from '../reading/merge.ts'
 import { FIRST_PORTION, nextPortion } from '../reading/portion.ts'
 import { sameSeal, textOf, type Stored } from './seal.ts'
 
-/** A row, or, behind its rows, a pack. */
+/** A row, or a pack. A pack comes after its rows. */
 export type Step =
   | {
       readonly kind: 'row'
       readonly seq: number
       readonly row: Stored
-      /** What its seal reads. */
+      /** The text that the seal covers. */
       readonly text: string
       readonly isMarked: boolean
     }
   | { readonly kind: 'pack'; readonly seq: number; readonly pack: Pack; readonly holds: boolean }
 
-/** By their numbers; of two at one place the single row comes first. */
+/** Ordered by number. If a row and a pack share a number, the single row comes first. */
 export function stepsOf(tx: Transaction<Tables>, chain: string): AsyncIterable<readonly Step[]> {
   return merged(singleSteps(tx, chain), packSteps(tx, chain), (a, b) => a.seq < b.seq)
 }
 
-/** Whether the row bears this link, or, within a pack, the beginning of it. */
+/** Returns whether the row has this link, or, in a pack, its prefix. */
 export function bears({ row, isMarked }: Step & { kind: 'row' }, link: string): boolean {
   return sameSeal(isMarked ? link.slice(0, MARK_CHARS) : link, row.link)
 }
 
-/** A pack as steps. One that cannot be read has no rows. */
+/** Returns a pack and its rows as steps. An unreadable pack has no rows. */
 export function stepsOfPack(pack: Pack): readonly Step[] {
   const rows = unpacked(pack)
   if (rows === null) return [{ kind: 'pack', seq: pack.first_seq, pack, holds: false }]
@@ -52,7 +52,7 @@ async function* singleSteps(tx: Transaction<Tables>, chain: string): AsyncIterab
   }
 }
 
-/** By id too: without its index the store would take two rows at one place. */
+/** Ordered by id too: if the unique index was dropped, two rows can have one place. */
 async function rowsBehind(
   tx: Transaction<Tables>,
   chain: string,

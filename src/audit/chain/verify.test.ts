@@ -1,5 +1,5 @@
-// The chain's promises, on both stores: what is written holds, and whatever is changed, removed or put in by hand is found
-// and named, also after pruning, a kill, a lost answer, a restart.
+// The chain on both stores: verification accepts what was written, and names every row that was changed, removed or
+// inserted manually. This also holds after pruning, a kill, a lost answer and a restart.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
@@ -37,7 +37,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     /** An empty store. */
     const open = async () => openStore(await source.config())
 
-    /** Rows of calls, as the numbers say, in one batch. */
+    /** Writes rows of numbered calls in one batch. */
     async function write(audit: Audit, teamId: TeamId, count: number): Promise<void> {
       for (let n = 1; n <= count; n++) {
         const query = `SELECT '${n} äöü 😀 \\ "x"'`
@@ -54,7 +54,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await audit.flush()
     }
 
-    /** A store with one ended chain of ten rows, and the id of the fifth. */
+    /** Returns a store with one ended chain of ten rows, and the id of the fifth. */
     async function tenRows() {
       const store = await open()
       const teamId = newId<TeamId>()
@@ -93,7 +93,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('two processes have a chain each, and each start one of its own', async () => {
+    test('each process and each start has its own chain', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       for (let start = 0; start < 2; start++) {
@@ -109,7 +109,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('429s that several processes count into one row are linked by one of them, and late ones by themselves', async () => {
+    test('one process links 429s that several count into one row; late ones get their own row', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       const now = () => Date.parse('2026-01-01T00:00:30.000Z')
@@ -135,7 +135,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('another key than that of the store finds every chain wrong', async () => {
+    test('with another key, every chain fails verification', async () => {
       const { store } = await tenRows()
       await using _store = store
       assert.deepEqual(await findingsOf(store), [])
@@ -143,7 +143,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.ok(all.length > 0 && all.every((report) => report.finding !== null))
     })
 
-    describe('by hand', () => {
+    describe('changed manually', () => {
       for (const [column, value] of [
         ['query', sql.lit('SELECT 2')],
         ['outcome', sql.lit('DENIED')],
@@ -160,17 +160,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         ['detail', sql.lit('{"by":"Eve"}')],
         ['link', sql.lit('x')],
       ] as const) {
-        test(`a changed ${column} is named`, async () => {
+        test(`names the row with a changed ${column}`, async () => {
           const { store, id } = await tenRows()
           await using _store = store
           await sql`update audit set ${sql.ref(column)} = ${value} where id = ${id}`.execute(store.db)
           const found = await findingOf(store)
           assert.deepEqual([found.kind, found.id], ['changed', id])
-          assert.match(found.what, column === 'link' ? /was changed, or put in its place/ : /was changed$/)
+          assert.match(found.what, column === 'link' ? /was changed or replaced/ : /was changed$/)
         })
       }
 
-      test('a removed row is named by its number and its neighbours', async () => {
+      test('names a removed row by its number and neighbours', async () => {
         const { store, id } = await tenRows()
         await using _store = store
         await store.db.deleteFrom('audit').where('id', '=', id).execute()
@@ -179,7 +179,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.match(found.what, /^row number 5 removed, after 20.+, before row \S+ of 20/)
       })
 
-      test('rows removed at the end, and all of them, are missed', async () => {
+      test('reports rows removed at the end, and the removal of all rows', async () => {
         const { store } = await tenRows()
         await using _store = store
         await store.db.deleteFrom('audit').where('seq', '>', 8).execute()
@@ -188,19 +188,19 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.match((await findingOf(store)).what, /^rows number 1 to 10 removed, at the end$/)
       })
 
-      test('rows put in are named: behind the end, in no chain, in one that never was, not yet linked, at number 0', async () => {
+      test('names inserted rows: after the end, without a chain, in an unknown chain, not linked yet, at number 0', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         const { chain } = await store.db.selectFrom('audit_chains').select('chain').executeTakeFirstOrThrow()
         const row = new RowMaker(Date.now).of(call, { teamId, outcome: 'ANSWERED' })
         for (const [place, what] of [
           [{ chain, seq: 11, link: 'x' }, /behind the end of its chain, which has 10 rows/],
-          [{ chain, seq: 0, link: 'x' }, /stands where another row is/],
+          [{ chain, seq: 0, link: 'x' }, /is in the place of another row/],
           [{ chain: null, seq: null, link: null }, /is of no chain, though younger than the first/],
-          [{ chain: 'mine', seq: 1, link: 'x' }, /is of a chain that there is not/],
-          [{ chain: '', seq: 1, link: 'x' }, /is of a chain that there is not/],
-          [{ chain, seq: null, link: null }, /not of our making/],
-          [{ chain, seq: null, link: sealWith(new Uint8Array(32)).alone(row) }, /not of our making/],
+          [{ chain: 'mine', seq: 1, link: 'x' }, /belongs to a chain that does not exist/],
+          [{ chain: '', seq: 1, link: 'x' }, /belongs to a chain that does not exist/],
+          [{ chain, seq: null, link: null }, /not written by this service/],
+          [{ chain, seq: null, link: sealWith(new Uint8Array(32)).alone(row) }, /not written by this service/],
         ] as const) {
           await store.db
             .insertInto('audit')
@@ -214,30 +214,30 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('a row put in as if from before the chains is counted, and so is a store with nothing left', async () => {
+      test('reports a row inserted as older than the chains, and an emptied store', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         const row = new RowMaker(() => Date.now() - 5 * day).of(call, { teamId, outcome: 'ANSWERED' })
         await store.db.insertInto('audit').values(row).execute()
         const found = await findingOf(store)
         assert.deepEqual([found.kind, found.id], ['inserted', null])
-        assert.match(found.what, /there are 1, and were 0 before the first chain/)
+        assert.match(found.what, /there are 1, and there were 0 before the first chain/)
         await store.db.deleteFrom('audit').execute()
         await store.db.deleteFrom('audit_chains').execute()
         await store.db.deleteFrom('marks').where('name', '=', 'audit chains').execute()
         assert.deepEqual(await reportsOf(store), [])
         const team = { id: teamId, name: 'T', slug: 't', settings: '{}', created_at: row.at }
         await store.db.insertInto('teams').values(team).execute()
-        assert.match((await findingOf(store)).what, /every row was removed, and the list of chains/)
+        assert.match((await findingOf(store)).what, /every row and the list of chains were removed/)
       })
 
-      test('two rows that changed places, and one that took the place of another, are named', async () => {
+      test('names two swapped rows, and a row that replaced another', async () => {
         const { store, id } = await tenRows()
         await using _store = store
         await sql`update audit set seq = 100 where seq = 6`.execute(store.db)
         await sql`update audit set seq = 6 where seq = 5`.execute(store.db)
         await sql`update audit set seq = 5 where seq = 100`.execute(store.db)
-        assert.match((await findingOf(store)).what, /number 5.+was changed, or put in its place/)
+        assert.match((await findingOf(store)).what, /number 5.+was changed or replaced/)
         await store.db.deleteFrom('audit').where('seq', '=', 5).execute()
         await sql`update audit set seq = 5 where seq = 6`.execute(store.db)
         const found = await findingOf(store)
@@ -246,7 +246,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.ok(id)
       })
 
-      test('a second row at one place is found where its index was dropped', async () => {
+      test('finds a second row in one place if the index was dropped', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         await sql`drop index audit_in_chain`.execute(store.db)
@@ -257,7 +257,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual([found.kind, found.id], ['inserted', twin.id])
       })
 
-      test('a changed or removed end of a chain, and a removed chain, are missed', async () => {
+      test('reports a changed or removed end of a chain, and a removed chain', async () => {
         const { store } = await tenRows()
         await using _store = store
         await sql`update audit_chains set head_seq = 9`.execute(store.db)
@@ -272,7 +272,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.match((await findingOf(store)).what, /chain number 1 was removed, with all of its rows/)
       })
 
-      test('a changed or removed list of chains is missed, and never signed again', async () => {
+      test('reports a changed or removed list of chains, and never signs it again', async () => {
         const { store, teamId } = await tenRows()
         await using _store = store
         const mark = store.db.selectFrom('marks').select('value').where('name', '=', 'audit chains')
@@ -289,7 +289,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         }
       })
 
-      test('the process whose chain was tampered with goes on in another, and keeps every row', async () => {
+      test('a process whose chain was tampered with starts a new chain and keeps every row', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
         await using audit = openAudit({ store, key })
@@ -312,7 +312,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       })
     })
 
-    test('a row put in where the next one belongs stops nothing, and is named', async () => {
+    test('a row inserted in the next place does not stop the audit, and is named', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       await using audit = openAudit({ store, key })
@@ -331,7 +331,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     describe('pruned', () => {
       const start = Date.parse('2026-01-01T00:00:00.000Z')
 
-      /** Twenty rows, one a day, of two teams in turns; the second keeps its rows longer. */
+      /** Twenty rows, one a day, alternating between two teams. The second team has a longer retention. */
       async function twentyDays() {
         const store = await open()
         let at = start
@@ -348,7 +348,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         return { store, audit, short, long, move: (days: number) => (at += days * day) }
       }
 
-      test('leaves signed gaps from which verification goes on, and one of them in the end', async () => {
+      test('leaves signed gaps that verification accepts, and finally a single gap', async () => {
         const { store, audit, move } = await twentyDays()
         await using _store = store
         await using _audit = audit
@@ -371,7 +371,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(await store.db.selectFrom('audit').select('id').execute(), [])
       })
 
-      test('rows that were removed by hand are not taken for pruned ones, nor a removed or changed gap for none', async () => {
+      test('manually removed rows do not pass as pruned, nor does a removed or changed gap', async () => {
         const { store, audit } = await twentyDays()
         await using _store = store
         await using _audit = audit
@@ -382,7 +382,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           .set({ last_seq: gap.last_seq + 1 })
           .where('first_seq', '=', gap.first_seq)
           .execute()
-        assert.match((await findingOf(store)).what, /what stands in place of rows 1 to \d+ was changed/)
+        assert.match((await findingOf(store)).what, /the gap that replaces rows 1 to \d+ was changed/)
         await store.db.deleteFrom('audit_gaps').where('first_seq', '=', gap.first_seq).execute()
         assert.match((await findingOf(store)).what, /^rows number 1 to \d+ removed/)
         await store.db.insertInto('audit_gaps').values(gap).execute()
@@ -398,7 +398,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.match((await findingOf(store)).what, /^row number 38 removed/)
       })
 
-      test('a row that was changed stays, however old, and what is made to look old is not removed', async () => {
+      test('keeps a changed row of any age, and a row that was made to look old', async () => {
         const { store, audit, short, move } = await twentyDays()
         await using _store = store
         await using _audit = audit
@@ -415,7 +415,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.equal((await findingOf(store)).id, young)
       })
 
-      test('chains without rows are forgotten, but for the newest', async () => {
+      test('deletes chains without rows, except the newest', async () => {
         await using store = await open()
         let at = start
         const teamId = newId<TeamId>()
@@ -441,7 +441,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(await findingsOf(store), [])
       })
 
-      test('rows of a deleted team are kept for as long as it kept them, then nothing is left of it', async () => {
+      test('keeps the rows of a deleted team for its retention, then removes everything', async () => {
         await using store = await open()
         let at = start
         const teamId = newId<TeamId>()
@@ -462,7 +462,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(marks, [])
       })
 
-      test('a mark put in by hand ends no team that lives, and stops no pruning', async () => {
+      test('a manually inserted mark neither ends an existing team nor stops pruning', async () => {
         await using store = await open()
         let at = start
         const [lives, ended] = [newId<TeamId>(), newId<TeamId>()]
@@ -490,11 +490,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       })
     })
 
-    describe('cut short', () => {
-      test('rows that a killed process left without a link are linked by the next, which says so', async () => {
+    describe('interrupted', () => {
+      test('the next process links rows that a killed process left without a link, and logs it', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
-        // Never disposed: as if it had been killed.
+        // Never disposed, as after a kill.
         const killed = openAudit({ store, key })
         await write(killed, teamId, 2)
         await store.write((tx) => killed.change(tx, bySession, { teamId }, WHAT))
@@ -518,7 +518,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         )
       })
 
-      test('nobody can make it believe that a batch was written', async () => {
+      test('a forged batch number does not pass for a written batch', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
         let fails = 0
@@ -537,7 +537,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.equal((await audit.page(teamId, { limit: 99 })).items.length, 4)
       })
 
-      test('a row that somebody puts there for the next process to link is not linked', async () => {
+      test('does not link a row that was inserted manually for the next process', async () => {
         await using store = await open()
         const row = new RowMaker(() => Date.now() - day).of(call, { outcome: 'ANSWERED' })
         await store.db
@@ -549,7 +549,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         assert.equal((await findingOf(store)).id, row.id)
       })
 
-      test('a batch whose answer was lost after it was written is written once', async () => {
+      test('writes a batch once if the answer to its commit was lost', async () => {
         await using store = await open()
         const teamId = newId<TeamId>()
         let lose = 0
@@ -582,7 +582,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       })
     })
 
-    test('rows from before there were chains are told apart, and pruned by their age', async () => {
+    test('rows older than the chains are reported separately and pruned by age', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       const row = new RowMaker(() => Date.now() - 5 * day).of(call, { teamId, outcome: 'ANSWERED' })

@@ -1,39 +1,42 @@
-// Holds what the store has of the audit against its chains: every row at its place, unchanged, none missing, none put in
-// between, up to each chain's signed end. It only reads, a thousand rows at a time, and answers chain by chain.
+// Checks the stored audit against its chains: every row in place, unchanged, none missing, none inserted, up to the
+// signed end of each chain. Only reads, a thousand rows at a time, and reports chain by chain.
 import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
 import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
 import { bears, stepsOf, type Step } from './steps.ts'
 
-/** In the place of a chain, for rows from before there were chains. */
+/** The name that reports give to rows older than the chains. */
 export const BEFORE_CHAINS = 'before the chains'
 
-/** What is wrong first: with which row of which time, in words. */
+/** The first problem found. */
 interface Finding {
   readonly kind: 'changed' | 'removed' | 'inserted'
-  /** Null where a row is gone. */
+  /** Null if a row is missing. */
   readonly id: string | null
   readonly what: string
 }
 
-/** One chain; `finding` is null where it holds. */
+/** The report of one chain. `finding` is null if the chain holds. */
 export interface ChainReport {
   readonly chain: string
-  /** 0: rows of no chain. */
+  /** 0: rows outside all chains. */
   readonly number: number
   readonly openedAt: string | null
-  /** Rows that were looked at. */
+  /** The number of checked rows. */
   readonly rows: number
-  /** Rows that were removed for their age, up to this time. */
+  /** The number of rows removed by retention, up to `prunedUntil`. */
   readonly pruned: number
   readonly prunedUntil: string | null
-  /** To be compared with what was noted elsewhere; null where it is not known. */
+  /** The end of the chain, to compare with a copy kept elsewhere. Null if unknown. */
   readonly head: { readonly seq: number; readonly link: string } | null
   readonly finding: Finding | null
 }
 
-/** Looks at everything, chain after chain, within one transaction that sees one state. `seen` is told each row count. */
+/**
+ * Checks every chain within one transaction, which must see one snapshot. Calls `seen` with each number of checked
+ * rows.
+ */
 export async function* verifyAudit(
   tx: Transaction<Tables>,
   seal: Seal,
@@ -45,7 +48,7 @@ export async function* verifyAudit(
   const broken = registryFinding(chains, registry)
   if (broken !== null) yield reportOf({ finding: broken })
   if (registry === null && (await isEmptied(tx))) {
-    const what = 'every row was removed, and the list of chains, though there are teams'
+    const what = 'every row and the list of chains were removed, but teams exist'
     yield reportOf({ finding: { kind: 'removed', id: null, what } })
   }
   for (const number of missing(known, registry)) {
@@ -64,10 +67,10 @@ function registryFinding(chains: readonly Chain[], registry: KnownRegistry): Fin
   if (!registry.holds) return changed('the list of chains was changed')
   const outside = chains.find((chain) => chain.number < registry.first || chain.number > registry.last)
   if (outside === undefined) return null
-  return { kind: 'inserted', id: null, what: `chain ${outside.chain} is none of those that were begun` }
+  return { kind: 'inserted', id: null, what: `chain ${outside.chain} was never started by this service` }
 }
 
-/** There are teams, and not one row says that they were made. */
+/** Returns true if there are teams but no audit rows: creating a team always writes a row. */
 async function isEmptied(tx: Transaction<Tables>): Promise<boolean> {
   for (const table of ['audit', 'audit_packs'] as const) {
     if ((await tx.selectFrom(table).select('team_id').limit(1).executeTakeFirst()) !== undefined) return false
@@ -114,7 +117,7 @@ async function verifyChain(
     reportOf({ ...about, rows: walk.rows, head: { seq: chain.head_seq, link: chain.head_link }, finding })
   const [forged] = gaps.filter((gap) => !sameSeal(seal.gap(gap), gap.signature))
   if (forged !== undefined) {
-    const what = `what stands in place of rows ${forged.first_seq} to ${forged.last_seq} was changed`
+    const what = `the gap that replaces rows ${forged.first_seq} to ${forged.last_seq} was changed`
     return report({ kind: 'changed', id: null, what })
   }
   const holds = sameSeal(seal.chain(chain), chain.signature)
@@ -127,7 +130,7 @@ async function verifyChain(
   return report(walk.end(chain))
 }
 
-/** Goes along one chain and says what is wrong first. */
+/** Walks along one chain and returns the first problem. */
 class Walk {
   readonly #seal: Seal
   readonly #chain: string
@@ -155,14 +158,14 @@ class Walk {
     return null
   }
 
-  /** The chain must end where its signature says. */
+  /** Checks that the chain ends where its signature says. */
   end(chain: Chain): Finding | null {
     this.#skip()
     if (this.#next <= chain.head_seq) {
       return { kind: 'removed', id: null, what: `${rowsNamed(this.#next, chain.head_seq)} ${removed(this.#at, null)}` }
     }
     if (this.#link === chain.head_link) return null
-    return { kind: 'changed', id: null, what: 'the last row is not the one the chain was signed with' }
+    return { kind: 'changed', id: null, what: 'the last row is not the one that the signature of the chain names' }
   }
 
   #skip(): void {
@@ -176,8 +179,8 @@ class Walk {
   #place(row: Stored, headSeq: number): Finding | null {
     this.#skip()
     const seq = row.seq ?? 0
-    if (seq > headSeq) return inserted(row, `stands behind the end of its chain, which has ${headSeq} rows`)
-    if (seq < this.#next) return inserted(row, 'stands where another row is, or was removed for its age')
+    if (seq > headSeq) return inserted(row, `comes after the end of its chain, which has ${headSeq} rows`)
+    if (seq < this.#next) return inserted(row, 'is in the place of another row, or of a row removed by retention')
     if (seq === this.#next) return null
     return { kind: 'removed', id: null, what: `${rowsNamed(this.#next, seq - 1)} ${removed(this.#at, row)}` }
   }
@@ -195,11 +198,11 @@ class Walk {
     return {
       kind: 'changed',
       id: row.id,
-      what: this.#isOnlyChanged(step, following) ? what : `${what}, or put in its place`,
+      what: this.#isOnlyChanged(step, following) ? what : `${what} or replaced`,
     }
   }
 
-  /** Where the row behind still fits the link that stands here, only what the row says was changed. */
+  /** Returns true if the next row still fits the stored link: then only the content of this row was changed. */
   #isOnlyChanged({ row, seq, isMarked }: Step & { kind: 'row' }, following: Step | undefined): boolean {
     if (isMarked || following?.kind !== 'row' || following.seq !== seq + 1) return false
     return bears(following, this.#seal.link(row.link ?? '', this.#chain, following.seq, following.text))
@@ -212,7 +215,7 @@ function packFinding({ pack, holds }: Step & { kind: 'pack' }): Finding | null {
   return { kind: 'changed', id: pack.first_id, what }
 }
 
-/** What a row is named by. */
+/** The fields that name a row. */
 type Named = { readonly id: string; readonly at: string; readonly action: string }
 
 function rowsNamed(first: number, last: number): string {
@@ -231,7 +234,7 @@ function inserted(row: Named, why: string): Finding {
   return { kind: 'inserted', id: row.id, what: `row ${row.id} (of ${row.at}, ${row.action}) ${why}` }
 }
 
-/** Rows of chains that never were, or are gone. */
+/** Reports rows of unknown or deleted chains. */
 async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): AsyncIterable<ChainReport> {
   const known = new Set(chains.map((chain) => chain.chain))
   for (const nextOf of [nextRow, nextPack]) {
@@ -239,12 +242,13 @@ async function* strayRows(tx: Transaction<Tables>, chains: readonly Chain[]): As
       const row: Awaited<ReturnType<typeof nextOf>> = await nextOf(tx, last)
       if (row === undefined || row.chain === null) break
       last = row.chain
-      if (!known.has(last)) yield reportOf({ chain: last, finding: inserted(row, 'is of a chain that there is not') })
+      if (!known.has(last))
+        yield reportOf({ chain: last, finding: inserted(row, 'belongs to a chain that does not exist') })
     }
   }
 }
 
-/** The first one of the next chain. */
+/** The first row of the next chain. */
 async function nextRow(tx: Transaction<Tables>, last: string | null) {
   const rows = tx.selectFrom('audit').selectAll().where('seq', 'is not', null)
   return await (last === null ? rows.where('chain', 'is not', null) : rows.where('chain', '>', last))
@@ -265,7 +269,7 @@ async function nextPack(tx: Transaction<Tables>, last: string | null) {
     .executeTakeFirst()
 }
 
-/** Rows that wait for their link: they must be of our making. */
+/** Checks the seals of rows that wait for their link. */
 async function* unlinkedRows(
   tx: Transaction<Tables>,
   seal: Seal,
@@ -282,17 +286,19 @@ async function* unlinkedRows(
   seen(rows.length)
   const foreign = rows.find((row) => !sameSeal(seal.alone(row), row.link))
   const finding =
-    foreign === undefined ? null : inserted(foreign, 'waits for its link and is not of our making, or was changed')
+    foreign === undefined
+      ? null
+      : inserted(foreign, 'waits for its link and was not written by this service, or was changed')
   yield reportOf({ chain: 'not linked yet', rows: rows.length, finding })
 }
 
 function tooMany(rows: number, before: number): Finding | null {
   if (rows <= before) return null
-  const what = `rows of no chain were put in: there are ${rows}, and were ${before} before the first chain`
+  const what = `rows without a chain were inserted: there are ${rows}, and there were ${before} before the first chain`
   return { kind: 'inserted', id: null, what }
 }
 
-/** Rows from before there were chains are not covered; one that claims to be, and is younger, was put there. */
+/** Reports rows older than the chains, which are not covered. A younger row without a chain was inserted manually. */
 async function* rowsBeforeChains(
   tx: Transaction<Tables>,
   registry: KnownRegistry,
@@ -313,6 +319,6 @@ async function* rowsBeforeChains(
   const finding =
     young === undefined
       ? tooMany(rows, registry?.before ?? rows)
-      : inserted(young, 'is of no chain, though younger than the first')
+      : inserted(young, 'has no chain, but is younger than the first chain')
   yield reportOf({ chain: BEFORE_CHAINS, rows, finding })
 }

@@ -1,21 +1,21 @@
-// Pure: rows of the audit as lines of a file. What callers wrote is in them, so nothing of it may become a formula in
-// whatever opens the file.
+// Pure: audit rows as lines of a file. The rows hold text from callers, so a cell must never become a formula in a
+// spreadsheet.
 import type { AuditItem } from './page.ts'
 
 export type ExportFormat = 'csv' | 'jsonl'
 
-/** As RFC 4180 §3 and the common name of JSON Lines. */
+/** From RFC 4180 §3, and the usual media type of JSON Lines. */
 export const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8; header=present',
   jsonl: 'application/jsonl; charset=utf-8',
 }
 
-/** The line before the first row; '' where there is none. */
+/** Returns the header line, or '' if the format has none. */
 export function headOf(format: ExportFormat): string {
   return format === 'csv' ? line(CELLS.map(([name]) => name)) : ''
 }
 
-/** One row, with the end of its line. */
+/** Returns one row with its line end. */
 export function lineOf(format: ExportFormat, item: AuditItem): string {
   if (format === 'jsonl') return `${JSON.stringify(item)}\n`
   return line(CELLS.map(([, cell]) => cell(item)))
@@ -58,18 +58,18 @@ const CELLS: readonly (readonly [string, (item: AuditItem) => Cell])[] = [
   ['times', (item) => item.times ?? 1],
 ]
 
-/** What has parts is one cell. */
+/** Structured values go into one cell, as JSON. */
 function json(value: unknown): string | undefined {
   return value === undefined ? undefined : JSON.stringify(value)
 }
 
 /**
- * A spreadsheet takes a cell for a formula that begins with one of these, whatever its quotes, also behind blanks and in
- * their wide forms (OWASP, CSV injection).
+ * Spreadsheets treat a cell that begins with one of these as a formula, even in quotes, after blanks or in full-width
+ * form (OWASP, CSV injection).
  */
 const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/
 
-/** RFC 4180: fields of text in quotes, a quote doubled, lines end with CR LF. */
+/** RFC 4180: text fields in quotes, quotes doubled, lines end with CR LF. */
 function line(cells: readonly Cell[]): string {
   return `${cells.map(written).join(',')}\r\n`
 }

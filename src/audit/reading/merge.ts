@@ -1,6 +1,6 @@
-// Two orders as one, a portion at a time, each read only as far as it is needed.
+// Merges two ordered streams in portions. Each stream is read only as far as needed.
 
-/** `isBefore`: whether the first belongs before the second. Whoever stops in the middle ends both. */
+/** `isBefore`: whether the first item comes before the second. Stopping early ends both streams. */
 export async function* merged<T>(
   one: AsyncIterable<readonly T[]>,
   other: AsyncIterable<readonly T[]>,
@@ -16,7 +16,7 @@ export async function* merged<T>(
   }
 }
 
-/** Until one of the two portions is at its end. */
+/** Merges until one of the portions is exhausted. */
 function woven<T>(a: Ahead<T>, b: Ahead<T>, isBefore: (a: T, b: T) => boolean): readonly T[] {
   const taken: T[] = []
   for (;;) {
@@ -24,15 +24,15 @@ function woven<T>(a: Ahead<T>, b: Ahead<T>, isBefore: (a: T, b: T) => boolean): 
     if (x === undefined || y === undefined) return taken
     if (isBefore(y, x)) {
       taken.push(y)
-      b.pass()
+      b.skip()
     } else {
       taken.push(x)
-      a.pass()
+      a.skip()
     }
   }
 }
 
-/** What was read and not yet taken. */
+/** A stream with a buffered portion. */
 class Ahead<T> implements AsyncDisposable {
   readonly #from: AsyncIterator<readonly T[]>
   #portion: readonly T[] = []
@@ -46,7 +46,7 @@ class Ahead<T> implements AsyncDisposable {
     return this.#portion[this.#taken]
   }
 
-  /** Reads on where nothing is left of this portion. */
+  /** Reads the next portion if this one is exhausted. */
   async hasMore(): Promise<boolean> {
     while (this.#taken === this.#portion.length) {
       const next = await this.#from.next()
@@ -57,8 +57,8 @@ class Ahead<T> implements AsyncDisposable {
     return true
   }
 
-  /** The first is taken. */
-  pass(): void {
+  /** Skips the first item. */
+  skip(): void {
     this.#taken++
   }
 

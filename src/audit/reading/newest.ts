@@ -1,4 +1,4 @@
-// A team's rows, whether they are single in the store or lie packed.
+// Reads a team's rows, both single and packed.
 import type { AuditId, TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Stored } from '../chain/seal.ts'
@@ -7,7 +7,7 @@ import { packedRow, packedRows } from './packed-rows.ts'
 import { isNewer, type AuditScope, type Key } from './scope.ts'
 import { singleRows } from './single-rows.ts'
 
-/** Newest first: those that the scope lets through, behind `before`, a portion at a time. Throws the reason of `signal`. */
+/** Returns the rows within the scope after `before`, newest first, in portions. Throws the reason of `signal`. */
 export async function* newest(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -22,7 +22,7 @@ export async function* newest(
   }
 }
 
-/** One of them; null where the team has none of this id. */
+/** Returns one row, or null if the team has no row with this id. */
 export async function rowOfTeam(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {
   const single = store.db.selectFrom('audit').selectAll().where('id', '=', id).where('team_id', '=', teamId)
   return (await single.executeTakeFirst()) ?? (await packedRow(store, teamId, id))

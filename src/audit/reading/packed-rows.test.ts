@@ -1,4 +1,4 @@
-// Reading packs: where a reader begins, and what it asks the store, however many packs there are.
+// Tests where reading packs starts, and that the number of statements stays small however many packs there are.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CompiledQuery } from 'kysely'
@@ -20,7 +20,7 @@ const call: AuditedCall = { action: 'runQuery', caller }
 const all = (store: Pick<Store, 'db'>, filter: AuditFilter = {}) => rowsOf(store, teamId, filter)
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  test(`a cursor of no day is answered on ${dialect}, and so is the last day there is`, async () => {
+  test(`accepts a cursor of an impossible day and of the last day on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     await using store = await openStore(await source.config())
     await using audit = openAudit({ store, key, now: () => begun })
@@ -35,14 +35,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
   })
 }
 
-describe('what is asked of packs', () => {
+describe('statements on packs', () => {
   let source: StoreSource
   before(async () => {
     source = await storeSource('sqlite')
   })
   after(() => source[Symbol.asyncDispose]())
 
-  test('the embedded store goes by an index to where a reader begins and goes on', async () => {
+  test('the embedded store uses an index to start and to continue reading', async () => {
     await using store = await openStore(await source.config())
     let at = begun
     await using audit = openAudit({ store, key, now: () => at })
@@ -68,7 +68,7 @@ describe('what is asked of packs', () => {
     ])
   })
 
-  test('a reader who finds enough among newer single rows asks for no second pack', async () => {
+  test('a reader that finds enough newer single rows reads no second pack', async () => {
     await using store = await openStore(await source.config())
     let at = begun
     await using audit = openAudit({ store, key, now: () => at })
@@ -76,7 +76,7 @@ describe('what is asked of packs', () => {
     await audit.flush()
     for (let n = 0; n < 20; n++) audit.record({ ...call, action: 'getSchema' }, { teamId, outcome: 'ANSWERED' })
     await audit.flush()
-    const queries = await askedOf(store, async (db) => {
+    const queries = await statementsOf(store, async (db) => {
       const filter = { action: 'getSchema' }
       for await (const rows of newest({ db }, teamId, { filter }, null)) {
         assert.equal(rows.length, 20)
@@ -86,8 +86,11 @@ describe('what is asked of packs', () => {
     assert.equal(queries.filter(({ sql }) => sql.includes('audit_packs')).length, 1)
   })
 
-  /** What the store was asked. */
-  async function askedOf(store: Store, work: (db: Store['db']) => Promise<unknown>): Promise<readonly CompiledQuery[]> {
+  /** The statements that the store received. */
+  async function statementsOf(
+    store: Store,
+    work: (db: Store['db']) => Promise<unknown>,
+  ): Promise<readonly CompiledQuery[]> {
     const asked: CompiledQuery[] = []
     await work(
       store.db.withPlugin({
@@ -101,10 +104,10 @@ describe('what is asked of packs', () => {
     return asked
   }
 
-  /** How the store searched its packs, each way once. */
+  /** How the store searched its packs, without duplicates. */
   async function plansOf(store: Store, work: (db: Store['db']) => Promise<unknown>): Promise<readonly string[]> {
     const found = new Set<string>()
-    for (const { sql, parameters } of await askedOf(store, work)) {
+    for (const { sql, parameters } of await statementsOf(store, work)) {
       const { rows } = await store.db.executeQuery<{ readonly detail: string }>(
         CompiledQuery.raw(`EXPLAIN QUERY PLAN ${sql}`, [...parameters]),
       )

@@ -1,5 +1,5 @@
-// A team's rows that lie packed, newest first. Packs of several processes overlap in time: one is opened when no row of it
-// can be newer than what was given out.
+// Reads a team's packed rows, newest first. Packs of several processes overlap in time, so a pack is opened only once
+// no newer row can follow from another pack.
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
@@ -10,9 +10,9 @@ import { headOf, msOf } from '../rows.ts'
 import { fits, isNewer, type AuditScope, type Key } from './scope.ts'
 
 /**
- * A portion at a time; throws the reason of `signal`. Before each pack a place that nothing to come is newer than, so that a
- * reader who finds enough elsewhere need not wait for a row that no pack may have. A pack that cannot be read is left to
- * `audit verify`.
+ * Returns the rows in portions. Throws the reason of `signal`. Yields a watermark before each pack: all later rows are
+ * older. A reader that finds enough rows elsewhere can then stop without opening the pack. An unreadable pack is
+ * skipped: `audit verify` reports it.
  */
 export async function* packedRows(
   store: Pick<Store, 'db'>,
@@ -37,14 +37,14 @@ export async function* packedRows(
   if (open.length > 0) yield open
 }
 
-/** Newer than any row of its time. */
+/** Sorts as newer than any row of its time. */
 const BEFORE_ALL = asId<AuditId>('~')
 
-/** One row; null where no pack of this team has it. */
+/** Returns one row, or null if no pack of this team has it. */
 export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Stored | null> {
   const ms = msOf(id)
   if (ms === null) return null
-  // Of whatever team: told of one, the embedded store would go through all of its packs.
+  // Searches the packs of all teams: with a team condition the embedded store would scan all packs of the team.
   const packs = await store.db
     .selectFrom('audit_packs')
     .select(['first_id', 'team_id'])
@@ -64,7 +64,7 @@ export async function packedRow(store: Pick<Store, 'db'>, teamId: TeamId, id: Au
   return null
 }
 
-/** One after the other, by the newest of each. */
+/** Returns the packs one by one, by their newest row. */
 async function* packsOf(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -76,7 +76,7 @@ async function* packsOf(
   if (from !== undefined) packs = packs.where('last_at', '>=', from)
   const [latest] = [to, before?.at].filter((at) => at !== undefined).sort()
   if (latest !== undefined) packs = packs.where('first_at', '<=', latest)
-  // One upper end at a time: of two the embedded store would take the one that is farther off.
+  // One upper bound at a time: of two bounds the embedded store would use the looser one.
   let rest = latest === undefined ? packs : packs.where('last_at', '<=', minuteEnd(latest))
   for (;;) {
     const last = await rest.orderBy('last_at', 'desc').orderBy('first_id', 'desc').limit(1).executeTakeFirst()
@@ -86,7 +86,7 @@ async function* packsOf(
   }
 }
 
-/** What the text of a row must have to be among them: seen sooner than what it says is read. */
+/** Returns strings that a matching row's text must contain. The search is faster than parsing the row. */
 function wantedOf({ filter = {} }: AuditScope): readonly string[] {
   const { datasourceId, accountId, keyId, action } = filter
   return [datasourceId, accountId, keyId, action]

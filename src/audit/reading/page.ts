@@ -1,4 +1,4 @@
-// Reading the audit: a team's rows, newest first, page by page or all of them, as they are shown.
+// Reads a team's audit rows as they are shown: newest first, page by page or all.
 import type { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import { asId, type AuditId, type TeamId } from '../../ids.ts'
@@ -11,7 +11,7 @@ import { charsOf } from '../rows.ts'
 import { newest, rowOfTeam } from './newest.ts'
 import { fits, type AuditScope, type Key } from './scope.ts'
 
-/** A row as GET …/audit shows it; what does not apply is left out. */
+/** A row in the answer of GET …/audit. Fields that do not apply are absent. */
 export interface AuditItem {
   readonly id: string
   readonly at: string
@@ -38,14 +38,14 @@ export interface AuditItem {
   readonly query?: string
   readonly params?: unknown
   readonly printed?: string
-  /** That the query read. */
+  /** The tables that the query read. */
   readonly tables?: readonly { readonly schema: string; readonly table: string }[]
-  /** Their literals were taken out, or they are left out for that. */
+  /** True if literals were removed from the texts, or the texts were left out. */
   readonly redacted?: true
   readonly rowCount?: number
   readonly bytes?: number
   readonly durationMs?: number
-  /** How many calls the row stands for, where more than one. */
+  /** The number of calls that the row counts, if more than one. */
   readonly times?: number
 }
 
@@ -59,10 +59,10 @@ export interface AuditPage {
   readonly nextCursor: string | null
 }
 
-/** Of a page. */
+/** The longest page. */
 const PAGE_CHARS_MAX = 8 << 20
 
-/** Throws INVALID_REQUEST for a cursor not ours. A page of very long texts has fewer rows than asked. */
+/** Throws INVALID_REQUEST for an invalid cursor. A page of very long texts has fewer rows than `limit`. */
 export async function readPage(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -77,14 +77,14 @@ export async function readPage(
     chars += portion.reduce((sum, row) => sum + charsOf(row), 0)
     if (rows.length > ask.limit || chars > PAGE_CHARS_MAX) break
   }
-  // Whether there is a next page is not known where this one was cut for its length: then there is one, maybe empty.
+  // If the page was cut by length, more rows may or may not follow: return a cursor. The next page may be empty.
   const isCut = rows.length > ask.limit || chars > PAGE_CHARS_MAX
   const shown = rows.slice(0, ask.limit)
   const last = shown.at(-1)
   return { items: shown.map(itemOf), nextCursor: isCut && last !== undefined ? writeCursor(last) : null }
 }
 
-/** Null where the team has no such row that the scope lets through. */
+/** Returns null if the team has no such row within the scope. */
 export async function readOne(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -95,7 +95,7 @@ export async function readOne(
   return row !== null && fits(row, scope, null) ? itemOf(row) : null
 }
 
-/** All of them, a portion at a time: what is written meanwhile is not among them. */
+/** Returns all rows in portions. Rows written meanwhile are not included. */
 export async function* readAll(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -155,7 +155,7 @@ function readCursor(cursor: string): Key {
     !/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(at) ||
     !/^[\w-]{1,64}$/.test(id)
   ) {
-    throw invalidRequest(['cursor: not one of ours'])
+    throw invalidRequest(['cursor: not a cursor of this service'])
   }
   return { at, id: asId<AuditId>(id) }
 }

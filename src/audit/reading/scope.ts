@@ -1,9 +1,9 @@
-// Pure: which rows of a team are asked for, and from where on.
+// Pure: selects the rows of a team by filter, reach and position.
 import type { AccountId, ApiKeyId, AuditId, DatasourceId } from '../../ids.ts'
 import type { AuditTable } from '../../store/tables.ts'
 import type { Content } from '../chain/seal.ts'
 
-/** Only rows that fit all of it. */
+/** A row must match every field. */
 export interface AuditFilter {
   readonly datasourceId?: DatasourceId
   readonly accountId?: AccountId
@@ -11,31 +11,31 @@ export interface AuditFilter {
   readonly action?: string
   readonly outcome?: AuditTable['outcome']
   readonly code?: string
-  /** ISO 8601, UTC, to the millisecond: from then on. */
+  /** Inclusive. ISO 8601, UTC, with milliseconds. */
   readonly from?: string
-  /** Before then. */
+  /** Exclusive. */
   readonly to?: string
 }
 
-/** Which rows of a team. */
+/** The rows of a team that a reader may see and asks for. */
 export interface AuditScope {
-  /** Only rows of these datasources and of none; absent: all, also of deleted ones. */
+  /** Only rows of these datasources, and rows without one. If absent, all rows, including deleted datasources. */
   readonly datasourceIds?: readonly DatasourceId[]
   readonly filter?: AuditFilter
 }
 
-/** A place in the order of rows. */
+/** A position in the order of rows. */
 export interface Key {
   readonly at: string
   readonly id: AuditId
 }
 
-/** Newest first. */
+/** The order of rows: newest first. */
 export function isNewer(a: Key, b: Key): boolean {
   return a.at === b.at ? a.id > b.id : a.at > b.at
 }
 
-/** Whether a row is among them. */
+/** Returns whether a row is within the scope and after `before`. */
 export function fits(row: Content, { datasourceIds: ids, filter = {} }: AuditScope, before: Key | null): boolean {
   const { datasourceId, accountId, keyId, action, outcome, code, from, to } = filter
   return (

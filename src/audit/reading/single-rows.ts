@@ -1,5 +1,5 @@
-// A team's rows that are rows of the store, newest first. Those that no filter lets through are read in slices, so that a
-// rare one among a million holds nobody up.
+// Reads a team's unpacked rows, newest first. A filtered read goes in slices, so that searching a million rows for a
+// few matches blocks nobody.
 import { setImmediate } from 'node:timers/promises'
 import { sql, type SelectQueryBuilder } from 'kysely'
 import type { TeamId } from '../../ids.ts'
@@ -9,10 +9,10 @@ import type { Stored } from '../chain/seal.ts'
 import { FIRST_PORTION, nextPortion } from './portion.ts'
 import type { AuditScope, Key } from './scope.ts'
 
-/** Rows looked at in one go: some milliseconds. */
+/** Rows scanned by one statement: some milliseconds. */
 const SLICE_ROWS = 5_000
 
-/** A portion at a time; throws the reason of `signal`. */
+/** Returns the rows in portions. Throws the reason of `signal`. */
 export async function* singleRows(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -22,7 +22,7 @@ export async function* singleRows(
 ): AsyncIterable<readonly Stored[]> {
   let [key, count] = [before, FIRST_PORTION]
   for (let more = true; more;) {
-    const end: Key | null = picks(scope) ? await sliceEnd(store, teamId, scope, key) : null
+    const end: Key | null = isFiltered(scope) ? await sliceEnd(store, teamId, scope, key) : null
     for (let full = true; full;) {
       signal?.throwIfAborted()
       const rows: readonly Stored[] = await slice(store, teamId, scope, key, end, count)
@@ -30,7 +30,7 @@ export async function* singleRows(
       full = rows.length === count
       key = rows.at(-1) ?? key
       count = nextPortion(rows)
-      // The embedded store answers at once: others must have their turn all the same.
+      // The embedded store answers synchronously, so yield to the event loop.
       await setImmediate()
     }
     key = end
@@ -53,7 +53,7 @@ async function slice(
   return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(count).execute()
 }
 
-/** The last row of the next slice; null where it is the last slice. */
+/** Returns the last row of the next slice, or null for the last slice. */
 async function sliceEnd(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
@@ -70,40 +70,40 @@ async function sliceEnd(
   return row ?? null
 }
 
-/** Whether rows of the range may be left out. */
-function picks(scope: AuditScope): boolean {
+/** Returns whether the scope can exclude rows within its time range. */
+function isFiltered(scope: AuditScope): boolean {
   const { from: _from, to: _to, ...rest } = scope.filter ?? {}
   return scope.datasourceIds !== undefined || Object.keys(rest).length > 0
 }
 
 type Query<O> = SelectQueryBuilder<Tables, 'audit', O>
 
-/** What the index of a team's rows can tell. */
+/** The conditions that the index on team and time can answer. */
 function within(store: Pick<Store, 'db'>, teamId: TeamId, scope: AuditScope, before: Key | null) {
   const { from, to } = scope.filter ?? {}
   let query = store.db.selectFrom('audit').where('team_id', '=', teamId)
   if (from !== undefined) query = query.where('at', '>=', from)
   if (to !== undefined) query = query.where('at', '<', to)
   if (before === null) return query
-  // As rows: of conditions side by side an index would take no more than the team.
+  // A row comparison: with separate conditions, the index would be used for the team only.
   return query.where(sql<boolean>`(at, id) < (${before.at}, ${before.id})`)
 }
 
 function filtered<O>(query: Query<O>, { datasourceIds: ids, filter = {} }: AuditScope): Query<O> {
-  let picked = query
+  let selected = query
   if (ids !== undefined) {
-    picked = picked.where((eb) =>
+    selected = selected.where((eb) =>
       ids.length === 0
         ? eb('datasource_id', 'is', null)
         : eb.or([eb('datasource_id', 'is', null), eb('datasource_id', 'in', ids)]),
     )
   }
   const { datasourceId, accountId, keyId, action, outcome, code } = filter
-  if (datasourceId !== undefined) picked = picked.where('datasource_id', '=', datasourceId)
-  if (accountId !== undefined) picked = picked.where('account_id', '=', accountId)
-  if (keyId !== undefined) picked = picked.where('key_id', '=', keyId)
-  if (action !== undefined) picked = picked.where('action', '=', action)
-  if (outcome !== undefined) picked = picked.where('outcome', '=', outcome)
-  if (code !== undefined) picked = picked.where('code', '=', code)
-  return picked
+  if (datasourceId !== undefined) selected = selected.where('datasource_id', '=', datasourceId)
+  if (accountId !== undefined) selected = selected.where('account_id', '=', accountId)
+  if (keyId !== undefined) selected = selected.where('key_id', '=', keyId)
+  if (action !== undefined) selected = selected.where('action', '=', action)
+  if (outcome !== undefined) selected = selected.where('outcome', '=', outcome)
+  if (code !== undefined) selected = selected.where('code', '=', code)
+  return selected
 }

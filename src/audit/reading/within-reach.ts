@@ -1,4 +1,4 @@
-// Reading the audit within a caller's reach: the rows of their team, without those of datasources they do not reach.
+// Reads the audit within a caller's reach: their team's rows, without those of datasources they do not reach.
 import type { Audit } from '../audit.ts'
 import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from './export.ts'
 import type { AuditItem, AuditPage } from './page.ts'
@@ -9,7 +9,7 @@ import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, t
 import type { Role } from '../../store/tables.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../../jobs/concurrency-limit.ts'
 
-/** A member of the team whose audit is read. */
+/** A member of the team. */
 interface Reader {
   readonly teamId: TeamId
   readonly accountId: AccountId
@@ -19,12 +19,12 @@ interface Reader {
 
 export interface AuditTrailDeps {
   readonly audit: Audit
-  /** The datasources of the team that a caller reaches. */
+  /** Returns the team's datasources that the caller reaches. */
   reachableIds(call: Call, reader: Reader): Promise<readonly DatasourceId[]>
 }
 
-/** A file may have a million rows: each is read while it is sent, and keeps the store busy. */
-const EXPORTS = { each: 2, all: 6, retryAfterSeconds: 10, why: 'Other exports of the audit are under way.' }
+/** An export may have a million rows. It reads while it sends, and keeps the store busy. */
+const EXPORTS = { each: 2, all: 6, retryAfterSeconds: 10, why: 'Other audit exports are running.' }
 
 export function openExports(): ConcurrencyLimit {
   return openConcurrencyLimit(EXPORTS)
@@ -34,7 +34,7 @@ export interface ExportDeps extends AuditTrailDeps {
   readonly exports: ConcurrencyLimit
 }
 
-/** As they came over the wire: ids unbranded, times in any zone. */
+/** The filter from the request: ids unbranded, times in any zone. */
 export interface AuditFilterInput {
   readonly datasourceId?: string
   readonly accountId?: string
@@ -46,7 +46,7 @@ export interface AuditFilterInput {
   readonly to?: string
 }
 
-/** A file that is written while it is read. */
+/** A file that is sent while it is read. */
 export interface AuditExport {
   readonly contentType: string
   readonly filename: string
@@ -55,19 +55,19 @@ export interface AuditExport {
 
 const LIMIT = 50
 
-/** Newest first. An OWNER reaches all, so also what was done to datasources that are gone. */
+/** Returns rows, newest first. An OWNER reaches all rows, including those of deleted datasources. */
 export async function listAudit(
   deps: AuditTrailDeps,
   call: Call,
   reader: Reader,
-  asked: AuditFilterInput & { readonly cursor?: string; readonly limit?: number },
+  input: AuditFilterInput & { readonly cursor?: string; readonly limit?: number },
 ): Promise<AuditPage> {
-  const scope = await scopeOf(deps, call, reader, asked)
-  const ask = { ...scope, cursor: asked.cursor, limit: asked.limit ?? LIMIT }
+  const scope = await scopeOf(deps, call, reader, input)
+  const ask = { ...scope, cursor: input.cursor, limit: input.limit ?? LIMIT }
   return await deps.audit.page(reader.teamId, ask, call.signal)
 }
 
-/** One of them. Throws NOT_FOUND for one that is not among those that listAudit() would show. */
+/** Returns one row. Throws NOT_FOUND for a row that listAudit() would not show. */
 export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Reader, id: AuditId): Promise<AuditItem> {
   const item = await deps.audit.one(reader.teamId, id, await scopeOf(deps, call, reader, {}))
   if (item === null) throw notFound()
@@ -75,17 +75,17 @@ export async function getAuditItem(deps: AuditTrailDeps, call: Call, reader: Rea
 }
 
 /**
- * The same, all of it. The export itself is in the audit, with how many rows were taken. Reading throws RATE_LIMITED, before
- * the first part, while as many are under way as may be.
+ * Returns all rows as a file. The export itself is recorded in the audit, with its row count. Reading throws
+ * RATE_LIMITED before the first part if too many exports are running.
  */
 export async function exportAudit(
   deps: ExportDeps,
   call: Call,
   reader: Reader,
-  asked: AuditFilterInput & { readonly format?: ExportFormat },
+  input: AuditFilterInput & { readonly format?: ExportFormat },
 ): Promise<AuditExport> {
-  const format = asked.format ?? 'csv'
-  const scope = await scopeOf(deps, call, reader, asked)
+  const format = input.format ?? 'csv'
+  const scope = await scopeOf(deps, call, reader, input)
   const day = new Date().toISOString().slice(0, 10)
   return {
     contentType: CONTENT_TYPE[format],
@@ -101,12 +101,12 @@ async function* linesOf(
   scope: AuditScope,
   format: ExportFormat,
 ): AsyncIterable<string> {
-  // Taken here: what is never read holds none.
+  // Taken when reading starts: an export that is never read must not hold a slot.
   using _slot = slotFor(deps, call, teamId)
   let rowCount = 0
   let isWhole = false
   try {
-    // With the first rows, so that what cannot be read is refused before anything is sent.
+    // The header goes out with the first rows, so that a failing read is refused before anything is sent.
     let head = headOf(format)
     for await (const items of deps.audit.all(teamId, scope, call.signal)) {
       yield head + items.map((item) => lineOf(format, item)).join('')
@@ -120,7 +120,7 @@ async function* linesOf(
   }
 }
 
-/** Throws RATE_LIMITED, which the audit keeps: an export is never without a row. */
+/** Throws RATE_LIMITED and records it: every export has a row. */
 function slotFor(deps: ExportDeps, call: Call, teamId: TeamId): Disposable {
   try {
     return deps.exports.take(teamId)
@@ -130,15 +130,15 @@ function slotFor(deps: ExportDeps, call: Call, teamId: TeamId): Disposable {
   }
 }
 
-async function scopeOf(deps: AuditTrailDeps, call: Call, reader: Reader, asked: AuditFilterInput): Promise<AuditScope> {
-  const filter = filterOf(asked)
+async function scopeOf(deps: AuditTrailDeps, call: Call, reader: Reader, input: AuditFilterInput): Promise<AuditScope> {
+  const filter = filterOf(input)
   if (reader.role === 'OWNER') return { filter }
   return { datasourceIds: await deps.reachableIds(call, reader), filter }
 }
 
-/** Throws INVALID_REQUEST for a time that ends before it begins. */
-function filterOf(asked: AuditFilterInput): AuditFilter {
-  const { datasourceId, accountId, keyId, action, outcome, code, from, to } = asked
+/** Throws INVALID_REQUEST if `to` is before `from`. */
+function filterOf(input: AuditFilterInput): AuditFilter {
+  const { datasourceId, accountId, keyId, action, outcome, code, from, to } = input
   const filter = {
     ...(datasourceId !== undefined && { datasourceId: asId<DatasourceId>(datasourceId) }),
     ...(accountId !== undefined && { accountId: asId<AccountId>(accountId) }),
@@ -155,12 +155,12 @@ function filterOf(asked: AuditFilterInput): AuditFilter {
   return filter
 }
 
-/** Later ones are written with a sign, and would come before all others. */
+/** Later years are written with a sign, and would sort before all others. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** As rows have it. */
+/** Returns the time in the format of rows. */
 function utc(name: string, time: string): string {
   const ms = Date.parse(time)
-  if (Number.isNaN(ms)) throw invalidRequest([`${name}: there is no such time`])
+  if (Number.isNaN(ms)) throw invalidRequest([`${name}: not a valid time`])
   return new Date(Math.min(ms, LAST_MS)).toISOString()
 }

@@ -1,4 +1,4 @@
-// From when on the rows of each team are kept.
+// Computes the retention cutoff of each team.
 import { asId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Seal } from '../chain/seal.ts'
@@ -13,7 +13,7 @@ export interface PruneDeps {
 
 const DAY_MS = 86_400_000
 
-/** From when on each team that has rows keeps them; null: rows of no team. */
+/** The oldest time each team keeps, for teams with rows. Null: rows without a team. */
 export type Cutoffs = ReadonlyMap<TeamId | null, string>
 
 export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
@@ -25,7 +25,7 @@ export async function cutoffs(deps: PruneDeps): Promise<Cutoffs> {
   return found
 }
 
-/** From one team to the next by the index: `distinct` would read every row. */
+/** Jumps from team to team in the index: `distinct` would read every row. */
 async function teamsOf(store: Pick<Store, 'db'>, table: 'audit' | 'audit_packs'): Promise<readonly TeamId[]> {
   const teams: TeamId[] = []
   for (;;) {

@@ -1,4 +1,5 @@
-// How long the rows of deleted teams are kept: as long as the team kept them, which nobody else remembers.
+// Keeps the retention of deleted teams, because it is stored nowhere else. Their rows stay as long as the team would
+// have kept them.
 import type { Transaction } from 'kysely'
 import { asId, type TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
@@ -13,7 +14,10 @@ export async function keepTeam(tx: Transaction<Tables>, teamId: TeamId, retentio
     .execute()
 }
 
-/** Days by team. A team without rows is forgotten; a mark that was put there for one that lives, or says no days, is none. */
+/**
+ * Returns days by team. Deletes the mark of a team without rows. Ignores a mark with an invalid value, or of a team
+ * that still exists.
+ */
 export async function endedTeams(store: Pick<Store, 'db' | 'append'>): Promise<ReadonlyMap<TeamId, number>> {
   const marks = await store.db.selectFrom('marks').selectAll().where('name', 'like', `${MARK}%`).execute()
   const days = new Map<TeamId, number>()

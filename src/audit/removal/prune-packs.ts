@@ -1,5 +1,5 @@
-// Removes packs whose newest row is older than its team keeps, one at a time: only where all of its rows fit the chain, and a
-// signed gap is left in its place.
+// Removes packs whose newest row is past retention, one at a time. A pack is removed only if all of its rows fit the
+// chain; a signed gap replaces it.
 import { setImmediate } from 'node:timers/promises'
 import { asId, type AuditId } from '../../ids.ts'
 import { addGap, isRemoved } from '../chain/gaps.ts'
@@ -13,7 +13,7 @@ import type { Cutoffs, PruneDeps } from './cutoffs.ts'
 
 const PACKS_AT_A_TIME = 100
 
-/** One pass over what was begun before `latest`. */
+/** One pass over packs that begin before `latest`. */
 export async function prunePacks(deps: PruneDeps, before: Cutoffs, latest: string): Promise<void> {
   let after = asId<AuditId>('')
   for (;;) {
@@ -29,7 +29,7 @@ export async function prunePacks(deps: PruneDeps, before: Cutoffs, latest: strin
       after = first_id
       if (last_at >= (before.get(team_id) ?? '')) continue
       await remove(deps, first_id)
-      // The embedded store answers at once: others must have their turn all the same.
+      // The embedded store answers synchronously, so yield to the event loop.
       await setImmediate()
     }
     if (packs.length < PACKS_AT_A_TIME) return
@@ -50,10 +50,10 @@ async function remove(deps: PruneDeps, id: AuditId): Promise<void> {
     await addGap(tx, deps.seal, { chain, first_seq, last_seq, last_link, until: last_at })
     return false
   })
-  if (isKept) deps.log?.error({ ids: [id] }, 'audit: an old pack was changed by hand, and is kept')
+  if (isKept) deps.log?.error({ ids: [id] }, 'audit: an expired pack was changed manually and is kept')
 }
 
-/** Every row stands behind the one before, and the pack says nothing else of them. */
+/** Returns whether every row fits the row before it, and the pack's index columns match its rows. */
 function fits(seal: Seal, before: string, pack: Pack): boolean {
   let link = before
   for (const step of stepsOfPack(pack)) {

@@ -1,5 +1,5 @@
-// Removes rows that are older than their team keeps them, a few hundred at a time. A row is removed from a chain only
-// where it fits it, and a signed gap is left in its place; one that was changed by hand stays for `audit verify` to find.
+// Removes rows past their team's retention, a few hundred at a time. A row is removed from a chain only if it fits; a
+// signed gap replaces it. A manually changed row stays for `audit verify` to report.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { asId, type AuditId } from '../../ids.ts'
@@ -16,7 +16,7 @@ import { prunePacks } from './prune-packs.ts'
 
 const ROWS_AT_A_TIME = 200
 
-/** One pass over what is older than anybody keeps the shortest. */
+/** One pass over all rows older than the shortest retention. */
 export async function pruneRows(deps: PruneDeps): Promise<void> {
   const before = await cutoffs(deps)
   const latest = [...before.values()].sort().at(-1)
@@ -30,14 +30,14 @@ export async function pruneRows(deps: PruneDeps): Promise<void> {
     const old = rows.filter((row) => row.at < (before.get(row.team_id) ?? ''))
     if (old.length > 0) await remove(deps, old)
     if (rows.length < ROWS_AT_A_TIME) break
-    // The embedded store answers at once: others must have their turn all the same.
+    // The embedded store answers synchronously, so yield to the event loop.
     await setImmediate()
   }
   await prunePacks(deps, before, latest)
   await forgetChains(deps)
 }
 
-/** Ids rise with time, so they need no index of the time beside theirs. */
+/** Ids increase over time, so the id index is enough. */
 async function oldRows(store: Pick<Store, 'db'>, before: string, after: AuditId) {
   return await store.db
     .selectFrom('audit')
@@ -65,12 +65,12 @@ async function remove(deps: PruneDeps, old: readonly Pick<Stored, 'id'>[]): Prom
     }
     return foreign
   })
-  if (kept.length > 0) deps.log?.error({ ids: kept }, 'audit: old rows were changed by hand, and are kept')
+  if (kept.length > 0) deps.log?.error({ ids: kept }, 'audit: expired rows were changed manually and are kept')
 }
 
 type InChain = Stored & { readonly chain: string; readonly seq: number }
 
-/** Rows that follow each other in one chain. */
+/** Groups rows that are consecutive in one chain. */
 function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
   const runs: InChain[][] = []
   for (const row of rows) {
@@ -82,7 +82,7 @@ function runsOf(rows: readonly InChain[]): readonly (readonly InChain[])[] {
   return runs
 }
 
-/** Removes the rows that fit the one before; answers with those that do not. */
+/** Removes the rows that fit the row before them. Returns the ids of the others. */
 async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InChain[]): Promise<readonly string[]> {
   const [first] = run
   if (first === undefined) return []
@@ -91,7 +91,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   let fitting: InChain[] = []
   for (const row of run) {
     const fits = before !== null && sameSeal(seal.link(before, row.chain, row.seq, textOf(row)), row.link)
-    // Behind a row that was changed stands one that fits the link it had.
+    // The row after a changed row fits the link that the changed row had.
     before = row.link
     if (fits) {
       fitting.push(row)
@@ -105,7 +105,7 @@ async function removeRun(tx: Transaction<Tables>, seal: Seal, run: readonly InCh
   return foreign
 }
 
-/** Leaves a gap in their place; answers with those where one is already. */
+/** Replaces rows with a gap. Returns the ids of rows where a gap already exists. */
 async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InChain[]): Promise<readonly AuditId[]> {
   const [first, last] = [rows[0], rows.at(-1)]
   if (first === undefined || last === undefined) return []
@@ -118,7 +118,7 @@ async function replace(tx: Transaction<Tables>, seal: Seal, rows: readonly InCha
   return []
 }
 
-/** The oldest chains go when all of their rows are gone. The newest stays, so that the numbers go on from it. */
+/** Deletes the oldest chains once all their rows are gone. Keeps the newest, so that numbering continues. */
 async function forgetChains(deps: PruneDeps): Promise<void> {
   const { store, seal } = deps
   for (let forgotten = true; forgotten;) {

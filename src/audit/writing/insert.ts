@@ -1,4 +1,4 @@
-// The statements of the audit's hot path, written once: building them anew for each batch costs more than the insert.
+// SQL statements of the audit's hot path. They are compiled once: compiling per batch costs more than the insert.
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../../store/migrate.ts'
 import type { AuditTable, Tables } from '../../store/tables.ts'
@@ -22,7 +22,7 @@ export async function insertRows(
   }
 }
 
-/** One by one: a batch has a few. */
+/** One insert per pack: a batch has only a few packs. */
 export async function insertPacks(tx: Transaction<Tables>, packs: readonly Pack[]): Promise<void> {
   for (const pack of packs) await tx.insertInto('audit_packs').values(pack).execute()
 }
@@ -34,7 +34,8 @@ function insertOf(dialect: DialectName, count: number): CompiledQuery {
     let n = 0
     const mark = dialect === 'sqlite' ? () => '?' : () => `$${++n}`
     const rows = Array.from({ length: count }, () => `(${COLUMNS.map(mark).join(',')})`)
-    // Where one fails the batch is given up: without these words SQLite keeps a copy of every page to undo this statement alone.
+    // A failed insert discards the whole batch. Without OR ROLLBACK, SQLite copies every page to undo this statement
+    // alone.
     const verb = dialect === 'sqlite' ? 'INSERT OR ROLLBACK' : 'INSERT'
     insert = CompiledQuery.raw(`${verb} INTO audit (${COLUMNS.join(',')}) VALUES ${rows.join(',')}`)
     inserts.set(key, insert)

@@ -1,38 +1,38 @@
-// Rows that wait to be written, as text and outside of the heap: kept as objects, the thousands of a second keep the
-// collector busier than all else that the audit does.
+// A batch of rows that wait to be written, stored as text outside the JavaScript heap. Thousands of row objects per
+// second would dominate garbage collection.
 import type { TeamId } from '../../ids.ts'
 import { rowOf, textOf, type Content } from '../chain/seal.ts'
 import { Counts } from '../counters.ts'
 import { PACK_BYTES_MAX } from '../packs.ts'
 
-/** Written at a time: some milliseconds of a transaction, and of deflating. */
+/** Batch limit: some milliseconds of transaction and compression time. */
 const ROWS_MAX = 1_000
 const BYTES_FULL = PACK_BYTES_MAX / 4
-/** Of a line that is packed. */
+/** The longest line that is packed. */
 const BYTES_MAX = PACK_BYTES_MAX / 2
 const BYTES_FIRST = 1 << 14
-/** A large buffer made anew for each batch sets off the collector. */
+/** Larger buffers are not reused: a large buffer allocated per batch triggers garbage collection. */
 const BYTES_KEPT = BYTES_MAX * 2
 const LINE_END = 10
 
-/** Where a line stands. */
+/** The position of a line in the buffer. */
 export interface Line {
   readonly from: number
-  /** Of its end, which is not part of it. */
+  /** Exclusive. */
   readonly to: number
   readonly at: string
 }
 
-/** Rows in the order they came, each a line of UTF-8. */
+/** Rows in arrival order, one line of UTF-8 each. */
 export class Lines {
   readonly counts = new Counts()
-  /** By team the answered ones; the others, those of no team and very long ones under null. */
+  /** Answered rows by team. Refused rows, rows without a team and very long rows are under null. */
   readonly #of = new Map<TeamId | null, Line[]>()
   #bytes: Buffer
   #used = 0
   #rows = 0
 
-  /** `over`: one that nobody needs any more, whose room is used again. */
+  /** `over`: a written batch whose buffer is reused. */
   constructor(over: Lines | null) {
     const isOver = over !== null && over.#bytes.length <= BYTES_KEPT
     this.#bytes = isOver ? over.#bytes : Buffer.alloc(0)
@@ -46,14 +46,14 @@ export class Lines {
     return this.#used
   }
 
-  /** The next row belongs to the next batch. */
+  /** True if the next row must go into a new batch. */
   get isFull(): boolean {
     return this.#rows >= ROWS_MAX || this.#used >= BYTES_FULL
   }
 
   add(row: Content): void {
     const text = textOf(row)
-    // No character takes more than three bytes.
+    // A UTF-16 code unit takes at most three bytes in UTF-8.
     const needed = this.#used + text.length * 3 + 1
     if (needed > this.#bytes.length) this.#grow(needed)
     const from = this.#used
@@ -61,11 +61,11 @@ export class Lines {
     this.#bytes[to] = LINE_END
     this.#used = to + 1
     this.#rows++
-    // A refusal is looked for by its id, and stays a row.
+    // Refused rows are looked up by id, so they are not packed.
     const team = row.outcome === 'ANSWERED' && to - from <= BYTES_MAX ? row.team_id : null
-    const theirs = this.#of.get(team)
-    if (theirs === undefined) this.#of.set(team, [{ from, to, at: row.at }])
-    else theirs.push({ from, to, at: row.at })
+    const teamLines = this.#of.get(team)
+    if (teamLines === undefined) this.#of.set(team, [{ from, to, at: row.at }])
+    else teamLines.push({ from, to, at: row.at })
     this.counts.add(row)
   }
 
@@ -77,13 +77,13 @@ export class Lines {
     return this.#bytes.subarray(from, to)
   }
 
-  /** These lines, each with its end. */
+  /** The lines with their line ends. */
   textOf(lines: readonly Line[]): Uint8Array {
     if (lines.length === this.#rows) return this.#bytes.subarray(0, this.#used)
     return Buffer.concat(lines.map(({ from, to }) => this.#bytes.subarray(from, to + 1)))
   }
 
-  /** Made to rows again. */
+  /** Parses a line back into a row. */
   rowOf({ from, to }: Line): Content {
     return rowOf(this.#bytes.toString('utf8', from, to))
   }

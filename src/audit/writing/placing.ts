@@ -1,24 +1,24 @@
-// Puts lines at the end of a chain: many of a team as packs, what is left as single rows.
+// Appends lines to a chain: long runs of one team as packs, the others as single rows.
 import { deflateRawSync } from 'node:zlib'
 import type { TeamId } from '../../ids.ts'
 import type { ChainEnd, Placed } from '../chain/linking.ts'
 import { MARK_CHARS, minuteEnd, type Pack } from '../packs.ts'
 import type { Line, Lines } from './lines.ts'
 
-/** From so many of a team at a time on; fewer stay rows. */
+/** The shortest run that is packed. Shorter runs stay rows. */
 export const PACKED_FROM = 32
-/** The fastest: what is alike from row to row is found all the same. */
+/** The fastest level: rows resemble each other, so it compresses well enough. */
 const LEVEL = 1
 
-/** The links are made here: on each place the one before is bound. */
+/** Computes the links: each row is bound to the row before it. */
 export function placeLines(
   end: ChainEnd,
   lines: Lines,
 ): { readonly single: readonly Placed[]; readonly packs: readonly Pack[] } {
   const single: Placed[] = []
   const packs: Pack[] = []
-  for (const [team, theirs] of lines.teams) {
-    for (const run of team === null ? [theirs] : runsOf(theirs)) {
+  for (const [team, teamLines] of lines.teams) {
+    for (const run of team === null ? [teamLines] : runsOf(teamLines)) {
       if (team !== null && run.length >= PACKED_FROM) packs.push(packOf(end, team, lines, run))
       else for (const line of run) single.push(end.place(lines.rowOf(line)))
     }
@@ -26,7 +26,10 @@ export function placeLines(
   return { single, packs }
 }
 
-/** Each within a minute and in the order of time, so that a pack is found by it: a clock may be set back. */
+/**
+ * Splits lines into runs within one minute and in time order, because packs are found by their times. The clock may go
+ * back.
+ */
 function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
   const runs: Line[][] = []
   let [latest, end] = ['', '']
@@ -43,7 +46,7 @@ function runsOf(lines: readonly Line[]): readonly (readonly Line[])[] {
 
 function packOf(end: ChainEnd, team_id: TeamId, lines: Lines, run: readonly Line[]): Pack {
   const [first, last] = [run[0], run.at(-1)]
-  if (first === undefined || last === undefined) throw new Error('a pack of nothing')
+  if (first === undefined || last === undefined) throw new Error('a pack without rows')
   const first_seq = end.head.head_seq + 1
   let marks = ''
   for (const line of run) marks += end.placeLine(lines.text(line)).slice(0, MARK_CHARS)

@@ -1,5 +1,6 @@
-// Writes what waits, in batches off the hot path, each at the end of this process's chain and in one transaction with the
-// chain's signed end. It never drops a row; a batch whose answer was lost is looked for before it is written again.
+// Writes waiting rows in batches, off the hot path. One transaction appends a batch to this process's chain and signs
+// the chain's new end. No row is dropped. If the answer to a commit is lost, the batch is looked up before it is
+// written again.
 import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import type { AuditId } from '../../ids.ts'
@@ -25,30 +26,30 @@ export interface WriterDeps {
   readonly store: Pick<Store, 'db' | 'dialect' | 'commit' | 'settled'>
   readonly seal: Seal
   readonly now: () => number
-  /** A 429 that came too late for the row of its minute, under an id of its own. */
+  /** Gives a 429 a new id if the row of its minute is already linked. */
   readonly renamed: (row: Content) => Content
   readonly log?: WriterLog | undefined
 }
 
-/** What may wait in memory; a store that writes at all never comes near it. */
+/** Limits of the rows waiting in memory. A store that accepts writes never comes near them. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
-/** Two megabytes each, between two drains. */
+/** Spare buffers between two drains, two megabytes each. */
 const SPARES_MAX = 8
-/** Linked at a time. */
+/** Rows linked in one transaction. */
 const LINKED_MAX = 1_000
-/** After its minute a row of 429s is linked; a little later, as others may still count into it. */
+/** A row of 429s is linked this long after its minute, because other processes may still count into it. */
 const AFTER_MINUTE_MS = 2_000
-/** How long the transaction of a change may take before it is taken for rolled back. */
+/** A change whose transaction takes longer than this is assumed to be rolled back. */
 const UNSEEN_MS = 60_000
-/** A row without a link for so long has no process that would link it. */
+/** A row without a link for this long belongs to a process that has ended. */
 const ORPHANED_MS = 120_000
 
 interface Batch {
   readonly lines: Lines
   readonly folded: ReadonlyMap<AuditId, Content>
   readonly unlinked: readonly AuditId[]
-  /** It was tried, and how that ended is not known. */
+  /** The batch was tried before, and the outcome is unknown. */
   readonly tried: boolean
 }
 
@@ -62,21 +63,24 @@ const NOTHING: Linked = { settled: [], unseen: [], foreign: [], count: 0 }
 export class Writer {
   readonly #deps: WriterDeps
   #position: Position
-  /** What a batch each is made of; the last one is still written to. */
+  /** The batches. Only the last one is still written to. */
   #waiting: Lines[] = []
-  /** Were written: their room is used again, by as many as the last drain took. */
+  /** Written batches whose buffers are reused, as many as the last drain took. */
   #spares: Lines[] = []
-  /** 429s, one row a key and minute, by their id. */
+  /** 429s by row id: one row per key and minute. */
   #folded = new Map<AuditId, Content>()
-  /** Rows in the store, or on their way there, that are to be linked: from when on, and until when they may be unseen. */
+  /**
+   * Rows to link that are in the store or on their way. `from`: when to link the row. `until`: how long it may be
+   * missing.
+   */
   readonly #unlinked = new Map<AuditId, { readonly from: number; readonly until: number }>()
   #unfinished: Batch | null = null
-  /** All that was committed is on the disk. */
+  /** True if all committed rows are on disk. */
   #isSettled = true
 
   constructor(deps: WriterDeps) {
     this.#deps = deps
-    this.#position = this.#begun()
+    this.#position = this.#newPosition()
   }
 
   get behind(): boolean {
@@ -88,7 +92,7 @@ export class Writer {
     return rows > WAITING_ROWS_MAX || bytes > WAITING_BYTES_MAX
   }
 
-  /** Milliseconds until something must be written; null where nothing waits. */
+  /** Milliseconds until the next write is due, or null if nothing waits. */
   get dueIn(): number | null {
     if (this.#unfinished !== null || this.#waiting.length > 0 || this.#folded.size > 0 || !this.#isSettled) return 0
     let due = Infinity
@@ -96,8 +100,8 @@ export class Writer {
     return due === Infinity ? null : Math.max(0, due - this.#deps.now())
   }
 
-  /** Says where the chain stands, for a log that is kept elsewhere: no change of the store can take that back. */
-  sayHead(): void {
+  /** Logs the end of the chain. A copy of the log stored elsewhere proves it even if the store is changed. */
+  logHead(): void {
     const { chain, head_seq: seq, head_link: link } = this.#position
     if (seq > 0) this.#deps.log?.info({ chain, seq, link }, 'audit: the end of the chain')
   }
@@ -116,7 +120,7 @@ export class Writer {
     else this.#folded.set(row.id, { ...known, times: known.times + row.times })
   }
 
-  /** Into a transaction of somebody else; linked once that is over. */
+  /** Inserts a row in another module's transaction. The row is linked after that transaction ends. */
   async insert(tx: Transaction<Tables>, row: Content): Promise<void> {
     const now = this.#deps.now()
     this.#unlinked.set(row.id, { from: now, until: now + UNSEEN_MS })
@@ -127,7 +131,7 @@ export class Writer {
       .execute()
   }
 
-  /** Writes all that waited before. With `closing` nothing that can be linked is left without a link. */
+  /** Writes all rows that waited before the call. With `closing`, also links every row that can be linked. */
   async drain(closing: boolean): Promise<void> {
     this.#spares = []
     if (this.#unfinished !== null) await this.#finish(this.#unfinished)
@@ -140,14 +144,14 @@ export class Writer {
       left--
       const progress = batch.lines.rows + batch.folded.size > 0 || this.#unlinked.size < unlinked
       more = left > 0 || (closing && progress)
-      // The embedded store answers at once: others must have their turn all the same.
+      // The embedded store answers synchronously, so yield to the event loop.
       if (more) await setImmediate()
     }
     if (!this.#isSettled) await this.#deps.store.settled()
     this.#isSettled = true
   }
 
-  /** Links what processes that are gone left without a link. */
+  /** Links rows that ended processes left without a link. */
   async adopt(): Promise<void> {
     const { store, now, log } = this.#deps
     const orphaned = new Date(now() - ORPHANED_MS).toISOString()
@@ -159,14 +163,14 @@ export class Writer {
       .where('chain', '!=', this.#position.chain)
       .where((eb) => {
         const old = eb('at', '<', orphaned)
-        // Beside the embedded store there is no other process; only a 429's minute may still be running.
+        // The embedded store has no other process. Only the minute of a 429 may still be running.
         return store.dialect === 'postgres'
           ? old
           : eb.or([old, eb('code', 'is', null), eb('code', '!=', 'RATE_LIMITED')])
       })
       .execute()
     if (rows.length === 0) return
-    log?.warn({ rows: rows.length }, 'audit: rows that an ended process left without a link are linked now')
+    log?.warn({ rows: rows.length }, 'audit: linking rows that an ended process left without a link')
     for (const { id } of rows) this.#unlinked.set(id, { from: now(), until: now() })
   }
 
@@ -185,18 +189,18 @@ export class Writer {
   async #finish(batch: Batch): Promise<void> {
     this.#unfinished = { ...batch, tried: true }
     this.#isSettled = false
-    const done = await this.#written(batch)
+    const done = await this.#writeBatch(batch)
     this.#unfinished = null
     if (batch.lines.rows > 0 && this.#spares.length < SPARES_MAX) this.#spares.push(batch.lines)
-    this.#took(done, batch)
+    this.#settle(done, batch)
   }
 
-  async #written(batch: Batch): Promise<Done> {
+  async #writeBatch(batch: Batch): Promise<Done> {
     try {
       return await writing(this.#deps.store, (within) => this.#write(within, batch))
     } catch (error) {
-      // Only a row put in by hand can stand where the next one of ours belongs: that must not stop the audit.
-      if (isTaken(error)) this.#begin('a place in this chain was taken by hand')
+      // Only a manually inserted row can take the next place. It must not stop the audit.
+      if (isTaken(error)) this.#beginChain('a place in this chain was taken manually')
       throw error
     }
   }
@@ -217,30 +221,33 @@ export class Writer {
     return { position: await writeChain(within, seal, { ...position, ...end.head, batch: position.batch + 1 }), linked }
   }
 
-  /** Where this batch begins, or ended. A chain whose row was changed by hand is left as it is, for a new one. */
+  /**
+   * Returns the position at which the batch starts, or ended. If the chain's row was changed manually, starts a new
+   * chain.
+   */
   async #positionIn(
     within: Writing,
     tried: boolean,
   ): Promise<{ readonly position: Position; readonly isDone: boolean }> {
     const position = this.#position
-    const kept = await readChain(within, this.#deps.seal, position.chain)
-    if (tried && kept?.batch === position.batch + 1) return { position: kept, isDone: true }
-    if (kept === null ? position.number === 0 : kept.batch === position.batch) return { position, isDone: false }
-    return { position: this.#begin('the end of this chain was changed by hand'), isDone: false }
+    const stored = await readChain(within, this.#deps.seal, position.chain)
+    if (tried && stored?.batch === position.batch + 1) return { position: stored, isDone: true }
+    if (stored === null ? position.number === 0 : stored.batch === position.batch) return { position, isDone: false }
+    return { position: this.#beginChain('the end of this chain was changed manually'), isDone: false }
   }
 
-  /** Leaves the chain as it is, for `audit verify` to find. */
-  #begin(why: string): Position {
-    this.#deps.log?.error({ chain: this.#position.chain }, `audit: ${why}; another is begun`)
-    this.#position = this.#begun()
+  /** Starts a new chain and leaves the old one for `audit verify` to report. */
+  #beginChain(why: string): Position {
+    this.#deps.log?.error({ chain: this.#position.chain }, `audit: ${why}; a new chain was started`)
+    this.#position = this.#newPosition()
     return this.#position
   }
 
-  #begun(): Position {
+  #newPosition(): Position {
     return newChain(new Date(this.#deps.now()).toISOString())
   }
 
-  #took({ position, linked }: Done, batch: Batch): void {
+  #settle({ position, linked }: Done, batch: Batch): void {
     const { store, log, now } = this.#deps
     const { chain, number, opened_at, head_seq, head_link, batch: written } = position
     this.#position = { chain, number, opened_at, head_seq, head_link, batch: written }
@@ -250,15 +257,15 @@ export class Writer {
     }
     for (const id of linked.settled) this.#unlinked.delete(id)
     for (const id of linked.unseen) {
-      // The embedded store has one connection: whatever was under way before has ended.
+      // The embedded store has one connection: earlier transactions have ended.
       const known = this.#unlinked.get(id)
       if (store.dialect === 'sqlite' || known === undefined || known.until <= now()) this.#unlinked.delete(id)
     }
-    if (linked.foreign.length > 0) log?.error({ ids: linked.foreign }, 'audit: rows were changed by hand')
+    if (linked.foreign.length > 0) log?.error({ ids: linked.foreign }, 'audit: rows were changed manually')
   }
 }
 
-/** A unique value that is there already: SQLite's UNIQUE, PostgreSQL's unique_violation. */
+/** A unique violation: SQLite's SQLITE_CONSTRAINT_UNIQUE, PostgreSQL's unique_violation. */
 function isTaken(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return ('errcode' in error && error.errcode === 2067) || ('code' in error && error.code === '23505')
