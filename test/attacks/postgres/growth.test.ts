@@ -13,9 +13,10 @@ const GROWN_MB = 512
 
 const SCHEMA = `
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
-CREATE TABLE texts (a text, marks text, words text, tags text[], doc jsonb);
+CREATE DOMAIN sentence AS text;
+CREATE TABLE texts (a text, marks text, words text, tags text[], doc jsonb, line sentence);
 INSERT INTO texts VALUES (repeat('a', 1000000), repeat(U&'\\0301\\0316', 50000), repeat('a b ', 100000),
-  ARRAY(SELECT g::text FROM generate_series(1, 500) g), '{"k": [1, 2]}');
+  ARRAY(SELECT g::text FROM generate_series(1, 500) g), '{"k": [1, 2]}', repeat('a', 1000000));
 CREATE TABLE levels (id int PRIMARY KEY, parent int, name text);
 INSERT INTO levels VALUES (1, NULL, 'root'), (2, 1, 'branch'), (3, 2, 'leaf');`
 
@@ -44,6 +45,15 @@ const ATTACKS: readonly (readonly [string, string])[] = [
   ['LIKE a long constant expression', "SELECT a LIKE '%' || repeat('a', 10000) || repeat('a', 10000) || 'b%' FROM texts"],
   ['ILIKE a long constant', `SELECT a ILIKE '%${'a'.repeat(20_000)}b%' FROM texts`],
   ['LIKE ANY of long patterns', "SELECT a LIKE ANY (ARRAY['%' || left(a, 400000) || 'b%']) FROM texts"],
+  ['LIKE ANY of patterns that are selected', "SELECT a LIKE ANY (SELECT '%' || left(t.a, 400000) || 'b%' FROM texts t) FROM texts"],
+  ['NOT LIKE ALL of patterns that are selected', "SELECT a NOT LIKE ALL (SELECT '%' || left(t.a, 400000) || 'b%' FROM texts t) FROM texts"],
+  ['ILIKE ANY of patterns that are listed', "SELECT a ILIKE ANY (VALUES ('%' || (SELECT left(t.a, 400000) FROM texts t) || 'b%')) FROM texts"],
+  ['= ANY is no LIKE, ~~ ANY is', "SELECT a OPERATOR(pg_catalog.~~) ANY (SELECT '%' || left(t.a, 400000) || 'b%' FROM texts t) FROM texts"],
+  ['LIKE of char(n)', "SELECT a::bpchar LIKE '%' || left(a, 400000) || 'b%' FROM texts"],
+  ['LIKE ANY of char(n)', "SELECT a::bpchar LIKE ANY (SELECT ('%' || left(t.a, 400000) || 'b%')::bpchar FROM texts t) FROM texts"],
+  ['strpos in char(n)', "SELECT strpos(a::bpchar, 'b' || left(a, 400000)) FROM texts"],
+  ['LIKE of a domain', "SELECT line LIKE '%' || left(line, 400000) || 'b%' FROM texts"],
+  ['strpos in a domain', "SELECT strpos(line, 'b' || left(line, 400000)) FROM texts"],
   ['LIKE with an escape', "SELECT a LIKE '%' || left(a, 400000) || 'b%' ESCAPE '!' FROM texts"],
   ['the operator ~~', "SELECT a OPERATOR(pg_catalog.~~) ('%' || left(a, 400000) || 'b%') FROM texts"],
   ['LIKE by a function', "SELECT texticlike(a, '%' || left(a, 400000) || 'b%') FROM texts"],
@@ -90,6 +100,9 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['a negative count', "SELECT repeat('x', -id) FROM levels LIMIT 1", [['']]],
   ['a search for another column', 'SELECT strpos(l.name, left(m.name, 1)) FROM levels l JOIN levels m ON m.id = l.id WHERE l.name LIKE m.name ORDER BY l.id', [[1], [1], [1]]],
   ['LIKE ANY and ALL', "SELECT name LIKE ANY (ARRAY['r%', left(name, 1)]), name LIKE ANY ('{b%,l%}'), name NOT LIKE ALL (string_to_array(name, 'o')) FROM levels ORDER BY id LIMIT 1", [[true, false, true]]],
+  ['LIKE ANY and ALL of patterns that are selected', "SELECT name LIKE ANY (SELECT left(l.name, 1) || '%' FROM levels l WHERE l.id < 3), name NOT LIKE ALL (VALUES ('x%'), ('ro%')), name LIKE ANY (SELECT NULL::text) FROM levels ORDER BY id", [[true, false, null], [true, true, null], [false, true, null]]],
+  ['LIKE ANY of selected bytes', "SELECT convert_to(name, 'UTF8') LIKE ANY (SELECT convert_to(l.name, 'UTF8') FROM levels l WHERE l.id = 1) FROM levels ORDER BY id", [[true], [false], [false]]],
+  ['LIKE of char(n) heeds its spaces', "SELECT name::char(6) LIKE l.p, name::char(6) LIKE ANY (SELECT l.p || '  ') FROM levels, (SELECT name AS p FROM levels WHERE id = 1) l WHERE id = 1", [[false, true]]],
   ['a search in bytes', "SELECT position('\\x6f'::bytea IN convert_to(name, 'UTF8')), position(convert_to('o', 'UTF8') IN convert_to(name, 'UTF8')) FROM levels WHERE id = 1", [[2, 2]]],
   ['a set as a count', "SELECT repeat('x', generate_series(1, 3)), lpad('y', generate_series(1, 3), '-')", [['x', 'y'], ['xx', '-y'], ['xxx', '--y']]],
   ['a set as a text', "SELECT DISTINCT replace(unnest(string_to_array(name, 'o')), id::text, 'x') FROM levels WHERE id = 1 ORDER BY 1", [[''], ['r'], ['t']]],
@@ -101,6 +114,17 @@ const ANSWERS: readonly (readonly [string, string, unknown[][]])[] = [
   ['a list that holds some', "SELECT array_agg(id) @> ARRAY[1, 2], array_agg(name) && ARRAY['leaf', 'x'] FROM levels", [[true, true]]],
   ['a list that is like another text', "SELECT string_agg(name, ',' ORDER BY id) LIKE '%leaf%' FROM levels", [[true]]],
   ['normalize', "SELECT normalize(name) FROM levels WHERE name IS NFC NORMALIZED ORDER BY id LIMIT 1", [['root']]],
+]
+
+/** By name: the text, what is bounded, the size found, the most it may be, and the hint. */
+const BOUNDED: readonly (readonly [string, string, string, number, number, RegExp])[] = [
+  ['repeat', "SELECT repeat('x', id * 20000) FROM levels", 'repeat', 20_000, 10_000, /fewer letters/],
+  ['repeat of a column', 'SELECT repeat(a, 1000) FROM texts', 'repeat', 1_000_000, 262, /fewer letters/],
+  ['lpad', "SELECT lpad('x', id * 20000) FROM levels", 'lpad', 20_000, 10_000, /fewer letters/],
+  ['normalize', 'SELECT normalize(a) FROM texts', 'normalize', 1_000_000, 4_096, /left\(x, 1000\)/],
+  ['replace', "SELECT replace(a, left(a, 1000), 'x') FROM texts", 'replace', 1_000_000_000, 536_870_912, /left\(x, 10000\)/],
+  ['LIKE', 'SELECT a LIKE left(a, 1000) FROM texts', 'LIKE', 1_000_000_000, 536_870_912, /shorter pattern/],
+  ['LIKE ANY (SELECT …)', 'SELECT a LIKE ANY (SELECT left(t.a, 257) FROM texts t) FROM texts', 'LIKE', 257, 256, /EXISTS/],
 ]
 
 describe('what multiplies', () => {
@@ -148,6 +172,23 @@ describe('what multiplies', () => {
         await pause(20)
       }
       assert.ok((await grown()) < GROWN_MB)
+    })
+  }
+
+  for (const [name, sql, what, found, most, hint] of BOUNDED) {
+    test(`names the bound, the size found and what to write: ${name}`, async () => {
+      const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+      const message = `${what} is asked for more than this service lets the database do: a size of ${found}; the limit is ${most}.`
+      assert.deepEqual([status, json.error], [422, message])
+      assert.match(String(json.hint), hint)
+    })
+  }
+
+  for (const sql of ["SELECT substring('abc', 1, id - 2) FROM levels", "SELECT ('vitrine bound ' || name)::int FROM levels"]) {
+    test(`an error of the database is none of our bounds: ${sql}`, async () => {
+      const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
+      assert.equal(status, 422)
+      assert.doesNotMatch(String(json.error), /more than this service/)
     })
   }
 

@@ -1,16 +1,17 @@
 // Arguments whose size is looked at: counts that are allocated at once, and texts that a function looks through as often as
 // another one is long. A constant is judged here. What only the database can know is bounded there: the argument is
-// printed inside a CASE whose other branch the database refuses by itself ("requested length too large", 54000), so an
-// answer is never cut short.
+// printed inside a CASE whose other branch fails the query (over-bound.ts), so an answer is never cut short.
+import { overBoundText } from '../over-bound.ts'
 import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from './functions.ts'
-import { word, words, type Node, type Struct } from './nodes.ts'
+import type { TypeName } from '../capture.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from './nodes.ts'
 import { Refusal, type Refusal as Refused } from './refusal.ts'
 
 /** Bytes that repeat() may make. */
 export const REPEATED_MAX = 262_144
 /** A text as often multiplied may have any length: it is no more than a few copies of what is stored. */
 export const FREE_COUNT = 16
-/** Letters looked at by a search whose two texts are not known, at most: about a second that no cancel ends. */
+/** The lengths of a search's two texts, multiplied, where they are not known. */
 const SEARCHED_MAX = 536_870_912
 /** A constant this short multiplies no search to more than a second over any value that is stored in practice. */
 const FREE_BYTES = 64
@@ -62,7 +63,7 @@ function counted(name: string, text: Node, count: Node, at: number | undefined):
   if (known !== undefined && known > COUNT_MAX) throw tooMuch(name, at)
   const length = literalText(text)?.length
   if (name !== 'repeat')
-    return known === undefined ? unless(isMore(steady(count, name, at), whole(COUNT_MAX)), count) : count
+    return known === undefined ? unless({ what: name, size: steady(count, name, at), most: COUNT_MAX }, count) : count
   if (known !== undefined && length !== undefined) {
     if (known * length > REPEATED_MAX)
       throw tooMuch(name, at, `Its result must be no longer than ${REPEATED_MAX} bytes.`)
@@ -70,29 +71,50 @@ function counted(name: string, text: Node, count: Node, at: number | undefined):
   }
   if (known !== undefined) {
     if (known <= FREE_COUNT) return count
-    return unless(isMore(octets(steady(text, name, at)), whole(Math.floor(REPEATED_MAX / known))), count)
+    return unless({ what: name, size: octets(steady(text, name, at)), most: Math.floor(REPEATED_MAX / known) }, count)
   }
   const most = length === undefined ? COUNT_MAX : Math.min(COUNT_MAX, Math.floor(REPEATED_MAX / Math.max(length, 1)))
-  const isMany = isMore(steady(count, name, at), whole(most))
+  const isMany = { what: name, size: steady(count, name, at), most }
   if (length !== undefined) return unless(isMany, count)
   const product = operator('*', cast(octets(steady(text, name, at)), 'int8'), count)
-  return unless(isMany, unless(isMore(product, whole(REPEATED_MAX)), count))
+  return unless(isMany, unless({ what: name, size: product, most: REPEATED_MAX }, count))
 }
 
-/** `count`, or where the condition holds one that the database refuses. A NULL length is no condition. */
-function unless(condition: Node, count: Node): Node {
-  if (!givesRows([condition, count])) return either(condition, whole(REFUSED_COUNT), count)
-  // PostgreSQL takes no set in CASE, OR and IS TRUE. It takes one in an array: all sets of one select list go in step.
+/** A size that only the database knows, and the most it may be. */
+interface Bound {
+  /** The function, or LIKE. */
+  readonly what: string
+  readonly size: Node
+  readonly most: number
+}
+
+/**
+ * `count`, or a failure where the size is more than it may be. A NULL size is not more. The failure depends on the size:
+ * the planner would compute one that does not, and fail every query.
+ */
+function unless(bound: Bound, count: Node): Node {
+  const condition = isMore(bound)
+  if (!givesRows([condition, count])) return either(condition, failure(bound), count)
+  // PostgreSQL takes no set in CASE, OR and IS TRUE. It takes one in an array: all sets of one select list go in step. All
+  // elements of an array are computed, so the failure is a count that the database refuses (54000).
   const isTrue: Node = { A_Expr: { kind: 'AEXPR_NOT_DISTINCT', name: [word('=')], lexpr: condition, rexpr: TRUE } }
   const place = operator('+', whole(1), cast(isTrue, 'int4'))
   const counts: Node = { A_ArrayExpr: { elements: [count, whole(REFUSED_COUNT)] } }
   return { A_Indirection: { arg: counts, indirection: [{ A_Indices: { uidx: place } }] } }
 }
 
-/** `text`, or where the condition holds a part of less than no letters, which the database refuses of texts and bytes. */
-function unlessText(condition: Node, text: Node): Node {
-  if (givesRows(condition)) return call('repeat', text, unless(condition, whole(1)))
-  return either(condition, call('substring', text, whole(1), whole(-1)), text)
+/** `text`, or a failure. The failing branch is of the same type: a part of the text, or that cast to `type`. */
+function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
+  const condition = isMore(bound)
+  if (givesRows(condition)) return call('repeat', text, unless(bound, whole(1)))
+  const part = call('substring', text, whole(1), failure(bound))
+  if (type === undefined) return either(condition, part, text)
+  const typeName = { names: [word(type.schema), word(type.name)], typemod: -1 }
+  return either(condition, { TypeCast: { arg: part, typeName } }, text)
+}
+
+function failure({ what, size, most }: Bound): Node {
+  return cast(call('concat', { A_Const: { sval: { sval: overBoundText(what, most) } } }, size), 'int4')
 }
 
 /** The count of a text that stands once, or is refused. */
@@ -111,35 +133,58 @@ function givesRows(value: unknown): boolean {
 }
 
 /** The two texts of a search, whose lengths may multiply to SEARCHED_MAX. */
-function searched(name: string, text: Node, sought: Node, at: number | undefined): readonly [Node, Node] {
+function searched(
+  name: string,
+  text: Node,
+  sought: Node,
+  at: number | undefined,
+  type?: TypeName,
+): readonly [Node, Node] {
   const [a, b] = [literalText(text)?.length, literalText(sought)?.length]
   if (b !== undefined && b <= FREE_BYTES) return [text, sought]
   if (a !== undefined && (b !== undefined || a <= FREE_BYTES)) return [text, sought]
-  const product = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
+  const size = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
   const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
-  const isLong = isMore(steadily(product, [text, sought], name, at), whole(most))
-  // The planner computes constant branches beforehand. So the text that is repeated in the refused branch must vary where
+  const isLong = { what: name, size: steadily(size, [text, sought], name, at), most }
+  // The planner computes constant branches beforehand. So the text that is repeated in the failing branch must vary where
   // the condition does.
-  if (varies(text) || !varies(sought)) return [unlessText(isLong, text), sought]
+  if (varies(text) || !varies(sought)) return [unlessText(isLong, text, type), sought]
   return [text, unlessText(isLong, sought)]
 }
 
-/** LIKE with a pattern that is looked for at every place of the text. A constant one is, behind its first %. */
-export function boundedPattern(text: Node, pattern: Node): readonly [Node, Node] {
+/**
+ * LIKE with a pattern that is looked for at every place of the text. A constant one is, behind its first %. `type` is the
+ * text's where it is none of text, varchar and bytea: what LIKE means depends on it.
+ */
+export function boundedPattern(text: Node, pattern: Node, type?: TypeName): readonly [Node, Node] {
   const known = literalText(pattern)
   // The planner computes a pattern that does not vary: the text stays as it is, so an index may serve it.
   const isShort = (literalText(text)?.length ?? Infinity) <= FREE_BYTES
-  if (known === undefined && !isShort && !varies(pattern)) {
-    const isLong = isMore(octets(steady(pattern, 'LIKE', undefined)), whole(FREE_PATTERN))
-    return [text, unlessText(isLong, pattern)]
-  }
+  if (known === undefined && !isShort && !varies(pattern)) return [text, shortPattern(pattern)]
   return known === undefined || soughtBytes(known) > FREE_PATTERN
-    ? searched('LIKE', text, pattern, undefined)
+    ? searched('LIKE', text, pattern, undefined, type)
     : [text, pattern]
 }
 
+/** A pattern that is short enough for any text. */
+function shortPattern(pattern: Node): Node {
+  return unlessText({ what: 'LIKE', size: octets(steady(pattern, 'LIKE', undefined)), most: FREE_PATTERN }, pattern)
+}
+
+/** The patterns of LIKE ANY (SELECT …): each must be short enough for any text, as the text is not known beside them. */
+export function boundedPatterns(subselect: SelectStmt, aliasname: string): SelectStmt {
+  const pattern: Node = { ColumnRef: { fields: [word(aliasname), word('pattern')] } }
+  const alias = { aliasname, colnames: [word('pattern')] }
+  return {
+    targetList: [{ ResTarget: { val: shortPattern(pattern) } }],
+    fromClause: [{ RangeSubselect: { subquery: { SelectStmt: subselect }, alias } }],
+    limitOption: 'LIMIT_OPTION_DEFAULT',
+    op: 'SETOP_NONE',
+  }
+}
+
 /** The text of LIKE ANY and LIKE ALL, which all the patterns of an array are looked for in. */
-export function boundedText(text: Node, patterns: Node): Node {
+export function boundedText(text: Node, patterns: Node, type?: TypeName): Node {
   const known = patternsOf(patterns)
   const bytes = known?.reduce((sum, each) => sum + soughtBytes(each), 0)
   if (bytes !== undefined && bytes <= FREE_PATTERN) return text
@@ -147,8 +192,12 @@ export function boundedText(text: Node, patterns: Node): Node {
   const joined = call('array_to_string', isUntyped ? textArray(patterns) : patterns, {
     A_Const: { sval: { sval: '' } },
   })
-  const product = operator('*', bigOctets(text), bytes === undefined ? bigOctets(joined) : whole(bytes))
-  return unlessText(isMore(steadily(product, [text, patterns], 'LIKE', undefined), whole(SEARCHED_MAX)), text)
+  const size = operator('*', bigOctets(text), bytes === undefined ? bigOctets(joined) : whole(bytes))
+  return unlessText(
+    { what: 'LIKE', size: steadily(size, [text, patterns], 'LIKE', undefined), most: SEARCHED_MAX },
+    text,
+    type,
+  )
 }
 
 /** Patterns that are constants: of ARRAY[…], or an array that is written as a text. */
@@ -166,7 +215,7 @@ function soughtBytes(pattern: string): number {
 
 function noLonger(name: string, text: Node, most: number, at: number | undefined): Node {
   const literal = literalText(text)
-  if (literal === undefined) return unlessText(isMore(octets(steady(text, name, at)), whole(most)), text)
+  if (literal === undefined) return unlessText({ what: name, size: octets(steady(text, name, at)), most }, text)
   const bytes = Buffer.byteLength(literal)
   if (bytes > most) throw tooMuch(name, at, `Its text has ${bytes} bytes; the limit is ${most}.`)
   return text
@@ -224,8 +273,8 @@ function operator(symbol: string, lexpr: Node, rexpr: Node): Node {
   return { A_Expr: { kind: 'AEXPR_OP', name: [OURS, word(symbol)], lexpr, rexpr } }
 }
 
-function isMore(lexpr: Node, rexpr: Node): Node {
-  return operator('>', lexpr, rexpr)
+function isMore({ size, most }: Bound): Node {
+  return operator('>', size, whole(most))
 }
 
 function call(name: string, ...args: readonly Node[]): Node {

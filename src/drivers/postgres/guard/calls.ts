@@ -13,7 +13,7 @@ import { typedArguments } from './params.ts'
 import { refusedFunction, refusedStatement, type Refusal } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
 import { withConfiguration, withDictionary } from './text-search.ts'
-import { extensionOf, fieldsOf, isSearched } from './type-names.ts'
+import { extensionOf, fieldsOf, mayBeText } from './type-names.ts'
 import { sortKeys, window } from './windows.ts'
 
 /** A call, confined, with what FROM must know of the columns it returns. */
@@ -64,7 +64,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   const found = findFunction(walk.exposed, written, types, node.location)
   const nodes = args.map((arg) => arg.node)
   const [first = null] = types
-  const isText = first === null || isSearched(first)
+  const isText = mayBeText(walk.exposed, first)
   const printed = found.schema === 'pg_catalog' ? boundedArguments(name, node, nodes, isText) : nodes
   if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
   const funcname = [word(found.schema), word(name)]

@@ -1,6 +1,7 @@
 // Expressions: one function a node, each naming every key it takes over. A node that is not here is refused, and every
 // sub-expression, wherever it hangs, goes through expression() again.
 import { VALUE_FUNCTIONS } from './allowed.ts'
+import { boundedPatterns } from './call-arguments.ts'
 import { call } from './calls.ts'
 import { collationName } from './collations.ts'
 import { constant } from './constants.ts'
@@ -8,13 +9,13 @@ import { indirection } from './indirection.ts'
 import { jsonExpression } from './json.ts'
 import { notePlace } from './locate.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
-import { checkComparison, compared, operatorExpression, operatorName } from './operators.ts'
+import { checkComparison, compared, isLikeOperator, operatorExpression, operatorName } from './operators.ts'
 import { refusedFunction, refusedStatement } from './refusal.ts'
 import { asText, parameter } from './params.ts'
 import { reference, resolve, starColumns } from './resolve.ts'
-import { checkColumns, spend, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
+import { checkColumns, newAlias, spend, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
 import { select } from './select.ts'
-import { typeName } from './type-names.ts'
+import { mayBeText, typeName } from './type-names.ts'
 
 /** Confines one expression as seen from `level`. Throws Refusal. */
 export function expression(walk: Walk, level: Level, node: Node): Typed {
@@ -124,7 +125,12 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
         [...compared(test), ...types],
         link.location,
       )
-      return { node: { SubLink: { subLinkType, testexpr: test.node, operName, subselect } }, type: null }
+      // A pattern of each row, looked for in the text of each row.
+      const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
+      const sought: Node = isLike
+        ? { SelectStmt: boundedPatterns(inner.node, newAlias(walk, 't', 'the patterns')) }
+        : subselect
+      return { node: { SubLink: { subLinkType, testexpr: test.node, operName, subselect: sought } }, type: null }
     }
     default:
       throw refusedStatement(subLinkType ?? 'SubLink', link.location)

@@ -300,7 +300,7 @@ const SEEKING: ReadonlySet<string> = new Set([
   ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
   ...['word_similarity', 'strict_word_similarity'],
 ])
-/** Elements of one side times elements of the other: about two seconds. */
+/** Elements of one side times elements of the other. */
 const STEPS_MAX = 300_000_000
 /** What a collection of any length is taken for. */
 const MANY = 100_000

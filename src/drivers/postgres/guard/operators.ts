@@ -9,7 +9,7 @@ import { expression } from './expression.ts'
 import { word, words, type Node, type Struct } from './nodes.ts'
 import { refusedOperator, refusedStatement, type Refusal } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
-import { extensionOf, isSearched } from './type-names.ts'
+import { extensionOf, isSearched, mayBeText } from './type-names.ts'
 
 const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
 
@@ -39,8 +39,8 @@ export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Exp
   const operands = { ...(left && { lexpr: left.node }), rexpr: right.node }
   if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
     const name = operatorName(walk, words(node.name), types, location)
-    const isLike = LIKE.has(words(node.name).at(-1) ?? '') && (!left?.type || isSearched(left.type))
-    const bounded = isLike && left ? like(PLAIN.has(kind), left.node, right.node) : operands
+    const isLike = isLikeOperator(words(node.name)) && left && mayBeText(walk.exposed, left.type)
+    const bounded = isLike ? like(PLAIN.has(kind), left, right.node) : operands
     return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }, type: null }
   }
   const needed = WORDED.get(kind)
@@ -51,10 +51,16 @@ export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Exp
   return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
 }
 
-function like(isOne: boolean, text: Node, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
-  if (!isOne) return { lexpr: boundedText(text, pattern), rexpr: pattern }
-  const [lexpr, rexpr] = boundedPattern(text, pattern)
+function like(isOne: boolean, { node, type }: Typed, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
+  const kept = type?.kind === 'named' && !isSearched(type) ? type : undefined
+  if (!isOne) return { lexpr: boundedText(node, pattern, kept), rexpr: pattern }
+  const [lexpr, rexpr] = boundedPattern(node, pattern, kept)
   return { lexpr, rexpr }
+}
+
+/** Whether LIKE or one of its kin is meant. */
+export function isLikeOperator(names: readonly string[]): boolean {
+  return LIKE.has(names.at(-1) ?? '')
 }
 
 /** The right side: an expression, or the list of IN and BETWEEN. */

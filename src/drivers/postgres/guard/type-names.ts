@@ -114,6 +114,19 @@ export function extensionOf(exposed: Exposed, type: SqlType | null): string | nu
   return capturedOf(exposed, type)?.extension ?? null
 }
 
+/** Whether functions and operators of texts take a value of this type; true where nothing is known of it. */
+export function mayBeText(exposed: Exposed, type: SqlType | null): boolean {
+  if (type === null || isSearched(type)) return true
+  if (type.kind !== 'named') return false
+  if (type.schema === 'pg_catalog') return CONVERTED.has(type.name)
+  const captured = exposed.type(type.schema, type.name)
+  if (captured?.kind === 'domain' && captured.of) return mayBeText(exposed, sqlType(exposed, captured.of))
+  return captured?.extension === 'citext'
+}
+
+/** Types that are converted to text where no function is of their own. */
+const CONVERTED: ReadonlySet<string> = new Set(['bpchar', 'name', 'char'])
+
 const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bytea'])
 
 /** A CASE of one of them and a part of it is what it was. char(n) and citext would become texts. */

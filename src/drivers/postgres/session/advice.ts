@@ -50,7 +50,7 @@ const OF_CLASS: Readonly<Record<string, string>> = {
   '22': 'Filter the values that do not fit with WHERE or CASE before they are used.',
   '42': 'Write the query in another way, in smaller parts for example, to find what the database refuses.',
   '53': 'Read less: a narrower WHERE, fewer rows to sort.',
-  '54': 'Split the query, or write it with fewer parts.',
+  '54': 'Split the query, or write it with fewer parts. Make its values shorter: smaller counts in repeat, lpad and rpad.',
 }
 
 const GENERAL = 'Try a simpler query. Where it fails too, tell an administrator.'
@@ -68,6 +68,18 @@ export function adviceFor(code: string, message: string): string {
   }
   return READING[code] ?? OTHER[code] ?? OF_CLASS[code.slice(0, 2)] ?? GENERAL
 }
+
+/** What to write instead of what a bound of over-bound.ts stopped. */
+export function adviceForBound(what: string): string {
+  if (what === 'LIKE') return LIKE_HINT
+  if (what === 'repeat' || what === 'lpad' || what === 'rpad') return COUNT_HINT
+  if (what === 'normalize' || what === 'is_normalized') return 'Cut the text first: left(x, 1000).'
+  return 'The size is the length of the text, multiplied by that of what is sought. Cut one of them first: left(x, 10000).'
+}
+
+const LIKE_HINT =
+  'Write a shorter pattern, or cut the text: left(x, 10000) LIKE pattern. Instead of LIKE ANY (SELECT …) write EXISTS (SELECT … WHERE x LIKE pattern).'
+const COUNT_HINT = 'Ask for fewer letters: repeat makes 262144 bytes at most, lpad and rpad 10000 letters.'
 
 /** Operators that other dialects read otherwise. */
 const OPERANDS: readonly (readonly [RegExp, string])[] = [

@@ -1,7 +1,8 @@
 // What a caller is told when PostgreSQL refuses or fails a query. Only the primary text of listed codes passes, and only
 // where it names nothing but what the printed text names; never DETAIL, HINT or CONTEXT.
 import { AppError } from '../../../errors.ts'
-import { adviceFor, isOfReading } from './advice.ts'
+import { readOverBound, type OverBound } from '../over-bound.ts'
+import { adviceFor, adviceForBound, isOfReading } from './advice.ts'
 import { DatabaseError } from './messages.ts'
 import { LostConnection } from './wire.ts'
 
@@ -101,6 +102,8 @@ export function failure(error: unknown, query?: FailedQuery, position: number | 
   if (group === '08' || (group === '57' && error.code !== '57014')) {
     return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
   }
+  const bound = error.inner ? undefined : readOverBound(error.code, error.message)
+  if (bound !== undefined) return overBound(bound, error)
   const message = sentence(error, group, query)
   const column = COLUMN.exec(message)?.[1]
   const extra = {
@@ -109,6 +112,12 @@ export function failure(error: unknown, query?: FailedQuery, position: number | 
     ...(position !== null && { position }),
   }
   return new AppError('QUERY_FAILED', message, { cause: error, extra })
+}
+
+/** A bound of ours, which only the database could look at. */
+function overBound({ what, most, found }: OverBound, cause: DatabaseError): AppError {
+  const message = `${what} is asked for more than this service lets the database do: a size of ${found}; the limit is ${most}.`
+  return new AppError('QUERY_FAILED', message, { cause, extra: { hint: adviceForBound(what) } })
 }
 
 /** The column that a message of the database names. */
