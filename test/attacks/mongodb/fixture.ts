@@ -122,6 +122,8 @@ const VALUES = [
   new Double(Number.NaN),
   new Double(Number.POSITIVE_INFINITY),
   { vt_look: 5, vt_document: 6, vt_from: [7] },
+  // A name that the language's own objects have.
+  JSON.parse('{"__proto__": 1, "toString": {"a.b": 2, "$c": [{"": 3}]}}'),
 ]
 
 function odd(v: unknown, n: number): Document {
@@ -135,6 +137,7 @@ function odd(v: unknown, n: number): Document {
     'full name': `F ${n}`,
     'w.x': 'SECRET dotted',
     $own: 'SECRET',
+    ...JSON.parse('{"__proto__": {"x": "SECRET proto"}}'),
   }
 }
 

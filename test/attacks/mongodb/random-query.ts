@@ -34,7 +34,13 @@ function gather(value: unknown, path: string, paths: Map<string, unknown[]>): vo
   }
   if (Array.isArray(value)) for (const element of value) gather(element, path, paths)
   else if (isDocument(value))
-    for (const [name, below] of Object.entries(value)) gather(below, path === '' ? name : `${path}.${name}`, paths)
+    for (const [name, below] of Object.entries(value))
+      if (isSaid(name)) gather(below, path === '' ? name : `${path}.${name}`, paths)
+}
+
+/** A path can say it. */
+function isSaid(name: string): boolean {
+  return name !== '' && name !== '__proto__' && !name.includes('.') && !name.startsWith('$')
 }
 
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
@@ -184,6 +190,7 @@ export class Generator {
       return { $cond: [{ $isArray: [of] }, of, []] }
     }
     if (depth > 2 || this.#chance(0.35)) return path()
+    if (depth < 2 && this.#chance(0.08)) return this.#loop(state)
     switch (this.#below(15)) {
       case 0:
         return { $type: inner() }
@@ -229,6 +236,29 @@ export class Generator {
     }
   }
 
+  /** What the guard prints otherwise than it is written: computed ranges, values that are read often, stages that take long. */
+  #loop(state: State): unknown {
+    const path = (): string => `$${this.#path(state)}`
+    const list = path()
+    const size = { $size: { $cond: [{ $isArray: [list] }, list, []] } }
+    const over = (n: number, body: unknown): unknown => ({
+      $map: { input: { $range: [0, n] }, as: 'r', in: body },
+    })
+    switch (this.#below(5)) {
+      case 0:
+        return { $range: [{ $multiply: [-1, size] }, this.#pick([3, size]), this.#pick([1, 2, -1])] }
+      case 1:
+        return { $range: [{ $multiply: [size, 20_000] }, 0] }
+      case 2:
+        return { $arrayElemAt: [over(40, { $concatArrays: [[path(), path()], ['$$r']] }), 39] }
+      case 3:
+        state.loose = true
+        return { $arrayElemAt: [over(60, { $objectToArray: '$$ROOT' }), -1] }
+      default:
+        return { $size: over(2_500, { $concat: [{ $type: path() }, 'x'.repeat(2_000)] }) }
+    }
+  }
+
   /** The first documents by one or two paths that lead through objects shown in part, and by the key where they tie. */
   #sortedThroughParts(state: State): Document[] {
     const { key } = state
@@ -261,7 +291,7 @@ export class Generator {
   }
 
   #stage(state: State, nested: boolean): Document[] {
-    switch (this.#below(nested ? 13 : 19)) {
+    switch (this.#below(nested ? 15 : 21)) {
       case 0:
       case 1:
         return [{ $match: this.#filter(state, 0) }]
@@ -350,6 +380,24 @@ export class Generator {
             },
           },
         ]
+      case 13: {
+        const all = this.#expression(state, 2)
+        const shared = { $filter: { input: '$all', as: 'one', cond: { $in: ['$$one', '$all'] } } }
+        this.#only(state, ['_id', 'n'], '_id')
+        return [
+          { $group: { _id: null, all: { [this.#pick(['$push', '$addToSet'])]: all } } },
+          { $project: { n: { $size: shared } } },
+        ]
+      }
+      case 14: {
+        const { key } = state
+        const value = this.#expression(state, 2)
+        this.#set(state, 'f')
+        if (key === null || key === 'f') return [{ $set: { f: value } }, { $fill: { output: { f: { value: 0 } } } }]
+        const window = { documents: [this.#pick(['unbounded', -1]), 'current'] }
+        const output = { [this.#pick(['$push', '$first', '$max'])]: value, window }
+        return [{ $setWindowFields: { sortBy: { [key]: 1 }, output: { f: output } } }]
+      }
       case 12: {
         const by = `$${this.#path(state)}`
         this.#only(state, ['_id', 'count'], null)

@@ -14,7 +14,7 @@ const LONGEST = 5_000_000
 /** The lengths of gathered arrays that are tried, the longest first. */
 export const LENGTHS: readonly number[] = [
   LONGEST,
-  ...[1e6, 500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100],
+  ...[1e6, 500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50],
 ]
 
 /** What all stages of one query ask of the database for one document. */
