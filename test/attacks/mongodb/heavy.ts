@@ -77,6 +77,10 @@ const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
   'a range of a product': (n) => ({ $range: [0, { $multiply: many(3, () => ({ $size: range(n) })) }] }),
   'a range far below 0': (n) => ({ $range: [0, { $min: [-1e5 * n, 5] }, -1] }),
   'ranges of products in each other': (n) => map({ $range: [0, { $multiply: [{ $size: range(n) }, 10] }] }, { $range: [0, { $multiply: [{ $size: range(n) }, 10] }] }),
+  'a stored array in itself': () => map('$tags', { $in: [-1, '$tags'] }),
+  'a stored array three times': () => map('$tags', map('$tags', map('$tags', 1))),
+  'a stored text for each of an array': () => map('$tags', { $concat: ['$name', 'x'] }),
+  'pieces of a text among themselves': () => map({ $split: ['$name', 'a'] }, { $in: ['$$this', { $split: ['$name', 'b'] }] }),
   'a few doublings': (n) => ({ $reduce: { input: range(16), initialValue: map(range(n), '$name'), in: { $concatArrays: ['$$value', '$$value'] } } }),
 }
 

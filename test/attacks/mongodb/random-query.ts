@@ -29,7 +29,9 @@ export function know(documents: ReadonlyMap<string, readonly Document[]>): Known
 function gather(value: unknown, path: string, paths: Map<string, unknown[]>): void {
   if (path !== '') {
     const written: unknown = JSON.parse(BSON.EJSON.stringify({ value }, { relaxed: false })).value
-    if (!/"(\$[a-z]*[A-Z]?[a-z]*)":.*\$code/.test(JSON.stringify(written)))
+    // No body may hold the one name, no literal the other.
+    const isSent = !/"(?:__proto__|\$c)":/.test(JSON.stringify(written))
+    if (isSent && !/"(\$[a-z]*[A-Z]?[a-z]*)":.*\$code/.test(JSON.stringify(written)))
       paths.set(path, [...(paths.get(path) ?? []), written].slice(-25))
   }
   if (Array.isArray(value)) for (const element of value) gather(element, path, paths)

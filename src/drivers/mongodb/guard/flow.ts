@@ -53,12 +53,9 @@ export class Whole {
   /** The database fails a document that is too large for what the query does with it. To be called at the end. */
   holdSizes(): void {
     if (!atLeast(this.exposed.server, [4, 4])) return
-    const reads = [...this.load.reads]
     for (const [label, barrier] of this.#sources) {
-      const own = reads.filter(([part]) => part.startsWith(`${label}.`))
-      const paths = own.map(([part, times]) => ({ path: part.slice(label.length + 1), times: Math.ceil(times) }))
-      const holds = notLarger(paths)
-      if (holds !== null) barrier.check(holds)
+      const check = notLarger(this.load.reads, `${label}.`)
+      if (check !== null) barrier.check(check)
     }
   }
 

@@ -20,7 +20,7 @@ import {
 } from './extent.ts'
 import { numberOf } from './lift.ts'
 import { tooLarge, BYTES_MAX, type Meter } from './meter.ts'
-import { readsOf, stepsOf, worstSteps } from './operator-steps.ts'
+import { LOOKED_AT, readsOf, stepsOf, worstSteps } from './operator-steps.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { boundOf, itemsBetween, RANGE_MAX, writtenItems } from './range.ts'
 import { refusedGrowth } from './refusal.ts'
@@ -211,13 +211,17 @@ function ofRange(operand: Bson, env: Env): Extent {
 function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL
   const input = grown(operand['input'], env)
-  env.meter.read(input)
+  env.meter.read(input, LOOKED_AT)
   const { variable, own } = elementIn(operand, input, env)
   const inner = { ...env, variables: env.variables.with(own) }
-  const body = env.meter.loop(input.items, () => {
-    env.meter.step()
-    return grown(operand[name === '$map' ? 'in' : 'cond'], inner)
-  })
+  const body = env.meter.loop(
+    input.items,
+    () => {
+      env.meter.step()
+      return grown(operand[name === '$map' ? 'in' : 'cond'], inner)
+    },
+    { array: input, variable },
+  )
   if (operand['limit'] !== undefined) grown(operand['limit'], env)
   if (name === '$filter') return input
   return env.meter.made(overAll(body, variable, input))
@@ -273,7 +277,7 @@ function ofReduce(operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL
   const input = grown(operand['input'], env)
   const initial = grown(operand['initialValue'], env)
-  env.meter.read(input)
+  env.meter.read(input, LOOKED_AT)
   const { variable: element, own } = elementIn(operand, input, env)
   const name = String(operand['valueAs'] ?? 'value')
   const value = env.meter.variable(0)
@@ -291,10 +295,14 @@ function ofReduce(operand: Bson, env: Env): Extent {
   if (often > 1 && input.items > TURNS_MULTIPLIED) throw multiplied(name, often, input.items)
   const result = env.meter.made(afterTurns({ turn, often, input, initial, value, element }))
   const largestValue = env.meter.variable(env.meter.bytesOf(result), { parts: result.parts, items: 1 })
-  const last = env.meter.loop(input.items, () => {
-    env.meter.step()
-    return step(wholeOf(largestValue, result))
-  })
+  const last = env.meter.loop(
+    input.items,
+    () => {
+      env.meter.step()
+      return step(wholeOf(largestValue, result))
+    },
+    { array: input, variable: element },
+  )
   const more = Math.max(0, env.meter.bytesOf(last) - env.meter.bytesOf(result)) * input.items
   if (more > BYTES_MAX) throw tooLarge('$reduce', more)
   return result

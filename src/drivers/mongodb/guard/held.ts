@@ -1,6 +1,6 @@
 // Stages of ours that hold the database to what the guard reckoned with: no longer arrays than that are gathered, and a look
 // for a cancel often enough where a stage takes long for one document.
-import { STEPS_MAX } from './meter.ts'
+import { STEPS_MAX, type Over, type Read } from './meter.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
 /** A field that a stage gathers from many documents. */
@@ -32,29 +32,56 @@ const DOCUMENT_MAX = 16 * 1024 * 1024
 /** Of more paths the whole document is measured instead. */
 const PATHS_MEASURED = 4
 
-/** A path of a stored document, and how often a query goes through what it leads to. */
-export interface Reads {
-  readonly path: string
-  readonly times: number
-}
-
 /** True for a document, or an error: asked when the field is read. */
 export interface Check {
   readonly name: string
   readonly holds: Bson
 }
 
-/** Null where no document can be too large. */
-export function notLarger(reads: readonly Reads[]): Check | null {
-  const often = reads.filter(({ times }) => times * DOCUMENT_MAX > READ_MAX)
-  const [first] = often
-  if (first === undefined) return null
-  const most = Math.max(...often.map(({ times }) => times))
-  const bytes: Bson =
-    often.length > PATHS_MEASURED
-      ? { $multiply: [most, { $bsonSize: '$$ROOT' }] }
-      : { $add: often.map(({ path, times }) => ({ $multiply: [times, { $bsonSize: { v: `$${path}` } }] })) }
-  return { name: first.path.split('.', 1)[0] ?? '', holds: isWithin(bytes, READ_MAX) }
+/** What is measured of one document: bytes of paths, so many times for each turn of the loops over arrays. */
+interface Measured {
+  readonly paths: Set<string>
+  readonly loops: readonly (readonly string[])[]
+  times: number
+}
+
+/** Null where no document can be too large. `label`: of the documents' own parts. */
+export function notLarger(reads: readonly Read[], label: string): Check | null {
+  const own = reads.filter(({ part }) => part.startsWith(label))
+  const measured = new Map<string, Measured>()
+  for (const { part, over, times } of own) {
+    const [here, elsewhere] = [over.filter((each) => isOf(each, label)), over.filter((each) => !isOf(each, label))]
+    const all = elsewhere.reduce((product, { items }) => product * items, times)
+    if (here.length === 0 && all * DOCUMENT_MAX <= READ_MAX) continue
+    const loops = here.map(({ parts }) => parts.map((each) => each.slice(label.length)))
+    const often = Number(all.toPrecision(4))
+    const key = JSON.stringify([loops, often])
+    const group = measured.get(key) ?? { paths: new Set(), loops, times: often }
+    measured.set(key, group)
+    group.paths.add(part.slice(label.length))
+  }
+  const groups = [...measured.values()]
+  const [first = ''] = groups[0]?.paths ?? []
+  if (groups.length === 0) return null
+  return { name: first.split('.', 1)[0] ?? '', holds: isWithin({ $add: groups.map(bytesOf) }, READ_MAX) }
+}
+
+function isOf({ parts }: Over, label: string): boolean {
+  return parts.every((part) => part.startsWith(label))
+}
+
+function bytesOf({ paths, loops, times }: Measured): Bson {
+  const values = Object.fromEntries([...paths].map((path, n) => [`v${n}`, `$${path}`]))
+  const size: Bson = { $bsonSize: paths.size > PATHS_MEASURED ? '$$ROOT' : values }
+  return { $multiply: [times, ...loops.map((paths): Bson => ({ $add: paths.map(lengthOf) })), size] }
+}
+
+/** Elements of an array, fields of an object; of a text as many as it may be split into. */
+function lengthOf(path: string): Bson {
+  const value = `$${path}`
+  const fields: Bson = { $size: { $objectToArray: value } }
+  const pieces: Bson = { $cond: [{ $eq: [{ $type: value }, 'object'] }, fields, { $bsonSize: { v: value } }] }
+  return { $cond: [{ $isArray: [value] }, { $size: value }, pieces] }
 }
 
 /** Documents of a pipeline that old versions of mongod pass on between two looks for a cancel. */

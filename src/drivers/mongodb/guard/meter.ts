@@ -17,12 +17,26 @@ export const LENGTHS: readonly number[] = [
   ...[1e6, 500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50],
 ]
 
+/** An array of stored documents that a loop runs over, with the length it is taken to have. */
+export interface Over {
+  readonly parts: readonly string[]
+  readonly items: number
+  readonly variable?: string
+}
+
+/** A part of stored documents that is gone through, so many times for each turn of the loops around it. */
+export interface Read {
+  readonly part: string
+  readonly over: readonly Over[]
+  readonly times: number
+}
+
 /** What all stages of one query ask of the database for one document. */
 export class Load {
   readonly work: Work
   /** How long arrays are taken to be that $push, $lookup and the like gather. */
   readonly #length: number
-  readonly #reads = new Map<string, number>()
+  readonly #reads = new Map<string, Read>()
   #gathers = false
   #steps = 0
 
@@ -46,13 +60,14 @@ export class Load {
     return this.#length
   }
 
-  /** How often parts of stored documents are gone through, by collection and path: "s0.text". */
-  get reads(): ReadonlyMap<string, number> {
-    return this.#reads
+  /** Each part and the loops around it once. */
+  get reads(): readonly Read[] {
+    return [...this.#reads.values()]
   }
 
-  read(part: string, times: number): void {
-    this.#reads.set(part, (this.#reads.get(part) ?? 0) + times)
+  read({ part, over, times }: Read): void {
+    const key = JSON.stringify([part, ...over.map(({ parts }) => parts)])
+    this.#reads.set(key, { part, over, times: times + (this.#reads.get(key)?.times ?? 0) })
   }
 
   /** Throws Refusal where the steps are too many. */
@@ -74,6 +89,7 @@ export class Meter {
   readonly #sizes = new Map<string, number>()
   /** What the variables of loops are elements of. */
   readonly #origins = new Map<string, Pick<Extent, 'parts' | 'items'>>()
+  #over: readonly Over[] = []
   #worst = 0
   #loops = 1
   #trials = 0
@@ -102,14 +118,17 @@ export class Meter {
     this.#load.add(units * this.#loops)
   }
 
-  /** What is done once for each of so many elements. */
-  loop<T>(items: number, body: () => T): T {
-    const before = this.#loops
+  /** What is done once for each of so many elements, of the array if that is known. */
+  loop<T>(items: number, body: () => T, of?: { readonly array: Extent; readonly variable?: string }): T {
+    const [before, around] = [this.#loops, this.#over]
+    const parts = [...(of?.array.parts.keys() ?? [])].filter(isStored)
     this.#loops *= items
+    if (parts.length > 0) this.#over = [...around, { ...of, parts, items }]
     try {
       return body()
     } finally {
       this.#loops = before
+      this.#over = around
     }
   }
 
@@ -133,16 +152,21 @@ export class Meter {
 
   /** An operator goes through a value from end to end, and may copy it. */
   read({ parts }: Extent, times = 1): void {
-    if (this.#trials === 0) this.#read(parts, this.#loops * times)
+    if (this.#trials === 0 && times > 0) this.#read(parts, this.#loops * times, this.#over)
   }
 
-  #read(parts: Extent['parts'], times: number): void {
+  #read(parts: Extent['parts'], times: number, over: readonly Over[]): void {
     this.work.spend(parts.size)
+    const turns = over.reduce((all, { items }) => all * Math.max(1, items), 1)
     for (const [part, often] of parts) {
       if (often <= 0) continue
-      if (isStored(part)) this.#load.read(part, often * times)
-      const origin = this.#origins.get(part.split('.', 1)[0] ?? '')
-      if (origin !== undefined) this.#read(origin.parts, (often * times) / Math.max(1, origin.items))
+      if (isStored(part)) this.#load.read({ part, over, times: (often * times) / turns })
+      const variable = part.split('.', 1)[0] ?? ''
+      const origin = this.#origins.get(variable)
+      if (origin === undefined) continue
+      // All elements together are what they are elements of.
+      const others = over.filter((each) => each.variable !== variable)
+      this.#read(origin.parts, (often * times) / Math.max(1, origin.items), others)
     }
   }
 

@@ -142,7 +142,16 @@ const SLOW = new Set(
   words('$arrayToObject $setDifference $setEquals $setIntersection $setIsSubset $setUnion $sortArray'),
 )
 
+/** They look at each element, and not at all that is in it. */
+const ELEMENTS = new Set(
+  words(
+    '$allElementsTrue $anyElementTrue $avg $concatArrays $in $indexOfArray $max $min $reverseArray $slice $sum $zip',
+  ),
+)
+export const LOOKED_AT = 1 / 8
+
 /** How often an operator goes through what it is given; of those that take long for each byte, as if more often. */
 export function readsOf(name: string): number {
-  return AT_A_GLANCE.has(name) ? 0 : SLOW.has(name) ? 10 : 1
+  if (AT_A_GLANCE.has(name)) return 0
+  return SLOW.has(name) ? 10 : ELEMENTS.has(name) ? LOOKED_AT : 1
 }

@@ -8,7 +8,7 @@ import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { within } from './place.ts'
 import { Broken } from './refusal.ts'
 import { resolve, type Scope } from './scope.ts'
-import { closed, Draft, objectsAt, WHOLE, type Shape } from './shape.ts'
+import { closed, Draft, extentAt, objectsAt, WHOLE, type Shape } from './shape.ts'
 
 interface Leaf {
   readonly path: string
@@ -38,8 +38,10 @@ interface Part {
 /** A value that is computed for a field, once for each object that gets it. */
 function computedAt(path: readonly string[], value: Bson, scope: Scope): Pick<Computed, 'printed' | 'shape'> {
   const objects = objectsAt(scope.shape, path)
-  const { printed, shape, extent } = scope.meter.loop(objects, () => computed(value, scope))
-  return { printed, shape: objects === 1 ? shape : { ...shape, extent: scope.meter.made(list(extent, objects)) } }
+  if (objects === 1) return computed(value, scope)
+  const array = extentAt(scope.shape, path.slice(0, 1))
+  const { printed, shape, extent } = scope.meter.loop(objects, () => computed(value, scope), { array })
+  return { printed, shape: { ...shape, extent: scope.meter.made(list(extent, objects)) } }
 }
 
 function readInto(leaves: Leaf[], prefix: string, { of, spec, scope }: Part): BsonDocument {
