@@ -30,9 +30,11 @@ test('repeats little of the text in a message', async () => {
 })
 
 test('ends a thread that takes too long, and goes on with another', async () => {
-  await using parser = await openParser({ threads: 1, deadlineMs: 1 })
+  const told: string[] = []
+  await using parser = await openParser({ threads: 1, deadlineMs: 1, report: (problem) => told.push(problem) })
   assert.equal((await parser.judge(of(LONG), SIGNAL)).kind, 'lost')
   assert.equal((await parser.judge(of(LONG), SIGNAL)).kind, 'lost')
+  assert.equal(told.length, 2)
 })
 
 test('sends a thread each catalog once, and the oldest again', async () => {
@@ -59,4 +61,14 @@ test('tells a defect with a hash, never the text', async () => {
   parser.report('it differs', 'SELECT secret')
   assert.equal(told[0], 'it differs')
   assert.match(told[1] ?? '', /^[0-9a-f]{64}$/)
+})
+
+// The last one: it breaks the parser of this process.
+test('does not use the parser of the main thread again once a text broke it, and tells so once', async () => {
+  const told: string[] = []
+  await using parser = await openParser({ threads: 1, report: (problem) => told.push(problem) })
+  assert.equal(parser.parse(`SELECT 1${'+1'.repeat(100_000)}`).kind, 'lost')
+  assert.equal(parser.parse('SELECT 1').kind, 'lost')
+  assert.equal((await parser.judge(of('SELECT 1'), SIGNAL)).kind, 'made')
+  assert.equal(told.length, 1)
 })

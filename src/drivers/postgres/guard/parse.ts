@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { loadModule } from 'libpg-query'
-import type { Case, Parser, Sought } from './parser.ts'
+import type { Case, Parse, Parser, Sought } from './parser.ts'
 import { parseText } from './parse-text.ts'
 import { Thread, type Answer } from './thread.ts'
 import { warmUp } from './warm-up.ts'
@@ -30,10 +30,13 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
   setFlagsFromString('--no-wasm-tier-up')
   setFlagsFromString('--no-wasm-dynamic-tiering')
   await loadModule()
-  const pool = new Pool(options.threads ?? THREADS, options.deadlineMs ?? DEADLINE_MS)
-  const report = options.report ?? toStandardError
+  const tell = options.report ?? toStandardError
+  const report = (problem: string, text: string): void => {
+    tell(problem, createHash('sha256').update(text).digest('hex'))
+  }
+  const pool = new Pool(options.threads ?? THREADS, options.deadlineMs ?? DEADLINE_MS, report)
   const parser: Parser & AsyncDisposable = {
-    parse: parseText,
+    parse: whileWhole(parseText, report),
     judge: async (each, signal) => {
       const answer = await pool.ask(each, undefined, signal)
       return answer.kind === 'place' ? { kind: 'lost' } : answer
@@ -43,15 +46,30 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
       return answer.kind === 'place' ? answer.at : null
     },
     turn: () => setImmediate(),
-    report: (problem, text) => {
-      report(problem, createHash('sha256').update(text).digest('hex'))
-    },
+    report,
     [Symbol.asyncDispose]: () => pool.end(),
   }
   await warmUp(parser)
   // Only now, so that they do not take the processor from what the caller waits for; a text until then waits for one.
   pool.start()
   return parser
+}
+
+/**
+ * The parser of the main thread until a text breaks it: nobody knows what its memory looks like after that, and libpg-query
+ * has no way to make another. Every text goes to a thread from then on.
+ */
+function whileWhole(parse: Parse, report: Parser['report']): Parse {
+  let isBroken = false
+  return (text) => {
+    if (isBroken) return { kind: 'lost' }
+    const parsed = parse(text)
+    if (parsed.kind === 'lost') {
+      isBroken = true
+      report('a text broke the parser of the main thread, which is not used again', text)
+    }
+    return parsed
+  }
 }
 
 function toStandardError(problem: string, hash: string): void {
@@ -72,11 +90,13 @@ class Pool {
   readonly #waiting: Job[] = []
   readonly #threads: number
   readonly #deadlineMs: number
+  readonly #report: Parser['report']
   #isEnded = false
 
-  constructor(threads: number, deadlineMs: number) {
+  constructor(threads: number, deadlineMs: number, report: Parser['report']) {
     this.#threads = threads
     this.#deadlineMs = deadlineMs
+    this.#report = report
   }
 
   start(): void {
@@ -135,8 +155,10 @@ class Pool {
     if (!job) return
     const judged = await thread.judge(job.case, job.sought)
     job.resolve(judged)
-    if (judged.kind === 'lost') this.#drop(thread)
-    else if (this.#all.has(thread)) this.#idle.push(thread)
+    if (judged.kind === 'lost') {
+      if (!this.#isEnded) this.#report('a text broke a thread of the guard, or took it too long', job.case.text)
+      this.#drop(thread)
+    } else if (this.#all.has(thread)) this.#idle.push(thread)
     await this.#next()
   }
 }
