@@ -127,7 +127,10 @@ export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, 
 function hiddenGoes({ full, exposed, named, shrunk }: HiddenNow): Goes {
   const [all, shown] = [keyed(full), keyed(exposed)]
   const [known, visible] = [new Others(full), new Others(exposed)]
-  const kept = new Set(named.flatMap((at) => at.columns.map((column) => fullName({ ...at, column }))))
+  let names: ReadonlySet<string> | undefined
+  // Built for the first text that needs it. Most exposures have none, and there may be tens of thousands of names.
+  const isKept = (name: string) =>
+    (names ??= new Set(named.flatMap((at) => at.columns.map((column) => fullName({ ...at, column }))))).has(name)
   const places = new Map<string, (name: string) => boolean>()
   const isShownIn = (at: TableName): ((name: string) => boolean) => {
     const key = tableKey(at.schema, at.table)
@@ -136,7 +139,7 @@ function hiddenGoes({ full, exposed, named, shrunk }: HiddenNow): Goes {
     const isShown = (name: string) => {
       if (own.isOwn(name)) return seen.isOwn(name)
       if (own.meanings(name) > 0) return seen.meanings(name) === own.meanings(name)
-      return kept.has(name) || kept.has(fullName({ ...at, column: name }))
+      return isKept(name) || isKept(fullName({ ...at, column: name }))
     }
     places.set(key, isShown)
     return isShown

@@ -1,7 +1,6 @@
 // Reads an exposure, saves it as a new version and lists its history. It never shows a column that was not named when
 // the exposure was saved.
 import { setImmediate } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
 import type { Call } from '../auth/caller.ts'
 import type { Audit } from '../audit/audit.ts'
@@ -109,7 +108,8 @@ async function save(
   await setImmediate()
   const shown = cut(full, tables)
   await setImmediate()
-  const shrunk = shrunkTables(saved, tables)
+  const [was, is] = [namesByTable(saved), namesByTable(tables)]
+  const shrunk = shrunkTables(saved, is)
   const isSame = await isSavedAt(deps.store, current)
   const row = {
     datasource_id: at.id,
@@ -120,9 +120,7 @@ async function save(
     catalog_version: current.catalog_version === 0 ? null : current.catalog_version,
   }
   await setImmediate()
-  const same = sameTables(saved, tables)
-  await setImmediate()
-  const changes = changesOf(fieldsOf(current.exposure_version, saved, same), fieldsOf(version, tables, same))
+  const changes = changesOf(fieldsOf(current.exposure_version, saved, is), fieldsOf(version, tables, was))
   await setImmediate()
   const isSaved = await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx
@@ -159,27 +157,24 @@ async function save(
   return { tables, version, gone, warnings }
 }
 
-/**
- * The exposure as the audit records it. Leaves out the columns of unchanged (`same`) tables: there may be tens of
- * thousands.
- */
-function fieldsOf(version: number, tables: readonly ShownTable[], same: ReadonlySet<string>) {
-  const names = ({ schema, table, columns }: ShownTable) => columns.map((column) => pathName(schema, table, column))
-  return {
-    version,
-    tables: tables.map(({ schema, table }) => pathName(schema, table)),
-    columns: tables.flatMap((table) => (same.has(tableKey(table.schema, table.table)) ? [] : names(table))),
-  }
+/** The names of the columns, by tableKey. */
+type NamesByTable = ReadonlyMap<string, ReadonlySet<string>>
+
+function namesByTable(tables: readonly ShownTable[]): NamesByTable {
+  return new Map(tables.map(({ schema, table, columns }) => [tableKey(schema, table), new Set(columns)]))
 }
 
-/** The tables that have the same columns in both. */
-function sameTables(before: readonly ShownTable[], after: readonly ShownTable[]): ReadonlySet<string> {
-  const was = new Map(before.map(({ schema, table, columns }) => [tableKey(schema, table), columns]))
-  const keys = after.map(({ schema, table, columns }) => {
-    const key = tableKey(schema, table)
-    return isDeepStrictEqual(was.get(key), columns) ? key : null
+/**
+ * The exposure as the audit records it. Leaves out the columns that the `other` side has too: there may be tens of
+ * thousands.
+ */
+function fieldsOf(version: number, tables: readonly ShownTable[], other: NamesByTable) {
+  const columns = tables.flatMap(({ schema, table, columns }) => {
+    const others = other.get(tableKey(schema, table))
+    const own = others === undefined ? columns : columns.filter((column) => !others.has(column))
+    return own.map((column) => pathName(schema, table, column))
   })
-  return new Set(keys.filter((key) => key !== null))
+  return { version, tables: tables.map(({ schema, table }) => pathName(schema, table)), columns }
 }
 
 /**
@@ -197,11 +192,10 @@ async function isSavedAt(store: Store, at: Versions): Promise<boolean> {
 }
 
 /** By tableKey: tables with a column that is no longer named. */
-function shrunkTables(before: readonly ShownTable[], after: readonly ShownTable[]): ReadonlySet<string> {
-  const names = new Map(after.map((each) => [tableKey(each.schema, each.table), new Set(each.columns)]))
+function shrunkTables(before: readonly ShownTable[], after: NamesByTable): ReadonlySet<string> {
   const shrunk = before
     .map((each) => ({ key: tableKey(each.schema, each.table), columns: each.columns }))
-    .filter(({ key, columns }) => columns.some((column) => names.get(key)?.has(column) !== true))
+    .filter(({ key, columns }) => columns.some((column) => after.get(key)?.has(column) !== true))
   return new Set(shrunk.map(({ key }) => key))
 }
 
