@@ -14,6 +14,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['serve'],
   ['demo'],
   ['app'],
+  ['rooms'],
   ['http'],
   ['operations'],
   ['query', 'what-if'],
@@ -121,8 +122,8 @@ test('contract imports zod and errors only', () => {
   assert.deepEqual(wrong.map(say), [])
 })
 
-test('only app.ts chooses the drivers', () => {
-  const wrong = imports.filter((each) => target(each) === 'drivers/index.ts' && each.file !== 'app.ts')
+test('only rooms.ts chooses the drivers', () => {
+  const wrong = imports.filter((each) => target(each) === 'drivers/index.ts' && each.file !== 'rooms.ts')
   assert.deepEqual(wrong.map(say), [])
 })
 

@@ -1,13 +1,11 @@
 // Operations on API keys: one's own, and a team's.
 import { createKey, listKeys, requireOwnKey, revokeKey, rotateKey, type KeyDeps } from '../auth/api-keys.ts'
-import { reachedBy } from '../teams/counts.ts'
 import { endTeamForKey, listTeamKeys } from '../teams/team-keys.ts'
 import type { Definitions } from './operation.ts'
 
 type Names = 'listKeys' | 'createKey' | 'rotateKey' | 'revokeKey' | 'listTeamKeys' | 'endTeamForKey'
 
-export function keyOperations(given: Omit<KeyDeps, 'reached'>): Pick<Definitions, Names> {
-  const deps = { ...given, reached: reachedBy }
+export function keyOperations(deps: KeyDeps): Pick<Definitions, Names> {
   return {
     listKeys: (at) => listKeys(deps, at.call),
     createKey: (at) => createKey(deps, at.call, at.body),

@@ -1,5 +1,4 @@
 // Operations on the members and invitations of a team.
-import { attempts } from '../auth/attempts.ts'
 import { acceptInvitation, addMember, removeInvitation, type InviteDeps } from '../teams/invitations.ts'
 import { changeMember, leaveTeam, listMembers, openTeam, removeMember, requireMember } from '../teams/memberships.ts'
 import type { Definitions } from './operation.ts'
@@ -14,11 +13,10 @@ type Names =
   | 'openTeam'
   | 'leaveTeam'
 
-export function memberOperations(deps: Omit<InviteDeps, 'tries'>): Pick<Definitions, Names> {
-  const tries = attempts(deps.store, deps.now)
+export function memberOperations(deps: InviteDeps): Pick<Definitions, Names> {
   return {
     listMembers: (at) => listMembers(deps, at.membership),
-    addMember: (at) => addMember({ ...deps, tries }, at.call, at.membership, at.body),
+    addMember: (at) => addMember(deps, at.call, at.membership, at.body),
     changeMember: {
       require: (at) => requireMember(deps, at.membership, at.params.accountId),
       run: (at) => changeMember(deps, at.call, at.membership, at.params.accountId, at.body),

@@ -9,13 +9,13 @@ import type { Store } from '../store/open.ts'
 import { accountBy } from './account-by.ts'
 import { accountLinks } from './account-links.ts'
 import { readAsked, type Asked } from './read-request.ts'
-import { attempts } from '../auth/attempts.ts'
+import type { Attempts } from '../auth/attempts.ts'
 import { openCodeTries } from './code-tries.ts'
 import { heldBy, stillHolds, type Held } from './held-password.ts'
 import { knownDevices } from './known-device.ts'
 import { libraryRefusal, notSignedIn, wrongSignIn } from './library-refusal.ts'
 import { openLibrary, type Asking, type Library, type LibraryDeps } from './library.ts'
-import { doneFrom, openNotices } from '../auth/notices.ts'
+import { doneFrom, type Notices } from '../auth/notices.ts'
 import { ownAnswer, requireCode, withCookie, type OwnDeps } from './own-paths.ts'
 import { CHANGE_PASSWORD, isOfPerson, PATHS, RESET_PAGE, SIGN_IN, SIGN_UP, VERIFY_PAGE } from './paths.ts'
 import { resetPage } from './reset-page.ts'
@@ -39,6 +39,8 @@ export interface SignIn {
 interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly audit: Parameters<typeof openTrail>[0]['audit']
   readonly store: Store
+  readonly tries: Attempts
+  readonly notices: Notices
   readonly config: LibraryDeps['config'] & Pick<Config, 'signup' | 'loopback' | 'demo'>
   readonly now?: () => number
 }
@@ -53,12 +55,11 @@ export function openSignIn(deps: Deps): SignIn {
   const isSecure = deps.config.publicUrl?.startsWith('https:') === true
   const sessionCookie = `${isSecure ? '__Secure-' : ''}vitrine.session_token`
   const devices = knownDevices(deps.secrets, isSecure)
-  const tries = attempts(deps.store, now)
+  const { tries, notices } = deps
   const throttle = openThrottle(tries, devices, sessionCookie)
   const codes = openCodeTries({ store: deps.store, tries, devices, sessionCookie, now })
   const links = accountLinks(deps)
   const trail = openTrail(deps)
-  const notices = openNotices({ ...deps, tries })
   const inTurn = firstInTurn(deps.store)
   let loading: Promise<Library> | undefined
   const library = () => {

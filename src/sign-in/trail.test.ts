@@ -136,7 +136,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (let i = 0; i < 3; i++) await codeOf(signIn(rooms, 'not it'))
       rooms.clock.at = Date.now()
       await rooms.audit.flush()
-      const findings = async () => (await findingsOf(rooms.store, new Uint8Array(32))).map(({ kind }) => kind)
+      const findings = async () =>
+        (await findingsOf(rooms.store, rooms.secrets.derive('audit chain'))).map(({ kind }) => kind)
       assert.deepEqual(await findings(), [])
       for (const action of ['signUp', 'signIn']) {
         const set = (to: string) =>

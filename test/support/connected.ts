@@ -3,80 +3,48 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openAudit } from '../../src/audit/audit.ts'
 import type { Call, Scope } from '../../src/auth/caller.ts'
 import { readConfig } from '../../src/config.ts'
-import { reachable } from '../../src/datasources/datasources.ts'
-import { openTests } from '../../src/datasources/connect.ts'
-import { openDescriptions } from '../../src/descriptions/descriptions.ts'
-import { openLeases, type LeaseOptions } from '../../src/datasources/leases.ts'
-import { withdrawHidden } from '../../src/documentation/withdraw.ts'
-import { openDrivers } from '../../src/drivers/index.ts'
-import { openCatalogs } from '../../src/exposure/catalogs.ts'
+import { type LeaseOptions } from '../../src/datasources/leases.ts'
 import { newId, type AccountId, type ApiKeyId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
-import { openJobs } from '../../src/jobs/jobs.ts'
-import { openBudget } from '../../src/query/budget.ts'
 import { openRunning } from '../../src/query/running.ts'
 import { reach } from '../../src/datasources/reach.ts'
-import { openSecrets } from '../../src/secrets.ts'
-import { openStore } from '../../src/store/open.ts'
 import type { Role } from '../../src/store/tables.ts'
-import { reachedBy } from '../../src/teams/counts.ts'
 import type { Membership } from '../../src/teams/require-membership.ts'
 import type { StoreConfig } from './stores.ts'
+import { openRooms as composeRooms } from '../../src/rooms.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
-interface RoomsOptions {
+interface Options {
   readonly leases?: Partial<LeaseOptions>
   /** A store of the caller's, to be opened again or by several at once. */
   readonly at?: StoreConfig
 }
 
-export async function openRooms(options: RoomsOptions = {}) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-rooms-'))
-  const own = readConfig({ VITRINE_DATA_DIR: dataDir })
-  const config = options.at === undefined ? own : { ...own, ...options.at, secretKey: new Uint8Array(32).fill(7) }
+export async function openRooms(options: Options = {}) {
   await using opened = new AsyncDisposableStack()
+  const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-rooms-'))
   opened.defer(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }))
-  const store = opened.use(await openStore(config))
-  const secrets = await openSecrets(config)
-  const audit = opened.use(openAudit({ store, key: new Uint8Array(32) }))
-  const drivers = opened.use(await openDrivers())
-  const leases = opened.use(openLeases({ store, secrets, connectOptions: { allowPrivateHosts: true } }, options.leases))
-  const jobs = opened.use(await openJobs({ store }))
-  const catalogs = openCatalogs({ store })
-  const descriptions = openDescriptions({ store, catalogs })
-  // Keys and sessions of these tests are nobody's: only what they reach is looked at again.
+  const own = readConfig({ VITRINE_DATA_DIR: dataDir, VITRINE_ALLOW_PRIVATE_HOSTS: '1' })
+  const config = options.at === undefined ? own : { ...own, ...options.at, secretKey: new Uint8Array(32).fill(7) }
+  const { leases = {} } = options
+  const rooms = opened.use(await composeRooms({ config, log: SILENT, origin: () => 'http://127.0.0.1:3000', leases }))
+  // The keys and sessions of these tests are in no store, so a running query only checks that its datasource is reached.
   const running = opened.use(
     openRunning({
       again: async (caller) => caller,
-      reach: (call, at) => reach({ store, drivers, audit }, call, at.teamId, at.id),
+      reach: (call, at) => reach(rooms, call, at.teamId, at.id),
     }),
   )
   const held = opened.move()
-  return {
-    running,
-    config,
-    store,
-    secrets,
-    audit,
-    drivers,
-    leases,
-    jobs,
-    catalogs,
-    descriptions,
-    withdrawHidden,
-    budget: await openBudget({ store }),
-    tests: openTests(),
-    reachableIds: async (call: Call, reader: Membership) =>
-      (await reachable({ store }, call, reader)).map(({ id }) => id),
-    reached: reachedBy,
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
-  }
+  return { ...rooms, running, [Symbol.asyncDispose]: () => held.disposeAsync() }
 }
+
+const ignore = () => undefined
+const SILENT = { info: ignore, warn: ignore, error: ignore }
 
 /** An account that nobody can sign in to. */
 async function addAccount(rooms: Rooms): Promise<AccountId> {

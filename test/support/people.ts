@@ -1,72 +1,33 @@
 // Accounts, calls and an audit for the tests of rooms that sit on the store: what a door would hand them.
-import { openAudit } from '../../src/audit/audit.ts'
-import { attempts, type Attempts } from '../../src/auth/attempts.ts'
-import { openSignIn, type SignIn } from '../../src/sign-in/sign-in.ts'
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
-import { openMail, type Mail } from '../../src/mail/mail.ts'
-import { openSecrets } from '../../src/secrets.ts'
-import { openStore, type Store } from '../../src/store/open.ts'
-import { reachedBy } from '../../src/teams/counts.ts'
 import type { StoreSource } from './stores.ts'
+import { openRooms as composeRooms, type Rooms as ComposedRooms } from '../../src/rooms.ts'
 
-export interface Rooms extends AsyncDisposable {
-  readonly config: Config
-  readonly store: Store
-  readonly audit: ReturnType<typeof openAudit>
-  readonly signIn: SignIn
-  readonly mail: Mail
-  readonly origin: () => string
-  readonly tries: Attempts
-  readonly reached: typeof reachedBy
-  /** What went to the log in the place of a mail, and what else it was warned of. */
+export interface Rooms extends ComposedRooms {
+  /** What went to the log in the place of a mail, and other warnings. */
   readonly logged: Record<string, unknown>[]
   /** Datasources whose team was deleted. */
   readonly gone: DatasourceId[]
-  readonly ended: (ids: readonly DatasourceId[]) => Promise<void>
-  /** Sometime; a test moves it by `clock.at`. */
+  /** A test moves the time by `clock.at`. */
   readonly clock: { at: number }
-  readonly now: () => number
 }
 
 export const PASSWORD = 'correct horse battery'
 
-/** An empty store with the rooms' dependencies over it. */
+/** An empty store with the rooms over it. */
 export async function openRooms(source: StoreSource, env: Record<string, string> = {}): Promise<Rooms> {
   const at = await source.config()
   const config: Config = { ...readConfig(env), ...at, secretKey: new Uint8Array(32).fill(9) }
-  const store = await openStore(config)
-  const audit = openAudit({ store, key: new Uint8Array(32) })
   const clock = { at: Date.now() }
-  const now = () => clock.at
   const gone: DatasourceId[] = []
   const logged: Record<string, unknown>[] = []
   const keep = (detail: object, message: string) => void logged.push({ ...detail, message })
-  const log = { warn: keep, error: keep }
-  const mail = openMail({ config, log })
+  const log = { info: () => undefined, warn: keep, error: keep }
   const origin = () => config.publicUrl ?? 'http://127.0.0.1:3000'
-  const signIn = openSignIn({ store, audit, config, secrets: await openSecrets(config), mail, origin, log, now })
-  return {
-    config,
-    store,
-    audit,
-    signIn,
-    mail,
-    origin,
-    tries: attempts(store, now),
-    reached: reachedBy,
-    logged,
-    gone,
-    ended: async (ids) => void gone.push(...ids),
-    clock,
-    now,
-    async [Symbol.asyncDispose]() {
-      await mail[Symbol.asyncDispose]()
-      await audit[Symbol.asyncDispose]()
-      await store[Symbol.asyncDispose]()
-    },
-  }
+  const rooms = await composeRooms({ config, log, origin, now: () => clock.at })
+  return { ...rooms, logged, gone, ended: async (ids) => void gone.push(...ids), clock }
 }
 
 export interface Asked {

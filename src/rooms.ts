@@ -1,0 +1,153 @@
+// The composition: opens the store, the drivers and every room in the order in which they depend on each other. This is
+// the only file that knows all rooms; it decides nothing. The app mounts doors on the rooms, and tests open them without one.
+import { openAudit } from './audit/audit.ts'
+import { attempts } from './auth/attempts.ts'
+import { authenticator, type Call } from './auth/caller.ts'
+import { openKeyWarnings } from './auth/key-warnings.ts'
+import { openNotices } from './auth/notices.ts'
+import { openExports } from './audit/reading/within-reach.ts'
+import { reachable } from './datasources/datasources.ts'
+import { openTests } from './datasources/connect.ts'
+import { openDescriptions } from './descriptions/descriptions.ts'
+import { openLeases, type LeaseOptions } from './datasources/leases.ts'
+import { resumeProfiles } from './introspection/profile.ts'
+import { reach } from './datasources/reach.ts'
+import { openReintrospection } from './introspection/reintrospection.ts'
+import { resumeGeneration } from './documentation/generate.ts'
+import { withdrawHidden } from './documentation/withdraw.ts'
+import { openModel } from './documentation/model.ts'
+import type { TryQuery } from './documentation/write-proposals.ts'
+import { openDrivers } from './drivers/index.ts'
+import { openCatalogs } from './exposure/catalogs.ts'
+import { resumePreviews } from './what-if/preview.ts'
+import { openSerialQueue } from './what-if/serial-queue.ts'
+import type { DatasourceId, TeamId } from './ids.ts'
+import { openJobs } from './jobs/jobs.ts'
+import { openMail } from './mail/mail.ts'
+import { openBudget } from './query/budget.ts'
+import { openRunning } from './query/running.ts'
+import { tryQuery } from './query/try-query.ts'
+import { openSecrets, requireKeyBefore, requireKeyOf } from './secrets.ts'
+import { openStore } from './store/open.ts'
+import { requireMembership, type Membership } from './teams/require-membership.ts'
+import { reachedBy } from './teams/counts.ts'
+import { settingsOf } from './teams/settings.ts'
+import type { Config } from './config.ts'
+import { openSignIn } from './sign-in/sign-in.ts'
+import type { House } from './operations/operations.ts'
+
+export interface RoomsOptions {
+  readonly config: Config
+  readonly log: RoomsLog
+  /** The address at which people open the service, for links in mails. */
+  readonly origin: () => string
+  /** Milliseconds since 1970; tests move this clock. */
+  readonly now?: () => number
+  readonly leases?: Partial<LeaseOptions>
+}
+
+interface RoomsLog {
+  info(detail: object, message: string): void
+  warn(detail: object, message: string): void
+  error(detail: object, message: string): void
+}
+
+export type Rooms = Awaited<ReturnType<typeof openRooms>>
+
+/** Throws an Error of one sentence where a room cannot be opened; what was opened before is closed again. */
+export async function openRooms({ config, log, origin, now = Date.now, leases: leaseOptions = {} }: RoomsOptions) {
+  await using opened = new AsyncDisposableStack()
+  const lost = (err: unknown) => log.error({ err }, 'a write was lost')
+  const store = opened.use(await openStore(config, { lost, admit: (db) => requireKeyBefore(db, config) }))
+  const secrets = await openSecrets(config)
+  await requireKeyOf(store, secrets)
+  const drivers = opened.use(
+    await openDrivers({
+      allowApplicationDefault: config.allowApplicationDefault,
+      allowEndpoint: config.allowBigQueryEndpoint,
+      alarm: (err) => log.error({ err, printedSha256: err.textSha256 }, 'a dry run disagrees with the guard'),
+    }),
+  )
+  const retentionDays = async (teamId: TeamId | null) =>
+    (await settingsOf({ store, config }, teamId)).auditRetentionDays
+  const audit = opened.use(openAudit({ store, key: secrets.derive('audit chain'), log, retentionDays }))
+  const mail = opened.use(openMail({ config, log }))
+  const keyWarnings = opened.use(openKeyWarnings({ store, mail, origin, log }))
+  const leases = opened.use(
+    openLeases({ store, secrets, connectOptions: { allowPrivateHosts: config.allowPrivateHosts } }, leaseOptions),
+  )
+  const jobs = opened.use(await openJobs({ store, log }))
+  const catalogs = openCatalogs({ store })
+  const descriptions = openDescriptions({ store, catalogs })
+  const replays = openSerialQueue()
+  const [exports, tests] = [openExports(), openTests()]
+  resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers })
+  const tried: TryQuery = (id, query, signal) =>
+    tryQuery({ store, config, drivers, catalogs, leases }, id, query, signal)
+  const model = config.model === null ? null : openModel(config.model)
+  resumeGeneration({ store, audit, jobs, catalogs, drivers, tryQuery: tried, model })
+  resumePreviews({ store, audit, jobs, catalogs, drivers, replays })
+  opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, log }))
+  const budget = await openBudget({ store })
+  const callers = authenticator({ store })
+  const running = opened.use(
+    openRunning({
+      again: (caller) => callers.again(caller),
+      reach: (call, at) => reach({ store, drivers, audit }, call, at.teamId, at.id),
+    }),
+  )
+  /** Of datasources that went with their team. */
+  const ended = async (ids: readonly DatasourceId[]) => {
+    await Promise.all(ids.flatMap((id) => [jobs.endAll(id), leases.end(id)]))
+  }
+  const tries = attempts(store, now)
+  const notices = openNotices({ store, mail, tries, origin, log })
+  const signIn = openSignIn({ store, audit, config, secrets, mail, origin, log, tries, notices, now })
+  const held = opened.move()
+  return {
+    config,
+    log,
+    store,
+    secrets,
+    drivers,
+    audit,
+    leases,
+    jobs,
+    catalogs,
+    tryQuery: tried,
+    withdrawHidden,
+    model,
+    replays,
+    exports,
+    tests,
+    descriptions,
+    budget,
+    authenticator: callers,
+    running,
+    ended,
+    reachableIds: async (call: Call, reader: Membership) =>
+      (await reachable({ store }, call, reader)).map(({ id }) => id),
+    mail,
+    origin,
+    keyWarnings,
+    notices,
+    tries,
+    signIn,
+    now,
+    reached: reachedBy,
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  }
+}
+
+/** What every operation needs beside its room. */
+export function houseOf(rooms: Rooms): House {
+  const { authenticator, audit } = rooms
+  return {
+    authenticator,
+    audit,
+    places: {
+      team: (call, teamId, need) => requireMembership(rooms, call, teamId, need),
+      datasource: (call, teamId, id, need) => reach(rooms, call, teamId, id, need),
+    },
+  }
+}
