@@ -27,7 +27,7 @@ export interface Migration {
 // A type and not an interface: withTables() asks for an index signature.
 type Recorded = { migrations: { name: string; at: string } }
 
-/** Append only: a released migration is never changed. 0008 and 0012 were never released. */
+/** Append only: a released migration never changes. No commit ever held a migration 0008 or 0012; do not use these numbers. */
 export const MIGRATIONS: readonly Migration[] = [
   first,
   marks,

@@ -1,4 +1,4 @@
-// A little shop in a real database, connected to a running service and partly exposed: what the contract tests ask.
+// A little shop in a real database, connected to a running service and partly exposed: what the tests of the door ask.
 import { startApp } from './app.ts'
 import type { Person, TestApp, TestAppOptions } from './app.ts'
 import { startPostgres } from './postgres.ts'

@@ -1,10 +1,10 @@
 // Names that a query must quote: whatever the service writes of such tables can be copied as it stands. Real servers.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { startApp, type Person, type TestApp } from './support/app.ts'
-import { startMongod } from './support/mongodb.ts'
-import { skipWithout } from './support/no-such-engine.ts'
-import { startPostgres } from './support/postgres.ts'
+import { startApp, type Person, type TestApp } from '../support/app.ts'
+import { startMongod } from '../support/mongodb.ts'
+import { skipWithout } from '../support/no-such-engine.ts'
+import { startPostgres } from '../support/postgres.ts'
 
 interface Text {
   readonly text: string

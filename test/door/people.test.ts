@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { PASSWORD, startApp, type TestApp } from './support/app.ts'
-import { startSmtp, tokenIn, type TestSmtp } from './support/mail.ts'
-import { startPostgres, type TestPostgres } from './support/postgres.ts'
-import { totp } from './support/totp.ts'
+import { PASSWORD, startApp, type TestApp } from '../support/app.ts'
+import { startSmtp, tokenIn, type TestSmtp } from '../support/mail.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { totp } from '../support/totp.ts'
 
 const OTHER = 'another long password'
 

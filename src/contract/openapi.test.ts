@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { codesOf, openapi } from '../../src/contract/openapi.ts'
-import type { Route } from '../../src/contract/route.ts'
-import { ROUTES } from '../../src/contract/routes.ts'
-import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
-import { STATUS } from '../../src/errors.ts'
+import { codesOf, openapi } from './openapi.ts'
+import type { Route } from './route.ts'
+import { ROUTES } from './routes.ts'
+import { SESSION_ROUTES } from './session-routes.ts'
+import { STATUS } from '../errors.ts'
 
 const TABLE: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
 const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { AuditItem, AuditPage, Usage } from '../src/contract/audit-schemas.ts'
-import { openSecrets } from '../src/secrets.ts'
-import { openStore } from '../src/store/open.ts'
-import { findingsOf } from './support/audited.ts'
-import { openShop } from './support/shop.ts'
-import { storeSource } from './support/stores.ts'
+import { AuditItem, AuditPage, Usage } from '../../src/contract/audit-schemas.ts'
+import { openSecrets } from '../../src/secrets.ts'
+import { openStore } from '../../src/store/open.ts'
+import { findingsOf } from '../support/audited.ts'
+import { openShop } from '../support/shop.ts'
+import { storeSource } from '../support/stores.ts'
 
 const ASKED = 400
 

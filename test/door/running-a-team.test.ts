@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { ROUTES } from '../src/contract/routes.ts'
-import { SESSION_ROUTES } from '../src/contract/session-routes.ts'
-import type { Route } from '../src/contract/route.ts'
-import { startApp } from './support/app.ts'
-import { follow } from './support/follow.ts'
-import { startPostgres } from './support/postgres.ts'
+import { ROUTES } from '../../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
+import type { Route } from '../../src/contract/route.ts'
+import { startApp } from '../support/app.ts'
+import { follow } from '../support/follow.ts'
+import { startPostgres } from '../support/postgres.ts'
 
-const PAGE = readFileSync(new URL('../docs/running-a-team.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../docs/running-a-team.md', import.meta.url), 'utf8')
 const SQL = `CREATE TABLE orders (id int PRIMARY KEY, total numeric, note text);
   INSERT INTO orders SELECT n, n * 2 FROM generate_series(1, 21) AS n`
 

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { writerContexts } from '../src/documentation/writer-context.ts'
-import { openModel } from '../src/documentation/model.ts'
-import { ColumnMentions } from '../src/documentation/column-mentions.ts'
-import type { Catalog } from '../src/drivers/driver.ts'
-import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from './support/documented.ts'
-import { startModel, type ModelStandIn, type Reply } from './support/model.ts'
+import { writerContexts } from '../../src/documentation/writer-context.ts'
+import { openModel } from '../../src/documentation/model.ts'
+import { ColumnMentions } from '../../src/documentation/column-mentions.ts'
+import type { Catalog } from '../../src/drivers/driver.ts'
+import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
+import { startModel, type ModelStandIn, type Reply } from '../support/model.ts'
 
 const ORDERS = { tables: [{ schema: 'public', table: 'orders' }] }
 const KEY = 'sk-the-operators-own'

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
-import { startApp, type Answer, type Person, type TestApp } from './support/app.ts'
-import { startPostgres, type TestPostgres } from './support/postgres.ts'
+import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const WITHIN_MS = 1_000
 

@@ -2,8 +2,8 @@
 // other. In drafts, marks, profiles, exposure and description none is lost and none is taken for something else.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { startApp, type Person, type TestApp } from './support/app.ts'
-import { startPostgres, type TestPostgres } from './support/postgres.ts'
+import { startApp, type Person, type TestApp } from '../support/app.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const NAMES = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '__defineGetter__', 'prototype']
 

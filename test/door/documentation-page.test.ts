@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { openDemo } from '../src/demo.ts'
-import { follow } from './support/follow.ts'
-import { startApp } from './support/app.ts'
+import { openDemo } from '../../src/demo.ts'
+import { follow } from '../support/follow.ts'
+import { startApp } from '../support/app.ts'
 
-const PAGE = readFileSync(new URL('../docs/documentation.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../docs/documentation.md', import.meta.url), 'utf8')
 
 test('the page about documentation can be followed on the demo with curl alone', async () => {
   await using app = await startApp()

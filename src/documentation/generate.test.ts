@@ -1,15 +1,15 @@
 // The job that proposes documentation when something ends under it: the service, or the database.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { generateDocumentation, resumeGeneration } from '../src/documentation/generate.ts'
-import { getDocumentation } from '../src/documentation/documentation.ts'
-import type { TryQuery } from '../src/documentation/write-proposals.ts'
-import { tryQuery } from '../src/query/try-query.ts'
-import type { DialectName } from '../src/store/migrate.ts'
-import { openRooms, type Rooms } from './support/connected.ts'
-import { startPostgres, type TestPostgres } from './support/postgres.ts'
-import { Profiled } from './support/profiled.ts'
-import { storeSource } from './support/stores.ts'
+import { generateDocumentation, resumeGeneration } from './generate.ts'
+import { getDocumentation } from './documentation.ts'
+import type { TryQuery } from './write-proposals.ts'
+import { tryQuery } from '../query/try-query.ts'
+import type { DialectName } from '../store/migrate.ts'
+import { openRooms, type Rooms } from '../../test/support/connected.ts'
+import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
+import { Profiled } from '../../test/support/profiled.ts'
+import { storeSource } from '../../test/support/stores.ts'
 
 const SQL = Array.from({ length: 20 }, (_, n) => `CREATE TABLE t${n} (id int PRIMARY KEY, note text);`).join('\n')
 

@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openStore } from '../src/store/open.ts'
-import { storeSource, type StoreSource } from './support/stores.ts'
+import { openStore } from '../../src/store/open.ts'
+import { storeSource, type StoreSource } from '../support/stores.ts'
 
-const ROOT = fileURLToPath(new URL('../', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 type Env = Readonly<Record<string, string>>
 const environment = (env: Env) => ({ PATH: process.env['PATH'], VITRINE_DEMO: '0', LOG_LEVEL: 'warn', ...env })
 

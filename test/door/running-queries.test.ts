@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
-import type { Person } from './support/app.ts'
-import { openShop, type Shop } from './support/shop.ts'
+import type { Person } from '../support/app.ts'
+import { openShop, type Shop } from '../support/shop.ts'
 
 /** Runs for minutes where nobody ends it. */
 const SLOW =

@@ -2,9 +2,9 @@
 // with the exposure.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { DialectName } from '../src/store/migrate.ts'
-import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from './support/documented.ts'
-import { storeSource, type StoreSource } from './support/stores.ts'
+import type { DialectName } from '../../src/store/migrate.ts'
+import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
+import { storeSource, type StoreSource } from '../support/stores.ts'
 
 interface Text {
   readonly text: string

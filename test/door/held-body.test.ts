@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { startApp, type Person, type TestApp } from './support/app.ts'
+import { startApp, type Person, type TestApp } from '../support/app.ts'
 
 describe('a caller that ends before the body is there', () => {
   let app: TestApp

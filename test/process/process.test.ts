@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { makeCertificates, type Certificates } from './support/certificates.ts'
-import { startPostgres, type TestPostgres } from './support/postgres.ts'
+import { makeCertificates, type Certificates } from '../support/certificates.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
-const ROOT = fileURLToPath(new URL('../', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const MAIN = join(ROOT, 'src/main.ts')
 const CLI = join(ROOT, 'src/cli.ts')
 

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { follow } from './support/follow.ts'
-import { startApp } from './support/app.ts'
-import { startPostgres } from './support/postgres.ts'
+import { follow } from '../support/follow.ts'
+import { startApp } from '../support/app.ts'
+import { startPostgres } from '../support/postgres.ts'
 
-const PAGE = readFileSync(new URL('../docs/quick-start.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../docs/quick-start.md', import.meta.url), 'utf8')
 const SQL = `CREATE TABLE customers (id int PRIMARY KEY, name text, email text);
   CREATE TABLE orders (id int PRIMARY KEY, customer_id int REFERENCES customers);
   INSERT INTO customers VALUES (1, 'Ada', 'canary'), (2, 'Bo', 'canary'); INSERT INTO orders VALUES (1, 2), (2, 2), (3, 1)`

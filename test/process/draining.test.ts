@@ -11,10 +11,10 @@ import { Client } from 'pg'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { TestApp, type Answer } from './support/app.ts'
-import { startPostgres, type TestPostgres } from './support/postgres.ts'
+import { TestApp, type Answer } from '../support/app.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const ENDLESS = 'SELECT count(*) FROM n a, n b, n c, n d WHERE a.i + b.i + c.i + d.i < 0'
 const SHORT = 'SELECT count(*) FROM n a, n b WHERE a.i + b.i < 0'
 

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Client } from 'pg'
-import type { DialectName } from '../src/store/migrate.ts'
-import { EXPOSED, openDocumentedShop, type DocumentedShop } from './support/documented.ts'
-import { storeSource, type StoreSource } from './support/stores.ts'
+import type { DialectName } from '../../src/store/migrate.ts'
+import { EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
+import { storeSource, type StoreSource } from '../support/stores.ts'
 
 interface Text {
   readonly text: string

@@ -5,10 +5,10 @@ import { get } from 'node:http'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
 import { randomBytes } from 'node:crypto'
-import { AuditItem, AuditPage, Usage } from '../src/contract/audit-schemas.ts'
-import type { Person } from './support/app.ts'
-import { openShop, type Shop } from './support/shop.ts'
-import { storeSource, type StoreSource } from './support/stores.ts'
+import { AuditItem, AuditPage, Usage } from '../../src/contract/audit-schemas.ts'
+import type { Person } from '../support/app.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+import { storeSource, type StoreSource } from '../support/stores.ts'
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   describe(`the audit over HTTP on ${dialect}`, () => {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
-import { openRooms, type Rooms } from './support/connected.ts'
-import { startPostgres, type TestPostgres } from './support/postgres.ts'
-import { Profiled, withProfiles, type Shown, type Stats } from './support/profiled.ts'
+import { openRooms, type Rooms } from '../../test/support/connected.ts'
+import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
+import { Profiled, withProfiles, type Shown, type Stats } from '../../test/support/profiled.ts'
 
 interface Told {
   readonly table: string
@@ -25,12 +25,12 @@ describe('the profile of the demo shop', () => {
   let stored: string
   before(async () => {
     postgres = await startPostgres()
-    const seed = await readFile(new URL('../demo/seed.sql', import.meta.url), 'utf8')
+    const seed = await readFile(new URL('../../demo/seed.sql', import.meta.url), 'utf8')
     database = await postgres.createDatabase('shop', `${seed}; ANALYZE;`)
     rooms = await openRooms()
     withProfiles(rooms)
     const { host, port, superuser: username, password } = postgres
-    const { tables } = JSON.parse(await readFile(new URL('../demo/exposure.json', import.meta.url), 'utf8')) as {
+    const { tables } = JSON.parse(await readFile(new URL('../../demo/exposure.json', import.meta.url), 'utf8')) as {
       tables: Shown[]
     }
     const at = await Profiled.connect(rooms, { host, port, database, username, password }, tables)

@@ -6,10 +6,10 @@ import { mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openSecrets } from '../src/secrets.ts'
-import { openStore } from '../src/store/open.ts'
-import { findingsOf } from './support/audited.ts'
-import { openShop } from './support/shop.ts'
+import { openSecrets } from '../../src/secrets.ts'
+import { openStore } from '../../src/store/open.ts'
+import { findingsOf } from '../support/audited.ts'
+import { openShop } from '../support/shop.ts'
 
 const MEGABYTES = 24
 
