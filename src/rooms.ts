@@ -34,7 +34,7 @@ import { reachedBy } from './teams/counts.ts'
 import { settingsOf } from './teams/settings.ts'
 import type { Config } from './config.ts'
 import { openSignIn } from './sign-in/sign-in.ts'
-import type { House } from './operations/operations.ts'
+import type { SharedDeps } from './operations/operations.ts'
 
 export interface RoomsOptions {
   readonly config: Config
@@ -140,7 +140,7 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
 }
 
 /** What every operation needs beside its room. */
-export function houseOf(rooms: Rooms): House {
+export function houseOf(rooms: Rooms): SharedDeps {
   const { authenticator, audit } = rooms
   return {
     authenticator,

@@ -1,10 +1,10 @@
-// Which connections have a request that arrived whole. When the service ends, the others are not waited for: anybody can open
-// one and send nothing, and a server that is closing no longer looks for requests that are late.
+// Tracks which connections have received a complete request. Shutdown waits only for these: a client can open a
+// connection and send nothing, and a closing server no longer enforces request timeouts.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 export interface Arrivals {
-  /** Destroys the connections whose request has not arrived whole, or that have none under way. */
+  /** Destroys connections without a complete request, including idle ones. */
   cutOthers(): void
 }
 
@@ -14,7 +14,7 @@ interface Exchange {
 }
 
 export function arrivalsOf(server: Server): Arrivals {
-  /** By connection the request that came last; null before the first. */
+  /** The latest request per connection; null before the first. */
   const last = new Map<Socket, Exchange | null>()
   server.on('connection', (socket) => {
     last.set(socket, null)

@@ -1,13 +1,13 @@
-// /openapi.json and /docs: the description of the interface, for programs and for people. Scalar's page is served from
-// here with no script, font, proxy or telemetry from elsewhere; nothing of it is loaded before its first visit.
+// /openapi.json and /docs: the interface description for programs and people. Scalar's page is served locally, without
+// scripts, fonts, proxies or telemetry from elsewhere. It is loaded on the first visit.
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { KnownPath } from './unknown.ts'
 
-/** `src/http/docs.ts` or `dist/main.js`: what lies beside the running file differs. */
+/** True in `dist/main.js`, false in `src/http/docs.ts`: other files lie beside the running file. */
 const BUNDLED = !import.meta.url.endsWith('.ts')
 
-/** Everything from here, nothing inline but the styles that the page itself makes. */
+/** Local sources only. Inline styles are allowed because the page creates them. */
 const CSP = [
   "default-src 'none'",
   "script-src 'self'",
@@ -47,7 +47,7 @@ const START = `Scalar.createApiReference('#app', {
 })
 `
 
-/** Mounts them; answers with the paths that are now taken. */
+/** Mounts the routes and returns their paths. */
 export function docsRoutes(app: FastifyInstance): readonly KnownPath[] {
   const openapi = once(() =>
     readFile(new URL(BUNDLED ? './openapi.json' : '../../openapi.json', import.meta.url), 'utf8'),
@@ -73,7 +73,7 @@ export function docsRoutes(app: FastifyInstance): readonly KnownPath[] {
   ]
 }
 
-/** Loads at the first call; a failure is not remembered. */
+/** Loads on the first call. A failed load is not cached. */
 function once(load: () => Promise<string>): () => Promise<string> {
   let loaded: Promise<string> | undefined
   return () =>
@@ -83,7 +83,7 @@ function once(load: () => Promise<string>): () => Promise<string> {
     }))
 }
 
-/** Scalar's standalone script: a file of the bundle; in a checkout taken out of the package that holds it. */
+/** Scalar's standalone script: a file beside the bundle, or extracted from its package in a checkout. */
 async function scalarScript(): Promise<string> {
   if (BUNDLED) return readFile(new URL('./scalar.js', import.meta.url), 'utf8')
   const { standaloneScript } = await import('./scalar.ts')

@@ -1,13 +1,13 @@
-// A signal that is aborted when the caller goes away before the answer was written. Fastify's own request.signal hangs
-// on the request's `close`, which may be over before anybody asks; the response's is not.
+// A signal that aborts when the caller disconnects before the answer was written. Fastify's request.signal listens to
+// the request's `close` event, which may already have fired; the response's `close` event cannot.
 import type { ServerResponse } from 'node:http'
 
-/** The reason of such a signal; never shown, as nobody is left to read it. */
+/** The reason of such a signal. It is never shown, because the caller is gone. */
 export class HungUp extends Error {
   override readonly name = 'HungUp'
 }
 
-/** Aborts with HungUp; stays quiet once the answer is out. */
+/** Aborts with HungUp. Does nothing once the answer is sent. */
 export function hangUpOf(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   const closed = () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { DEPTH_MAX, VALUES_MAX_OF_LARGE, lookOver, refusalOf, textOf } from './json-body.ts'
+import { DEPTH_MAX, VALUES_MAX_OF_LARGE, scan, refusalOf, textOf } from './json-body.ts'
 
 const MANY = 1e9
 const detail = (text: string) => {
@@ -11,7 +11,7 @@ const detail = (text: string) => {
 }
 
 describe('the bytes of a JSON body', () => {
-  test('bytes that are no UTF-8 are refused, not replaced', () => {
+  test('refuses invalid UTF-8 instead of replacing it', () => {
     for (const bytes of [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80]]) {
       assert.throws(() => textOf(Buffer.from([0x22, ...bytes, 0x22])), { code: 'INVALID_REQUEST' }, String(bytes))
     }
@@ -19,29 +19,29 @@ describe('the bytes of a JSON body', () => {
   })
 
   for (const [title, text] of [
-    ['a high one alone', String.raw`{"a":"x\ud800"}`],
-    ['a low one alone', String.raw`["\uDC00"]`],
-    ['two high ones', String.raw`["\uD83D\uD83D"]`],
-    ['in the wrong order', String.raw`["\ude00\ud83d"]`],
-    ['before a pair that is no escape', '["\\ud83d😀"]'],
-    ['in a name', String.raw`{"\ud800":1}`],
-    ['behind an escaped backslash and an escape', String.raw`["\\\ud800"]`],
+    ['a high surrogate alone', String.raw`{"a":"x\ud800"}`],
+    ['a low surrogate alone', String.raw`["\uDC00"]`],
+    ['two high surrogates', String.raw`["\uD83D\uD83D"]`],
+    ['the wrong order', String.raw`["\ude00\ud83d"]`],
+    ['before an unescaped character', '["\\ud83d😀"]'],
+    ['in a key', String.raw`{"\ud800":1}`],
+    ['after an escaped backslash and an escape', String.raw`["\\\ud800"]`],
   ] as const) {
-    test(`a lone surrogate is refused: ${title}`, () => assert.match(String(detail(text)), /lone surrogate/))
+    test(`refuses a lone surrogate: ${title}`, () => assert.match(String(detail(text)), /lone surrogate/))
   }
 
   for (const [title, text] of [
     ['a pair', String.raw`["\ud83d\ude00"]`],
     ['a pair in mixed case', String.raw`["\uD83d\uDe00"]`],
-    ['the letters behind an escaped backslash', String.raw`["\\ud800"]`],
+    ['the same letters after an escaped backslash', String.raw`["\\ud800"]`],
     ['other escapes', String.raw`["\u00e9\n\"\\ \ud83d\ude00"]`],
-    ['one name in two objects', '[{"a":1},{"a":{"a":1},"b":["a","a"]}]'],
-    ['a value equal to a name', '{"a":"a","b":"a"}'],
+    ['one key in two objects', '[{"a":1},{"a":{"a":1},"b":["a","a"]}]'],
+    ['a value equal to a key', '{"a":"a","b":"a"}'],
     ['a colon inside a string', String.raw`{"a":"\"a\":1","b":["a:",":"]}`],
     ['a string that ends in backslashes', String.raw`{"a":"\\","b":"\\\\"}`],
     ['no object', '"x"'],
   ] as const) {
-    test(`is let pass: ${title}`, () => assert.equal(detail(text), null))
+    test(`accepts ${title}`, () => assert.equal(detail(text), null))
   }
 
   for (const [title, text] of [
@@ -52,21 +52,21 @@ describe('the bytes of a JSON body', () => {
     ['after an object between', '{"a":{"b":1},"a":2}'],
     ['__proto__', '{"__proto__":1,"__proto__":2}'],
   ] as const) {
-    test(`a name that stands twice is refused: ${title}`, () => assert.match(String(detail(text)), /stands twice/))
+    test(`refuses a duplicate key: ${title}`, () => assert.match(String(detail(text)), /occurs twice/))
   }
 
-  test('names the repeated name and its place', () => {
-    assert.deepEqual(detail('{"limit":1,"limit":2}'), ['body: "limit" stands twice in one object, at character 11'])
+  test('names the duplicate key and its position', () => {
+    assert.deepEqual(detail('{"limit":1,"limit":2}'), ['body: "limit" occurs twice in one object, at character 11'])
   })
 
-  test('a body is refused that is nested deeper than a thousand levels', () => {
+  test('refuses a body nested deeper than 1,000 levels', () => {
     const nested = (depth: number) => '[{"a":'.repeat(depth / 2) + '1' + '}]'.repeat(depth / 2)
     assert.equal(detail(nested(DEPTH_MAX)), null)
     assert.match(String(detail(nested(DEPTH_MAX + 2))), /nested deeper than 1000 levels/)
     assert.equal(detail(`[${'[],'.repeat(5_000)}"${'['.repeat(5_000)}"]`), null)
   })
 
-  test('a body is refused that holds more values than its route takes', () => {
+  test('refuses a body with more values than its route accepts', () => {
     for (const text of [
       '[1,2,3]',
       '{"a":1,"b":2,"c":3}',
@@ -80,11 +80,11 @@ describe('the bytes of a JSON body', () => {
     for (const text of ['[1,2,3,4]', '{"a":1,"b":2,"c":3,"d":4}', '[[[[1]]]]', '[{}, [], [ ], {}]', '[{"a":[1,{}]}]']) {
       const refusal = refusalOf(text, 4)
       assert.ok(refusal !== null && !(refusal instanceof Promise))
-      assert.deepEqual(refusal.extra['details'], ['body: holds more than 4 values: send less at once'])
+      assert.deepEqual(refusal.extra['details'], ['body: holds more than 4 values: send fewer at once'])
     }
   })
 
-  test('a text that is no JSON is looked over all the same', () => {
+  test('scans invalid JSON without failing', () => {
     const texts = [
       '',
       '"',
@@ -102,7 +102,7 @@ describe('the bytes of a JSON body', () => {
     for (const text of texts) assert.equal(refusalOf(text, MANY), null, text)
   })
 
-  test('a long body of any shape is looked over in turns, and without overflow', async () => {
+  test('scans a long body in steps, without stack overflow', async () => {
     const n = 1 << 21
     for (const text of [
       '[]'.repeat(n),
@@ -115,13 +115,13 @@ describe('the bytes of a JSON body', () => {
     ]) {
       assert.equal(await refusalOf(text, MANY), null)
       let turns = 1
-      for (const look = lookOver(text, MANY); look.next().done !== true;) turns++
+      for (const look = scan(text, MANY); look.next().done !== true;) turns++
       assert.ok(turns >= text.length / (1 << 17), `${turns} turns`)
     }
     assert.match(String((await refusalOf(`[${'1,'.repeat(n)}1]`, 9))?.message), /more than 9 values/)
   })
 
-  test('an exposure of 2,000 tables with 40,000 columns is no more values than its route takes', async () => {
+  test('accepts an exposure of 2,000 tables with 40,000 columns', async () => {
     const columns = Array.from({ length: 20 }, (_, c) => `column_${c}`)
     const tables = Array.from({ length: 2_000 }, (_, n) => ({ schema: 'public', table: `table_${n}`, columns }))
     assert.equal(await refusalOf(JSON.stringify({ tables, version: 1 }), VALUES_MAX_OF_LARGE), null)

@@ -1,49 +1,51 @@
-// Looks the bytes of a JSON body over before they are parsed. A body means one thing only: valid UTF-8, no lone surrogates,
-// no name twice in an object; otherwise a proxy, a log or a database could read it differently. And it is no more work than
-// a request may make: parsing takes time for each value, whatever recurses takes stack for each level.
+// Scans the bytes of a JSON body before it is parsed. A body must have one meaning: valid UTF-8, no lone surrogates, no
+// duplicate keys; otherwise a proxy, a log or a database could read it differently. Its cost must be bounded: parsing
+// takes time per value, and recursion takes stack per level.
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { invalidRequest, type AppError } from '../errors.ts'
 
-/** Arrays and objects within each other: what is written again, or compared, recurses. */
+/** The nesting of arrays and objects. Serializing and comparing values recurse. */
 export const DEPTH_MAX = 1_000
 /**
- * Values in a body: JSON.parse holds the event loop for up to 0.3 µs for each. The second is of the routes that take a
+ * Values in a body: JSON.parse blocks the event loop for up to 0.3 µs per value. The second limit is for routes with a
  * larger body: 40,000 columns of 2,000 tables are 48,000 values.
  */
 export const VALUES_MAX = 30_000
 export const VALUES_MAX_OF_LARGE = 60_000
-/** Characters that are looked at without a pause, about a millisecond's. A shorter body is looked at in one go. */
+/**
+ * Characters scanned before yielding to the event loop, about one millisecond. A shorter body is scanned in one step.
+ */
 const CHARACTERS_AT_ONCE = 1 << 16
 
-/** The text of a body. Throws INVALID_REQUEST unless it is UTF-8: decoding would replace what it cannot read. */
+/** The text of a body. Throws INVALID_REQUEST for invalid UTF-8, which decoding would silently replace. */
 export function textOf(body: Buffer): string {
   if (!isUtf8(body)) throw invalidRequest(['body: not valid UTF-8'])
   return body.toString('utf8')
 }
 
 /**
- * Why a text must not be parsed, as a refusal, or null. Of a text that is no JSON it may say anything, as parsing refuses
- * that. A promise only for a long text: other requests are served in between.
+ * The refusal of a text that must not be parsed, or null. The result for invalid JSON is arbitrary, because parsing
+ * refuses that. Returns a promise only for a long text, which is scanned in steps.
  */
 export function refusalOf(text: string, valuesMax: number): AppError | null | Promise<AppError | null> {
-  const look = lookOver(text, valuesMax)
-  if (text.length > CHARACTERS_AT_ONCE) return inTurns(look)
-  let step = look.next()
-  while (step.done !== true) step = look.next()
-  return told(step.value)
+  const scanning = scan(text, valuesMax)
+  if (text.length > CHARACTERS_AT_ONCE) return scanInSteps(scanning)
+  let step = scanning.next()
+  while (step.done !== true) step = scanning.next()
+  return asRefusal(step.value)
 }
 
-async function inTurns(look: Generator<undefined, string | null>): Promise<AppError | null> {
-  let step = look.next()
+async function scanInSteps(scanning: Generator<undefined, string | null>): Promise<AppError | null> {
+  let step = scanning.next()
   while (step.done !== true) {
     await setImmediate()
-    step = look.next()
+    step = scanning.next()
   }
-  return told(step.value)
+  return asRefusal(step.value)
 }
 
-function told(problem: string | null): AppError | null {
+function asRefusal(problem: string | null): AppError | null {
   return problem === null ? null : invalidRequest([`body: ${problem}`])
 }
 
@@ -52,20 +54,20 @@ const [SPACE, QUOTE, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, BACKSLASH
 ] as const
 
 /**
- * Visits each character once, and keeps the names of open objects only. Yields every so many characters; ends with the
- * first problem.
+ * Visits each character once and remembers the keys of open objects only. Yields after each step; returns the first
+ * problem.
  */
-export function* lookOver(text: string, valuesMax: number): Generator<undefined, string | null> {
-  /** The names of each open object; undefined before the first one, and for an array. */
-  const open: (Set<string> | undefined)[] = []
-  /** The whole, and of each array or object as many as it has commas, and one more unless it is empty. */
+export function* scan(text: string, valuesMax: number): Generator<undefined, string | null> {
+  /** The keys of each open object; undefined before the first key, and for an array. */
+  const openNames: (Set<string> | undefined)[] = []
+  /** The root counts one. Each non-empty array or object counts its commas plus one. */
   let values = 1
-  /** The last string: where its quotes are, and whether it has escapes. */
+  /** The last string: the positions of its quotes, and whether it has escapes. */
   let string = { from: 0, to: 0, isEscaped: false }
   let isInString = false
-  /** The last character outside of strings that is no space. */
+  /** The last non-space character outside strings. */
   let before = 0
-  /** Of the next backslash. */
+  /** The position of the next backslash. */
   let escape = -1
   let pause = CHARACTERS_AT_ONCE
   for (let at = 0; at < text.length; at++) {
@@ -90,36 +92,38 @@ export function* lookOver(text: string, valuesMax: number): Generator<undefined,
       if (escape < at) escape = placeOf('\\', text, at)
       const end = placeOf('"', text, at + 1)
       string = { from: at, to: end, isEscaped: false }
-      // Most strings have no escape: their end is found in one go.
+      // Most strings have no escape, so indexOf finds their end.
       if (end < escape) at = end
       else isInString = true
     } else if (unit === COLON) {
       const inner = text.slice(string.from + 1, string.to)
       const name = string.isEscaped ? unescaped(inner) : inner
-      if (isRepeated(open, name)) return `${shown(name)} stands twice in one object, at character ${string.from}`
+      if (isRepeated(openNames, name)) return `${shown(name)} occurs twice in one object, at character ${string.from}`
     } else if (unit === COMMA) values++
     else if (unit === OPEN || unit === OPEN_LIST) {
-      if (open.push(undefined) > DEPTH_MAX) return `nested deeper than ${DEPTH_MAX} levels`
+      if (openNames.push(undefined) > DEPTH_MAX) return `nested deeper than ${DEPTH_MAX} levels`
     } else if (unit === CLOSE || unit === CLOSE_LIST) {
-      open.pop()
+      openNames.pop()
       if (before !== OPEN && before !== OPEN_LIST) values++
     }
     if (unit > SPACE) before = unit
-    if (values > valuesMax) return `holds more than ${valuesMax} values: send less at once`
+    if (values > valuesMax) return `holds more than ${valuesMax} values: send fewer at once`
   }
   return null
 }
 
-/** From a place on; the end of the text where there is none. */
+/** The next position of a character; the end of the text if there is none. */
 function placeOf(sought: string, text: string, from: number): number {
   const at = text.indexOf(sought, from)
   return at === -1 ? text.length : at
 }
 
-/** Of \uXXXX. */
+/** The length of \uXXXX. */
 const UNIT_LENGTH = 6
 
-/** How long the escape is that begins at a place, both halves of a pair together; 0 for a lone surrogate. */
+/**
+ * The length of the escape sequence at a position, including both halves of a surrogate pair; 0 for a lone surrogate.
+ */
 function escapeAt(text: string, at: number): number {
   const unit = escapedUnit(text, at)
   if (unit === null) return 2
@@ -128,19 +132,19 @@ function escapeAt(text: string, at: number): number {
   return next !== null && next >= 0xdc00 && next <= 0xdfff ? 2 * UNIT_LENGTH : 0
 }
 
-/** The code unit of the \uXXXX that begins at a place, or null. */
+/** The code unit of the \uXXXX at a position, or null. */
 function escapedUnit(text: string, at: number): number | null {
   if (!text.startsWith('\\u', at)) return null
   const digits = text.slice(at + 2, at + UNIT_LENGTH)
   return /^[\da-f]{4}$/i.test(digits) ? Number.parseInt(digits, 16) : null
 }
 
-/** Keeps a name of the innermost object; true where it was there. */
-function isRepeated(open: (Set<string> | undefined)[], name: string): boolean {
-  const names = open.at(-1)
+/** Adds a key to the innermost object; true if it was already there. */
+function isRepeated(openNames: (Set<string> | undefined)[], name: string): boolean {
+  const names = openNames.at(-1)
   if (names?.has(name) === true) return true
   if (names !== undefined) names.add(name)
-  else if (open.length > 0) open[open.length - 1] = new Set([name])
+  else if (openNames.length > 0) openNames[openNames.length - 1] = new Set([name])
   return false
 }
 
@@ -148,7 +152,7 @@ function unescaped(inner: string): string {
   try {
     return String(JSON.parse(`"${inner}"`))
   } catch {
-    // No JSON: parsing refuses it.
+    // Invalid JSON: parsing refuses it.
     return inner
   }
 }

@@ -1,10 +1,10 @@
-// Counts for whoever watches the service, in the text format of Prometheus, on an address of their own: never on the
-// port of the interface, and off unless VITRINE_METRICS_ADDR is set. No name, id or text of anybody is in them.
+// Metrics in the Prometheus text format, on their own address. They are never served on the API port, and are off
+// unless VITRINE_METRICS_ADDR is set. They contain no names, ids or texts.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 
 export interface Metrics {
-  /** One answer: the operation id (or `other`), and its status. */
+  /** Counts one answer: the operation id (or `other`) and its status. */
   count(operation: string, status: number, durationMs: number): void
   text(): string
 }
@@ -25,13 +25,13 @@ export function openMetrics(): Metrics {
         ...metric('vitrine_answer_seconds_total', 'counter', 'Time spent on answers, by operation.', seconds),
         ...metric('process_resident_memory_bytes', 'gauge', 'Resident memory.', process.memoryUsage.rss()),
         ...metric('process_cpu_seconds_total', 'counter', 'Processor time.', cpuSeconds()),
-        ...metric('process_uptime_seconds', 'gauge', 'Since the start.', process.uptime()),
+        ...metric('process_uptime_seconds', 'gauge', 'Seconds since the process started.', process.uptime()),
         '',
       ].join('\n'),
   }
 }
 
-/** Serves them at `GET /metrics` on `host:port`. Throws as a listener does. */
+/** Serves the metrics at `GET /metrics` on `host:port`. Throws as a listener does. */
 export async function serveMetrics(metrics: Metrics, address: string): Promise<AsyncDisposable> {
   const { hostname, port } = new URL(`http://${address}`)
   const server = createServer((request, response) => {

@@ -1,5 +1,5 @@
-// Mounts the operations of the route tables on Fastify: authenticates and admits before the body is read, passes the
-// input on, and carries the answer. Everything in between is decided in operations/.
+// Mounts the operations of the route tables on Fastify. It authenticates and admits before the body is read, passes the
+// input on, and sends the answer. operations/ decides everything else.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Arrival, Authenticator } from '../auth/caller.ts'
 import { clientOf } from '../auth/client.ts'
@@ -15,13 +15,13 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation id; absent on public routes. */
     readonly operation?: string
-    /** A body may hold any name as a key. */
+    /** A body may have arbitrary names as keys. */
     readonly namesAsKeys?: boolean
   }
   interface FastifyRequest {
     /** Set before the body is read, on routes of the tables; null on public routes. */
     caller: Arrival['caller'] | null
-    /** When that was, by performance.now(). */
+    /** When the caller was authenticated, by performance.now(). */
     knownAt: number
   }
 }
@@ -40,7 +40,7 @@ export function mountOperation(
     ...(route.bodyLimit === undefined ? {} : { bodyLimit: route.bodyLimit }),
     config: { operation: id, namesAsKeys: route.namesAsKeys === true },
     onRequest: async (request) => {
-      // `/teams/` is no team without a name: only the router takes it for one.
+      // The router accepts `/teams/` as a team with an empty name. Refuse it.
       if (hasEmptyParam(request.params)) throw new AppError('NOT_FOUND', 'There is no such route.')
       const caller = await authenticator.authenticate(request.headers.authorization)
       admit(caller, route)
@@ -68,7 +68,7 @@ function arrivalOf(route: Route, request: FastifyRequest, reply: FastifyReply): 
     via: 'REST',
     signal: hangUpOf(reply.raw),
     client: clientOf(request.headers['user-agent']),
-    // Behind proxies an address costs time to find, and no operation for API keys needs it.
+    // Finding the address behind proxies takes time, and no operation for API keys needs it.
     address: route.scope === undefined ? request.ip : undefined,
   }
 }

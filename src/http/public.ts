@@ -1,9 +1,9 @@
-// The routes without a token: is it alive, is it ready, and where to look first.
+// The routes without a token: liveness, readiness, and the redirect to the documentation.
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../errors.ts'
 import type { KnownPath } from './unknown.ts'
 
-/** Mounts them; answers with the paths that are now taken. */
+/** Mounts the routes and returns their paths. */
 export function publicRoutes(app: FastifyInstance, ready: () => Promise<boolean>): readonly KnownPath[] {
   app.get('/health/live', async (_request, reply) => {
     reply.header('cache-control', 'no-store')

@@ -1,5 +1,5 @@
-// Answers and refusals on their way out: the only file that turns an AppError into a status. An answer passes through
-// its schema, so that what is not declared never leaves; an error that is not an AppError is told by its number only.
+// Sends answers and refusals; the only file that turns an AppError into a status. An answer passes through its schema,
+// so undeclared fields never leave. Any other error is reported by its request id only.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
@@ -13,7 +13,7 @@ import { HungUp } from './hang-up.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Sends what a handler gave, as its route declares it. */
+/** Sends a handler's value as its route declares. */
 export function answer(reply: FastifyReply, route: Route, value: unknown): FastifyReply {
   if (route.answer === null)
     return reply
@@ -25,7 +25,7 @@ export function answer(reply: FastifyReply, route: Route, value: unknown): Fasti
   return sendJson(reply, status, JSON.stringify(sent), {})
 }
 
-/** Sends JSON that a room has written; 304 where the caller holds it already. */
+/** Sends JSON that a room has written, or 304 if the caller already has it. */
 export function answerPrebuilt(
   reply: FastifyReply,
   status: number,
@@ -39,7 +39,7 @@ export function answerPrebuilt(
   return reply.code(304).headers(headers).send()
 }
 
-/** Sends a file while it is written, as fast as it is read. What fails before the first part is thrown. */
+/** Streams a file with backpressure. Errors before the first part are thrown. */
 export async function answerStreamed(
   reply: FastifyReply,
   { contentType, filename, parts }: Streamed,
@@ -56,7 +56,7 @@ export async function answerStreamed(
     .send(stream)
 }
 
-/** Sends a refusal or failure; what is not ours to show is logged under a number and told as INTERNAL. */
+/** Sends a refusal or failure. An internal error is logged under a request id and answered as INTERNAL. */
 export function refuse(reply: FastifyReply, log: Logger, error: unknown): FastifyReply {
   const refusal = read(error, log)
   const headers: Record<string, string> = { ...refusal.headers }
@@ -67,16 +67,20 @@ export function refuse(reply: FastifyReply, log: Logger, error: unknown): Fastif
   return sendJson(reply, STATUS[refusal.code], JSON.stringify(body), headers)
 }
 
-/** Any error as a refusal of ours: Fastify's by their codes, the unknown as INTERNAL, whoever called it so. */
+/** Maps any error to an AppError: Fastify's errors by their codes, unknown errors to INTERNAL. */
 function read(error: unknown, log: Logger): AppError {
   if (error instanceof AppError && error.code !== 'INTERNAL') return error
   const known = fastifyRefusal(error)
   if (known !== null) return known
   const requestId = randomUUID()
   if (!(error instanceof HungUp)) log.error({ requestId, err: error }, 'a defect')
-  return new AppError('INTERNAL', `Something went wrong on our side. It is in the log under ${requestId}.`, {
-    extra: { requestId },
-  })
+  return new AppError(
+    'INTERNAL',
+    `The service failed to answer because of a defect. The server log has the details under ${requestId}.`,
+    {
+      extra: { requestId },
+    },
+  )
 }
 
 function sendJson(
@@ -94,7 +98,7 @@ function hasJob(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'jobId' in value
 }
 
-/** RFC 9110 §13.1.2: a list of tags, compared weakly. */
+/** RFC 9110 §13.1.2: a list of entity tags, compared weakly. */
 function matches(etag: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
   const bare = (tag: string) => tag.trim().replace(/^W\//, '')
@@ -104,18 +108,18 @@ function matches(etag: string, ifNoneMatch: string | undefined): boolean {
 const FASTIFY: Readonly<Record<string, readonly [Code, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: [
     'BODY_TOO_LARGE',
-    'The body is too large. A body may have 1 MiB, an exposure 8 MiB, a sign-in 64 KiB.',
+    'The body is too large. The limit is 1 MiB, for an exposure 8 MiB, for a sign-in 64 KiB.',
   ],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [
     'UNSUPPORTED_MEDIA_TYPE',
     'The body must be JSON. Send it with Content-Type: application/json.',
   ],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_REQUEST', 'The body is not as long as Content-Length says.'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_REQUEST', 'The length of the body differs from Content-Length.'],
   FST_ERR_BAD_URL: ['NOT_FOUND', 'There is no such route.'],
   FST_ERR_MAX_PARAM_LENGTH: ['NOT_FOUND', 'There is no such route.'],
 }
 
-/** What Fastify refuses by itself: bodies. Their texts are ours, as JSON.parse quotes what it could not read. */
+/** Fastify's own refusals of bodies. We replace their texts, because JSON.parse quotes the input. */
 function fastifyRefusal(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

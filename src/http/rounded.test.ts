@@ -1,4 +1,4 @@
-// Numbers in the parameters of a query that a double does not hold.
+// Query parameters with numbers that a double cannot represent.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { roundedParams } from './rounded.ts'
@@ -10,7 +10,7 @@ const refusedIn = (params: string): unknown => {
   return Array.isArray(details) ? details.map((each) => String(each).split(':')[0]) : details
 }
 
-describe('a number of a parameter', () => {
+describe('a numeric parameter', () => {
   for (const [written, place] of [
     ['[0.12345678901234567890]', 'params.0'],
     ['[1, 0.1000000000000000055511151231257827]', 'params.1'],
@@ -23,7 +23,7 @@ describe('a number of a parameter', () => {
     ['{"price": {"type": "NUMERIC", "value": 123456789012.3456789}}', 'params.price'],
     ['[{"type": "numeric", "value": 0.12345678901234567890}]', 'params.0'],
   ] as const) {
-    test(`is refused by its name where it would be rounded: ${written.slice(0, 70)}`, () => {
+    test(`is refused by name if parsing would round it: ${written.slice(0, 70)}`, () => {
       assert.deepEqual(refusedIn(written), [place])
     })
   }
@@ -35,10 +35,10 @@ describe('a number of a parameter', () => {
     '{"e999": "[0.12345678901234567890]"}',
     '[9007199254740993]',
   ]) {
-    test(`is let pass: ${written}`, () => assert.deepEqual(refusedIn(written), []))
+    test(`is accepted: ${written}`, () => assert.deepEqual(refusedIn(written), []))
   }
 
-  test('is looked for nowhere else: a filter of MongoDB takes doubles', () => {
+  test('is checked only in parameters; a MongoDB filter takes doubles', () => {
     assert.equal(roundedParams('{"filter":{"params":0.12345678901234567890}}'), null)
     assert.equal(roundedParams('{"params":[],"filter":{"x":0.12345678901234567890}}'), null)
   })

@@ -1,13 +1,13 @@
-// Numbers among the parameters of a query that parsing JSON would round. Binding the rounded one would ask for another value
+// Finds query parameters whose numbers JSON.parse would round. Binding a rounded number would query for another value
 // than the caller wrote.
 import { invalidRequest, type AppError } from '../errors.ts'
 
-/** Every number without these is kept as it is written: up to 15 digits, and an exponent of two. */
+/** A number without these patterns is exact: at most 15 digits and a two-digit exponent. */
 const SUSPECT = /[\d.]{16}|[eE][-+]?\d{3}/
-/** The shortest text of any double is shorter, even without an exponent. */
+/** The shortest text of every double is shorter, even without an exponent. */
 const LENGTH_MAX = 400
 
-/** A refusal that names each parameter; null where none is rounded. `text` is valid JSON. */
+/** A refusal that names each rounded parameter; null if there is none. `text` is valid JSON. */
 export function roundedParams(text: string): AppError | null {
   if (!text.includes('"params"') || !SUSPECT.test(text)) return null
   const rounded: { readonly holder: unknown; readonly key: string }[] = []
@@ -28,7 +28,7 @@ const NAME_MAX = 60
 const WHY =
   'has more digits than a JSON number holds: write it as a string with its type, {"type": "NUMERIC", "value": "0.1…"}'
 
-/** What may hold a number of a parameter: `params` itself, null, and each {type, value} in it, by its name. */
+/** The objects that hold parameter values, by name: `params` itself (null) and each {type, value} in it. */
 function holdersIn(body: unknown): ReadonlyMap<unknown, string | null> {
   const params: unknown = isObject(body) ? Reflect.get(body, 'params') : null
   if (!isObject(params)) return new Map()
@@ -42,13 +42,13 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** Whole numbers are looked at by whoever reads the parameters: those beyond 2^53 are refused, rounded or not. */
+/** Whole numbers are checked where parameters are read: numbers beyond 2^53 are refused, rounded or not. */
 function isRounded(value: number, source: string): boolean {
   if (!/[.eE]/.test(source)) return false
   return source.length > LENGTH_MAX || significant(source) !== significant(String(value))
 }
 
-/** A decimal less its sign and the zeros at either end, so that equal ones have one text. */
+/** A decimal without its sign and outer zeros, so that equal numbers have equal texts. */
 function significant(decimal: string): string {
   const [mantissa = '', exponent = '0'] = decimal.toLowerCase().replace(/^-/, '').split('e')
   const [whole = '', part = ''] = mantissa.split('.')

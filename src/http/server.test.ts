@@ -19,10 +19,10 @@ function server() {
   })
 }
 
-test('a connection on which nothing moves is ended, but none whose query may still be answered', async () => {
+test('closes an idle connection, but not while its query may still be answered', async () => {
   const app = server()
   await app.ready()
-  // The longest statement timeout of a team, and the waits for a connection before it (datasources/leases.ts).
+  // The longest statement timeout of a team, plus the waits for a connection (datasources/leases.ts).
   const longest = 60_000 + 5_000 + 12_000
   assert.ok(app.server.timeout > longest && app.server.timeout <= 2 * longest, `${app.server.timeout} ms`)
   await app.close()
@@ -35,7 +35,7 @@ for (const [name, sent] of [
     'POST /auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{',
   ],
 ] as const) {
-  test(`a socket that trickles ${name} is told so and destroyed, though its caller never closes it`, async () => {
+  test(`answers and destroys a socket that trickles ${name}, even if the client never closes it`, async () => {
     const app = server()
     assert.deepEqual([app.server.headersTimeout, app.server.requestTimeout], [15_000, 30_000])
     app.server.headersTimeout = app.server.requestTimeout = 300

@@ -1,5 +1,5 @@
-// The REST door: every route of the tables, mounted in one way (operation.ts). Order of a request: known route (404,
-// 405), token (401), scope (403), body as JSON (413, 415, 400), then the operation. The door decides nothing else.
+// The REST door: mounts every route of the tables through operation.ts. The order of checks: known route (404, 405),
+// token (401), scope (403), JSON body (413, 415, 400), then the operation. The door decides nothing else.
 import { fastify } from 'fastify'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -19,35 +19,35 @@ import type { SignInDoor } from './sign-in-bridge.ts'
 import { unknownRoute } from './unknown.ts'
 
 const BODY_BYTES = 1 << 20
-/** Longer than any id or invitation of ours, and than most databases let a table's name be. */
+/** Longer than any id or invitation of ours, and than most databases allow for a table name. */
 const PARAM_LENGTH_MAX = 1024
-/** For a whole request to arrive; an answer may take longer. */
+/** The deadline for a complete request. An answer may take longer. */
 const REQUEST_MS = 30_000
 const HEADERS_MS = 15_000
-/** How often Node looks for requests that are late; its default of 30 s would let them take twice as long. */
-const LATE_LOOK_MS = 1_000
-/** After the last answer on a broken connection the caller may read it for so long, then the socket is destroyed. */
+/** How often Node checks for late requests. The default of 30 s would double the deadline. */
+const LATE_CHECK_MS = 1_000
+/** How long a client may read the last answer on a broken connection before the socket is destroyed. */
 const LINGER_MS = 1_000
-/** Longer than the idle time of common load balancers, so that they close first. */
+/** Longer than the idle timeout of common load balancers, so that the load balancer closes first. */
 const KEEP_ALIVE_MS = 72_000
 const CONNECTIONS_MAX = 4096
 /**
- * Without a byte in either direction: longer than a query at its limits takes with its waits. Whoever does not read their
- * answer would have it kept in memory for ever.
+ * Timeout without a byte in either direction, longer than the slowest possible query. It frees the memory of answers
+ * that clients do not read.
  */
 const STALLED_MS = 90_000
 
 export interface Door {
   readonly authenticator: Authenticator
-  /** Each route has an operation of its name. */
+  /** Each route has an operation of the same name. */
   readonly routes: Readonly<Record<string, Route>>
   readonly operations: Readonly<Record<string, Operation>>
   readonly signIn: SignInDoor
-  /** Rejects or says false while the service cannot answer. */
+  /** Rejects or returns false while the service cannot answer. */
   readonly ready: () => Promise<boolean>
-  /** As config.ts tells. */
+  /** See config.ts. */
   readonly trustProxy: boolean | string
-  /** null: nothing is counted. */
+  /** null turns metrics off. */
   readonly metrics: Metrics | null
   readonly log: Logger
 }
@@ -55,12 +55,12 @@ export interface Door {
 /** The server, not yet listening. */
 export function createServer(door: Door): FastifyInstance {
   const app = fastify({
-    logger: false, // a log line for each request costs as much as the request
+    logger: false, // logging a request costs as much as answering it
     bodyLimit: BODY_BYTES,
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionTimeout: STALLED_MS,
-    http: { connectionsCheckingInterval: LATE_LOOK_MS },
+    http: { connectionsCheckingInterval: LATE_CHECK_MS },
     return503OnClosing: false,
     trustProxy: door.trustProxy === true ? isInFront : door.trustProxy,
     onProtoPoisoning: 'error',
@@ -70,7 +70,7 @@ export function createServer(door: Door): FastifyInstance {
     clientErrorHandler: (error, socket) => {
       if (!socket.writable) return void socket.destroy()
       socket.end('code' in error && error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? LATE : BROKEN)
-      // Ending alone is not enough: a caller that never closes its side would keep the socket.
+      // end() is not enough: a client that never closes its side would keep the socket open.
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     },
   })
@@ -97,22 +97,22 @@ export function createServer(door: Door): FastifyInstance {
   }
   const open = [...publicRoutes(app, door.ready), ...docsRoutes(app), ...signInRoutes(app, door.signIn)]
   const refusal = unknownRoute([...Object.values(door.routes), ...open])
-  // Before any body is read: Fastify would ask a request with the method QUERY for one first.
+  // Run before the body is read: Fastify would require a body for the method QUERY first.
   app.addHook('onRequest', async (request) => {
     if (request.is404) throw refusal(request.method, request.url)
   })
   return app
 }
 
-/** Of the proxies behind a request the nearest, which added the last address: those before it are the caller's own claims. */
+/** Trust only the nearest proxy, which added the last address. The caller may have forged the addresses before it. */
 function isInFront(_address: string, hop: number): boolean {
   return hop === 0
 }
 
-/** JSON and nothing else, also where the body is empty: whether a route needs one is for readBody. */
+/** Accepts only JSON. An empty body is accepted here; readBody decides whether the route requires one. */
 function readJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
-  // Of the few routes whose schemas look no key up in an object.
+  // For the few routes whose schemas never look up a key on the parsed object.
   const parseNames = app.getDefaultJsonParser('ignore', 'ignore')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -132,7 +132,7 @@ function valuesMaxOf({ routeOptions }: FastifyRequest): number {
   return (routeOptions.bodyLimit ?? 0) > BODY_BYTES ? VALUES_MAX_OF_LARGE : VALUES_MAX
 }
 
-/** For a connection whose request cannot be read: there is no request to answer through Fastify. */
+/** For a connection whose request cannot be parsed: Fastify has no request to answer. */
 function lastAnswer(error: string): string {
   const body = JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
   const head = `content-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close`
@@ -140,4 +140,4 @@ function lastAnswer(error: string): string {
 }
 
 const BROKEN = lastAnswer('This is not a valid HTTP request.')
-const LATE = lastAnswer('The request did not arrive in time. Send it whole within 30 seconds.')
+const LATE = lastAnswer('The request did not arrive in time. Send the complete request within 30 seconds.')

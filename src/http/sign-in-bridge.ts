@@ -1,5 +1,5 @@
-// Fastify ↔ Web: carries /auth/* to the sign-in library and back. The only routes where a cookie is read; bodies are
-// JSON here too.
+// Carries /auth/* between Fastify and the sign-in library (Web Request and Response). These are the only routes that
+// read a cookie; their bodies are JSON too.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { invalidRequest } from '../errors.ts'
 import type { KnownPath } from './unknown.ts'
@@ -10,13 +10,13 @@ export interface SignInDoor {
 }
 
 const BODY_BYTES = 64 << 10
-/** Where the caller really is, as trustProxy tells; what the caller claims under this name is dropped. */
+/** The caller's real address, as trustProxy determines it. A header of this name from the caller is dropped. */
 const CLIENT_ADDRESS = 'x-vitrine-client'
-/** Of the connection, not of the message; and names by which a caller could claim another host or address. */
+/** Hop-by-hop headers, and headers that could claim another host or address. */
 const DROPPED =
   /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
 
-/** Mounts /auth/*; answers with the paths that are now taken. */
+/** Mounts /auth/* and returns its paths. */
 export function signInRoutes(app: FastifyInstance, signIn: SignInDoor): readonly KnownPath[] {
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
   app.route({
@@ -37,25 +37,26 @@ function toWeb(request: FastifyRequest): Request {
   headers.set(CLIENT_ADDRESS, request.ip)
   const init: RequestInit = { method: request.method, headers }
   if (request.body !== undefined && request.method !== 'GET') {
-    init.body = writtenAgain(request.body)
+    init.body = serialized(request.body)
     headers.set('content-type', 'application/json')
   }
   return new Request(addressOf(request), init)
 }
 
-/** Throws INVALID_REQUEST for a Host header that names no host: it is the caller's, and was only read as text so far. */
+/** Throws INVALID_REQUEST for an invalid Host header. The header comes from the caller and was not parsed before. */
 function addressOf(request: FastifyRequest): URL {
   const url = URL.parse(request.url, `${request.protocol}://${request.host || 'localhost'}`)
-  if (url === null || url.username !== '' || url.password !== '') throw invalidRequest(['Host: names no host'])
+  if (url === null || url.username !== '' || url.password !== '')
+    throw invalidRequest(['Host: is not a valid host name'])
   return url
 }
 
-/** Throws INVALID_REQUEST for what is nested deeper than can be written: reading it takes no stack, writing it does. */
-function writtenAgain(body: unknown): string {
+/** Throws INVALID_REQUEST for a body nested too deeply: serializing recurses, parsing does not. */
+function serialized(body: unknown): string {
   try {
     return JSON.stringify(body)
   } catch {
-    throw invalidRequest(['body: nested too deep'])
+    throw invalidRequest(['body: is nested too deeply'])
   }
 }
 

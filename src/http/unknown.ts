@@ -1,24 +1,24 @@
-// What no route answers: 404, or 405 where the path is known under other methods. Both come before the token, so that
-// they tell nothing about anybody.
+// Answers unknown routes: 404, or 405 if the path is known under other methods. Both come before the token check, so
+// they reveal nothing about anybody.
 import { AppError } from '../errors.ts'
 
 export interface KnownPath {
   readonly method: string
-  /** '/teams/{teamId}', or '/auth/*' for all below it. */
+  /** '/teams/{teamId}', or '/auth/*' for every path below it. */
   readonly path: string
 }
 
-/** The refusal of a method and a URL that no route took. */
+/** The refusal of a method and URL that no route matched. */
 export function unknownRoute(known: readonly KnownPath[]): (method: string, url: string) => AppError {
   const paths = known.map(({ method, path }) => ({ method, matches: pattern(path) }))
   return (method, url) => {
     const path = url.split('?', 1)[0] ?? ''
     const allowed = new Set(paths.filter(({ matches }) => matches.test(path)).map((each) => each.method))
     if (allowed.has('GET')) allowed.add('HEAD')
-    // A path that matches under its own method was refused for another reason: a parameter too long, say.
+    // A path that matches under this method was refused for another reason, such as an overlong parameter.
     if (allowed.size === 0 || allowed.has(method)) return new AppError('NOT_FOUND', 'There is no such route.')
     const allow = [...allowed].sort().join(', ')
-    return new AppError('METHOD_NOT_ALLOWED', `This route takes ${allow}.`, { headers: { allow } })
+    return new AppError('METHOD_NOT_ALLOWED', `This route accepts ${allow}.`, { headers: { allow } })
   }
 }
 

@@ -1,4 +1,4 @@
-// Operations on one's own account.
+// Operations on the caller's own account.
 import { account, deleteAccount, renameAccount } from '../auth/accounts.ts'
 import type { Definitions } from './operation.ts'
 

@@ -1,10 +1,10 @@
-// Who may call an operation: the caller's scope, and that its key or session has not ended meanwhile. An operation that
-// declares no scope takes no API key; that is the default here, in code, and not a list somewhere.
+// Decides who may call an operation: checks the scope, and that the key or session is still valid. An operation without
+// a scope accepts no API key. That default is in code, not in a list.
 import { holds, type Authenticator, type Caller } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
 
-/** Throws SCOPE_REQUIRED. A door may check this before it reads a body. */
+/** Throws SCOPE_REQUIRED. A door may call it before reading a body. */
 export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
   if (scope === undefined) {
     if (caller.kind !== 'session') {
@@ -19,13 +19,13 @@ export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
   }
 }
 
-/** A body may take half a minute to arrive. For so long a caller that was authenticated before it is trusted. */
+/** A body may take half a minute to arrive. An earlier authentication is trusted for this long. */
 const KNOWN_MS = 1_000
 
 /**
- * The caller as of now, admitted. A caller who sent a body slowly is looked up again, and so is every session, because
- * what a session changes stays. `knownAt`: when the door authenticated the caller, by performance.now(). Throws
- * UNAUTHENTICATED where the key or session has ended, SCOPE_REQUIRED.
+ * The caller's current state, admitted. The caller is looked up again after a slow body, and always for a session,
+ * because a session's changes are permanent. `knownAt` is when the door authenticated the caller, by performance.now().
+ * Throws UNAUTHENTICATED if the key or session has ended, and SCOPE_REQUIRED.
  */
 export async function admitNow(
   authenticator: Pick<Authenticator, 'again'>,

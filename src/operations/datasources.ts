@@ -1,4 +1,4 @@
-// Operations on datasources: list, connect, describe, look at the database.
+// Operations on datasources: list, connect, describe, test, introspect.
 import { testDatasource } from '../datasources/connect.ts'
 import {
   changeDatasource,

@@ -1,4 +1,4 @@
-// Operations on what is shown of a datasource.
+// Operations on a datasource's exposure.
 import { getDrift, getExposure, listExposureVersions, putExposure, type SavingDeps } from '../exposure/exposure.ts'
 import { exposureFromRefusal } from '../what-if/from-refusal.ts'
 import { previewExposure, type PreviewDeps } from '../what-if/preview.ts'

@@ -1,4 +1,4 @@
-// Operations on API keys: one's own, and a team's.
+// Operations on API keys: the caller's own, and a team's.
 import { createKey, listKeys, requireOwnKey, revokeKey, rotateKey, type KeyDeps } from '../auth/api-keys.ts'
 import { endTeamForKey, listTeamKeys } from '../teams/team-keys.ts'
 import type { Definitions } from './operation.ts'

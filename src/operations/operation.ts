@@ -1,5 +1,5 @@
-// What an operation is: its declaration stands in the contract's route tables; here are the types of what it is called
-// with and what it answers. An operation that is missing, or answers another shape than it declares, does not compile.
+// The types of an operation: its input and its answer, derived from the contract's route tables. A missing operation,
+// or one whose answer has another shape than declared, does not compile.
 import type { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
@@ -13,17 +13,17 @@ type Routes = typeof ROUTES & typeof SESSION_ROUTES
 /** The operation ids of the contract. */
 export type OperationId = keyof Routes
 
-/** What a door passes on: strings from the path, the parsed query string and the parsed body, all unchecked. */
+/** A door's input: strings from the path, the parsed query string and the parsed body, all unchecked. */
 export interface Input {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: unknown
   readonly body?: unknown
 }
 
-/** What a name in a path stands for. */
+/** The type of each path parameter. */
 interface ParamTypes {
   readonly teamId: TeamId
-  /** Of a datasource. */
+  /** The id of a datasource. */
   readonly id: DatasourceId
   readonly keyId: ApiKeyId
   readonly accountId: AccountId
@@ -40,7 +40,7 @@ type Params<Path> = { readonly [N in ParamName<Path>]: N extends keyof ParamType
 
 type Output<S> = S extends z.ZodType ? z.output<S> : Record<string, never>
 type Body<R extends Route> = R extends { rawBody: true } ? unknown : R extends { body: infer S } ? Output<S> : undefined
-/** Found and permitted before the operation runs. */
+/** Found and authorized before the operation runs. */
 type Placed<R extends Route> = R extends { place: 'datasource' }
   ? { readonly membership: Membership; readonly reached: Reached }
   : R extends { place: 'team' }
@@ -56,7 +56,7 @@ type AtRoute<R extends Route> = Placed<R> & {
   readonly body: Body<R>
 }
 
-/** Rooms give readonly values. */
+/** Rooms return readonly values. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
   : T extends ReadonlyMap<infer K, infer V>
@@ -65,14 +65,14 @@ type Frozen<T> = T extends readonly (infer U)[]
       ? { readonly [K in keyof T]: Frozen<T[K]> }
       : T
 
-/** An answer that is JSON text already. A door may answer "not modified" to a caller that holds `etag`. */
+/** An answer that is already JSON text. A door may answer "not modified" to a caller that holds `etag`. */
 export interface Prebuilt {
   readonly json: string | Buffer
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A file that is written while it is read. */
+/** A file that is written while it is sent. */
 export interface Streamed {
   readonly contentType: string
   readonly filename: string
@@ -91,11 +91,12 @@ export type Answer<N extends OperationId> = AnswerOf<Routes[N]>
 type Run<N extends OperationId> = (at: At<N>) => Promise<Answer<N>>
 
 /**
- * What an operation does: one call of a room. `require` is checked before the query and the body are read, beyond reach and
- * role: what else the path names is there, or 404; the datasource is in a state for it, or 409.
+ * The implementation of an operation: one call of a room. `require` runs before the query and the body are read, in
+ * addition to reach and role. It checks that whatever else the path names exists (404) and that the datasource is in a
+ * suitable state (409).
  */
 type Definition<N extends OperationId> =
   Run<N> | { require(at: Omit<At<N>, 'query' | 'body'>): Promise<void>; readonly run: Run<N> }
 
-/** One definition for each operation id. */
+/** One definition per operation id. */
 export type Definitions = { readonly [N in OperationId]: Definition<N> }

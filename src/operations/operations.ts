@@ -1,6 +1,6 @@
-// What a door calls: one function for each operation of the contract, under its operation id. Every call goes the same
-// way: admit, place, preconditions, validate, run, witness. A door authenticates, carries the input in and the value out,
-// and decides nothing.
+// One function per operation of the contract, under its operation id; doors call these. Every call takes the same
+// steps: admit, place, preconditions, validate, run, record. A door authenticates, passes the input in and the value
+// out, and decides nothing.
 import type { Audit } from '../audit/audit.ts'
 import type { AuditPlace } from '../audit/rows.ts'
 import type { Arrival, Authenticator, Call } from '../auth/caller.ts'
@@ -25,7 +25,7 @@ import { queryOperations } from './queries.ts'
 import { teamOperations } from './teams.ts'
 import { readBody, readQuery } from './validate.ts'
 
-/** One operation as a door calls it. Throws AppError with a code of the table in errors.ts. */
+/** One operation as a door calls it. Throws AppError with a code from the table in errors.ts. */
 export type Operation = (arrival: Arrival, input: Input) => Promise<unknown>
 
 export type Operations = {
@@ -45,14 +45,14 @@ type Rooms = Parameters<typeof accessOperations>[0] &
   Parameters<typeof queryOperations>[0] &
   Parameters<typeof teamOperations>[0]
 
-/** What every operation needs beside its room. */
-export interface House {
+/** The dependencies of every operation, in addition to its room. */
+export interface SharedDeps {
   readonly authenticator: Pick<Authenticator, 'again'>
   readonly places: Places
   readonly audit: Pick<Audit, 'record' | 'refused'>
 }
 
-export function openOperations(house: House, rooms: Rooms): Operations {
+export function openOperations(shared: SharedDeps, rooms: Rooms): Operations {
   const definitions: Definitions = {
     ...accountOperations(rooms),
     ...keyOperations(rooms),
@@ -67,10 +67,10 @@ export function openOperations(house: House, rooms: Rooms): Operations {
     ...jobOperations(rooms),
     ...auditOperations(rooms),
   }
-  return bind(house, { ...ROUTES, ...SESSION_ROUTES }, definitions)
+  return bind(shared, { ...ROUTES, ...SESSION_ROUTES }, definitions)
 }
 
-/** Any operation. Declared as a method, so that the definition of one operation may stand where any is expected. */
+/** Any operation. Declared as a method, so that a specific definition is assignable to it (bivariance). */
 type AnyRun = { run(at: AnyAt): Promise<unknown> }['run']
 export type AnyDefinition = AnyRun | { require(at: AnyAt): Promise<void>; run(at: AnyAt): Promise<unknown> }
 
@@ -83,15 +83,15 @@ interface AnyAt extends Placed {
 
 type Routes = Readonly<Record<string, Route>>
 
-/** Binds definitions to their declarations. Throws where an operation has no declaration. */
-export function bind(house: House, routes: Routes, definitions: Definitions): Operations
+/** Binds definitions to their declarations. Throws if an operation has no declaration. */
+export function bind(shared: SharedDeps, routes: Routes, definitions: Definitions): Operations
 export function bind(
-  house: House,
+  shared: SharedDeps,
   routes: Routes,
   definitions: Readonly<Record<string, AnyDefinition>>,
 ): Readonly<Record<string, Operation>>
 export function bind(
-  house: House,
+  shared: SharedDeps,
   routes: Routes,
   definitions: Readonly<Record<string, AnyDefinition>>,
 ): Readonly<Record<string, Operation>> {
@@ -99,27 +99,27 @@ export function bind(
     Object.entries(definitions).map(([id, definition]) => {
       const route = routes[id]
       if (route === undefined) throw new Error(`the operation ${id} is not declared`)
-      return [id, operation(house, id, route, definition)]
+      return [id, operation(shared, id, route, definition)]
     }),
   )
 }
 
-function operation(house: House, id: string, route: Route, definition: AnyDefinition): Operation {
+function operation(shared: SharedDeps, id: string, route: Route, definition: AnyDefinition): Operation {
   const { require, run } = typeof definition === 'function' ? { require: undefined, run: definition } : definition
   return async ({ caller: known, knownAt, via, signal, client, address }, { params = {}, query, body }) => {
-    const caller = await admitNow(house.authenticator, known, knownAt, route)
+    const caller = await admitNow(shared.authenticator, known, knownAt, route)
     const call: Call = { caller, action: id, via, signal, client, address }
-    const placed = await place(house.places, call, route, params)
+    const placed = await place(shared.places, call, route, params)
     const at = { ...placed, call, params }
     try {
       const value =
         route.rawBody === true
           ? await runWithRawBody(run, at, route, query, body)
           : await runValidated(require, run, at, route, query, body)
-      if (isWitnessedRead(route)) house.audit.record(call, { ...placeOf(placed), outcome: 'ANSWERED' })
+      if (isRecordedRead(route)) shared.audit.record(call, { ...placeOf(placed), outcome: 'ANSWERED' })
       return value
     } catch (error) {
-      if (isWitnessed(route, placed)) house.audit.refused(call, placeOf(placed), error)
+      if (isRecordedRefusal(route, placed)) shared.audit.refused(call, placeOf(placed), error)
       throw error
     }
   }
@@ -138,8 +138,8 @@ async function runValidated(
 }
 
 /**
- * The room validates a raw body itself, after its own 404 and 409. An unknown parameter is refused at the same point: the
- * room gets no body, refuses that, and the caller is told about the parameter instead.
+ * The room validates a raw body itself, after its own 404 and 409. An unknown query parameter must be refused at the
+ * same point: the room gets no body and refuses that, and the caller gets the refusal of the parameter instead.
  */
 async function runWithRawBody(run: AnyRun, at: AnyAt, route: Route, query: unknown, body: unknown): Promise<unknown> {
   const surplus = surplusOf(route, query)
@@ -161,13 +161,16 @@ function surplusOf(route: Route, query: unknown): AppError | null {
   }
 }
 
-/** A change is recorded by its room, in the transaction of the change; a prebuilt answer by the room that wrote it. */
-function isWitnessedRead(route: Route): boolean {
+/**
+ * Changes are recorded by their room, in the same transaction. Prebuilt answers are recorded by the room that wrote
+ * them.
+ */
+function isRecordedRead(route: Route): boolean {
   return route.method === 'GET' && route.place === 'datasource' && route.prebuilt !== true
 }
 
-/** Refused reads of a team are not recorded. A room that recorded a refusal already is not recorded twice. */
-function isWitnessed(route: Route, { membership }: Placed): boolean {
+/** Refused reads of a team are not recorded. Refusals that a room already recorded are not recorded twice. */
+function isRecordedRefusal(route: Route, { membership }: Placed): boolean {
   if (route.rawBody === true || membership === undefined) return false
   return route.method !== 'GET' || route.place === 'datasource'
 }

@@ -1,5 +1,5 @@
-// What a path names, found and permitted before query and body are read: the team, or the datasource in it. Which of
-// both exist for whom is decided by the rooms; here is only the order.
+// Finds and authorizes what a path names, a team or a datasource in it, before query and body are read. The rooms
+// decide who may see them; this file only fixes the order.
 import type { Call } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import type { Reached } from '../datasources/reach.ts'
@@ -8,7 +8,7 @@ import type { DatasourceId, TeamId } from '../ids.ts'
 import { asId } from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
 
-/** The rooms' answers to "may they?". */
+/** The rooms' authorization checks. */
 export interface Places {
   /** Throws NOT_FOUND, TEAM_NOT_OPENED, SECOND_FACTOR_REQUIRED, ROLE_REQUIRED. */
   team(
@@ -25,13 +25,16 @@ export interface Placed {
   readonly reached?: Reached
 }
 
-/** No id or token of ours holds anything else; nothing else reaches a store. */
+/** The character set of all our ids and tokens. Nothing else reaches a store. */
 const ID = /^[\w-]{1,200}$/
-/** These name things of a database, which may be called anything but what no database and no store can hold. */
+/**
+ * Names of database objects may hold any character except NUL and lone surrogates, which no database and no store can
+ * hold.
+ */
 const NAMES: ReadonlySet<string> = new Set(['schema', 'table'])
 const NAME = /^[^\0]{1,1024}$/u
 
-/** Finds what the path names. Throws as Places do, and NOT_FOUND for a parameter that can be no id. */
+/** Finds what the path names. Throws as Places do, and NOT_FOUND for a parameter that cannot be an id. */
 export async function place(
   places: Places,
   call: Call,
@@ -43,7 +46,7 @@ export async function place(
     return await find(places, call, route, params)
   } catch (error) {
     if (route.stranger !== undefined && error instanceof AppError && error.code === 'NOT_FOUND') {
-      throw new AppError(route.stranger, 'You are not a member of this team, or this key does not reach it.')
+      throw new AppError(route.stranger, 'You are not a member of this team, or this key cannot reach it.')
     }
     throw error
   }

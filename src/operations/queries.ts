@@ -1,4 +1,4 @@
-// Operations that run or check a query. The driver reads the body: which fields it may hold depends on the datasource.
+// Operations that run or check a query. The driver reads the body, because its fields depend on the datasource type.
 import { checkQuery } from '../query/check.ts'
 import { runQuery, type QueryDeps } from '../query/run-query.ts'
 import type { Definitions } from './operation.ts'

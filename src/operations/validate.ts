@@ -1,5 +1,5 @@
-// Reads what a caller sent by the schema of its route. What does not fit is INVALID_REQUEST with a line for each field;
-// nothing is guessed, converted or ignored.
+// Validates input with the schema of its route. Invalid input is INVALID_REQUEST with one line per field. Nothing is
+// guessed, converted or ignored.
 import type { ZodError, ZodType } from 'zod'
 import { z } from 'zod'
 import type { Route } from '../contract/route.ts'
@@ -9,18 +9,18 @@ const Nothing = z.strictObject({})
 const DETAILS_MAX = 50
 const DETAIL_LENGTH_MAX = 300
 
-/** The parameters after the question mark; a route that declares none takes none. Throws INVALID_REQUEST. */
+/** The query parameters. A route that declares none accepts none. Throws INVALID_REQUEST. */
 export function readQuery(route: Route, query: unknown): unknown {
   return read(route.query ?? Nothing, { ...asRecord(query) }, 'query parameter')
 }
 
-/** The body, already parsed. Throws INVALID_REQUEST. */
+/** The parsed body. Throws INVALID_REQUEST. */
 export function readBody(route: Route, body: unknown): unknown {
   if (route.rawBody === true) return body
-  // Only an absent body stands for an empty object; null is a mistake like any other value.
+  // Only a missing body counts as an empty object. null is an error like any other wrong value.
   const given = body === undefined ? {} : body
   if (route.body === undefined) return void read(Nothing, given, 'field')
-  if (body === undefined && route.bodyOptional !== true) throw invalidRequest(['body: a JSON body is needed'])
+  if (body === undefined && route.bodyOptional !== true) throw invalidRequest(['body: a JSON body is required'])
   return read(route.body, given, 'field')
 }
 
@@ -45,7 +45,7 @@ function detailsOf(error: ZodError, what: string): string[] {
     .map((line) => (line.length > DETAIL_LENGTH_MAX ? `${line.slice(0, DETAIL_LENGTH_MAX).toWellFormed()}…` : line))
 }
 
-/** tables[0].columns, or `body` for the whole. */
+/** `tables[0].columns`, or `body` for the whole body. */
 function at(path: readonly PropertyKey[]): string {
   if (path.length === 0) return 'body'
   return path.reduce<string>((text, key) => {

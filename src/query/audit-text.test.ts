@@ -1,4 +1,4 @@
-// What the audit keeps of a refused query where the team redacts literals: sentences that hold none of them, and every number.
+// What the audit keeps of a refused query if the team redacts literals: texts without any literal, and all numbers.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactedSql } from '../drivers/postgres/guard/redact.ts'
@@ -18,18 +18,18 @@ function kept(
   const { query = SQL, isRead = true, blocked = { kind: 'column', name: 'nope' } } = more
   const reason = { error, hint: error, ...numbers }
   const params = { values: [1], json: more.params ?? '[1]' }
-  const told = { query, params, printed: query, isRead, blocked, refusal: { code, reason } }
-  const { error: left, hint, position, estimate, limit, ...rest } = auditText(driver, told, true)
+  const trail = { query, params, printed: query, isRead, blocked, refusal: { code, reason } }
+  const { error: left, hint, position, estimate, limit, ...rest } = auditText(driver, trail, true)
   assert.deepEqual([{ position, estimate, limit }, hint, 'params' in rest], [numbers, left, false])
   return left
 }
 
-test('a sentence that names what stands outside of literals stays', () => {
+test('keeps a text that only repeats words outside literals', () => {
   const sentence = 'column nope of customers does not exist or is not exposed'
   assert.equal(kept('QUERY_DENIED', sentence), sentence)
 })
 
-test('one that holds a word of a literal alone, or a number, goes', () => {
+test('drops a text with a word that occurs only in a literal, or with a number', () => {
   for (const error of [
     'no York here',
     'NEW is not allowed',
@@ -41,33 +41,33 @@ test('one that holds a word of a literal alone, or a number, goes', () => {
     assert.equal(kept('QUERY_DENIED', error), error === 'Yorkshire' ? error : undefined, error)
 })
 
-test('one that holds the value of a parameter goes', () => {
+test('drops a text that contains a parameter value', () => {
   assert.equal(
     kept('QUERY_DENIED', 'York is not allowed', { query: 'SELECT nope FROM customers', params: '["York"]' }),
     undefined,
   )
 })
 
-test('sentences of the database, and about a body that cannot be read, go whatever they say', () => {
+test('drops texts of the database and of unparsed bodies, whatever they say', () => {
   for (const code of ['QUERY_FAILED', 'INVALID_QUERY', 'INVALID_REQUEST'] as const)
     assert.equal(kept(code, 'nope'), undefined)
 })
 
-test('sentences that quote nothing stay, also of a text that nobody read', () => {
+test('keeps texts that never quote a query, even for an unparsed query', () => {
   const sentence = 'The database took longer than the 4711 ms that New York allows.'
   assert.equal(kept('QUERY_TIMEOUT', sentence, { isRead: false }), sentence)
 })
 
-test('of a text that cannot be told apart only the own words of a bound stay', () => {
+test('keeps only the words of a limit for a query that cannot be split into literals and code', () => {
   const unread = { query: `${SQL} \\`, isRead: false }
   const limit = { kind: 'limit', name: 'joins' } as const
   assert.equal(kept('QUERY_DENIED', 'column nope does not exist', unread), undefined)
   assert.equal(kept('QUERY_DENIED', 'more than 64 joins', { ...unread, blocked: limit }), 'more than 64 joins')
   assert.equal(kept('QUERY_DENIED', 'more than 64 of York', { ...unread, blocked: limit }), undefined)
-  // What an escape stands for is not in the text.
+  // The text does not contain what an escape sequence stands for.
   const escaped = { query: "SELECT nope FROM customers WHERE city = E'\\x59ork'" }
   assert.equal(kept('QUERY_DENIED', 'York is not allowed', escaped), undefined)
-  // Nor what several parts are together.
+  // Nor does the text contain the concatenation of several parts.
   for (const between of ['\n', ' -- more\n \t-- and more\n']) {
     const continued = { query: `SELECT nope FROM customers WHERE city = 'Yo'${between}'rk'` }
     assert.equal(kept('QUERY_DENIED', 'York is not allowed', continued), undefined)

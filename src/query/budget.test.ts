@@ -1,5 +1,5 @@
-// One budget a team, on both stores: exactly as many as it allows, however many come at once, and changed settings hold
-// from the next query on.
+// One budget per team, on both stores. Concurrent queries never exceed it, and changed settings apply from the next
+// query on.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { storeSource, type StoreSource } from '../../test/support/stores.ts'
@@ -8,7 +8,7 @@ import { newId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openBudget, type Budget } from './budget.ts'
 
-/** What is left after spending one, or the seconds to wait. */
+/** The remaining queries after spending one, or the seconds to wait. */
 async function spend(budget: Budget, teamId: TeamId, limit: number, windowSeconds = 60) {
   try {
     const { headers } = await budget.spend(teamId, { limit, windowSeconds })
@@ -34,7 +34,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('twelve at once on a budget of five: five', async () => {
+    test('allows exactly five of twelve concurrent queries on a budget of five', async () => {
       const budget = await openBudget({ store })
       const teamId = newId<TeamId>()
       const all = await Promise.all(Array.from({ length: 12 }, () => spend(budget, teamId, 5)))
@@ -44,7 +44,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.ok(waits.every((seconds) => Number.isInteger(seconds) && seconds >= 1 && seconds <= 60))
     })
 
-    test('a changed limit holds from the next query on, another team has a budget of its own', async () => {
+    test('applies a changed limit from the next query on, and counts each team separately', async () => {
       const budget = await openBudget({ store })
       const teamId = newId<TeamId>()
       assert.equal((await spend(budget, teamId, 1)).left, 0)

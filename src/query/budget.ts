@@ -1,5 +1,5 @@
-// One budget a team, shared by all of its keys, sessions and connectors: so many queries a window. Kept in memory beside
-// the embedded store, in the store where several processes share one.
+// The query budget: a rate limit per team, shared by all its keys, sessions and connectors. Counted in memory with the
+// embedded store, and in the store if several processes share it.
 import { CompiledQuery } from 'kysely'
 import { RateLimiterMemory, RateLimiterPostgres, type RateLimiterRes } from 'rate-limiter-flexible'
 import { AppError } from '../errors.ts'
@@ -7,15 +7,15 @@ import type { TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { TeamSettings } from '../teams/settings.ts'
 
-/** What is left after a query was counted: headers of its answer, whatever that is. */
+/** The remaining budget after a query was counted, as headers of the answer or refusal. */
 interface Spent {
   readonly headers: Readonly<Record<'RateLimit-Limit' | 'RateLimit-Remaining' | 'RateLimit-Reset', string>>
 }
 
 export interface Budget {
-  /** Counts one. Throws RATE_LIMITED, with the headers and `retryAfter`, where that is one too many. */
+  /** Counts one query. Throws RATE_LIMITED, with the headers and `retryAfter`, if the budget is exceeded. */
   spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Spent>
-  /** What is left now; counts nothing. `resetsAt` (ISO 8601, UTC) is null while nothing is spent. */
+  /** The remaining budget, without counting. `resetsAt` (ISO 8601, UTC) is null if nothing was spent. */
   left(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Left>
 }
 
@@ -25,14 +25,14 @@ interface Left {
   readonly resetsAt: string | null
 }
 
-/** The limiter only counts; the team's limit is compared here, so that a changed one holds from the next query on. */
+/** The limiter only counts. The team's limit is compared here, so a changed limit applies from the next query on. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 export async function openBudget(deps: { readonly store: Pick<Store, 'db' | 'dialect'> }): Promise<Budget> {
   const counter = deps.store.dialect === 'sqlite' ? inMemory() : await inStore(deps.store)
   return {
     async spend(teamId, { limit, windowSeconds }) {
-      // A window of another length is another count.
+      // A window of another length has its own counter.
       const counted = await counter.consume(`${teamId}/${windowSeconds}`, 1, { customDuration: windowSeconds })
       const reset = Math.min(windowSeconds, Math.max(0, Math.ceil(counted.msBeforeNext / 1000)))
       const headers = {
@@ -61,7 +61,7 @@ function inMemory(): Counter {
   return new RateLimiterMemory({ keyPrefix: 'queries', points: UNLIMITED, duration: 60 })
 }
 
-/** rate-limiter-flexible makes its own table; it is given the store's pool in the shape of pg's. */
+/** rate-limiter-flexible creates its own table. It gets the store's pool in the shape of pg's pool. */
 async function inStore(store: Pick<Store, 'db'>): Promise<Counter> {
   const storeClient = {
     async query({ text, values }: { readonly text: string; readonly values?: readonly unknown[] }) {

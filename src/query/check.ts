@@ -1,5 +1,5 @@
-// Would this run? The same reach, the same body, the same guard as a query, then an estimate instead of rows. It spends
-// no budget, reads no row, and never answers for more than its caller reaches.
+// Checks whether a query would run: the same reach, body and guard as for a query, then an estimate instead of rows. It
+// spends no budget, reads no row, and never shows more than the caller can reach.
 import { z } from 'zod'
 import { outcomeOf } from '../audit/audit.ts'
 import { reasonOf } from '../audit/reason.ts'
@@ -15,20 +15,20 @@ import { asId, type ApiKeyId } from '../ids.ts'
 import { roleAtLeast } from '../teams/access.ts'
 import { roleRequired } from '../teams/require-membership.ts'
 import { settingsOf, type TeamSettings } from '../teams/settings.ts'
-import { auditText, type Told } from './audit-text.ts'
+import { auditText, type QueryTrail } from './audit-text.ts'
 import { limitsOf } from './limits.ts'
 import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
 export interface CheckResult {
   readonly verdict: 'ALLOWED' | 'DENIED' | 'INVALID'
-  /** Why not, as a query would be told. */
+  /** The reason, in the words a query would be refused with. */
   readonly error?: string
   readonly blocked?: Blocked
   readonly hint?: string
   readonly position?: number
-  /** The text the database would be sent. */
+  /** The text that would be sent to the database. */
   readonly printed?: string
-  /** In the units of the kind's cost limit. */
+  /** In the unit of the datasource type's cost limit. */
   readonly estimate?: number
 }
 
@@ -40,11 +40,11 @@ const As = z.union([
 ])
 type As = z.infer<typeof As>
 
-/** A query body with `as?: {role} or {keyId of one's own}` beside its fields. Throws as a query does, but for verdicts. */
+/** The body is a query body with `as?: {role} or {keyId of one's own}`. Throws as a query does, except for verdicts. */
 export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
   const place = { teamId: at.teamId, datasourceId: at.id }
   const trail: Trail = { query: null, params: undefined, printed: null, tables: undefined, isRead: false }
-  const about = async (refusal: Told['refusal'], blocked: Blocked | undefined) => {
+  const about = async (refusal: QueryTrail['refusal'], blocked: Blocked | undefined) => {
     const { auditRedactLiterals } = await settingsOf(deps, at.teamId)
     return { ...place, ...auditText(at.driver, { ...trail, refusal, blocked }, auditRedactLiterals) }
   }
@@ -61,10 +61,10 @@ export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body:
 }
 
 /** What is known of the query so far, for the audit. */
-type Trail = { -readonly [K in 'query' | 'params' | 'printed' | 'tables' | 'isRead']: Told[K] }
+type Trail = { -readonly [K in 'query' | 'params' | 'printed' | 'tables' | 'isRead']: QueryTrail[K] }
 
-/** What a query would be refused with. */
-function refusalOf({ verdict, error, hint, position, estimate }: CheckResult): Told['refusal'] {
+/** The refusal that a query would get. */
+function refusalOf({ verdict, error, hint, position, estimate }: CheckResult): QueryTrail['refusal'] {
   if (verdict === 'ALLOWED') return null
   return { code: verdict === 'INVALID' ? 'INVALID_QUERY' : 'QUERY_DENIED', reason: { error, hint, position, estimate } }
 }
@@ -72,17 +72,18 @@ function refusalOf({ verdict, error, hint, position, estimate }: CheckResult): T
 async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<CheckResult> {
   const exposed = await exposedOf(deps, at)
   const { as, fields } = split(body)
-  const asked = at.driver.read(fields)
-  trail.query = asked.text
-  trail.params = asked.params
+  const queryBody = at.driver.read(fields)
+  trail.query = queryBody.text
+  trail.params = queryBody.params
   const barred = as === undefined ? null : await barredAs(deps, call, at, as)
-  if (barred !== null) return { verdict: 'DENIED', error: barred, hint: 'Ask as somebody who reaches it.' }
+  if (barred !== null)
+    return { verdict: 'DENIED', error: barred, hint: 'Check as a role or a key that can reach this datasource.' }
 
   const settings: TeamSettings = await settingsOf(deps, at.teamId)
-  const limits = limitsOf(settings, at.driver.type, asked.limit)
+  const limits = limitsOf(settings, at.driver.type, queryBody.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
   using _running = deps.running.add(call, at, deadline)
-  const verdict = await inTime(deadline, () => at.driver.confine(asked, exposed, limits, deadline.signal))
+  const verdict = await inTime(deadline, () => at.driver.confine(queryBody, exposed, limits, deadline.signal))
   trail.isRead = isRead(verdict)
   switch (verdict.kind) {
     case 'malformed':
@@ -100,14 +101,14 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
   }
 }
 
-/** What is counted, in the words of a query's refusal. */
-const COST = {
+/** The unit of the cost, in the words of a query's refusal. */
+const COST_UNIT = {
   POSTGRES: 'plan cost',
   MONGODB: 'scanned documents',
   BIGQUERY: 'bytes processed',
 } as const satisfies Record<DatasourceType, string>
 
-/** What it would cost, and whether that is too much. */
+/** Estimates the cost and compares it with the limit. */
 async function weigh(
   deps: CheckDeps,
   at: Reached,
@@ -122,11 +123,11 @@ async function weigh(
     const { cost } = await lease.connection.estimate(query, limits, signal)
     if (cost <= limits.maxCost) return { verdict: 'ALLOWED', printed, estimate: cost }
     const error = `The cost of this query is estimated at ${Math.round(cost)}, over the limit of ${limits.maxCost}.`
-    const hint = 'Read less: a narrower condition, fewer joins.'
+    const hint = 'Read less: use a narrower condition or fewer joins.'
     return {
       verdict: 'DENIED',
       error,
-      blocked: { kind: 'cost', name: COST[at.driver.type] },
+      blocked: { kind: 'cost', name: COST_UNIT[at.driver.type] },
       hint,
       printed,
       estimate: cost,
@@ -140,7 +141,7 @@ async function weigh(
   }
 }
 
-/** What the database's own look at a query is a verdict on: a column that only it can miss, say. Null for a failure. */
+/** The verdict in a database's error, such as a column that only the database can miss. Null for a failure. */
 function refusedAs(error: unknown): CheckResult | null {
   if (!(error instanceof AppError)) return null
   if (error.code === 'INVALID_QUERY') return { verdict: 'INVALID', error: error.message }
@@ -156,13 +157,13 @@ function refusedAs(error: unknown): CheckResult | null {
   }
 }
 
-/** Why somebody else, or a key, would not even reach it; null where they would. */
+/** Why the role or key could not reach the datasource; null if it could. */
 async function barredAs(deps: CheckDeps, call: Call, at: Reached, as: As): Promise<string | null> {
   if ('role' in as) {
-    // Never wider than the caller: what a higher role sees is not theirs to ask.
+    // Never check with a role above the caller's own: that would reveal what the higher role can see.
     if (!roleAtLeast(at.membership.role, as.role)) throw roleRequired(as.role)
     const member = { ...at.membership, role: as.role }
-    return (await reaches(deps.store, member, at.row)) ? null : `A ${as.role} does not reach this datasource.`
+    return (await reaches(deps.store, member, at.row)) ? null : `The role ${as.role} cannot reach this datasource.`
   }
   return await barredByKey(deps, call, at, asId<ApiKeyId>(as.keyId))
 }
@@ -180,7 +181,7 @@ async function barredByKey(deps: CheckDeps, call: Call, at: Reached, keyId: ApiK
   if (key.expires_at !== null && key.expires_at <= now) return 'This key has expired.'
   const caller = callerOf(key, call.caller.name)
   if (!holds(caller, 'data:read')) return 'This key lacks the scope data:read.'
-  if (!mayEnter(caller, at.teamId) || !isWithin(caller, at.id)) return 'This key does not reach this datasource.'
+  if (!mayEnter(caller, at.teamId) || !isWithin(caller, at.id)) return 'This key cannot reach this datasource.'
   return null
 }
 

@@ -1,5 +1,5 @@
-// Pure: an answer as one JSON text. The rows are JSON already, written by the driver from the database's own bytes,
-// and are put in as they are: never parsed, never written again.
+// Pure: writes an answer as one JSON text. The driver already wrote the rows as JSON from the database's bytes. They
+// are embedded unchanged, never parsed or serialized again.
 import type { Rows } from '../drivers/driver.ts'
 
 export function encode(rows: Rows, durationMs: number): string | Buffer {
@@ -9,7 +9,7 @@ export function encode(rows: Rows, durationMs: number): string | Buffer {
   return Buffer.concat([Buffer.from(head), rows.rows, Buffer.from(`,${about}}`)])
 }
 
-/** To the microsecond. */
+/** Rounds to microseconds. */
 export function rounded(durationMs: number): number {
   return Math.round(durationMs * 1000) / 1000
 }

@@ -1,9 +1,9 @@
-// Pure: how far one query may go: the team's numbers (already over the defaults and under the operator's ceilings,
-// teams/settings.ts), and the body's own limit where that is less.
+// Pure: the limits of one query. The team's settings already include the defaults and the operator's ceilings
+// (teams/settings.ts). The body's own limit applies if it is lower.
 import type { DatasourceType, Limits } from '../drivers/driver.ts'
 import type { TeamSettings } from '../teams/settings.ts'
 
-/** `limit` above the row cap is cut to it; null: the row cap. */
+/** A `limit` above the row cap is reduced to it; null means the row cap. */
 export function limitsOf(settings: TeamSettings, type: DatasourceType, limit: number | null): Limits {
   return {
     rowCap: limit === null ? settings.rowCap : Math.min(limit, settings.rowCap),

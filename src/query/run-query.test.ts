@@ -1,4 +1,4 @@
-// The path of a query: what it refuses with and in which order, what it spends, and what the audit keeps of it.
+// The path of a query: the order of refusals, the budget, and the audit rows.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -78,11 +78,11 @@ describe('the path of a query', () => {
         .where('id', '=', teamId)
         .execute(),
     )
-  /** As the operations do: reach, then the room. */
+  /** Runs a query as the operations do: reach first, then the room. */
   const run = async (body: unknown, who = call(), on = id) =>
     runQuery(rooms, who, await reach(rooms, who, teamId, on), body)
   const checkAs = async (who: Call, body: unknown) => checkQuery(rooms, who, await reach(rooms, who, teamId, id), body)
-  /** Code and headers of a refusal, or null where it was answered. */
+  /** The refusal, or null if the query was answered. */
   const refusal = async (answer: Promise<unknown>): Promise<AppError | null> =>
     answer.then(
       () => null,
@@ -106,7 +106,7 @@ describe('the path of a query', () => {
     }
   }
 
-  test('answers columns, rows, count, whether there were more, and how long it took', async () => {
+  test('answers columns, rows, row count, truncation and duration', async () => {
     const { json, headers } = await run({ sql: 'SELECT id, name FROM customers ORDER BY id', limit: 1 })
     const { durationMs, ...answer } = JSON.parse(String(json))
     assert.deepEqual(Object.keys(JSON.parse(String(json))), ['columns', 'rows', 'rowCount', 'truncated', 'durationMs'])
@@ -121,7 +121,7 @@ describe('the path of a query', () => {
     assert.ok(row?.printed?.includes('customers') && (row.durationMs ?? 0) > 0)
   })
 
-  test('a query whose time runs out before the database is asked is 503, and stands so in the audit', async () => {
+  test('answers and audits OVERLOADED if the time runs out before the database is queried', async () => {
     await set({ queryBudget: { limit: 100, windowSeconds: 60 }, statementTimeoutMs: 100 })
     const long = (n: number) => `SELECT ${Array.from({ length: 4_000 }, (_, i) => `i + ${n}${i}`).join()} FROM n`
     const texts = Array.from({ length: 40 }, (_, n) => long(n))
@@ -133,7 +133,7 @@ describe('the path of a query', () => {
     assert.ok(items.length > 0 && items.every(({ outcome }) => outcome === 'FAILED'))
   })
 
-  test('refuses in order: 404, 409, 400, 429, then what the guard says; each is in the audit and spends as it should', async () => {
+  test('refuses in order: 404, 409, 400, 429, then the guard; audits each refusal and spends the budget correctly', async () => {
     const left = (error: AppError | null) => error?.headers['RateLimit-Remaining']
     assert.equal((await refusal(run({}, call(), newId<DatasourceId>())))?.code, 'NOT_FOUND')
     const raw = await connected()
@@ -163,7 +163,7 @@ describe('the path of a query', () => {
     assert.equal((await refusal(run({ sql: 1 })))?.code, 'DATASOURCE_DISABLED')
   })
 
-  test('a caller who hangs up ends the work in the database', async () => {
+  test('cancels the query in the database if the caller hangs up', async () => {
     const caller = new AbortController()
     const answer = refusal(run({ sql: SLOW }, call(caller.signal)))
     await activeBecomes(1)
@@ -172,11 +172,11 @@ describe('the path of a query', () => {
     await activeBecomes(0)
     const row = await lastRow()
     assert.deepEqual([row?.outcome, row?.code, row?.query], ['FAILED', undefined, SLOW])
-    // And the connection is there for the next.
+    // The connection is free for the next query.
     assert.equal(JSON.parse(String((await run({ sql: 'SELECT 1' })).json)).rowCount, 1)
   })
 
-  test('a query over its time is a QUERY_TIMEOUT, and ended in the database', async () => {
+  test('answers QUERY_TIMEOUT to a query over its time limit, and cancels it in the database', async () => {
     await set({ statementTimeoutMs: 200, postgresMaxPlanCost: 1e15 })
     const began = performance.now()
     assert.equal((await refusal(run({ sql: SLOW })))?.code, 'QUERY_TIMEOUT')
@@ -184,7 +184,7 @@ describe('the path of a query', () => {
     await activeBecomes(0)
   })
 
-  test('a query over the cost limit is denied with estimate and limit', async () => {
+  test('denies a query over the cost limit, with estimate and limit', async () => {
     await set({ postgresMaxPlanCost: 1_000 })
     const error = await refusal(run({ sql: SLOW }))
     assert.equal(error?.code, 'QUERY_DENIED')
@@ -192,16 +192,16 @@ describe('the path of a query', () => {
     assert.ok(Number(error?.extra['estimate']) > 1_000 && error?.extra['limit'] === 1_000)
   })
 
-  test('a database that went away is DATASOURCE_UNAVAILABLE, the datasource in ERROR', async () => {
+  test('answers DATASOURCE_UNAVAILABLE if the database is gone, and sets the datasource to ERROR', async () => {
     await changeDatasource(rooms, call(), await at(), { port: 1, password: postgres.password })
     assert.equal((await refusal(run({ sql: 'SELECT 1' })))?.code, 'DATASOURCE_UNAVAILABLE')
     const { row } = await at()
     assert.deepEqual([row.status, typeof row.last_error, typeof row.last_tested_at], ['ERROR', 'string', 'string'])
-    // It is tried again all the same.
+    // The next query tries to connect again.
     assert.equal((await refusal(run({ sql: 'SELECT 1' })))?.code, 'DATASOURCE_UNAVAILABLE')
   })
 
-  test('the audit keeps no literal of a query where the team has them redacted', async () => {
+  test('keeps no literal in the audit if the team redacts literals', async () => {
     await set({ auditRedactLiterals: true })
     const check = (sql: string) => checkAs(sessionCall(owner.accountId, 'checkQuery'), { sql })
     await run({ sql: "SELECT id, 'private' AS x FROM customers WHERE id = 4711 -- private" })
@@ -213,7 +213,7 @@ describe('the path of a query', () => {
     assert.ok(answered?.printed?.includes('customers') && !/private|4711/.test(answered.printed))
     for (const [sql, query, name] of [
       ["SELECT ssn FROM customers WHERE name = 'private'", 'SELECT ssn FROM customers WHERE name = ?', 'ssn'],
-      // What does not parse has no literals that anybody could tell.
+      // Text that does not parse has no known literals.
       ["SELEC 'private'", undefined, undefined],
       ["SELECT 'private", undefined, undefined],
     ] as const) {
@@ -229,7 +229,7 @@ describe('the path of a query', () => {
     assert.deepEqual([(await lastRow())?.query, (await lastRow())?.redacted], ["SELECT 'shown' AS x", undefined])
   })
 
-  test('what the audit cannot keep up with is shed, not lost', async () => {
+  test('refuses queries while the audit is behind, instead of losing rows', async () => {
     const query = 'x'.repeat(1 << 20)
     for (let n = 0; n < 65; n++) rooms.audit.record(call(), { teamId, outcome: 'ANSWERED', query })
     assert.equal((await refusal(run({ sql: 'SELECT 1' })))?.code, 'OVERLOADED')
@@ -240,7 +240,7 @@ describe('the path of a query', () => {
   describe('check', () => {
     const check = (body: unknown, who = sessionCall(owner.accountId, 'checkQuery')) => checkAs(who, body)
 
-    test('says what would run, be denied, or not parse; spends nothing and reads nothing', async () => {
+    test('says what would run, be denied or not parse, and spends and reads nothing', async () => {
       const allowed = await check({ sql: 'SELECT id FROM customers' })
       assert.equal(allowed.verdict, 'ALLOWED')
       assert.ok(allowed.printed?.includes('customers') && typeof allowed.estimate === 'number')
@@ -256,7 +256,7 @@ describe('the path of a query', () => {
       assert.equal((await lastRow())?.action, 'checkQuery')
     })
 
-    test('as somebody else: never wider than the caller', async () => {
+    test("checks as another role, never above the caller's own", async () => {
       const sql = 'SELECT 1'
       const admin = await addMember(rooms, teamId, 'ADMIN')
       const asAdmin = sessionCall(admin.accountId, 'checkQuery')
@@ -270,7 +270,7 @@ describe('the path of a query', () => {
       await assert.rejects(check({ sql, as: { keyId: newId() } }), { code: 'NOT_FOUND' })
     })
 
-    test('as a key of one’s own: its scopes and narrowing hold', async () => {
+    test("checks as one of the caller's own keys, with its scopes and restrictions", async () => {
       const mine = await livingSession(rooms, owner.accountId, 'createKey')
       const ask = (keyId: string) => check({ sql: 'SELECT 1', as: { keyId } })
       const other = await connected()

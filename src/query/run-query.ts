@@ -1,5 +1,5 @@
-// The path of every query, whichever door it came through. Whoever reads walk() from top to bottom has read what this
-// service does; each line says what it may refuse with.
+// The path of every query, whichever door it came through. Read walk() from top to bottom; each line names the statuses
+// it may refuse with.
 import { outcomeOf, type Audit } from '../audit/audit.ts'
 import { reasonOf } from '../audit/reason.ts'
 import type { Call } from '../auth/caller.ts'
@@ -17,7 +17,7 @@ import type { Store } from '../store/open.ts'
 import { settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
 import { encode, rounded } from './encode.ts'
-import { auditText, type Told } from './audit-text.ts'
+import { auditText, type QueryTrail } from './audit-text.ts'
 import { limitsOf } from './limits.ts'
 import type { RunningQueries } from './running.ts'
 
@@ -32,28 +32,28 @@ export interface QueryDeps {
   readonly running: RunningQueries
 }
 
-/** {columns, rows, rowCount, truncated, durationMs}, already JSON. */
+/** {columns, rows, rowCount, truncated, durationMs} as JSON text. */
 export interface QueryAnswer {
   readonly json: string | Buffer
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What is known of a query so far, for the audit and the headers of a refusal. */
+/** What is known of a query so far, for the audit and for the headers of a refusal. */
 interface Trail {
   readonly began: number
   query: string | null
   params: QueryBody['params'] | undefined
   printed: string | null
   tables: ReturnType<Driver['reads']> | undefined
-  /** The guard could read it. */
+  /** The guard parsed the text. */
   isRead: boolean
   redacts: boolean
   headers: Readonly<Record<string, string>>
 }
 
 /**
- * Runs one read-only query within the exposure. Throws what walk() says, in that order; a refusal after the budget
- * carries its headers. Every call that reached the datasource is in the audit, however it ended.
+ * Runs one read-only query within the exposure. Throws as walk() says, in that order; a refusal after the budget
+ * carries its headers. Every call that reached the datasource is audited, however it ends.
  */
 export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: unknown): Promise<QueryAnswer> {
   const trail: Trail = {
@@ -75,18 +75,18 @@ export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: u
 
 async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<QueryAnswer> {
   const exposed = await exposedOf(deps, at) // 409
-  const asked = at.driver.read(body) // 400 INVALID_REQUEST
+  const queryBody = at.driver.read(body) // 400 INVALID_REQUEST
   const settings = await settingsOf(deps, at.teamId)
   trail.redacts = settings.auditRedactLiterals
-  trail.query = asked.text
-  trail.params = asked.params
+  trail.query = queryBody.text
+  trail.params = queryBody.params
   trail.headers = (await deps.budget.spend(at.teamId, settings.queryBudget)).headers // 429
-  if (deps.audit.behind) throw overloaded('The service has more to write down than it can.') // 503
+  if (deps.audit.behind) throw overloaded('The audit cannot keep up with the load.') // 503
 
-  const limits = limitsOf(settings, at.driver.type, asked.limit)
+  const limits = limitsOf(settings, at.driver.type, queryBody.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
-  using _running = deps.running.add(call, at, deadline) // 503; later 401, 404, 409 where the right to it ends
-  const verdict = await inTime(deadline, () => at.driver.confine(asked, exposed, limits, deadline.signal)) // 503
+  using _running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses the right to it
+  const verdict = await inTime(deadline, () => at.driver.confine(queryBody, exposed, limits, deadline.signal)) // 503
   trail.isRead = isRead(verdict)
   const query = confinedOf(verdict) // 400 INVALID_QUERY, 403
   trail.printed = at.driver.printed(query)
@@ -100,7 +100,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   return { json, headers: trail.headers }
 }
 
-/** What is exposed. Throws DATASOURCE_DISABLED, NOT_CONNECTED. */
+/** The exposed catalog. Throws DATASOURCE_DISABLED, NOT_CONNECTED. */
 export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached): Promise<Catalog> {
   requireEnabled(at.row)
   const exposed = await deps.catalogs.exposed(at.row)
@@ -108,12 +108,12 @@ export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached):
   return exposed
 }
 
-/** Whether the guard knows all of the text; one that is too long or too deep may not have been parsed. */
+/** True if the guard parsed the whole text. A text over a limit may not have been parsed. */
 export function isRead(verdict: Verdict): boolean {
   return verdict.kind === 'confined' || (verdict.kind === 'denied' && verdict.blocked.kind !== 'limit')
 }
 
-/** A verdict that lets nothing through is thrown as its refusal. */
+/** Throws the refusal for every verdict but `confined`. */
 function confinedOf(verdict: Verdict): Confined {
   switch (verdict.kind) {
     case 'confined':
@@ -130,15 +130,15 @@ function confinedOf(verdict: Verdict): Confined {
 }
 
 /**
- * What comes before the database. Throws OVERLOADED where the time ran out: the query never ran. Throws too what ended it
- * otherwise.
+ * Runs a step that precedes the database. Throws OVERLOADED if the deadline passed: the query never ran. Rethrows every
+ * other error.
  */
 export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (deadline.timedOut && !(error instanceof AppError)) {
-      throw overloaded('The query could not be checked in time: it is long, or many others wait.')
+      throw overloaded('The query could not be checked in time: it is long, or the service is busy.')
     }
     throw error
   }
@@ -156,14 +156,14 @@ async function run(deps: QueryDeps, at: Reached, query: Confined, limits: Limits
   }
 }
 
-/** The audit's line for what was not answered, and the error as it leaves. */
+/** Records the refusal in the audit and returns the error with its headers. */
 function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: unknown): unknown {
   const code = error instanceof AppError ? error.code : 'INTERNAL'
   const durationMs = rounded(performance.now() - trail.began)
   const { blocked, ...reason } = reasonOf(error)
   const about = { ...aboutOf(at, { ...trail, blocked, refusal: { code, reason } }), durationMs }
   if (call.signal.aborted) {
-    // Nobody is left to be told a code.
+    // The caller is gone and gets no code.
     deps.audit.record(call, { ...about, outcome: 'FAILED' })
     return error
   }
@@ -172,7 +172,7 @@ function refused(deps: QueryDeps, call: Call, at: Reached, trail: Trail, error: 
 }
 
 /** What the audit keeps of the query, however it ended. */
-function aboutOf(at: Reached, trail: Trail & Told) {
+function aboutOf(at: Reached, trail: Trail & QueryTrail) {
   return { teamId: at.teamId, datasourceId: at.id, ...auditText(at.driver, trail, trail.redacts) }
 }
 

@@ -1,4 +1,4 @@
-// When a query under way is ended, and when it is left alone.
+// When a running query is cancelled, and when it is not.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
@@ -11,7 +11,7 @@ import { asId, type DatasourceId, type TeamId } from '../ids.ts'
 import { contended } from '../store/postgres.ts'
 import { openRunning, type RunningDeps } from './running.ts'
 
-describe('a query under way', () => {
+describe('a running query', () => {
   let rooms: Rooms
   let teamId: TeamId
   let call: Call
@@ -33,7 +33,7 @@ describe('a query under way', () => {
     reach: (call, at) => reach(rooms, call, at.teamId, at.id),
   }
 
-  test('is left alone by a store that has no time', async () => {
+  test('continues while the store is busy', async () => {
     let looks = 0
     const looked = Promise.withResolvers<void>()
     const busy = async () => {
@@ -47,7 +47,7 @@ describe('a query under way', () => {
     assert.deepEqual([deadline.ended, deadline.signal.aborted], [null, false])
   })
 
-  test('ends when its datasource is connected anew', async () => {
+  test('is cancelled when its datasource gets another connection', async () => {
     const row = { ...at.row, connection_version: at.row.connection_version + 1 }
     await using running = openRunning({ ...deps, reach: async () => ({ ...at, row }) })
     using deadline = deadlineOf(call.signal, 60_000)
@@ -56,7 +56,7 @@ describe('a query under way', () => {
     assert.match(String(deadline.ended?.message), /changed just now/)
   })
 
-  test('ends when its team requires a second factor that its caller lacks', async () => {
+  test('is cancelled when its team requires a second factor that the caller lacks', async () => {
     await using running = openRunning(deps)
     using deadline = deadlineOf(call.signal, 60_000)
     using _running = running.add(call, at, deadline)

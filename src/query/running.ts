@@ -1,16 +1,16 @@
-// The queries under way in this process. Each one is looked at again while it runs: when its caller, key, membership or
-// datasource loses the right to it, the query is cancelled in the database and its caller gets the refusal that a new
-// request would get. A process that shuts down ends what is left in the same way.
+// The queries running in this process. Each is checked again while it runs. If its caller, key, membership or
+// datasource loses access, the query is cancelled in the database and the caller gets the refusal that a new request
+// would get. Shutdown cancels the remaining queries the same way.
 import type { Call, Caller } from '../auth/caller.ts'
 import type { Deadline } from '../datasources/deadline.ts'
 import { changedJustNow, overloaded, requireEnabled } from '../datasources/refusals.ts'
 import type { Reached } from '../datasources/reach.ts'
 import { AppError, type Code } from '../errors.ts'
 
-/** A query is looked at every so often; one that is shorter is never looked at. */
-const LOOK_MS = 400
+/** The interval between checks. A shorter query is never checked. */
+const CHECK_MS = 400
 
-/** The refusals that end a query under way. A store that does not answer, or has no time (OVERLOADED), ends nothing. */
+/** The refusals that cancel a running query. A store that fails or is busy (OVERLOADED) cancels nothing. */
 const ENDING: ReadonlySet<Code> = new Set<Code>([
   'UNAUTHENTICATED',
   'NOT_FOUND',
@@ -22,16 +22,16 @@ const ENDING: ReadonlySet<Code> = new Set<Code>([
 ])
 
 export interface RunningDeps {
-  /** The caller as of now. Throws UNAUTHENTICATED for a key or session that has ended. */
+  /** The caller's current state. Throws UNAUTHENTICATED for a key or session that has ended. */
   again(caller: Caller): Promise<Caller>
-  /** The datasource as of now. Throws what a new request would be refused with. */
+  /** The datasource's current state. Throws what a new request would be refused with. */
   reach(call: Call, at: Reached): Promise<Reached>
 }
 
 export interface RunningQueries extends AsyncDisposable {
-  /** Counts a query as under way until it is disposed. Throws OVERLOADED once endAll() was called. */
+  /** Registers a running query until it is disposed. Throws OVERLOADED after endAll(). */
   add(call: Call, at: Reached, deadline: Deadline): Disposable
-  /** Ends all queries under way; callers get OVERLOADED (503). Later ones are refused. */
+  /** Cancels all running queries; callers get OVERLOADED (503). Later queries are refused. */
   endAll(): void
 }
 
@@ -43,10 +43,10 @@ interface Query {
 }
 
 export function openRunning(deps: RunningDeps): RunningQueries {
-  return new LookedAt(deps)
+  return new WatchedQueries(deps)
 }
 
-class LookedAt implements RunningQueries {
+class WatchedQueries implements RunningQueries {
   readonly #deps: RunningDeps
   readonly #queries = new Set<Query>()
   #timer: NodeJS.Timeout | undefined
@@ -74,22 +74,22 @@ class LookedAt implements RunningQueries {
     this.endAll()
   }
 
-  /** One timer for all, which stops when nothing runs. */
+  /** One timer for all queries. It stops when none is running. */
   #start(): NodeJS.Timeout {
     const timer = setInterval(() => {
-      const before = performance.now() - LOOK_MS
+      const before = performance.now() - CHECK_MS
       for (const query of this.#queries) {
-        if (query.since <= before && !query.deadline.signal.aborted) void this.#look(query)
+        if (query.since <= before && !query.deadline.signal.aborted) void this.#check(query)
       }
       if (this.#queries.size > 0) return
       clearInterval(timer)
       this.#timer = undefined
-    }, LOOK_MS)
+    }, CHECK_MS)
     timer.unref()
     return timer
   }
 
-  async #look({ call, at, deadline }: Query): Promise<void> {
+  async #check({ call, at, deadline }: Query): Promise<void> {
     try {
       const caller = await this.#deps.again(call.caller)
       const now = await this.#deps.reach({ ...call, caller }, at)

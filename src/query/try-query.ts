@@ -1,5 +1,5 @@
-// An example query on trial: through the guard and to the database like any other, with few rows, little time, and no
-// budget, as nobody gets its answer.
+// Tries an example query through the guard and on the database, with few rows and a short timeout. It spends no budget,
+// because no caller gets the answer.
 import type { Config } from '../config.ts'
 import { deadlineOf } from '../datasources/deadline.ts'
 import type { Leases } from '../datasources/leases.ts'
@@ -22,12 +22,12 @@ export interface TryDeps {
 
 const ROWS = 10
 const TRY_MS = 5_000
-/** Of what a query may cost: nobody asked for this one, and some databases are paid by it. */
+/** The share of the cost limit for a trial. No caller asked for it, and some databases charge by cost. */
 const COST_SHARE = 0.1
 
 /**
- * Whether the query is confined under today's exposure and answered within 5 s and the team's limits. Throws
- * DATASOURCE_UNAVAILABLE and its like, which say nothing of the query, and the reason of `signal`.
+ * True if the query is confined under the current exposure and answered within 5 s and the team's limits. Throws
+ * DATASOURCE_UNAVAILABLE and similar errors, which say nothing about the query, and the reason of `signal`.
  */
 export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, signal: AbortSignal): Promise<boolean> {
   const row = await readRow(deps.store, id)
@@ -51,13 +51,13 @@ export async function tryQuery(deps: TryDeps, id: DatasourceId, query: string, s
   } catch (error) {
     if (signal.aborted) throw error
     if (deadline.timedOut) return false
-    if (error instanceof AppError && OF_THE_QUERY.has(error.code)) return false
+    if (error instanceof AppError && FAULTS_OF_QUERY.has(error.code)) return false
     throw error
   }
 }
 
 /** Refusals that a better query would not get. */
-const OF_THE_QUERY: ReadonlySet<string> = new Set([
+const FAULTS_OF_QUERY: ReadonlySet<string> = new Set([
   'INVALID_REQUEST',
   'INVALID_QUERY',
   'QUERY_DENIED',

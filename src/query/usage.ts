@@ -1,5 +1,5 @@
-// How much a team asks: its queries by day, key and datasource, and what is left of its budget. Asking spends nothing of
-// it. Counted is only what was asked of datasources that the caller reaches; a MEMBER sees no other member's keys.
+// A team's usage: queries by day, key and datasource, and the remaining budget. Reading it spends no budget. It counts
+// only datasources that the caller can reach; a MEMBER sees no other member's keys.
 import type { Audit } from '../audit/audit.ts'
 import type { Counted, UsageLine } from '../audit/counters.ts'
 import type { Call } from '../auth/caller.ts'
@@ -20,9 +20,9 @@ export interface UsageDeps {
 
 export interface Usage {
   readonly budget: { readonly limit: number; readonly remaining: number; readonly resetsAt: string | null }
-  /** Every day, those without a query too, the oldest first; the last is today, UTC. */
+  /** Every day, including days without a query, oldest first. The last is today, UTC. */
   readonly days: readonly (Counted & { readonly date: string })[]
-  /** `keyId` null: by session. */
+  /** `keyId` is null for sessions. */
   readonly keys: readonly (Counted & { readonly accountId: string; readonly keyId: string | null })[]
   readonly datasources: readonly (Counted & { readonly datasourceId: string })[]
 }
@@ -34,12 +34,12 @@ export async function usageOf(
   deps: UsageDeps,
   call: Call,
   membership: Membership,
-  asked: { readonly days?: number },
+  options: { readonly days?: number },
 ): Promise<Usage> {
   const { teamId, role, accountId } = membership
   const { queryBudget } = await settingsOf(deps, teamId)
   const left = await deps.budget.left(teamId, queryBudget)
-  const dates = datesOf(Date.now(), asked.days ?? DAYS)
+  const dates = datesOf(Date.now(), options.days ?? DAYS)
   const reached = role === 'OWNER' ? null : new Set((await reachable(deps, call, membership)).map((row) => row.id))
   const all = await deps.audit.usage(teamId, dates[0] ?? '')
   const lines = all.filter((line) => reached === null || (line.datasourceId !== '' && reached.has(line.datasourceId)))
@@ -61,7 +61,7 @@ export async function usageOf(
   }
 }
 
-/** YYYY-MM-DD, UTC: so many days up to now. */
+/** The last `days` dates up to now, as YYYY-MM-DD in UTC. */
 function datesOf(now: number, days: number): readonly string[] {
   return Array.from({ length: days }, (_, index) =>
     new Date(now - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10),
