@@ -61,8 +61,24 @@ function inMemory(): Counter {
   return new RateLimiterMemory({ keyPrefix: 'queries', points: UNLIMITED, duration: 60 })
 }
 
-/** rate-limiter-flexible creates its own table. It gets the store's pool in the shape of pg's pool. */
+/**
+ * rate-limiter-flexible creates its own table. Of two processes that do so at once, one may fail although the statement
+ * says IF NOT EXISTS (PostgreSQL creates the row type first); the table then exists, so a second attempt succeeds.
+ */
 async function inStore(store: Pick<Store, 'db'>): Promise<Counter> {
+  try {
+    return await openLimiter(store)
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || !CREATED_AT_ONCE.has(error.code)) throw error
+    return await openLimiter(store)
+  }
+}
+
+/** duplicate_object, duplicate_table, unique_violation. */
+const CREATED_AT_ONCE: ReadonlySet<unknown> = new Set(['42710', '42P07', '23505'])
+
+/** The limiter gets the store's pool in the shape of pg's pool. */
+async function openLimiter(store: Pick<Store, 'db'>): Promise<Counter> {
   const storeClient = {
     async query({ text, values }: { readonly text: string; readonly values?: readonly unknown[] }) {
       const { rows } = await store.db.executeQuery(CompiledQuery.raw(text, [...(values ?? [])]))
