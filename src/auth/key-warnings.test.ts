@@ -91,7 +91,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         [key.id, ofBo.id].sort(),
       )
       const { text } = await smtp.next('ada@example.test')
-      assert.match(text, /Your API key “my agent” \(….{4}\) at http:\/\/127\.0\.0\.1:3000 ends at \d{4}-/)
+      assert.match(text, /Your API key “my agent” \(….{4}\) at http:\/\/127\.0\.0\.1:3000 expires at \d{4}-/)
       assert.ok(!text.includes(key.key))
       await rooms.mail[Symbol.asyncDispose]()
       assert.equal(smtp.received.length, 1)

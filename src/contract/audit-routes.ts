@@ -1,4 +1,4 @@
-// The routes of who did what, and how much of it.
+// The routes of the audit and of usage.
 import * as shape from './audit-schemas.ts'
 import type { Route } from './route.ts'
 
@@ -6,7 +6,7 @@ export const AUDIT_ROUTES = {
   listAudit: {
     method: 'GET',
     path: '/teams/{teamId}/audit',
-    summary: 'What was asked, answered, refused and changed, the newest first.',
+    summary: 'Lists queries, reads, refusals and changes, newest first.',
     place: 'team',
     role: 'ADMIN',
     query: shape.AuditQuery,
@@ -16,7 +16,7 @@ export const AUDIT_ROUTES = {
   getAuditItem: {
     method: 'GET',
     path: '/teams/{teamId}/audit/{auditId}',
-    summary: 'One of them.',
+    summary: 'Returns one audit item.',
     place: 'team',
     role: 'ADMIN',
     answer: shape.AuditItem,
@@ -25,7 +25,7 @@ export const AUDIT_ROUTES = {
   exportAudit: {
     method: 'GET',
     path: '/teams/{teamId}/audit/export',
-    summary: 'All of it that the filters let through, as one file.',
+    summary: 'Exports all audit items that match the filters, as one file.',
     place: 'team',
     role: 'ADMIN',
     query: shape.AuditExportQuery,
@@ -36,7 +36,7 @@ export const AUDIT_ROUTES = {
   getUsage: {
     method: 'GET',
     path: '/teams/{teamId}/usage',
-    summary: 'Queries by day, key and datasource, and what is left of the budget.',
+    summary: 'Returns query counts by day, key and datasource, and the remaining budget.',
     place: 'team',
     query: shape.UsageQuery,
     answer: shape.Usage,

@@ -1,10 +1,10 @@
-// What of the audit and of usage goes over the wire.
+// Wire schemas of the audit and of usage.
 import { z } from 'zod'
 import { STATUS } from '../errors.ts'
 import { at, Blocked, count, Page } from './schemas.ts'
 
-const id = z.string().regex(/^[\w-]{1,200}$/, 'can be no id')
-/** With a zone: which day it is elsewhere is not guessed. */
+const id = z.string().regex(/^[\w-]{1,200}$/, 'must be an id')
+/** With a zone: the service does not guess the caller's zone. */
 const time = z.iso.datetime({ offset: true })
 const Outcome = z.enum(['ANSWERED', 'DENIED', 'FAILED'])
 
@@ -14,12 +14,12 @@ const filter = {
   keyId: id.exactOptional(),
   action: z
     .string()
-    .regex(/^[a-z][A-Za-z]{0,63}$/, 'can be no operation')
+    .regex(/^[a-z][A-Za-z]{0,63}$/, 'must be an operation id')
     .exactOptional(),
   outcome: Outcome.exactOptional(),
   code: z.enum(Object.keys(STATUS)).exactOptional(),
-  from: time.exactOptional().meta({ description: 'From then on.' }),
-  to: time.exactOptional().meta({ description: 'Before then.' }),
+  from: time.exactOptional().meta({ description: 'Inclusive.' }),
+  to: time.exactOptional().meta({ description: 'Exclusive.' }),
 }
 
 export const AuditQuery = Page.extend(filter)
@@ -45,7 +45,7 @@ const Target = z.object({
 
 const Value = z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.string())])
 const names = z.array(z.string())
-/** Of a list that was cut. */
+/** Present if the list was cut. */
 const cutCount = count.optional()
 const Changes = z.record(
   z.string(),
@@ -69,23 +69,27 @@ export const AuditItem = z.object({
     accountId: z.string().nullable(),
     name: z.string().optional(),
     keyId: z.string().optional(),
-    client: z.string().optional().meta({ description: 'The calling program, as it names itself.' }),
+    client: z.string().optional().meta({ description: 'The name that the client gives itself.' }),
   }),
   keyName: z.string().optional(),
   via: z.enum(['API_KEY', 'SESSION', 'CONNECTOR']),
   action: z.string(),
   datasourceId: z.string().optional(),
   outcome: Outcome,
-  target: Target.optional().meta({ description: 'What a change was made to, by the name it had then.' }),
+  target: Target.optional().meta({ description: 'The changed thing, with its name at the time.' }),
   changes: Changes.optional().meta({
-    description: 'Each field with its value before and after; a list with what is new in it and what has gone.',
+    description: 'Each changed field with its old and new value. Lists have the added and removed items.',
   }),
   code: z.string().optional(),
   blocked: Blocked.optional(),
-  error: z.string().optional().meta({ description: 'Why it was refused, in the words its caller was told.' }),
+  error: z.string().optional().meta({ description: 'The reason of the refusal, as the caller was told.' }),
   hint: z.string().optional(),
   position: count.optional(),
-  estimate: z.number().min(0).optional().meta({ description: 'What a query would have cost that was refused for it.' }),
+  estimate: z
+    .number()
+    .min(0)
+    .optional()
+    .meta({ description: 'The estimated cost of a query that was refused for its cost.' }),
   limit: z.number().min(0).optional(),
   query: z.string().optional(),
   params: z.unknown().optional(),
@@ -93,14 +97,14 @@ export const AuditItem = z.object({
   tables: z
     .array(z.object({ schema: z.string(), table: z.string() }))
     .optional()
-    .meta({ description: 'That the query reads.' }),
+    .meta({ description: 'The tables that the query reads.' }),
   redacted: z.literal(true).optional().meta({
-    description: 'The literals of the texts were taken out, or the texts left out where that could not be done.',
+    description: 'Literals were removed from the texts. Texts from which they could not be removed are absent.',
   }),
   rowCount: count.optional(),
   bytes: count.optional(),
   durationMs: z.number().min(0).optional(),
-  /** How many calls the row stands for, where more than one. */
+  /** The number of calls that the row counts, if more than one. */
   times: z.int().min(1).optional(),
 })
 export const AuditPage = z.object({ items: z.array(AuditItem), nextCursor: z.string().nullable() })
@@ -108,11 +112,11 @@ export const AuditPage = z.object({ items: z.array(AuditItem), nextCursor: z.str
 export const UsageQuery = z.strictObject({ days: z.coerce.number().int().min(1).max(366).exactOptional() })
 
 const counts = {
-  /** Answered, denied and failed ones. */
+  /** Answered, denied and failed queries. */
   queries: count,
   denied: count,
   failed: count,
-  /** Of the answers. */
+  /** Rows in the answers. */
   rows: count,
 }
 
@@ -120,7 +124,7 @@ export const Usage = z.object({
   budget: z.object({
     limit: count,
     remaining: count,
-    resetsAt: at.nullable().meta({ description: 'Null while nothing is spent.' }),
+    resetsAt: at.nullable().meta({ description: 'Null if nothing is spent.' }),
   }),
   days: z.array(z.object({ date: z.iso.date(), ...counts })),
   keys: z.array(z.object({ accountId: z.string(), keyId: z.string().nullable(), ...counts })),

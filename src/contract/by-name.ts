@@ -1,8 +1,8 @@
-// Objects whose keys are names that a database gave. `__proto__` and `constructor` are such names like any other: they are
-// read into a Map and never looked up in an object, and z.record, which leaves out `__proto__`, is not used for them.
+// Objects whose keys are database names. `__proto__` and `constructor` are valid names, so keys are read into a Map and
+// never looked up in an object. z.record is not used: it drops `__proto__`.
 import { z, type ZodType } from 'zod'
 
-/** What is sent or kept, read as a Map. */
+/** Reads an object into a Map. */
 export function byName<V extends ZodType>(value: V, name: ZodType<string> = z.string()) {
   return z
     .unknown()
@@ -10,8 +10,8 @@ export function byName<V extends ZodType>(value: V, name: ZodType<string> = z.st
       const read = new Map<string, z.output<V>>()
       const entries = entriesOf(it)
       if (entries === null) ctx.issues.push({ code: 'invalid_type', expected: 'record', input: it })
-      for (const [key, each] of entries ?? []) {
-        const [of, result] = [name.safeParse(key), value.safeParse(each)]
+      for (const [key, item] of entries ?? []) {
+        const [of, result] = [name.safeParse(key), value.safeParse(item)]
         for (const { error } of [of, result]) {
           for (const issue of error?.issues ?? []) {
             const at = { path: [key, ...issue.path], input: undefined }
@@ -26,20 +26,20 @@ export function byName<V extends ZodType>(value: V, name: ZodType<string> = z.st
     .meta(asRecord(value, name))
 }
 
-/** What is answered: given as a Map, sent as an object. */
+/** Writes a Map as an object. */
 export function toNames<V extends ZodType>(value: V) {
   return z
     .custom<ReadonlyMap<string, z.input<V>>>((it) => entriesOf(it) !== null)
     .transform((it) =>
-      // Makes own members of all names, whatever an object has by itself.
-      Object.fromEntries((entriesOf(it) ?? []).map(([name, each]) => [name, value.parse(each)])),
+      // Creates own properties for all names, including those that objects inherit.
+      Object.fromEntries((entriesOf(it) ?? []).map(([name, item]) => [name, value.parse(item)])),
     )
     .meta(asRecord(value, z.string()))
 }
 
-/** JSON of anything that holds such Maps. */
+/** JSON of a value that may contain such Maps. */
 export function jsonOf(value: unknown): string {
-  return JSON.stringify(value, (_, each: unknown) => (each instanceof Map ? Object.fromEntries(each) : each))
+  return JSON.stringify(value, (_, item: unknown) => (item instanceof Map ? Object.fromEntries(item) : item))
 }
 
 function entriesOf(it: unknown): readonly (readonly [string, unknown])[] | null {

@@ -1,4 +1,4 @@
-// The routes of what is said of a datasource's tables (session-interface.md §6). All are its managers'.
+// The routes of a datasource's documentation (docs/session.md, §6), for managers only.
 import * as shape from './documentation-schemas.ts'
 import type { Route } from './route.ts'
 import { JobStarted } from './schemas.ts'
@@ -9,7 +9,7 @@ export const DOCUMENTATION_ROUTES = {
   getDocumentation: {
     method: 'GET',
     path: DOCUMENTATION,
-    summary: 'What is said of each table, in draft: where it comes from, what became of it, what it rests on.',
+    summary: 'Returns the draft documentation of each table, with origin, status and dependencies of each text.',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Documentation,
@@ -18,7 +18,8 @@ export const DOCUMENTATION_ROUTES = {
   putDocumentation: {
     method: 'PUT',
     path: `${DOCUMENTATION}/{schema}/{table}`,
-    summary: 'Changes what is said of one table: accepts, edits, rejects, confirms, or marks columns personal.',
+    summary:
+      'Changes the documentation of one table: accepts, edits, rejects or confirms texts, or marks columns as personal.',
     place: 'datasource',
     role: 'ADMIN',
     body: shape.DocumentationPut,
@@ -29,7 +30,7 @@ export const DOCUMENTATION_ROUTES = {
   generateDocumentation: {
     method: 'POST',
     path: `${DOCUMENTATION}/generate`,
-    summary: 'Proposes texts for the exposed tables, in a job; nothing of it is published before a person accepts it.',
+    summary: 'Proposes texts for the exposed tables, as a job. A text is published only after a person accepts it.',
     place: 'datasource',
     role: 'ADMIN',
     body: shape.GenerateOrder,
@@ -41,7 +42,7 @@ export const DOCUMENTATION_ROUTES = {
   publishDocumentation: {
     method: 'POST',
     path: `${DOCUMENTATION}/publish`,
-    summary: 'Publishes every accepted and confirmed text; the description carries them from the next request on.',
+    summary: 'Publishes every accepted and confirmed text. Descriptions include them from the next request on.',
     place: 'datasource',
     role: 'ADMIN',
     body: shape.PublishOrder,

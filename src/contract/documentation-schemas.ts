@@ -1,4 +1,4 @@
-// What is said of a datasource's tables, as its managers read and write it: shapes alone.
+// Wire schemas of a datasource's documentation, as managers read and write it.
 import { z } from 'zod'
 import { listOf } from './list-of.ts'
 import { byName, toNames } from './by-name.ts'
@@ -8,26 +8,26 @@ const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
 const identifier = text(1024).min(1)
 
-const Said = z.object({
+const Text = z.object({
   text: z.string(),
   origin: Origin,
   status: Status,
   restsOn: z.array(z.string()),
-  /** A column it rests on has gone, or is of another type than when it was written. */
+  /** A column that the text depends on was removed or changed its type since the text was written. */
   stale: z.boolean(),
 })
-const SaidOfColumn = Said.partial().extend({
-  /** Set by hand: the column's values are a person's, or are not; null: the rules decide. */
+const ColumnText = Text.partial().extend({
+  /** Set by a person: whether the column's values are personal data. Null: the rules decide. */
   personal: z.boolean().nullable(),
 })
 const TableDocumentation = z.object({
   schema: z.string(),
   table: z.string(),
-  summary: Said.nullable(),
-  examples: Said.nullable(),
-  statements: z.array(Said),
-  columns: toNames(SaidOfColumn),
-  /** The database has no such table any more. */
+  summary: Text.nullable(),
+  examples: Text.nullable(),
+  statements: z.array(Text),
+  columns: toNames(ColumnText),
+  /** The database no longer has this table. */
   gone: z.literal(true).optional(),
 })
 export const Documentation = z.object({
@@ -36,39 +36,39 @@ export const Documentation = z.object({
   publishedAt: at.nullable(),
 })
 
-/** Beside a text that is sent: HUMAN, ACCEPTED and resting on nothing where that is left out. */
-const beside = {
+/** Optional fields of a submitted text. Defaults: HUMAN, ACCEPTED, no dependencies. */
+const optionalFields = {
   origin: Origin.exactOptional(),
   status: Status.exactOptional(),
   restsOn: listOf(identifier, 100).exactOptional(),
-  /** As it was read; it is reckoned anew. */
+  /** Accepted from a read value, but ignored: the service computes it. */
   stale: z.boolean().exactOptional(),
 }
-const asked = (max: number) => z.strictObject({ text: text(max).min(1), ...beside })
-const AskedColumn = z.strictObject({
+const submittedText = (max: number) => z.strictObject({ text: text(max).min(1), ...optionalFields })
+const SubmittedColumn = z.strictObject({
   text: text(500).min(1).exactOptional(),
-  ...beside,
+  ...optionalFields,
   personal: z.boolean().nullable().exactOptional(),
 })
 export const DocumentationPut = z.strictObject({
-  summary: asked(2_000).nullable().exactOptional(),
-  examples: asked(4_000).nullable().exactOptional(),
-  statements: listOf(asked(500), 50).exactOptional(),
-  columns: byName(AskedColumn, identifier).exactOptional(),
-  /** The version it was read at; left out: the last writer wins. */
+  summary: submittedText(2_000).nullable().exactOptional(),
+  examples: submittedText(4_000).nullable().exactOptional(),
+  statements: listOf(submittedText(500), 50).exactOptional(),
+  columns: byName(SubmittedColumn, identifier).exactOptional(),
+  /** The version that the client read. If absent, the last writer wins. */
   version: z.int().min(0).exactOptional(),
 })
 export const DocumentationSaved = TableDocumentation.extend({
   version: count,
-  /** What whoever saved it should know, whole sentences. */
+  /** Warnings for the author, as whole sentences. */
   warnings: z.array(z.string()).optional(),
 })
 
 const Chosen = listOf(z.strictObject({ schema: identifier, table: identifier }), 10_000, 1)
 export const GenerateOrder = z.strictObject({
-  /** Left out: every exposed table. */
+  /** If absent, every exposed table. */
   tables: Chosen.exactOptional(),
-  /** By the language model of the operator; left out: where there is one. */
+  /** Whether to use the operator's language model. If absent, uses it if there is one. */
   model: z.boolean().exactOptional(),
 })
 export const PublishOrder = z.strictObject({ version: z.int().min(0).exactOptional() })

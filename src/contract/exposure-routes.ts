@@ -1,5 +1,5 @@
-// The routes of what is shown of a datasource (session-interface.md §6): the exposure, its versions, drift, and what a
-// change would do. All are its managers'.
+// The routes of a datasource's exposure (docs/session.md, §6): the exposure, its versions, drift, and previews. For
+// managers only.
 import { Page, JobStarted } from './schemas.ts'
 import type { Route } from './route.ts'
 import * as shape from './exposure-schemas.ts'
@@ -12,7 +12,7 @@ export const EXPOSURE_ROUTES = {
   getExposure: {
     method: 'GET',
     path: `${DATASOURCE}/exposure`,
-    summary: 'Which tables and columns are shown.',
+    summary: 'Returns the exposed tables and columns.',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Exposure,
@@ -21,7 +21,7 @@ export const EXPOSURE_ROUTES = {
   putExposure: {
     method: 'PUT',
     path: `${DATASOURCE}/exposure`,
-    summary: 'Sets which tables and columns are shown, from the next request on.',
+    summary: 'Sets the exposed tables and columns, from the next request on.',
     place: 'datasource',
     role: 'ADMIN',
     body: shape.ExposurePut,
@@ -32,7 +32,7 @@ export const EXPOSURE_ROUTES = {
   listExposureVersions: {
     method: 'GET',
     path: `${DATASOURCE}/exposure/versions`,
-    summary: 'Every exposure that was saved, with its author, the newest first.',
+    summary: 'Lists every saved exposure with its author, newest first.',
     place: 'datasource',
     role: 'ADMIN',
     query: Page,
@@ -42,7 +42,7 @@ export const EXPOSURE_ROUTES = {
   getDrift: {
     method: 'GET',
     path: `${DATASOURCE}/drift`,
-    summary: 'What is new, gone or of another type in the database since the exposure was saved.',
+    summary: 'Lists what was added, removed or changed its type in the database since the exposure was saved.',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Drift,
@@ -51,7 +51,7 @@ export const EXPOSURE_ROUTES = {
   previewExposure: {
     method: 'POST',
     path: `${DATASOURCE}/exposure/preview`,
-    summary: 'Replays audited queries against a proposed exposure, in a job; nothing is asked of the database.',
+    summary: 'Checks audited queries against a proposed exposure, as a job. The database is not queried.',
     place: 'datasource',
     role: 'ADMIN',
     body: shape.PreviewOrder,
@@ -63,7 +63,7 @@ export const EXPOSURE_ROUTES = {
   exposureFromRefusal: {
     method: 'POST',
     path: `${DATASOURCE}/exposure/from-refusal/{auditId}`,
-    summary: 'The smallest change of the exposure that would let a refused query pass.',
+    summary: 'Returns the smallest change of the exposure that would allow a refused query.',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Widened,

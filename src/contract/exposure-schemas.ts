@@ -1,37 +1,37 @@
-// What is shown of a datasource, how the database has moved away from it, and what a change of it would do: shapes alone.
+// Wire schemas of exposures, drift, and exposure previews.
 import { z } from 'zod'
 import { listOf } from './list-of.ts'
 import { at, count, text } from './schemas.ts'
 
 const identifier = text(1024).min(1)
-const AskedTables = listOf(
+const RequestedTables = listOf(
   z.strictObject({
     schema: identifier,
     table: identifier,
-    /** null: the columns known now that may be exposed. */
+    /** Null: all currently known columns that may be exposed. */
     columns: listOf(identifier, 100_000).nullable(),
   }),
   100_000,
 )
 export const ExposurePut = z.strictObject({
-  tables: AskedTables,
-  /** The version it was read at; left out: the last writer wins. */
+  tables: RequestedTables,
+  /** The version that the client read. If absent, the last writer wins. */
   version: z.int().min(0).exactOptional(),
 })
-const ShownTable = z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })
+const ExposureTable = z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })
 export const Exposure = z.object({
-  tables: z.array(ShownTable),
+  tables: z.array(ExposureTable),
   version: count,
-  /** Saved names that introspection no longer knows. */
+  /** Saved names that introspection no longer finds. */
   gone: z.array(z.object({ schema: z.string(), table: z.string(), column: z.string().optional() })),
-  /** Of a PUT only: what whoever saved it should know, whole sentences. */
+  /** After a PUT only: warnings for the author, as whole sentences. */
   warnings: z.array(z.string()).optional(),
 })
 export const ExposureVersions = z.object({
   items: z.array(
     z.object({
       version: count,
-      tables: z.array(ShownTable),
+      tables: z.array(ExposureTable),
       author: z.object({ accountId: z.string(), name: z.string().nullable() }),
       createdAt: at,
     }),
@@ -39,40 +39,40 @@ export const ExposureVersions = z.object({
   nextCursor: z.string().nullable(),
 })
 
-const Drifted = z.object({
+const DriftItem = z.object({
   schema: z.string(),
   table: z.string(),
-  /** Left out where it is the table as a whole. */
+  /** Absent if the whole table is meant. */
   column: z.string().optional(),
   type: z.string().optional(),
   was: z.string().optional(),
 })
 export const Drift = z.object({
-  added: z.array(Drifted),
-  removed: z.array(Drifted),
-  retyped: z.array(Drifted),
-  /** When what is compared with was introspected; null where there is nothing to compare with. */
+  added: z.array(DriftItem),
+  removed: z.array(DriftItem),
+  retyped: z.array(DriftItem),
+  /** The introspection time of the catalog compared with. Null if there is none. */
   since: at.nullable(),
-  /** When the database was last introspected. */
+  /** The time of the last introspection. */
   schemaCapturedAt: at.nullable(),
 })
 
 export const PreviewOrder = z.strictObject({
-  tables: AskedTables,
-  /** How far back the audited queries go. */
+  tables: RequestedTables,
+  /** How many days of audited queries to replay. */
   days: z.int().min(1).max(3650),
 })
-const Replayed = z.object({
+const ReplayResult = z.object({
   count,
-  /** Of the newest, up to 100. */
+  /** The newest, at most 100. */
   auditIds: z.array(z.string()),
 })
-/** The `result` of a preview's job. */
-export const Preview = z.object({ nowRefused: Replayed, nowAllowed: Replayed, cannotTell: Replayed })
+/** The `result` of a preview job. */
+export const Preview = z.object({ nowRefused: ReplayResult, nowAllowed: ReplayResult, cannotTell: ReplayResult })
 
-/** A body for PUT, and what it adds. */
+/** A body for PUT, and the tables that it adds. */
 export const Widened = z.object({
-  tables: z.array(ShownTable),
+  tables: z.array(ExposureTable),
   version: count,
-  added: z.array(ShownTable),
+  added: z.array(ExposureTable),
 })

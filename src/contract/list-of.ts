@@ -1,11 +1,11 @@
-// Lists in a body that may have thousands of elements. z.array() goes on to the end whatever it finds, and makes an object
-// for each problem, which takes longer than anything else that is done with a body.
+// Lists that may have thousands of elements. z.array() reads to the end even after an error, and allocates an object
+// per problem. That would take longer than any other work on a body.
 import { z, type ZodType } from 'zod'
 
-/** Elements that are read before it is looked whether all of them were right. */
+/** The number of elements parsed before the first check for problems. */
 const PART = 32
 
-/** An array of so many elements; it is read no further than to the first part that has a problem. */
+/** An array of limited length. Parsing stops after the first part with a problem. */
 export function listOf<V extends ZodType>(item: V, most: number, least = 0) {
   const part = z.array(item)
   return z
@@ -30,7 +30,7 @@ export function listOf<V extends ZodType>(item: V, most: number, least = 0) {
           ctx.issues.push(...moved(error.issues, from))
           break
         }
-        for (const each of data) read.push(each)
+        for (const element of data) read.push(element)
       }
       return read
     })
@@ -42,7 +42,7 @@ export function listOf<V extends ZodType>(item: V, most: number, least = 0) {
     })
 }
 
-/** Problems of a part, at their places in the whole. */
+/** Shifts the problems of a part to their positions in the list. */
 function moved(issues: readonly z.core.$ZodIssue[], from: number): z.core.$ZodRawIssue[] {
   return issues.map((issue) => {
     const [n, ...rest] = issue.path

@@ -1,5 +1,5 @@
-// The route tables as an OpenAPI 3.1 document. What follows from an entry (401, the scope, the place, the body) is
-// written here once; an entry itself names only the codes of its own.
+// Prints the route tables as an OpenAPI 3.1 document. Codes that follow from an entry's fields (401, scope, place,
+// body) are added here. An entry lists only its own codes.
 import { z } from 'zod'
 import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
@@ -9,16 +9,16 @@ import { Exposure } from './exposure-schemas.ts'
 import * as shapes from './schemas.ts'
 import { SIGN_IN_ROUTES, type SignInRoute } from './sign-in-routes.ts'
 
-/** A JSON value, as far as a document needs to be told. */
+/** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 
 const VERSION = '1.0.0'
 const ABOUT = `Lets a team's databases be inspected and queried, read-only, within what the team exposes.
 
-Five operations take an API key; all others only the access token of a signed-in person. Which code stands for what is
-told in docs/errors.md, each operation in docs/api.md.`
+Five operations accept an API key. All others need a signed-in person's access token. Error codes are explained in
+docs/errors.md, operations in docs/api.md.`
 
-/** As the reader's side bar shows them. */
+/** As the sidebar of the API reference shows them. */
 const TAG = {
   key: 'For API keys',
   session: 'For signed-in people',
@@ -26,7 +26,7 @@ const TAG = {
   open: 'Without a token',
 } as const
 
-/** Prints both tables, and the routes without a token, as one document. */
+/** Prints both tables and the routes without a token as one document. */
 export function openapi(routes: Readonly<Record<string, Route>>): Json {
   const paths: Record<string, Record<string, Json>> = {}
   for (const [id, route] of Object.entries(routes)) {
@@ -43,11 +43,11 @@ export function openapi(routes: Readonly<Record<string, Route>>): Json {
     info: { title: 'Vitrine', version: VERSION, description: ABOUT, license: { name: 'Apache-2.0' } },
     servers: [{ url: '/' }],
     tags: [
-      { name: TAG.key, description: 'With an API key of the scope, or an access token.' },
-      { name: TAG.session, description: 'With an access token only; an API key is refused, whatever its scopes.' },
+      { name: TAG.key, description: 'With an API key that has the scope, or an access token.' },
+      { name: TAG.session, description: 'With an access token only. API keys are refused, whatever their scopes.' },
       {
         name: TAG.signIn,
-        description: 'From the pages of the service itself, or from programs. A sign-in sets a cookie for /auth only.',
+        description: 'For the pages of the service and for programs. A sign-in sets a cookie for /auth only.',
       },
       { name: TAG.open, description: 'Without a token.' },
     ],
@@ -57,10 +57,10 @@ export function openapi(routes: Readonly<Record<string, Route>>): Json {
 }
 
 const OPEN: Readonly<Record<string, readonly [string, string]>> = {
-  '/health/live': ['200 while the process runs.', 'application/json'],
-  '/health/ready': ['200 while requests can be answered, else 503.', 'application/json'],
+  '/health/live': ['Returns 200 while the process runs.', 'application/json'],
+  '/health/ready': ['Returns 200 if requests can be answered, else 503.', 'application/json'],
   '/openapi.json': ['This document.', 'application/json'],
-  '/docs': ['This document, to be read.', 'text/html'],
+  '/docs': ['This document as a web page.', 'text/html'],
 }
 
 const SECURITY: Json = {
@@ -74,13 +74,14 @@ const SECURITY: Json = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'The access token of a session, from GET /auth/token; it lives for ten minutes.',
+    description: 'The access token of a session, from GET /auth/token, valid for ten minutes.',
   },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: 'vitrine.session_token',
-    description: 'The cookie of a sign-in, or of one that waits for a code; over https its name begins with __Secure-.',
+    description:
+      'The cookie of a session, or of a sign-in that waits for a code. Over https its name begins with __Secure-.',
   },
 }
 
@@ -159,16 +160,16 @@ function answers(route: Route): Record<string, Json> {
   if (route.startsJob !== true) return { [status]: { description: 'OK', content: content(schemaOf(route.answer)) } }
   return {
     [status]: { description: 'Done.', content: content(schemaOf(shapes.Introspected)) },
-    202: { description: 'It takes longer: a job goes on.', content: content(schemaOf(shapes.JobStarted)) },
+    202: { description: 'The work continues as a job.', content: content(schemaOf(shapes.JobStarted)) },
   }
 }
 
-/** A file of lines: what is JSON says the shape of one. */
+/** The schema of one line, for JSON formats only. */
 function files(types: readonly string[], row: ZodType): Json {
   return Object.fromEntries(types.map((type) => [type, type.includes('json') ? { schema: schemaOf(row) } : {}]))
 }
 
-/** One answer a status, its codes in the description and as an enum. */
+/** One response per status, with its codes in the description and as an enum. */
 function refusals(all: readonly Code[]): Record<string, Json> {
   const byStatus = Map.groupBy(all, (code) => STATUS[code])
   return Object.fromEntries(
@@ -194,21 +195,21 @@ function refusals(all: readonly Code[]): Record<string, Json> {
   )
 }
 
-/** Every code an operation can answer with: those that follow from its entry, and its own. */
+/** All codes that an operation can return: those that follow from its entry, and its own. */
 export function codesOf(route: Route): readonly Code[] {
   const codes = new Set<Code>(['UNAUTHENTICATED', 'SCOPE_REQUIRED', 'INVALID_REQUEST', 'INTERNAL'])
   if (route.place !== undefined) codes.add(route.stranger ?? 'NOT_FOUND')
   if (route.place === 'team' && route.invited !== true) codes.add('TEAM_NOT_OPENED')
   if (route.place !== undefined && route.withoutSecondFactor !== true) codes.add('SECOND_FACTOR_REQUIRED')
   if (route.role !== undefined) codes.add('ROLE_REQUIRED')
-  // A change is written down, or refused.
+  // A change that cannot be audited is refused.
   if (route.method !== 'GET') codes.add('OVERLOADED')
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE')
   for (const code of route.errors) codes.add(code)
   return [...codes]
 }
 
-/** As codesOf(), of a path under /auth. */
+/** Like codesOf(), for a path under /auth. */
 function signInCodesOf(route: SignInRoute): readonly Code[] {
   const codes = new Set<Code>(['INVALID_REQUEST', 'SIGN_IN_REFUSED', 'INTERNAL'])
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE').add('OVERLOADED')
@@ -216,7 +217,7 @@ function signInCodesOf(route: SignInRoute): readonly Code[] {
   return [...codes]
 }
 
-/** Schemas with a name of their own, to be referred to. */
+/** Schemas that are referenced by name. */
 const NAMED = {
   Account: shapes.Account,
   Team: shapes.Team,
@@ -236,7 +237,7 @@ const NAMED = {
   Job: shapes.Job,
 } as const satisfies Record<string, ZodType>
 
-/** What no schema can say, an object by names, says it beside (by-name.ts). */
+/** by-name.ts adds the schema of objects that zod cannot print. */
 const PRINTED = { io: 'input', unrepresentable: 'any' } as const
 
 const registry = z.registry<{ id: string }>()
@@ -247,9 +248,9 @@ function components(): Json {
   return bare(printed.schemas)
 }
 
-/** As of JSON Schema 2020-12, which OpenAPI 3.1 speaks; a named one as a reference. */
+/** JSON Schema 2020-12, as in OpenAPI 3.1. Named schemas become references. */
 function schemaOf(schema: ZodType): Json {
-  const named = Object.entries(NAMED).find(([, each]) => each === schema)
+  const named = Object.entries(NAMED).find(([, candidate]) => candidate === schema)
   if (named !== undefined) return { $ref: `#/components/schemas/${named[0]}` }
   if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType) {
     return { type: 'array', items: schemaOf(schema.element) }
@@ -257,7 +258,7 @@ function schemaOf(schema: ZodType): Json {
   return bare(z.toJSONSchema(schema, PRINTED))
 }
 
-/** Plain JSON, without what only a schema on its own needs; patterns of times say less than their format. */
+/** Plain JSON without top-level keywords. Patterns of times are dropped, because `format` says more. */
 function bare(value: unknown): Json {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value === 'object' && value !== null) {
@@ -265,7 +266,7 @@ function bare(value: unknown): Json {
     return Object.fromEntries(
       Object.entries(value)
         .filter(([key]) => key !== '$schema' && key !== '$id' && !(isTime && key === 'pattern'))
-        .map(([key, each]) => [key, bare(each)]),
+        .map(([key, member]) => [key, bare(member)]),
     )
   }
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value

@@ -1,4 +1,4 @@
-// The route that looks at the values behind a datasource's exposed columns (session-interface.md §6).
+// The route that profiles the values of a datasource's exposed columns (docs/session.md, §6).
 import { ProfileOrder } from './profile-schemas.ts'
 import type { Route } from './route.ts'
 import { JobStarted } from './schemas.ts'
@@ -7,7 +7,7 @@ export const PROFILE_ROUTES = {
   profileDatasource: {
     method: 'POST',
     path: '/teams/{teamId}/datasources/{id}/profile',
-    summary: 'Looks at the values of exposed columns, in a job; the description then tells what they are like.',
+    summary: 'Profiles the values of exposed columns, as a job. Descriptions then include the statistics.',
     place: 'datasource',
     role: 'ADMIN',
     body: ProfileOrder,

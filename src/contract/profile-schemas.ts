@@ -1,11 +1,11 @@
-// Shapes of profiles (session-interface.md §6).
+// Wire schemas of profiles (docs/session.md, §6).
 import { z } from 'zod'
 import { listOf } from './list-of.ts'
 
 const TABLES_MAX = 10_000
 
 export const ProfileOrder = z.strictObject({
-  /** All exposed ones where it is left out. */
+  /** If absent, all exposed tables. */
   tables: listOf(z.strictObject({ schema: z.string(), table: z.string() }), TABLES_MAX, 1).exactOptional(),
   /** BigQuery: rows may be sampled, within the team's bigqueryMaxBytes. */
   sample: z.boolean().exactOptional(),

@@ -1,5 +1,5 @@
-// What a route of the REST door declares. The tables of routes.ts and session-routes.ts hold one entry an operation;
-// the door, the access matrix and openapi.json are all driven by them.
+// The declaration of a REST route. The tables in routes.ts and session-routes.ts have one entry per operation. They
+// drive the router, the access matrix and openapi.json.
 import type { ZodType } from 'zod'
 import type { z } from 'zod'
 import type { Code } from '../errors.ts'
@@ -12,38 +12,44 @@ export interface Route {
   /** '/teams/{teamId}/datasources/{id}/schema' */
   readonly path: string
   readonly summary: string
-  /** The scope an API key needs. Absent: session-only, an API key is refused whatever it holds. */
+  /**
+   * The scope that an API key needs. If absent, the route is session-only, and an API key is refused whatever its
+   * scopes.
+   */
   readonly scope?: Scope
-  /** What the path names: found and reached (404), and the role checked (403), before query and body are read. */
+  /**
+   * The resource in the path. Its existence and reach (404) and the role (403) are checked before query and body are
+   * read.
+   */
   readonly place?: 'team' | 'datasource'
   readonly role?: 'ADMIN' | 'OWNER'
-  /** An INVITED member may call it. */
+  /** An INVITED member may call the route. */
   readonly invited?: true
-  /** A member without the second factor that the team requires may call it. */
+  /** A member without the second factor that the team requires may call the route. */
   readonly withoutSecondFactor?: true
-  /** What a stranger to the team is told instead of the 404. */
+  /** The error code for strangers to the team, instead of the 404. */
   readonly stranger?: 'TEAM_FORBIDDEN'
-  /** Parameters after the question mark; absent: none, and any is refused. */
+  /** Query parameters. If absent, any parameter is refused. */
   readonly query?: ZodType
   readonly body?: ZodType
-  /** No body at all stands for {}. */
+  /** A missing body stands for {}. */
   readonly bodyOptional?: true
-  /** Keys of the body are names that a database gave, `__proto__` too; its shape reads them by byName. */
+  /** Body keys are database names, including `__proto__`. The schema reads them with byName. */
   readonly namesAsKeys?: true
-  /** The room reaches the datasource and reads the body itself; `body` only documents it. */
+  /** The handler checks reach and reads the body itself. `body` is for documentation only. */
   readonly rawBody?: true
-  /** Bytes; 1 MiB where absent. */
+  /** Bytes. Default: 1 MiB. */
   readonly bodyLimit?: number
-  /** null: no body in the answer. */
+  /** Null: the answer has no body. */
   readonly answer: ZodType | null
-  /** 200 where absent. */
+  /** Default: 200. */
   readonly status?: 200 | 201 | 202 | 204
-  /** An answer that holds a jobId is 202: the work goes on. */
+  /** An answer with a jobId is 202: the work continues. */
   readonly startsJob?: true
-  /** The handler gives JSON already written, and headers; `answer` documents it and the contract tests hold it. */
+  /** The handler returns serialized JSON and headers. `answer` documents the JSON, and contract tests check it. */
   readonly prebuilt?: true
-  /** The handler gives a file that is written while it is read, of one of these media types; `answer` is one row of it. */
+  /** The handler streams a file of one of these media types. `answer` is one row of it. */
   readonly streams?: readonly string[]
-  /** Codes beyond those that follow from the entries above. */
+  /** Codes besides those that follow from the other fields. */
   readonly errors: readonly Code[]
 }

@@ -1,5 +1,5 @@
-// The five endpoints an API key may call (contract.md). A key here is the operation id, the handler's name and the
-// heading in docs/api.md. Nothing else may declare a scope.
+// The five endpoints for API keys (docs/contract.md). A property name is the operation id, the handler's name and the
+// heading in docs/api.md. No other route may declare a scope.
 import { z } from 'zod'
 import type { Route } from './route.ts'
 import * as shape from './schemas.ts'
@@ -8,7 +8,7 @@ export const ROUTES = {
   getAccount: {
     method: 'GET',
     path: '/users/me',
-    summary: 'The account behind the token.',
+    summary: 'Returns the account of the token.',
     scope: 'profile',
     answer: shape.Account,
     errors: [],
@@ -16,7 +16,7 @@ export const ROUTES = {
   listTeams: {
     method: 'GET',
     path: '/teams',
-    summary: 'Every team the account belongs to, those not yet opened too.',
+    summary: 'Lists every team of the account, including unopened ones.',
     scope: 'data:schema',
     answer: z.array(shape.Team),
     errors: [],
@@ -24,7 +24,7 @@ export const ROUTES = {
   listDatasources: {
     method: 'GET',
     path: '/teams/{teamId}/datasources',
-    summary: 'The datasources of a team that the caller reaches.',
+    summary: 'Lists the datasources of a team that the caller reaches.',
     scope: 'data:schema',
     place: 'team',
     stranger: 'TEAM_FORBIDDEN',
@@ -34,7 +34,8 @@ export const ROUTES = {
   describeDatasource: {
     method: 'GET',
     path: '/teams/{teamId}/datasources/{id}/schema',
-    summary: 'The exposed tables and columns of a datasource; with full=1 all that was introspected, for its managers.',
+    summary:
+      'Describes the exposed tables and columns of a datasource. With full=1, managers get the whole introspected schema.',
     scope: 'data:schema',
     place: 'datasource',
     query: z.strictObject({ full: z.literal('1').exactOptional() }),

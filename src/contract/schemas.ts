@@ -1,21 +1,21 @@
-// What a caller can see and send: the shapes of contract.md and session-interface.md as zod schemas. No logic, no I/O.
-// Bodies are strict (an unknown field is refused), answers are not: what an answer does not declare is dropped.
+// The wire schemas of docs/contract.md and docs/session.md in zod. No logic, no I/O. Bodies are strict: unknown fields
+// are refused. Answers drop fields that they do not declare.
 import { listOf } from './list-of.ts'
 import { z } from 'zod'
 
 const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
 
-/** A text that every store and log can hold: well-formed, without NUL. */
+/** A string that every store and log can hold: well-formed, without NUL. */
 export const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
-/** A name a person chose: not empty, not only spaces. */
+/** A name chosen by a person: not blank. */
 const name = text(100).refine((value) => value.trim() !== '', 'must not be empty')
 const id = text(128).min(1)
 const time = z.iso.datetime({ offset: true })
-/** Of things, bytes, rows, or places in a text. */
+/** A number of things, bytes or rows, or a text position. */
 export const count = z.int().min(0)
-/** Of a whole. */
+/** A fraction. */
 const share = z.number().min(0)
-/** From our own store: an ISO 8601 time in UTC, not checked a second time. */
+/** From our own store: an ISO 8601 time in UTC, not validated again. */
 export const at = z.string().meta({ format: 'date-time' })
 
 export const Scope = z.enum(['profile', 'data:schema', 'data:read'])
@@ -28,7 +28,7 @@ const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
 const AccessMode = z.enum(['ROLE_BASED', 'EXPLICIT'])
 const Grade = z.enum(['PASS', 'WARN', 'FAIL'])
 
-// ── the five endpoints of contract.md ────────────────────────────────────────────────────────────────────────────
+// ── the five endpoints of docs/contract.md ───────────────────────────────────────────────────────────────────────
 
 export const Account = z.object({
   id: z.string(),
@@ -45,9 +45,9 @@ export const Team = z.object({
   slug: z.string(),
   role: Role,
   status: MembershipStatus,
-  /** All memberships, INVITED ones too. */
+  /** All memberships, including INVITED ones. */
   memberCount: count,
-  /** What the caller reaches. */
+  /** Datasources that the caller reaches. */
   dataSourceCount: count,
   createdAt: at,
 })
@@ -76,17 +76,17 @@ export const Datasource = z.object({
 
 const Reference = z.object({ schema: z.string(), table: z.string(), column: z.string() })
 
-/** What is not known is left out; `signals` is always there. */
+/** Unknown values are absent. `signals` is always present. */
 export const ColumnStats = z.object({
   nullFrac: share.optional(),
   distinctCount: count.optional(),
-  /** The most common first. Values that the type allows and no profile has met have no share, and stand last. */
+  /** Most common first. Values that the type allows but no profile has seen come last, without a share. */
   values: z.array(z.object({ value: z.unknown(), share: share.optional() })).optional(),
   range: z.object({ min: z.unknown(), max: z.unknown() }).optional(),
   keys: z
     .array(z.object({ key: z.string(), share, types: z.array(z.string()) }))
     .optional()
-    .meta({ description: 'Top-level keys of JSON objects, with the share of the objects that hold each.' }),
+    .meta({ description: 'Top-level keys of JSON objects, with the share of objects that have each key.' }),
   signals: z.array(z.string()),
 })
 
@@ -100,7 +100,7 @@ export const ExposedColumn = z.object({
   stats: ColumnStats.nullable(),
 })
 
-/** `summary` and `examples` are left out where nothing is published. */
+/** `summary` and `examples` are absent if nothing is published. */
 const Documentation = z.object({
   summary: z.string().optional(),
   statements: z.array(z.string()),
@@ -115,7 +115,7 @@ export const ExposedTable = z.object({
   documentation: Documentation.nullable(),
   estimatedRows: count.nullable(),
   columnsRestricted: z.boolean(),
-  /** MongoDB only; left out where indexes are not a meaningful concept. */
+  /** MongoDB only. Absent for other types. */
   indexes: z
     .array(
       z.object({
@@ -137,13 +137,13 @@ export const Description = z.object({
   tables: z.array(ExposedTable),
 })
 
-/** Documents the bodies; each kind's driver reads its own (Driver.read). */
+/** Documents the bodies. Each driver reads its own (Driver.read). */
 const Scalar = z.union([z.null(), z.boolean(), z.number(), z.string()])
 const Param = z.union([Scalar, z.strictObject({ type: z.string(), value: Scalar })])
 const SqlBody = z.strictObject({
   sql: text(65_536),
   limit: z.int().min(1).exactOptional(),
-  /** By place, or (BIGQUERY) also by name. */
+  /** By position or, for BIGQUERY, also by name. */
   params: z.union([z.array(Param), z.record(z.string(), Param)]).exactOptional(),
 })
 const MongoBody = z.strictObject({
@@ -169,16 +169,16 @@ export const Blocked = z.object({
   name: z.string(),
 })
 
-/** Documents every error body; which further fields come with which code is in docs/errors.md. */
+/** Documents every error body. docs/errors.md lists the extra fields of each code. */
 export const ErrorBody = z.looseObject({
-  error: z.string().meta({ description: 'For people and agents; safe to show as it is.' }),
-  code: z.string().meta({ description: 'For programs; stable.' }),
+  error: z.string().meta({ description: 'For people and agents. Safe to show unchanged.' }),
+  code: z.string().meta({ description: 'For programs. Stable.' }),
 })
 
 // ── account and keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export const AccountChange = z.strictObject({ name: name.exactOptional() })
-/** Deletion: the e-mail address of the account, the slug of the team. Left out: REAUTHENTICATION_REQUIRED. */
+/** For a deletion: the account's e-mail address or the team's slug. If absent: REAUTHENTICATION_REQUIRED. */
 export const Confirmation = z.strictObject({ confirm: text(254).exactOptional() })
 
 export const ApiKey = z.object({
@@ -191,9 +191,9 @@ export const ApiKey = z.object({
   createdAt: at,
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
-  expiring: z.boolean().meta({ description: 'It ends within a week, or has ended.' }),
+  expiring: z.boolean().meta({ description: 'The key expires within a week or has expired.' }),
 })
-/** `key` is shown this once. */
+/** `key` is shown only once. */
 export const NewApiKey = ApiKey.extend({ key: z.string() })
 export const ApiKeyOrder = z.strictObject({
   name,
@@ -203,7 +203,7 @@ export const ApiKeyOrder = z.strictObject({
   datasourceIds: listOf(id, 1000, 1).exactOptional(),
 })
 export const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(86_400).exactOptional() })
-/** A key of a member, as the team's managers see it. */
+/** A member's key, as the team's managers see it. */
 export const TeamKey = ApiKey.extend({ accountId: z.string(), email: z.string() })
 
 // ── teams and members ────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,10 +222,10 @@ export const TeamSettings = z.strictObject({
     .max(2 ** 50),
   auditRetentionDays: z.int().min(1).max(3650),
   auditRedactLiterals: z.boolean(),
-  /** Members without a second factor are refused on the team's routes, and so are their keys. */
+  /** Members without a second factor and their keys are refused on the team's routes. */
   requireSecondFactor: z.boolean(),
 })
-/** Merged key by key; an object value is replaced whole. */
+/** Merged key by key. A nested object is replaced as a whole. */
 const TeamSettingsChange = z.strictObject({
   queryBudget: QueryBudget.exactOptional(),
   rowCap: TeamSettings.shape.rowCap.exactOptional(),
@@ -249,10 +249,10 @@ export const TeamChange = z.strictObject({
   slug: slug.exactOptional(),
   settings: TeamSettingsChange.exactOptional(),
 })
-/** `settings` is left out while the caller is INVITED. */
+/** `settings` is absent while the caller is INVITED. */
 export const TeamDetail = Team.extend({ settings: TeamSettings.optional() })
 
-/** A member; or, with `invitationId`, an address that was invited and is not one yet. */
+/** A member, or, with `invitationId`, an invited address that is not a member yet. */
 export const Member = z.object({
   invitationId: z.string().optional(),
   accountId: z.string().nullable(),
@@ -263,7 +263,7 @@ export const Member = z.object({
   createdAt: at,
   expiresAt: at.optional(),
 })
-/** The same shape whether or not the address has an account; `inviteToken` is shown this once. */
+/** The same shape whether or not the address has an account. `inviteToken` is shown only once. */
 export const Invited = Member.extend({ inviteToken: z.string() })
 export const MemberOrder = z.strictObject({ email: z.email().max(254), role: Role })
 export const MemberChange = z.strictObject({ role: Role })
@@ -281,7 +281,7 @@ const connection = {
   config: z.record(text(256), z.unknown()).exactOptional(),
   accessMode: AccessMode.exactOptional(),
   minRole: Role.nullable().exactOptional(),
-  // Secrets: written, never read.
+  // Secrets are write-only.
   password: secret.exactOptional(),
   uri: secret.exactOptional(),
   serviceAccountKey: secret.exactOptional(),
@@ -326,7 +326,7 @@ export const Job = z.object({
 export const Access = z.object({ accountIds: z.array(z.string()) })
 export const AccessPut = z.strictObject({ accountIds: listOf(id, 10_000) })
 
-/** What would happen to a query, without running it. */
+/** The verdict on a query, without running it. */
 export const CheckResult = z.object({
   verdict: z.enum(['ALLOWED', 'DENIED', 'INVALID']),
   error: z.string().optional(),

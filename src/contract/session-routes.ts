@@ -1,4 +1,4 @@
-// The routes of a signed-in person (session-interface.md §6). None declares a scope, so none takes an API key.
+// Routes for signed-in people (docs/session.md, §6). None declares a scope, so none accepts an API key.
 import { z } from 'zod'
 import { AUDIT_ROUTES } from './audit-routes.ts'
 import { DOCUMENTATION_ROUTES } from './documentation-routes.ts'
@@ -21,7 +21,7 @@ export const SESSION_ROUTES = {
   deleteAccount: {
     method: 'DELETE',
     path: '/users/me',
-    summary: 'Deletes the account, its keys and its grants; `confirm` is its e-mail address.',
+    summary: 'Deletes the account, its keys and its grants. `confirm` is the e-mail address.',
     body: shape.Confirmation,
     bodyOptional: true,
     answer: null,
@@ -31,14 +31,14 @@ export const SESSION_ROUTES = {
   listKeys: {
     method: 'GET',
     path: '/users/me/keys',
-    summary: 'The API keys of the account, without their values.',
+    summary: 'Lists the API keys of the account, without their values.',
     answer: z.array(shape.ApiKey),
     errors: [],
   },
   createKey: {
     method: 'POST',
     path: '/users/me/keys',
-    summary: 'Makes an API key; its value is shown this once.',
+    summary: 'Creates an API key. Its value is shown only once.',
     body: shape.ApiKeyOrder,
     answer: shape.NewApiKey,
     status: 201,
@@ -47,7 +47,7 @@ export const SESSION_ROUTES = {
   rotateKey: {
     method: 'POST',
     path: '/users/me/keys/{keyId}/rotate',
-    summary: 'Gives a key a new value; the old one lives on for the grace.',
+    summary: 'Gives a key a new value. The old value works until the grace period ends.',
     body: shape.Rotation,
     bodyOptional: true,
     answer: shape.NewApiKey,
@@ -56,7 +56,7 @@ export const SESSION_ROUTES = {
   revokeKey: {
     method: 'DELETE',
     path: '/users/me/keys/{keyId}',
-    summary: 'Ends a key: refused from the next request on.',
+    summary: 'Revokes a key. It is refused from the next request on.',
     answer: null,
     status: 204,
     errors: ['NOT_FOUND'],
@@ -64,7 +64,7 @@ export const SESSION_ROUTES = {
   createTeam: {
     method: 'POST',
     path: '/teams',
-    summary: 'Makes a team; the caller is its OWNER.',
+    summary: 'Creates a team. The caller becomes its OWNER.',
     body: shape.TeamOrder,
     answer: shape.TeamDetail,
     status: 201,
@@ -73,7 +73,7 @@ export const SESSION_ROUTES = {
   getTeam: {
     method: 'GET',
     path: '/teams/{teamId}',
-    summary: 'A team and its settings.',
+    summary: 'Returns a team and its settings.',
     place: 'team',
     invited: true,
     answer: shape.TeamDetail,
@@ -82,7 +82,7 @@ export const SESSION_ROUTES = {
   changeTeam: {
     method: 'PATCH',
     path: '/teams/{teamId}',
-    summary: 'Changes name, slug or settings of a team; settings are merged key by key.',
+    summary: 'Changes the name, slug or settings of a team. Settings are merged key by key.',
     place: 'team',
     role: 'ADMIN',
     body: shape.TeamChange,
@@ -92,7 +92,7 @@ export const SESSION_ROUTES = {
   deleteTeam: {
     method: 'DELETE',
     path: '/teams/{teamId}',
-    summary: 'Deletes a team, its datasources and their secrets; `confirm` is its slug.',
+    summary: 'Deletes a team, its datasources and their secrets. `confirm` is the slug.',
     place: 'team',
     role: 'OWNER',
     body: shape.Confirmation,
@@ -104,7 +104,7 @@ export const SESSION_ROUTES = {
   openTeam: {
     method: 'POST',
     path: '/teams/{teamId}/open',
-    summary: 'Opens a team one was invited to: INVITED becomes ACTIVE.',
+    summary: 'Opens a team that the caller was invited to: INVITED becomes ACTIVE.',
     place: 'team',
     invited: true,
     answer: shape.Team,
@@ -113,7 +113,7 @@ export const SESSION_ROUTES = {
   leaveTeam: {
     method: 'POST',
     path: '/teams/{teamId}/leave',
-    summary: 'Leaves a team; the last OWNER cannot.',
+    summary: 'Leaves a team. The last OWNER cannot leave.',
     place: 'team',
     invited: true,
     withoutSecondFactor: true,
@@ -124,7 +124,7 @@ export const SESSION_ROUTES = {
   listTeamKeys: {
     method: 'GET',
     path: '/teams/{teamId}/keys',
-    summary: 'The members’ API keys that reach this team, without their values.',
+    summary: 'Lists the members’ API keys that reach this team, without their values.',
     place: 'team',
     role: 'ADMIN',
     answer: z.array(shape.TeamKey),
@@ -133,7 +133,7 @@ export const SESSION_ROUTES = {
   endTeamForKey: {
     method: 'DELETE',
     path: '/teams/{teamId}/keys/{keyId}',
-    summary: 'Ends this team for one key; the key lives on elsewhere.',
+    summary: 'Ends access to this team for one key. The key still works for other teams.',
     place: 'team',
     role: 'ADMIN',
     answer: null,
@@ -143,7 +143,7 @@ export const SESSION_ROUTES = {
   listMembers: {
     method: 'GET',
     path: '/teams/{teamId}/members',
-    summary: 'The members and, for its managers, the pending invitations.',
+    summary: 'Lists the members and, for managers, the pending invitations.',
     place: 'team',
     answer: z.array(shape.Member),
     errors: [],
@@ -151,7 +151,7 @@ export const SESSION_ROUTES = {
   addMember: {
     method: 'POST',
     path: '/teams/{teamId}/members',
-    summary: 'Invites an address; nobody grants a role above their own.',
+    summary: 'Invites an address. Nobody can grant a role above their own.',
     place: 'team',
     role: 'ADMIN',
     body: shape.MemberOrder,
@@ -162,7 +162,7 @@ export const SESSION_ROUTES = {
   changeMember: {
     method: 'PATCH',
     path: '/teams/{teamId}/members/{accountId}',
-    summary: 'Changes a member’s role; only an OWNER touches OWNERs, the last OWNER stays one.',
+    summary: 'Changes a member’s role. Only an OWNER can change OWNERs, and the last OWNER stays OWNER.',
     place: 'team',
     role: 'ADMIN',
     body: shape.MemberChange,
@@ -182,7 +182,7 @@ export const SESSION_ROUTES = {
   removeInvitation: {
     method: 'DELETE',
     path: '/teams/{teamId}/invitations/{invitationId}',
-    summary: 'Takes back a pending invitation.',
+    summary: 'Revokes a pending invitation.',
     place: 'team',
     role: 'ADMIN',
     answer: null,
@@ -192,14 +192,14 @@ export const SESSION_ROUTES = {
   acceptInvitation: {
     method: 'POST',
     path: '/invitations/{inviteToken}/accept',
-    summary: 'Accepts an invitation to the caller’s own address: once, within 14 days.',
+    summary: 'Accepts an invitation to the caller’s address, once, within 14 days.',
     answer: shape.Team,
     errors: ['NOT_FOUND'],
   },
   createDatasource: {
     method: 'POST',
     path: '/teams/{teamId}/datasources',
-    summary: 'Connects a database; PENDING until it was tested.',
+    summary: 'Connects a database. Its status is PENDING until it is tested.',
     place: 'team',
     role: 'ADMIN',
     body: shape.DatasourceOrder,
@@ -210,7 +210,7 @@ export const SESSION_ROUTES = {
   getDatasource: {
     method: 'GET',
     path: DATASOURCE,
-    summary: 'One datasource, as the list shows it.',
+    summary: 'Returns one datasource, as in the list.',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Datasource,
@@ -219,7 +219,7 @@ export const SESSION_ROUTES = {
   changeDatasource: {
     method: 'PATCH',
     path: DATASOURCE,
-    summary: 'Changes a datasource; a secret left out is kept unless the address it is sent to changes.',
+    summary: 'Changes a datasource. Omitted secrets are kept, unless the address that they are sent to changes.',
     place: 'datasource',
     role: 'ADMIN',
     body: shape.DatasourceChange,
@@ -239,7 +239,7 @@ export const SESSION_ROUTES = {
   testDatasource: {
     method: 'POST',
     path: `${DATASOURCE}/test`,
-    summary: 'Connects, and grades the login.',
+    summary: 'Tests the connection and grades the login.',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.TestReport,
@@ -248,7 +248,7 @@ export const SESSION_ROUTES = {
   introspectDatasource: {
     method: 'POST',
     path: `${DATASOURCE}/introspect`,
-    summary: 'Reads tables, columns, keys and comments; a job where it takes over 10 s.',
+    summary: 'Reads tables, columns, keys and comments. Continues as a job after 10 s.',
     place: 'datasource',
     role: 'ADMIN',
     answer: z.union([shape.Introspected, shape.JobStarted]),
@@ -258,7 +258,7 @@ export const SESSION_ROUTES = {
   getJob: {
     method: 'GET',
     path: `${DATASOURCE}/jobs/{jobId}`,
-    summary: 'State and progress of a job.',
+    summary: 'Returns the state and progress of a job.',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Job,
@@ -277,7 +277,7 @@ export const SESSION_ROUTES = {
   disableDatasource: {
     method: 'POST',
     path: `${DATASOURCE}/disable`,
-    summary: 'Refuses queries until it is enabled.',
+    summary: 'Refuses queries until the datasource is enabled.',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Datasource,
@@ -286,7 +286,7 @@ export const SESSION_ROUTES = {
   enableDatasource: {
     method: 'POST',
     path: `${DATASOURCE}/enable`,
-    summary: 'Takes queries again; PENDING until it was tested.',
+    summary: 'Accepts queries again. The status is PENDING until the datasource is tested.',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Datasource,
@@ -298,7 +298,7 @@ export const SESSION_ROUTES = {
   getAccess: {
     method: 'GET',
     path: `${DATASOURCE}/access`,
-    summary: 'The accounts on the access list (accessMode EXPLICIT).',
+    summary: 'Returns the accounts on the access list (accessMode EXPLICIT).',
     place: 'datasource',
     role: 'ADMIN',
     answer: shape.Access,
@@ -307,7 +307,7 @@ export const SESSION_ROUTES = {
   putAccess: {
     method: 'PUT',
     path: `${DATASOURCE}/access`,
-    summary: 'Sets the access list; only ACTIVE members can be on it.',
+    summary: 'Sets the access list. Only ACTIVE members can be on it.',
     place: 'datasource',
     role: 'ADMIN',
     body: shape.AccessPut,
@@ -317,7 +317,7 @@ export const SESSION_ROUTES = {
   checkQuery: {
     method: 'POST',
     path: `${DATASOURCE}/check`,
-    summary: 'Whether a query would pass, and what it would cost; nothing runs but EXPLAIN.',
+    summary: 'Checks whether a query would be allowed, and its cost. Runs nothing but EXPLAIN.',
     place: 'datasource',
     body: shape.CheckBody,
     rawBody: true,

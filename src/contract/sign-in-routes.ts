@@ -1,5 +1,5 @@
-// The paths under /auth: what each takes and answers. src/auth/paths.ts lets exactly these through, and openapi.json
-// prints them. A session cookie stands in the place of a token here, and no API key is taken.
+// The paths under /auth, with bodies and answers. src/sign-in/paths.ts admits exactly these, and openapi.json documents
+// them. They use a session cookie instead of a token, and accept no API keys.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
 
@@ -10,31 +10,31 @@ export interface SignInRoute {
   /** The operation id. */
   readonly id: string
   readonly summary: string
-  /** Absent: a GET, without a body. */
+  /** Absent: a GET without a body. */
   readonly body?: z.ZodType
-  /** Parameters after the question mark; absent: none, and any is refused. */
+  /** Query parameters. If absent, any parameter is refused. */
   readonly query?: z.ZodType
   readonly answer: z.ZodType | 'page'
-  /** It needs the cookie of a session, or of a sign-in that waits for a code. */
+  /** Needs the cookie of a session, or of a sign-in that waits for a code. */
   readonly cookie?: true
-  /** Codes beyond those that every path has. */
+  /** Codes besides those of every path. */
   readonly errors: readonly Code[]
 }
 
 const isText = (value: string) => value.isWellFormed() && !value.includes('\0')
 const text = (max: number) => z.string().max(max).refine(isText, 'must not hold NUL or lone surrogates')
 const email = z.email().max(254)
-/** A password that is too short is told at sign-up; at sign-in it is one more wrong password. */
+/** The minimum length applies at sign-up only. At sign-in, a short password is simply wrong. */
 const password = text(PASSWORD.max).min(1)
 const newPassword = text(PASSWORD.max).min(PASSWORD.min)
-/** Where a link leads on to: checked in auth/origins.ts. */
+/** The target of a link, checked in sign-in/origins.ts. */
 const place = text(2_000).exactOptional()
-/** Our tokens are shorter; a longer one is not looked up. */
+/** Our tokens are shorter. A longer token is not looked up. */
 const token = text(2_000).min(1)
 const code = text(100).min(1)
 const nothing = z.strictObject({})
 const withPassword = z.strictObject({ password })
-/** `code` is needed while the second factor is on: one of the authenticator's, or a backup code. */
+/** `code` is required while the second factor is on: a code of the authenticator, or a backup code. */
 const withPasswordAndCode = z.strictObject({ password, code: code.exactOptional() })
 
 export const SignUp = z.strictObject({
@@ -50,7 +50,7 @@ export const SignInBody = z.strictObject({ email, password, rememberMe: z.boolea
 export const PasswordChange = z.strictObject({
   currentPassword: password,
   newPassword,
-  /** A changed password ends the other sessions, unless the person says otherwise. */
+  /** A password change ends the other sessions by default. */
   revokeOtherSessions: z.boolean().default(true),
 })
 export const Verification = z.strictObject({ token, password, callbackURL: place })
@@ -64,7 +64,7 @@ export const Reset = z.strictObject({
       secondFactor: z.boolean().exactOptional(),
     })
     .exactOptional(),
-  /** Ends the second factor, unless it is kept. Without a code it stays. */
+  /** Ends the second factor, unless it is kept. Without a code, the second factor stays. */
   code: code.exactOptional(),
 })
 
@@ -103,7 +103,7 @@ const HeldKey = z.object({
 const Held = z.object({
   keys: z.array(HeldKey),
   secondFactor: z.boolean(),
-  /** False while nobody has proved the address: then a new password ends everything. */
+  /** False if the address was never verified: then a new password ends everything. */
   mayKeep: z.boolean(),
 })
 const EndedKey = HeldKey.pick({ id: true, name: true, hint: true })
@@ -119,14 +119,14 @@ const OF_SESSION: readonly Code[] = ['UNAUTHENTICATED']
 export const SIGN_IN_ROUTES = {
   'POST /auth/sign-up/email': {
     id: 'signUp',
-    summary: 'Makes an account, and signs in; where mail is on, the address is verified before the first sign-in.',
+    summary: 'Creates an account and signs in. If mail is on, the address must be verified before the first sign-in.',
     body: SignUp,
     answer: SignedIn,
     errors: ['CONFLICT', 'RATE_LIMITED'],
   },
   'POST /auth/sign-in/email': {
     id: 'signIn',
-    summary: 'Signs in with a password; with a second factor, the sign-in then waits for a code.',
+    summary: 'Signs in with a password. With a second factor, the sign-in then waits for a code.',
     body: SignInBody,
     answer: z.union([
       SignedIn.extend({ redirect: z.boolean() }),
@@ -144,21 +144,21 @@ export const SIGN_IN_ROUTES = {
   },
   'GET /auth/get-session': {
     id: 'getSession',
-    summary: 'The session of the cookie, or null.',
+    summary: 'Returns the session of the cookie, or null.',
     answer: z.object({ session: Session, user: User }).nullable(),
     cookie,
     errors: [],
   },
   'GET /auth/token': {
     id: 'getToken',
-    summary: 'An access token of the session; it lives for ten minutes.',
+    summary: 'Returns an access token of the session, valid for ten minutes.',
     answer: z.object({ token: z.string() }),
     cookie,
     errors: OF_SESSION,
   },
   'POST /auth/change-password': {
     id: 'changePassword',
-    summary: 'Changes the password; ends the other sessions unless revokeOtherSessions is false.',
+    summary: 'Changes the password. Ends the other sessions unless revokeOtherSessions is false.',
     body: PasswordChange,
     answer: SignedIn,
     cookie,
@@ -166,63 +166,63 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/request-password-reset': {
     id: 'requestPasswordReset',
-    summary: 'Mails a link for a new password, good once, for an hour; answers alike for every address.',
+    summary: 'Mails a password reset link, valid once, for an hour. The answer is the same for every address.',
     body: z.strictObject({ email, redirectTo: place }),
     answer: Status.extend({ message: z.string() }),
     errors: MAILED,
   },
   'GET /auth/reset-password': {
     id: 'resetPasswordPage',
-    summary: 'The page that the link for a new password leads to, where no redirectTo was given.',
+    summary: 'The page of the password reset link if no redirectTo was given.',
     query: z.strictObject({ token: token.exactOptional() }),
     answer: 'page',
     errors: [],
   },
   'POST /auth/reset-password/preview': {
     id: 'previewPasswordReset',
-    summary: 'What the account of a link holds that a new password ends: API keys and a second factor.',
+    summary: 'Lists what a new password would end for the account of a link: API keys and a second factor.',
     body: ResetToken,
     answer: Held,
     errors: ['RATE_LIMITED'],
   },
   'POST /auth/reset-password': {
     id: 'resetPassword',
-    summary: 'Sets a new password; ends every session, link and, unless kept, API key. Signs nobody in.',
+    summary: 'Sets a new password. Ends every session and link, and every API key that is not kept. Does not sign in.',
     body: Reset,
     answer: Status.extend({ ended: Ended, kept: Kept }),
     errors: ['UNAUTHENTICATED', 'RATE_LIMITED'],
   },
   'POST /auth/send-verification-email': {
     id: 'sendVerificationEmail',
-    summary: 'Mails a link that verifies the address, good for an hour; answers alike for every address.',
+    summary: 'Mails a verification link, valid for an hour. The answer is the same for every address.',
     body: z.strictObject({ email, callbackURL: place }),
     answer: Status,
     errors: MAILED,
   },
   'GET /auth/verify-email': {
     id: 'verifyEmailPage',
-    summary: 'The page that the link leads to: it asks for the password of the sign-up.',
+    summary: 'The page of the verification link. It asks for the password of the sign-up.',
     query: z.strictObject({ token, callbackURL: place }),
     answer: 'page',
     errors: [],
   },
   'POST /auth/verify-email': {
     id: 'verifyEmail',
-    summary: 'Verifies the address of a link, by the password of the sign-up that asked for it. Signs nobody in.',
+    summary: 'Verifies the address of a link with the password of the sign-up. Does not sign in.',
     body: Verification,
     answer: Status.extend({ callbackURL: z.string().nullable() }),
     errors: BY_PASSWORD,
   },
   'GET /auth/list-sessions': {
     id: 'listSessions',
-    summary: 'The sessions of the account.',
+    summary: 'Lists the sessions of the account.',
     answer: z.array(Session),
     cookie,
     errors: OF_SESSION,
   },
   'POST /auth/revoke-session': {
     id: 'revokeSession',
-    summary: 'Ends one session of the list and its access tokens.',
+    summary: 'Ends one session and its access tokens.',
     body: z.strictObject({ token: text(200) }),
     answer: Status,
     cookie,
@@ -238,7 +238,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/revoke-other-sessions': {
     id: 'revokeOtherSessions',
-    summary: 'Ends all sessions but this one.',
+    summary: 'Ends all other sessions.',
     body: nothing,
     answer: Status,
     cookie,
@@ -246,7 +246,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/two-factor/enable': {
     id: 'beginSecondFactor',
-    summary: 'Begins a second factor; it is on once a code was seen.',
+    summary: 'Starts the setup of a second factor. A valid code turns it on.',
     body: withPassword,
     answer: z.object({ method: z.string(), totpURI: z.string(), backupCodes: BackupCodes }),
     cookie,
@@ -254,7 +254,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/two-factor/disable': {
     id: 'endSecondFactor',
-    summary: 'Switches the second factor off, by password and code.',
+    summary: 'Turns the second factor off, with password and code.',
     body: withPasswordAndCode,
     answer: Status,
     cookie,
@@ -262,7 +262,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/two-factor/get-totp-uri': {
     id: 'showSecondFactor',
-    summary: 'Shows the secret of the second factor again, by password and, while it is on, code.',
+    summary: 'Shows the secret of the second factor again, with password and, if it is on, a code.',
     body: withPasswordAndCode,
     answer: z.object({ totpURI: z.string() }),
     cookie,
@@ -270,7 +270,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/two-factor/generate-backup-codes': {
     id: 'renewBackupCodes',
-    summary: 'Makes ten new backup codes, by password and code; the old ones end.',
+    summary: 'Creates ten new backup codes, with password and code. The old codes stop working.',
     body: withPasswordAndCode,
     answer: Status.extend({ backupCodes: BackupCodes }),
     cookie,
@@ -278,7 +278,8 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/two-factor/verify-totp': {
     id: 'verifyCode',
-    summary: 'Completes a sign-in by a code, once; or switches the second factor on, and ends the other sessions.',
+    summary:
+      'Completes a sign-in with a code that works once. Or turns the second factor on and ends the other sessions.',
     body: z.strictObject({ code }),
     answer: SignedIn,
     cookie,
@@ -286,7 +287,7 @@ export const SIGN_IN_ROUTES = {
   },
   'POST /auth/two-factor/verify-backup-code': {
     id: 'verifyBackupCode',
-    summary: 'Completes a sign-in by one of the backup codes, each once.',
+    summary: 'Completes a sign-in with a backup code. Each code works once.',
     body: z.strictObject({ code }),
     answer: SignedIn,
     cookie,

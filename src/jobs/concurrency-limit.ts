@@ -1,18 +1,18 @@
-// How much of one kind of work may be under way at once in this process, of one thing and of all together: what takes long
-// and keeps a connection or the store busy. Nobody waits for a slot: whoever comes too early is told when to come again.
+// Limits how much slow work of one kind runs at once in this process, per key and in total. Nobody waits for a slot: a
+// caller over the limit is told when to retry.
 import { AppError } from '../errors.ts'
 
 export interface ConcurrencyLimit {
-  /** Held until it is disposed. Throws RATE_LIMITED, with `retryAfter`, where as many are held already. */
+  /** Takes a slot until it is disposed. Throws RATE_LIMITED with `retryAfter` if no slot is free. */
   take(key: string): Disposable
 }
 
 interface Limits {
-  /** Of one key. */
+  /** Per key. */
   readonly each: number
   readonly all: number
   readonly retryAfterSeconds: number
-  /** What is under way, as a sentence. */
+  /** What is running, as a sentence. */
   readonly why: string
 }
 

@@ -1,5 +1,4 @@
-// The jobs as the store keeps them, for every process that works on it: who may begin one, how far each is, which of them
-// nobody runs any more. It runs nothing.
+// The jobs table, shared by all processes: admission, progress, and abandoned jobs. Runs nothing itself.
 import type { Transaction } from 'kysely'
 import type { DatasourceId, JobId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -8,7 +7,7 @@ import { hasEnded, INTERRUPTED, type JobState } from './job.ts'
 
 export type JobStore = Pick<Store, 'db' | 'dialect' | 'append'>
 
-/** A job to be, and what it is started with: JSON, null for a kind that does not go on after a restart. */
+/** A new job and its input: JSON, or null for a kind that is not resumable. */
 export interface NewJob {
   readonly id: JobId
   readonly datasourceId: DatasourceId
@@ -16,17 +15,17 @@ export interface NewJob {
   readonly input: string | null
 }
 
-/** One that nobody runs, to go on with. */
+/** An abandoned job to resume. */
 export interface LostJob extends Omit<NewJob, 'input'> {
   readonly input: string
   readonly heard: string
 }
 
-/** Of the jobs of this process, what the store does not know yet. */
+/** What this process knows about its own jobs before the store does. */
 export interface OwnJobs {
-  /** This process runs it. */
+  /** True if this process runs the job. */
   has(id: JobId): boolean
-  /** Its work has ended, though its end may not stand in the store yet. */
+  /** True if the work has ended but its end may not be stored yet. */
   isOver(id: JobId): boolean
 }
 
@@ -35,20 +34,20 @@ interface Reached {
   readonly total: number
 }
 
-/** A job whose process has not been heard of for so long is taken for dead. */
+/** A job whose process was silent for this long is abandoned. */
 const SILENCE_MS = 60_000
 const KEPT_DAYS = 30
 
 export class JobRows {
   readonly #store: JobStore
-  /** Only one process works on a SQLite store: what it finds running at its start nobody runs. */
+  /** A SQLite store has one process: jobs found running at its start are abandoned. */
   readonly #startedAt = iso(Date.now())
 
   constructor(store: JobStore) {
     this.#store = store
   }
 
-  /** Fails jobs nobody runs any more, but for those that go on. */
+  /** Fails abandoned jobs, except resumable ones. */
   async bury(): Promise<void> {
     await this.#store.append(async (tx) => {
       await tx
@@ -64,13 +63,14 @@ export class JobRows {
   }
 
   /**
-   * Writes the new job, and answers its id; or the id of one that runs with the same input; or null where `atMost` of its
-   * kind run for the datasource, in whichever process. Of several processes that ask at once the transaction lets one in.
+   * Inserts the job and returns its id. Returns the id of a running job with the same input, or null if `atMost` jobs
+   * of the kind already run for the datasource in any process. The transaction admits one of several concurrent
+   * processes.
    */
   async claim(job: NewJob, atMost: number, own: OwnJobs): Promise<JobId | null> {
     return await this.#store.append(async (tx) => {
       const running = await this.#running(tx, job, own)
-      const same = running.find((each) => each.isSame)
+      const same = running.find((other) => other.isSame)
       if (same !== undefined) return same.id
       if (running.length >= atMost) return null
       const { id, datasourceId, kind, input } = job
@@ -84,12 +84,12 @@ export class JobRows {
     })
   }
 
-  /** Those of its kind that run for its datasource. One that died with its process, and does not go on, is FAILED first. */
+  /** Returns the running jobs of the same kind and datasource. Fails abandoned jobs that are not resumable first. */
   async #running(tx: Transaction<Tables>, { datasourceId, kind, input }: NewJob, own: OwnJobs) {
     const rows = await tx
       .selectFrom('jobs')
       .select(['id', 'updated_at'])
-      // Not the input itself: it may be large.
+      // Compares the input in the database: it may be large.
       .select((eb) => [
         eb('input', 'is not', null).as('goes_on'),
         (input === null ? eb('input', 'is', null) : eb('input', '=', input)).as('is_same'),
@@ -110,12 +110,12 @@ export class JobRows {
       .map((row) => ({ id: row.id, isSame: isTrue(row.is_same) }))
   }
 
-  /** Null where this datasource has no such job; `reached` is how far it is, where that is known better than here. */
+  /** Returns null if the datasource has no such job. `reached`: newer progress than the stored one. */
   async find(datasourceId: DatasourceId, id: JobId, reached: Reached | null): Promise<JobState | null> {
     const row = await this.#store.db
       .selectFrom('jobs')
       .select(['id', 'kind', 'state', 'done', 'total', 'result', 'error', 'created_at', 'updated_at'])
-      // Not the input itself: it may be large, and whoever waits for a job asks often.
+      // Does not read the input: it may be large, and callers poll.
       .select((eb) => eb('input', 'is not', null).as('goes_on'))
       .where('id', '=', id)
       .where('datasource_id', '=', datasourceId)
@@ -140,7 +140,7 @@ export class JobRows {
     }
   }
 
-  /** The first end holds: a cancelled job that fails for it stays CANCELLED. */
+  /** The first end is final: a cancelled job stays CANCELLED even if its work then fails. */
   async end(
     id: JobId,
     end: { readonly state: JobTable['state']; readonly result?: string; readonly error?: string },
@@ -164,7 +164,7 @@ export class JobRows {
     )
   }
 
-  /** Writes how far it is, and that somebody runs it; false where it has ended meanwhile. */
+  /** Writes progress and a heartbeat. Returns false if the job has ended meanwhile. */
   async alive(id: JobId, { done, total }: Reached): Promise<boolean> {
     const set = { done, total, updated_at: iso(Date.now()) }
     const { numUpdatedRows } = await this.#store.append((tx) =>
@@ -173,7 +173,7 @@ export class JobRows {
     return numUpdatedRows !== 0n
   }
 
-  /** Leaves it to whoever looks for lost ones next. */
+  /** Marks the job as abandoned for the next search. */
   async leave(id: JobId, { done, total }: Reached): Promise<void> {
     const set = { done, total, updated_at: iso(Date.now() - SILENCE_MS) }
     await this.#store.append((tx) =>
@@ -181,7 +181,7 @@ export class JobRows {
     )
   }
 
-  /** Those that go on but that nobody runs. */
+  /** Returns abandoned jobs of resumable kinds. */
   async lost(kinds: readonly string[]): Promise<readonly LostJob[]> {
     if (kinds.length === 0) return []
     const rows = await this.#store.db
@@ -197,7 +197,7 @@ export class JobRows {
     )
   }
 
-  /** Of several processes that found it lost one gets it. */
+  /** Takes over an abandoned job. Only one of several processes succeeds. */
   async take({ id, heard }: LostJob): Promise<boolean> {
     const { numUpdatedRows } = await this.#store.append((tx) =>
       tx
@@ -210,13 +210,13 @@ export class JobRows {
     return numUpdatedRows === 1n
   }
 
-  /** A job not heard of since is run by nobody. */
+  /** A job with an older heartbeat is abandoned. */
   #lastHeard(): string {
     return this.#store.dialect === 'sqlite' ? this.#startedAt : iso(Date.now() - SILENCE_MS)
   }
 }
 
-/** As either dialect answers a comparison. */
+/** Normalizes a boolean of either dialect. */
 function isTrue(value: unknown): boolean {
   return value === true || value === 1
 }

@@ -1,26 +1,28 @@
-// What a job is: the work it does, how it is waited for and how it is shown. Shapes alone.
+// Types: the work of a job, waiting for a job, and its public state.
 import type { DatasourceId, JobId } from '../ids.ts'
 import type { JobTable } from '../store/tables.ts'
 
-/** Says how far a job is; written to the store now and then. */
+/** Reports how far a job is. Written to the store from time to time. */
 export type Progress = (done: number, total: number) => void
 
-/** What a job does; its value, plain data, becomes the job's `result`. `id` is its own, the same after a restart. */
+/**
+ * The work of a job. Its value, plain data, becomes the job's `result`. `id` is the job's id, unchanged by a restart.
+ */
 export type Work = (progress: Progress, signal: AbortSignal, id: JobId) => Promise<unknown>
 
-/** Makes the work of a job from what it was started with, in whichever process goes on with it. */
-export type Again = (datasourceId: DatasourceId, input: unknown) => Work
+/** Recreates the work of a job from its input, in the process that resumes it. */
+export type Resume = (datasourceId: DatasourceId, input: unknown) => Work
 
 export interface Job {
   readonly id: JobId
   /**
-   * Settles with the work, after its end stands in the store. Of a job that another process runs it gives the result, or
-   * throws CONFLICT with what the job says of its failure.
+   * Settles when the work has ended and the end is stored. For a job of another process, returns the result, or throws
+   * CONFLICT with the job's error.
    */
   ended(): Promise<unknown>
-  /** It was running already. */
+  /** True if the job was already running. */
   readonly isShared: boolean
-  /** Another process runs it. */
+  /** True if another process runs the job. */
   readonly isElsewhere: boolean
 }
 
@@ -37,8 +39,8 @@ export interface JobState {
   readonly updatedAt: string
 }
 
-/** What is told of a job whose process went away. */
-export const INTERRUPTED = 'The service was restarted while this ran. Start it again.'
+/** The error of a job whose process ended. */
+export const INTERRUPTED = 'The service restarted while this job ran. Start the job again.'
 
 export function hasEnded(state: JobTable['state']): boolean {
   return state !== 'QUEUED' && state !== 'RUNNING'

@@ -1,4 +1,4 @@
-// What a job promises: one of a kind at a time, an end that stands in the store, and none that seems to run for ever.
+// Jobs: one of a kind at a time, ends are stored, and no job seems to run forever.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeSource } from '../../test/support/stores.ts'
@@ -7,7 +7,7 @@ import { newId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openJobs, type Work } from './jobs.ts'
 
-/** A row for jobs to belong to. */
+/** Inserts a datasource for jobs. */
 async function datasource(store: Store): Promise<DatasourceId> {
   const [id, teamId, at] = [newId<DatasourceId>(), newId<TeamId>(), '2026-01-01T00:00:00.000Z']
   await store.write(async (tx) => {
@@ -45,11 +45,11 @@ async function datasource(store: Store): Promise<DatasourceId> {
   return id
 }
 
-/** Work that goes on until its signal ends it. */
+/** Work that runs until its signal aborts. */
 const endless: Work = (_progress, signal) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
-test('a job gives its result to whoever waits and to whoever asks later', async () => {
+test('a job returns its result to waiting and to later callers', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -66,14 +66,14 @@ test('a job gives its result to whoever waits and to whoever asks later', async 
   )
 })
 
-test('a failure is told by a sentence of ours, never by what was thrown', async () => {
+test('a failed job reports our own message, never the thrown one', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
   const id = await datasource(store)
   for (const [error, told] of [
     [new AppError('DATASOURCE_UNAVAILABLE', 'It is down.'), 'It is down.'],
-    [new Error('password=hunter2'), 'This could not be done because of a defect in the service.'],
+    [new Error('password=hunter2'), 'The job failed because of a bug in the service.'],
   ] as const) {
     const job = await jobs.start(id, 'fail', async () => {
       throw error
@@ -84,7 +84,7 @@ test('a failure is told by a sentence of ours, never by what was thrown', async 
   }
 })
 
-test('two who ask for the same at once get one job; another kind, or datasource, is another', async () => {
+test('concurrent requests share a job; another kind or datasource gets its own', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -99,7 +99,7 @@ test('two who ask for the same at once get one job; another kind, or datasource,
   assert.equal(new Set([one.id, other.id, third.id]).size, 3)
 })
 
-test('a cancelled job is ended and stays CANCELLED; one of another datasource is not found', async () => {
+test('a cancelled job ends and stays CANCELLED; a job of another datasource is not found', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -112,11 +112,11 @@ test('a cancelled job is ended and stays CANCELLED; one of another datasource is
   assert.equal(await jobs.cancel(id, job.id), true)
   await assert.rejects(job.ended())
   assert.equal((await jobs.find(id, job.id))?.state, 'CANCELLED')
-  // And the next may begin.
+  // The next job can start.
   assert.notEqual((await jobs.start(id, 'look', endless)).id, job.id)
 })
 
-test('all of a datasource are ended at once, also when its rows are gone; those of others go on', async () => {
+test('ends all jobs of a datasource, even without rows; jobs of others continue', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   await using jobs = await openJobs({ store })
@@ -129,7 +129,7 @@ test('all of a datasource are ended at once, also when its rows are gone; those 
   assert.equal((await jobs.find(other, theirs.id))?.state, 'RUNNING')
 })
 
-test('what runs when the service ends, or died with it, is FAILED afterwards', async () => {
+test('a job that runs when the service stops or dies is FAILED afterwards', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const id = await datasource(store)
@@ -165,7 +165,7 @@ test('what runs when the service ends, or died with it, is FAILED afterwards', a
 })
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  test(`on ${dialect} a job of a resumable kind goes on in the next process, with what it was started with`, async () => {
+  test(`on ${dialect} the next process resumes a resumable job with its input`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.config()
     await using store = await openStore(config)
@@ -181,7 +181,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     await assert.rejects(begun.ended())
     assert.equal((await first.find(id, begun.id))?.state, 'RUNNING')
 
-    // Of two that find it one gets it.
+    // Only one of two processes gets the job.
     await using one = await openJobs({ store })
     await using other = await openJobs({ store })
     const seen: unknown[] = []
@@ -200,7 +200,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('a resumable job that was cancelled, or whose datasource is ended by another process, does not go on', async () => {
+test('does not resume a cancelled job, or a job whose datasource another process ended', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const id = await datasource(store)
@@ -220,7 +220,7 @@ test('a resumable job that was cancelled, or whose datasource is ended by anothe
   )
 })
 
-test('whoever asks once the work has ended gets a job of their own, though its end is still being written', async () => {
+test('a request after the work ended gets a new job, even while the end is still being written', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
@@ -241,7 +241,7 @@ test('whoever asks once the work has ended gets a job of their own, though its e
   assert.equal(await second.ended(), 'again')
 })
 
-test('of two processes on one PostgreSQL store one at a time runs a kind for a datasource', async () => {
+test('only one of two processes on a PostgreSQL store runs a kind for a datasource at a time', async () => {
   await using source = await storeSource('postgres')
   const config = await source.config()
   await using here = await openStore(config)
@@ -281,7 +281,7 @@ test('of two processes on one PostgreSQL store one at a time runs a kind for a d
   await Promise.all(ends)
 })
 
-test('a job whose process died does not keep others from beginning, unless it goes on', async () => {
+test('an abandoned job does not block new jobs, unless it is resumable', async () => {
   await using source = await storeSource('postgres')
   const config = await source.config()
   await using store = await openStore(config)

@@ -1,31 +1,31 @@
-// What takes long: introspection, profiles, previews. A job runs in the process that started it, its progress stands in the
-// store. It knows nothing of what it runs. A restart ends it, unless its kind was made to go on (resumable).
+// Background jobs for long work: introspection, profiles, previews. A job runs in the process that started it; its
+// progress is in the store. A restart fails a job unless its kind is resumable.
 import { setTimeout } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import { newId, type DatasourceId, type JobId } from '../ids.ts'
 import { JobRows, type JobStore, type NewJob } from './job-rows.ts'
-import { hasEnded, INTERRUPTED, type Again, type Job, type JobState, type Progress, type Work } from './job.ts'
+import { hasEnded, INTERRUPTED, type Resume, type Job, type JobState, type Progress, type Work } from './job.ts'
 
 export type { Work } from './job.ts'
 
 export interface Jobs extends AsyncDisposable {
-  /** Starts a job; where one of this kind is running for the datasource, in whichever process, that one is answered. */
+  /** Starts a job. If any process runs a job of this kind for the datasource, returns that job. */
   start(datasourceId: DatasourceId, kind: string, work: Work): Promise<Job>
   /**
-   * Makes the jobs of a kind go on after a restart, from the beginning, in whichever process first finds that nobody runs
-   * them. Said once a kind, before such a job is begun.
+   * Makes jobs of a kind resumable: after a restart, the first process that finds such a job runs it again from the
+   * start. Call once per kind, before the first job.
    */
-  resumable(kind: string, again: Again): void
+  resumable(kind: string, resume: Resume): void
   /**
-   * Starts a job of a resumable kind; one that runs with the same input, plain data, is answered instead. Null where so
-   * many of the kind run for the datasource already, in whichever process.
+   * Starts a job of a resumable kind. If a job with the same input (plain data) runs, returns that job. Returns null if
+   * `atMost` jobs of the kind already run for the datasource, in any process.
    */
   begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number): Promise<Job | null>
-  /** Null where this datasource has no such job. */
+  /** Returns null if the datasource has no such job. */
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
-  /** Ends it, whichever process runs it; false where this datasource has no such job. Ended ones stay as they are. */
+  /** Cancels a job of any process. Returns false if the datasource has no such job. Ended jobs do not change. */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
-  /** Ends all of a datasource that is changed or deleted, and waits for them. */
+  /** Cancels all jobs of a datasource that is changed or deleted, and waits for them. */
   endAll(datasourceId: DatasourceId): Promise<void>
 }
 
@@ -38,24 +38,24 @@ interface Running {
   readonly id: JobId
   readonly datasourceId: DatasourceId
   readonly ended: Promise<unknown>
-  readonly goesOn: boolean
+  readonly isResumable: boolean
   readonly control: AbortController
   done: number
   total: number
-  /** Its row stands in the store. */
+  /** True if the job's row is in the store. */
   isWritten: boolean
-  /** The work has ended, though its end may not stand in the store yet: whoever asks now wants another. */
+  /** True if the work has ended but its end may not be stored yet. A new request then gets a new job. */
   isOver: boolean
 }
 
 const HEARTBEAT_MS = 2_000
-/** So many heartbeats apart it is looked for jobs that nobody runs any more. */
-const BEATS_A_SEARCH = 10
-/** Between two looks at a job of another process. */
-const LOOK_MS = 500
-const FAILED = 'This could not be done because of a defect in the service.'
+/** Abandoned jobs are searched for once every this many heartbeats. */
+const BEATS_PER_SEARCH = 10
+/** The interval for polling a job of another process. */
+const POLL_MS = 500
+const FAILED = 'The job failed because of a bug in the service.'
 
-/** Opens the jobs; what a process that is gone left running becomes FAILED, or goes on. */
+/** Opens the jobs. Abandoned jobs become FAILED or are resumed. */
 export async function openJobs(deps: Deps): Promise<Jobs> {
   const rows = new JobRows(deps.store)
   const jobs = new ProcessJobs(deps, rows)
@@ -67,9 +67,9 @@ class ProcessJobs implements Jobs {
   readonly #deps: Deps
   readonly #rows: JobRows
   readonly #running = new Map<JobId, Running>()
-  readonly #again = new Map<string, Again>()
+  readonly #resumes = new Map<string, Resume>()
   readonly #heartbeat: NodeJS.Timeout
-  /** Heartbeats and searches, one after the other; none is left behind when it closes. */
+  /** The chain of heartbeats and searches. Closing waits for it. */
   #work: Promise<void> = Promise.resolve()
   #beats = 0
   readonly #closing = new AbortController()
@@ -77,46 +77,46 @@ class ProcessJobs implements Jobs {
   constructor(deps: Deps, rows: JobRows) {
     this.#deps = deps
     this.#rows = rows
-    this.#heartbeat = setInterval(() => this.#behind(() => this.#beat()), HEARTBEAT_MS)
+    this.#heartbeat = setInterval(() => this.#enqueue(() => this.#beat()), HEARTBEAT_MS)
     this.#heartbeat.unref()
   }
 
   async start(datasourceId: DatasourceId, kind: string, work: Work): Promise<Job> {
     const job = await this.#start({ id: newId<JobId>(), datasourceId, kind, input: null }, work, 1)
-    // Whatever runs of such a kind is the same.
-    if (job === null) throw new AppError('INTERNAL', `Jobs of the kind ${kind} go on after a restart: begin them.`)
+    // A kind that is not resumable allows one job at a time, so claim() never returns null here.
+    if (job === null) throw new AppError('INTERNAL', `Jobs of the kind ${kind} are resumable: use begin().`)
     return job
   }
 
-  resumable(kind: string, again: Again): void {
-    this.#again.set(kind, again)
-    this.#behind(() => this.#search([kind]))
+  resumable(kind: string, resume: Resume): void {
+    this.#resumes.set(kind, resume)
+    this.#enqueue(() => this.#search([kind]))
   }
 
   async begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number): Promise<Job | null> {
-    const again = this.#again.get(kind)
-    if (again === undefined) throw new AppError('INTERNAL', `Jobs of the kind ${kind} cannot be begun.`)
+    const resume = this.#resumes.get(kind)
+    if (resume === undefined) throw new AppError('INTERNAL', `Jobs of the kind ${kind} are not resumable: use start().`)
     const job = { id: newId<JobId>(), datasourceId, kind, input: JSON.stringify(input) }
-    return await this.#start(job, again(datasourceId, input), atMost)
+    return await this.#start(job, resume(datasourceId, input), atMost)
   }
 
-  async #start(asked: NewJob, work: Work, atMost: number): Promise<Job | null> {
+  async #start(requested: NewJob, work: Work, atMost: number): Promise<Job | null> {
     const { promise: written, resolve, reject } = Promise.withResolvers<void>()
-    // Before its row is there, so that whoever finds the row finds what runs it.
-    const job = this.#add(asked, written, work)
+    // Added before its row is written, so that whoever finds the row also finds the running job.
+    const job = this.#add(requested, written, work)
     try {
-      const id = await this.#rows.claim(asked, atMost, {
-        has: (each) => this.#running.has(each),
-        isOver: (each) => this.#running.get(each)?.isOver === true,
+      const id = await this.#rows.claim(requested, atMost, {
+        has: (id) => this.#running.has(id),
+        isOver: (id) => this.#running.get(id)?.isOver === true,
       })
-      if (id === asked.id) {
+      if (id === requested.id) {
         job.isWritten = true
         resolve()
         return { id, ended: () => job.ended, isShared: false, isElsewhere: false }
       }
-      reject(new AppError('CONFLICT', 'Another one runs.'))
-      this.#running.delete(asked.id)
-      return id === null ? null : this.#shared(asked.datasourceId, id)
+      reject(new AppError('CONFLICT', 'Another job is running.'))
+      this.#running.delete(requested.id)
+      return id === null ? null : this.#shared(requested.datasourceId, id)
     } catch (error) {
       reject(error)
       throw error
@@ -124,28 +124,28 @@ class ProcessJobs implements Jobs {
   }
 
   #shared(datasourceId: DatasourceId, id: JobId): Job {
-    const mine = this.#running.get(id)
-    const ended = mine === undefined ? () => this.#endedElsewhere(datasourceId, id) : () => mine.ended
-    return { id, ended, isShared: true, isElsewhere: mine === undefined }
+    const own = this.#running.get(id)
+    const ended = own === undefined ? () => this.#endedElsewhere(datasourceId, id) : () => own.ended
+    return { id, ended, isShared: true, isElsewhere: own === undefined }
   }
 
   async #endedElsewhere(datasourceId: DatasourceId, id: JobId): Promise<unknown> {
     for (;;) {
       const job = await this.#rows.find(datasourceId, id, null)
       if (job?.state === 'DONE') return job.result
-      if (job === null || hasEnded(job.state)) throw new AppError('CONFLICT', job?.error ?? 'The job was ended.')
-      await setTimeout(LOOK_MS, undefined, { signal: this.#closing.signal, ref: false })
+      if (job === null || hasEnded(job.state)) throw new AppError('CONFLICT', job?.error ?? 'The job was cancelled.')
+      await setTimeout(POLL_MS, undefined, { signal: this.#closing.signal, ref: false })
     }
   }
 
-  /** Runs the work once its row is written. */
+  /** Runs the work once the row is written. */
   #add({ id, datasourceId, input }: NewJob, written: Promise<void>, work: Work): Running {
     const ended = written.then(() => this.#run(job, work))
     const job: Running = {
       id,
       datasourceId,
       ended,
-      goesOn: input !== null,
+      isResumable: input !== null,
       control: new AbortController(),
       done: 0,
       total: 0,
@@ -153,7 +153,7 @@ class ProcessJobs implements Jobs {
       isOver: false,
     }
     this.#running.set(id, job)
-    // Its end stands with the job, whether anybody waits for it or not.
+    // The end is stored with the job, so an unhandled rejection is not an error.
     ended.catch(() => undefined).finally(() => this.#running.delete(id))
     return job
   }
@@ -172,11 +172,11 @@ class ProcessJobs implements Jobs {
   }
 
   async endAll(datasourceId: DatasourceId): Promise<void> {
-    // Those of other processes too, which hear of it by their next heartbeat.
+    // Includes jobs of other processes: those notice at their next heartbeat.
     await this.#rows.cancelAll(datasourceId)
-    const mine = [...this.#running.values()].filter((job) => job.datasourceId === datasourceId)
-    for (const job of mine) job.control.abort()
-    await Promise.allSettled(mine.map((job) => job.ended))
+    const own = [...this.#running.values()].filter((job) => job.datasourceId === datasourceId)
+    for (const job of own) job.control.abort()
+    await Promise.allSettled(own.map((job) => job.ended))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -185,26 +185,26 @@ class ProcessJobs implements Jobs {
     await this.#work
     const all = [...this.#running.values()]
     for (const job of all) {
-      if (job.goesOn) await this.#leave(job)
+      if (job.isResumable) await this.#leave(job)
       else await this.#rows.end(job.id, { state: 'FAILED', error: INTERRUPTED }, job)
       job.control.abort()
     }
     await Promise.allSettled(all.map((job) => job.ended))
   }
 
-  /** To another process: it is no longer ours to end. */
+  /** Leaves the job to another process. This process must not end it any more. */
   async #leave(job: Running): Promise<void> {
     await this.#rows.leave(job.id, job)
     this.#running.delete(job.id)
   }
 
-  /** Goes on with jobs of resumable kinds that nobody runs. */
+  /** Resumes abandoned jobs of resumable kinds. */
   async #search(kinds: readonly string[]): Promise<void> {
     for (const lost of await this.#rows.lost(kinds)) {
-      const again = this.#again.get(lost.kind)
-      if (again === undefined || this.#running.has(lost.id) || this.#closing.signal.aborted) continue
+      const resume = this.#resumes.get(lost.kind)
+      if (resume === undefined || this.#running.has(lost.id) || this.#closing.signal.aborted) continue
       if (!(await this.#rows.take(lost))) continue
-      const work = again(lost.datasourceId, JSON.parse(lost.input))
+      const work = resume(lost.datasourceId, JSON.parse(lost.input))
       this.#add(lost, Promise.resolve(), work).isWritten = true
     }
   }
@@ -219,30 +219,30 @@ class ProcessJobs implements Jobs {
       await this.#rows.end(job.id, { state: 'DONE', result: JSON.stringify(result ?? null) }, job)
       return result
     } catch (error) {
-      // Left to another process: that one ends it.
+      // The job was left to another process, which ends it.
       if (this.#running.get(job.id) !== job) throw error
-      if (!(error instanceof AppError) && !job.control.signal.aborted) this.#say(error)
-      const told = error instanceof AppError ? error.message : FAILED
-      await this.#rows.end(job.id, { state: 'FAILED', error: told }, job)
+      if (!(error instanceof AppError) && !job.control.signal.aborted) this.#logFailure(error)
+      const message = error instanceof AppError ? error.message : FAILED
+      await this.#rows.end(job.id, { state: 'FAILED', error: message }, job)
       throw error
     }
   }
 
-  /** Writes the progress, and hears whether another process cancelled. */
+  /** Writes progress, and notices a cancellation by another process. */
   async #beat(): Promise<void> {
-    if (++this.#beats % BEATS_A_SEARCH === 0) await this.#search([...this.#again.keys()])
+    if (++this.#beats % BEATS_PER_SEARCH === 0) await this.#search([...this.#resumes.keys()])
     for (const job of this.#running.values()) {
       if (job.isWritten && !(await this.#rows.alive(job.id, job))) job.control.abort()
     }
   }
 
-  #behind(work: () => Promise<void>): void {
+  #enqueue(work: () => Promise<void>): void {
     this.#work = this.#work
       .then(() => (this.#closing.signal.aborted ? undefined : work()))
-      .catch((error: unknown) => this.#say(error))
+      .catch((error: unknown) => this.#logFailure(error))
   }
 
-  #say(error: unknown): void {
+  #logFailure(error: unknown): void {
     this.#deps.log?.error({ err: error }, 'a job failed')
   }
 }

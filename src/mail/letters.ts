@@ -1,17 +1,17 @@
-// What our mails say: short, in plain text and the same as simple HTML. A subject is always a constant of ours; what
-// others wrote stands in the text only, on one line and without an address to click on.
+// The texts of our mails: short, as plain text and as simple HTML. Subjects are constants. Text from other people
+// appears in the body only, on one line and without links.
 
-/** A line of text, or what is to be clicked or copied. */
+/** A line of text, a link to click, or text to copy. */
 type Paragraph = string | { readonly link: string } | { readonly copy: string }
 
 export interface Letter {
   readonly kind:
     'verification' | 'password reset' | 'invitation' | 'signed up again' | 'key expiring' | 'security notice'
-  /** One address, as a schema let it pass. */
+  /** One address, validated by a schema. */
   readonly to: string
   readonly subject: string
   readonly body: readonly Paragraph[]
-  /** What its reader cannot do without: it goes to the log where no mail is sent. */
+  /** The link that the recipient needs. Without SMTP it is logged instead. */
   readonly link?: string
 }
 
@@ -22,9 +22,9 @@ export function verificationLetter(to: string, link: string): Letter {
     link,
     subject: 'Verify your e-mail address',
     body: [
-      'Somebody, you we hope, signed up to Vitrine with this e-mail address. To verify the address, open this link within an hour and give the password of the sign-up:',
+      'Somebody, hopefully you, signed up to Vitrine with this e-mail address. To verify the address, open this link within an hour and give the password of the sign-up:',
       { link },
-      'If it was not you, do nothing: without the link nobody can use this address. If you want an account, sign up or ask for a new password; either ends what the other person began.',
+      'If it was not you, do nothing: nobody can use this address without the link. If you want an account, sign up or ask for a new password. Both cancel the sign-up of the other person.',
     ],
   }
 }
@@ -36,22 +36,22 @@ export function resetLetter(to: string, link: string): Letter {
     link,
     subject: 'Set a new password',
     body: [
-      'Somebody, you we hope, asked for a new password for your Vitrine account. Open this link within an hour to set one:',
+      'Somebody, hopefully you, asked for a new password for your Vitrine account. Open this link within an hour to set one:',
       { link },
-      'A new password ends all sessions and, unless you keep them, your API keys. If it was not you, do nothing: your password stays as it is.',
+      'A new password ends all sessions and, unless you keep them, revokes your API keys. If it was not you, do nothing: your password stays as it is.',
     ],
   }
 }
 
-/** To whoever owns an address that was signed up with a second time. */
+/** Sent to the owner of an address that somebody signed up with again. */
 export function signedUpAgainLetter(to: string, origin: string): Letter {
   return {
     kind: 'signed up again',
     to,
-    subject: 'You have an account already',
+    subject: 'You already have an account',
     body: [
-      `Somebody, you we hope, signed up to Vitrine at ${origin} with this e-mail address, which has an account already.`,
-      'If it was you: sign in, or ask for a new password. If it was not you, do nothing: nothing was changed.',
+      `Somebody, hopefully you, signed up to Vitrine at ${origin} with this e-mail address, which already has an account.`,
+      'If it was you: sign in, or ask for a new password. If it was not you, do nothing: nothing changed.',
     ],
   }
 }
@@ -60,23 +60,23 @@ export interface Invite {
   readonly to: string
   readonly origin: string
   readonly team: string
-  /** The address of whoever invites. */
+  /** The inviter's address. */
   readonly by: string
   readonly role: string
-  /** null for a member already, who only has to open the team. */
+  /** Null for a current member, who only has to open the team. */
   readonly token: string | null
 }
 
 export function invitationLetter({ to, origin, team, by, role, token }: Invite): Letter {
   const start = `${plain(by)} invited you to the team “${plain(team)}” in Vitrine, as ${role}.`
-  const end = 'If you do not know them, do nothing.'
+  const end = 'If you do not know this person, do nothing.'
   const how =
     token === null
       ? [`Sign in at ${origin} and open the team.`]
       : [
           `Sign in at ${origin} with this e-mail address, or sign up with it, and accept the invitation within 14 days:`,
           { copy: `POST ${origin}/invitations/${token}/accept` },
-          'Where signing up asks for an inviteToken, it is this:',
+          'If signing up requires an inviteToken, use this one:',
           { copy: token },
         ]
   return { kind: 'invitation', to, subject: 'You are invited to a team', body: [start, ...how, end] }
@@ -94,15 +94,15 @@ export function keyExpiringLetter({ to, origin, name, hint, expiresAt }: EndingK
   return {
     kind: 'key expiring',
     to,
-    subject: 'An API key ends soon',
+    subject: 'An API key expires soon',
     body: [
-      `Your API key “${plain(name)}” (${hint}) at ${origin} ends at ${expiresAt}. What uses it is refused from then on.`,
-      'If it is still needed, rotate it or make another one before.',
+      `Your API key “${plain(name)}” (${hint}) at ${origin} expires at ${expiresAt}. Requests with this key are refused from then on.`,
+      'If you still need the key, rotate it or create a new one before then.',
     ],
   }
 }
 
-/** What was done to an account, as its owner is told at once. */
+/** A change to an account that its owner is notified of. */
 export type SecurityChange =
   | { readonly kind: 'new key'; readonly name: string; readonly hint: string }
   | { readonly kind: 'password changed' }
@@ -117,17 +117,16 @@ export interface SecurityNotice {
   readonly origin: string
   readonly change: SecurityChange
   readonly at: Date
-  /** What the program says it is. */
+  /** The client's name for itself. */
   readonly client: string | undefined
-  /** Where it is, as far as the service sees. */
+  /** The client's address, as far as the service can see it. */
   readonly address: string | undefined
 }
 
 export function securityLetter({ to, origin, change, at, client, address }: SecurityNotice): Letter {
   const { subject, what, otherwise } = NOTICES[change.kind]
   const key = change.kind === 'new key' ? ` It is named “${plain(change.name)}” and ends in ${plain(change.hint)}.` : ''
-  const program =
-    client === undefined || client === '' ? 'a program that gives no name' : `the program “${plain(client)}”`
+  const program = client === undefined || client === '' ? 'a program without a name' : `the program “${plain(client)}”`
   const place = address === undefined || address === '' ? '' : ` at the address ${plain(address)}`
   const time = `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
   return {
@@ -140,22 +139,22 @@ export function securityLetter({ to, origin, change, at, client, address }: Secu
         ? `It happened at ${time}.`
         : `It happened at ${time}, from ${program}${place}.`,
       change.kind === 'second factor reset'
-        ? `If you asked for it, do nothing more. If you did not: ${otherwise}`
+        ? `If you asked for it, you need not do anything. If you did not: ${otherwise}`
         : `If it was you, do nothing. If it was not you: ${otherwise}`,
     ],
   }
 }
 
 const NEW_PASSWORD =
-  'ask for a new password at once, with POST /auth/request-password-reset. A new password ends all sessions and, unless you keep them, all API keys.'
+  'ask for a new password at once, with POST /auth/request-password-reset. A new password ends all sessions and, unless you keep them, revokes all API keys.'
 const FACTOR_LEFT = 'If a second factor is on that is not yours, the operator of the service can reset it.'
 
 const NOTICES: Readonly<
   Record<SecurityChange['kind'], { readonly subject: string; readonly what: string; readonly otherwise: string }>
 > = {
   'new key': {
-    subject: 'A new API key was made',
-    what: 'A new API key was made for your account.',
+    subject: 'A new API key was created',
+    what: 'A new API key was created for your account.',
     otherwise: `revoke the key, then ${NEW_PASSWORD}`,
   },
   'password changed': {
@@ -181,7 +180,7 @@ const NOTICES: Readonly<
   'second factor reset': {
     subject: 'Your second factor was reset',
     what: 'The operator of the service removed the second factor of your account and ended all your sessions. Set up a new one after you sign in.',
-    otherwise: 'ask the operator who wanted it, and change your password.',
+    otherwise: 'ask the operator who requested it, and change your password.',
   },
   'backup codes renewed': {
     subject: 'Your backup codes were replaced',
@@ -190,25 +189,25 @@ const NOTICES: Readonly<
   },
 }
 
-/** The letter as text/plain. */
+/** Renders the letter as text/plain. */
 export function textOf({ body }: Letter): string {
-  const lines = body.map((each) => (typeof each === 'string' ? each : 'link' in each ? each.link : each.copy))
+  const lines = body.map((part) => (typeof part === 'string' ? part : 'link' in part ? part.link : part.copy))
   return `${lines.join('\n\n')}\n`
 }
 
-/** The letter as text/html; nothing in it is loaded from anywhere. */
+/** Renders the letter as text/html. The HTML loads no external resources. */
 export function htmlOf({ body }: Letter): string {
-  const paragraphs = body.map((each) => {
-    if (typeof each === 'string') return `<p>${escaped(each)}</p>`
-    if ('copy' in each) return `<pre>${escaped(each.copy)}</pre>`
-    return `<p><a href="${escaped(each.link)}">${escaped(each.link)}</a></p>`
+  const paragraphs = body.map((part) => {
+    if (typeof part === 'string') return `<p>${escaped(part)}</p>`
+    if ('copy' in part) return `<pre>${escaped(part.copy)}</pre>`
+    return `<p><a href="${escaped(part.link)}">${escaped(part.link)}</a></p>`
   })
   return `<!doctype html><html><body>${paragraphs.join('\n')}</body></html>\n`
 }
 
 const WORDS_MAX = 80
 
-/** What somebody else wrote, on one line and as no link: a team's name must not become an advertisement. */
+/** Puts other people's text on one line without links, so that a team name cannot carry an advertisement. */
 function plain(text: string): string {
   const line = text.replace(/[\p{C}\p{Z}]+/gu, ' ').replace(/:\/\/|\bwww\./gi, ' ')
   return line.length <= WORDS_MAX ? line : `${line.slice(0, WORDS_MAX)}…`

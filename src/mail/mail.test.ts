@@ -1,4 +1,4 @@
-// The post: what it hands over, to whom, how often it tries, and that neither its errors nor its end wait or tell.
+// Mail: what is sent to whom, the retries, and that failures neither block callers nor leak addresses.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -12,7 +12,7 @@ import { openMail } from './mail.ts'
 const LINK = 'https://vitrine.example.com/auth/reset-password?token=s3cr3t-token'
 const letter = resetLetter('ada@example.test', LINK)
 
-/** The post over an address, and what it logs, as the log writes it. */
+/** Opens mail to a server address. `lines` holds the log as it is written. */
 function post(SMTP_URL: string | undefined, env: Record<string, string> = {}) {
   const lines: string[] = []
   const news = new EventTarget()
@@ -29,8 +29,8 @@ function post(SMTP_URL: string | undefined, env: Record<string, string> = {}) {
   return { mail, lines, line, [Symbol.asyncDispose]: () => mail[Symbol.asyncDispose]() }
 }
 
-describe('the post', () => {
-  test('hands a letter over as plain text and as HTML that loads nothing', async () => {
+describe('mail', () => {
+  test('sends a letter as plain text and as HTML that loads nothing', async () => {
     await using smtp = await startSmtp()
     await using at = post(`${smtp.url}?from=vitrine@example.com`)
     at.mail.send(letter)
@@ -44,7 +44,7 @@ describe('the post', () => {
     assert.deepEqual(at.lines, [])
   })
 
-  test('sends from the login, or from our own name', async () => {
+  test('sends from the login, or from our own host', async () => {
     await using smtp = await startSmtp({ onAuth: (_auth, _session, done) => done(null, { user: 'x' }) })
     const login = smtp.url.replace('//', '//post%40example.com:pass@')
     await using one = post(login)
@@ -55,7 +55,7 @@ describe('the post', () => {
     assert.equal((await smtp.next(letter.to)).from, 'vitrine@vitrine.example.com')
   })
 
-  test('what others wrote makes no header, no other recipient and no link', async () => {
+  test('text from other people adds no header, recipient or link', async () => {
     await using smtp = await startSmtp()
     await using at = post(smtp.url)
     const team = 'Win\r\nBcc: eve@example.test\r\n\r\n<b>https://evil.example www.evil.example</b>\u2028x'
@@ -80,7 +80,7 @@ describe('the post', () => {
     assert.ok(smtp.received.every((mail) => !mail.to.some((address) => address.includes('eve'))))
   })
 
-  test('tries again where the server asks for it, and not where it refuses', async () => {
+  test('retries a temporary failure, but not a permanent one', async () => {
     let asked = 0
     await using smtp = await startSmtp({
       onRcptTo({ address }, _session, done) {
@@ -102,20 +102,20 @@ describe('the post', () => {
     assert.doesNotMatch(line, /example\.test|s3cr3t/)
   })
 
-  test('a password is sent to no server of another machine without TLS, and a certificate is checked', async () => {
+  test('sends a password to another host only over TLS with a valid certificate', async () => {
     let logins = 0
     const onAuth = (_auth: unknown, _session: unknown, done: (error: null, answer: { user: string }) => void) => {
       logins++
       done(null, { user: 'x' })
     }
-    // Its certificate is one that nobody trusts.
+    // The server's certificate is not trusted.
     await using smtps = await startSmtp({ secure: true, disabledCommands: [], onAuth })
     await using at = post(`smtps://u:p@127.0.0.1:${smtps.port}`)
     at.mail.send(letter)
     await at.mail[Symbol.asyncDispose]()
-    assert.match(await at.line(), /mail: could not be sent/)
+    assert.match(await at.line(), /mail: sending failed/)
     assert.deepEqual([logins, smtps.received.length], [0, 0])
-    // On this machine a server that takes logins by STARTTLS alone is served, whatever its certificate says.
+    // On the loopback interface, a server that accepts logins only after STARTTLS is used with any certificate.
     await using local = await startSmtp({ disabledCommands: [], onAuth })
     await using beside = post(`smtp://u:p@127.0.0.1:${local.port}`)
     beside.mail.send(letter)
@@ -126,7 +126,7 @@ describe('the post', () => {
     assert.equal(readConfig({ SMTP_URL: 'smtp://u:p@mail:25?tls=none' }).smtp?.tls, 'none')
   })
 
-  test('never waits for a server that says nothing, keeps a thousand letters, and ends in time', async () => {
+  test('never waits for a silent server, queues a thousand letters, and stops in time', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const address = silent.address()
@@ -140,7 +140,7 @@ describe('the post', () => {
   })
 })
 
-test('without SMTP_URL a link is logged once, marked, and what has none is not', async () => {
+test('without SMTP_URL, logs a link once, marked, and ignores letters without a link', async () => {
   await using at = post(undefined)
   const letters: Letter[] = [
     verificationLetter('ada@example.test', LINK),
@@ -155,7 +155,7 @@ test('without SMTP_URL a link is logged once, marked, and what has none is not',
         mail: 'verification',
         to: 'ada@example.test',
         link: LINK,
-        message: 'no SMTP_URL is set: hand this link over yourself',
+        message: 'SMTP_URL is not set: pass this link on yourself',
       },
     ],
   )

@@ -1,5 +1,5 @@
-// The post: letters wait in memory and are handed to the server of SMTP_URL, a few at a time. Nobody waits for it, and
-// whatever goes wrong is a line of the log without the address, the text or the server's words.
+// Sends mail. Letters wait in memory and go to the server of SMTP_URL, a few at a time. Callers never wait. Failures
+// are logged without the address, the text or the server's reply.
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Transporter } from 'nodemailer'
@@ -7,7 +7,7 @@ import type { Config, Smtp } from '../config.ts'
 import { htmlOf, textOf, type Letter } from './letters.ts'
 
 export interface Mail extends AsyncDisposable {
-  /** False where no SMTP_URL is set: then addresses cannot be verified by mail, and links go to the log. */
+  /** False without SMTP_URL: then addresses cannot be verified by mail, and links go to the log. */
   readonly isOn: boolean
   /** Never throws and never waits. */
   send(letter: Letter): void
@@ -25,9 +25,9 @@ interface Deps {
 
 const WAITING_MAX = 1_000
 const AT_ONCE = 4
-/** Before the second and the third try, ms; a server that is down for longer loses the letter. */
+/** Delays before the second and third attempt. The letter is dropped if the server is down for longer. */
 const PAUSES_MS = [1_000, 10_000]
-/** What letters under way are given to end, once the service was told to. */
+/** How long shutdown waits for deliveries in progress. */
 const ENDING_MS = 3_000
 const TIMEOUTS_MS = { dnsTimeout: 5_000, connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 }
 
@@ -36,13 +36,13 @@ export function openMail(deps: Deps): Mail {
   return smtp === null ? noMail(deps.log) : new Post(smtp, senderOf(smtp, publicUrl), deps.log)
 }
 
-/** A link is logged once, for the operator to hand over; a letter without one was a kindness, and is not. */
+/** Logs a link once, for the operator to pass on. Letters without a link are optional and are dropped. */
 function noMail(log: Log): Mail {
   return {
     isOn: false,
     send({ kind, to, link }) {
       if (link === undefined) return
-      log.warn({ mail: kind, to, link }, 'no SMTP_URL is set: hand this link over yourself')
+      log.warn({ mail: kind, to, link }, 'SMTP_URL is not set: pass this link on yourself')
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
@@ -66,7 +66,7 @@ class Post implements Mail {
 
   send(letter: Letter): void {
     if (this.#ending.signal.aborted || this.#waiting.length >= WAITING_MAX) {
-      this.#log.error({ mail: letter.kind }, 'mail: too many are waiting, this one was dropped')
+      this.#log.error({ mail: letter.kind }, 'mail: the queue is full or closing, dropped a letter')
       return
     }
     this.#waiting.push(letter)
@@ -75,12 +75,12 @@ class Post implements Mail {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort()
-    const impatient = new AbortController()
-    const late = setTimeout(ENDING_MS, undefined, { signal: impatient.signal }).catch(() => undefined)
+    const cancelTimer = new AbortController()
+    const late = setTimeout(ENDING_MS, undefined, { signal: cancelTimer.signal }).catch(() => undefined)
     await Promise.race([Promise.all(this.#underWay), late])
-    impatient.abort()
+    cancelTimer.abort()
     const lost = this.#waiting.splice(0).length + this.#underWay.size
-    if (lost > 0) this.#log.error({ lost }, 'mail: the service ended before these were sent')
+    if (lost > 0) this.#log.error({ lost }, 'mail: the service stopped before these letters were sent')
   }
 
   #next(): void {
@@ -103,7 +103,7 @@ class Post implements Mail {
       } catch (err) {
         const pause = PAUSES_MS[tries - 1]
         if (pause === undefined || isFinal(err) || this.#ending.signal.aborted) {
-          this.#log.error({ err, mail: letter.kind, tries, ...stageOf(err) }, 'mail: could not be sent')
+          this.#log.error({ err, mail: letter.kind, tries, ...stageOf(err) }, 'mail: sending failed')
           return
         }
         await setTimeout(pause, undefined, { signal: this.#ending.signal }).catch(() => undefined)
@@ -116,7 +116,7 @@ class Post implements Mail {
     const transport = await this.#transport
     await transport.sendMail({
       from: { name: 'Vitrine', address: this.#sender },
-      // An object: a text would be read as a list of addresses.
+      // An object: nodemailer parses a string as a list of addresses.
       to: { name: '', address: letter.to },
       subject: letter.subject,
       text: textOf(letter),
@@ -126,7 +126,7 @@ class Post implements Mail {
   }
 }
 
-/** Loaded with the first letter. */
+/** Loads nodemailer with the first letter. */
 async function openTransport({ host, port, tls, login }: Smtp): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   return createTransport({
@@ -143,7 +143,9 @@ async function openTransport({ host, port, tls, login }: Smtp): Promise<Transpor
   })
 }
 
-/** From the address's own parameter; else the login, where that is an address; else one at our own name. */
+/**
+ * The sender: the `from` parameter of SMTP_URL, else the login if it is an address, else an address at our own host.
+ */
 function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string {
   if (from !== null) return from
   if (login?.user.includes('@') === true) return login.user
@@ -151,7 +153,7 @@ function senderOf({ from, login, host }: Smtp, publicUrl: string | null): string
   return `vitrine@${isIP(name.replace(/^\[|\]$/g, '')) === 0 ? name : 'localhost'}`
 }
 
-/** Where in the conversation it went wrong (CONN, AUTH, RCPT TO …), and the server's number for it. */
+/** The SMTP command that failed (CONN, AUTH, RCPT TO …), and the server's status. */
 function stageOf(error: unknown) {
   const command = error instanceof Error && 'command' in error ? error.command : undefined
   return { command: typeof command === 'string' ? command : undefined, smtpStatus: statusOf(error) }
@@ -163,7 +165,7 @@ function statusOf(error: unknown): number | undefined {
     : undefined
 }
 
-/** The server refused it for good, or the login: another try would be refused as well. */
+/** Returns true if the server rejected the letter or the login permanently: a retry would fail too. */
 function isFinal(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return (statusOf(error) ?? 0) >= 500 || code === 'EAUTH'

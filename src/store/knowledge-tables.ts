@@ -1,4 +1,4 @@
-// The store's tables of what the description says beyond names, profiles and documentation.
+// The tables behind descriptions, besides names: profiles and documentation.
 import type { Generated } from 'kysely'
 import type { AccountId, DatasourceId } from '../ids.ts'
 
@@ -8,30 +8,30 @@ export interface KnowledgeTables {
   publications: PublicationTable
 }
 
-/** Of a datasource, beside what it is connected with. */
+/** Versions of a datasource's profile and documentation. */
 export interface KnowledgeVersions {
-  /** Rises with every profile that is finished or changed; 0 before the first. */
+  /** Increases when a profile is finished or changed. 0 before the first. */
   profile_version: Generated<number>
-  /** When the newest profile was finished. */
+  /** The time the newest profile was finished. */
   profiled_at: Generated<string | null>
-  /** Rises with every change of the documentation; 0 before the first. */
+  /** Increases with every change of the documentation. 0 before the first. */
   documentation_version: Generated<number>
-  /** Rises with every publication; 0 before the first. */
+  /** Increases with every publication. 0 before the first. */
   published_version: Generated<number>
   published_at: Generated<string | null>
 }
 
-/** What was seen of the values of one table's exposed columns, as far as it may be kept. */
+/** The profile of one table's exposed columns, as far as privacy rules allow. */
 interface ProfileTable {
   datasource_id: DatasourceId
   schema: string
   table: string
-  /** The run that wrote it: one that goes on after a restart skips what it has done. */
+  /** The run that wrote the profile. A resumed run skips finished tables. */
   run: string
   captured_at: string
   /** JSON. */
   profile: string
-  /** Rises with every change of it that is no run. */
+  /** Increases with every change outside a run. */
   revision: Generated<number>
 }
 
@@ -42,11 +42,11 @@ interface DocumentationTable {
   /** JSON. */
   draft: string
   updated_at: string
-  /** Null: nobody has touched what was generated. */
+  /** Null if no person has edited the generated text. */
   author_id: AccountId | null
 }
 
-/** The newest publication of a datasource; older ones are deleted. */
+/** The newest publication of a datasource. Older ones are deleted. */
 interface PublicationTable {
   datasource_id: DatasourceId
   version: number
@@ -54,6 +54,6 @@ interface PublicationTable {
   tables: string
   author_id: AccountId
   published_at: string
-  /** Rises with every text that is taken out of it. */
+  /** Increases when a text is removed from the publication. */
   revision: Generated<number>
 }

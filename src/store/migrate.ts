@@ -1,5 +1,5 @@
-// Brings the store to this version: every migration once, in order, each in a transaction with its record. A store of
-// a newer version is refused, never guessed at.
+// Migrates the store to this version: runs each migration once, in order, in a transaction with its record. Refuses a
+// store of a newer version.
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { Tables } from './tables.ts'
 import { first } from './migrations/0001-first.ts'
@@ -18,16 +18,16 @@ import { descriptionsInMemory } from './migrations/0014-descriptions-in-memory.t
 export type DialectName = 'sqlite' | 'postgres'
 
 export interface Migration {
-  /** Unique and sorting in order; recorded. */
+  /** Unique and sorted in order. Stored in the migrations table. */
   readonly name: string
   /** Runs on both dialects. */
   up(tx: Transaction<Tables>, dialect: DialectName): Promise<void>
 }
 
-// A type and not an interface: withTables() asks for an index signature.
+// A type, not an interface: withTables() requires an index signature.
 type Recorded = { migrations: { name: string; at: string } }
 
-/** Append only: a released migration never changes. No commit ever held a migration 0008 or 0012; do not use these numbers. */
+/** Append-only: a released migration never changes. Do not use 0008 or 0012: no commit ever had a migration with these numbers. */
 export const MIGRATIONS: readonly Migration[] = [
   first,
   marks,
@@ -43,10 +43,10 @@ export const MIGRATIONS: readonly Migration[] = [
   descriptionsInMemory,
 ]
 
-/** Two replicas that start together migrate one after the other (any number will do, as long as it is ours). */
+/** An arbitrary number: replicas that start together migrate one after the other. */
 const POSTGRES_LOCK = 8_417_303_211
 
-/** The migrations that were run now. Throws where the store is newer than this version. */
+/** Returns the migrations that ran. Throws if the store is newer than this version. */
 export async function migrate(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -70,18 +70,18 @@ export async function migrate(
   })
 }
 
-/** Throws an Error of one sentence where the store is not of this version. Changes nothing. */
+/** Throws an Error of one sentence if the store has another version. Changes nothing. */
 export async function requireMigrated(db: Kysely<Tables>): Promise<void> {
   const tables = await db.introspection.getTables()
-  if (!tables.some((table) => table.name === 'migrations')) throw new Error('This database is no store of Vitrine.')
+  if (!tables.some((table) => table.name === 'migrations')) throw new Error('This database is not a Vitrine store.')
   const missing = await missingOf(db.withTables<Recorded>(), MIGRATIONS)
   if (missing.length === 0) return
   throw new Error(
-    'The store is of an older version of Vitrine: start this version on it once, or run vitrine migrate, and then again.',
+    'The store is of an older version of Vitrine. Start this version once or run vitrine migrate, then try again.',
   )
 }
 
-/** Throws where there are some that this version does not know. */
+/** Throws if the store has migrations unknown to this version. */
 async function missingOf(
   records: Kysely<Tables & Recorded>,
   migrations: readonly Migration[],
@@ -89,7 +89,9 @@ async function missingOf(
   const done = new Set((await records.selectFrom('migrations').select('name').execute()).map((row) => row.name))
   const unknown = [...done].filter((name) => !migrations.some((migration) => migration.name === name))
   if (unknown.length > 0) {
-    throw new Error(`The store was written by a newer version of Vitrine (it has ${unknown.join(', ')}): run that one.`)
+    throw new Error(
+      `The store was written by a newer version of Vitrine (it has ${unknown.join(', ')}). Run that version.`,
+    )
   }
   return migrations.filter((migration) => !done.has(migration.name))
 }

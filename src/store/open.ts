@@ -1,11 +1,11 @@
-// Opens Vitrine's own database: the embedded file, or PostgreSQL. The one place that knows which; rooms run their own
-// SQL on `db`, and change things only within write() or append().
+// Opens Vitrine's own database: the embedded file or PostgreSQL. Only this file knows which. Modules run SQL on `db`,
+// and write only within write() or append().
 import { setTimeout } from 'node:timers/promises'
 import { Kysely, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
-import { contended, isContended, openPostgres, postgresFailure, triesWorth } from './postgres.ts'
+import { contended, isContended, openPostgres, postgresFailure, attemptsFor } from './postgres.ts'
 import { recallFor } from './recall.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
@@ -13,43 +13,45 @@ import type { Tables } from './tables.ts'
 type Isolation = 'serializable' | 'read committed'
 
 export interface Store extends AsyncDisposable {
-  /** For reading. Within write() use its `tx` alone: the embedded store has one connection, and would wait for itself. */
+  /** For reading. Within write(), use `tx` only: the embedded store has one connection, so `db` would deadlock. */
   readonly db: Kysely<Tables>
   readonly dialect: DialectName
   /**
-   * One durable, serializable transaction; when it is answered, everything recalled before is forgotten. On PostgreSQL
-   * `work` may be run again after a lost race, so it must change nothing but the store. Throws OVERLOADED where there is
-   * no room to write, and where the race was lost too often; nothing of it is then kept.
+   * Runs one durable, serializable transaction, and then clears the cache. On PostgreSQL, `work` may run again after a
+   * serialization failure, so it must have no other side effects. Throws OVERLOADED if the disk is full or retries are
+   * exhausted; nothing is then stored.
    */
   write<T>(work: (tx: Transaction<Tables>) => Promise<T>): Promise<T>
   /**
-   * A durable transaction for rows that nobody recalls (audit, progress): forgets nothing. On the embedded store nobody
-   * else waits for the disk meanwhile; where that fails the transaction may hold all the same. `read committed` is for
-   * those that lock what they read before they change it; the embedded store knows no isolation but serializable.
+   * Runs a durable transaction for rows that are never cached (audit, progress): does not clear the cache. The embedded
+   * store syncs without blocking other work; if the sync fails, the transaction may still be durable. `read committed`
+   * suits transactions that lock the rows they read. The embedded store is always serializable.
    */
   append<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
-  /** As append(), but what it wrote is safe from a power cut only once settled() is answered, for many of them at once. */
+  /**
+   * Like append(), but the transaction survives a power failure only after settled(), which covers many commits at
+   * once.
+   */
   commit<T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation?: Isolation): Promise<T>
   settled(): Promise<void>
-  /** A small write that nobody waits for (last use); done before the store is closed, an error goes to `lost`. */
+  /** Runs a small write in the background (last use). Closing the store waits for it. Errors go to `lost`. */
   later(work: (db: Kysely<Tables>) => Promise<unknown>): void
   /**
-   * What was read lately: concurrent loads are shared; forgotten by write() and forget(); on PostgreSQL nothing older
-   * than 1 s is used, as another process may have written. Bounded. A key stands for one kind of value.
+   * Caches reads. Concurrent loads are shared, write() and forget() clear the cache, and its size is bounded. On
+   * PostgreSQL, entries expire within 1 s, because another process may have written. Each key has one value type.
    */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
   forget(): void
 }
 
-/** A change is seen by other replicas within one second (session-interface.md §6, end), the time to read it included. */
-const OTHERS_UNSEEN_MS = 750
-/** Between two tries, times their number: those that lost together do not meet again. */
+/** Other replicas see a change within one second, including the time to read it (docs/session.md, §6). */
+const CACHE_MAX_AGE_MS = 750
+/** The retry delay per attempt, randomized so that competing transactions do not collide again. */
 const PAUSE_MS = 5
 
 /**
- * Takes the lock of the data folder, migrates. `asIs`: the store must be there and of this version, nothing is made or
- * changed. `admit` may refuse the store before anything is written to it. Throws an Error of one clear sentence where it
- * cannot.
+ * Locks the data folder and migrates the store. `asIs`: the store must exist in this version, and is not changed.
+ * `admit` may reject the store before the first write. Throws an Error of one sentence on failure.
  */
 export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
@@ -72,12 +74,12 @@ export async function openStore(
     await db.destroy()
     throw databaseUrl === null ? error : ((await postgresFailure(databaseUrl, error)) ?? error)
   }
-  const { recall, forget } = recallFor(dialect === 'sqlite' ? Infinity : OTHERS_UNSEEN_MS)
+  const { recall, forget } = recallFor(dialect === 'sqlite' ? Infinity : CACHE_MAX_AGE_MS)
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
     sqlite === null ? retried(db, work, isolation) : db.transaction().execute(work)
   const pending = new Set<Promise<unknown>>()
   const commit: Store['commit'] = (work, isolation) =>
-    told(() => (sqlite === null ? transact(work, isolation) : beside(sqlite, db, work)))
+    withPublicErrors(() => (sqlite === null ? transact(work, isolation) : commitWithoutSync(sqlite, db, work)))
   const settled = async () => {
     await sqlite?.synced()
   }
@@ -96,9 +98,9 @@ export async function openStore(
     forget,
     async write(work) {
       try {
-        return await told(() => transact(work))
+        return await withPublicErrors(() => transact(work))
       } finally {
-        // Also after an error: a commit whose answer was lost may hold.
+        // Also after an error: a commit whose answer was lost may be durable.
         forget()
       }
     },
@@ -115,19 +117,23 @@ export async function openStore(
   }
 }
 
-/** A full disk, or too many others, as what callers can be told. */
-async function told<T>(work: () => Promise<T>): Promise<T> {
+/** Converts a full disk and contention to errors for callers. */
+async function withPublicErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (hasNoRoom(error)) throw noRoom(error)
+    if (isDiskFull(error)) throw diskFull(error)
     throw isContended(error) ? contended(error) : error
   }
 }
 
 /** Commits without waiting for the disk. */
-function beside<T>(sqlite: Sqlite, db: Kysely<Tables>, work: (tx: Transaction<Tables>) => Promise<T>): Promise<T> {
-  // The one connection is ours meanwhile: nobody else commits without waiting.
+function commitWithoutSync<T>(
+  sqlite: Sqlite,
+  db: Kysely<Tables>,
+  work: (tx: Transaction<Tables>) => Promise<T>,
+): Promise<T> {
+  // Holds the only connection, so no other transaction commits without waiting.
   return db.connection().execute(async (connection) => {
     sqlite.waits(false)
     try {
@@ -138,25 +144,25 @@ function beside<T>(sqlite: Sqlite, db: Kysely<Tables>, work: (tx: Transaction<Ta
   })
 }
 
-/** SQLite's FULL and IOERR_WRITE, PostgreSQL's disk_full. */
-function hasNoRoom(error: unknown): boolean {
+/** SQLite's SQLITE_FULL and SQLITE_IOERR_WRITE, PostgreSQL's disk_full. */
+function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if ('errcode' in error) return error.errcode === 13 || error.errcode === 778
   return 'code' in error && error.code === '53100'
 }
 
-function noRoom(cause: unknown): AppError {
+function diskFull(cause: unknown): AppError {
   return new AppError(
     'OVERLOADED',
-    'The service has no room to write anything down. Nothing was changed. An operator must free disk space.',
+    'The disk of the service is full. Nothing was changed. An operator must free disk space.',
     {
-      extra: { retryAfter: NO_ROOM_RETRY_SECONDS },
+      extra: { retryAfter: DISK_FULL_RETRY_SECONDS },
       cause,
     },
   )
 }
 
-const NO_ROOM_RETRY_SECONDS = 10
+const DISK_FULL_RETRY_SECONDS = 10
 
 async function retried<T>(
   db: Kysely<Tables>,
@@ -167,7 +173,7 @@ async function retried<T>(
     try {
       return await db.transaction().setIsolationLevel(isolation).execute(work)
     } catch (error) {
-      if (tried >= triesWorth(error)) throw error
+      if (tried >= attemptsFor(error)) throw error
       await setTimeout(Math.random() * PAUSE_MS * tried)
     }
   }

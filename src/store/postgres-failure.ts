@@ -1,7 +1,7 @@
-// Why the PostgreSQL of DATABASE_URL cannot be used as the store, as one sentence and what to do about it. It names host,
-// database and user, which the operator wrote; never the password, nor a text of the server.
+// Explains why the PostgreSQL of DATABASE_URL cannot be used, and what to do. The text may name host, database and
+// user, never the password or the server's message.
 
-/** Where DATABASE_URL leads, as the client library reads it. */
+/** The target of DATABASE_URL, as the client library parses it. */
 export interface Place {
   readonly host: string
   readonly port: number
@@ -9,7 +9,7 @@ export interface Place {
   readonly database: string
 }
 
-/** Null where the reason is not known. */
+/** Returns null if the reason is unknown. */
 export function storeFailure(error: unknown, { host, port, user, database }: Place): string | null {
   if (!(error instanceof Error)) return null
   const server = `${host}:${port}`
@@ -39,13 +39,13 @@ export function storeFailure(error: unknown, { host, port, user, database }: Pla
     case 'ETIMEDOUT':
       return `${server} cannot be reached from this machine. Check the network and its firewalls.`
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return `The TLS certificate of ${server} is for another host name. Use a host name that stands in it.`
+      return `The TLS certificate of ${server} is for another host name. Use a host name that the certificate lists.`
     case 'CERT_HAS_EXPIRED':
       return `The TLS certificate of ${server} has expired. Renew it on the server.`
     case 'ENOENT':
       return host.startsWith('/')
         ? `There is no PostgreSQL socket in ${host}. Start PostgreSQL there, or correct the folder.`
-        : 'A certificate file that it names does not exist. Correct sslrootcert, sslcert or sslkey.'
+        : 'A certificate file named in DATABASE_URL does not exist. Correct sslrootcert, sslcert or sslkey.'
     case 'ECONNRESET':
     case 'EPIPE':
     case 'EPROTO':
@@ -69,20 +69,24 @@ function untrusted(server: string): string {
   return `The TLS certificate of ${server} comes from an authority that this machine does not trust. Add &sslrootcert=/path/to/ca.pem.`
 }
 
-/** No line of pg_hba.conf fits; a user that does not exist reads the same to strangers. The file's name is never translated. */
+/**
+ * No line of pg_hba.conf matches. The server answers an unknown user in the same way. The file name is never
+ * translated.
+ */
 function notAdmitted(message: string, server: string, user: string): string {
   if (!message.includes('pg_hba.conf')) {
     return `${server} does not admit the user ${user}. Create the user with LOGIN, or correct the name.`
   }
-  return `${server} does not admit the user ${user} from this machine. Add ?sslmode=verify-full if the server asks for TLS; otherwise add a line to its pg_hba.conf.`
+  return `${server} does not admit the user ${user} from this machine. Add ?sslmode=verify-full if the server requires TLS; otherwise add a line to its pg_hba.conf.`
 }
 
-/** Failures of the client library, which have no code. Its texts are not translated. */
+/** Errors of the client library have no code, and their texts are not translated. */
 function byText(message: string, server: string, user: string): string | null {
   if (message.includes('does not support SSL')) {
-    return `${server} has no TLS, but sslmode asks for it. Turn on TLS on the server, or set sslmode=disable if the network between is trusted.`
+    return `${server} has no TLS, but sslmode requires TLS. Turn on TLS on the server, or set sslmode=disable if the network is trusted.`
   }
-  if (message.includes('password must be a')) return `${server} asks the user ${user} for a password. Add one.`
+  if (message.includes('password must be a'))
+    return `${server} requires a password for the user ${user}. Add the password.`
   if (/timeout/i.test(message)) return `${server} did not answer in time. Check host, port and firewalls.`
   if (/terminated|SSL connection|Unrecognized|unexpected/i.test(message)) {
     return notPostgres(server)
@@ -91,7 +95,7 @@ function byText(message: string, server: string, user: string): string | null {
 }
 
 function notPostgres(server: string): string {
-  return `${server} does not answer as PostgreSQL does. Correct host and port.`
+  return `${server} is not a PostgreSQL server. Correct host and port.`
 }
 
 function quoted(name: string): string {

@@ -1,5 +1,5 @@
-// The store over PostgreSQL, for several processes on one store: a pool of `pg`, loaded only where DATABASE_URL is
-// set. Its address holds a password and is in no error of ours.
+// The store on PostgreSQL, shared by several processes: a pool of `pg`, loaded only if DATABASE_URL is set. The URL
+// contains a password and never appears in an error.
 import { Socket } from 'node:net'
 import { PostgresDialect, type Dialect } from 'kysely'
 import type { Client } from 'pg'
@@ -10,7 +10,7 @@ const POOL_MAX = 10
 const CONNECT_TIMEOUT_MS = 10_000
 const INT8 = 20
 
-/** Throws an Error of one sentence where the server cannot be reached or refuses the login. */
+/** Throws an Error of one sentence if the server is unreachable or rejects the login. */
 export async function openPostgres(url: string): Promise<Dialect> {
   const { default: pg } = await import('pg')
   let first: Socket | undefined
@@ -24,16 +24,16 @@ export async function openPostgres(url: string): Promise<Dialect> {
     max: POOL_MAX,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'vitrine',
-    // Counts and sizes are far below 2^53; as strings they would only add up wrongly.
+    // Counts and sizes are far below 2^53. As strings, they would be concatenated instead of added.
     types: { getTypeParser: (oid, format) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) },
   })
-  // An idle connection that the server ends must not end the process; the next query takes a new one.
+  // The server may close an idle connection. The error must not end the process; the next query opens a new connection.
   pool.on('error', () => undefined)
   try {
     const client = await pool.connect()
     client.release()
   } catch (error) {
-    // The library may leave the socket of a failed login open until the server ends it, a minute later.
+    // The library may leave the socket of a failed login open until the server closes it a minute later.
     first?.destroy()
     await pool.end()
     throw (await postgresFailure(url, error)) ?? new Error(UNKNOWN_FAILURE, { cause: error })
@@ -54,8 +54,9 @@ export async function openPostgres(url: string): Promise<Dialect> {
 }
 
 /**
- * PostgreSQL gave the work up for others (serialization_failure, deadlock_detected, lock_not_available), has no
- * connection left (too_many_connections), or none of ours got free in time (pg-pool says that by its message alone).
+ * Returns true if PostgreSQL aborted the work because of other transactions (serialization_failure, deadlock_detected,
+ * lock_not_available), has no connections left (too_many_connections), or the pool timed out. pg-pool marks that
+ * timeout by its message only.
  */
 export function isContended(error: unknown): boolean {
   if (!(error instanceof Error)) return false
@@ -66,36 +67,32 @@ export function isContended(error: unknown): boolean {
 const CONTENDED: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '53300'])
 const RETRY_AFTER_SECONDS = 2
 
-/** 503 with Retry-After: nothing was changed, and the next try may meet fewer others. */
+/** 503 with Retry-After: nothing was changed, and a retry may meet less contention. */
 export function contended(cause: unknown): AppError {
-  return new AppError(
-    'OVERLOADED',
-    'Too many changes are under way at once. Nothing was changed. Try again in a moment.',
-    {
-      extra: { retryAfter: RETRY_AFTER_SECONDS },
-      cause,
-    },
-  )
+  return new AppError('OVERLOADED', 'Too many concurrent changes. Nothing was changed. Try again later.', {
+    extra: { retryAfter: RETRY_AFTER_SECONDS },
+    cause,
+  })
 }
 
 const UNKNOWN_FAILURE =
-  'DATABASE_URL: the database cannot be reached, or refuses the login. Check each part of the address; percent-encode special characters in its password.'
+  'DATABASE_URL: the database cannot be reached or rejects the login. Check each part of the URL. Percent-encode special characters in the password.'
 
-/** What an error says of the server, as an Error of one sentence; null for another error. */
+/** Explains an error of the server as an Error of one sentence. Returns null for other errors. */
 export async function postgresFailure(url: string, error: unknown): Promise<Error | null> {
   const { default: pg } = await import('pg')
-  const place = placeOf(url, (address) => new pg.Client(address))
-  const why = place === null ? null : storeFailure(error, place)
+  const target = placeOf(url, (address) => new pg.Client(address))
+  const why = target === null ? null : storeFailure(error, target)
   return why === null ? null : new Error(`DATABASE_URL: ${why}`, { cause: error })
 }
 
 /**
- * A password stands where host, port or database do: one with a / or # in it was cut in two, so that an @ comes behind them;
- * or `password=` comes before the first question mark.
+ * Detects a password in the place of host, port or database. A password with an unescaped / or # is cut in two, so an @
+ * follows; or `password=` precedes the first question mark.
  */
 const CUT_PASSWORD = /^[^/]*\/\/[^/?#]*[/?#].*@|^[^?]*password=/i
 
-/** Null where nothing of the address may be shown, or the library cannot read it. */
+/** Returns null if no part of the URL is safe to show, or the library cannot parse the URL. */
 function placeOf(url: string, client: (url: string) => Client): Place | null {
   if (CUT_PASSWORD.test(url)) return null
   try {
@@ -107,10 +104,10 @@ function placeOf(url: string, client: (url: string) => Client): Place | null {
 }
 
 /**
- * How often a transaction may be tried that ended so: often where PostgreSQL gave it up for others (serialization,
- * deadlock); a few times for a taken key, as the next try reads who has it; else once.
+ * Returns how often a transaction with this error may be tried. Serialization failures and deadlocks: often. A
+ * duplicate key: a few times, because the next try sees the existing row. Other errors: once.
  */
-export function triesWorth(error: unknown): number {
+export function attemptsFor(error: unknown): number {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === '40001' || code === '40P01') return 20
   return code === '23505' ? 3 : 1

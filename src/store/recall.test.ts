@@ -1,9 +1,9 @@
-// What recall promises beyond the store's own tests: age, failures, bounds, and loads that a change overtakes.
+// The cache beyond the store's own tests: age, failures, bounds, and loads that a change overtakes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { recallFor } from './recall.ts'
 
-test('nothing older than its age is used, counted from the start of the load', async () => {
+test('an entry expires after its age, counted from the start of the load', async () => {
   let now = 0
   let loads = 0
   const { recall } = recallFor(1_000, 10, () => now)
@@ -15,7 +15,7 @@ test('nothing older than its age is used, counted from the start of the load', a
   assert.equal(await read(), 2)
 })
 
-test('a load that a change overtakes is answered to those who waited, and kept for nobody', async () => {
+test('a load overtaken by a change is returned to its callers but not cached', async () => {
   const { recall, forget } = recallFor(Infinity)
   const before = Promise.withResolvers<string>()
   const early = recall('k', () => before.promise)
@@ -26,7 +26,7 @@ test('a load that a change overtakes is answered to those who waited, and kept f
   assert.equal(await recall('k', async () => 'other'), 'new')
 })
 
-test('a failed load is not kept', async () => {
+test('a failed load is not cached', async () => {
   const { recall } = recallFor(Infinity)
   await assert.rejects(
     recall('k', () => Promise.reject(new Error('down'))),
@@ -35,7 +35,7 @@ test('a failed load is not kept', async () => {
   assert.equal(await recall('k', async () => 'up'), 'up')
 })
 
-test('is bounded; what is asked for stays', async () => {
+test('the size is bounded, and used entries stay', async () => {
   const { recall } = recallFor(Infinity, 3)
   let loads = 0
   const hot = () => recall('hot', async () => ++loads)

@@ -1,8 +1,8 @@
-// What was read lately, so that a hot path does not ask the store again. It never answers what was read before the
-// last forget(): a change that was answered holds from the next request on.
+// A cache of recent reads for the hot path. After forget(), no value read before is returned: an answered change is
+// visible to the next request.
 
 export interface Recall {
-  /** What `load` gave for this key lately; loads of the same key at once are shared, a failed one is not kept. */
+  /** Returns the cached value, or loads it. Concurrent loads of a key are shared. A failed load is not cached. */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
   forget(): void
 }
@@ -12,33 +12,33 @@ interface Entry {
   readonly at: number
 }
 
-/** `maxAgeMs`: how long another process's change may stay unseen; Infinity where there is no other process. */
+/** `maxAgeMs`: how long a change by another process may stay unseen. Infinity if there is no other process. */
 export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => number = () => performance.now()): Recall {
-  const kept = new Map<string, Entry>()
+  const cache = new Map<string, Entry>()
   return {
     recall<T>(key: string, load: () => Promise<T>): Promise<T> {
-      const held = kept.get(key)
-      // A key stands for one kind of value only, its caller's: the one place where that is taken on trust.
-      if (held !== undefined && now() - held.at <= maxAgeMs) {
-        // To the end of the order: what is asked for stays, however many others are looked for in vain.
-        kept.delete(key)
-        kept.set(key, held)
+      const cached = cache.get(key)
+      // Each key has one value type, chosen by its caller. The cast trusts this.
+      if (cached !== undefined && now() - cached.at <= maxAgeMs) {
+        // Moves the entry to the end of the order, so that used entries are evicted last.
+        cache.delete(key)
+        cache.set(key, cached)
         // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-        return held.value as Promise<T>
+        return cached.value as Promise<T>
       }
-      // Its age counts from the start of the load: the store may change while it is under way.
+      // The age counts from the start of the load: the store may change during the load.
       const entry: Entry = { value: load(), at: now() }
-      kept.delete(key)
-      kept.set(key, entry)
-      const oldest = kept.keys().next()
-      if (kept.size > entriesMax && !oldest.done) kept.delete(oldest.value)
+      cache.delete(key)
+      cache.set(key, entry)
+      const oldest = cache.keys().next()
+      if (cache.size > entriesMax && !oldest.done) cache.delete(oldest.value)
       entry.value.catch(() => {
-        if (kept.get(key) === entry) kept.delete(key)
+        if (cache.get(key) === entry) cache.delete(key)
       })
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
       return entry.value as Promise<T>
     },
-    // Loads under way are dropped too: what they read may be from before the change.
-    forget: () => kept.clear(),
+    // Drops loads in progress too: they may have read the state before the change.
+    forget: () => cache.clear(),
   }
 }

@@ -1,43 +1,46 @@
-// The embedded store: one SQLite file in the data folder, through node:sqlite. The file is locked for as long as the
-// process lives, and a commit is on the disk before it is answered.
+// The embedded store: one SQLite file in the data folder, through node:sqlite. The file stays locked while the process
+// lives. A commit is on disk before it is answered.
 import { chmodSync, closeSync, existsSync, fdatasync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { SqliteDialect, type Dialect, type SqliteDatabase } from 'kysely'
 
-/** How long an ending process may keep the lock before its successor gives up, ms. */
+/** How long a stopping process may keep the lock before its successor gives up. */
 const LOCK_WAIT_MS = 1_000
-const STATEMENTS_KEPT = 300
+const STATEMENTS_CACHED = 300
 
-/** The file, and a way to commit that holds up nobody else. */
+/** The database, and commits that do not block the event loop on the disk. */
 export interface Sqlite {
   readonly dialect: Dialect
   /**
-   * Whether commits from now on wait for the disk, and everybody else in the process with them. One that did not is safe
-   * from the end of the process, but from a power cut only once synced() is answered. Only outside of a transaction.
+   * Sets whether later commits wait for the disk, which blocks the whole process. A commit that did not wait survives
+   * the end of the process, but survives a power failure only after synced(). Call outside a transaction only.
    */
   waits(yes: boolean): void
-  /** What was committed before is on the disk. */
+  /** Resolves when all earlier commits are on disk. */
   synced(): Promise<void>
 }
 
-/** Takes the folder's lock; `asIs`: makes no store. Throws an Error that names the folder where another process holds it. */
+/**
+ * Locks the data folder. `asIs`: creates no store. Throws an Error that names the folder if another process holds the
+ * lock.
+ */
 export function openSqlite(dataDir: string, options: { readonly asIs?: boolean } = {}): Sqlite {
   const path = join(dataDir, 'vitrine.db')
   if (options.asIs === true && !existsSync(path)) throw new Error(`There is no store in the data folder ${dataDir}.`)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  // SQLite would make the file by the umask; its journal takes over the rights of the file. One that is there is not
-  // opened here: closing it again would drop the locks that this process may hold on it (POSIX).
+  // SQLite creates the file by the umask, and the journal copies the file's mode. An existing file must not be opened
+  // here: closing it would drop this process's POSIX locks on it.
   if (existsSync(path)) chmodSync(path, 0o600)
   else closeSync(openSync(path, 'wx', 0o600))
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, enableForeignKeyConstraints: true })
   try {
-    // Of a new store only: of rows of a kilobyte four pages in a row cost more to write than two.
+    // Takes effect for a new store only: rows of a kilobyte cost less to write with large pages.
     db.exec('PRAGMA page_size = 16384')
-    // EXCLUSIVE before the first access: in WAL mode the lock is then kept, without shared memory beside the file.
+    // EXCLUSIVE before the first access: WAL mode then keeps the lock and needs no shared-memory file.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
-    // 16 MB: the audit writes the same few pages again and again, and each is copied once.
+    // 16 MB: the audit rewrites the same few pages, and a checkpoint copies each page once.
     db.exec('PRAGMA wal_autocheckpoint = 1000')
     db.exec('BEGIN IMMEDIATE; COMMIT')
     return opened(db, openSync(`${path}-wal`, 'r+'))
@@ -45,7 +48,7 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
     db.close()
     if (isBusy(error)) {
       throw new Error(
-        `The data folder ${dataDir} is in use by another Vitrine process: end that one first, or give this one a folder of its own by VITRINE_DATA_DIR.`,
+        `The data folder ${dataDir} is in use by another Vitrine process. Stop that process first, or set VITRINE_DATA_DIR to another folder.`,
         { cause: error },
       )
     }
@@ -55,7 +58,7 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
 
 const datasync = promisify(fdatasync)
 
-/** `log`: the file that every commit is appended to; it stays the same until the store is closed. */
+/** `log`: the write-ahead log, which every commit appends to. The file stays the same until the store is closed. */
 function opened(db: DatabaseSync, log: number): Sqlite {
   const database: SqliteDatabase = {
     ...adapt(db),
@@ -66,33 +69,35 @@ function opened(db: DatabaseSync, log: number): Sqlite {
   }
   return {
     dialect: new SqliteDialect({ database }),
-    // Never as a kept statement: this one does its work while it is compiled.
+    // Not a cached statement: this PRAGMA takes effect when it is compiled.
     waits: (yes) => db.exec(`PRAGMA synchronous = ${yes ? 'FULL' : 'NORMAL'}`),
     synced: () => datasync(log),
   }
 }
 
-/** node:sqlite as Kysely's SqliteDialect wants it; statements are kept, since compiling costs more than most of them. */
+/**
+ * Adapts node:sqlite to Kysely's SqliteDialect. Statements are cached, because compiling costs more than most of them.
+ */
 function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
-  const kept = new Map<string, StatementSync>()
+  const cache = new Map<string, StatementSync>()
   const prepare = (sql: string): StatementSync => {
-    const statement = kept.get(sql) ?? db.prepare(sql)
-    kept.delete(sql)
-    kept.set(sql, statement)
-    const oldest = kept.keys().next()
-    if (kept.size > STATEMENTS_KEPT && !oldest.done) kept.delete(oldest.value)
+    const statement = cache.get(sql) ?? db.prepare(sql)
+    cache.delete(sql)
+    cache.set(sql, statement)
+    const oldest = cache.keys().next()
+    if (cache.size > STATEMENTS_CACHED && !oldest.done) cache.delete(oldest.value)
     return statement
   }
   return {
     prepare: (sql) => {
       const statement = prepare(sql)
       return {
-        // By its columns and not by its verb, or an INSERT … RETURNING would answer nothing.
+        // Decided by the columns, not the verb: INSERT … RETURNING returns rows.
         reader: statement.columns().length > 0,
         all: (parameters) => statement.all(...bindable(parameters)),
         run: (parameters) => {
-          // On a full disk SQLite has rolled back by itself; to be told so would hide why.
-          if (isRollback(sql) && !db.isTransaction) return NOTHING_DONE
+          // On a full disk SQLite has already rolled back. The error of a second rollback would hide the cause.
+          if (isRollback(sql) && !db.isTransaction) return NO_CHANGE
           return statement.run(...bindable(parameters))
         },
         iterate: (parameters) => statement.iterate(...bindable(parameters)),
@@ -102,9 +107,9 @@ function adapt(db: DatabaseSync): Pick<SqliteDatabase, 'prepare'> {
 }
 
 const isRollback = (sql: string) => /^rollback$/i.test(sql)
-const NOTHING_DONE = { changes: 0, lastInsertRowid: 0 } as const
+const NO_CHANGE = { changes: 0, lastInsertRowid: 0 } as const
 
-/** The same list where nothing is to be changed: the audit's has hundreds. */
+/** Returns the same list if nothing needs converting: audit inserts have hundreds of parameters. */
 function bindable(values: readonly unknown[]): readonly SQLInputValue[] {
   return values.every(isBindable) ? values : values.map(bindableOf)
 }

@@ -1,4 +1,4 @@
-// The store's promises, each on both dialects: the embedded file, and PostgreSQL.
+// The store on both dialects: the embedded file and PostgreSQL.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -38,7 +38,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('is what it was when it is opened again, and runs no migration twice', async () => {
+    test('keeps its data when reopened, and runs no migration twice', async () => {
       const config = await source.config()
       {
         await using store = await openStore(config)
@@ -49,7 +49,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await migrate(store.db, store.dialect), [])
     })
 
-    test('refuses the store of a newer version and leaves it as it is', async () => {
+    test('refuses a store of a newer version and does not change it', async () => {
       const config = await source.config()
       {
         await using store = await openStore(config)
@@ -58,7 +58,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await assert.rejects(openStore(config), /newer version.*9999-later/)
     })
 
-    test('a migration that fails leaves nothing of itself', async () => {
+    test('a failed migration leaves no trace', async () => {
       await using store = await openStore(await source.config())
       const broken = {
         name: '9999-broken',
@@ -72,7 +72,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await migrate(store.db, dialect), [])
     })
 
-    test('a write that throws holds nothing', async () => {
+    test('a write that throws stores nothing', async () => {
       await using store = await openStore(await source.config())
       const work = store.write(async (tx) => {
         await tx.insertInto('teams').values(team('gone')).execute()
@@ -82,7 +82,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await slugs(store), [])
     })
 
-    test('writes at once are one after the other: of ten that read and add one, ten count', async () => {
+    test('concurrent writes are serialized: ten increments add ten', async () => {
       await using store = await openStore(await source.config())
       await add(store, 'counter')
       const bump = () =>
@@ -97,7 +97,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal((await store.db.selectFrom('teams').select('name').executeTakeFirstOrThrow()).name, '10')
     })
 
-    test('holds slugs apart, and takes what belongs to a team away with it', async () => {
+    test('keeps slugs unique, and deletes everything of a team with the team', async () => {
       await using store = await openStore(await source.config())
       await add(store, 'one')
       await assert.rejects(add(store, 'one'))
@@ -120,7 +120,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await store.db.selectFrom('invitations').selectAll().execute(), [])
     })
 
-    test('recalls until something is written', async () => {
+    test('caches until something is written', async () => {
       await using store = await openStore(await source.config())
       let loads = 0
       const read = () => store.recall('teams', async () => [++loads, await slugs(store)] as const)
@@ -134,7 +134,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await read(), [2, ['new']])
     })
 
-    test('what nobody waits for is written before the store is closed', async () => {
+    test('background writes finish before the store is closed', async () => {
       const config = await source.config()
       {
         await using store = await openStore(config)
@@ -183,7 +183,7 @@ describe('two processes on one PostgreSQL', () => {
   })
   after(() => source[Symbol.asyncDispose]())
 
-  test('that start together migrate once, and see each other’s changes within a second', async () => {
+  test('migrate once when started together, and see each other’s changes within a second', async () => {
     const config = await source.config()
     const [one, other] = await Promise.all([openStore(config), openStore(config)])
     await using _one = one
@@ -196,7 +196,7 @@ describe('two processes on one PostgreSQL', () => {
     assert.deepEqual(await seen(), ['new'])
   })
 
-  test('forty changes at once that read what the others write all hold', async () => {
+  test('forty concurrent changes that read each other’s writes all succeed', async () => {
     const config = await source.config()
     await using one = await openStore(config)
     await using other = await openStore(config)
@@ -227,7 +227,7 @@ describe('the data folder', () => {
   const config = { dataDir: join(dir, 'data'), databaseUrl: null }
   after(() => rmSync(dir, { recursive: true, force: true }))
 
-  test('a second opener is refused by a sentence that names the folder', async () => {
+  test('refuses a second process with an error that names the folder', async () => {
     await using _held = await openStore(config)
     await assert.rejects(openStore(config), (error: Error) => {
       assert.match(error.message, /in use by another Vitrine process/)
@@ -243,7 +243,7 @@ describe('the data folder', () => {
     assert.match(said, /in use by another Vitrine process/)
   })
 
-  test('a commit waits for the disk, but for rows that nobody recalls, whatever becomes of those', async () => {
+  test('a commit waits for the disk, except for uncached rows, even if those fail', async () => {
     await using store = await openStore(config)
     const waits = async (db: Pick<Store['db'], 'getExecutor'>) =>
       (await sql<{ synchronous: number }>`PRAGMA synchronous`.execute(db)).rows.map((row) => row.synchronous)
@@ -253,13 +253,13 @@ describe('the data folder', () => {
       assert.deepEqual(await waits(tx), NORMAL)
       throw new Error('rolled back')
     })
-    // Asked for at once, while the other is under way.
+    // Requested while the other commit is in progress.
     const asked = Promise.all([store.write(waits), store.append(waits), waits(store.db)])
     await assert.rejects(fails, /rolled back/)
     assert.deepEqual(await asked, [FULL, NORMAL, FULL])
   })
 
-  test('only its owner may read it', async () => {
+  test('only the owner of the file can read it', async () => {
     await using store = await openStore(config)
     await add(store, 'any')
     assert.equal(statSync(config.dataDir).mode & 0o777, 0o700)
@@ -268,7 +268,7 @@ describe('the data folder', () => {
     }
   })
 
-  test('a database that cannot be reached is said in a sentence without its password', async () => {
+  test('an unreachable database gives one sentence without the password', async () => {
     const databaseUrl = 'postgres://someone:hunter2@127.0.0.1:1/none'
     await assert.rejects(openStore({ dataDir: config.dataDir, databaseUrl }), (error: Error) => {
       assert.match(error.message, /^DATABASE_URL: Nothing listens at 127\.0\.0\.1:1\./)
@@ -278,7 +278,7 @@ describe('the data folder', () => {
   })
 })
 
-test('an account that is deleted takes its keys along', async () => {
+test('deleting an account deletes its keys', async () => {
   await using source = await storeSource('sqlite')
   await using store = await openStore(await source.config())
   const id = newId<AccountId>()
@@ -321,7 +321,7 @@ describe('contention on a PostgreSQL store', () => {
   after(() => source[Symbol.asyncDispose]())
 
   for (const code of ['40001', '40P01', '55P03']) {
-    test(`a change that is given up with ${code} every time is OVERLOADED, and changes nothing`, async () => {
+    test(`a change that always fails with ${code} is OVERLOADED, and changes nothing`, async () => {
       await using store = await openStore(await source.config())
       let tried = 0
       const change = store.write(async (tx) => {
@@ -335,7 +335,7 @@ describe('contention on a PostgreSQL store', () => {
     })
   }
 
-  test('reads and changes that find no connection are OVERLOADED', async () => {
+  test('reads and changes without a free connection are OVERLOADED', async () => {
     const { databaseUrl, dataDir } = await source.config()
     assert.ok(databaseUrl)
     await using admin = await openStore({ databaseUrl, dataDir })

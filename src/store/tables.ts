@@ -1,5 +1,5 @@
-// Vitrine's own tables as Kysely sees them: one interface a table. Times are ISO 8601 texts in UTC, booleans 0 or 1,
-// structured values JSON texts, on SQLite and PostgreSQL alike; the tables of sign-in are written by better-auth.
+// Vitrine's tables as Kysely types, one interface per table. On both dialects times are ISO 8601 strings in UTC,
+// booleans are 0 or 1, and structured values are JSON strings. better-auth writes the sign-in tables.
 import type { Generated } from 'kysely'
 import type { AccountId, ApiKeyId, AuditId, DatasourceId, InvitationId, JobId, SessionId, TeamId } from '../ids.ts'
 import type { KnowledgeTables, KnowledgeVersions } from './knowledge-tables.ts'
@@ -32,7 +32,7 @@ export interface Tables extends KnowledgeTables {
   marks: MarkTable
 }
 
-/** better-auth's user. Dates are what its adapter writes for the dialect. */
+/** better-auth's user. Dates have the type that its adapter writes for the dialect. */
 export interface AccountTable {
   id: AccountId
   name: string
@@ -41,7 +41,7 @@ export interface AccountTable {
   image: string | null
   createdAt: string | Date
   updatedAt: string | Date
-  /** null: of an account from before there was a second factor. */
+  /** Null for accounts older than second factors. */
   twoFactorEnabled: number | boolean | null
 }
 
@@ -56,7 +56,7 @@ interface SessionTable {
   updatedAt: string | Date
 }
 
-/** better-auth's account: one way to sign in. */
+/** better-auth's account: one sign-in method. */
 interface SignInMethodTable {
   id: string
   userId: AccountId
@@ -86,7 +86,7 @@ interface VerificationTable {
 interface SigningKeyTable {
   id: string
   publicKey: string
-  /** Encrypted by better-auth, with a key derived from the root key. */
+  /** Encrypted by better-auth with a key derived from the root key. */
   privateKey: string
   createdAt: string | Date
   expiresAt: string | Date | null
@@ -94,7 +94,7 @@ interface SigningKeyTable {
   crv: string | null
 }
 
-/** better-auth's twoFactor. Secret and codes are encrypted by it, with a key derived from the root key. */
+/** better-auth's twoFactor. Secret and codes are encrypted by better-auth with a key derived from the root key. */
 interface SecondFactorTable {
   id: string
   userId: AccountId
@@ -105,7 +105,7 @@ interface SecondFactorTable {
   lockedUntil: string | Date | null
 }
 
-/** A code of a second factor that signed somebody in, for as long as it could be used again. */
+/** A used code of a second factor, kept while the code would still be valid. */
 interface UsedCodeTable {
   account_id: AccountId
   /** SHA-256, hex. */
@@ -113,9 +113,9 @@ interface UsedCodeTable {
   until: string
 }
 
-/** How often something was tried within a window of time. */
+/** The number of attempts within a time window. */
 interface AttemptTable {
-  /** SHA-256, hex, of who tried what. */
+  /** SHA-256 of caller and action, hex. */
   key_hash: string
   count: number
   /** Milliseconds since 1970. */
@@ -126,9 +126,9 @@ export interface ApiKeyTable {
   id: ApiKeyId
   account_id: AccountId
   name: string
-  /** SHA-256 of the whole key, hex. The key itself is never kept. */
+  /** SHA-256 of the whole key, hex. The key itself is never stored. */
   hash: string
-  /** The last letters, to tell keys apart. */
+  /** The last characters, to tell keys apart. */
   hint: string
   /** JSON list. */
   scopes: string
@@ -139,9 +139,9 @@ export interface ApiKeyTable {
   last_used_at: string | null
   expires_at: string | null
   revoked_at: string | null
-  /** JSON list of teams that this key no longer reaches: their managers ended it, or its account left them. */
+  /** JSON list of teams that the key no longer reaches: a manager ended it, or the account left the team. */
   ended_team_ids: string
-  /** When its owner was told that it ends soon, by whichever process was first. */
+  /** When the owner was warned of the expiry, set by the first process. */
   warned_at: string | null
 }
 
@@ -188,7 +188,7 @@ export interface DatasourceTable extends KnowledgeVersions {
   database: string
   username: string | null
   ssl_mode: string | null
-  /** JSON object, nothing secret. */
+  /** JSON object without secrets. */
   config: string
   access_mode: 'ROLE_BASED' | 'EXPLICIT'
   min_role: Role
@@ -196,13 +196,13 @@ export interface DatasourceTable extends KnowledgeVersions {
   updated_at: string
   last_tested_at: string | null
   last_error: string | null
-  /** Rises with every change of connection: pools and caches of an older one are ended. */
+  /** Increases with every change of the connection. Pools and caches of older versions are closed. */
   connection_version: number
-  /** Rises with every introspection; 0 before the first. */
+  /** Increases with every introspection. 0 before the first. */
   catalog_version: number
-  /** Rises with every PUT of the exposure; 0 before the first. */
+  /** Increases with every PUT of the exposure. 0 before the first. */
   exposure_version: number
-  /** How old a catalog may get before the database is looked at again; 0: as old as it likes. */
+  /** The age at which the database is introspected again. 0: never. */
   reintrospect_hours: Generated<number>
 }
 
@@ -219,20 +219,20 @@ interface CatalogTableRow {
   captured_at: string
   /** JSON of a Catalog. */
   catalog: string
-  /** The datasource's when it was captured; null: before that was kept. */
+  /** The datasource's version when the catalog was read. Null for catalogs older than this column. */
   connection_version: number | null
 }
 
-/** What is under way, or went wrong, of looking at a database again by itself; no row: neither. */
+/** A scheduled reintrospection that is running or has failed. No row: neither. */
 interface ReintrospectionTable {
   datasource_id: DatasourceId
-  /** A process works at it until then, or says so anew. */
+  /** A process runs it until this time, unless the process extends the claim. */
   claimed_until: string | null
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number
-  /** Not tried again before. */
+  /** The earliest next attempt. */
   retry_at: string | null
-  /** The sentence that the last failure left as the datasource's lastError, if any. */
+  /** The lastError text that the last failure set, if any. */
   error: string | null
 }
 
@@ -243,7 +243,7 @@ interface ExposureTable {
   tables: string
   author_id: AccountId
   created_at: string
-  /** The catalog it was saved at, which is kept for as long as it stands; null: none, or unknown. */
+  /** The catalog that the exposure was saved with, kept as long as the exposure. Null: none or unknown. */
   catalog_version: number | null
 }
 
@@ -270,76 +270,79 @@ export interface AuditTable {
   row_count: number | null
   bytes: number | null
   duration_ms: number | null
-  /** How often, for rows that stand for several calls (a 429 is one row a key and minute). */
+  /** The number of calls in the row (a 429 is one row per key and minute). */
   times: number
-  /** What the calling program says it is. */
+  /** The client's name for itself. */
   client: string | null
-  /** 1 where the literals of `query` and `printed` were taken out, or the texts are left out for that. */
+  /** 1 if literals were removed from `query` and `printed`, or the texts were left out. */
   redacted: Generated<number>
-  /** JSON (audit/detail.ts); null where there is nothing to say, and in rows from before there was such a column. */
+  /** JSON (audit/detail.ts). Null if there is no detail, and in rows older than this column. */
   detail: string | null
-  /** The chain of the process that wrote it; null only for rows from before there were chains. */
+  /** The chain of the process that wrote the row. Null only for rows older than the chains. */
   chain: string | null
-  /** Its place in the chain, from 1; null until it is linked. */
+  /** The place in the chain, from 1. Null until the row is linked. */
   seq: number | null
-  /** Binds it to the row before; until it is linked, to itself alone (audit/seal.ts). */
+  /**
+   * The seal that binds the row to the row before it. Until the row is linked, the seal covers the row alone
+   * (audit/chain/seal.ts).
+   */
   link: string | null
 }
 
-/** One a process that wrote to the audit. */
+/** One chain per process that wrote to the audit. */
 export interface AuditChainTable {
   chain: string
-  /** From 1, over all processes of the store, without a gap. */
+  /** From 1, without gaps, across all processes of the store. */
   number: number
   opened_at: string
-  /** The last row that was linked. */
+  /** The last linked row. */
   head_seq: number
   head_link: string
-  /** Rises with every write: tells whether one whose answer was lost was done. */
+  /** Increases with every write. Tells whether a write with a lost answer succeeded. */
   batch: number
-  /** Of all of it. */
+  /** Signs all columns. */
   signature: string
 }
 
-/** Rows of a chain that were removed for their age: what stands in their place. */
+/** A signed record that replaces rows of a chain removed by retention. */
 export interface AuditGapTable {
   chain: string
   first_seq: number
   last_seq: number
-  /** Of the last of them: the next row is bound to it. */
+  /** The link of the last removed row: the next row is bound to it. */
   last_link: string
-  /** The time of the newest of them. */
+  /** The newest time of the removed rows. */
   until: string
   signature: string
 }
 
-/** Rows of a team that follow each other in a chain, written in one go (audit/packs.ts). */
+/** Consecutive rows of a team, written together (audit/packs.ts). */
 export interface AuditPackTable {
   first_id: AuditId
   last_id: AuditId
   team_id: TeamId
-  /** The oldest and the newest time of its rows. */
+  /** The oldest and newest time of the rows. */
   first_at: string
   last_at: string
   chain: string
   first_seq: number
   last_seq: number
-  /** Of its last row: the next one is bound to it. */
+  /** The link of the last row: the next row is bound to it. */
   last_link: string
-  /** How the link of each row begins. */
+  /** The prefix of each row's link. */
   marks: string
-  /** A row a line, as its seal reads it; deflated. */
+  /** Compressed (raw deflate), one row per line, in the form that the seal covers. */
   packed: Uint8Array
 }
 
-/** Queries of a day (UTC), by whom and of what; '' where that does not apply. */
+/** Queries of a day (UTC) by caller and datasource. '' if a column does not apply. */
 export interface UsageDayTable {
   team_id: TeamId
   date: string
   datasource_id: DatasourceId | ''
   account_id: AccountId | ''
   key_id: ApiKeyId | ''
-  /** Of the process that counts; several add up. */
+  /** The counting process's chain. Rows of several chains add up. */
   chain: string
   queries: number
   denied: number
@@ -359,11 +362,11 @@ export interface JobTable {
   error: string | null
   created_at: string
   updated_at: string
-  /** JSON of what it was started with, where it goes on after a restart; null: it does not, or has ended. */
+  /** JSON input of a resumable job. Null if the job is not resumable or has ended. */
   input: string | null
 }
 
-/** What the store remembers of itself. */
+/** A value that the store keeps about itself. */
 interface MarkTable {
   name: string
   value: string

@@ -1,4 +1,4 @@
-// Times as the tables of sign-in hold them: ISO texts on SQLite, the driver's dates on PostgreSQL.
+// Converts times of the sign-in tables: ISO strings on SQLite, Date objects on PostgreSQL.
 
 /** ISO 8601, UTC. */
 export function isoTime(value: string | Date): string {

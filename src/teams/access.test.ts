@@ -1,4 +1,4 @@
-// Who may, as tables: every role and state against every access mode.
+// Permission checks as tables: every role and status against every access mode.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canGrant, canReach, canTouch, roleAtLeast } from './access.ts'
@@ -15,7 +15,7 @@ test('OWNER over ADMIN over MEMBER', () => {
   ])
 })
 
-test('ROLE_BASED is reached by the role, listed or not', () => {
+test('ROLE_BASED depends on the role, listed or not', () => {
   for (const role of ROLES) {
     for (const minRole of ROLES) {
       for (const listed of [true, false]) {
@@ -26,7 +26,7 @@ test('ROLE_BASED is reached by the role, listed or not', () => {
   }
 })
 
-test('EXPLICIT is reached by whoever is listed, and by an OWNER; the role does not matter', () => {
+test('EXPLICIT depends on the access list; an OWNER always reaches it', () => {
   for (const minRole of ROLES) {
     const reach = (role: (typeof ROLES)[number], listed: boolean) =>
       canReach({ role, status: 'ACTIVE' }, { accessMode: 'EXPLICIT', minRole }, listed)
@@ -49,7 +49,7 @@ test('INVITED reaches nothing', () => {
   }
 })
 
-test('nobody grants above their own role, and only an OWNER touches OWNERs', () => {
+test('nobody can grant above their own role, and only an OWNER can change OWNERs', () => {
   const as = (role: (typeof ROLES)[number]) => ({ role, status: 'ACTIVE' }) as const
   assert.deepEqual(
     ROLES.map((by) => ROLES.map((role) => canGrant(as(by), role))),
@@ -63,7 +63,7 @@ test('nobody grants above their own role, and only an OWNER touches OWNERs', () 
   assert.equal(canTouch(as('ADMIN'), as('ADMIN')), true)
 })
 
-test('a slug is made of any name', () => {
+test('makes a slug from any name', () => {
   const table = { 'Café  Zürich!': 'cafe-zurich', Bars: 'bars', 数据: 'team', '--a--b--': 'a-b', '': 'team' }
   for (const [name, slug] of Object.entries(table)) assert.equal(slugFrom(name), slug)
   assert.match(slugFrom('a '.repeat(100)), /^[a-z0-9]+(-[a-z0-9]+)*$/)

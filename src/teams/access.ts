@@ -1,9 +1,9 @@
-// Who may: pure predicates over roles and memberships (session-interface.md §2 and §6). They touch nothing.
+// Pure permission checks on roles and memberships (docs/session.md, §2 and §6).
 import type { MembershipTable, Role } from '../store/tables.ts'
 
 const RANK = { OWNER: 3, ADMIN: 2, MEMBER: 1 } as const satisfies Record<Role, number>
 
-/** What of a membership decides. */
+/** The fields of a membership that decide. */
 export interface Standing {
   readonly role: Role
   readonly status: MembershipTable['status']
@@ -13,7 +13,10 @@ export function roleAtLeast(role: Role, min: Role): boolean {
   return RANK[role] >= RANK[min]
 }
 
-/** Whether a member reaches a datasource; `listed`: on its access list. An INVITED member reaches none. */
+/**
+ * Returns whether a member reaches a datasource. `listed`: the member is on its access list. An INVITED member reaches
+ * none.
+ */
 export function canReach(
   member: Standing,
   datasource: { readonly accessMode: 'ROLE_BASED' | 'EXPLICIT'; readonly minRole: Role },
@@ -30,12 +33,12 @@ export function canReach(
   }
 }
 
-/** The role that granting `role` needs: nobody grants above their own. */
+/** Nobody can grant a role above their own. */
 export function canGrant(granter: Standing, role: Role): boolean {
   return roleAtLeast(granter.role, role)
 }
 
-/** Only an OWNER touches OWNERs. */
+/** Only an OWNER can change OWNERs. */
 export function canTouch(toucher: Standing, target: Standing): boolean {
   return toucher.role === 'OWNER' || target.role !== 'OWNER'
 }

@@ -1,4 +1,4 @@
-// A change within a team: one transaction with its audit row, and the membership as it stands inside it.
+// Runs a change within a team in one transaction with its audit row, and reads memberships inside that transaction.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Changed, Target } from '../audit/changes.ts'
@@ -14,12 +14,12 @@ export interface TeamChangeDeps {
   readonly now?: () => number
 }
 
-/** What a change answers with, and what of it the audit keeps. */
+/** The result of a change, and what the audit records. */
 interface Done<T> extends Changed {
   readonly value: T
 }
 
-/** One change with its audit row in one transaction; the door keeps a refusal. */
+/** Runs one change and its audit row in one transaction. The route records refusals. */
 export async function changing<T>(
   deps: TeamChangeDeps,
   call: Call,
@@ -33,7 +33,10 @@ export async function changing<T>(
   })
 }
 
-/** As it stands in this transaction: the door looked before it began. Throws NOT_FOUND for none. */
+/**
+ * Reads the membership again, because it may have changed since the route checked it. Throws NOT_FOUND if there is
+ * none.
+ */
 export async function membershipIn(tx: Kysely<Tables>, teamId: TeamId, accountId: AccountId): Promise<MembershipTable> {
   const row = await tx
     .selectFrom('memberships')
@@ -45,7 +48,7 @@ export async function membershipIn(tx: Kysely<Tables>, teamId: TeamId, accountId
   return row
 }
 
-/** A member of a team, by the address that the team knows them by. */
+/** A member as an audit target, named by e-mail address. */
 export async function memberTarget(tx: Kysely<Tables>, accountId: AccountId): Promise<Target> {
   const account = await tx.selectFrom('accounts').select('email').where('id', '=', accountId).executeTakeFirst()
   return { kind: 'member', id: accountId, name: account?.email ?? '' }

@@ -1,4 +1,4 @@
-// How many members a team has, and how many of its datasources a caller reaches (session-interface.md §5).
+// Counts a team's members, and the datasources that a caller reaches (docs/session.md, §5).
 import type { Caller } from '../auth/caller.ts'
 import type { AccountId, DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -6,7 +6,7 @@ import { canReach } from './access.ts'
 import type { Membership } from './require-membership.ts'
 
 export interface Counts {
-  /** All memberships, INVITED ones too. */
+  /** All memberships, including INVITED ones. */
   readonly memberCount: number
   readonly dataSourceCount: number
 }
@@ -30,13 +30,13 @@ export async function countsOf(store: Store, caller: Caller, membership: Members
   return { memberCount: members, dataSourceCount: reached.length }
 }
 
-/** The ids of a team's datasources that a member reaches, as they stand in the store. */
+/** Returns the ids of a team's datasources that a member reaches. Reads the store, not the cache. */
 export async function reachedIdsOf(db: Store['db'], membership: Membership): Promise<ReadonlySet<DatasourceId>> {
   const rows = await standings(db, membership)
   return new Set(rows.filter((row) => isReached(membership, row)).map((row) => row.id))
 }
 
-/** The ids of the datasources that an account reaches, in whatever team. */
+/** Returns the ids of the datasources that an account reaches, in all teams. */
 export async function reachedBy(db: Store['db'], accountId: AccountId): Promise<ReadonlySet<DatasourceId>> {
   const memberships = await db
     .selectFrom('memberships')
@@ -51,7 +51,7 @@ export async function reachedBy(db: Store['db'], accountId: AccountId): Promise<
   return ids
 }
 
-/** What of each datasource of a team decides whether a member reaches it. */
+/** Returns the fields that decide whether a member reaches each datasource of a team. */
 function standings(db: Store['db'], { teamId, accountId }: Membership) {
   return db
     .selectFrom('datasources')

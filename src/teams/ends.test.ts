@@ -1,4 +1,4 @@
-// What the end of an account and of a team takes along, and what stays; and invitations that go by mail. On both stores.
+// The deletion of accounts and teams: what is deleted and what stays. Also mailed invitations. On both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey, rotateKey } from '../auth/api-keys.ts'
@@ -36,14 +36,14 @@ async function join(rooms: Rooms, owner: Call, teamId: TeamId, call: Call, email
 }
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  describe(`the end, on ${dialect}`, () => {
+  describe(`deletion on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {
       source = await storeSource(dialect)
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('of an account takes along sessions, keys, grants, second factor and what waits for its address', async () => {
+    test('deleting an account deletes its sessions, keys, grants, second factor and pending invitations', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const owner = await someone(rooms, 'owner@example.test')
@@ -76,7 +76,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const ended of [token, key])
         assert.equal(await codeOf(gate.authenticate(`Bearer ${ended}`)), 'UNAUTHENTICATED')
       for (const table of ['sessions', 'api_keys', 'access_entries', 'second_factors', 'verifications'] as const) {
-        // The owner of the team is signed in and stays.
+        // The team's owner stays signed in.
         assert.equal(await countOf(rooms, table), table === 'sessions' ? 1 : 0, table)
       }
       assert.equal(await countOf(rooms, 'sign_in_methods'), 0)
@@ -88,7 +88,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(signIn), 'UNAUTHENTICATED')
     })
 
-    test('of two OWNERs at once leaves one, however they end', async () => {
+    test('when two OWNERs leave at once, one stays', async () => {
       await using rooms = await openRooms(source)
       const [ada, bo] = [await someone(rooms, 'ada@example.test'), await someone(rooms, 'bo@example.test')]
       const teamId = asId<TeamId>((await createTeam(rooms, ada, { name: 'T' })).id)
@@ -106,7 +106,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(owners.length, 1)
     })
 
-    test('of a membership ends the team for the account’s keys, also after another invitation', async () => {
+    test('ending a membership ends the team for the keys of the account, even after another invitation', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const [owner, bo] = [await someone(rooms, 'owner@example.test'), await someone(rooms, 'bo@example.test')]
@@ -125,7 +125,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const caller = await gate.authenticate(`Bearer ${key}`)
         return [teamId, other].map((id) => mayEnter(caller, id))
       }
-      // A team that was left and then deleted leaves nothing behind.
+      // A team that was left and then deleted leaves no trace.
       await leaveTeam(rooms, bo, await requireMembership(rooms, bo, gone))
       await deleteTeam(rooms, owner, await requireMembership(rooms, owner, gone), { confirm: 'v' })
       for (const end of [
@@ -145,7 +145,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.ok(rows.every((row) => !row.ended_team_ids.includes(gone)))
     })
 
-    test('of a team takes along its invitations and access lists, and keeps its audit', async () => {
+    test('deleting a team deletes its invitations and access lists, and keeps its audit', async () => {
       await using rooms = await openRooms(source)
       const owner = await someone(rooms, 'owner@example.test')
       const teamId = asId<TeamId>((await createTeam(rooms, owner, { name: 'T' })).id)
@@ -163,7 +163,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
   })
 
-  test(`an invitation is mailed to the address, with its token only where one is needed, on ${dialect}`, async () => {
+  test(`mails an invitation, with its token only if one is needed, on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     await using smtp = await startSmtp()
     await using rooms = await openRooms(source, { SMTP_URL: smtp.url, VITRINE_PUBLIC_URL: 'https://v.example' })

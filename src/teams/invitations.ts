@@ -1,5 +1,5 @@
-// Invitations to a team, by address: kept as the hash of a token that only its bearer and the invited account together
-// can use, once, within 14 days; mailed where SMTP is set. Nothing in an answer tells whether the address has an account.
+// Invitations to a team by address. The store has only the token's hash. The token is valid once, within 14 days, and
+// only for the invited account. It is mailed if SMTP is set. No answer reveals whether the address has an account.
 import { hash, randomBytes } from 'node:crypto'
 import { AppError, notFound } from '../errors.ts'
 import type { Transaction } from 'kysely'
@@ -17,26 +17,27 @@ import { changing, membershipIn, type TeamChangeDeps } from './changing.ts'
 import type { Member } from './memberships.ts'
 import { showTeam, type Team } from './teams.ts'
 
-/** session-interface.md §6. */
+/** docs/session.md, §6. */
 const LIFE_MS = 14 * 86_400_000
 
-/** A mail that somebody else asked for: to one address, and of one member's making. */
+/** Rate limits for mail caused by other people: per address and per inviter. */
 const MAILS_TO_ADDRESS = { limit: 10, windowMs: 3_600_000 }
 const MAILS_BY_ACCOUNT = { limit: 200, windowMs: 3_600_000 }
 
 export interface InviteDeps extends TeamChangeDeps {
   readonly mail: Mail
-  /** Where people reach the service, for the text. */
+  /** The public origin, for the letter. */
   readonly origin: () => string
   readonly tries: Attempts
 }
 
-/** An invitation as its maker sees it; `inviteToken` is shown this once. */
+/** An invitation as its creator sees it. `inviteToken` is shown only once. */
 export type Invited = Member & { readonly inviteToken: string }
 
 /**
- * Invites an address. A verified account is a member at once (INVITED); any other address becomes one by accepting.
- * Throws ROLE_REQUIRED for a role above one's own, CONFLICT for a member, RATE_LIMITED where it would be a mail too many.
+ * Invites an address. A verified account becomes a member at once (INVITED); any other address becomes one by
+ * accepting. Throws ROLE_REQUIRED for a role above the caller's, CONFLICT for a member, and RATE_LIMITED above the mail
+ * limits.
  */
 export async function addMember(
   deps: InviteDeps,
@@ -60,9 +61,9 @@ export async function addMember(
     if (!canGrant(by, order.role)) throw roleRequired(order.role)
     const account = await accountBy(tx, email)
     if (account !== undefined && (await isMember(tx, teamId, account.id))) {
-      throw new AppError('CONFLICT', `${email} is a member of this team.`)
+      throw new AppError('CONFLICT', `${email} is already a member of this team.`)
     }
-    await takeBackOlder(tx, by, { teamId, email, at: new Date(at).toISOString() })
+    await replaceOlder(tx, by, { teamId, email, at: new Date(at).toISOString() })
     const verified = account !== undefined && isTrue(account.emailVerified)
     const row = {
       id: newId<InvitationId>(),
@@ -72,7 +73,7 @@ export async function addMember(
       token_hash: hashOf(inviteToken),
       created_at: new Date(at).toISOString(),
       expires_at: new Date(at + LIFE_MS).toISOString(),
-      // Nobody needs the token of an account that is a member already.
+      // An account that is already a member needs no token.
       used_at: verified ? new Date(at).toISOString() : null,
     }
     await tx.insertInto('invitations').values(row).execute()
@@ -87,7 +88,10 @@ export async function addMember(
   return invited
 }
 
-/** Throws NOT_FOUND for no pending invitation of this team; ROLE_REQUIRED for an OWNER's, from whoever is none. */
+/**
+ * Throws NOT_FOUND if the team has no such pending invitation, and ROLE_REQUIRED for an OWNER's invitation unless the
+ * caller is an OWNER.
+ */
 export async function removeInvitation(
   deps: TeamChangeDeps,
   call: Call,
@@ -112,7 +116,10 @@ export async function removeInvitation(
   })
 }
 
-/** The caller becomes a member (INVITED). Throws NOT_FOUND for a token unknown, used, expired, or of another address. */
+/**
+ * Makes the caller a member (INVITED). Throws NOT_FOUND for a token that is unknown, used, expired, or for another
+ * address.
+ */
 export async function acceptInvitation(deps: TeamChangeDeps, call: Call, token: string): Promise<Team> {
   const { accountId } = call.caller
   const at = new Date((deps.now ?? Date.now)()).toISOString()
@@ -140,7 +147,7 @@ function targetOf({ id, email }: Pick<InvitationTable, 'id' | 'email'>): Target 
   return { kind: 'invitation', id, name: email }
 }
 
-/** Those that may still be accepted, the oldest first. */
+/** Returns the invitations that can still be accepted, oldest first. */
 export async function pendingInvitations(db: Store['db'], teamId: TeamId, now: number): Promise<readonly Member[]> {
   const rows = await db
     .selectFrom('invitations')
@@ -170,8 +177,10 @@ function usable(
     .executeTakeFirst()
 }
 
-/** A new invitation takes the place of the address's older ones; an OWNER's that may still be accepted only by an OWNER. */
-async function takeBackOlder(
+/**
+ * A new invitation replaces older ones to the same address. Only an OWNER can replace an OWNER's pending invitation.
+ */
+async function replaceOlder(
   tx: Transaction<Tables>,
   by: { readonly role: Role; readonly status: Membership['status'] },
   { teamId, email, at }: { readonly teamId: TeamId; readonly email: string; readonly at: string },
@@ -199,7 +208,7 @@ async function join(
   await tx.insertInto('memberships').values(row).execute()
 }
 
-/** What an invitation says of the team and of whoever invites. */
+/** The names that the letter shows. */
 async function namesOf(tx: Transaction<Tables>, teamId: TeamId, by: Membership['accountId']) {
   const team = await tx.selectFrom('teams').select('name').where('id', '=', teamId).executeTakeFirstOrThrow()
   const account = await tx.selectFrom('accounts').select('email').where('id', '=', by).executeTakeFirstOrThrow()

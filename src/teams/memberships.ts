@@ -1,5 +1,5 @@
-// Members of a team: list, open, leave, change, remove. Nobody grants a role above their own, only an OWNER touches
-// OWNERs, and a team keeps its last OWNER; each rule is held inside the change's own transaction.
+// Members of a team: list, open, leave, change, remove. Nobody can grant a role above their own, only an OWNER can
+// change OWNERs, and a team keeps its last OWNER. Each rule is checked inside the change's transaction.
 import type { Kysely, Transaction } from 'kysely'
 import { changesOf, type Changed } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -14,7 +14,7 @@ import { pendingInvitations } from './invitations.ts'
 import { endTeamForKeysOf } from './team-keys.ts'
 import { showTeam, type Team } from './teams.ts'
 
-/** A member; or, with `invitationId`, an address that was invited and is no member yet. */
+/** A member, or, with `invitationId`, an invited address that is not a member yet. */
 export interface Member {
   readonly invitationId?: string
   readonly accountId: string | null
@@ -26,7 +26,7 @@ export interface Member {
   readonly expiresAt?: string
 }
 
-/** The members, the oldest first; for managers the pending invitations after them. */
+/** Returns the members, oldest first. Managers also get the pending invitations, after the members. */
 export async function listMembers(
   deps: Pick<TeamChangeDeps, 'store' | 'now'>,
   membership: Membership,
@@ -37,7 +37,7 @@ export async function listMembers(
   return [...rows.map(shown), ...(await pendingInvitations(deps.store.db, membership.teamId, at))]
 }
 
-/** INVITED becomes ACTIVE; an ACTIVE one stays so. */
+/** Changes INVITED to ACTIVE. An ACTIVE member stays ACTIVE. */
 export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<Team> {
   const { teamId, accountId } = membership
   await deps.store.write(async (tx) => {
@@ -50,7 +50,7 @@ export async function openTeam(deps: TeamChangeDeps, call: Call, membership: Mem
   return await showTeam(deps.store, call, { ...membership, status: 'ACTIVE' })
 }
 
-/** Leaves the team and its access lists. Throws CONFLICT for the last OWNER. */
+/** Removes the caller from the team and its access lists. Throws CONFLICT for the last OWNER. */
 export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Membership): Promise<void> {
   await changing(deps, call, membership.teamId, async (tx) => {
     const own = await membershipIn(tx, membership.teamId, membership.accountId)
@@ -59,7 +59,7 @@ export async function leaveTeam(deps: TeamChangeDeps, call: Call, membership: Me
   })
 }
 
-/** Throws NOT_FOUND for no member, ROLE_REQUIRED and CONFLICT as the rules above say. */
+/** Throws NOT_FOUND for a non-member, and ROLE_REQUIRED or CONFLICT by the rules above. */
 export async function changeMember(
   deps: TeamChangeDeps,
   call: Call,
@@ -80,7 +80,7 @@ export async function changeMember(
   })
 }
 
-/** Removes a member from the team and its access lists. Throws as changeMember() does. */
+/** Removes a member from the team and its access lists. Throws like changeMember(). */
 export async function removeMember(
   deps: TeamChangeDeps,
   call: Call,
@@ -95,7 +95,7 @@ export async function removeMember(
   })
 }
 
-/** Throws NOT_FOUND where nobody of the team has this account, and ROLE_REQUIRED where the caller may not touch theirs. */
+/** Throws NOT_FOUND if the account is not a member, and ROLE_REQUIRED if the caller may not change that member. */
 export async function requireMember(
   deps: Pick<TeamChangeDeps, 'store'>,
   membership: Membership,
@@ -111,7 +111,7 @@ async function parties(tx: Kysely<Tables>, membership: Membership, accountId: Ac
   return { by, target: await membershipIn(tx, membership.teamId, accountId) }
 }
 
-/** An INVITED OWNER has not come yet, and keeps no team alive. */
+/** An INVITED OWNER does not count: they may never open the team. */
 async function requireOtherOwner(tx: Transaction<Tables>, target: MembershipTable): Promise<void> {
   if (target.role !== 'OWNER' || target.status !== 'ACTIVE') return
   const other = await tx
@@ -122,7 +122,8 @@ async function requireOtherOwner(tx: Transaction<Tables>, target: MembershipTabl
     .where('role', '=', 'OWNER')
     .where('status', '=', 'ACTIVE')
     .executeTakeFirst()
-  if (other === undefined) throw new AppError('CONFLICT', 'A team keeps its last OWNER: make another one first.')
+  if (other === undefined)
+    throw new AppError('CONFLICT', 'A team must keep one OWNER. Make another member OWNER first.')
 }
 
 async function update(
@@ -138,7 +139,7 @@ async function update(
     .execute()
 }
 
-/** Answers with what of it the audit keeps. */
+/** Returns what the audit records. */
 async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<Changed> {
   const keys = await endTeamForKeysOf(tx, of.team_id, of.account_id)
   await tx

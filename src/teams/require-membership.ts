@@ -1,5 +1,5 @@
-// Whether a caller belongs to a team, and as what. A stranger, a key narrowed away and a team that never was are told
-// the same, here and nowhere else.
+// Checks a caller's membership of a team. A stranger, a key without access and an unknown team get the same error, and
+// only from this file.
 import type { Audit } from '../audit/audit.ts'
 import { mayEnter, type Call } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -18,14 +18,14 @@ export interface Membership {
 
 interface Deps {
   readonly store: Store
-  /** Keeps what a role was too low for, or a second factor was missing for. */
+  /** Records refusals for a low role or a missing second factor. */
   readonly audit?: Pick<Audit, 'refused' | 'folded'>
 }
 
 /**
- * The caller's membership. Throws NOT_FOUND for a stranger, a narrowed or ended key, no such team; TEAM_NOT_OPENED
- * while INVITED unless `invited`; SECOND_FACTOR_REQUIRED for an ACTIVE member who lacks the factor that the team
- * requires, unless `withoutSecondFactor`; ROLE_REQUIRED below `role`.
+ * Returns the caller's membership. Throws NOT_FOUND for a stranger, a restricted or ended key, or an unknown team.
+ * Throws TEAM_NOT_OPENED while INVITED, unless `invited`. Throws SECOND_FACTOR_REQUIRED for an ACTIVE member without
+ * the factor that the team requires, unless `withoutSecondFactor`. Throws ROLE_REQUIRED below `role`.
  */
 export async function requireMembership(
   deps: Deps,
@@ -38,9 +38,9 @@ export async function requireMembership(
   if (found === null) throw notFound()
   const { membership, lacksSecondFactor } = found
   if (membership.status === 'INVITED' && need.invited !== true) {
-    throw new AppError('TEAM_NOT_OPENED', 'You were invited to this team: open it first.')
+    throw new AppError('TEAM_NOT_OPENED', 'You were invited to this team. Open the team first.')
   }
-  // INVITED members reach nothing yet; they are told once they have opened the team.
+  // INVITED members reach nothing yet. They see this error after they open the team.
   if (lacksSecondFactor && membership.status === 'ACTIVE' && need.withoutSecondFactor !== true) {
     const error = secondFactorRequired()
     deps.audit?.folded(call, { teamId, outcome: 'DENIED', code: error.code })
@@ -56,11 +56,11 @@ export async function requireMembership(
 
 interface Found {
   readonly membership: Membership
-  /** The team requires a second factor, and the account has none that is on. */
+  /** The team requires a second factor, and the account has none enabled. */
   readonly lacksSecondFactor: boolean
 }
 
-/** Recalled; null for a stranger. */
+/** Cached. Null for a stranger. */
 function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Found | null> {
   return store.recall(`membership ${teamId} ${accountId}`, async () => {
     const row = await store.db

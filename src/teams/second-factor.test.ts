@@ -1,4 +1,4 @@
-// A team that requires a second factor: who is refused, where, and from when on. On both stores.
+// Teams that require a second factor: who is refused, where, and since when. On both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey } from '../auth/api-keys.ts'
@@ -37,7 +37,7 @@ async function person(rooms: Rooms, name: string): Promise<Person> {
   return { call: await sessionOf(rooms, json.user.id), email, cookie }
 }
 
-/** Answers with what switches it off again. */
+/** Returns a function that turns the second factor off again. */
 async function withFactor(rooms: Rooms, { cookie }: Person): Promise<() => Promise<unknown>> {
   const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
   const on = await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI) }, { cookie })
@@ -58,7 +58,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         settings: { requireSecondFactor },
       })
 
-    test('refuses members without one, and their keys, from the next request on, until it is set up', async () => {
+    test('refuses members without one, and their keys, from the next request until it is set up', async () => {
       await using rooms = await openRooms(source)
       await using drivers = await openDrivers({ allowApplicationDefault: false, allowEndpoint: false, alarm: () => {} })
       const [owner, bo] = [await person(rooms, 'owner'), await person(rooms, 'bo')]
@@ -101,7 +101,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await reached(byKey)
     })
 
-    test('a member without one may leave, an INVITED one open; strangers are told nothing', async () => {
+    test('a member without one can leave, an INVITED one can open; strangers learn nothing', async () => {
       await using rooms = await openRooms(source)
       const [owner, bo, eve] = [await person(rooms, 'owner'), await person(rooms, 'bo'), await person(rooms, 'eve')]
       const teamId = asId<TeamId>((await createTeam(rooms, owner.call, { name: 'T' })).id)

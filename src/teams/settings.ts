@@ -1,5 +1,5 @@
-// The numbers of a team: the defaults, what the team set of them, under the operator's ceilings. What may be set is
-// checked where a body is read (contract/schemas.ts); here only what the operator allows.
+// A team's settings: the defaults, overridden by the team, limited by the operator's ceilings. contract/schemas.ts
+// validates the values; this file checks the ceilings.
 import { z } from 'zod'
 import type { Ceiling, Config } from '../config.ts'
 import { invalidRequest } from '../errors.ts'
@@ -9,7 +9,7 @@ import type { Store } from '../store/open.ts'
 export interface TeamSettings {
   readonly queryBudget: { readonly limit: number; readonly windowSeconds: number }
   readonly rowCap: number
-  /** Bytes of the answer's JSON; rows past it are cut. */
+  /** Bytes of the JSON response. Rows beyond are cut. */
   readonly maxResponseBytes: number
   readonly statementTimeoutMs: number
   readonly postgresMaxPlanCost: number
@@ -21,7 +21,7 @@ export interface TeamSettings {
   readonly requireSecondFactor: boolean
 }
 
-/** session-interface.md §4. */
+/** docs/session.md, §4. */
 const DEFAULTS: TeamSettings = {
   queryBudget: { limit: 300, windowSeconds: 60 },
   rowCap: 1_000,
@@ -35,7 +35,7 @@ const DEFAULTS: TeamSettings = {
   requireSecondFactor: false,
 }
 
-/** Of our own writing: only its form is read. */
+/** We wrote this value, so only its shape is validated. */
 const Stored = z.strictObject({
   queryBudget: z.object({ limit: z.number(), windowSeconds: z.number() }).exactOptional(),
   rowCap: z.number().exactOptional(),
@@ -56,7 +56,7 @@ interface Deps {
   readonly config: Pick<Config, 'ceilings'>
 }
 
-/** What holds for a team now; recalled. The defaults for a team that is gone, and for none. */
+/** Returns the settings in force for a team, from the cache. Returns the defaults for a deleted team and for null. */
 export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<TeamSettings> {
   if (teamId === null) return holding('{}', deps.config.ceilings)
   return await deps.store.recall(`settings ${teamId}`, async () => {
@@ -65,36 +65,39 @@ export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<Tea
   })
 }
 
-/** The stored settings over the defaults, under the ceilings. */
+/** Applies the stored settings to the defaults, and limits them to the ceilings. */
 export function holding(stored: string, ceilings: Ceilings): TeamSettings {
   const set = { ...DEFAULTS, ...Stored.parse(JSON.parse(stored)) }
-  const under = (name: Exclude<Ceiling, 'queryBudget'>) => Math.min(set[name], ceilings[name] ?? Infinity)
+  const limited = (name: Exclude<Ceiling, 'queryBudget'>) => Math.min(set[name], ceilings[name] ?? Infinity)
   return {
     queryBudget: { ...set.queryBudget, limit: Math.min(set.queryBudget.limit, ceilings.queryBudget ?? Infinity) },
-    rowCap: under('rowCap'),
-    maxResponseBytes: under('maxResponseBytes'),
-    statementTimeoutMs: under('statementTimeoutMs'),
-    postgresMaxPlanCost: under('postgresMaxPlanCost'),
-    mongodbMaxScannedDocuments: under('mongodbMaxScannedDocuments'),
-    bigqueryMaxBytes: under('bigqueryMaxBytes'),
-    auditRetentionDays: under('auditRetentionDays'),
+    rowCap: limited('rowCap'),
+    maxResponseBytes: limited('maxResponseBytes'),
+    statementTimeoutMs: limited('statementTimeoutMs'),
+    postgresMaxPlanCost: limited('postgresMaxPlanCost'),
+    mongodbMaxScannedDocuments: limited('mongodbMaxScannedDocuments'),
+    bigqueryMaxBytes: limited('bigqueryMaxBytes'),
+    auditRetentionDays: limited('auditRetentionDays'),
     auditRedactLiterals: set.auditRedactLiterals,
     requireSecondFactor: set.requireSecondFactor,
   }
 }
 
-/** Of settings as they are stored. */
+/** `stored`: the settings column. */
 export function requiresSecondFactor(stored: string): boolean {
   return Stored.parse(JSON.parse(stored)).requireSecondFactor ?? DEFAULTS.requireSecondFactor
 }
 
-/** Merged key by key, an object replaced whole. Throws INVALID_REQUEST above a ceiling: then nothing of it holds. */
+/**
+ * Merges key by key; a nested object is replaced as a whole. Throws INVALID_REQUEST above a ceiling, and then applies
+ * nothing.
+ */
 export function merged(stored: string, change: Partial<TeamSettings>, ceilings: Ceilings): string {
   const details: string[] = []
   const check = (name: Ceiling, value: number | undefined) => {
     const ceiling = ceilings[name]
     if (value !== undefined && ceiling !== undefined && value > ceiling) {
-      details.push(`settings.${name}: at most ${ceiling}, as the operator of this service set it`)
+      details.push(`settings.${name}: at most ${ceiling}, the limit set by the operator of this service`)
     }
   }
   check('queryBudget', change.queryBudget?.limit)

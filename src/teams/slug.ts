@@ -1,4 +1,4 @@
-// The short name of a team in addresses: made from its name where none was given, and never twice.
+// The team's short name in URLs: unique, and derived from the team's name by default.
 import { randomInt } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Tables } from '../store/tables.ts'
@@ -6,7 +6,9 @@ import type { Tables } from '../store/tables.ts'
 const LETTERS_MAX = 40
 const NUMBERED_MAX = 20
 
-/** Lower-case letters, digits and single hyphens: "Café  Zürich!" → cafe-zurich; what has none of them → team. */
+/**
+ * Lower-case letters, digits and single hyphens: "Café Zürich!" becomes cafe-zurich. A name without any becomes "team".
+ */
 export function slugFrom(name: string): string {
   const plain = name
     .normalize('NFKD')
@@ -18,7 +20,7 @@ export function slugFrom(name: string): string {
   return plain === '' ? 'team' : plain
 }
 
-/** One that no team has: numbered, and past a few of the same name with a random end. */
+/** Returns an unused slug: numbered, then with a random suffix once many numbers are taken. */
 export async function freeSlug(tx: Transaction<Tables>, name: string): Promise<string> {
   const base = slugFrom(name)
   for (let n = 1; ; n++) {

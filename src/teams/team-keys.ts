@@ -1,5 +1,5 @@
-// What a team's managers see of its members' API keys, and may end: this team for one key, nothing else of it. A membership
-// that ends does the same to all keys of the account.
+// A team's view of its members' API keys. Managers can end a key for this team only. The end of a membership does the
+// same for all keys of the account.
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/changes.ts'
 import { keyTarget, shownKey, type KeyDeps, type ShownKey } from '../auth/api-keys.ts'
@@ -16,7 +16,7 @@ import { reachedIdsOf } from './counts.ts'
 
 export type TeamKey = ShownKey & { readonly accountId: string; readonly email: string }
 
-/** The members' keys that reach this team, the oldest first; of their narrowing only what the manager reaches. */
+/** Returns the members' keys that reach this team, oldest first. Restrictions show only what the manager reaches. */
 export async function listTeamKeys(
   deps: Pick<KeyDeps, 'store' | 'now'>,
   membership: Membership,
@@ -27,7 +27,7 @@ export async function listTeamKeys(
     .orderBy('api_keys.created_at')
     .orderBy('api_keys.id')
     .execute()
-  const here = await reachedIdsOf(deps.store.db, membership)
+  const reachedIds = await reachedIdsOf(deps.store.db, membership)
   return rows
     .filter((row) => reaches(row, teamId))
     .map((row) => {
@@ -35,14 +35,17 @@ export async function listTeamKeys(
       return {
         ...key,
         teamIds: key.teamIds && [teamId],
-        datasourceIds: key.datasourceIds && key.datasourceIds.filter((id) => here.has(id)),
+        datasourceIds: key.datasourceIds && key.datasourceIds.filter((id) => reachedIds.has(id)),
         accountId: row.account_id,
         email: row.email,
       }
     })
 }
 
-/** Throws NOT_FOUND for a key that does not reach this team; ROLE_REQUIRED for an OWNER's, from whoever is none. */
+/**
+ * Throws NOT_FOUND for a key that does not reach this team, and ROLE_REQUIRED for an OWNER's key unless the caller is
+ * an OWNER.
+ */
 export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membership, keyId: ApiKeyId): Promise<void> {
   const { teamId } = membership
   await changing(deps, call, teamId, async (tx) => {
@@ -58,15 +61,15 @@ export async function endTeamForKey(deps: KeyDeps, call: Call, membership: Membe
       .set({ ended_team_ids: JSON.stringify([...endedTeamIdsOf(row), teamId]) })
       .where('id', '=', keyId)
       .execute()
-    // Of its other teams these managers learn nothing.
+    // The audit row must not show the key's other teams.
     const changes = changesOf({ endedForTeams: [] }, { endedForTeams: [teamId] })
     return { value: undefined, target: keyTarget(row), changes }
   })
 }
 
 /**
- * Ends this team for every key of an account that leaves it, so that a later invitation does not revive a key that
- * nobody remembers. Teams that were deleted are dropped from the lists, which bounds their length. Answers with their names.
+ * Ends this team for every key of an account that leaves it. Otherwise a later invitation would revive forgotten keys.
+ * Deleted teams are dropped from the lists, which bounds their length. Returns the names of the keys.
  */
 export async function endTeamForKeysOf(
   tx: Transaction<Tables>,

@@ -1,4 +1,4 @@
-// Teams, members, invitations and a team's view of keys: each rule of session-interface.md §2 and §6, on both stores.
+// Teams, members, invitations and a team's view of keys: the rules of docs/session.md, §2 and §6, on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey } from '../auth/api-keys.ts'
@@ -16,7 +16,7 @@ import { changeTeam, createTeam, deleteTeam, describeTeam, listTeams } from './t
 
 const idOf = (call: Call): AccountId => call.caller.accountId
 
-/** A team owned by a new person. */
+/** A team owned by a new account. */
 async function owned(rooms: Rooms, email = 'owner@example.test') {
   const call = await someone(rooms, email)
   const { id } = await createTeam(rooms, call, { name: 'Team' })
@@ -47,7 +47,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('a team is its maker’s, with the default settings and a slug of its own', async () => {
+    test('the creator owns a new team, which has default settings and its own slug', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       const first = await createTeam(rooms, call, { name: 'Bars & Co' })
@@ -89,7 +89,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('an account is OWNER of a hundred teams at most', async () => {
+    test('an account can own at most a hundred teams', async () => {
       await using rooms = await openRooms(source)
       const ada = await someone(rooms, 'ada@example.test')
       const bo = await someone(rooms, 'bo@example.test')
@@ -101,7 +101,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await createTeam(rooms, ada, { name: 'T100' })
     })
 
-    test('whoever is made OWNER of teams that they never opened makes their own all the same', async () => {
+    test('an account can create a team despite being OWNER of a hundred unopened ones', async () => {
       await using rooms = await openRooms(source)
       const eve = await someone(rooms, 'eve@example.test')
       const ada = await someone(rooms, 'ada@example.test', { verified: true })
@@ -113,7 +113,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await createTeam(rooms, ada, { name: 'Mine' })
     })
 
-    test('settings are merged key by key, all or nothing, and hold at once', async () => {
+    test('settings are merged key by key, all or nothing, and apply at once', async () => {
       await using rooms = await openRooms(source, { VITRINE_MAX_ROW_CAP: '500', VITRINE_MAX_QUERY_BUDGET: '1000' })
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)
@@ -134,7 +134,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual([after.name, after.settings?.rowCap, after.settings?.auditRetentionDays], ['Team', 7, 180])
     })
 
-    test('a stranger, a team that never was and a narrowed key read the same', async () => {
+    test('a stranger, an unknown team and a restricted key get the same answer', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const stranger = await someone(rooms, 'eve@example.test')
@@ -151,7 +151,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('an invitation is taken once, by the account of its address, within 14 days', async () => {
+    test('an invitation can be accepted once, by the account of its address, within 14 days', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)
@@ -179,7 +179,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(addMember(rooms, call, at, { email: 'cy@example.test', role: 'MEMBER' })), 'CONFLICT')
     })
 
-    test('a verified account is a member at once; the answer reads the same', async () => {
+    test('a verified account is a member at once; the answer has the same shape', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)
@@ -201,7 +201,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       ])
     })
 
-    test('pending invitations are for managers; a new one takes the place of the old, and can be taken back', async () => {
+    test('only managers see pending invitations; a new one replaces the old, and can be revoked', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')
@@ -220,7 +220,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(removeInvitation(rooms, call, at, id)), 'NOT_FOUND')
     })
 
-    test('INVITED sees the team and no more until it is opened', async () => {
+    test('an INVITED member sees only the team itself until opening it', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       await someDatasource(rooms, teamId)
@@ -242,7 +242,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal((await openTeam(rooms, cy, at)).status, 'ACTIVE')
     })
 
-    test('counts what the caller reaches', async () => {
+    test('counts only what the caller reaches', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const cy = await member(rooms, call, teamId, 'MEMBER', 'cy@example.test')
@@ -261,7 +261,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await rooms.store.db.selectFrom('access_entries').selectAll().execute(), [])
     })
 
-    test('roles are granted from above, OWNERs touched by OWNERs, and one OWNER stays', async () => {
+    test('enforces the rules for granting roles, changing OWNERs and keeping one OWNER', async () => {
       await using rooms = await openRooms(source)
       const { call: ada, teamId } = await owned(rooms, 'ada@example.test')
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
@@ -294,7 +294,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
       assert.equal((await changeMember(rooms, bo, await at(bo), idOf(cy), { role: 'ADMIN' })).role, 'ADMIN')
       assert.equal((await at(cy)).role, 'ADMIN')
-      // Lowered since the door looked: what counts is how it stands now.
+      // The caller was demoted after the route's check: the current role counts.
       const before = await at(bo)
       await changeMember(rooms, ada, await at(ada), idOf(bo), { role: 'MEMBER' })
       assert.equal(await codeOf(removeMember(rooms, bo, before, idOf(cy))), 'ROLE_REQUIRED')
@@ -307,7 +307,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(owners.length, 1)
     })
 
-    test('an ADMIN takes the place of an OWNER’s invitation only when nobody can accept it any more', async () => {
+    test('an ADMIN can replace an invitation as OWNER only when it can no longer be accepted', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const bo = await member(rooms, call, teamId, 'ADMIN', 'bo@example.test')
@@ -322,7 +322,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal((await addMember(rooms, bo, await at(bo), order)).role, 'MEMBER')
     })
 
-    test('an invited OWNER keeps no team alive', async () => {
+    test('an INVITED OWNER does not count as the last OWNER', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       await someone(rooms, 'bo@example.test', { verified: true })
@@ -333,7 +333,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(leaveTeam(rooms, call, await requireMembership(rooms, call, teamId))), 'CONFLICT')
     })
 
-    test('managers see the keys that reach the team, and end it for one of them only', async () => {
+    test('managers see the keys that reach the team, and can end one for this team only', async () => {
       await using rooms = await openRooms(source)
       const { call: ada, teamId } = await owned(rooms, 'ada@example.test')
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
@@ -355,7 +355,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         (await list()).map((key) => [key.name, key.email, key.teamIds]),
         [
           ['wide', 'cy@example.test', null],
-          // Which other teams a key is for is not this team's business.
+          // The team must not see the key's other teams.
           ['both', 'cy@example.test', [teamId]],
           ['owner', 'ada@example.test', null],
         ],
@@ -380,7 +380,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(end(owner.id)), 'ROLE_REQUIRED')
     })
 
-    test('of a key’s narrowing, managers see what they reach themselves', async () => {
+    test('managers see only the restrictions of a key that they reach themselves', async () => {
       await using rooms = await openRooms(source)
       const { call: ada, teamId } = await owned(rooms)
       const bo = await member(rooms, ada, teamId, 'ADMIN', 'bo@example.test')
@@ -393,7 +393,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await seenBy(ada), [[open, shut]])
     })
 
-    test('a team is deleted by its slug and a fresh sign-in, with all that is in it', async () => {
+    test('deleting a team needs its slug and a recent sign-in, and deletes its contents', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const datasource = await someDatasource(rooms, teamId)
@@ -413,7 +413,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(requireMembership(rooms, call, teamId)), 'NOT_FOUND')
     })
 
-    test('every change is in the audit when it is answered', async () => {
+    test('every change is in the audit before the answer', async () => {
       await using rooms = await openRooms(source)
       const { call, teamId } = await owned(rooms)
       const at = await requireMembership(rooms, call, teamId)

@@ -1,4 +1,4 @@
-// Teams: make, show, rename, set, delete. What a caller sees of a team counts what that caller reaches.
+// Teams: create, show, rename, configure, delete. Counts include only what the caller reaches.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, flattened, type Target } from '../audit/changes.ts'
@@ -25,19 +25,19 @@ export interface Team {
   readonly createdAt: string
 }
 
-/** `settings` is left out while the caller is INVITED. */
+/** `settings` is absent while the caller is INVITED. */
 export type TeamDetail = Team & { readonly settings?: TeamSettings }
 
 export interface TeamDeps {
   readonly store: Store
   readonly config: Pick<Config, 'ceilings'>
   readonly audit: Pick<Audit, 'change' | 'teamEnded'>
-  /** Ends what is open for datasources that are gone; given by the rooms above. */
+  /** Closes connections and jobs of deleted datasources. */
   readonly ended: (ids: readonly DatasourceId[]) => Promise<void>
   readonly now?: () => number
 }
 
-/** Every team of the account that the caller may enter, not yet opened ones too; the oldest first. */
+/** Returns the account's teams that the caller may enter, including unopened ones, oldest first. */
 export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Promise<readonly Team[]> {
   const { accountId } = call.caller
   const rows = await deps.store.recall(`teams of ${accountId}`, () =>
@@ -59,10 +59,12 @@ export async function listTeams(deps: Pick<TeamDeps, 'store'>, call: Call): Prom
   )
 }
 
-/** Of which one account is OWNER: whoever is signed in may make teams. */
+/** The most teams that one account may own, because any signed-in person may create teams. */
 const TEAMS_MAX = 100
 
-/** Makes a team; the caller is its OWNER. Throws CONFLICT for a slug that is taken, and for one team too many. */
+/**
+ * Creates a team. The caller becomes its OWNER. Throws CONFLICT for a taken slug, or if the caller owns too many teams.
+ */
 export async function createTeam(
   deps: TeamDeps,
   call: Call,
@@ -91,7 +93,7 @@ export async function createTeam(
   }
 }
 
-/** A team as its member sees it. */
+/** Returns a team as its member sees it. */
 export async function describeTeam(
   deps: Pick<TeamDeps, 'store' | 'config'>,
   call: Call,
@@ -102,8 +104,8 @@ export async function describeTeam(
 }
 
 /**
- * Changes what came along, all or nothing. Throws CONFLICT for a taken slug, and for requiring a second factor without
- * having one; INVALID_REQUEST above a ceiling.
+ * Applies all given changes or none. Throws CONFLICT for a taken slug, or if the caller requires a second factor
+ * without having one. Throws INVALID_REQUEST above a ceiling.
  */
 export async function changeTeam(
   deps: TeamDeps,
@@ -134,8 +136,8 @@ export async function changeTeam(
 }
 
 /**
- * Deletes a team with its datasources and their secrets; its audit is kept for its retention. Throws
- * REAUTHENTICATION_REQUIRED without its slug as `confirm`, or from an old sign-in.
+ * Deletes a team with its datasources and their secrets. Keeps its audit for its retention. Throws
+ * REAUTHENTICATION_REQUIRED unless `confirm` is the slug and the sign-in is recent.
  */
 export async function deleteTeam(
   deps: TeamDeps,
@@ -157,14 +159,14 @@ export async function deleteTeam(
     const changes = changesOf({ name: team.name, slug: team.slug, datasources: names }, null)
     await deps.audit.change(tx, call, { teamId }, { target: targetOf(team), changes })
     await deps.audit.teamEnded(tx, teamId, holding(team.settings, deps.config.ceilings).auditRetentionDays)
-    // Memberships, invitations, datasources, their secrets, catalogs and exposures go with it by their foreign keys.
+    // Foreign keys delete memberships, invitations, datasources, their secrets, catalogs and exposures.
     await tx.deleteFrom('teams').where('id', '=', teamId).execute()
     return datasources.map((row) => row.id)
   })
   await deps.ended(gone)
 }
 
-/** Throws NOT_FOUND for a team that is gone meanwhile. */
+/** Throws NOT_FOUND if the team was deleted meanwhile. */
 export async function showTeam(store: Store, call: Call, membership: Membership): Promise<Team> {
   const row = await store.recall(`team ${membership.teamId}`, () =>
     store.db.selectFrom('teams').selectAll().where('id', '=', membership.teamId).executeTakeFirst(),
@@ -173,7 +175,7 @@ export async function showTeam(store: Store, call: Call, membership: Membership)
   return shown(row, membership, await countsOf(store, call.caller, membership))
 }
 
-/** By the name it has after the change. */
+/** The target is named as after the change. */
 function targetOf({ id, name }: Pick<TeamTable, 'id' | 'name'>): Target {
   return { kind: 'team', id, name }
 }
@@ -200,15 +202,15 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('account_id', '=', accountId)
     .where('role', '=', 'OWNER')
-    // Teams that somebody else made them OWNER of, unasked, take no room.
+    // Does not count teams that other people made the account OWNER of.
     .where('status', '=', 'ACTIVE')
     .executeTakeFirstOrThrow()
   if (Number(count) >= TEAMS_MAX) {
-    throw new AppError('CONFLICT', `An account is OWNER of ${TEAMS_MAX} teams at most: delete one, or leave it.`)
+    throw new AppError('CONFLICT', `An account can own at most ${TEAMS_MAX} teams. Delete or leave a team first.`)
   }
 }
 
-/** Whoever switched it on without a second factor would lock themselves out with the same request. */
+/** Without a second factor, the caller's own request would lock the caller out. */
 async function requireOwnFactor(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
   const account = await tx
     .selectFrom('accounts')
@@ -216,15 +218,12 @@ async function requireOwnFactor(tx: Transaction<Tables>, accountId: AccountId): 
     .where('id', '=', accountId)
     .executeTakeFirst()
   if (account?.twoFactorEnabled === true || account?.twoFactorEnabled === 1) return
-  throw new AppError(
-    'CONFLICT',
-    'Set up your own second factor before the team requires one: POST /auth/two-factor/enable.',
-  )
+  throw new AppError('CONFLICT', 'Set up your own second factor before you require one: POST /auth/two-factor/enable.')
 }
 
 async function requireFree(tx: Transaction<Tables>, slug: string): Promise<void> {
   const taken = await tx.selectFrom('teams').select('id').where('slug', '=', slug).executeTakeFirst()
-  if (taken !== undefined) throw new AppError('CONFLICT', `The slug ${slug} is taken.`)
+  if (taken !== undefined) throw new AppError('CONFLICT', `The slug ${slug} is already taken.`)
 }
 
 function now(deps: TeamDeps): number {

@@ -93,7 +93,7 @@ describe('audit verify on the embedded store', () => {
     for (let n = 0; n < 5; n++) await service.team()
     const busy = await verify(env)
     assert.deepEqual([busy.code, busy.out], [2, ''])
-    assert.match(busy.err, /is in use by another Vitrine process: end that one first/)
+    assert.match(busy.err, /is in use by another Vitrine process. Stop that process first/)
     await service.end('SIGTERM')
 
     const held = await verify(env)

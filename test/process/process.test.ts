@@ -216,7 +216,7 @@ describe('a start on a PostgreSQL that cannot be the store', () => {
     [
       'no password',
       () => server.url('postgres').replace(/:[^:@]*@/, '@'),
-      /^DATABASE_URL: \S+ asks the user postgres for a password\. Add one\.\n$/,
+      /^DATABASE_URL: \S+ requires a password for the user postgres\. Add the password\.\n$/,
     ],
     [
       'a missing database',
@@ -236,7 +236,7 @@ describe('a start on a PostgreSQL that cannot be the store', () => {
     [
       'a server without TLS',
       () => `${server.url('postgres')}?sslmode=verify-full`,
-      /^DATABASE_URL: \S+ has no TLS, but sslmode asks for it\. Turn on TLS on the server, /,
+      /^DATABASE_URL: \S+ has no TLS, but sslmode requires TLS\. Turn on TLS on the server, /,
     ],
     [
       'a server that asks for TLS',
@@ -251,7 +251,7 @@ describe('a start on a PostgreSQL that cannot be the store', () => {
     [
       'a port that speaks no PostgreSQL',
       () => `postgres://u:hunter2@127.0.0.1:${portOf(silent)}/d`,
-      /^DATABASE_URL: \S+ does not answer as PostgreSQL does\. Correct host and port\.\n$/,
+      /^DATABASE_URL: \S+ is not a PostgreSQL server\. Correct host and port\.\n$/,
     ],
     [
       'a user who may not create tables',
@@ -265,12 +265,12 @@ describe('a start on a PostgreSQL that cannot be the store', () => {
     [
       'a password that cuts the address',
       () => 'postgres://u:12/hunter2@127.0.0.1/d',
-      /^DATABASE_URL: the database cannot be reached, .* percent-encode special characters in its password\.\n$/,
+      /^DATABASE_URL: the database cannot be reached or rejects the login\. .* Percent-encode special characters in the password\.\n$/,
     ],
     [
       'a password that stands where the database does',
       () => `${server.url('postgres')}&password=hunter2`,
-      /^DATABASE_URL: the database cannot be reached, .* percent-encode special characters in its password\.\n$/,
+      /^DATABASE_URL: the database cannot be reached or rejects the login\. .* Percent-encode special characters in the password\.\n$/,
     ],
   ]
   for (const [title, url, said] of cases) {

@@ -1,5 +1,5 @@
-// The first schema. Texts, whole numbers and times as ISO texts alike on both dialects; only the tables that
-// better-auth writes have the dialect's own times and booleans, since its adapter writes those.
+// The first schema. Both dialects use text, integers and ISO times. Only the tables that better-auth writes use the
+// dialect's own times and booleans.
 import { sql, type ColumnDefinitionBuilder, type Transaction } from 'kysely'
 import type { DialectName, Migration } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
@@ -12,8 +12,8 @@ export const first: Migration = {
     await keys(tx)
     await teams(tx)
     await datasources(tx)
-    await shown(tx)
-    await happened(tx)
+    await exposures(tx)
+    await auditAndJobs(tx)
   },
 }
 
@@ -21,7 +21,7 @@ type Column = ColumnDefinitionBuilder
 const required = (column: Column) => column.notNull()
 const id = (column: Column) => column.primaryKey().notNull()
 const unique = (column: Column) => column.notNull().unique()
-/** Goes when what it belongs to goes. */
+/** Deleted together with the row that it references. */
 const of = (target: string) => (column: Column) => column.notNull().references(target).onDelete('cascade')
 const time = (dialect: DialectName) => (dialect === 'postgres' ? 'timestamptz' : 'text')
 
@@ -179,7 +179,7 @@ async function datasources(tx: Transaction<Tables>): Promise<void> {
     .execute()
 }
 
-async function shown(tx: Transaction<Tables>): Promise<void> {
+async function exposures(tx: Transaction<Tables>): Promise<void> {
   await tx.schema
     .createTable('catalogs')
     .addColumn('datasource_id', 'text', of('datasources.id'))
@@ -193,7 +193,7 @@ async function shown(tx: Transaction<Tables>): Promise<void> {
     .addColumn('datasource_id', 'text', of('datasources.id'))
     .addColumn('version', 'integer', required)
     .addColumn('tables', 'text', required)
-    // No foreign key: the history outlives the account of its author.
+    // No foreign key: the history outlives its author's account.
     .addColumn('author_id', 'text', required)
     .addColumn('created_at', 'text', required)
     .addPrimaryKeyConstraint('one_exposure_a_version', ['datasource_id', 'version'])
@@ -207,8 +207,8 @@ async function shown(tx: Transaction<Tables>): Promise<void> {
   await tx.schema.createIndex('access_entries_of_account').on('access_entries').column('account_id').execute()
 }
 
-async function happened(tx: Transaction<Tables>): Promise<void> {
-  // No foreign keys: the audit is kept for its retention, whatever it speaks of is gone.
+async function auditAndJobs(tx: Transaction<Tables>): Promise<void> {
+  // No foreign keys: audit rows are kept for their retention even if what they name is deleted.
   await tx.schema
     .createTable('audit')
     .addColumn('id', 'text', id)

@@ -1,4 +1,4 @@
-// Marks: what the store must remember of itself, one value a name (the id of the root key it was written with).
+// Adds marks: named values that the store keeps about itself, such as the id of its root key.
 import type { Migration } from '../migrate.ts'
 
 export const marks: Migration = {

@@ -1,4 +1,4 @@
-// What running a team's access needs: the second factor of an account, codes that were used, keys that were warned of.
+// Adds second factors, used codes, and the time of key expiry warnings.
 import type { DialectName, Migration } from '../migrate.ts'
 
 export const people: Migration = {

@@ -1,5 +1,5 @@
-// The audit's chain: where each row stands in the chain of the process that wrote it, the chains with their signed ends,
-// what pruning left in place of rows, and usage by day. Rows of before stay as they are, and outside every chain.
+// Adds the audit chain: each row's place in its chain, the chains with their signed ends, the gaps left by pruning, and
+// usage by day. Existing rows stay unchanged, outside every chain.
 import { sql, type ColumnDefinitionBuilder, type Transaction } from 'kysely'
 import type { Migration } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
@@ -16,7 +16,7 @@ export const auditChain: Migration = {
 const required = (column: ColumnDefinitionBuilder) => column.notNull()
 
 async function rows(tx: Transaction<Tables>): Promise<void> {
-  // One column a statement: SQLite takes no more.
+  // SQLite adds one column per statement.
   await tx.schema.alterTable('audit').addColumn('client', 'text').execute()
   await tx.schema
     .alterTable('audit')
@@ -59,7 +59,7 @@ async function chains(tx: Transaction<Tables>): Promise<void> {
     .execute()
 }
 
-/** No foreign keys, as for the audit. Texts that do not apply are empty, as they are part of the key. */
+/** No foreign keys, as in the audit. Values that do not apply are empty strings, because they are part of the key. */
 async function usage(tx: Transaction<Tables>): Promise<void> {
   await tx.schema
     .createTable('usage_days')
@@ -68,7 +68,7 @@ async function usage(tx: Transaction<Tables>): Promise<void> {
     .addColumn('datasource_id', 'text', required)
     .addColumn('account_id', 'text', required)
     .addColumn('key_id', 'text', required)
-    // Whoever counts: processes that share a store never wait for each other's row.
+    // The counting process: processes that share a store never lock each other's rows.
     .addColumn('chain', 'text', required)
     .addColumn('queries', 'bigint', required)
     .addColumn('denied', 'bigint', required)

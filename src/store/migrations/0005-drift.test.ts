@@ -1,4 +1,4 @@
-// A store from before there was drift: what was exposed stays exposed, and drift is told from the upgrade on.
+// Upgrades a store older than drift: exposures stay, and drift is reported from the upgrade on.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Kysely } from 'kysely'

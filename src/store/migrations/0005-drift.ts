@@ -1,5 +1,5 @@
-// What tells drift: which catalog an exposure was saved at, of which connection a catalog is, how often a database is
-// looked at again, and who does it. Jobs keep what they were started with, to go on after a restart.
+// Adds drift: the catalog that an exposure was saved with, the connection that a catalog was read from, and scheduled
+// reintrospection. Jobs keep their input so that they can be resumed.
 import { sql } from 'kysely'
 import type { Migration } from '../migrate.ts'
 
@@ -13,7 +13,7 @@ export const drift: Migration = {
     await tx.schema.alterTable('catalogs').addColumn('connection_version', 'integer').execute()
     await tx.schema.alterTable('exposures').addColumn('catalog_version', 'integer').execute()
     await tx.schema.alterTable('jobs').addColumn('input', 'text').execute()
-    // Of what was saved before nobody knows at which catalog: drift is told from here on.
+    // The catalog of existing exposures is unknown, so drift is reported from this upgrade on.
     await sql`
       update exposures set catalog_version = (
         select d.catalog_version from datasources d

@@ -1,5 +1,4 @@
-// What the description says beyond names: what was seen of the values, and what people say of the tables. Only of
-// exposed columns, and only what privacy lets through.
+// Adds profiles and documentation. They cover exposed columns only, within the privacy rules.
 import type { ColumnDefinitionBuilder, Transaction } from 'kysely'
 import type { Migration } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
@@ -8,8 +7,8 @@ export const knowledge: Migration = {
   name: '0006-knowledge',
   async up(tx) {
     await versions(tx)
-    await seen(tx)
-    await said(tx)
+    await profiles(tx)
+    await documentation(tx)
   },
 }
 
@@ -18,7 +17,7 @@ const ofDatasource = (column: ColumnDefinitionBuilder) =>
   column.notNull().references('datasources.id').onDelete('cascade')
 
 async function versions(tx: Transaction<Tables>): Promise<void> {
-  // One column a statement: SQLite takes no more.
+  // SQLite adds one column per statement.
   for (const column of ['profile_version', 'documentation_version', 'published_version'] as const) {
     await tx.schema
       .alterTable('datasources')
@@ -29,7 +28,7 @@ async function versions(tx: Transaction<Tables>): Promise<void> {
   await tx.schema.alterTable('datasources').addColumn('published_at', 'text').execute()
 }
 
-async function seen(tx: Transaction<Tables>): Promise<void> {
+async function profiles(tx: Transaction<Tables>): Promise<void> {
   await tx.schema
     .createTable('profiles')
     .addColumn('datasource_id', 'text', ofDatasource)
@@ -42,7 +41,7 @@ async function seen(tx: Transaction<Tables>): Promise<void> {
     .execute()
 }
 
-async function said(tx: Transaction<Tables>): Promise<void> {
+async function documentation(tx: Transaction<Tables>): Promise<void> {
   await tx.schema
     .createTable('documentation')
     .addColumn('datasource_id', 'text', ofDatasource)
@@ -50,7 +49,7 @@ async function said(tx: Transaction<Tables>): Promise<void> {
     .addColumn('table', 'text', required)
     .addColumn('draft', 'text', required)
     .addColumn('updated_at', 'text', required)
-    // No foreign key: what was written outlives the account of its author. Null: generated.
+    // No foreign key: the text outlives its author's account. Null: generated.
     .addColumn('author_id', 'text')
     .addPrimaryKeyConstraint('one_documentation_a_table', ['datasource_id', 'schema', 'table'])
     .execute()

@@ -1,6 +1,6 @@
-// Descriptions as they were written, so that the first after a restart is read. Whatever changes what a datasource shows
-// raises a version of it: the store itself removes what was written of the one before, in the same transaction. And how
-// often something was taken out of a profile or a publication that stands, so that what was read of it can be remembered.
+// Stores rendered descriptions, so that the first request after a restart need not render. Every change of a
+// description's input raises a version; a trigger then deletes the stored text in the same transaction. Also adds
+// revisions of profiles and publications, which make them cacheable.
 import { sql, type ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migrate.ts'
 
@@ -42,7 +42,7 @@ export const descriptions: Migration = {
   },
 }
 
-/** Of a datasource: a description is written of these, and of nothing else that changes. */
+/** The columns that a description is rendered from. */
 const VERSIONS = ['catalog_version', 'exposure_version', 'profile_version', 'published_version', 'name'] as const
 
 const required = (column: ColumnDefinitionBuilder) => column.notNull()

@@ -1,4 +1,4 @@
-// How often somebody tried: counted in the store, so that a second process gives nobody a second set of tries.
+// Adds attempt counters. They are in the store, so that several processes share one limit.
 import type { Migration } from '../migrate.ts'
 
 export const attempts: Migration = {

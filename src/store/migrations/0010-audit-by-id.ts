@@ -1,4 +1,4 @@
-// An index less for every row of the audit: its ids rise with time, and what is too old is found by them.
+// Drops the index on the audit's time: ids increase over time, so old rows are found by id.
 import type { Migration } from '../migrate.ts'
 
 export const auditById: Migration = {

@@ -1,5 +1,5 @@
-// Rows of the audit that were written many at a time lie packed, a team's in one piece: a tenth of the room, and of the work.
-// Rows of before, and those of few at a time, stay rows.
+// Adds audit packs: rows written in bulk are stored compressed, one pack per team. A pack takes a tenth of the space
+// and work. Existing rows and small batches stay rows.
 import type { ColumnDefinitionBuilder } from 'kysely'
 import type { Migration } from '../migrate.ts'
 

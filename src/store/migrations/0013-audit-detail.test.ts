@@ -1,5 +1,5 @@
-// A store that the version before this column wrote and left by a kill: single rows, a pack, a counted 429 and a change that
-// nobody linked. Its seals still hold, what it left is linked, and both kinds of rows are read beside each other.
+// Upgrades a store that was killed in the version before: single rows, a pack, a counted 429 and an unlinked change.
+// The old seals still hold, unlinked rows are linked, and old and new rows can be read together.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -20,7 +20,7 @@ const WRITTEN = JSON.parse(
 const teamId = asId<TeamId>('team')
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  test(`on ${dialect} the audit of the version before holds, and goes on`, async () => {
+  test(`on ${dialect} the audit of the previous version holds, and continues`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.config()
     const old = new Kysely<Tables>({
@@ -70,7 +70,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         [3, null],
       ],
     )
-    // A detail put into a row that had none is a change, as is one in a row that has one.
+    // Adding a detail to an old row is a change, and so is changing a detail.
     for (const [number, chain] of [reports[0], reports[1]].entries()) {
       const row = await store.db
         .selectFrom('audit')

@@ -1,5 +1,5 @@
-// One more column of the audit: what was changed, the names of who did it, why it was refused. Rows from before have none
-// and keep their seal.
+// Adds one audit column: the change, the caller's names, and the reason of a refusal. Existing rows have none and keep
+// their seal.
 import type { Migration } from '../migrate.ts'
 
 export const auditDetail: Migration = {

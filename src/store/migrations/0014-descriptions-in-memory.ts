@@ -1,5 +1,5 @@
-// Descriptions are cached in memory only: the table of 0007, and the trigger that emptied it, slowed down each change by
-// up to half a second and saved one rendering after a restart. Only the newest publication is kept: nothing read the others.
+// Caches descriptions in memory only. The table of 0007 and its trigger slowed each change by up to half a second, and
+// saved one rendering per restart. Keeps only the newest publication: nothing read older ones.
 import { sql } from 'kysely'
 import type { Migration } from '../migrate.ts'
 
