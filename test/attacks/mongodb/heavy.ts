@@ -121,7 +121,7 @@ const stages: readonly Heavy[] = [
   { name: 'sorted in a facet', body: () => people(...MULTIPLIED, { $facet: Object.fromEntries(many(10, (k) => [`b${k}`, [{ $sort: { r: -1, name: 1 } }, { $skip: 1e6 + k }]])) }), sizes: [1] },
   { name: 'documents of large texts', body: (n) => people({ $set: { t: { $concat: ['$name', 'x'.repeat(n)] } } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }, { $sort: { t: 1, r: -1 } }), sizes: [100_000] },
   { name: 'documents of doubled texts', body: (n) => people(...many(Math.min(30, Math.log2(n)), () => ({ $set: { name: { $concat: ['$name', '$name'] } } })), { $set: { u: { $toUpper: '$name' } } }, { $sort: { u: 1 } }, { $project: { x: { $strLenBytes: '$u' } } }) },
-  { name: 'a wide window', body: () => people(...MULTIPLIED, { $limit: 100_000 }, { $setWindowFields: { sortBy: { r: 1 }, output: { x: { $push: '$r', window: { documents: ['unbounded', 'unbounded'] } } } } }, { $match: { x: -5 } }), sizes: [1] },
+  { name: 'a wide window', body: (n) => people(...MULTIPLIED, { $limit: n }, { $setWindowFields: { sortBy: { r: 1 }, output: { x: { $push: '$r', window: { documents: ['unbounded', 'unbounded'] } } } } }, { $match: { x: -5 } }), sizes: [20_000, 50_000, 100_000, 150_000] },
 ]
 
 export const HEAVY: readonly Heavy[] = [...one, ...stages]

@@ -125,11 +125,11 @@ export class Flow {
     return (steps) => lookedAt(steps, name)
   }
 
-  /** The database fails longer arrays than were reckoned with. */
-  hold(gathered: readonly Gathered[]): void {
-    const { held } = this.whole.load
-    if (held === null || gathered.length === 0) return
-    this.out.push(notLonger(gathered, held))
+  /** The database fails arrays that are longer than were reckoned with, or than `most`. */
+  hold(gathered: readonly Gathered[], most = Infinity): void {
+    const length = Math.min(this.whole.load.held ?? Infinity, most)
+    if (length === Infinity || gathered.length === 0) return
+    this.out.push(notLonger(gathered, length))
   }
 
   /** Of a stage that sorts its documents before it computes anything for them: nothing in front of it helps. */

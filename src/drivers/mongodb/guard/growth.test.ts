@@ -368,3 +368,15 @@ test('a stage that takes long for one document is looked at before each few of t
   )
   assert.match(both, /"\$unset":\["vt_look_"\]/)
 })
+
+test('what windows gather is held to 20,000 elements in all: they are copied for each document', () => {
+  const pushed = (n: number) =>
+    printedOf({
+      $setWindowFields: {
+        sortBy: { _id: 1 },
+        output: Object.fromEntries(Array.from({ length: n }, (_, k) => [`w${k}`, { $push: '$a' }])),
+      },
+    })
+  assert.match(pushed(1), /"\$lte":\[\{"\$max":\[[^\]]*"\$w0"[^]*?,20000\]/)
+  assert.match(pushed(4), /,5000\]/)
+})

@@ -6,7 +6,7 @@ const LOST = 'The connection to the database was lost.'
 const ARGUMENT = 'An argument of a stage or operator is not one that it takes.'
 const MEMORY = 'A stage needs more memory than the database gives it; sort or group fewer or smaller documents.'
 const LONG_ARRAY =
-  'An array that the query gathers from documents is longer than it may work on, or a stored value is larger than it may read so often: gather fewer documents ($match or $limit first), loop less often over large values, or do less for each element. Or $slice was given a count that is not positive.'
+  'An array that the query gathers from documents is longer than it may work on (20,000 elements where $setWindowFields gathers it), or a stored value is larger than it may read so often: gather fewer documents ($match or $limit first), loop less often over large values, or do less for each element. Or $slice was given a count that is not positive.'
 const LONG_RANGE = '$range makes at most 10,000 elements, and takes no step of 0.'
 const PATTERN = 'A regular expression is not valid, or took too many steps.'
 const DIVISION = 'Division by zero, or by what is no number.'
