@@ -5,7 +5,6 @@ import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { PASSWORD, startApp, type Person, type TestApp } from '../test/support/app.ts'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
@@ -219,7 +218,7 @@ async function states({ app, owner, teamId, id }: Place, isProfiled: boolean): P
     const { bytes, etag } = await caller.describe()
     console.log(
       `${isProfiled ? 'with statistics and documentation' : 'names and types alone'}, ${(bytes / 1e6).toFixed(1)} MB, ` +
-        `at a load of ${loadavg()[0]?.toFixed(1)} (goal <= 50 ms)`,
+        `at a load of ${loadavg()[0]?.toFixed(1)} (goals: 15 ms from the cache, 250 ms for the first after a change or restart)`,
     )
     await rounds(ROUNDS, 'as it stands', () => caller.describe())
     await rounds(ROUNDS, 'unchanged (304)', () => caller.describe(etag))
@@ -249,17 +248,6 @@ async function states({ app, owner, teamId, id }: Place, isProfiled: boolean): P
   const first: Got[] = []
   for (let n = 0; n < ROUNDS; n++) await started(async (caller) => first.push(await caller.describe()))
   tell('first after a restart', first)
-  forgetKept(copy)
-  await started(async (caller) => tell('the same, where none was kept', [await caller.describe()]))
-}
-
-/** As after a move from a version that kept none. */
-function forgetKept(dataDir: string): void {
-  const db = new DatabaseSync(join(dataDir, 'vitrine.db'))
-  const { packed } = db.prepare("SELECT length(packed) AS packed FROM descriptions WHERE part = 'e'").get() ?? {}
-  console.log(`  kept in ${Number(packed) / 1000} kB of the store`)
-  db.exec('DELETE FROM descriptions')
-  db.close()
 }
 
 async function signIn(base: string, { email }: Person): Promise<string> {
