@@ -1,5 +1,5 @@
-// Verifies the access token of a session: its signature, audience, type and end, and that the session still lives.
-// Signing is sign-in.ts's; no role and no scope is ever read from a token.
+// Verifies a session's access token: signature, audience, type and expiry, and that the session still exists.
+// sign-in/sign-in.ts signs tokens. Roles and scopes are never read from a token.
 import { hash } from 'node:crypto'
 import { decodeProtectedHeader, importJWK, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'
@@ -8,7 +8,7 @@ import type { Store } from '../store/open.ts'
 import { isoTime } from '../store/times.ts'
 import type { SessionCaller } from './caller.ts'
 
-/** What a token of ours says beside sub, sid, iat and exp. */
+/** The fixed claims of our tokens, besides sub, sid, iat and exp. */
 export const ACCESS_TOKEN = { issuer: 'vitrine', audience: 'vitrine:rest', type: 'access', lifeSeconds: 600 } as const
 
 const ALGORITHM = 'EdDSA'
@@ -25,15 +25,15 @@ type Claims = z.infer<typeof Claims>
 const PublicKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() })
 
 export interface AccessTokens {
-  /** null for whatever is not a token of ours, or whose session is gone. */
+  /** Returns null if the token is not valid or its session has ended. */
   verify(token: string): Promise<SessionCaller | null>
-  /** The same session as of now; null where it has ended since. */
+  /** Returns the current state of the session, or null if the session has ended. */
   again(caller: SessionCaller): Promise<SessionCaller | null>
 }
 
 export function accessTokens(deps: { readonly store: Store; readonly now: () => number }): AccessTokens {
   const { store, now } = deps
-  /** By hash: a signature is checked once in a token's life; its session each time. */
+  /** By token hash. The signature is verified once per token, the session on every call. */
   const verified = new Map<string, Claims>()
   return {
     async verify(token) {
@@ -72,7 +72,7 @@ async function checked(store: Store, token: string, now: number): Promise<Claims
     })
     return claimsOf(payload)
   } catch (error) {
-    // jose throws for every token that is not right; anything else is ours and no answer.
+    // jose throws ERR_J… for invalid tokens. Other errors are ours and must not read as a bad token.
     if (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_J')) return null
     throw error
   }
@@ -99,7 +99,7 @@ async function publicKey(store: Store, kid: string): Promise<CryptoKey | null> {
   return key instanceof Uint8Array ? null : key
 }
 
-/** The session row, looked at through recall: sign-out and a changed password hold from the next request on. */
+/** The session row, cached: sign-out and a password change take effect with the next request. */
 async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: number): Promise<SessionCaller | null> {
   const id = asId<SessionId>(claims.sid)
   const found = await store.recall(`session ${id}`, async () => {

@@ -1,4 +1,4 @@
-// The account behind a token: what it shows of itself, its name, and its end.
+// The caller's own account: profile, name and deletion.
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/changes.ts'
 import { AppError } from '../errors.ts'
@@ -24,13 +24,13 @@ interface Deps {
   readonly now?: () => number
 }
 
-/** The caller's own account. */
+/** Returns the caller's own account. */
 export async function account(deps: Pick<Deps, 'store'>, call: Call): Promise<Account> {
   const { accountId } = call.caller
   const row = await deps.store.recall(`account ${accountId}`, () =>
     deps.store.db.selectFrom('accounts').selectAll().where('id', '=', accountId).executeTakeFirst(),
   )
-  // Gone between the look at the token and this one.
+  // The account was deleted after the token was checked.
   if (row === undefined) throw unauthenticated()
   return shown(row)
 }
@@ -40,7 +40,7 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
   const { name } = change
   if (name !== undefined) {
     await deps.store.write(async (tx) => {
-      // As sign-in's adapter writes a time: a text where the store is SQLite.
+      // The format of sign-in's adapter: a string on SQLite.
       const updatedAt = deps.store.dialect === 'postgres' ? new Date() : new Date().toISOString()
       const row = await tx.selectFrom('accounts').select('name').where('id', '=', accountId).executeTakeFirst()
       await tx.updateTable('accounts').set({ name, updatedAt }).where('id', '=', accountId).execute()
@@ -52,9 +52,9 @@ export async function renameAccount(deps: Deps, call: Call, change: { readonly n
 }
 
 /**
- * Deletes the account with its sessions, keys, memberships, grants, second factor, and whatever waits for its address:
- * links, invitations. What it did stays in the audit. Throws REAUTHENTICATION_REQUIRED without its
- * address as `confirm` or from an old sign-in, CONFLICT while it is the last OWNER of a team.
+ * Deletes the account with its sessions, keys, memberships, grants and second factor, and with links and invitations to
+ * its address. Its audit rows stay. Throws REAUTHENTICATION_REQUIRED unless `confirm` is the address and the sign-in is
+ * recent. Throws CONFLICT if the account is the last OWNER of a team.
  */
 export async function deleteAccount(deps: Deps, call: Call, body: { readonly confirm?: string }): Promise<void> {
   const { accountId } = call.caller
@@ -83,13 +83,13 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
         if (other === undefined) {
           throw new AppError(
             'CONFLICT',
-            `You are the last OWNER of the team ${team.name}: hand it over or delete it first.`,
+            `You are the last OWNER of the team ${team.name}. Make another member OWNER or delete the team first.`,
           )
         }
       }
       const changes = changesOf({ name }, null)
       await deps.audit.change(tx, call, {}, { target: accountTarget(accountId, name), changes })
-      // These know the account by its address, or by a value, and no foreign key takes them along.
+      // These rows refer to the account by address or value, so no foreign key deletes them.
       await tx.deleteFrom('invitations').where('email', '=', email.toLowerCase()).where('used_at', 'is', null).execute()
       await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
       await tx.deleteFrom('accounts').where('id', '=', accountId).execute()
@@ -100,7 +100,7 @@ export async function deleteAccount(deps: Deps, call: Call, body: { readonly con
   }
 }
 
-/** By its name alone: rows of no team hold no address. */
+/** Named without the address: rows without a team hold no address. */
 export function accountTarget(id: AccountId, name: string): Target {
   return { kind: 'account', id, name }
 }

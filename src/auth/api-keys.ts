@@ -1,5 +1,5 @@
-// The API keys of an account: make, list, rotate, revoke; and what a team's managers see of them and may end. A key's
-// value leaves here once, when it is made.
+// The API keys of an account: create, list, rotate, revoke. A key's value is returned only once, when the key is
+// created.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/changes.ts'
@@ -23,17 +23,17 @@ export interface ShownKey {
   readonly createdAt: string
   readonly lastUsedAt: string | null
   readonly expiresAt: string | null
-  /** It ends within a week, or has ended. */
+  /** The key expires within a week or has expired. */
   readonly expiring: boolean
 }
 
-/** With its value, shown this once. */
+/** Includes the value, which is shown only once. */
 export type NewKey = ShownKey & { readonly key: string }
 
 export interface KeyOrder {
   readonly name: string
   readonly scopes: readonly Scope[]
-  /** ISO 8601 with a zone; in the future. */
+  /** ISO 8601 with a zone, in the future. */
   readonly expiresAt?: string
   readonly teamIds?: readonly string[]
   readonly datasourceIds?: readonly string[]
@@ -42,16 +42,16 @@ export interface KeyOrder {
 export interface KeyDeps {
   readonly store: Store
   readonly audit: Pick<Audit, 'change'>
-  /** The datasources that an account reaches now; given by the rooms above. */
+  /** Returns the datasources that an account currently reaches. */
   readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
-  /** Told of a key that is made to end within a week. */
+  /** Called when a created key expires within a week. */
   readonly keyWarnings?: Pick<KeyWarnings, 'soon'>
-  /** Tells the owner of a new key. */
+  /** Notifies the owner of a new key. */
   readonly notices?: Notices
   readonly now?: () => number
 }
 
-/** The caller's keys, the oldest first, without those revoked. */
+/** Returns the caller's keys, oldest first, without revoked keys. */
 export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call): Promise<readonly ShownKey[]> {
   const rows = await deps.store.db
     .selectFrom('api_keys')
@@ -64,19 +64,19 @@ export async function listKeys(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call)
   return rows.map((row) => shownKey(row, now(deps)))
 }
 
-/** Of an account, ended ones too until they are revoked; each is looked at when a team's keys are listed. */
+/** Keys per account, including expired keys that are not revoked. Listing a team's keys scans all of them. */
 const KEYS_MAX = 100
-/** So that it can be told of one that it was revoked. */
+/** The newest revoked keys stay in the store. Older ones are deleted. */
 const REVOKED_KEPT = 100
 
 /**
- * Throws UNAUTHENTICATED where the session has ended; INVALID_REQUEST where it would end in the past, or is narrowed to what the account does not reach; CONFLICT for one
- * too many.
+ * Throws UNAUTHENTICATED if the session has ended. Throws INVALID_REQUEST if the expiry is in the past, or if a
+ * restriction names something that the account does not reach. Throws CONFLICT if the account has too many keys.
  */
 export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Promise<NewKey> {
   const at = now(deps)
-  const ends = order.expiresAt === undefined ? null : Date.parse(order.expiresAt)
-  if (ends !== null && !(ends > at)) throw invalidRequest(['expiresAt: must be in the future'])
+  const expiry = order.expiresAt === undefined ? null : Date.parse(order.expiresAt)
+  if (expiry !== null && !(expiry > at)) throw invalidRequest(['expiresAt: must be in the future'])
   const key = await deps.store.write(async (tx) => {
     await requireAlive(tx, call)
     await requireOwn(deps, tx, call.caller.accountId, order)
@@ -87,7 +87,7 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
       team_ids: order.teamIds === undefined ? null : JSON.stringify([...new Set(order.teamIds)]),
       datasource_ids: order.datasourceIds === undefined ? null : JSON.stringify([...new Set(order.datasourceIds)]),
       created_at: new Date(at).toISOString(),
-      expires_at: ends === null ? null : new Date(ends).toISOString(),
+      expires_at: expiry === null ? null : new Date(expiry).toISOString(),
       ended_team_ids: '[]',
     })
     const { scopes, teamIds, datasourceIds, expiresAt } = made
@@ -96,14 +96,14 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
     await deps.audit.change(tx, call, {}, { target: keyTarget(made), changes })
     return made
   })
-  await told(deps, call, key)
+  await announce(deps, call, key)
   return key
 }
 
 /**
- * A new key in the place of an old one, which lives on for the grace (seconds; none where left out). What was ended
- * for the old one is ended for the new. Throws NOT_FOUND for a key that is not the caller's, or no longer alive; CONFLICT
- * where both together would be one too many.
+ * Replaces a key. The old key works for the grace period (seconds, default none). Teams ended for the old key are ended
+ * for the new key. Throws NOT_FOUND if the caller has no such valid key, and CONFLICT if both keys together exceed the
+ * limit.
  */
 export async function rotateKey(
   deps: KeyDeps,
@@ -117,7 +117,7 @@ export async function rotateKey(
     await requireAlive(tx, call)
     const old = await ownAlive(tx, call.caller.accountId, id)
     if (old === undefined || endOf(old) <= at) throw notFound()
-    // Whoever rotates it knows that it ends.
+    // No warning: whoever rotates the key knows that it expires.
     const warned_at = new Date(at).toISOString()
     const set =
       grace === 0
@@ -135,21 +135,21 @@ export async function rotateKey(
       ended_team_ids: old.ended_team_ids,
     })
     const was = { replacedBy: null, revokedAt: null, expiresAt: old.expires_at }
-    const ends = 'revoked_at' in set ? { revokedAt: set.revoked_at } : { expiresAt: set.expires_at }
-    const changes = changesOf(was, { ...was, ...ends, replacedBy: made.id })
+    const expiry = 'revoked_at' in set ? { revokedAt: set.revoked_at } : { expiresAt: set.expires_at }
+    const changes = changesOf(was, { ...was, ...expiry, replacedBy: made.id })
     await deps.audit.change(tx, call, {}, { target: keyTarget(old), changes })
     return made
   })
-  await told(deps, call, key)
+  await announce(deps, call, key)
   return key
 }
 
-async function told(deps: KeyDeps, call: Call, { name, hint, expiring }: NewKey): Promise<void> {
+async function announce(deps: KeyDeps, call: Call, { name, hint, expiring }: NewKey): Promise<void> {
   if (expiring) deps.keyWarnings?.soon()
   await deps.notices?.tell(call.caller.accountId, { kind: 'new key', name, hint }, call)
 }
 
-/** Refused from the next request on. Throws NOT_FOUND for a key that is not the caller's. */
+/** Revokes a key from the next request on. Throws NOT_FOUND if the caller has no such key. */
 export async function revokeKey(deps: KeyDeps, call: Call, id: ApiKeyId): Promise<void> {
   await deps.store.write(async (tx) => {
     const key = await ownAlive(tx, call.caller.accountId, id)
@@ -201,8 +201,8 @@ async function insert(
 }
 
 /**
- * A new password ends the keys that there are: none may be made by a session that it has ended meanwhile. Throws
- * UNAUTHENTICATED.
+ * Throws UNAUTHENTICATED if the session has ended. A password reset revokes existing keys, so an ended session must not
+ * create new ones.
  */
 async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<void> {
   if (caller.kind !== 'session') return
@@ -210,7 +210,7 @@ async function requireAlive(tx: Transaction<Tables>, { caller }: Call): Promise<
   if (row === undefined) throw unauthenticated()
 }
 
-/** Throws CONFLICT where the account has as many keys as it may; forgets the oldest of those revoked. */
+/** Throws CONFLICT if the account has the maximum number of keys. Deletes the oldest revoked keys. */
 async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {
   const own = () => tx.selectFrom('api_keys').where('account_id', '=', accountId)
   const { count } = await own()
@@ -218,7 +218,10 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   if (Number(count) >= KEYS_MAX) {
-    throw new AppError('CONFLICT', `An account has ${KEYS_MAX} API keys at most: revoke one that is no longer needed.`)
+    throw new AppError(
+      'CONFLICT',
+      `An account can have at most ${KEYS_MAX} API keys. Revoke a key that you no longer need.`,
+    )
   }
   const old = await own()
     .where('revoked_at', 'is not', null)
@@ -226,15 +229,15 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
     .orderBy('revoked_at', 'desc')
     .orderBy('id')
     .offset(REVOKED_KEPT)
-    // SQLite takes no offset without a limit.
+    // SQLite accepts OFFSET only with LIMIT.
     .limit(1_000)
     .execute()
   if (old.length === 0) return
-  const ids = old.map((each) => each.id)
+  const ids = old.map((row) => row.id)
   await tx.deleteFrom('api_keys').where('id', 'in', ids).execute()
 }
 
-/** Throws NOT_FOUND for a key that is not the caller's, or no longer alive. */
+/** Throws NOT_FOUND if the caller has no such valid key. */
 export async function requireOwnKey(deps: Pick<KeyDeps, 'store' | 'now'>, call: Call, id: ApiKeyId): Promise<void> {
   const key = await ownAlive(deps.store.db, call.caller.accountId, id)
   if (key === undefined || endOf(key) <= now(deps)) throw notFound()
@@ -254,7 +257,7 @@ function endOf(row: Pick<ApiKeyTable, 'expires_at'>): number {
   return row.expires_at === null ? Infinity : Date.parse(row.expires_at)
 }
 
-/** Unknown and foreign ids read the same, and so do those of one's team that one does not reach. */
+/** Unknown ids, foreign ids and unreachable ids of the caller's own team get the same error. */
 async function requireOwn(
   deps: Pick<KeyDeps, 'reached'>,
   tx: Transaction<Tables>,
@@ -265,12 +268,12 @@ async function requireOwn(
   const teamIds = new Set<string>(teams.map((row) => row.team_id))
   const details: string[] = []
   if (order.teamIds?.some((id) => !teamIds.has(id)) === true) {
-    details.push('teamIds: names a team you do not belong to')
+    details.push('teamIds: contains a team that you do not belong to')
   }
   if (order.datasourceIds !== undefined) {
     const reached: ReadonlySet<string> = await deps.reached(tx, accountId)
     if (order.datasourceIds.some((id) => !reached.has(id))) {
-      details.push('datasourceIds: names a datasource that you do not reach')
+      details.push('datasourceIds: contains a datasource that you do not reach')
     }
   }
   if (details.length > 0) throw invalidRequest(details)

@@ -1,14 +1,14 @@
-// How often somebody may try: a fixed window a key, counted in the store before anything is tried, whichever process is
-// asked. It slows guessing down and bounds what hashing passwords may cost; it never says whether an account exists.
+// Rate limits for attempts: a fixed window per key, counted in the store before the attempt, across all processes. The
+// limits slow down guessing and bound the cost of password hashing. They never reveal whether an account exists.
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { AppError } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 
-/** What one try counts against. */
+/** A limit that one attempt counts against. */
 export interface Allowance {
-  /** Who, and what of; kept as a hash. */
+  /** Caller and action, stored as a hash. */
   readonly key: string
   readonly limit: number
   readonly windowMs: number
@@ -16,25 +16,26 @@ export interface Allowance {
 
 export interface Attempts {
   /**
-   * Counts one try against each, in their order and up to the first that is used up: what is refused counts no further, and
-   * within a second of that not at all. Throws RATE_LIMITED then, with `retryAfter` in whole seconds.
+   * Counts one attempt against each limit in order, and stops at the first exhausted limit. Later limits are not
+   * counted. Within a second of a refusal nothing is counted. Throws RATE_LIMITED with `retryAfter` in whole seconds if
+   * a limit is exhausted.
    */
   spend(allowances: readonly Allowance[]): Promise<void>
-  /** As spend(), but says false where that throws: for what is left undone without a word. */
+  /** Like spend(), but returns false instead of throwing. */
   allows(allowances: readonly Allowance[]): Promise<boolean>
-  /** Takes the tries of these keys back: a sign-in that worked. */
+  /** Resets the counters of these keys, after a successful sign-in. */
   clear(keys: readonly string[]): Promise<void>
 }
 
-/** Windows that are over are removed, at most once a minute and only while somebody tries. */
+/** Expired windows are deleted at most once a minute, and only when somebody tries. */
 const PRUNE_MS = 60_000
-/** Those that end soonest are dropped when there are more: a flood must not fill the disk. */
-const KEPT_MAX = 100_000
-/** For so long what is used up is known without the store: a flood must not keep the disk busy either. */
-const KNOWN_MS = 1_000
-const KNOWN_MAX = 1_000
+/** The windows that end soonest are dropped above this number, so that a flood cannot fill the disk. */
+const WINDOWS_MAX = 100_000
+/** How long an exhausted limit is cached in memory, so that a flood cannot keep the disk busy. */
+const CACHED_MS = 1_000
+const CACHED_MAX = 1_000
 
-/** A window whose limit is past. */
+/** An exhausted window. */
 interface UsedUp {
   readonly key: string
   readonly endsAt: number
@@ -50,7 +51,7 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
         .selectFrom('attempts')
         .select('ends_at')
         .orderBy('ends_at', 'desc')
-        .offset(KEPT_MAX)
+        .offset(WINDOWS_MAX)
         .limit(1)
         .executeTakeFirst()
       await db
@@ -60,24 +61,24 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
     })
   }
   const known = new Map<string, { readonly since: number; readonly endsAt: number }>()
-  const knownOf = (key: string, at: number): UsedUp | null => {
+  const cachedWindow = (key: string, at: number): UsedUp | null => {
     const found = known.get(key)
-    const isFresh = found !== undefined && at >= found.since && at < Math.min(found.since + KNOWN_MS, found.endsAt)
+    const isFresh = found !== undefined && at >= found.since && at < Math.min(found.since + CACHED_MS, found.endsAt)
     return isFresh ? { key, endsAt: found.endsAt } : null
   }
   const remember = ({ key, endsAt }: UsedUp, since: number) => {
-    if (known.size >= KNOWN_MAX) known.clear()
+    if (known.size >= CACHED_MAX) known.clear()
     known.set(key, { since, endsAt })
   }
-  /** Counts one try; the window that refuses it, or null. */
+  /** Counts one attempt. Returns the window that refuses it, or null. */
   const usedUpBy = async (allowances: readonly Allowance[], at: number): Promise<UsedUp | null> => {
     if (allowances.length === 0) return null
     for (const { key } of allowances) {
-      const usedUp = knownOf(key, at)
+      const usedUp = cachedWindow(key, at)
       if (usedUp !== null) return usedUp
     }
     prune(at)
-    // A refused try is counted too, so the refusal is made after the transaction.
+    // A refused attempt must be counted too, so the error is thrown after the transaction.
     const usedUp = await store.append((tx) => counted(tx, allowances, at), 'read committed')
     if (usedUp !== null) remember(usedUp, at)
     return usedUp
@@ -97,13 +98,13 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
   }
 }
 
-/** To whoever must wait so many milliseconds; told in whole seconds, one at the least. */
+/** `waitMs` is rounded up to whole seconds, at least one. */
 export function tooManyTries(waitMs: number, extra: Readonly<Record<string, unknown>> = {}): AppError {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
-  return new AppError('RATE_LIMITED', `Too many tries: wait ${retryAfter} s.`, { extra: { retryAfter, ...extra } })
+  return new AppError('RATE_LIMITED', `Too many attempts. Wait ${retryAfter} s.`, { extra: { retryAfter, ...extra } })
 }
 
-/** The first whose limit is past; null for none. One statement a key: nobody counts between look and write. */
+/** Returns the first exhausted window, or null. One statement per key, so that concurrent attempts cannot race. */
 async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[], at: number): Promise<UsedUp | null> {
   for (const { key, limit, windowMs } of allowances) {
     const first = { count: 1, ends_at: at + windowMs }
@@ -112,7 +113,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
       .values({ key_hash: hashOf(key), ...first })
       .onConflict((oc) =>
         oc.column('key_hash').doUpdateSet((eb) => {
-          // One that ends later than any could was begun by a clock that was wrong: nobody waits for years.
+          // Resets windows that a wrong clock placed in the far future.
           const isOver = eb
             .case()
             .when(eb.or([eb('attempts.ends_at', '<=', at), eb('attempts.ends_at', '>', at + 2 * windowMs)]))
@@ -132,7 +133,7 @@ async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[]
   return null
 }
 
-/** Addresses of people are not kept in the clear. */
+/** The keys contain people's addresses, so they are stored as hashes. */
 function hashOf(key: string): string {
   return hash('sha256', key)
 }

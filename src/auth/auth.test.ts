@@ -1,4 +1,4 @@
-// Who is calling: signing up and in, the tokens that come of it, API keys, and when each of them ends. On both stores.
+// Authentication: sign-up and sign-in, access tokens, API keys, and when each ends. On both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT, generateKeyPair, importJWK } from 'jose'
@@ -30,14 +30,14 @@ const tokenOf = async (rooms: Rooms, cookie: string): Promise<string> =>
   (await auth(rooms, 'GET token', undefined, { cookie })).json.token
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  describe(`who is calling, on ${dialect}`, () => {
+  describe(`authentication on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {
       source = await storeSource(dialect)
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('a person signs up, and the session’s token is theirs for ten minutes', async () => {
+    test('signing up starts a session, whose access token is valid for ten minutes', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const { cookie, cookies, json } = await signUp(rooms, 'Ada@Example.test')
@@ -62,12 +62,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
           createdAt: 'string',
         },
       )
-      // The library signs by its own clock, which has run on since this one was set.
+      // The library signs with its own clock, which has advanced since this clock was set.
       rooms.clock.at = claims.exp * 1000
       await assertRefused(gate, bearer(token))
     })
 
-    test('sign-out, a changed password and a revoked session end their tokens at once', async () => {
+    test('sign-out, a password change and a revoked session end their tokens at once', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const first = await signUp(rooms, 'ada@example.test')
@@ -103,7 +103,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await signIn(rooms, 'ada@example.test', change.newPassword)
     })
 
-    test('a wrong password and an address nobody has read the same; a taken one is a conflict', async () => {
+    test('a wrong password and an unknown address get the same answer; a taken address is a conflict', async () => {
       await using rooms = await openRooms(source)
       await signUp(rooms, 'ada@example.test')
       const wrong = await refusal(signIn(rooms, 'ada@example.test', 'not the password'))
@@ -116,7 +116,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(Promise.reject(lost?.reason)), 'CONFLICT')
     })
 
-    test('a token of another kind, signer, audience or session is not taken', async () => {
+    test('refuses a token of another type, signer, audience or session', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const { cookie } = await signUp(rooms, 'ada@example.test')
@@ -152,12 +152,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await importJWK(publicKey, 'EdDSA')
     })
 
-    test('a right signature over the wrong claims is not taken', async () => {
+    test('refuses a valid signature over wrong claims', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const { cookie } = await signUp(rooms, 'ada@example.test')
       const claims = JSON.parse(Buffer.from((await tokenOf(rooms, cookie)).split('.')[1] ?? '', 'base64url').toString())
-      // A signing key of our own making in the store: what is tested is the claims.
+      // Inserts our own signing key, because the test is about the claims.
       const own = await generateKeyPair('EdDSA', { extractable: true })
       const { exportJWK } = await import('jose')
       const createdAt = dialect === 'postgres' ? new Date() : new Date().toISOString()
@@ -180,7 +180,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
     })
 
-    test('only what is listed under /auth exists, with the fields it takes', async () => {
+    test('only the listed paths under /auth exist, with their declared fields', async () => {
       await using rooms = await openRooms(source)
       for (const route of [
         'GET jwks',
@@ -215,7 +215,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
     })
 
-    test('a page of another site signs nobody in or out', async () => {
+    test('a page of another site cannot sign anybody in or out', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const { cookie } = await signUp(rooms, 'ada@example.test')
@@ -237,7 +237,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await assertRefused(gate, bearer(token))
     })
 
-    test('the public address is an origin of ours, its cookie for TLS only', async () => {
+    test('the public URL is a trusted origin, and its cookie is for TLS only', async () => {
       await using rooms = await openRooms(source, { VITRINE_PUBLIC_URL: 'https://vitrine.example.com' })
       const headers = { origin: 'https://vitrine.example.com' }
       const order = { name: 'Ada', email: 'ada@example.test', password: PASSWORD }
@@ -246,13 +246,13 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await auth(rooms, 'POST sign-out', {}, { cookie, headers })
     })
 
-    test('of several who come to an empty store at once one is the first', async () => {
+    test('only one of several concurrent sign-ups to an empty store is the first', async () => {
       await using rooms = await openRooms(source, { VITRINE_SIGNUP: 'closed' })
       const all = await Promise.allSettled([1, 2, 3, 4].map((n) => signUp(rooms, `a${n}@example.test`)))
       assert.deepEqual(all.map((each) => each.status).sort(), ['fulfilled', 'rejected', 'rejected', 'rejected'])
     })
 
-    test('who may sign up is as the operator set it; the first account comes in anyhow', async () => {
+    test('the operator decides who may sign up; the first account always may', async () => {
       await using closed = await openRooms(source, { VITRINE_SIGNUP: 'closed' })
       await signUp(closed, 'first@example.test')
       assert.equal(await codeOf(signUp(closed, 'second@example.test')), 'SIGN_IN_REFUSED')
@@ -277,7 +277,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await signUp(rooms, 'second@example.test', { inviteToken })
     })
 
-    test('guessing is slowed down by account and address; a right password starts anew', async () => {
+    test('limits guessing by account and address; a correct password resets the limit', async () => {
       await using rooms = await openRooms(source)
       await signUp(rooms, 'ada@example.test')
       for (let i = 0; i < 3; i++) await signIn(rooms, 'ada@example.test')
@@ -291,7 +291,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await signIn(rooms, 'ada@example.test')
     })
 
-    test('a key is shown once, found by its hash, and ends when it is revoked or over', async () => {
+    test('a key is shown once, found by its hash, and ends when revoked or expired', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
@@ -326,7 +326,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       )
     })
 
-    test('a rotated key lives on for its grace, and passes on its narrowing and what was ended for it', async () => {
+    test('a rotated key works for its grace period, and passes on its restrictions and ended teams', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
@@ -355,7 +355,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(revokeKey(rooms, stranger, last.id as never)), 'NOT_FOUND')
     })
 
-    test('a key is narrowed to what its account belongs to', async () => {
+    test('a key can be restricted only to teams and datasources of its account', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
@@ -370,14 +370,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual([mayEnter(caller, team.id as never), mayEnter(caller, foreign.id as never)], [true, false])
       const wrong = await refusal(createKey(rooms, call, { ...order, teamIds: [foreign.id], datasourceIds: [theirs] }))
       assert.deepEqual(wrong['details'], [
-        'teamIds: names a team you do not belong to',
-        'datasourceIds: names a datasource that you do not reach',
+        'teamIds: contains a team that you do not belong to',
+        'datasourceIds: contains a datasource that you do not reach',
       ])
       const none = await refusal(createKey(rooms, call, { ...order, teamIds: [newId()], datasourceIds: [newId()] }))
       assert.deepEqual(none, wrong)
     })
 
-    test('whether a datasource of one’s team exists is not told to whom does not reach it', async () => {
+    test('does not reveal a datasource of the caller’s team that the caller does not reach', async () => {
       await using rooms = await openRooms(source)
       const [owner, member] = [await someone(rooms, 'ada@example.test'), await someone(rooms, 'bo@example.test')]
       const team = await createTeam(rooms, owner, { name: 'T' })
@@ -409,7 +409,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const id of [open, listed]) assert.deepEqual(await refusal(make(id)), nobodys)
     })
 
-    test('an account has a hundred keys at most, and the oldest revoked ones are forgotten', async () => {
+    test('an account can have at most a hundred keys, and the oldest revoked keys are deleted', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       const other = await someone(rooms, 'bo@example.test')
@@ -418,7 +418,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(createKey(rooms, call, order)), 'CONFLICT')
       await createKey(rooms, other, order)
       const [first, second] = await listKeys(rooms, call)
-      // With a grace there would be one more; without, the old one makes room.
+      // With a grace period, the account would exceed the limit. Without one, the old key makes room.
       assert.equal(await codeOf(rotateKey(rooms, call, first?.id as never, { graceSeconds: 60 })), 'CONFLICT')
       assert.equal((await listKeys(rooms, call)).length, 100)
       let id = first?.id
@@ -436,7 +436,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await createKey(rooms, call, order)
     })
 
-    test('last use is kept, at most once a minute, and nobody waits for it', async () => {
+    test('stores the last use at most once a minute, without waiting', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
@@ -445,14 +445,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await gate.authenticate(bearer(key))
       rooms.clock.at += 59_000
       await gate.authenticate(bearer(key))
-      // Writes are one after the other: what was begun before this one is done after it.
+      // Writes are serialized: an earlier write is done when this one is.
       await rooms.store.append((tx) => tx.selectFrom('teams').select('id').execute())
       const used = async () => (await listKeys(rooms, call))[0]?.lastUsedAt
       for (let i = 0; (await used()) === null && i < 100; i++) await new Promise(setImmediate)
       assert.equal(await used(), started)
     })
 
-    test('an account is renamed; it ends with its keys, but not as the last OWNER', async () => {
+    test('an account can be renamed, and deleted with its keys unless it is a last OWNER', async () => {
       await using rooms = await openRooms(source)
       const gate = authenticator(rooms)
       const call = await someone(rooms, 'ada@example.test')
@@ -478,7 +478,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
   })
 }
 
-test('the text of a key tells slips apart', () => {
+test('the checksum of a key detects typing errors', () => {
   const key = makeKeyText()
   assert.ok(isKeyText(key))
   assert.notEqual(makeKeyText(), key)
@@ -489,7 +489,7 @@ test('the text of a key tells slips apart', () => {
 })
 
 let first: unknown
-/** Always the same refusal, whatever was wrong. */
+/** The refusal must be the same for every cause. */
 async function assertRefused(gate: Authenticator, authorization: string | undefined): Promise<void> {
   const refused = await refusal(gate.authenticate(authorization))
   assert.equal(refused['code'], 'UNAUTHENTICATED')

@@ -1,5 +1,5 @@
-// Who is calling: a key or a session, from the Authorization header and nothing else. What is missing, malformed,
-// expired, revoked or of another kind is one and the same refusal.
+// Authenticates a caller, a key or a session, from the Authorization header only. Missing, malformed, expired, revoked
+// and foreign credentials all get the same refusal.
 import type { Scope } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId, ApiKeyId, DatasourceId, SessionId, TeamId } from '../ids.ts'
@@ -10,63 +10,63 @@ import { looksLikeKey } from './key-text.ts'
 
 export type { Scope }
 
-/** An API key: what its account reaches, narrowed. */
+/** An API key: the reach of its account, restricted. */
 export interface KeyCaller {
   readonly kind: 'key'
   readonly accountId: AccountId
-  /** Of the account, for the audit. */
+  /** The account's name, for the audit. */
   readonly name: string
   readonly keyId: ApiKeyId
   readonly keyName: string
   readonly scopes: ReadonlySet<Scope>
-  /** null: every team of the account. */
+  /** Null: every team of the account. */
   readonly teamIds: ReadonlySet<TeamId> | null
-  /** null: every datasource. */
+  /** Null: every datasource. */
   readonly datasourceIds: ReadonlySet<DatasourceId> | null
-  /** Teams that their managers ended this key for, or that its account left. */
+  /** Teams that a manager ended this key for, or that the account left. */
   readonly endedTeamIds: ReadonlySet<TeamId>
 }
 
-/** A signed-in person, by the access token of a session. */
+/** A signed-in person, identified by a session's access token. */
 export interface SessionCaller {
   readonly kind: 'session'
   readonly accountId: AccountId
-  /** Of the account, for the audit. */
+  /** The account's name, for the audit. */
   readonly name: string
   readonly sessionId: SessionId
-  /** ISO 8601; when the password was last given. */
+  /** ISO 8601. The time the password was last entered. */
   readonly signedInAt: string
 }
 
 export type Caller = KeyCaller | SessionCaller
 
-/** The doors of the service. */
+/** The interfaces of the service. */
 type Door = 'REST' | 'CONNECTOR'
 
-/** What a door knows about one call. */
+/** What an interface knows about a call. */
 export interface Arrival {
   readonly caller: Caller
-  /** When the door authenticated the caller, by performance.now(). */
+  /** When the caller was authenticated, by performance.now(). */
   readonly knownAt: number
   readonly via: Door
-  /** Aborted when the caller goes away. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
-  /** The calling program, `name/version` as it describes itself (client.ts); for the audit only. */
+  /** The client's name for itself, `name/version` (client.ts). For the audit only. */
   readonly client?: string | undefined
-  /** The caller's network address, where the door knows it; for security mails only. */
+  /** The client's network address, if known. For security mails only. */
   readonly address?: string | undefined
 }
 
-/** One call of an operation on its way through the rooms. */
+/** One call of an operation. */
 export interface Call extends Omit<Arrival, 'knownAt'> {
   /** The operation id. */
   readonly action: string
 }
 
 export interface Authenticator {
-  /** A caller of before as of now. Throws UNAUTHENTICATED where the key or session has ended since. */
+  /** Re-authenticates an earlier caller. Throws UNAUTHENTICATED if the key or session has ended. */
   again(caller: Caller): Promise<Caller>
-  /** Takes the Authorization header. Throws AppError UNAUTHENTICATED, always the same. */
+  /** Takes the Authorization header. Throws the same UNAUTHENTICATED for every failure. */
   authenticate(authorization: string | undefined): Promise<Caller>
 }
 
@@ -90,23 +90,23 @@ export function authenticator(deps: { readonly store: Store; readonly now?: () =
   }
 }
 
-/** A session holds every scope; a key those it was given. */
+/** A session has every scope, a key only its own. */
 export function holds(caller: Caller, scope: Scope): boolean {
   return caller.kind === 'session' || caller.scopes.has(scope)
 }
 
-/** False where a key is narrowed away from the team, or ended for it; says nothing of membership. */
+/** Returns false if the key is restricted to other teams or ended for this team. Does not check membership. */
 export function mayEnter(caller: Caller, teamId: TeamId): boolean {
   if (caller.kind === 'session') return true
   return (caller.teamIds === null || caller.teamIds.has(teamId)) && !caller.endedTeamIds.has(teamId)
 }
 
-/** The one refusal of whoever is not known. */
+/** The only authentication error. */
 export function unauthenticated(): AppError {
   return new AppError('UNAUTHENTICATED', 'A valid API key or access token is needed: Authorization: Bearer <token>.')
 }
 
-/** The longest token there is has far fewer letters; what is longer is not even hashed. */
+/** No valid token is this long. Longer tokens are not even hashed. */
 const TOKEN_MAX = 4096
 
 function bearer(authorization: string | undefined): string | null {

@@ -1,5 +1,5 @@
-// From the text of an API key to its caller: refused by its letters, then by its hash, then by its state. The hot
-// path of every call by key: one recalled row, no write that anybody waits for.
+// Finds the caller of an API key: checks the format, then the hash, then the state. This is the hot path of every call
+// with a key. It reads one cached row and waits for no write.
 import { z } from 'zod'
 import { asId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -10,14 +10,14 @@ import { hashOf, isKeyText } from './key-text.ts'
 const Scopes = z.array(z.enum(['profile', 'data:schema', 'data:read']))
 const Ids = z.array(z.string())
 
-/** Last use is kept to the minute. */
+/** Last use is stored with a precision of one minute. */
 const LAST_USE_MS = 60_000
-const REMEMBERED_MAX = 10_000
+const USES_CACHED_MAX = 10_000
 
 export interface KeyFinder {
-  /** null: no such key, revoked or expired. */
+  /** Returns null if the key does not exist, is revoked or has expired. */
   find(token: string): Promise<KeyCaller | null>
-  /** The same key as of now; null where it was revoked or has expired since. */
+  /** Returns the current state of the key, or null if it was revoked or has expired since. */
   again(id: ApiKeyId): Promise<KeyCaller | null>
 }
 
@@ -34,7 +34,7 @@ export function keyFinder(deps: { readonly store: Store; readonly now: () => num
     used.delete(id)
     used.set(id, at)
     const oldest = used.keys().next()
-    if (used.size > REMEMBERED_MAX && !oldest.done) used.delete(oldest.value)
+    if (used.size > USES_CACHED_MAX && !oldest.done) used.delete(oldest.value)
     const time = new Date(at).toISOString()
     const before = new Date(at - LAST_USE_MS).toISOString()
     store.later((db) =>
@@ -42,7 +42,7 @@ export function keyFinder(deps: { readonly store: Store; readonly now: () => num
         .updateTable('api_keys')
         .set({ last_used_at: time })
         .where('id', '=', id)
-        // Another process may have kept it this minute.
+        // Another process may have stored the use within this minute.
         .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', before)]))
         .execute(),
     )
@@ -79,7 +79,7 @@ async function load(store: Store, by: 'hash' | 'id', value: string): Promise<Fou
   }
 }
 
-/** What a key may, by its row; says nothing of whether it lives. */
+/** Returns the key's permissions from its row. Does not check revocation or expiry. */
 export function callerOf(row: ApiKeyTable, accountName: string): KeyCaller {
   const teamIds = teamIdsOf(row)
   const datasourceIds = datasourceIdsOf(row)
@@ -96,7 +96,7 @@ export function callerOf(row: ApiKeyTable, accountName: string): KeyCaller {
   }
 }
 
-/** The JSON columns of a key, read. */
+/** Parse the JSON columns of a key. */
 export function scopesOf(row: Pick<ApiKeyTable, 'scopes'>) {
   return Scopes.parse(JSON.parse(row.scopes))
 }

@@ -1,5 +1,5 @@
-// How an API key is written: sk_live_, 32 random letters, 6 letters of checksum, all base62. A mistyped or made-up key
-// is told by its letters alone; only the SHA-256 of a key is ever kept.
+// The format of API keys: sk_live_, 32 random characters and a checksum of 6 characters, in base62. A mistyped or
+// invented key fails without a lookup. Only a key's SHA-256 is stored.
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
@@ -10,7 +10,7 @@ const CHECK_LETTERS = 6
 const HINT_LETTERS = 4
 const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LETTERS + CHECK_LETTERS}}$`)
 
-/** A new key; 190 bits from the system's generator. */
+/** Creates a key with 190 bits from the system's random generator. */
 export function makeKeyText(): string {
   const random = Array.from({ length: RANDOM_LETTERS }, () => LETTERS.charAt(randomInt(LETTERS.length))).join('')
   return PREFIX + random + checksum(PREFIX + random)
@@ -20,22 +20,25 @@ export function looksLikeKey(token: string): boolean {
   return token.startsWith(PREFIX)
 }
 
-/** False for what was never made here; needs no look-up. */
+/** Returns false if the text cannot be a key of ours. Needs no lookup. */
 export function isKeyText(token: string): boolean {
   return FORM.test(token) && token.endsWith(checksum(token.slice(0, -CHECK_LETTERS)))
 }
 
-/** SHA-256, hex. A fast hash suffices: nobody guesses 190 bits. */
+/** SHA-256, hex. A fast hash is enough, because 190 random bits cannot be guessed. */
 export function hashOf(token: string): string {
   return hash('sha256', token)
 }
 
-/** The last letters, to tell keys apart. They are of the checksum: of the secret part they say next to nothing. */
+/**
+ * The last characters, to tell keys apart. They belong to the checksum, so they reveal almost nothing of the secret
+ * part.
+ */
 export function hintOf(key: string): string {
   return `…${key.slice(-HINT_LETTERS)}`
 }
 
-/** CRC-32 in base62: finds slips, hides nothing. */
+/** CRC-32 in base62. Detects typing errors; it is not a secret. */
 function checksum(text: string): string {
   let rest = crc32(text)
   let letters = ''

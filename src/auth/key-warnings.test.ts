@@ -1,4 +1,4 @@
-// Who is told, and how often, that an API key ends within a week. On both stores.
+// Expiry warnings of API keys: who gets them, and how often. On both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startSmtp } from '../../test/support/mail.ts'
@@ -12,10 +12,10 @@ import { authenticator } from './caller.ts'
 import { openKeyWarnings } from './key-warnings.ts'
 
 const DAY = 86_400_000
-const WARNED = 'an API key ends within a week'
+const WARNED = 'an API key expires within a week'
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
-  describe(`keys that end soon, on ${dialect}`, () => {
+  describe(`expiring keys on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {
       source = await storeSource(dialect)
@@ -31,7 +31,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     const inDays = (rooms: Rooms, days: number) => new Date(rooms.now() + days * DAY).toISOString()
     const warned = (rooms: Rooms) => rooms.logged.filter((line) => line['message'] === WARNED)
 
-    test('are marked in both lists from seven days before their end', async () => {
+    test('are marked in both lists from seven days before their expiry', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       const team = await createTeam(rooms, call, { name: 'T' })
@@ -61,7 +61,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await ofTeam(), [true, false, true])
     })
 
-    test('are told once: a line of the log, and a mail to a verified address', async () => {
+    test('are reported once: in the log, and by mail to a verified address', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const [ada, bo] = [
@@ -97,7 +97,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(smtp.received.length, 1)
     })
 
-    test('made to end within the week are told at once, rotated ones no more', async () => {
+    test('are reported at once if created to expire within a week, and not after a rotation', async () => {
       await using rooms = await openRooms(source)
       const call = await someone(rooms, 'ada@example.test')
       await using telling = warnings(rooms)
@@ -115,7 +115,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     if (dialect === 'postgres') {
-      test('are told by one of two processes, and last use is kept by one of them a minute', async () => {
+      test('are reported by one of two processes, and one of them stores the last use per minute', async () => {
         await using rooms = await openRooms(source)
         const call = await someone(rooms, 'ada@example.test')
         const order = { scopes: ['profile'] as const, expiresAt: inDays(rooms, 3) }
@@ -136,7 +136,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         for (let i = 0; (await used()) === null && i < 500; i++) await new Promise(setImmediate)
         rooms.clock.at += 30_000
         {
-          // Closing it waits for what nobody waited for.
+          // Closing the store waits for background writes.
           await using other = await openStore(rooms.config)
           await authenticator({ store: other, now: rooms.now }).authenticate(`Bearer ${key?.key}`)
         }

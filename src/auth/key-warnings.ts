@@ -1,33 +1,33 @@
-// Tells the owner of an API key, once, that it ends within a week: a line of the log, and a mail where SMTP is set. Who
-// tells is settled in the store, so that neither a restart nor a second process tells again.
+// Warns the owner of an API key once that the key expires within a week: in the log and, with SMTP, by mail. The store
+// records the warning, so that a restart or a second process does not repeat it.
 import type { ApiKeyId } from '../ids.ts'
 import { keyExpiringLetter } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Store } from '../store/open.ts'
 
-/** How long before its end a key counts as expiring (session-interface.md; issue 16, part 4). */
+/** How long before its expiry a key counts as expiring (docs/session.md; issue 16, part 4). */
 export const EXPIRING_MS = 7 * 86_400_000
 const FIRST_MS = 5_000
 const EVERY_MS = 3_600_000
 const KEYS_AT_ONCE = 100
 
 export interface KeyWarnings extends AsyncDisposable {
-  /** Looks at once: a key was made that ends within the week. */
+  /** Checks at once, because a new key expires within a week. */
   soon(): void
-  /** Tells all that is to be told now. */
+  /** Sends all due warnings. */
   tell(): Promise<void>
 }
 
 interface Deps {
   readonly store: Store
   readonly mail: Mail
-  /** Where people reach the service, for the text. */
+  /** The public origin, for the letter. */
   readonly origin: () => string
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
   readonly now?: () => number
 }
 
-/** Looks soon after the start and then every hour, until it is disposed of. */
+/** Checks soon after the start and then every hour, until disposed. */
 export function openKeyWarnings(deps: Deps): KeyWarnings {
   let running: Promise<void> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
@@ -37,14 +37,14 @@ export function openKeyWarnings(deps: Deps): KeyWarnings {
     if (ended) return
     timer = setTimeout(() => {
       arm(EVERY_MS)
-      void tell().catch((err: unknown) => deps.log.error({ err }, 'keys that end soon could not be looked for'))
+      void tell().catch((err: unknown) => deps.log.error({ err }, 'checking for expiring API keys failed'))
     }, ms)
     timer.unref()
   }
   const tell = () => {
-    const told = running.then(() => tellAll(deps))
-    running = told.catch(() => undefined)
-    return told
+    const warned = running.then(() => warnAll(deps))
+    running = warned.catch(() => undefined)
+    return warned
   }
   arm(FIRST_MS)
   return {
@@ -58,18 +58,18 @@ export function openKeyWarnings(deps: Deps): KeyWarnings {
   }
 }
 
-async function tellAll(deps: Deps): Promise<void> {
+async function warnAll(deps: Deps): Promise<void> {
   const at = (deps.now ?? Date.now)()
   for (;;) {
-    const keys = await ending(deps.store, at)
-    for (const key of keys) await tellOne(deps, key, at)
+    const keys = await expiring(deps.store, at)
+    for (const key of keys) await warnOne(deps, key, at)
     if (keys.length < KEYS_AT_ONCE) return
   }
 }
 
-type Ending = Awaited<ReturnType<typeof ending>>[number]
+type Expiring = Awaited<ReturnType<typeof expiring>>[number]
 
-function ending(store: Store, at: number) {
+function expiring(store: Store, at: number) {
   return store.db
     .selectFrom('api_keys')
     .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
@@ -84,16 +84,16 @@ function ending(store: Store, at: number) {
     .execute()
 }
 
-async function tellOne({ store, mail, origin, log }: Deps, key: Ending, at: number): Promise<void> {
+async function warnOne({ store, mail, origin, log }: Deps, key: Expiring, at: number): Promise<void> {
   if (key.expires_at === null || !(await claim(store, key.id, at))) return
   const { expires_at: expiresAt, name, hint } = key
-  log.warn({ keyId: key.id, accountId: key.account_id, expiresAt }, 'an API key ends within a week')
-  // An address that nobody has verified may be a stranger's.
+  log.warn({ keyId: key.id, accountId: key.account_id, expiresAt }, 'an API key expires within a week')
+  // An unverified address may belong to a stranger.
   const isVerified = key.emailVerified === true || key.emailVerified === 1
   if (mail.isOn && isVerified) mail.send(keyExpiringLetter({ to: key.email, origin: origin(), name, hint, expiresAt }))
 }
 
-/** True for the one who is to tell. */
+/** Returns true if this process must send the warning. */
 async function claim(store: Store, id: ApiKeyId, at: number): Promise<boolean> {
   const warned_at = new Date(at).toISOString()
   const claimed = await store.append((tx) =>

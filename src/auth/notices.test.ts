@@ -1,4 +1,4 @@
-// What the owner of an account is told by mail: what was done, when, from where, and what to do if it was not them.
+// Security mails: what changed, when, from where, and what to do if it was not the owner.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
@@ -12,7 +12,7 @@ import { openNotices } from './notices.ts'
 const EMAIL = 'ada@example.test'
 const OTHER = 'another long password'
 
-test('a mail tells of a new key, a new password and another second factor; an unverified address is told nothing', async () => {
+test('mails about a new key, a new password and another second factor; an unverified address gets nothing', async () => {
   await using source = await storeSource('sqlite')
   await using smtp = await startSmtp()
   await using rooms = await openRooms(source, { SMTP_URL: smtp.url, VITRINE_PUBLIC_URL: 'https://v.example' })
@@ -61,10 +61,10 @@ test('a mail tells of a new key, a new password and another second factor; an un
 
   const stranger = await someone(rooms, 'unverified@example.test')
   await createKey(deps, stranger, { name: 'k', scopes: ['profile'] })
-  // A session that makes keys without end fills no mailbox: 30 an hour.
+  // A session that creates many keys cannot flood the mailbox: 30 letters an hour.
   const before = smtp.received.length
   for (let i = 0; i < 40; i++) await deps.notices.tell(call.caller.accountId, { kind: 'password changed' }, {})
-  // The last of them is here when the one after the pause is.
+  // After the pause, one more letter proves that the earlier ones have arrived.
   rooms.clock.at += 3_600_000
   await deps.notices.tell(call.caller.accountId, { kind: 'second factor reset' }, {})
   await smtp.next(EMAIL, /operator of the service removed/)

@@ -1,5 +1,5 @@
-// Tells the owner of an account by mail what was done to it that a thief would do: a new key, a new password, another second
-// factor. Nobody waits for it, and an address that nobody has verified is told nothing: it may be a stranger's.
+// Mails an account's owner about security changes: a new key, a new password, another second factor. Nobody waits for
+// the mail. An unverified address gets none, because it may belong to a stranger.
 import type { AccountId } from '../ids.ts'
 import { securityLetter, type SecurityChange } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
@@ -7,17 +7,17 @@ import type { Store } from '../store/open.ts'
 import type { Attempts } from './attempts.ts'
 import { addressOf } from './client.ts'
 
-/** Letters of this kind to one account: a session can make keys without end. */
+/** Letters per account: a session could create keys without end. */
 const LETTERS = { limit: 30, windowMs: 3_600_000 }
 
-/** From where it was done. */
+/** The origin of the change. */
 export interface DoneFrom {
   readonly client?: string | undefined
   readonly address?: string | undefined
 }
 
 export interface Notices {
-  /** Never throws; answered when the letter is on its way. */
+  /** Never throws. Resolves when the letter is queued. */
   tell(accountId: AccountId, change: SecurityChange, from: DoneFrom): Promise<void>
 }
 
@@ -25,7 +25,7 @@ interface Deps {
   readonly store: Pick<Store, 'db'>
   readonly mail: Mail
   readonly tries: Pick<Attempts, 'allows'>
-  /** Where people reach the service, for the text. */
+  /** The public origin, for the letter. */
   readonly origin: () => string
   readonly log?: { error(detail: object, message: string): void }
   readonly now?: () => number
@@ -46,14 +46,14 @@ export function openNotices({ store, mail, tries, origin, log, now = Date.now }:
         const at = new Date(now())
         mail.send(securityLetter({ to: account.email, origin: origin(), change, at, client, address }))
       } catch (err) {
-        // What was done is done and in the audit: its answer must not fail for the letter.
-        log?.error({ err, accountId, notice: change.kind }, 'an account could not be told of a change')
+        // The change is done and in the audit. A failed letter must not fail the answer.
+        log?.error({ err, accountId, notice: change.kind }, 'notifying an account of a change failed')
       }
     },
   }
 }
 
-/** From where a request under /auth comes. */
+/** The origin of a request under /auth. */
 export function doneFrom(request: Pick<Request, 'headers'>): DoneFrom {
   return { client: request.headers.get('user-agent') ?? undefined, address: addressOf(request) }
 }
