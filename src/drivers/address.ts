@@ -1,12 +1,12 @@
-// Where a datasource may connect to. The name is resolved here and the socket goes to the address that was judged, so a
-// name cannot answer one address to the check and another to the connection.
+// The addresses that a datasource may connect to. Vitrine resolves the host name itself and connects to the checked
+// address, so a DNS answer cannot change between the check and the connection (DNS rebinding).
 import { lookup, type LookupAddress } from 'node:dns'
 import { BlockList, connect, isIP, isIPv4, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import { AppError } from '../errors.ts'
 
 export type AddressKind = 'public' | 'private' | 'metadata'
 
-// Where clouds answer a machine about itself, credentials among it: AWS, GCP, Azure, Oracle; ECS, EKS; Azure's wire
+// Metadata services hand out credentials of the machine. In order: AWS, GCP, Azure, Oracle; ECS; EKS; Azure's wire
 // server; Alibaba; Oracle classic; Scaleway; Tencent.
 const METADATA_V4 = [
   '169.254.169.254',
@@ -27,7 +27,8 @@ const METADATA_V6 = [
   'fd00:c1::a9fe:a9fe',
   'fe80::a9fe:a9fe',
 ]
-// Nothing public is here: this host, private, shared, loopback, link-local, protocol, test, multicast and reserved nets.
+// No address in these networks is public: this host, private, shared, loopback, link-local, protocol, test, multicast
+// and reserved networks.
 const PRIVATE_V4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -62,7 +63,7 @@ function add(list: BlockList, entry: string, family: 'ipv4' | 'ipv6', whole: num
   list.addSubnet(net, prefix === undefined ? whole : Number(prefix), family)
 }
 
-/** What an IP address is; an IPv6 address that carries an IPv4 one is what that one is. Anything else is private. */
+/** The kind of an IP address. An IPv6 address that carries an IPv4 address has the kind of that. Others are private. */
 export function addressKind(address: string): AddressKind {
   const plain = address.replace(/%.*$/, '')
   if (isIP(plain) === 0) return 'private'
@@ -76,12 +77,14 @@ function kindIn(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
   return unroutable.check(address, family) ? 'private' : 'public'
 }
 
-/** IPv4-mapped and -compatible, NAT64, 6to4, and Teredo (which carries it inverted). */
+/**
+ * The IPv4 address inside IPv4-mapped and IPv4-compatible, NAT64, 6to4, and Teredo addresses (Teredo inverts the bits).
+ */
 function carriedIPv4(address: string): string | null {
   const groups = ipv6Groups(address)
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
   if (a === 0 && b === 0 && c === 0 && d === 0 && (e === 0 || e === 0xffff) && (f === 0xffff || f === 0)) {
-    // :: and ::1 are this host, not 0.0.0.0 and 0.0.0.1; both are private either way.
+    // :: and ::1 name this host, not 0.0.0.0 and 0.0.0.1. All four are private.
     return dotted(g, h)
   }
   if (a === 0x64 && b === 0xff9b) return dotted(g, h)
@@ -106,21 +109,21 @@ export function ipv6Groups(address: string): number[] {
   return [...left, ...Array<string>(zeros).fill('0'), ...right].map((group) => Number.parseInt(group, 16))
 }
 
-/** Why an address is refused, or null. */
+/** Why the address is refused, or null. */
 export function refusal(address: string, allowPrivateHosts: boolean): string | null {
   const kind = addressKind(address)
-  if (kind === 'metadata') return 'The host is an address of a cloud’s metadata service; those are never connected to.'
+  if (kind === 'metadata') return 'The host is an address of a cloud’s metadata service; Vitrine never connects to it.'
   if (kind === 'private' && !allowPrivateHosts)
-    return 'The host is a private, loopback or link-local address; the operator must set VITRINE_ALLOW_PRIVATE_HOSTS=1 to allow those.'
+    return 'The host is a private, loopback or link-local address; the operator can allow such addresses with VITRINE_ALLOW_PRIVATE_HOSTS=1.'
   return null
 }
 
-/** What judgedLookup() answers where no address may be connected to; its message may be shown. */
+/** The error of judgedLookup() when every address is refused. Its message may be shown to the caller. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
 }
 
-/** The `lookup` of a socket: answers only addresses that may be connected to. A host that is an address is not asked. */
+/** The `lookup` option of a socket: returns allowed addresses only. Node skips it when the host is an IP address. */
 export function judgedLookup(allowPrivateHosts: boolean): LookupFunction {
   return (host, options, callback) =>
     lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
@@ -135,13 +138,13 @@ export function judgedLookup(allowPrivateHosts: boolean): LookupFunction {
     })
 }
 
-/** Takes what was received; the bytes are overwritten by the next call. */
+/** Receives bytes from the socket. The next call overwrites them. */
 export type Receive = (bytes: Buffer) => void
 
 /**
- * A TCP connection to the host, at an address that may be connected to. With `receive`, what arrives is read into one
- * buffer again and again and handed there, and there are no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a
- * refused address, the socket's own error otherwise, and the signal's reason on abort.
+ * Opens a TCP connection to the host, at an allowed address. With `receive`, the socket reads into one reused buffer,
+ * passes it to `receive`, and emits no `data` events. Throws AppError DATASOURCE_UNAVAILABLE for a refused address, the
+ * signal's reason on abort, and otherwise the socket's own error.
  */
 export async function dial(
   at: { readonly host: string; readonly port: number },

@@ -1,30 +1,30 @@
-// What a bounded sample of a column's values tells, counted value by value as they come and then forgotten: shares,
-// most common values, ends, looks. One for all kinds of database; values are those of an answer, by the one rule.
+// Computes the profile of a column from a bounded sample: shares, most common values, range, looks. It counts each
+// value and then forgets it. All kinds of database use it; the values have the JSON form that query results have.
 import { hash } from 'node:crypto'
 import { lookOf, type Look } from './looks.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
 
-/** Of the whole table, as far as it is known. */
+/** The whole table, as far as it is known. */
 interface Whole {
-  /** Null: unknown, or the sample is all of it. */
+  /** Null if unknown, or if the sample is the whole table. */
   readonly rows: number | null
   /** The sample holds every row. */
   readonly complete: boolean
 }
 
-/** Told apart at most, so that a sample of many large values stays small. */
+/** The most distinct values that are counted, so that a sample of many large values needs little memory. */
 const DISTINCT_MAX = 20_000
-/** Longer values are never among the most common ones. */
+/** Longer values never appear among the most common values. */
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
-/** Of more different values none is common enough to be looked for. */
+/** A column with more distinct values has no common values. */
 const CATEGORIES_MAX = 1_000
 
 export class ColumnSample {
   readonly #kind: ValueKind
   readonly #rows = new Map<Scalar, number>()
   /** The look of each text that has one. */
-  readonly #known = new Map<Scalar, Look>()
+  readonly #lookByText = new Map<Scalar, Look>()
   readonly #looks = new Map<Look, number>()
   #seen = 0
   #nulls = 0
@@ -41,20 +41,22 @@ export class ColumnSample {
     this.#kind = kind
   }
 
-  /** A row's value: a scalar, null, or undefined for one that is there but is no scalar (a document, bytes). */
+  /** Adds the value of one row: a scalar, null, or undefined for a value that is not a scalar (a document, bytes). */
   add(value: Scalar | null | undefined): void {
     this.#seen++
     if (value === null) this.#nulls++
     else if (value === undefined) {
       this.#count++
       this.#uncounted = true
-    } else this.#take(value)
+    } else this.#addScalar(value)
   }
 
-  /** A row that has several values or, though it is not null, none; each told once. */
+  /**
+   * Adds one row that has several values, each listed once. The set is empty for a row that is not null but has none.
+   */
   addAll(values: ReadonlySet<Scalar>): void {
     this.#seen++
-    for (const value of values) this.#take(value)
+    for (const value of values) this.#addScalar(value)
   }
 
   profile(name: string, whole: Whole): ColumnProfile {
@@ -79,30 +81,30 @@ export class ColumnSample {
     }
   }
 
-  #take(value: Scalar): void {
+  #addScalar(value: Scalar): void {
     this.#count++
     const key = typeof value === 'string' && value.length > VALUE_CHARS ? shortened(value) : value
-    const known = this.#rows.get(key)
-    if (known !== undefined || this.#rows.size < DISTINCT_MAX) this.#rows.set(key, (known ?? 0) + 1)
+    const seenRows = this.#rows.get(key)
+    if (seenRows !== undefined || this.#rows.size < DISTINCT_MAX) this.#rows.set(key, (seenRows ?? 0) + 1)
     else this.#uncounted = true
     const isMoment = this.#kind === 'time' && typeof value === 'string'
-    if (typeof value === 'string' && !isMoment) this.#look(value, key, known !== undefined)
-    // A number of 13 digits or more may be a card's.
-    if (typeof value === 'number' && value > 1e12) this.#look(String(value), key, known !== undefined)
-    if (this.#kind === 'number' || this.#kind === 'time') this.#stretch(value, this.#kind)
+    if (typeof value === 'string' && !isMoment) this.#addLook(value, key, seenRows !== undefined)
+    // A number of 13 digits or more may be a card number.
+    if (typeof value === 'number' && value > 1e12) this.#addLook(String(value), key, seenRows !== undefined)
+    if (this.#kind === 'number' || this.#kind === 'time') this.#extendRange(value, this.#kind)
   }
 
-  #look(text: string, key: Scalar, isKnown: boolean): void {
+  #addLook(text: string, key: Scalar, isKnown: boolean): void {
     this.#texts++
     this.#characters += text.length
     this.#longest = Math.max(this.#longest, text.length)
-    const look = isKnown ? this.#known.get(key) : (lookOf(text) ?? undefined)
+    const look = isKnown ? this.#lookByText.get(key) : (lookOf(text) ?? undefined)
     if (look === undefined) return
-    if (!isKnown && this.#known.size < DISTINCT_MAX) this.#known.set(key, look)
+    if (!isKnown && this.#lookByText.size < DISTINCT_MAX) this.#lookByText.set(key, look)
     this.#looks.set(look, (this.#looks.get(look) ?? 0) + 1)
   }
 
-  #stretch(value: Scalar, kind: 'number' | 'time'): void {
+  #extendRange(value: Scalar, kind: 'number' | 'time'): void {
     if (!isOrdered(value, kind)) {
       this.#unordered = true
       return
@@ -112,8 +114,8 @@ export class ColumnSample {
   }
 
   /**
-   * Over the whole table: Duj1 of Haas and Stokes (1998), as PostgreSQL's ANALYZE uses it. `once` values seen once and
-   * `seen` in all promise more that were not seen.
+   * Estimates the distinct values of the whole table: Duj1 of Haas and Stokes (1998), which PostgreSQL's ANALYZE uses.
+   * The more values occur exactly `once` in the sample, the more values the sample has missed.
    */
   #distinct(whole: Whole): number {
     const distinct = this.#rows.size
@@ -138,7 +140,7 @@ export class ColumnSample {
   }
 }
 
-/** Told apart as well as the whole, and still too long for a value. */
+/** Identifies a long text by its beginning and a hash, and stays longer than VALUE_CHARS. */
 function shortened(text: string): string {
   return text.slice(0, VALUE_CHARS) + hash('sha1', text, 'base64')
 }
@@ -146,13 +148,15 @@ function shortened(text: string): string {
 const DECIMAL = /^-?\d+(?:\.\d+)?$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?$/
 
-/** NaN, infinities and dates that RFC 3339 cannot say are no ends of a range. */
+/** Whether the value can be the end of a range: not NaN, an infinity, or a date that RFC 3339 cannot express. */
 export function isOrdered(value: Scalar, kind: ValueKind): boolean {
   if (kind === 'time') return typeof value === 'string' && MOMENT.test(value)
   return typeof value === 'number' || (typeof value === 'string' && DECIMAL.test(value))
 }
 
-/** Numbers by value, also those that are texts for their length; times by their text, which sorts as they do. */
+/**
+ * Compares numbers by value, including numbers written as strings. Compares times as strings: RFC 3339 sorts by time.
+ */
 export function compare(a: Scalar, b: Scalar): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
   const [left, right] = [String(a), String(b)]

@@ -1,5 +1,6 @@
-// The brand of a query that a guard has confined. Only drivers/*/guard/confine.ts may seal (lint holds it); run() unseals.
-// Raw text does not type-check, a forged object is a TypeError, another kind's query is refused.
+// Marks a query that a guard has confined. Only drivers/*/guard/confine.ts may call seal(), which lint checks; run()
+// calls unseal(). Query text does not type-check as Confined. A forged object is a TypeError, and so is another kind's
+// query.
 import type { DatasourceType } from './driver.ts'
 
 declare const brand: unique symbol
@@ -9,14 +10,14 @@ export interface Confined {
 
 const sealed = new WeakMap<object, { readonly type: DatasourceType; readonly query: unknown }>()
 
-/** Freezes a driver's query and gives it the brand. */
+/** Freezes a driver's query and returns a Confined object for it. */
 export function seal(type: DatasourceType, query: object): Confined {
   const confined = Object.freeze({}) as Confined
   sealed.set(confined, { type, query: Object.freeze(query) })
   return confined
 }
 
-/** The driver's own query behind the brand. Throws TypeError for what no guard sealed, or another kind's did. */
+/** Returns the driver's query of a Confined object. Throws TypeError for a forged object or another kind's query. */
 export function unseal<Q>(confined: Confined, type: DatasourceType): Q {
   const held = sealed.get(confined)
   if (held?.type !== type) throw new TypeError(`not a query confined for ${type}`)

@@ -1,11 +1,11 @@
-// Every step that fails says what to do.
+// Every failed step of a test has a remedy.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectRemedy } from './connect-remedy.ts'
 
-test('no grader makes a step that fails without a remedy', () => {
+test('no grader returns a failed step without a remedy', () => {
   const files = globSync('{postgres,mongodb,bigquery}/catalog/grade*.ts', { cwd: import.meta.dirname })
   assert.ok(files.length >= 3)
   for (const file of files) {
@@ -14,16 +14,16 @@ test('no grader makes a step that fails without a remedy', () => {
   }
 })
 
-test('each reason why no connection came about has a remedy that fits', () => {
+test('each reason for a failed connection has a fitting remedy', () => {
   for (const [message, remedy] of [
     ['What answers at that host and port is no PostgreSQL.', /another service/],
-    ['The connection was refused: nothing listens at that host and port.', /Check host and port/],
-    ['The server did not answer in time.', /Check host and port/],
+    ['The connection was refused: nothing listens at that host and port.', /Check the host and port/],
+    ['The server did not answer in time.', /Check the host and port/],
     ['There is no such host.', /typing error/],
     ['There is no such database on the server.', /Check database/],
-    ['The database refuses the user name or password.', /password anew/],
+    ['The database refuses the user name or password.', /password again/],
     ['The server’s certificate has expired.', /certificate/],
-    ['Anything else.', /Check host and port/],
+    ['Anything else.', /Check the host and port/],
   ] as const)
     assert.match(connectRemedy(message), remedy, message)
 })

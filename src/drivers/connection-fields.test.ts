@@ -1,4 +1,4 @@
-// What a datasource's secrets for TLS must look like, where a kind of database would only fail at it later.
+// Rejects invalid TLS secrets when they are set, before a connection would fail on them.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ function der(tag: number, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from([tag, ...size]), content])
 }
 
-/** An RSA key that reads well and is good for nothing but to take long; no machine makes a true one of that size in time. */
+/** A well-formed RSA key that is only useful for taking long: no machine makes a real key of that size in time. */
 function longKey(bits: number): string {
   const modulus = randomBytes(bits / 8)
   modulus[0] = 0x80
@@ -24,7 +24,7 @@ function longKey(bits: number): string {
   return `-----BEGIN RSA PRIVATE KEY-----\n${key.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END RSA PRIVATE KEY-----\n`
 }
 
-test('a key and its certificate fit; a key that would take seconds to sign is refused by its length', async () => {
+test('a key must fit its certificate, and a key that takes seconds to sign is refused by its length', async () => {
   await using certificates = await makeCertificates()
   const { pem } = certificates
   const pair = { tlsCertificate: pem['ann.crt'] ?? '', tlsKey: pem['ann.key'] ?? '' }

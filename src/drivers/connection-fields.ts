@@ -1,23 +1,23 @@
-// What the kinds of database that are reached by host, port and TLS have in common: their sslModes and how their secrets
-// must look. Refusals name the field and never repeat what was in it.
+// Connection fields shared by the kinds of database that use a host, a port and TLS: sslMode, and the form of secrets.
+// Errors name the field and never repeat its value.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { z } from 'zod'
 import type { DatasourceType, SettingsInput } from './driver.ts'
 
-/** require encrypts, verify-ca checks the chain, verify-full the chain and the name. */
+/** require encrypts; verify-ca also checks the certificate chain; verify-full also checks the host name. */
 export const SslMode = z.enum(['disable', 'require', 'verify-ca', 'verify-full'])
 export type SslMode = z.infer<typeof SslMode>
 
 const SECRET_LENGTH_MAX = 65_536
-/** Signing with a longer key holds up everybody, for seconds with one of 16,384 bits. */
+/** Signing with a longer key blocks the event loop: a key of 16,384 bits takes seconds. */
 const KEY_BITS_MAX = 8_192
 
-/** host, as a text; what may stand in it is wrongHost's. */
-export const hostField = z.string({ error: 'must be a text' }).min(1, 'must not be empty').max(253, 'is too long')
+/** host, as a string. wrongHost() checks its form. */
+export const hostField = z.string({ error: 'must be a string' }).min(1, 'must not be empty').max(253, 'is too long')
 
-/** port, or the kind's own where it is left out. */
+/** port; the default is the kind's usual port. */
 export function portField(usual: number) {
   return z
     .int({ error: 'must be a whole number' })
@@ -27,22 +27,22 @@ export function portField(usual: number) {
     .transform((port) => port ?? usual)
 }
 
-/** The name of a database or a user, of so many characters at most. */
+/** The name of a database or a user, up to `max` characters. */
 export function nameField(max: number): z.ZodString {
   return z
-    .string({ error: 'must be a text' })
+    .string({ error: 'must be a string' })
     .min(1, 'must not be empty')
     .max(max, `is longer than ${max} characters`)
     .regex(/^\P{Cc}*$/u, 'holds control characters')
 }
 
-/** What is wrong with a host, one sentence; empty where it is one name or address. */
+/** Returns what is wrong with the host, as one sentence; empty if it is one name or address. */
 export function wrongHost(host: string): string[] {
   const isName = /^(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?$/.test(host)
   return isName || isIP(host) !== 0 ? [] : ['host: must be one host name or IP address (no socket, no list)']
 }
 
-/** What is wrong with the secrets: unknown ones, too long ones, certificates and keys that are none. */
+/** Returns what is wrong with the secrets: unknown or too long secrets, and invalid certificates and keys. */
 export function wrongSecrets(
   type: DatasourceType,
   known: readonly string[],

@@ -1,23 +1,25 @@
-// What every kind of database must be able to do. A Driver can only judge, a Connection can only do: a text that no
-// driver confined cannot reach a database. Nothing here knows accounts, teams or the wire.
+// The interface that each kind of database implements. A Driver judges queries, and a Connection runs them: a query
+// that no driver confined cannot reach a database. Nothing in this file knows accounts, teams or HTTP.
 import type { Confined } from './confined.ts'
 import type { Question } from './question.ts'
 
 export type DatasourceType = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
 
-/** The words this kind uses for its own concepts. */
+/** The kind's own words for these concepts. */
 interface Vocabulary {
   readonly schema: string
   readonly table: string
   readonly queryLanguage: string
 }
 
-/** What introspection found, or, cut by an exposure, what of it is shown. Order: the database's. */
+/**
+ * The result of introspection, or the part of it that an exposure shows. Tables and columns keep the database's order.
+ */
 export interface Catalog {
   /** ISO 8601, UTC. */
   readonly capturedAt: string
   readonly tables: readonly CatalogTable[]
-  /** What the driver itself needs to confine a query (types, extensions, server version …); opaque above the driver. */
+  /** What the driver needs to confine a query (types, extensions, server version …). Other code does not read it. */
   readonly capture: unknown
 }
 
@@ -27,18 +29,18 @@ export interface CatalogTable {
   /** table, view, materialized view, partitioned table, foreign table, collection … */
   readonly kind: string
   readonly description: string | null
-  /** Null where never analysed, and for views. */
+  /** Null if the table was never analysed, and for views. */
   readonly estimatedRows: number | null
   readonly columns: readonly CatalogColumn[]
-  /** What whoever exposes this table should know, whole sentences: a view that calls foreign things, say. */
+  /** Warnings for the person who exposes this table, as whole sentences: for example, a view that calls functions. */
   readonly warnings: readonly string[]
-  /** True when the exposure shows only some of the columns; absent in a full catalog. */
+  /** True if the exposure hides some of the columns; absent in a full catalog. */
   readonly columnsRestricted?: boolean
-  /** Only of kinds where indexes are a meaningful concept. An exposure shows those whose every key is exposed. */
+  /** Only for kinds that have indexes. An exposure shows the indexes whose keys are all exposed. */
   readonly indexes?: readonly CatalogIndex[]
-  /** Only where rows were looked at to learn the columns: how many this time, and whether those were all. */
+  /** Only if introspection sampled rows to find the columns: how many rows, and whether they were all rows. */
   readonly looked?: { readonly rows: number; readonly all: boolean }
-  /** What the driver needs of the table (pages, tuples, keys …); opaque above the driver. */
+  /** What the driver needs about the table (pages, tuples, keys …). Other code does not read it. */
   readonly detail: unknown
 }
 
@@ -49,45 +51,45 @@ export interface CatalogIndex {
 
 export interface CatalogColumn {
   readonly name: string
-  /** The database's own name of the type, as shown to a caller. */
+  /** The database's own name of the type, as a caller sees it. */
   readonly type: string
   readonly nullable: boolean
   readonly primaryKey: boolean
   readonly references: { readonly schema: string; readonly table: string; readonly column: string } | null
   readonly description: string | null
-  /** Why this column may not be exposed, as a sentence; null when it may. */
+  /** Why this column may not be exposed, as a sentence; null if it may. */
   readonly unexposable: string | null
-  /** The column whose value this one is a part of (a path of a document): exposing that one shows this one too. */
+  /** The column that contains this one (a path of a document). Exposing the containing column exposes this one too. */
   readonly partOf?: string
-  /** What introspection noticed of its values, in words; shown only of exposed columns. */
+  /** What introspection noticed about the values, in words. A caller sees the signals of exposed columns only. */
   readonly signals?: readonly string[]
   /**
-   * The values that the type, a CHECK or a validator allows, in its order, LABELS_MAX at most; shown only of exposed
-   * columns.
+   * The values that the type, a CHECK or a validator allows, in that order, LABELS_MAX at most. A caller sees the
+   * labels of exposed columns only.
    */
   readonly labels?: readonly Scalar[]
-  /** Only of a column that was met in rows; what a sample does not show may be there all the same. */
+  /** Only for a column that was found in sampled rows. Columns that the sample did not contain may exist too. */
   readonly seen?: Seen
-  /** What the driver needs of the column (type oid …); opaque above the driver. */
+  /** What the driver needs about the column (type oid …). Other code does not read it. */
   readonly detail: unknown
 }
 
-/** So many allowed values of a column are told, of so many characters each. */
+/** The most allowed values of a column that are listed, and the longest value that is. */
 export const LABELS_MAX = 100
 export const LABEL_CHARS_MAX = 64
 
-/** How often a column was met when it was last met. */
+/** How often the last sample that contained the column contained it. */
 export interface Seen {
-  /** Rows that held it, of so many looked at. */
+  /** Rows that had the column, of `of` sampled rows. */
   readonly rows: number
   readonly of: number
-  /** Rows looked at since, without meeting it. */
+  /** Rows sampled since then, without the column. */
   readonly missed: number
   /** The types of its values. */
   readonly types: readonly string[]
 }
 
-/** Per query, the team's numbers over the defaults. */
+/** The limits of one query: the team's settings over the defaults. */
 export interface Limits {
   readonly rowCap: number
   readonly maxResponseBytes: number
@@ -104,46 +106,48 @@ export interface Blocked {
   readonly name: string
 }
 
-/** A refusal to be tested as data, audited, and shown: `why` names what was blocked, `hint` how to go on. */
+/**
+ * A refusal, returned as data so that it can be tested, audited and shown. `why` names what was blocked; `hint` helps.
+ */
 export interface Denied {
   readonly kind: 'denied'
   readonly blocked: Blocked
   readonly why: string
   readonly hint: string
-  /** From 0, in UTF-16 units of the caller's text. */
+  /** Offset in the caller's text, from 0, in UTF-16 units. */
   readonly position?: number
 }
 
 export interface Malformed {
   readonly kind: 'malformed'
   readonly why: string
-  /** How to go on. */
+  /** What to write instead. */
   readonly hint?: string
   readonly position?: number
 }
 
 export type Verdict = { readonly kind: 'confined'; readonly query: Confined } | Denied | Malformed
 
-/** The value of one parameter, as JSON carries it. Whole numbers beyond 2^53 are strings. */
+/** The value of one parameter, in JSON. Whole numbers beyond 2^53 are strings. */
 type ParamScalar = null | boolean | number | string
 
-/** A parameter as the caller sent it: a value, or a value with the name of its type. */
+/** A parameter as the caller sent it: a value, or a value with a type name. */
 export type Param = ParamScalar | { readonly type: string; readonly value: ParamScalar }
 
-/** The parameters of a query, read and well-formed. */
+/** The validated parameters of a query. */
 export interface Params {
-  /** By place (`$1`, `?`), or by name (`@name`). */
+  /** By position (`$1`, `?`), or by name (`@name`). */
   readonly values: readonly Param[] | ReadonlyMap<string, Param>
-  /** As the caller sent them, for the audit. */
+  /** As the caller sent them; the audit records this. */
   readonly json: string
 }
 
-/** A body read for this kind; what confine() takes. Opaque above the driver, but for the parts an audit keeps. */
+/** A validated query body of this kind; confine() takes it. Other code reads only the fields that the audit records. */
 export interface QueryBody {
-  /** The caller's query as a text, for the audit. */
+  /** The caller's query; the audit records it. */
   readonly text: string
   readonly limit: number | null
-  /** Bound by the driver, never printed as text. Absent where the body has none. */
+  /** The driver binds the parameters and never prints them into the text. Absent if the body has none. */
   readonly params?: Params
 }
 
@@ -153,7 +157,7 @@ interface TableRead {
   readonly table: string
 }
 
-/** How to reach one database: validated by the driver's settings(). `secrets` is never logged. */
+/** How to reach one database, validated by the driver's settings(). `secrets` is never logged. */
 export interface ConnectionSettings {
   readonly connectionMode: string
   readonly host: string | null
@@ -161,7 +165,7 @@ export interface ConnectionSettings {
   readonly database: string
   readonly username: string | null
   readonly sslMode: string | null
-  /** Non-secret, per-kind settings, as shown. */
+  /** Settings of this kind that are not secret and may be shown. */
   readonly config: Readonly<Record<string, unknown>>
   readonly secrets: Readonly<Record<string, string>>
 }
@@ -179,7 +183,7 @@ export interface TestReport {
   readonly serverVersion: string | null
   readonly steps: readonly TestStep[]
   readonly grade: 'PASS' | 'WARN' | 'FAIL'
-  /** A sentence of ours; only where ok is false. */
+  /** A sentence that we wrote. Present only if `ok` is false. */
   readonly error?: string
 }
 
@@ -189,8 +193,8 @@ export interface ResultColumn {
 }
 
 /**
- * An answer, already JSON: `rows` is an array of arrays, written from the database's own bytes. A large one stays UTF-8
- * bytes: as a JavaScript string it would cost its size three times over before it is sent.
+ * A query result as JSON. `rows` is an array of arrays, written from the database's own bytes. A large result stays
+ * UTF-8 bytes: as a JavaScript string it would need three times its size before it is sent.
  */
 export interface Rows {
   readonly columns: readonly ResultColumn[]
@@ -199,104 +203,110 @@ export interface Rows {
   readonly truncated: boolean
 }
 
-/** What the database would spend: EXPLAIN or a dry run, in the units of the kind's cost limit. */
+/** What the database would spend, from EXPLAIN or a dry run, in the units of the kind's cost limit. */
 export interface Estimate {
   readonly cost: number
 }
 
-/** What a profile may read of one table, and for how long. */
+/** How much a profile may read of one table, and for how long. */
 export interface ProfileBounds {
-  /** Sampled at most. */
+  /** The most rows to sample. */
   readonly rows: number
-  /** A statement. */
+  /** The timeout of one statement. */
   readonly timeoutMs: number
-  /** Of kinds that are paid by bytes read: null reads metadata only. */
+  /** Only for kinds that bill by bytes read. Null: read metadata only. */
   readonly bytes: number | null
 }
 
 export type Scalar = string | number | boolean
 
-/** What the values of a column are; `label`: of an enumerated type; `other`: mixed, or nothing of these. */
+/** The kind of values in a column. `label`: an enumerated type; `other`: mixed values, or none of these kinds. */
 export type ValueKind = 'boolean' | 'number' | 'time' | 'text' | 'label' | 'other'
 
-/** What a column's sampled values look like; none of them is in it. */
+/** Facts about a column's sampled values. They contain no value. */
 interface SampleFacts {
-  /** Values looked at, nulls left out. */
+  /** Sampled values that are not null. */
   readonly count: number
   readonly distinct: number
-  /** Of texts, in characters. */
+  /** Length of the longest text, in characters. */
   readonly longest: number | null
   readonly meanLength: number | null
-  /** Shares from 0 to 1 of the values that look like such a thing. */
+  /** The share of texts, from 0 to 1, that look like each kind of thing. */
   readonly looks: Readonly<Record<string, number>>
 }
 
 /** A top-level key of JSON objects. */
 export interface SeenKey {
   readonly key: string
-  /** Sampled objects that hold it. */
+  /** Sampled objects that have the key. */
   readonly rows: number
-  /** Of the sampled objects, from 0 to 1. */
+  /** The share of sampled objects that have the key, from 0 to 1. */
   readonly share: number
   /** JSON types of its values: array, boolean, null, number, object, string. */
   readonly types: readonly string[]
 }
 
 /**
- * One column, as the database's own statistics and a bounded sample show it. Raw: what of it is kept is decided above
- * the driver.
+ * The profile of one column, from the database's own statistics and a bounded sample. It is unfiltered: the code above
+ * the driver decides what to keep.
  */
 export interface ColumnProfile {
   readonly name: string
   readonly kind: ValueKind
   /** From 0 to 1. */
   readonly nullFrac: number | null
-  /** An estimate over the whole table. */
+  /** An estimate for the whole table. */
   readonly distinctCount: number | null
-  /** Most common first; `rows`: how many of those that were looked at share it, so never more than there are. */
+  /** The most common first. `rows` is how many sampled rows have the value, so it is never too high. */
   readonly values: readonly { readonly value: Scalar; readonly share: number; readonly rows: number }[] | null
-  /** Of dates and numbers, by the one rule of values. */
+  /** For dates and numbers, in the JSON form of query results. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
   readonly sample: SampleFacts | null
-  /** Of JSON columns: the top-level keys of the sampled objects. */
+  /** For JSON columns: the top-level keys of the sampled objects. */
   readonly keys?: readonly SeenKey[] | null
-  /** What only this kind can tell, whole sentences or short words, as signals. */
+  /** What only this kind knows, as whole sentences or short phrases. */
   readonly signals: readonly string[]
 }
 
 export interface TableProfile {
   /** Rows that were read. */
   readonly rowsSampled: number
-  /** They are all that there are. */
+  /** True if the sample contains every row. */
   readonly complete: boolean
   readonly estimatedRows: number | null
   readonly columns: readonly ColumnProfile[]
 }
 
 export interface Connection extends AsyncDisposable {
-  /** False once the session can no longer be used (the socket is gone, a cancel is under way): it must be disposed. */
+  /**
+   * False once the session is unusable (the socket closed, a cancel is in progress). The owner must then dispose it.
+   */
   readonly usable: boolean
-  /** Connects already done: grades the login. `exposed` is what the GRANT lines should equal; null before any exposure. */
+  /**
+   * Grades the login; connect() has already signed in. The GRANT lines match `exposed`, which is null before any
+   * exposure.
+   */
   test(exposed: Catalog | null, signal: AbortSignal): Promise<TestReport>
-  /** `progress` is told how many of how many parts are done. */
+  /** Calls `progress` with the number of finished parts and the number of all parts. */
   introspect(signal: AbortSignal, progress?: (done: number, total: number) => void): Promise<Catalog>
   /**
-   * What the values of a table's columns are like. `table` is one of an exposed catalog: only what stands in it is named.
-   * Read-only and within the bounds. Throws SCHEMA_STALE where the table or a column is gone, and as run() does.
+   * Profiles the values of a table's columns. `table` is from an exposed catalog: the profile names only its columns.
+   * Reads only, and within the bounds. Throws SCHEMA_STALE if the table or a column no longer exists, and as run()
+   * does.
    */
   profile(table: CatalogTable, exposed: Catalog, bounds: ProfileBounds, signal: AbortSignal): Promise<TableProfile>
-  /** EXPLAIN or a dry run of a confined query; what `check` shows. Throws as run() does. */
+  /** EXPLAIN or a dry run of a confined query; `check` shows it. Throws as run() does. */
   estimate(query: Confined, limits: Limits, signal: AbortSignal): Promise<Estimate>
   /**
-   * Runs one confined query, read-only, cost first. Throws AppError QUERY_DENIED (cost, with estimate and limit),
-   * QUERY_FAILED, QUERY_TIMEOUT, SCHEMA_STALE, DATASOURCE_UNAVAILABLE; on abort the work in the database is ended.
+   * Runs one confined query, read-only, after checking its cost. Throws AppError QUERY_DENIED (cost, with estimate and
+   * limit), QUERY_FAILED, QUERY_TIMEOUT, SCHEMA_STALE, DATASOURCE_UNAVAILABLE. An abort ends the work in the database.
    */
   run(query: Confined, limits: Limits, signal: AbortSignal): Promise<Rows>
 }
 
-/** What an operator allows every connection. */
+/** What the operator allows for every connection. */
 export interface ConnectOptions {
-  /** Loopback and private addresses may be connected to; cloud metadata addresses never. */
+  /** Allows loopback and private addresses. Cloud metadata addresses are never allowed. */
   readonly allowPrivateHosts: boolean
 }
 
@@ -304,44 +314,54 @@ export interface Driver extends AsyncDisposable {
   readonly type: DatasourceType
   readonly vocabulary: Vocabulary
   /**
-   * Reads the connection part of a datasource: allow-list of fields per mode, what is shown of a URI taken from it.
-   * `secrets` holds what came along or was kept. Throws AppError INVALID_REQUEST with details.
+   * Validates the connection part of a datasource: an allow-list of fields for each mode. Fields to show of a URI are
+   * parsed from it. `secrets` holds the secrets that were sent or stored. Throws AppError INVALID_REQUEST with details.
    */
   settings(input: SettingsInput): ConnectionSettings
-  /** The body's shape for this kind; throws AppError INVALID_REQUEST. */
+  /** Validates the body of a query of this kind. Throws AppError INVALID_REQUEST. */
   read(body: unknown): QueryBody
-  /** A dotted path of names as a query must write it: in quotes only where a name needs them. */
+  /** A dotted path of names as a query must write it, quoted only where necessary. */
   typed(names: readonly string[]): string
-  /** The text of a query that asks this, as reread() takes it; null where this kind has no way to. */
+  /**
+   * The text of a query that answers the question, in a form that reread() takes; null if this kind cannot express it.
+   */
   phrase(question: Question): string | null
-  /** The body whose `text` and `params` an audit kept. Throws AppError INVALID_REQUEST where it cannot be told. */
+  /**
+   * The body for the `text` and `params` that the audit recorded. Throws AppError INVALID_REQUEST if they are not
+   * valid.
+   */
   reread(text: string, params?: unknown): QueryBody
-  /** No database, no clock: same body, same exposure, same verdict. The parser may sit in a worker that can be ended. */
+  /**
+   * Uses no database and no clock: the verdict depends on its arguments only. The parser may run in a worker thread.
+   */
   confine(body: QueryBody, exposed: Catalog, limits: Limits, signal: AbortSignal): Promise<Verdict>
   /**
-   * True where confine() leaves names of columns to the database, which is told of the exposed ones alone: that it lets a
-   * query pass says nothing of them.
+   * True if confine() does not check column names because the database does, which is sent the exposed columns only. A
+   * confined query can then still name a column that is not exposed.
    */
   readonly leavesColumns?: true
-  /** The text the database would be sent, for the audit and `check`. */
+  /** The text that the database would receive, for the audit and `check`. */
   printed(query: Confined): string
-  /** The tables that a confined query reads, each once, for the audit. Queries of one shape may share the array. */
+  /**
+   * The tables that a confined query reads, each once, for the audit. Queries of the same shape may share the array.
+   */
   reads(query: Confined): readonly TableRead[]
   /**
-   * A text of a query, as asked or as printed, without its literals, for an audit that may not keep them. Asked only of
-   * texts that confine() could read. Null where it cannot be told safely; absent: no text is kept.
+   * The text of a query, as sent or as printed, with its literals removed: for an audit that may not store literals.
+   * Called only for texts that confine() could parse. Null if removal is not certain; without this method the audit
+   * stores no text.
    */
   redacted?(text: string): string | null
   /**
-   * What the answer is made of, as a text to be compared: it differs where one exposed column more would be answered too.
-   * Absent where the printed text does that.
+   * Describes what the result contains, as a string to compare: it changes if the result would contain one more exposed
+   * column. Absent if the printed text already does this.
    */
   outline?(query: Confined): string
-  /** Throws AppError DATASOURCE_UNAVAILABLE with a sentence of ours; the raw error is its cause. */
+  /** Throws AppError DATASOURCE_UNAVAILABLE with a sentence that we wrote; the original error is its cause. */
   connect(settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal): Promise<Connection>
 }
 
-/** The connection part of a create or change, as it came; every field unread. */
+/** The connection part of a create or update request, not yet validated. */
 export interface SettingsInput {
   readonly connectionMode?: unknown
   readonly host?: unknown

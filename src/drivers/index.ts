@@ -1,4 +1,4 @@
-// The kinds of database this build serves: one line each. Only app.ts imports this.
+// The kinds of database that this build supports, one line each. Only app.ts imports this file.
 import { createBigQueryDriver, type BigQueryOptions } from './bigquery/driver.ts'
 import type { DatasourceType, Driver } from './driver.ts'
 import { createMongoDriver } from './mongodb/driver.ts'
@@ -10,10 +10,10 @@ const FACTORIES = {
   BIGQUERY: createBigQueryDriver,
 } as const satisfies Record<DatasourceType, (options: DriverOptions) => Promise<Driver>>
 
-/** What an operator allows, by kind; each reads its own. */
+/** What the operator allows. Each kind reads its own options. */
 export type DriverOptions = BigQueryOptions
 
-/** Every driver, ready to judge. Disposing it ends what they hold. */
+/** Creates every driver. Disposing the map disposes the drivers. */
 export async function openDrivers(
   options: DriverOptions = {},
 ): Promise<ReadonlyMap<DatasourceType, Driver> & AsyncDisposable> {

@@ -1,16 +1,16 @@
-// JSON written as bytes into a buffer that grows: no value ever becomes a JavaScript string on its way out.
-// It escapes, it never judges: what a value must look like is said in values.ts.
+// Writes JSON as bytes into a growing buffer, so that no value becomes a JavaScript string on its way out. It escapes
+// strings and does not check values; the values.ts files of the drivers decide how a value looks.
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const SLICE = 4096
-/** A string goes out in one write with its headers; beyond this bytes are cheaper. */
+/** A short string is sent in one write with its headers; bytes are cheaper for a longer result. */
 const STRING_MAX = 32_768
 const SHEET_BYTES = 16 * 1024
-/** A larger buffer is not kept for another answer. */
+/** A larger buffer is not reused for another result. */
 const SHEET_KEPT_BYTES = 4 * 1024 * 1024
 
-// 0: as it is; 'u': \u00XX; otherwise the letter behind the backslash.
+// 0: not escaped; 'u': \u00XX; otherwise the letter after the backslash.
 const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
 for (const [byte, letter] of [
   [QUOTE, '"'],
@@ -25,7 +25,7 @@ for (const [byte, letter] of [
 
 const HEX = Buffer.from('0123456789abcdef', 'latin1')
 
-/** Where JSON is written. `bytes` may be another buffer after each room(). */
+/** A buffer for JSON. `bytes` may be a different buffer after each call of room(). */
 export class JsonBytes {
   bytes: Buffer
   length = 0
@@ -34,7 +34,7 @@ export class JsonBytes {
     this.bytes = Buffer.allocUnsafeSlow(size)
   }
 
-  /** Makes room for so many bytes behind `length`. */
+  /** Makes room for `more` bytes after `length`. */
   room(more: number): Buffer {
     const need = this.length + more
     if (need > this.bytes.length) {
@@ -50,8 +50,8 @@ export class JsonBytes {
   }
 
   /**
-   * What was written: a small text as a string, a large one as a copy of its bytes. Of one too large for its buffer to be
-   * kept the bytes themselves; then nothing is left here.
+   * The JSON written so far: a short text as a string, a longer one as a copy of its bytes. A text too large to reuse
+   * its buffer is returned without a copy, and this object is then empty.
    */
   json(): string | Buffer {
     const { bytes, length } = this
@@ -65,7 +65,9 @@ export class JsonBytes {
 
 const KEPT_BYTES = 16 * 1024 * 1024
 
-/** Buffers kept from answer to answer: growing one anew for each large answer costs more than writing it. */
+/**
+ * Buffers reused from result to result: growing a new buffer for each large result costs more than writing the result.
+ */
 export class Sheets {
   readonly #kept: JsonBytes[] = []
   #bytes = 0
@@ -77,7 +79,7 @@ export class Sheets {
     return sheet
   }
 
-  /** Whoever gives one back must not write into it again. */
+  /** The caller must not write into the sheet afterwards. */
   giveBack(sheet: JsonBytes): void {
     const size = sheet.bytes.length
     if (size > SHEET_KEPT_BYTES || this.#bytes + size > KEPT_BYTES) return
@@ -86,7 +88,7 @@ export class Sheets {
   }
 }
 
-/** The bytes as they are: digits, or JSON already. */
+/** Writes the bytes unchanged: digits, or bytes that are JSON already. */
 export function writeRaw(from: Buffer, start: number, end: number, out: JsonBytes): void {
   const into = out.room(end - start)
   let at = out.length
@@ -95,14 +97,17 @@ export function writeRaw(from: Buffer, start: number, end: number, out: JsonByte
   out.length = at
 }
 
-/** UTF-8 text as a JSON string. Bytes that are no UTF-8 (a SQL_ASCII database) become U+FFFD when the answer is read. */
+/**
+ * Writes UTF-8 text as a JSON string. Invalid UTF-8 (from a SQL_ASCII database) becomes U+FFFD when a client decodes
+ * it.
+ */
 export function writeText(from: Buffer, start: number, end: number, out: JsonBytes): void {
   out.byte(QUOTE)
   writeBody(from, start, end, out)
   out.byte(QUOTE)
 }
 
-/** A part of such a string: what stands between its quotes. */
+/** Writes the content of a JSON string, without its quotes. */
 export function writeBody(from: Buffer, start: number, end: number, out: JsonBytes): void {
   for (let slice = start; slice < end; slice += SLICE) escaped(from, slice, Math.min(end, slice + SLICE), out)
 }
@@ -128,7 +133,7 @@ function escaped(from: Buffer, start: number, end: number, out: JsonBytes): void
   out.length = at
 }
 
-/** A text without anything to escape, as a JSON string. */
+/** Writes a text without characters to escape as a JSON string. */
 export function writePlain(from: Buffer, start: number, end: number, out: JsonBytes): void {
   out.byte(QUOTE)
   writeRaw(from, start, end, out)

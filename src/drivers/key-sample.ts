@@ -1,10 +1,10 @@
-// Counts the top-level keys of sampled JSON objects, and the types of their values. What of it may be kept is decided
-// above the driver (profiles/privacy.ts).
+// Counts the top-level keys of sampled JSON objects and the types of their values. The code above the driver decides
+// what to keep (profiles/privacy.ts).
 import type { SeenKey } from './driver.ts'
 
-/** Keys told apart at most. An object type has fewer; a map that is keyed by data has more. */
+/** The most distinct keys that are counted. An object type has fewer; a map that uses data as keys has more. */
 const KEYS_MAX = 500
-/** Longer keys are data, and not names. */
+/** A longer key is data, not a name. */
 export const KEY_CHARS_MAX = 64
 
 export class KeySample {
@@ -12,7 +12,7 @@ export class KeySample {
   #objects = 0
   #tooMany = false
 
-  /** One object: the name of each key with the type of its value. A name counts once. */
+  /** Adds one object: the name of each key with the type of its value. A name counts once. */
   add(pairs: ReadonlyMap<string, string>): void {
     this.#objects++
     for (const [key, type] of pairs) {
@@ -25,7 +25,7 @@ export class KeySample {
     }
   }
 
-  /** The most common first; null where no object was seen, or more different keys than an object type has. */
+  /** The keys, most common first; null if no object was sampled, or if there are more keys than an object type has. */
   keys(): readonly SeenKey[] | null {
     if (this.#objects === 0 || this.#tooMany) return null
     return [...this.#keys]

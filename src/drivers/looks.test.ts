@@ -1,4 +1,4 @@
-// What makes a text look like something of a person, and what does not.
+// Texts that look like personal data, and texts that do not.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lookOf } from './looks.ts'
@@ -57,7 +57,7 @@ test('labels, codes and near misses look like nothing', () => {
   assert.notEqual(lookOf('DE89 3704 0044 0532 0130 01'), 'iban')
 })
 
-test('a text of a megabyte is looked at by its beginning', () => {
+test('only the beginning of a text of a megabyte is checked', () => {
   assert.equal(lookOf('a@'.repeat(500_000)), null)
   assert.equal(lookOf('word '.repeat(200_000)), 'freeText')
   assert.equal(lookOf('0'.repeat(1_000_000)), null)

@@ -1,7 +1,7 @@
-// What a text looks like: an address, a number of a person, a sentence. Kept by no one: a driver asks it of each
-// sampled value and hands on the shares alone.
+// Recognizes what a text looks like: an e-mail address, a personal number, a sentence. Nothing is stored: a driver
+// calls it for each sampled value and keeps only the shares.
 
-/** Everything a text may look like; the first six make a column personal. */
+/** Everything that a text may look like. The first six make a column personal. */
 export type Look =
   | 'email'
   | 'phone'
@@ -16,12 +16,12 @@ export type Look =
   | 'number'
   | 'freeText'
 
-/** Longer texts are looked at by their beginning only. */
+/** Only the beginning of a longer text is checked. */
 const LOOKED_AT = 256
-/** A sentence has words, and says more than a label does. */
+/** A sentence has several words and is longer than a label. */
 const FREE_TEXT = { words: 4, characters: 25 } as const
 
-/** The first look that fits, or null. Linear in the text's length, of which the first 256 characters count. */
+/** The first look that matches, or null. Linear in the length of the text, of which the first 256 characters count. */
 export function lookOf(text: string): Look | null {
   const value = text.slice(0, LOOKED_AT).trim()
   if (value === '') return null
@@ -29,19 +29,19 @@ export function lookOf(text: string): Look | null {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-/** Alone, beside the name of who has it, or one of several. */
+/** An address alone, with the name of its owner, or in a list of addresses. */
 const EMAIL = /[^\s@<>"]@[^\s@<>"]{1,255}\.\p{L}[\p{L}\p{N}-]{1,62}/u
 const URL_LIKE = /^[a-z][a-z0-9+.-]{1,20}:\/\/\S+$/i
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\/\d{1,2})?$/
-/** With a gap or of eight parts: 10:30:00 is a time. */
+/** Requires `::` or eight parts: 10:30:00 is a time. */
 const IPV6 = /^(?=.*::|(?:[^:]*:){7})[0-9a-f:.]{3,45}(?:\/\d{1,3})?$/i
 const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{0,2})?)?$/
 const NUMBER = /^[+-]?(?:\d{1,9}|\d+[.,]\d+)$/
-/** At least one sign of a telephone number beside its digits: a plus, a leading 0 or 00, brackets or separators. */
+/** Requires one sign of a telephone number in addition to digits: a plus, a leading 0, brackets or separators. */
 const PHONE = /^(?=.*[+()\s/.-]|0)\+?[\d()\s/.-]{7,24}(?:\s?(?:ext\.?|x)\s?\d{1,6})?$/i
-/** Ten or eleven bare digits are a number of a person more often than of a thing. */
+/** Ten or eleven bare digits are more often a telephone number than another number. */
 const BARE_PHONE = /^\d{10,11}$/
-/** Forms that are told from ordinary numbers by their letters and separators. */
+/** Forms that differ from ordinary numbers by their letters and separators. */
 const NATIONAL_IDS = [
   /^\d{3}-\d{2}-\d{4}$/, // United States: SSN
   /^[A-CEGHJ-PR-TW-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]$/i, // United Kingdom: National Insurance
@@ -71,7 +71,7 @@ const LOOKS: readonly (readonly [Look, (value: string) => boolean])[] = [
   ['freeText', (value) => value.length >= FREE_TEXT.characters && wordsOf(value) >= FREE_TEXT.words],
 ]
 
-/** ISO 13616: letters count from 10, the first four stand last, and the number is 1 modulo 97. */
+/** ISO 13616: the first four characters move to the end, letters count from 10, and the number is 1 modulo 97. */
 function isIban(value: string): boolean {
   const packed = value.replaceAll(' ', '').toUpperCase()
   if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(packed)) return false

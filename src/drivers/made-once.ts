@@ -1,7 +1,7 @@
-// What is made of an object the first time it is asked for, and let go with it: a driver's look-up of an exposed catalog,
-// which stays the same object while nothing changed.
+// Caches a value computed from an object for as long as the object lives. Drivers use it for the look-up of an exposed
+// catalog, which stays the same object while nothing changes.
 
-/** A `make` that throws is called again the next time. */
+/** If `make` throws, the next call calls `make` again. */
 export function madeOnce<K extends object, V>(make: (of: K) => V): (of: K) => V {
   const made = new WeakMap<K, V>()
   return (of) => {

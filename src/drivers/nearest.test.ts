@@ -5,11 +5,11 @@ import { didYouMean, nearest } from './nearest.ts'
 const NAMES = ['orders', 'order_items', 'customers', 'products', 'id', 'to_char']
 
 const CASES = [
-  ['a letter too few', 'oders', ['orders']],
+  ['a missing letter', 'oders', ['orders']],
   ['letters swapped', 'cusotmers', ['customers']],
-  ['another case', 'Orders', ['orders']],
-  ['the beginning of names', 'order', ['orders', 'order_items']],
-  ['a name with more around it', 'all_products', ['products']],
+  ['different case', 'Orders', ['orders']],
+  ['the beginning of two names', 'order', ['orders', 'order_items']],
+  ['a name inside a longer one', 'all_products', ['products']],
   ['nothing near', 'zebra', []],
   ['one letter', 'x', []],
   ['no name', '', []],
@@ -19,11 +19,11 @@ for (const [name, wanted, expected] of CASES) {
   test(`nearest: ${name}`, () => assert.deepEqual(nearest(wanted, NAMES), expected))
 }
 
-test('nearest: as many as asked, in the order of the candidates where they tie', () => {
+test('nearest: returns three names by default, and ties keep the order of the candidates', () => {
   assert.deepEqual(nearest('col', ['col1', 'col2', 'col3', 'col4']), ['col1', 'col2', 'col3'])
 })
 
-test('nearest: long names and many candidates are bounded', () => {
+test('nearest: long names and many candidates take bounded time', () => {
   const long = 'a'.repeat(100_000)
   assert.deepEqual(nearest(long, [`${'a'.repeat(63)}b`]), [`${'a'.repeat(63)}b`])
   let asked = 0
@@ -34,7 +34,7 @@ test('nearest: long names and many candidates are bounded', () => {
   assert.ok(asked <= 5_001)
 })
 
-test('didYouMean is a sentence', () => {
+test('didYouMean returns a sentence', () => {
   assert.equal(didYouMean([]), '')
   assert.equal(didYouMean(['a']), 'Did you mean a?')
   assert.equal(didYouMean(['a', 'b', 'c']), 'Did you mean a, b or c?')

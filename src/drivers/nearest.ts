@@ -1,14 +1,14 @@
-// "Did you mean": the names nearest to one that is not there. The caller of this code decides which names may be told:
-// only exposed or allowed ones.
+// "Did you mean": the names nearest to an unknown name. The caller of this code must pass only exposed or allowed
+// names.
 
-/** A longer name is compared by its beginning only, so that the work is bounded. */
+/** Only the beginning of a longer name is compared, which bounds the work. */
 const LENGTH_MAX = 64
 const CANDIDATES_MAX = 5_000
 
 /**
- * At most `count` of the candidates, the nearest first; ties keep the order of the candidates. Near is an edit distance
- * (Damerau-Levenshtein, adjacent letters swapped count once) of at most a third of the longer name, or one name holding
- * the other whole. Case is ignored. Time: candidates × 64 × 64 at most.
+ * Returns at most `count` of the candidates, the nearest first; ties keep the order of the candidates. Two names are
+ * near if their edit distance is at most a third of the longer name, or if one name contains the other. The distance is
+ * Damerau-Levenshtein (swapping adjacent letters counts once) and ignores case. Time: candidates × 64 × 64 at most.
  */
 export function nearest(name: string, candidates: Iterable<string>, count = 3): string[] {
   const wanted = name.slice(0, LENGTH_MAX).toLowerCase()
@@ -24,17 +24,17 @@ export function nearest(name: string, candidates: Iterable<string>, count = 3): 
   return found.slice(0, count).map(({ candidate }) => candidate)
 }
 
-/** Null where the names are not near. */
+/** The distance, or null if the names are not near. */
 function distanceOf(a: string, b: string): number | null {
   if (a === '' || b === '') return null
   const longer = Math.max(a.length, b.length)
   const shorter = Math.min(a.length, b.length)
-  // `order` finds `orders_2024`; a name of one or two letters is in everything.
+  // `order` finds `orders_2024`. Names of one or two letters are excluded: almost every name contains them.
   const holds = shorter >= 3 && (a.includes(b) || b.includes(a))
   const most = Math.max(1, Math.floor(longer / 3))
   if (!holds && longer - shorter > most) return null
   const distance = edits(a, b)
-  // Names of one or two letters are all one edit apart.
+  // All names of one or two letters are within a distance of one or two.
   if (distance <= most && distance < shorter) return distance
   return holds ? most + 1 : null
 }
@@ -57,7 +57,7 @@ function edits(a: string, b: string): number {
   return last[b.length] ?? 0
 }
 
-/** `Did you mean "a", "b" or "c"?`, or an empty string where nothing is near. Names come quoted as they are typed. */
+/** `Did you mean a, b or c?`, or an empty string without names. The caller quotes the names as they must be typed. */
 export function didYouMean(names: readonly string[]): string {
   const last = names.at(-1)
   if (last === undefined) return ''

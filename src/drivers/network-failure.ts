@@ -1,11 +1,11 @@
-// Why a host could not be reached, or its TLS not trusted, as one sentence of ours by the error's code.
+// Sentences for a host that could not be reached or whose TLS is not trusted, by error code.
 
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The connection was refused: nothing listens at that host and port.',
   ECONNRESET: 'The server closed the connection during the login.',
   EPIPE: 'The server closed the connection during the login.',
   ENOTFOUND: 'There is no such host.',
-  EAI_AGAIN: 'The host’s name could not be resolved just now.',
+  EAI_AGAIN: 'The host’s name cannot be resolved at the moment.',
   ENODATA: 'There is no such host.',
   EHOSTUNREACH: 'The host cannot be reached from here.',
   ENETUNREACH: 'The host cannot be reached from here.',
@@ -16,7 +16,7 @@ const NETWORK: Readonly<Record<string, string>> = {
 }
 
 const UNKNOWN_CA =
-  'The server’s certificate comes from an authority that is not trusted; give its certificate as tlsCa.'
+  'The server’s certificate comes from an authority that is not trusted; set the authority’s certificate as tlsCa.'
 const TLS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'The server’s certificate is for another host name.',
   CERT_HAS_EXPIRED: 'The server’s certificate has expired.',
@@ -32,7 +32,7 @@ const TLS: Readonly<Record<string, string>> = {
   INVALID_CA: UNKNOWN_CA,
 }
 
-/** By the code of a Node error; undefined for another. */
+/** The sentence for the code of a Node error; undefined for an unknown code. */
 export function networkSentence(code: string): string | undefined {
   return NETWORK[code] ?? TLS[code]
 }

@@ -1,7 +1,8 @@
-// A deadline that passed before the database answered. That the database stopped the query is said only where it was seen.
+// The error for a deadline that passed before the database answered. Only QUERY_TIMEOUT errors made elsewhere say that
+// the database stopped the query, after it has confirmed the cancel.
 import { AppError } from '../errors.ts'
 
-/** The work was given up here. The database is asked to stop it, and nobody waits for what it says to that. */
+/** We gave up the query. We asked the database to stop it and do not wait for a confirmation. */
 export function noAnswer(cause?: unknown): AppError {
   const message = 'The query took too long. The database was asked to stop it; whether it did is not known.'
   return new AppError('QUERY_TIMEOUT', message, { cause })

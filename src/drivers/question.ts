@@ -1,5 +1,5 @@
-// A simple question about tables, of which each kind of database makes a query body in its own language. Names come from
-// an exposed catalog, never from a caller.
+// A simple question about tables. Each kind of database writes a query for it in its own language. Names come from an
+// exposed catalog, never from a caller.
 
 export interface QuestionTable {
   readonly schema: string
@@ -7,11 +7,11 @@ export interface QuestionTable {
 }
 
 export type Question =
-  /** How many rows there are of each value, the most first. */
+  /** Counts the rows of each value, most frequent first. */
   | { readonly kind: 'countBy'; readonly of: QuestionTable; readonly column: string }
   /** The ten newest rows. */
   | { readonly kind: 'newest'; readonly of: QuestionTable; readonly time: string; readonly columns: readonly string[] }
-  /** How many rows belong to each row of another table, the ten with the most first. */
+  /** Counts the rows that belong to each row of another table, and returns the ten with the most. */
   | {
       readonly kind: 'countJoined'
       readonly of: QuestionTable

@@ -1,10 +1,11 @@
-// What connections to one database as one login learn and share: for some minutes, so that what changed is seen.
+// Caches what connections learn about one database as one login, and shares it for some minutes, so changes become
+// visible.
 import type { ConnectionSettings } from './driver.ts'
 
 const KNOWN_MS = 300_000
 const KNOWN_MAX = 500
 
-/** Answers with what was made for the same address and login lately, or makes it. */
+/** Returns the value made for the same address and login in the last five minutes, or makes a new one. */
 export function sharedKnown<Known>(make: () => Known): (at: ConnectionSettings) => Known {
   const all = new Map<string, { readonly known: Known; readonly at: number }>()
   return ({ host, port, database, username }) => {

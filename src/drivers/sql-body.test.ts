@@ -7,20 +7,20 @@ const list = sqlBodyReader({ bytesMax: 200, params: 'byPlace' })
 const named = sqlBodyReader({ bytesMax: 200, params: 'byPlaceOrName' })
 
 const BAD = [
-  ['no list', list, { a: 1 }, 'params: must be an array'],
+  ['not a list', list, { a: 1 }, 'params: must be an array'],
   ['a string', named, 'x', 'params: must be an array, or an object of names'],
   ['null', named, null, 'params: must be an array, or an object of names'],
-  ['a list within', list, [1, [2]], 'params.1: must be null, a boolean'],
+  ['a nested list', list, [1, [2]], 'params.1: must be null, a boolean'],
   ['an unknown field', list, [{ type: 'int4', value: 1, x: 1 }], 'params.0: must be null, a boolean'],
   ['a rounded number', list, [2 ** 53], 'params.0: is a whole number beyond 2^53'],
-  ['a rounded number with its type', list, [{ type: 'int8', value: 2 ** 60 }], 'params.0: is a whole number beyond'],
+  ['a rounded number with a type', list, [{ type: 'int8', value: 2 ** 60 }], 'params.0: is a whole number beyond'],
   ['a NUL', list, ['a\0'], 'params.0: must not hold NUL'],
-  ['half of a pair', named, { x: '\ud800' }, 'params.x: must not hold NUL'],
-  ['too many', list, new Array(1001).fill(1), 'params: has more than 1000 values'],
+  ['half of a surrogate pair', named, { x: '\ud800' }, 'params.x: must not hold NUL'],
+  ['too many values', list, new Array(1001).fill(1), 'params: has more than 1000 values'],
   ['too long', list, ['x'.repeat(200)], 'params: is longer than 200 bytes'],
 ] as const
 
-for (const [name, read, params, told] of BAD) {
+for (const [name, read, params, message] of BAD) {
   test(`refuses parameters: ${name}`, () => {
     assert.throws(
       () => read({ sql: 'SELECT $1', params }),
@@ -28,14 +28,14 @@ for (const [name, read, params, told] of BAD) {
         assert.ok(error instanceof AppError)
         assert.equal(error.code, 'INVALID_REQUEST')
         const [first] = error.extra['details'] as string[]
-        assert.ok(first?.startsWith(told), first)
+        assert.ok(first?.startsWith(message), first)
         return true
       },
     )
   })
 }
 
-test('takes parameters by place and by name as they came', () => {
+test('takes parameters by position and by name unchanged', () => {
   const params = [null, true, 1.5, 'x', { type: 'int8', value: '9007199254740993' }]
   assert.deepEqual(list({ sql: 's', params }).params, { values: params, json: JSON.stringify(params) })
   const json = '{"__proto__":1,"constructor":"c"}'
@@ -46,16 +46,16 @@ test('takes parameters by place and by name as they came', () => {
   assert.deepEqual(named({ sql: 's', params: JSON.parse(json) }).params, { values, json })
 })
 
-test('refuses parameters where the kind takes none', () => {
+test('refuses parameters if the kind takes none', () => {
   const none = sqlBodyReader({ bytesMax: 200, params: 'none' })
   assert.throws(() => none({ sql: 's', params: [] }), /params: is not a field/)
 })
 
-test('a body without parameters has none', () => {
+test('returns no parameters for a body without parameters', () => {
   assert.deepEqual(list({ sql: 's', limit: 3 }), { text: 's', limit: 3 })
 })
 
-test('parameters nested without end are refused as any that are not flat', () => {
+test('refuses deeply nested parameters like any nested parameters', () => {
   const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
   for (const params of [deep, [deep], [{ type: 'int8', value: deep }]]) {
     assert.throws(() => list({ sql: 's', params }), { code: 'INVALID_REQUEST' })

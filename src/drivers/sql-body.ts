@@ -1,16 +1,16 @@
-// The body of a query in SQL, {sql, limit?, params?}: shape and well-formedness only, nothing of SQL.
+// Validates the body of a SQL query, {sql, limit?, params?}: its shape and encoding only. It does not parse SQL.
 import { z } from 'zod'
 import { invalidRequest } from '../errors.ts'
 import type { Param, Params, QueryBody } from './driver.ts'
 
-/** Parameters of one query. PostgreSQL's protocol takes 65,535; no caller needs that many. */
+/** The most parameters of one query. PostgreSQL's protocol takes 65,535; no caller needs that many. */
 const PARAMS_MAX = 1_000
 const TYPE_NAME_MAX = 200
 
 interface Forms {
-  /** UTF-8 bytes of the query's text, and of all its parameters together. */
+  /** The most UTF-8 bytes of the query text, and of all parameters together. */
   readonly bytesMax: number
-  /** How parameters may be given: not at all, by place, or also by name (`@name`). */
+  /** Which forms of parameters are allowed: none, by position, or also by name (`@name`). */
   readonly params: 'none' | 'byPlace' | 'byPlaceOrName'
 }
 
@@ -22,7 +22,8 @@ const Scalar = z.union(
     z.boolean(),
     z
       .number()
-      // JSON.parse has already rounded a longer one: binding it would ask for another value than the caller wrote.
+      // JSON.parse has already rounded a longer number, so binding it would query for another value than the caller
+      // wrote.
       .refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), {
         error: 'is a whole number beyond 2^53: write it as a string',
       }),
@@ -37,8 +38,8 @@ const Typed = z.strictObject(
 const Value = z.union([Scalar, Typed], { error: SCALAR })
 
 /**
- * Reads bodies within the bounds. What it answers with throws AppError INVALID_REQUEST; `details` names each field that
- * is wrong.
+ * Returns a function that reads bodies within the bounds. It throws AppError INVALID_REQUEST; `details` names each
+ * wrong field.
  */
 export function sqlBodyReader({ bytesMax, params: form }: Forms): (body: unknown) => QueryBody {
   const Body = z.strictObject({
@@ -54,8 +55,8 @@ export function sqlBodyReader({ bytesMax, params: form }: Forms): (body: unknown
     const read = Body.safeParse(body)
     if (!read.success) throw invalidRequest(read.error.issues.flatMap(detailsOf))
     const { sql, limit, params } = read.data
-    const told = params === undefined ? {} : { params: readParams(params, bytesMax, form === 'byPlaceOrName') }
-    return { text: sql, limit: limit ?? null, ...told }
+    const rest = params === undefined ? {} : { params: readParams(params, bytesMax, form === 'byPlaceOrName') }
+    return { text: sql, limit: limit ?? null, ...rest }
   }
 }
 
@@ -71,7 +72,7 @@ function readParams(raw: unknown, bytesMax: number, named: boolean): Params {
     else details.push(`params.${name.slice(0, 60)}: ${reasonOf(read.error)}`)
   }
   if (details.length > 0) throw invalidRequest(details)
-  // Only now: writing recurses, and what is not flat was refused.
+  // Only after the check: JSON.stringify recurses, and nested values are refused by now.
   const json = JSON.stringify(raw)
   if (Buffer.byteLength(json) > bytesMax) throw invalidRequest([`params: is longer than ${bytesMax} bytes`])
   return { values: Array.isArray(raw) ? [...values.values()] : values, json }
@@ -82,12 +83,12 @@ function entriesOf(raw: unknown, named: boolean): [string, unknown][] | null {
   return named && typeof raw === 'object' && raw !== null ? Object.entries(raw) : null
 }
 
-/** The deepest reason: a union tells its own sentence only where no branch has a better one. */
+/** The most specific reason. A union uses its own sentence only if no branch has a better one. */
 function reasonOf(error: z.ZodError): string {
   for (const issue of error.issues) {
     if (issue.code !== 'invalid_union') return issue.message
-    const told = issue.errors.flat().find((each) => each.code === 'custom')
-    if (told !== undefined) return told.message
+    const custom = issue.errors.flat().find((nested) => nested.code === 'custom')
+    if (custom !== undefined) return custom.message
   }
   return SCALAR
 }

@@ -1,7 +1,7 @@
-// The questions in SQL as PostgreSQL and GoogleSQL both read it; how a name is quoted is each kind's own.
+// Writes questions in the SQL that PostgreSQL and GoogleSQL share. Each kind quotes names in its own way.
 import type { Question, QuestionTable } from './question.ts'
 
-/** `quote` makes an identifier of any name; throws nothing. */
+/** `quote` makes an identifier of any name and throws nothing. */
 export function questionInSql(question: Question, quote: (name: string) => string): string {
   const table = (at: QuestionTable) => `${quote(at.schema)}.${quote(at.table)}`
   const list = (columns: readonly string[]) => columns.map(quote).join(', ')

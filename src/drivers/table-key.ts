@@ -1,6 +1,6 @@
-// A table as the key of a map.
+// The key of a table in a map.
 
-/** One text for a schema and a name; no two pairs share it, whatever they hold. */
+/** One string for a schema and a table. Different pairs have different keys, whatever characters they contain. */
 export function tableKey(schema: string, table: string): string {
   return `${schema.length}:${schema}${table}`
 }

@@ -1,13 +1,13 @@
-// What `test` answers with: its steps, the worst of which is the grade, and one that fails the error.
+// The report of `test`: its steps, a grade (that of the worst step), and the message of a failed step as the error.
 import type { TestReport, TestStep } from './driver.ts'
 
-/** `latencyMs`: of one round trip; at least 1 is told. */
+/** `latencyMs` is the time of one round trip; the report shows at least 1. */
 export function reportOf(steps: readonly TestStep[], latencyMs: number, serverVersion: string | null): TestReport {
   const failed = steps.find((step) => step.status === 'FAIL')
   const warned = steps.some((step) => step.status === 'WARN')
-  const about = { latencyMs: Math.max(1, Math.round(latencyMs)), serverVersion, steps }
-  if (failed !== undefined) return { ok: false, ...about, grade: 'FAIL', error: failed.message }
-  return { ok: true, ...about, grade: warned ? 'WARN' : 'PASS' }
+  const rest = { latencyMs: Math.max(1, Math.round(latencyMs)), serverVersion, steps }
+  if (failed !== undefined) return { ok: false, ...rest, grade: 'FAIL', error: failed.message }
+  return { ok: true, ...rest, grade: warned ? 'WARN' : 'PASS' }
 }
 
 export function pass(name: string, message: string, advice: string | null = null): TestStep {
