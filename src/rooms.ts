@@ -88,7 +88,7 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
   resumeGeneration({ store, audit, jobs, catalogs, drivers, tryQuery: tried, model })
   resumePreviews({ store, audit, jobs, catalogs, drivers, replays })
   opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, log }))
-  const budget = await openBudget({ store })
+  const budget = openBudget({ store })
   const callers = authenticator({ store })
   const running = opened.use(
     openRunning({

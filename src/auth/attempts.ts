@@ -35,6 +35,8 @@ const WINDOWS_MAX = 100_000
 const CACHED_MS = 1_000
 const CACHED_MAX = 1_000
 
+const PREFIX = 'attempt:'
+
 /** An exhausted window. */
 interface UsedUp {
   readonly key: string
@@ -48,15 +50,17 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
     prunedAt = at
     store.later(async (db) => {
       const last = await db
-        .selectFrom('attempts')
-        .select('ends_at')
-        .orderBy('ends_at', 'desc')
+        .selectFrom('counters')
+        .select('expire')
+        .where('key', 'like', `${PREFIX}%`)
+        .orderBy('expire', 'desc')
         .offset(WINDOWS_MAX)
         .limit(1)
         .executeTakeFirst()
       await db
-        .deleteFrom('attempts')
-        .where('ends_at', '<=', Math.max(at, last?.ends_at ?? at))
+        .deleteFrom('counters')
+        .where('key', 'like', `${PREFIX}%`)
+        .where('expire', '<=', Math.max(at, last?.expire ?? at))
         .execute()
     })
   }
@@ -92,7 +96,7 @@ export function attempts(store: Pick<Store, 'append' | 'later'>, now: () => numb
     allows: async (allowances) => (await usedUpBy(allowances, now())) === null,
     async clear(keys) {
       if (keys.length === 0) return
-      await store.append((tx) => tx.deleteFrom('attempts').where('key_hash', 'in', keys.map(hashOf)).execute())
+      await store.append((tx) => tx.deleteFrom('counters').where('key', 'in', keys.map(keyOf)).execute())
       for (const key of keys) known.delete(key)
     },
   }
@@ -107,33 +111,33 @@ export function tooManyTries(waitMs: number, extra: Readonly<Record<string, unkn
 /** Returns the first exhausted window, or null. One statement per key, so that concurrent attempts cannot race. */
 async function counted(tx: Transaction<Tables>, allowances: readonly Allowance[], at: number): Promise<UsedUp | null> {
   for (const { key, limit, windowMs } of allowances) {
-    const first = { count: 1, ends_at: at + windowMs }
+    const first = { points: 1, expire: at + windowMs }
     const window = await tx
-      .insertInto('attempts')
-      .values({ key_hash: hashOf(key), ...first })
+      .insertInto('counters')
+      .values({ key: keyOf(key), ...first })
       .onConflict((oc) =>
-        oc.column('key_hash').doUpdateSet((eb) => {
+        oc.column('key').doUpdateSet((eb) => {
           // Resets windows that a wrong clock placed in the far future.
           const isOver = eb
             .case()
-            .when(eb.or([eb('attempts.ends_at', '<=', at), eb('attempts.ends_at', '>', at + 2 * windowMs)]))
+            .when(eb.or([eb('counters.expire', '<=', at), eb('counters.expire', '>', at + 2 * windowMs)]))
           return {
-            count: isOver
-              .then(first.count)
-              .else(eb('attempts.count', '+', 1))
+            points: isOver
+              .then(first.points)
+              .else(eb('counters.points', '+', 1))
               .end(),
-            ends_at: isOver.then(first.ends_at).else(eb.ref('attempts.ends_at')).end(),
+            expire: isOver.then(first.expire).else(eb.ref('counters.expire')).end(),
           }
         }),
       )
-      .returning(['count', 'ends_at'])
+      .returning(['points', 'expire'])
       .executeTakeFirstOrThrow()
-    if (window.count > limit) return { key, endsAt: window.ends_at }
+    if (window.points > limit) return { key, endsAt: window.expire }
   }
   return null
 }
 
 /** The keys contain people's addresses, so they are stored as hashes. */
-function hashOf(key: string): string {
-  return hash('sha256', key)
+function keyOf(key: string): string {
+  return PREFIX + hash('sha256', key)
 }

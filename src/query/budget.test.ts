@@ -35,7 +35,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     test('allows exactly five of twelve concurrent queries on a budget of five', async () => {
-      const budget = await openBudget({ store })
+      const budget = openBudget({ store })
       const teamId = newId<TeamId>()
       const all = await Promise.all(Array.from({ length: 12 }, () => spend(budget, teamId, 5)))
       assert.deepEqual(all.flatMap((it) => it.left ?? []).sort(), [0, 1, 2, 3, 4])
@@ -45,7 +45,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     test('applies a changed limit from the next query on, and counts each team separately', async () => {
-      const budget = await openBudget({ store })
+      const budget = openBudget({ store })
       const teamId = newId<TeamId>()
       assert.equal((await spend(budget, teamId, 1)).left, 0)
       assert.ok('retryAfter' in (await spend(budget, teamId, 1)))
@@ -64,7 +64,7 @@ test('several processes on one PostgreSQL share a budget', async () => {
   const config = await source.config()
   await using one = await openStore(config)
   await using other = await openStore(config)
-  const budgets = await Promise.all([openBudget({ store: one }), openBudget({ store: other })])
+  const budgets = [openBudget({ store: one }), openBudget({ store: other })]
   const teamId = newId<TeamId>()
   const all = await Promise.all(
     budgets.flatMap((budget) => Array.from({ length: 20 }, () => spend(budget, teamId, 10))),

@@ -28,8 +28,8 @@ interface Left {
 /** The limiter only counts. The team's limit is compared here, so a changed limit applies from the next query on. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
-export async function openBudget(deps: { readonly store: Pick<Store, 'db' | 'dialect'> }): Promise<Budget> {
-  const counter = deps.store.dialect === 'sqlite' ? inMemory() : await inStore(deps.store)
+export function openBudget(deps: { readonly store: Pick<Store, 'db' | 'dialect'> }): Budget {
+  const counter = deps.store.dialect === 'sqlite' ? inMemory() : inStore(deps.store)
   return {
     async spend(teamId, { limit, windowSeconds }) {
       // A window of another length has its own counter.
@@ -61,37 +61,16 @@ function inMemory(): Counter {
   return new RateLimiterMemory({ keyPrefix: 'queries', points: UNLIMITED, duration: 60 })
 }
 
-/**
- * rate-limiter-flexible creates its own table. Of two processes that do so at once, one may fail although the statement
- * says IF NOT EXISTS (PostgreSQL creates the row type first); the table then exists, so a second attempt succeeds.
- */
-async function inStore(store: Pick<Store, 'db'>): Promise<Counter> {
-  try {
-    return await openLimiter(store)
-  } catch (error) {
-    if (!(error instanceof Error) || !('code' in error) || !CREATED_AT_ONCE.has(error.code)) throw error
-    return await openLimiter(store)
-  }
-}
-
-/** duplicate_object, duplicate_table, unique_violation. */
-const CREATED_AT_ONCE: ReadonlySet<unknown> = new Set(['42710', '42P07', '23505'])
-
-/** The limiter gets the store's pool in the shape of pg's pool. */
-async function openLimiter(store: Pick<Store, 'db'>): Promise<Counter> {
+/** The limiter gets the store's pool in the shape of pg's pool, and the table of counters. */
+function inStore(store: Pick<Store, 'db'>): Counter {
   const storeClient = {
     async query({ text, values }: { readonly text: string; readonly values?: readonly unknown[] }) {
       const { rows } = await store.db.executeQuery(CompiledQuery.raw(text, [...(values ?? [])]))
       return { rows, rowCount: rows.length }
     },
   }
-  return await new Promise<Counter>((resolve, reject) => {
-    const options = { storeClient, storeType: 'pool', tableName: 'query_budgets', keyPrefix: 'queries' }
-    const limiter = new RateLimiterPostgres({ ...options, points: UNLIMITED, duration: 60 }, (error?: Error) => {
-      if (error === undefined) resolve(limiter)
-      else reject(error)
-    })
-  })
+  const table = { storeClient, storeType: 'pool', tableName: 'counters', tableCreated: true }
+  return new RateLimiterPostgres({ ...table, keyPrefix: 'queries', points: UNLIMITED, duration: 60 })
 }
 
 function exhausted(headers: Spent['headers'], retryAfter: number): AppError {

@@ -118,12 +118,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using doors = await opened(source)
       const { signIn, elsewhere, store, clock } = doors
       for (let i = 0; i < 11; i++) await signIn('192.0.2.1')
-      const kept = () => store.db.selectFrom('attempts').selectAll().orderBy('key_hash').execute()
+      const kept = () => store.db.selectFrom('counters').selectAll().orderBy('key').execute()
       const before = await kept()
       for (let i = 0; i < 50; i++) assert.equal((await signIn('192.0.2.1')).told, 'RATE_LIMITED')
       assert.deepEqual(await kept(), before)
       // What another process takes back is seen within a second.
-      await store.append((tx) => tx.deleteFrom('attempts').execute())
+      await store.append((tx) => tx.deleteFrom('counters').execute())
       clock.at += 1_000
       assert.equal((await signIn('192.0.2.1')).told, 'tried')
       for (let i = 0; i < 10; i++) await elsewhere('192.0.2.1')
@@ -146,19 +146,19 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await using doors = await opened(source)
       const { signIn, store, clock, tries } = doors
       await signIn('192.0.2.1')
-      const kept = () => store.db.selectFrom('attempts').selectAll().execute()
+      const kept = () => store.db.selectFrom('counters').selectAll().execute()
       assert.equal((await kept()).length, 3)
       assert.ok(!JSON.stringify(await kept()).includes('example'))
-      const many = Array.from({ length: 100_010 }, (_, i) => ({ key_hash: `k${i}`, count: 1, ends_at: 90_000 + i }))
+      const many = Array.from({ length: 100_010 }, (_, i) => ({ key: `attempt:k${i}`, points: 1, expire: 90_000 + i }))
       for (let from = 0; from < many.length; from += 1_000) {
         const part = many.slice(from, from + 1_000)
-        await store.write((tx) => tx.insertInto('attempts').values(part).execute())
+        await store.write((tx) => tx.insertInto('counters').values(part).execute())
       }
       clock.at += 60_001
       await tries.spend([{ key: 'x', limit: 1, windowMs: 1_000 }])
       const count = async () => {
         const { n } = await store.db
-          .selectFrom('attempts')
+          .selectFrom('counters')
           .select((eb) => eb.fn.countAll<number>().as('n'))
           .executeTakeFirstOrThrow()
         return Number(n)

@@ -14,6 +14,7 @@ import { auditById } from './migrations/0010-audit-by-id.ts'
 import { auditPacks } from './migrations/0011-audit-packs.ts'
 import { auditDetail } from './migrations/0013-audit-detail.ts'
 import { descriptionsInMemory } from './migrations/0014-descriptions-in-memory.ts'
+import { counters } from './migrations/0015-counters.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
   auditPacks,
   auditDetail,
   descriptionsInMemory,
+  counters,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

@@ -12,7 +12,7 @@ export interface Tables extends KnowledgeTables {
   signing_keys: SigningKeyTable
   second_factors: SecondFactorTable
   used_codes: UsedCodeTable
-  attempts: AttemptTable
+  counters: CounterTable
   api_keys: ApiKeyTable
   teams: TeamTable
   memberships: MembershipTable
@@ -113,13 +113,13 @@ interface UsedCodeTable {
   until: string
 }
 
-/** The number of attempts within a time window. */
-interface AttemptTable {
-  /** SHA-256 of caller and action, hex. */
-  key_hash: string
-  count: number
-  /** Milliseconds since 1970. */
-  ends_at: number
+/** A count within a time window. rate-limiter-flexible writes to it too, and needs these column names and their order. */
+interface CounterTable {
+  /** `attempt:` and the SHA-256 of caller and action, or `queries:` and a team and window. */
+  key: string
+  points: number
+  /** When the window ends, milliseconds since 1970. */
+  expire: number
 }
 
 export interface ApiKeyTable {
