@@ -1,4 +1,4 @@
-// The two services side by side over one database: 200,000 orders (performance.md), FLOOR(pg), and Vitrine's bundle
+// The two services side by side over one database: 200,000 orders (bench/README.md), FLOOR(pg), and Vitrine's bundle
 // started by `npm start` with VITRINE_DEMO=0. Everything started here is ended here.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** What an operator may lower for all teams (session-interface.md §4); `queryBudget` bounds its limit. */
+/** What an operator may lower for all teams (docs/operating.md#settings-of-a-team); `queryBudget` bounds its limit. */
 const CEILINGS = {
   queryBudget: 'VITRINE_MAX_QUERY_BUDGET',
   rowCap: 'VITRINE_MAX_ROW_CAP',

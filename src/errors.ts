@@ -1,7 +1,7 @@
 // Every refusal and failure a caller can see: one table of codes and statuses, one class.
 // A retired code stays here as a comment, so that it is never used for something else.
 
-/** Code → HTTP status (session-interface.md §3). */
+/** Code → HTTP status (docs/errors.md). */
 export const STATUS = {
   INVALID_REQUEST: 400,
   INVALID_QUERY: 400,

@@ -2,6 +2,7 @@
 // database has its heading, and no heading stands for what is gone.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -114,6 +115,105 @@ test('links within the docs lead somewhere', () => {
       assert.ok(globSync(fileURLToPath(target)).length > 0, `${page}: ${link}`)
     }
   }
+})
+
+/** A file name with a path or without, and perhaps a heading of that page. URLs, patterns and placeholders are not matched. */
+const CITED =
+  /(?<![\w./:$*{}<>…-])((?:\.{1,2}\/)*(?:[\w.-]+\/)*\w[\w-]*(?:\.[\w-]+)*\.(?:ts|md|sql))(?![\w(/-])(?:#([\w-]+)| §(\d+))?/g
+
+/** Every file of the repo, relative to its root. */
+const FILES = globSync('**/*.{ts,md,sql}', {
+  cwd: ROOT,
+  exclude: (path) => /(?:^|\/)(?:node_modules|dist|data)$/.test(path),
+})
+
+/** The files that a citation may mean: beside the citing file, from the root, or anywhere by the end of the path. */
+function filesOf(cited: string, citing: string): string[] {
+  const beside = posix.join(posix.dirname(citing), cited)
+  return FILES.filter((file) => file === cited || file === beside || file.endsWith(`/${cited}`))
+}
+
+/** The anchors of a page as GitHub makes them. */
+function anchorsOf(page: string): Set<string> {
+  const titles = [...withoutCode(read(page)).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title)
+  return new Set(
+    titles.map((title) =>
+      title
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  )
+}
+
+function hasHeading(page: string, anchor: string | undefined, section: string | undefined): boolean {
+  if (anchor !== undefined) return anchorsOf(page).has(anchor)
+  return section === undefined || new RegExp(`^#+ ${section}(?![\\w])`, 'm').test(read(page))
+}
+
+const withoutCode = (text: string) => text.replace(/^```[^]*?^```/gm, '')
+
+function commentsOf(source: string): string {
+  const lines = source.split('\n').map((line) => /^\s*(?:\/\/|\/\*|\*)(.*)|\s\/\/ (.*)/.exec(line))
+  return lines.map((match) => match?.[1] ?? match?.[2] ?? '').join('\n')
+}
+
+function brokenCitations(file: string, text: string): string[] {
+  return [...text.matchAll(CITED)]
+    .filter(([, cited = '', anchor, section]) => {
+      const found = filesOf(cited, file)
+      return !found.some((each) => hasHeading(each, anchor, section))
+    })
+    .map(([citation]) => `${file} cites ${citation}`)
+}
+
+test('every file and heading that a comment cites exists', () => {
+  const sources = FILES.filter((file) => /^(?:src|test|bench|scripts|demo)\/.*\.ts$/.test(file))
+  assert.deepEqual(
+    sources.flatMap((file) => brokenCitations(file, commentsOf(read(file)))),
+    [],
+  )
+})
+
+test('every file and heading that a page cites exists', () => {
+  const pages = FILES.filter((file) => /^(?:docs\/.*|[A-Z]+)\.md$/.test(file) && file !== 'CHANGELOG.md')
+  assert.deepEqual(
+    pages.flatMap((page) => brokenCitations(page, withoutCode(read(page)))),
+    [],
+  )
+})
+
+test('links to a heading lead to one', () => {
+  const broken = FILES.filter((file) => /^(?:docs\/.*|[A-Z]+)\.md$/.test(file)).flatMap((page) =>
+    [...withoutCode(read(page)).matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
+      .filter(([, link = '', anchor = '']) => {
+        const target = link === '' ? page : posix.join(posix.dirname(page), link)
+        return !FILES.includes(target) || !anchorsOf(target).has(anchor)
+      })
+      .map(([citation]) => `${page}: ${citation}`),
+  )
+  assert.deepEqual(broken, [])
+})
+
+test('a citation of nothing is found', () => {
+  const cites = (text: string) => brokenCitations('src/errors.ts', text).length
+  assert.deepEqual(
+    [
+      'docs/errors.md',
+      'see config.ts',
+      'docs/guard.md#the-guard',
+      '../bench/run.ts',
+      'https://x.test/y.md',
+      '`<kind>.test.ts`',
+    ].map(cites),
+    [0, 0, 0, 0, 0, 0],
+  )
+  assert.deepEqual(
+    ['session-interface.md', 'docs/errors.md#none', 'docs/errors.md §3', 'src/no-such.ts', '(no-such.test.ts)'].map(
+      cites,
+    ),
+    [1, 1, 1, 1, 1],
+  )
 })
 
 test('the version is that of package.json', () => {

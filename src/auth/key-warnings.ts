@@ -5,7 +5,7 @@ import { keyExpiringLetter } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Store } from '../store/open.ts'
 
-/** How long before its expiry a key counts as expiring (docs/session.md; issue 16, part 4). */
+/** How long before its expiry a key counts as expiring (docs/session.md#api-keys). */
 export const EXPIRING_MS = 7 * 86_400_000
 const FIRST_MS = 5_000
 const EVERY_MS = 3_600_000

@@ -2,7 +2,7 @@
 import { AppError } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
-/** docs/session.md, §3. */
+/** docs/errors.md#reauthentication_required. */
 const RECENT_MS = 600_000
 
 /** Throws REAUTHENTICATION_REQUIRED without the right `confirm`, or if the session signed in over 10 minutes ago. */

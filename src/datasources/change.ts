@@ -5,7 +5,7 @@ import type { ConnectionSettings, SettingsInput } from '../drivers/driver.ts'
 import { invalidRequest } from '../errors.ts'
 import { SSL_MODES } from './item.ts'
 
-/** Written, never read (session-interface.md §6, Connection modes). */
+/** Written, never read (docs/session.md#connections). */
 const SECRET_FIELDS = [
   'password',
   'uri',
@@ -31,7 +31,7 @@ const CONNECTION_FIELDS = [
 /** The connection part of a create or change; its fields are read by the driver. */
 export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
 
-/** Hours after which a database is looked at again; 0: never by itself (session-interface.md, drift). */
+/** Hours after which a database is looked at again; 0: never by itself (docs/exposure.md). */
 const Hours = z.int().min(0).max(720)
 
 /**

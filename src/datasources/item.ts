@@ -1,4 +1,5 @@
-// A datasource as the list shows it: contract.md's fields and no others, nothing secret, null where one does not apply.
+// A datasource as the list shows it: the fields of docs/contract.md#operations and no others. Nothing in it is secret. A
+// field that does not apply is null.
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { DatasourceTable, Role } from '../store/tables.ts'
 import { configOf, type DatasourceRow } from './rows.ts'

@@ -1,5 +1,5 @@
 // The values that a language model was told of a table, to be found again in what it writes: a text that holds one rests on
-// the column it came from, whether the model says so or not. It guesses wide, as named.ts does.
+// the column it came from, whether the model says so or not. It guesses wide, as column-mentions.ts does.
 import type { KeptColumn } from '../profiles/stored.ts'
 import { Names, wordsOf } from './words.ts'
 

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { invalidRequest } from '../errors.ts'
 import type { KnownPath } from './unknown.ts'
 
-/** src/auth/sign-in.ts. */
+/** src/sign-in/sign-in.ts. */
 export interface SignInDoor {
   handle(request: Request): Promise<Response>
 }

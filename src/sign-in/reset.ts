@@ -89,7 +89,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   })
 }
 
-/** Within a transaction; also what the operator does (reset-second-factor.ts). */
+/** Within a transaction; also what the operator does (account-command.ts). */
 export async function endSecondFactor(
   store: Pick<Store, 'dialect'>,
   tx: Transaction<Tables>,

@@ -28,7 +28,7 @@ import { factorOf } from './use-code.ts'
 import { verifyPage } from './verify-page.ts'
 
 export interface SignIn {
-  /** Answers one request under /auth. Throws AppError as session-interface.md §3 ends. */
+  /** Answers one request under /auth. Throws AppError as docs/session.md#sign-in says. */
   handle(request: Request): Promise<Response>
   /** Loads the library ahead of the first request; the service is ready before. */
   warm(): Promise<void>

@@ -1,4 +1,4 @@
-// The five endpoints of contract.md, field by field, on a real database.
+// The five endpoints of docs/contract.md, field by field, on a real database.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ZodType } from 'zod'

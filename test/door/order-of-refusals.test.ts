@@ -1,5 +1,5 @@
-// Which of several refusals a request is told (session-interface.md §3): what its path names first (404), then the state of
-// the datasource (409), and only then what is wrong with its body (400). Every route with a body has a row.
+// The order of refusals (docs/session.md#order-of-refusals): what the path names first (404), then the state of the datasource
+// (409), then the body (400). Every route with a body has a row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/routes.ts'

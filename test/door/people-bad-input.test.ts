@@ -1,4 +1,4 @@
-// Bad input about people, through the door: the statuses of session-interface.md, and nothing of it is kept.
+// Bad input about people, through the door: the statuses of docs/errors.md, and nothing of it is kept.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'

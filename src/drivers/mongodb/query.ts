@@ -3,7 +3,7 @@
 import type { CollectionKind } from './capture.ts'
 import type { Shape } from './guard/shape.ts'
 
-/** The Extended JSON wrappers that a body may hold (guard/mongodb.md §5), each checked to its exact form. */
+/** The Extended JSON wrappers that a body may hold (docs/guard/mongodb.md), each checked to its exact form. */
 export type ScalarValue =
   | { readonly kind: '$oid'; readonly hex: string }
   /** Milliseconds since 1970, within what a JavaScript Date can say. */

@@ -12,7 +12,7 @@ export interface PostgresCapture {
   readonly searchPath: readonly string[]
   /**
    * Schemas that may go on the session's search_path: every function, operator, cast and type in them belongs to a
-   * trusted extension, and PUBLIC may not create there (guard/postgres.md, Path).
+   * trusted extension, and PUBLIC may not create there (docs/guard/postgres.md).
    */
   readonly trustedSchemas: readonly string[]
   readonly extensions: readonly CapturedExtension[]

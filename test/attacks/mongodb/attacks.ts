@@ -1,5 +1,5 @@
 // Bodies made to get at what is hidden, by family. `refused` never reaches the engine; `alike` may be answered, but as on
-// the copy that never held it. Ideas: guard/mongodb.md, and the reports it names.
+// the copy that never held it. Ideas: docs/guard/mongodb.md, and published reports.
 import type { Document } from 'mongodb'
 
 type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'

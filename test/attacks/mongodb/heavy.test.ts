@@ -14,11 +14,11 @@ import { BARE, FULL, load } from './fixture.ts'
 import { HEAVY, type Heavy } from './heavy.ts'
 
 const TIMEOUT_MS = 300
-/** docs/guard.md says 2 s at rest. Other work on the machine makes them later; the defects took minutes. */
+/** docs/guard/mongodb.md#when-a-query-ends says 2 s at rest. Other work on the machine makes them later; the defects took minutes. */
 const LATE_MS = 10_000
 /** That other work does not count here: time of mongod's own on a processor, from the start of a query to its end. */
 const CPU_MS = TIMEOUT_MS + 3_000
-/** docs/guard.md says so. mongod itself gives each stage that gathers 100 MB. */
+/** docs/guard/mongodb.md#when-a-query-ends says so. mongod itself gives each stage that gathers 100 MB. */
 const GROWS_MB = 1_000
 const KILLED_MB = 1_500
 

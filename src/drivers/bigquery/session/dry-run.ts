@@ -1,5 +1,5 @@
-// The second wall: what BigQuery itself says a text is and reads, before it is run (guard/bigquery.md §3). It knows nothing
-// of columns; those are the guard's. What an answer leaves out counts against the query, but for an emulator.
+// The second wall (docs/drivers/bigquery.md#the-second-wall): BigQuery's own account of a text before the text runs. The dry
+// run knows nothing of columns; those are the guard's. A missing field counts against the query, except with an emulator.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'

@@ -1,4 +1,4 @@
-// What a caller is told when Google refuses or fails (session-interface.md §3, guard/bigquery.md §4.4): a sentence of ours
+// What a caller is told when Google refuses or fails (docs/errors.md#query_failed): a sentence of ours
 // by reason. Google's own text chooses a sentence, and passes only out of a dry run, which has read no data (said.ts).
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../address.ts'

@@ -1,5 +1,5 @@
 // One BigQuery value that is neither an array nor a struct, from the text the REST interface writes it as to JSON, exact
-// (session-interface.md §5, guard/bigquery.md §4.3). A text that is not what its type says stands as a string.
+// (docs/contract.md#values, docs/drivers/bigquery.md#values). A text that is not what its type says stands as a string.
 import type { JsonBytes } from '../../json-bytes.ts'
 import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
 import { isNumber, overValue, skipSpace } from './json-scan.ts'

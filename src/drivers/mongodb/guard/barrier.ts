@@ -1,5 +1,5 @@
 // The injected projection, and the wall that may have to stand behind it. Engines move a $match in front of a projection
-// although, where null is compared on a path through arrays, the results differ (guard/mongodb.md B10), and mongod 6.0
+// although, where null is compared on a path through arrays, the results differ (docs/guard/mongodb.md), and mongod 6.0
 // drops a projection in front of a $group that reads whole documents. A $limit does not hold them: it moves to the front
 // itself, and with two projections in a row (a view's, then ours) the $match follows. What does: a stage that computes
 // the field anew, to the same value; nothing that reads the field can pass it, and what it reads is kept.

@@ -1,4 +1,4 @@
-// Decimal128 to JSON: a number where JSON's readers keep it exactly (session-interface.md §5), a string beyond.
+// Decimal128 to JSON: a number where JSON's readers keep it exactly (docs/contract.md#values), a string beyond.
 
 const DIGITS_MAX = 15
 const EXPONENT_BIAS = 6176

@@ -1,5 +1,4 @@
-// The expression operators that are allowed, and the form of their arguments (guard/mongodb.md §4c): a list, and nothing
-// but the list.
+// The expression operators that are allowed, and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
 
 /** any: one expression, or an array of them. date: any, or {date, timezone?}. Else: an object with these fields. */
 export type Form = 'any' | 'date' | 'special' | Fields

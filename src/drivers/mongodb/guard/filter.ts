@@ -1,5 +1,5 @@
 // Filters: every operator by the list, every path resolved, values literal, and printed anew. It also tells whether a
-// filter may stand in front of the projection, where indexes serve it (guard/mongodb.md §3).
+// filter may stand in front of the projection, where indexes serve it (docs/guard/mongodb.md#how-it-is-confined).
 import { arrayOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { reasonAgainst } from './expression-list.ts'
 import { computed } from './computed.ts'

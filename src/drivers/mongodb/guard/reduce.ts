@@ -1,4 +1,4 @@
-// $reduce may not build a value that is nested deeper with each element (guard/mongodb.md, CVE-2026-1849): how much deeper
+// $reduce may not build a value that is nested deeper with each element (docs/guard/mongodb.md, CVE-2026-1849): how much deeper
 // than $$value can the result be? Literals, $map … wrap once more, paths and elements take one wrapping off.
 import { isArray, isDocument, type Bson } from '../query.ts'
 import { refusedOperator } from './refusal.ts'

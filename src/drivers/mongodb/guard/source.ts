@@ -1,5 +1,5 @@
 // A pipeline on a collection: what reads the same before and behind the projection goes in front, where indexes serve it,
-// then the projection, then everything else (guard/mongodb.md §3).
+// then the projection, then everything else (docs/guard/mongodb.md#how-it-is-confined).
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import type { Extent } from './extent.ts'
 import { filter } from './filter.ts'

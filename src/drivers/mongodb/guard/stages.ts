@@ -1,4 +1,5 @@
-// The 25 stages that are allowed, each by its own reader; of every other the reason why not (guard/mongodb.md §4).
+// The 25 stages that are allowed (docs/guard/mongodb.md#what-is-allowed), each with its own reader. Every other stage is
+// refused with a reason.
 import { booleanOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
 import { asDocument, computed } from './computed.ts'
 import { elementOf, gatheredList, OBJECT_BYTES } from './extent.ts'

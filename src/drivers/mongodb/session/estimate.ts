@@ -1,5 +1,5 @@
 // How many documents a query would read: bounded by the sizes of its collections alone where that is enough, else from
-// the plan. explain is asked for the plan only: executionStats would run the query (guard/mongodb.md §7).
+// the plan. explain is asked for the plan only: executionStats would run the query (docs/guard/mongodb.md).
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../query.ts'

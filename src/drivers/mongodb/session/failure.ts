@@ -1,4 +1,4 @@
-// What a caller is told when MongoDB refuses or fails (session-interface.md §3, QUERY_FAILED): a sentence of ours per code.
+// What a caller is told when MongoDB refuses or fails (docs/errors.md#query_failed): a sentence of ours per code.
 // A server's own text never passes: it quotes values, and names of fields and collections that are hidden.
 import { AppError } from '../../../errors.ts'
 

@@ -1,5 +1,5 @@
-// Documents as they come from the database, and the table that is made of them: columns are their top-level fields, in an
-// order that does not depend on which document came first (guard/mongodb.md §6). Written while they arrive, cut at the caps.
+// Turns the documents of an answer into a table (docs/drivers/mongodb.md#values). Columns are the top-level fields; their
+// order does not depend on which document came first. The table is written as documents arrive, and cut at the caps.
 import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'

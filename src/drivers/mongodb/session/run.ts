@@ -35,7 +35,7 @@ export interface Running {
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const COLLECTIONS_MAX = 1_000
-/** The default row cap and one more: such answers take one command (guard/mongodb.md §3). */
+/** The default row cap and one more: such answers take one command (docs/guard/mongodb.md#how-it-is-confined). */
 const BATCH_MAX = 1_001
 /** Names of one query's operations in the database's own lists. */
 const COMMENT = 'vitrine'

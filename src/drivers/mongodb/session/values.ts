@@ -1,6 +1,6 @@
-// Stored values to JSON (session-interface.md §5, guard/mongodb.md §6), from the bytes of BSON straight to bytes of JSON.
-// The client library's own reader is not used: a date past JavaScript's, half a character or a strange regular expression
-// makes it throw, and one bad stored value must never fail a query.
+// Stored values to JSON (docs/contract.md#values, docs/drivers/mongodb.md#values), from BSON bytes straight to JSON bytes.
+// The reader of the client library is not used. It throws on a date past JavaScript's, half a character or a strange regular
+// expression, and one bad stored value must never fail a query.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
 import { writeDecimal } from '../guard/decimal.ts'
 

@@ -83,7 +83,7 @@ FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
 
 /**
  * Casts that run a function made here, or a built-in one that may read something: they answer whatever search_path
- * says (guard/postgres.md, Casts and operator classes). The server's own from a range to its multirange are internal.
+ * says (docs/guard/postgres.md). The server's own from a range to its multirange are internal.
  */
 export const userCasts = `
 SELECT c.castsource, c.casttarget, format_type(c.castsource, NULL), format_type(c.casttarget, NULL),

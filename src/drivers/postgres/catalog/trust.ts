@@ -8,7 +8,7 @@ import { FUNCTIONS } from '../guard/functions.ts'
 
 /**
  * Extensions whose functions, operators, casts and types are known to read nothing but their arguments, with the oldest
- * version that holds for. Which of their functions a query may call is the guard's list (guard/postgres.md §4); the
+ * version that holds for. Which of their functions a query may call is the guard's list (docs/guard/postgres.md); the
  * last row is there for their operators and operator classes alone.
  */
 const knownExtensions: ReadonlyMap<string, string> = new Map([

@@ -6,7 +6,7 @@ import { Held, heldKey, heldSql } from './held.ts'
 import type { ReadTable } from '../query.ts'
 import { identifier, literal } from '../quote.ts'
 
-/** As the server shows them. What a session is started with, and, behind a pooler, each transaction (guard/postgres.md, Session). */
+/** As the server shows them. What a session is started with, and, behind a pooler, each transaction (docs/drivers/postgres.md#sessions). */
 const PINS: Readonly<Record<string, string>> = {
   default_transaction_read_only: 'on',
   search_path: 'pg_catalog',

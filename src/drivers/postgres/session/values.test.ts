@@ -165,7 +165,7 @@ test('rows of a type not known yet are cut at the byte cap, and the session goes
   assert.equal((await session.run('SELECT 1')).rows, '[[1]]')
 })
 
-// What pg reads as text, encoded the slow way by the rule of session-interface.md §5, must be what comes out.
+// What pg reads as text, encoded the slow way by the rule of docs/contract.md#values, must be what comes out.
 const COLUMNS: readonly (readonly [string, string])[] = [
   ['int8', `(CASE WHEN r < 0.5 THEN (random() * 2e16 - 1e16)::int8 ELSE (random() * 1000)::int8 END)`],
   ['int4', `(random() * 4e9 - 2e9)::int4`],

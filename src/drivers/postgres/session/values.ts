@@ -1,4 +1,4 @@
-// The one encoding rule of session-interface.md §5 for PostgreSQL: the database's own text of a value, as bytes, to JSON,
+// The one encoding rule of docs/contract.md#values for PostgreSQL: the database's own text of a value, as bytes, to JSON,
 // exact. Nothing is rounded and nothing passes through a JavaScript number, Date or JSON.parse.
 import type { JsonBytes } from '../../json-bytes.ts'
 import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
