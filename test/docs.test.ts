@@ -119,7 +119,7 @@ test('links within the docs lead somewhere', () => {
 
 /** A file name with a path or without, and perhaps a heading of that page. URLs, patterns and placeholders are not matched. */
 const CITED =
-  /(?<![\w./:$*{}<>…-])((?:\.{1,2}\/)*(?:[\w.-]+\/)*\w[\w-]*(?:\.[\w-]+)*\.(?:ts|md|sql))(?![\w(/-])(?:#([\w-]+)| §(\d+))?/g
+  /(?<![\w./:$*{}<>…-])((?:\.{1,2}\/)*(?:[\w.-]+\/)*\w[\w-]*(?:\.[\w-]+)*\.(?:ts|md|sql))(?![\w(/-])(?:#([\w-]+)|,? §(\d+))?/g
 
 /** Every file of the repo, relative to its root. */
 const FILES = globSync('**/*.{ts,md,sql}', {

@@ -1,4 +1,4 @@
-// The routes of a datasource's documentation (docs/session.md, §6), for managers only.
+// The routes of a datasource's documentation (docs/session.md#operations), for managers only.
 import * as shape from './documentation-schemas.ts'
 import type { Route } from './route.ts'
 import { JobStarted } from './schemas.ts'

@@ -1,4 +1,4 @@
-// The routes of a datasource's exposure (docs/session.md, §6): the exposure, its versions, drift, and previews. For
+// The routes of a datasource's exposure (docs/session.md#operations): the exposure, its versions, drift, and previews. For
 // managers only.
 import { Page, JobStarted } from './schemas.ts'
 import type { Route } from './route.ts'

@@ -1,4 +1,4 @@
-// The route that profiles the values of a datasource's exposed columns (docs/session.md, §6).
+// The route that profiles the values of a datasource's exposed columns (docs/session.md#operations).
 import { ProfileOrder } from './profile-schemas.ts'
 import type { Route } from './route.ts'
 import { JobStarted } from './schemas.ts'

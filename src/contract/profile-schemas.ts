@@ -1,4 +1,4 @@
-// Wire schemas of profiles (docs/session.md, §6).
+// Wire schemas of profiles (docs/session.md#operations).
 import { z } from 'zod'
 import { listOf } from './list-of.ts'
 

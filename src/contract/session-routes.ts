@@ -1,4 +1,4 @@
-// Routes for signed-in people (docs/session.md, §6). None declares a scope, so none accepts an API key.
+// Routes for signed-in people (docs/session.md#operations). None declares a scope, so none accepts an API key.
 import { z } from 'zod'
 import { AUDIT_ROUTES } from './audit-routes.ts'
 import { DOCUMENTATION_ROUTES } from './documentation-routes.ts'

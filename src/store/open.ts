@@ -44,7 +44,7 @@ export interface Store extends AsyncDisposable {
   forget(): void
 }
 
-/** Other replicas see a change within one second, including the time to read it (docs/session.md, §6). */
+/** Other replicas see a change within one second, including the time to read it (docs/session.md#when-a-change-holds). */
 const CACHE_MAX_AGE_MS = 750
 /** The retry delay per attempt, randomized so that competing transactions do not collide again. */
 const PAUSE_MS = 5

@@ -1,4 +1,4 @@
-// Pure permission checks on roles and memberships (docs/session.md, §2 and §6).
+// Pure permission checks on roles and memberships (docs/session.md#roles and #reach).
 import type { MembershipTable, Role } from '../store/tables.ts'
 
 const RANK = { OWNER: 3, ADMIN: 2, MEMBER: 1 } as const satisfies Record<Role, number>

@@ -1,4 +1,4 @@
-// Counts a team's members, and the datasources that a caller reaches (docs/session.md, §5).
+// Counts a team's members, and the datasources that a caller reaches (docs/contract.md#operations).
 import type { Caller } from '../auth/caller.ts'
 import type { AccountId, DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

@@ -17,7 +17,7 @@ import { changing, membershipIn, type TeamChangeDeps } from './changing.ts'
 import type { Member } from './memberships.ts'
 import { showTeam, type Team } from './teams.ts'
 
-/** docs/session.md, §6. */
+/** docs/session.md#members. */
 const LIFE_MS = 14 * 86_400_000
 
 /** Rate limits for mail caused by other people: per address and per inviter. */

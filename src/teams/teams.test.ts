@@ -1,4 +1,4 @@
-// Teams, members, invitations and a team's view of keys: the rules of docs/session.md, §2 and §6, on both stores.
+// Teams, members, invitations and a team's view of keys: the rules of docs/session.md, on both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createKey } from '../auth/api-keys.ts'
