@@ -27,7 +27,7 @@ export const EXPOSURE_ROUTES = {
     body: shape.ExposurePut,
     bodyLimit: EXPOSURE_BYTES,
     answer: shape.Exposure,
-    errors: ['CONFLICT', 'NOT_CONNECTED'],
+    errors: ['CONFLICT'],
   },
   listExposureVersions: {
     method: 'GET',

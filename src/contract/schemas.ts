@@ -141,7 +141,8 @@ export const Description = z.object({
 const Scalar = z.union([z.null(), z.boolean(), z.number(), z.string()])
 const Param = z.union([Scalar, z.strictObject({ type: z.string(), value: Scalar })])
 const SqlBody = z.strictObject({
-  sql: text(65_536),
+  /** The longest that any driver reads: 100,000 bytes for BIGQUERY, 65,536 for POSTGRES. */
+  sql: text(100_000),
   limit: z.int().min(1).exactOptional(),
   /** By position or, for BIGQUERY, also by name. */
   params: z.union([z.array(Param), z.record(z.string(), Param)]).exactOptional(),
