@@ -1,4 +1,4 @@
-// The BigQuery driver put together: the guard judges, connections do. Nothing here decides anything of its own.
+// Assembles the BigQuery driver from the guard, the settings and the connections.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { Sheets } from '../json-bytes.ts'
@@ -24,17 +24,17 @@ function readBody(body: unknown): QueryBody {
 }
 
 export interface BigQueryOptions {
-  /** Datasources may use the identity of the machine that this runs on. */
+  /** Datasources may use the identity of the machine that Vitrine runs on. */
   readonly allowApplicationDefault?: boolean
-  /** Datasources may name an address other than Google's, which gets no token. */
+  /** Datasources may use another address than Google's. No token is sent to it. */
   readonly allowEndpoint?: boolean
-  /** Told where BigQuery reads a query otherwise than the guard: a defect of one of them. */
+  /** Called if BigQuery interprets a query differently from the guard: a defect of one of them. */
   readonly alarm?: (disagreement: Disagreement) => void
-  /** Opens sockets in the place of the network, for tests; no setting reaches it. */
+  /** Opens sockets instead of the network, for tests. No setting reaches it. */
   readonly connector?: Connector
 }
 
-/** The HTTP client is loaded by the first connection. */
+/** The first connection loads the HTTP client. */
 export async function createBigQueryDriver(options: BigQueryOptions = {}): Promise<Driver> {
   const allowed = {
     applicationDefault: options.allowApplicationDefault ?? false,

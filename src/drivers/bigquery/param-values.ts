@@ -1,8 +1,8 @@
-// The value of one parameter as BigQuery's REST interface takes it: checked against its type, and written as a string. A
-// value that its type does not take is refused here, before anything is sent.
+// Binds the value of one parameter for BigQuery's REST interface: checks it against its type and writes it as a string.
+// An invalid value is refused here, before anything is sent.
 import type { Param } from '../driver.ts'
 
-/** A scalar, or an array of scalars; both are bound as they stand in `queryParameters`. */
+/** A scalar, or an array of scalars, in the form of `queryParameters`. */
 export type BoundValue =
   | { readonly parameterType: { readonly type: string }; readonly parameterValue: { readonly value: string | null } }
   | {
@@ -12,7 +12,7 @@ export type BoundValue =
 
 type Scalar = Exclude<Param, object> | null
 
-/** The value does not fit; the message says what would. */
+/** The value does not match its type. The message says what would. */
 export class Unfit extends Error {
   override readonly name = 'Unfit'
 }
@@ -36,7 +36,7 @@ const DATE = String.raw`(\d{4})-(\d{1,2})-(\d{1,2})`
 const TIME = String.raw`([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d|60)(?:\.\d{1,6})?`
 const ZONE = String.raw`(?:Z|[+-]\d{1,2}(?::?\d{2})?| ?[A-Za-z][\w/+-]{0,60})?`
 
-/** By type: the string that is bound. Throws Unfit. */
+/** By type: writes the value as the bound string. Throws Unfit. */
 const WRITERS: Readonly<Record<string, (value: boolean | number | string) => string>> = {
   BOOL: (value) => {
     if (typeof value === 'boolean') return String(value)
@@ -78,11 +78,11 @@ const WRITERS: Readonly<Record<string, (value: boolean | number | string) => str
   },
 }
 
-/** Types that a parameter may name, for a message. */
+/** The types that a parameter may name, for a message. */
 const TYPES = `${Object.keys(WRITERS).join(', ')} and ARRAY<…> of them`
 
 /**
- * A parameter with its type; one without takes BOOL, INT64, FLOAT64 or STRING by its value, and STRING where it is null.
+ * Binds a parameter. A parameter without a type gets BOOL, INT64, FLOAT64 or STRING by its value, and STRING for null.
  * Throws Unfit.
  */
 export function bind(param: Param): BoundValue {
@@ -114,7 +114,7 @@ function scalar(type: string, value: Scalar): BoundValue {
   return { parameterType: { type }, parameterValue: { value: value === null ? null : write(type, value) } }
 }
 
-/** The value is a JSON array as a string: a parameter holds scalars only. Its numbers are bound with all their digits. */
+/** Binds a JSON array given as a string, because a parameter holds scalars only. Its numbers keep all their digits. */
 function array(type: string, value: Scalar): BoundValue {
   const why = `a JSON array of ${type} as a string, without null`
   const elements = typeof value === 'string' ? json(value) : undefined
@@ -127,7 +127,7 @@ function array(type: string, value: Scalar): BoundValue {
   return { parameterType: { type: 'ARRAY', arrayType: { type } }, parameterValue: { arrayValues } }
 }
 
-/** A number that JSON.parse may round, as it is written. */
+/** A number as written, because JSON.parse may round it. */
 class Exact {
   readonly source: string
 
@@ -136,7 +136,7 @@ class Exact {
   }
 }
 
-/** The type has to take a number first: one that takes texts only must not take its digits. */
+/** The type must accept numbers: a type that accepts strings only must not accept the digits. */
 function exact(type: string, { source }: Exact): string {
   write(type, 0)
   return write(type, source)
@@ -157,7 +157,7 @@ function string(value: boolean | number | string, wanted: string): string {
   return value
 }
 
-/** A number or string of this form; booleans have none. */
+/** Checks a number or string against a form. Booleans never match. */
 function matching(value: boolean | number | string, form: RegExp, wanted: string, lengthMax = LENGTH_MAX): string {
   const text = String(value)
   if (typeof value === 'boolean' || text.length > lengthMax || !form.test(text)) throw new Unfit(wanted)
@@ -176,7 +176,7 @@ function decimal(value: boolean | number | string, whole: number, scale: number)
   return text
 }
 
-/** A string of this form whose first three groups are a day of the calendar. */
+/** Checks a string whose first three groups must be a valid calendar day. */
 function dated(value: boolean | number | string, form: RegExp, wanted: string): string {
   const text = matching(string(value, wanted), form, wanted)
   const [, year, month, day] = form.exec(text) ?? []
@@ -188,7 +188,7 @@ function dated(value: boolean | number | string, form: RegExp, wanted: string): 
   return text
 }
 
-/** Numbers that are no safe integers are Exact. Undefined for what is no JSON. */
+/** Parses JSON with numbers that are not safe integers as Exact. Undefined for invalid JSON. */
 function json(text: string): unknown {
   try {
     return JSON.parse(text, (_key, value: unknown, written?: { source?: string }) =>

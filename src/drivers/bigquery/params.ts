@@ -1,5 +1,5 @@
-// The parameters of a query: those that its text names against those that came along. Values are bound in the request to
-// BigQuery and never printed.
+// Compares the parameters that the query text names with the parameters of the request. Values are bound in the request
+// to BigQuery and never printed.
 import { invalidRequest } from '../../errors.ts'
 import type { Param, Params } from '../driver.ts'
 import { lex } from './guard/lex.ts'
@@ -16,8 +16,8 @@ export interface Bound {
 const NAME = /^[A-Za-z_]\w{0,127}$/
 
 /**
- * Throws AppError INVALID_REQUEST where a parameter is missing, or is one too many, or has a value that its type does not
- * take. A text that the lexer refuses is left to the guard.
+ * Throws AppError INVALID_REQUEST if a parameter is missing, superfluous, or has a value that does not match its type.
+ * The guard handles a text that the lexer refuses.
  */
 export function checkParams(text: string, params: Params | undefined): void {
   if (params === undefined && !/[@?]/.test(text)) return
@@ -37,7 +37,7 @@ function tokensOf(text: string): readonly Token[] | null {
   }
 }
 
-/** The parameters as they are bound; null where the text has none. They were checked when the body was read. */
+/** The parameters in bound form; null if the text has none. They were checked when the body was read. */
 export function boundOf(tokens: readonly Token[], params: Params | undefined): Bound | null {
   if (params === undefined || !tokens.some(isParameter)) return null
   const { values } = params
@@ -46,7 +46,7 @@ export function boundOf(tokens: readonly Token[], params: Params | undefined): B
   return { parameterMode: 'NAMED', queryParameters }
 }
 
-/** The first parameter of the text that has no value; null where each has one. Names are compared without case. */
+/** The first parameter of the text that has no value; null if all have one. Names ignore case. */
 export function unbound(tokens: readonly Token[], params: Params | undefined): Token | null {
   const values = params?.values ?? []
   if (isList(values)) {
@@ -72,9 +72,8 @@ function valueDetails({ values }: Params): string[] {
   for (const [name, param] of entries) {
     const shown = String(name).slice(0, 60)
     if (typeof name === 'string') {
-      if (!NAME.test(name)) details.push(`params.${shown}: is no name of a parameter (letters, digits, _)`)
-      else if (names.has(name.toLowerCase()))
-        details.push(`params.${shown}: stands twice; names are compared without case`)
+      if (!NAME.test(name)) details.push(`params.${shown}: is not a parameter name (letters, digits, _)`)
+      else if (names.has(name.toLowerCase())) details.push(`params.${shown}: appears twice; names ignore case`)
       names.add(name.toLowerCase())
     }
     try {

@@ -1,50 +1,61 @@
-// What the BigQuery guard hands to the runner, behind the seal: the printed text, and all that its dry run may report.
+// The sealed query that the BigQuery guard gives to the runner: the printed text, and everything that its dry run may
+// report.
 import type { ShardFamily } from './capture.ts'
 import type { Bound } from './params.ts'
 import type { Families } from './shards.ts'
 
-/** A table that the printed text names. */
+/** A table that the printed text reads. */
 export interface ReadTable {
   readonly dataset: string
-  /** As printed: a table, a view, or a wildcard (`events_2024*`). */
+  /** The printed name: a table, a view, or a wildcard (`events_2024*`). */
   readonly table: string
-  /** The names printed of it, in their order. */
+  /** Its printed columns, in order. */
   readonly columns: readonly string[]
 }
 
-/** Shards that a printed wildcard may read: every name holds project and dataset too (`lake.web.events_`). */
+/** Shards that a printed wildcard may read. Every name includes project and dataset (`lake.web.events_`). */
 export interface AllowedShards extends ShardFamily {
   readonly prefix: string
 }
 
 export interface BigQueryQuery {
-  /** One query, on one line but for line breaks in strings; no comment, every table fully qualified. */
+  /**
+   * One query on one line, except for line breaks in strings. It has no comments, and every table is fully qualified.
+   */
   readonly text: string
-  /** The values of its parameters; null where it has none. */
+  /** The values of its parameters; null if it has none. */
   readonly params: Bound | null
   readonly project: string
-  /** The capture's: where its jobs run, unless the datasource names another location. */
+  /** The location in the capture: jobs run there, unless the datasource names another location. */
   readonly location: string
-  /** Rows to answer at most; the text has no LIMIT of ours, so ask for one row more (maxResults). */
+  /**
+   * The most rows to return. The printed text has no LIMIT of ours, so the runner asks for one row more (maxResults).
+   */
   readonly rowCap: number
-  /** Each once. */
+  /** Each table once. */
   readonly reads: readonly ReadTable[]
-  /** What the dry run may report as referenced, as `project.dataset.table`: printed names, shards, what views stand on. */
+  /**
+   * What the dry run may report as referenced, as `project.dataset.table`: printed tables, shards, tables under views.
+   */
   readonly closure: ReadonlySet<string>
   readonly shards: Families<AllowedShards>
-  /** Our names of pseudo columns and what the caller called them (_vt_suffix → _TABLE_SUFFIX): result columns, messages. */
+  /**
+   * The caller's names by our names of pseudo columns (_vt_suffix → _TABLE_SUFFIX), for result columns and messages.
+   */
   readonly names: ReadonlyMap<string, string>
-  /** A star of the text shows rows of its tables: the exposed columns only. */
+  /** The text has a star over table rows, which contains the exposed columns only. */
   readonly hasStar: boolean
-  /** Where the part at an offset of `text` begins in the caller's text; null where nothing of the caller's is before it. */
+  /**
+   * The position in the caller's text of the part at an offset of `text`; null before the first part of the caller's.
+   */
   readonly placeOf: (offset: number) => number | null
-  /** A hint for a name that is no column at a place of the caller's text (-1: anywhere). */
+  /** A hint for a name that is not a column at a position of the caller's text (-1: anywhere). */
   readonly columnHint: (name: string, at: number) => string
-  /** The name that stands for each table inside its sub-select, `_vt` but for clashes: to be taken out of messages. */
+  /** The alias of each table inside its sub-select, usually `_vt`. Messages must not show it. */
   readonly alias: string
 }
 
-/** Whether a dry run of the query may report this table: `project.dataset.table`. */
+/** Whether a dry run of the query may report this table, as `project.dataset.table`. */
 export function mayReport(query: BigQueryQuery, table: string): boolean {
   return query.closure.has(table) || query.shards.of(table) !== null
 }

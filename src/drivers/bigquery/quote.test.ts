@@ -1,4 +1,4 @@
-// Whatever a caller may copy out of a generated text passes the guard.
+// The guard accepts every name that a caller may copy from a generated text.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, catalogOf } from '../../../test/support/bigquery-guard.ts'
@@ -8,8 +8,8 @@ import { identifier, typedPath } from './quote.ts'
 
 const NAMES = ['Plain', 'two words', 'ünïcødé', 'select', 'Group', '1st', "it's", 'say "hi"', 'my-table', '_x']
 
-describe('names as GoogleSQL reads them', () => {
-  test('backquotes stand where a name needs them, and nowhere else', () => {
+describe('names in GoogleSQL', () => {
+  test('are in backquotes only if necessary', () => {
     assert.equal(typedPath(['Billing', 'invoices_2024', 'a.b']), 'Billing.invoices_2024.a.b')
     assert.equal(typedPath(['my-set', 'Order', 'a.my field']), '`my-set`.`Order`.a.`my field`')
   })
@@ -19,7 +19,7 @@ describe('names as GoogleSQL reads them', () => {
     const of = { schema: 'shop', table: name }
     const verdictOf = (sql: string) => confine({ text: sql, limit: null }, exposed, CAPS)
 
-    test(`${name}: every generated question, and a query with copied names, is let pass`, () => {
+    test(`${name}: the guard accepts every generated question, and a query with copied names`, () => {
       for (const question of [
         { kind: 'countBy', of, column: name },
         { kind: 'newest', of, time: name, columns: ['id', name] },

@@ -1,12 +1,12 @@
-// Names as GoogleSQL reads them.
+// Quotes names for GoogleSQL.
 import { RESERVED } from './guard/tokens.ts'
 
-/** Always in backquotes. Introspection leaves out names that hold a backquote or a backslash. */
+/** Always in backquotes. Introspection leaves out names that contain a backquote or a backslash. */
 export function identifier(name: string): string {
   return `\`${name}\``
 }
 
-/** A path as a caller must type it: in backquotes only where a name needs them. No name holds a dot but a path of fields. */
+/** A path as a caller must type it, quoted only where necessary. Only a path of fields contains dots. */
 export function typedPath(names: readonly string[]): string {
   const parts = names.flatMap((name) => name.split('.'))
   return parts.map((part) => (isPlain(part) ? part : identifier(part))).join('.')

@@ -1,9 +1,10 @@
-// Which names are shards of a family: asked by the guard, the second wall and the catalog alike, so that they agree.
+// Decides which names are shards of a family. The guard, the check of the dry run, and the catalog use it, so they
+// agree.
 import type { ShardFamily } from './capture.ts'
 
-/** Finds the first family of a list that a name is a shard of; its time does not depend on the length of the list. */
+/** Finds the first family in a list that contains a name. Its time does not depend on the length of the list. */
 export class Families<F extends ShardFamily> {
-  /** By prefix, for each number of digits that occurs. */
+  /** By number of digits, then by prefix. */
   readonly #byDigits = new Map<number, Map<string, Known<F>>>()
 
   constructor(families: readonly F[]) {

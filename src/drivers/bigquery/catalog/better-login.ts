@@ -1,5 +1,5 @@
-// The commands that make a service account no wider than an exposure, for a person to read and run. They decide nothing and
-// are never run by the service.
+// Prints commands that create a service account with no more rights than an exposure needs, for a person to read and
+// run. Vitrine never runs them.
 import type { Catalog } from '../../driver.ts'
 import { isFamily } from './family.ts'
 
@@ -9,11 +9,11 @@ export interface BetterLogin {
   readonly location: string
   /** Null before any exposure. */
   readonly exposed: Catalog | null
-  /** Of the credentials now; the better ones get another name. */
+  /** The current account; the better one gets another name. */
   readonly email: string | null
 }
 
-/** jobUser on the project that pays, names and schemas of the datasets, data of what is exposed and nothing else. */
+/** Roles: jobUser on the billing project, metadataViewer on the datasets, dataViewer on what is exposed. */
 export function betterLogin({ project, billingProject, location, exposed, email }: BetterLogin): string {
   const name = email?.startsWith('vitrine-reader@') === true ? 'vitrine-reader-2' : 'vitrine-reader'
   const account = `${name}@${project.replace(/^(.*):(.*)$/, '$2.$1')}.iam.gserviceaccount.com`
@@ -29,14 +29,16 @@ export function betterLogin({ project, billingProject, location, exposed, email 
     `gcloud iam service-accounts create ${name} --project=${project}`,
     `gcloud projects add-iam-policy-binding ${billingProject} --member=serviceAccount:${account} --role=roles/bigquery.jobUser --condition=None`,
     ...datasets.map((dataset) => grant('metadataViewer', 'SCHEMA', [project, dataset])),
-    // Tomorrow's shards have names that no one knows today.
+    // Nobody knows the names of future shards today, so the whole dataset is granted.
     ...[...sharded].map((dataset) => grant('dataViewer', 'SCHEMA', [project, dataset])),
     ...tables
       .filter(({ schema }) => !sharded.has(schema))
       .map(({ schema, table, kind }) =>
         grant('dataViewer', kind.includes('view') ? 'VIEW' : 'TABLE', [project, schema, table]),
       ),
-    ...(tables.length === 0 ? ['# Once an exposure is saved, test again: a line for each table stands here.'] : []),
+    ...(tables.length === 0
+      ? ['# After an exposure is saved, test again: this place then has a line for each table.']
+      : []),
     `gcloud iam service-accounts keys create key.json --iam-account=${account}`,
   ].join('\n')
 }

@@ -1,11 +1,11 @@
-// The columns of a table as the catalog lists them: types in GoogleSQL's words, keys as declared (BigQuery does not enforce
-// them), what partitions and clusters the table as signals.
+// The columns of a table for the catalog: GoogleSQL types, declared keys (BigQuery does not enforce them), and signals
+// for partitioning and clustering.
 import type { CatalogColumn } from '../../driver.ts'
 import type { BigQueryColumnDetail, PseudoColumn } from '../capture.ts'
 import type { Field } from '../session/types.ts'
 import type { Resource } from './resource.ts'
 
-/** Top-level columns; one that comes twice, whatever its spelling, is listed once. */
+/** The top-level columns, then the pseudo columns. Of names that differ only in case, the first is listed. */
 export function columnsOf(resource: Resource, project: string): readonly CatalogColumn[] {
   const seen = new Set<string>()
   const real = resource.fields.flatMap((field) => {
@@ -17,7 +17,7 @@ export function columnsOf(resource: Resource, project: string): readonly Catalog
   return [...real, ...pseudoColumnsOf(resource).map((name) => pseudoColumn(name, resource))]
 }
 
-/** Exposed and hidden like a column, though `*` does not hold it. */
+/** A pseudo column is exposed and hidden like a column, but `*` does not contain it. */
 function pseudoColumn(name: PseudoColumn, resource: Resource): CatalogColumn {
   const type = { name: name === '_PARTITIONDATE' ? 'DATE' : 'TIMESTAMP', repeated: false, fields: [] }
   const detail: BigQueryColumnDetail = { type, policyTagged: false }
@@ -71,7 +71,7 @@ export function needsFilter({ requirePartitionFilter, timePartitioning }: Resour
   return requirePartitionFilter ?? timePartitioning?.requirePartitionFilter ?? false
 }
 
-/** What a table partitioned by ingestion time has beside its columns. */
+/** The pseudo columns of a table partitioned by ingestion time. */
 export function pseudoColumnsOf({ timePartitioning }: Resource): readonly PseudoColumn[] {
   if (timePartitioning === undefined || timePartitioning.field !== undefined) return []
   return timePartitioning.type === 'DAY' ? ['_PARTITIONTIME', '_PARTITIONDATE'] : ['_PARTITIONTIME']

@@ -1,4 +1,5 @@
-// The datasets of a project and where they lie. Jobs run in one location and read nothing elsewhere, so a datasource has one.
+// The datasets of a project and their locations. A job runs in one location and reads no other, so a datasource has
+// one.
 import { z } from 'zod'
 import { mapSome } from '../session/abort.ts'
 import { Unreadable } from '../session/exchange.ts'
@@ -10,12 +11,12 @@ import { readPages } from './pages.ts'
 
 const DATASETS_MAX = 1_000
 const AT_ONCE = 8
-/** What BigQuery itself takes where nothing says otherwise. */
+/** BigQuery's own default location. */
 const USUAL_LOCATION = 'US'
 
 export interface Dataset {
   readonly id: string
-  /** As BigQuery writes it: EU, us-central1. */
+  /** In BigQuery's spelling: EU, us-central1. */
   readonly location: string | null
   readonly isCaseInsensitive: boolean
 }
@@ -29,10 +30,10 @@ const Location = z
 const Listed = z.object({ datasetReference: z.object({ datasetId: Id }) })
 const Read = z.object({ location: Location, isCaseInsensitive: z.boolean().optional().catch(undefined) })
 
-/** Ids of the datasets that the credentials see, at most so many. */
+/** The ids of at most `max` datasets that the credentials can see. */
 export async function listDatasets(rest: Rest, project: string, max: number, signal: AbortSignal): Promise<string[]> {
   const path = ['projects', project, 'datasets']
-  // One that was made while the pages were read may stand in two of them.
+  // A dataset created between two pages may appear in both.
   const ids = new Set<string>()
   for await (const item of readPages(rest, { path, key: 'datasets', pageMax: Math.min(max, 1000) }, signal)) {
     const listed = Listed.safeParse(item)
@@ -42,14 +43,16 @@ export async function listDatasets(rest: Rest, project: string, max: number, sig
   return [...ids]
 }
 
-/** One dataset. Throws Refused where there is none, or it may not be seen. */
+/** Reads one dataset. Throws Refused if it does not exist or is not visible. */
 async function readDataset(rest: Rest, project: string, id: string, signal: AbortSignal): Promise<Dataset> {
   const read = Read.safeParse(await rest.json({ method: 'GET', path: ['projects', project, 'datasets', id] }, signal))
   if (!read.success) throw new Unreadable('a dataset that is none')
   return { id, location: read.data.location ?? null, isCaseInsensitive: read.data.isCaseInsensitive ?? false }
 }
 
-/** What introspection looks at, and the location of it all. Throws AppError DATASOURCE_UNAVAILABLE where there is not one. */
+/**
+ * The datasets to introspect and their location. Throws AppError DATASOURCE_UNAVAILABLE if they have several locations.
+ */
 export async function findDatasets(
   rest: Rest,
   target: Target,
@@ -64,7 +67,7 @@ export async function findDatasets(
   }
   const found = await mapSome(ids, AT_ONCE, signal, (id, ended) => {
     return readDataset(rest, target.project, id, ended).catch((error: unknown) => {
-      // One that was dropped, or that the credentials see by name only.
+      // The dataset was dropped, or the credentials can see only its name.
       if (error instanceof Refused && /^(notFound|accessDenied)$/.test(error.reason)) {
         if (!isChosen) return null
         throw unavailable(`The dataset ${id} does not exist, or may not be seen by the credentials.`, error)

@@ -1,7 +1,7 @@
-// Which tables of a catalog stand for dated shards.
+// Recognizes the catalog tables that stand for dated shards.
 import type { CatalogTable } from '../../driver.ts'
 
-/** Whether it is listed as `<prefix>*`; no single table may be called so. */
+/** Whether the table is listed as `<prefix>*`. No real table can have such a name. */
 export function isFamily({ table }: CatalogTable): boolean {
   return table.endsWith('*')
 }

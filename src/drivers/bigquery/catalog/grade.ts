@@ -1,5 +1,5 @@
-// Grades the credentials of a project: what they lack, and what they could do that reading the exposed tables does not
-// need. Warnings, each with the commands that make better ones. It changes nothing: all that could is a dry run.
+// Grades the credentials of a project: missing rights, and rights beyond reading the exposed tables. Each warning has
+// the commands that create a better service account. Grading changes nothing: it uses dry runs only.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { mapSome } from '../session/abort.ts'
@@ -27,11 +27,11 @@ interface Facts {
 
 export interface Grade {
   readonly steps: readonly TestStep[]
-  /** Of the first answer. */
+  /** The latency of the first response. */
   readonly latencyMs: number
 }
 
-/** The steps in a fixed order. Throws AppError DATASOURCE_UNAVAILABLE where nothing can be asked at all. */
+/** The steps in a fixed order. Throws AppError DATASOURCE_UNAVAILABLE if nothing can be requested at all. */
 export async function grade(rest: Rest, target: Target, exposed: Catalog | null, signal: AbortSignal): Promise<Grade> {
   await rest.signIn(signal)
   const began = performance.now()
@@ -104,10 +104,12 @@ async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestSte
   }
 }
 
-/** Whether a table could be made: told by a dry run, which makes none; were one made, it would end within the hour. */
+/**
+ * Whether the credentials may create a table, by a dry run. If a table were created, it would expire within the hour.
+ */
 async function writes({ rest, target, datasets, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'writes'
-  if (target.emulator) return pass(name, 'Not tried: an emulator may do what it is only asked about.')
+  if (target.emulator) return pass(name, 'Not tried: an emulator may create the table instead of doing a dry run.')
   const tried = datasets.slice(0, TRIED_MAX)
   const verdicts = await mapSome(tried, AT_ONCE, signal, async ({ id }, ended) => {
     const table = `\`${target.project}.${id}.vitrine_write_check\``
@@ -124,7 +126,7 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
   return pass(name, 'The credentials may not create tables.')
 }
 
-/** Whether what is exposed can be read at all: dry runs again, which read nothing. */
+/** Whether the credentials may read what is exposed, by dry runs, which read nothing. */
 async function reads({ rest, target, exposed, place, better, signal }: Facts): Promise<TestStep> {
   const name = 'tables'
   if (exposed === null) return pass(name, 'Nothing is exposed yet to compare the rights with.')
@@ -137,7 +139,7 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
   return pass(name, 'The credentials may read what is exposed.')
 }
 
-/** By a dry run; null where BigQuery refuses it for another reason than the right to do it. */
+/** Uses a dry run. Null if BigQuery refuses it for another reason than missing rights. */
 async function isAllowed(rest: Rest, place: Place, text: string, signal: AbortSignal): Promise<boolean | null> {
   try {
     await dryRun(rest, place, { text, params: null }, signal)
@@ -154,5 +156,5 @@ function beyond({ exposed, target, better }: Facts, visible: readonly string[]):
   const used = new Set([...target.datasets, ...(exposed?.tables.map(({ schema }) => schema) ?? [])])
   const others = visible.filter((id) => !used.has(id))
   if (used.size === 0 || others.length === 0) return pass(name, 'The credentials see no other dataset.')
-  return pass(name, `The credentials also see ${few(others)}; only this service hides what is in there.`, better)
+  return pass(name, `The credentials also see ${few(others)}; only Vitrine hides their tables.`, better)
 }

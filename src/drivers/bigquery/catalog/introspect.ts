@@ -1,5 +1,5 @@
-// Reads what there is in a project: datasets, tables, views, families of shards, their columns and keys. By calls that are
-// free only: lists, tables.get, and dry runs of views for what they stand on. No query runs.
+// Reads the structure of a project: datasets, tables, views, shard families, their columns and keys. It uses free calls
+// only: lists, tables.get, and dry runs of views to find the tables under them. It runs no query.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type TableType } from '../capture.ts'
 import { mapSome } from '../session/abort.ts'
@@ -18,7 +18,7 @@ const AT_ONCE = 8
 const TABLES_MAX = 10_000
 
 /**
- * A table is a part of its progress. Throws AppError DATASOURCE_UNAVAILABLE where there is too much or no one location,
+ * `progress` counts tables. Throws AppError DATASOURCE_UNAVAILABLE if there are too many tables or several locations,
  * and what Rest.json() throws.
  */
 export async function introspect(
@@ -54,7 +54,7 @@ export async function introspect(
   return { capturedAt: new Date().toISOString(), tables: tables.filter((each) => each !== null), capture }
 }
 
-/** Nothing, of a dataset that was dropped meanwhile or whose tables may not be listed, unless it was asked for by name. */
+/** A dataset that was dropped meanwhile, or whose tables may not be listed, counts as empty unless config names it. */
 function notListed(target: Target, dataset: string, error: unknown): FoundTables {
   if (!(error instanceof Refused) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error
   if (target.datasets.length === 0) return { ids: [], tables: [] }
@@ -68,7 +68,7 @@ interface At {
   readonly size: Size
 }
 
-/** Null where it is gone meanwhile, or the credentials see its name only. */
+/** Null if the table was dropped meanwhile, or if the credentials can see only its name. */
 async function tableOf(at: At, found: Found, signal: AbortSignal): Promise<CatalogTable | null> {
   const { project } = at.target
   const path = ['projects', project, 'datasets', found.dataset, 'tables', found.newest.id]
@@ -112,17 +112,17 @@ function isTagged(detail: unknown): boolean {
   return typeof detail === 'object' && detail !== null && Reflect.get(detail, 'policyTagged') === true
 }
 
-/** The tables under a view, by a dry run of it; null where BigQuery does not say. */
+/** The tables under a view, from a dry run of the view; null if BigQuery does not report them. */
 async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal): Promise<readonly string[] | null> {
   const text = `SELECT * FROM \`${at.target.project}.${dataset}.${newest.id}\``
   try {
     const answer = await dryRun(at.rest, at.place, { text, params: null }, signal)
     const isTold = answer.statistics.query.referencedTables !== undefined
-    // An emulator names none, and misses none.
+    // An emulator reports no tables.
     return isTold || at.target.emulator ? tablesOf(answer) : null
   } catch (error) {
     signal.throwIfAborted()
-    // A view that no longer works, or that the credentials may not read, is no reason to see nothing at all.
+    // A broken view, or one that the credentials may not read, must not stop the introspection.
     if (error instanceof Refused && (accessFailure(error) === null || error.reason === 'accessDenied')) return null
     throw error
   }
@@ -142,7 +142,7 @@ function kindOf({ family, newest }: Found, { timePartitioning, rangePartitioning
   return newest.type === 'TABLE' && isPartitioned ? 'partitioned table' : KINDS[newest.type]
 }
 
-/** Of a family: as if each shard had as many as the newest. */
+/** For a family, assumes that each shard has as many rows as the newest. */
 function rowsOf({ family, shards, newest }: Found, { numRows }: Resource): number | null {
   if (numRows === undefined || newest.type === 'VIEW' || newest.type === 'EXTERNAL') return null
   return family === null ? numRows : numRows * shards
@@ -151,10 +151,10 @@ function rowsOf({ family, shards, newest }: Found, { numRows }: Resource): numbe
 function warningsOf(detail: BigQueryTableDetail, tagged: readonly string[]): readonly string[] {
   const warnings: string[] = []
   if (detail.closure === null) {
-    warnings.push('BigQuery did not say what this view reads, so no query may use it: look whether it still works.')
+    warnings.push('BigQuery did not say what this view reads, so no query may use it. Check that the view still works.')
   }
   if (detail.tableType === 'EXTERNAL') {
-    warnings.push('An external table: BigQuery cannot say beforehand how much a query of it reads.')
+    warnings.push('An external table: BigQuery cannot estimate how much a query of it reads.')
   }
   if (tagged.length > 0) {
     const names = tagged.slice(0, 5).join(', ') + (tagged.length > 5 ? ' …' : '')

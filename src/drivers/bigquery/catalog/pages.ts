@@ -1,4 +1,4 @@
-// The items of a list that comes in pages. A list that never ends is ended here.
+// Reads the items of a list in pages, up to a maximum number of pages.
 import { z } from 'zod'
 import { Unreadable } from '../session/exchange.ts'
 import type { Rest } from '../session/rest.ts'
@@ -9,12 +9,12 @@ const Page = z.looseObject({ nextPageToken: z.string().min(1).max(16_384).option
 
 export interface List {
   readonly path: readonly string[]
-  /** The member that holds the items; left out where there are none. */
+  /** The member that contains the items. It is absent if there are none. */
   readonly key: string
   readonly pageMax: number
 }
 
-/** Every item, unread. Throws what Rest.json() throws. */
+/** Yields every item without validating it. Throws what Rest.json() throws. */
 export async function* readPages(
   rest: Rest,
   { path, key, pageMax }: List,

@@ -1,5 +1,5 @@
-// The one query of a profile: some rows of the exposed columns that hold plain values, texts cut, and the keys of JSON. Printed of the catalog's
-// own names; what a caller wrote is no part of it.
+// The query of a profile: some rows of the exposed columns that have plain values, with long texts cut, and the keys of
+// JSON columns. It contains names of the catalog only, and nothing that a caller wrote.
 import { z } from 'zod'
 import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import { KEY_CHARS_MAX } from '../../key-sample.ts'
@@ -11,18 +11,18 @@ import { Families } from '../shards.ts'
 export interface ReadColumn {
   readonly name: string
   readonly kind: ValueKind
-  /** What is selected for it; null where its values are not looked at. */
+  /** The selected expression; null if the values are not sampled. */
   readonly sql: string | null
-  /** Its cell lists the keys of a JSON object (keysIn), or is empty for another JSON value. */
+  /** The cell lists the keys of a JSON object (see keysIn), and is empty for another JSON value. */
   readonly hasKeys?: true
 }
 
 const ALIAS = '_vt'
-/** Longer texts are not told apart beyond it. */
+/** Longer texts that begin alike count as equal. */
 const CHARS_MAX = 257
-/** No row of a table can be sampled by less of it. */
+/** The smallest sample that TABLESAMPLE is given, in digits after the point. */
 const PERCENT_DIGITS = 6
-/** Where BigQuery does not say how many rows there are. */
+/** The sample if BigQuery does not report the number of rows. */
 const PERCENT_BLIND = 1
 
 const KINDS: ReadonlyMap<string, ValueKind> = new Map<string, ValueKind>([
@@ -37,7 +37,7 @@ const Detail = z.object({
   policyTagged: z.boolean(),
 })
 
-/** A policy tag makes every query fail that names its column. */
+/** A column with a policy tag is not selected, because every query that names the column may fail. */
 export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
   const { type, policyTagged } = Detail.parse(detail)
   const kind = type.repeated ? undefined : KINDS.get(type.name)
@@ -49,10 +49,10 @@ export function readColumn({ name, detail }: CatalogColumn): ReadColumn {
   return { name, kind, sql: type.name === 'STRING' ? `LEFT(${sql}, ${CHARS_MAX})` : sql }
 }
 
-/** Keys read of one value. */
+/** The most keys read from one value. */
 const KEYS_MAX = 200
 
-/** The top-level keys of an object with the types of their values, as JSON; never a value. */
+/** Selects the top-level keys of an object and the types of their values, as JSON; never a value. */
 function keysSql(sql: string): string {
   const pair = `LEFT(k, ${KEY_CHARS_MAX + 1}) AS k, JSON_TYPE(${sql}[k]) AS t`
   const keys = `TO_JSON_STRING(ARRAY(SELECT AS STRUCT ${pair} FROM UNNEST(JSON_KEYS(${sql}, 1)) AS k LIMIT ${KEYS_MAX}))`
@@ -62,8 +62,8 @@ function keysSql(sql: string): string {
 const Keys = z.array(z.object({ k: z.string(), t: z.string().nullable() }))
 
 /**
- * The keys that a cell of keysSql() lists, those that may be names; null for a value that is no object. JSON_KEYS quotes a
- * key of other signs than a name's, and no value is found under it.
+ * The keys in a cell of keysSql() that may be names; null for a value that is not an object. JSON_KEYS quotes a key
+ * with special characters, and no value is found under the quoted key.
  */
 export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   if (cell === '') return null
@@ -74,14 +74,14 @@ export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   )
 }
 
-/** TABLESAMPLE is for what is stored; a view may only be read as it is. */
+/** TABLESAMPLE works on stored tables only, not on views. */
 const SAMPLED: ReadonlySet<TableType> = new Set<TableType>(['TABLE', 'SNAPSHOT'])
 
 export interface SampledTable {
   readonly project: string
   readonly location: string
   readonly dataset: string
-  /** Of a family, its newest shard's. */
+  /** For a family, the id of its newest shard. */
   readonly id: string
   readonly detail: BigQueryTableDetail
   readonly rows: number | null
@@ -90,11 +90,11 @@ export interface SampledTable {
 
 export interface Sample {
   readonly query: BigQueryQuery
-  /** Nothing but the limit of rows cuts it. */
+  /** True if only the row limit cuts the sample. */
   readonly isWhole: boolean
 }
 
-/** At most `rows` rows of the columns, which have a text each, reading about `bytes` at most where that can be chosen. */
+/** Samples at most `rows` rows of the columns, each of which has `sql`, and reads about `bytes` at most if possible. */
 export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], rows: number, bytes: number): Sample {
   const { project, dataset, id, detail } = table
   const percent = SAMPLED.has(detail.tableType) ? percentOf(table, rows, bytes) : null
@@ -119,7 +119,7 @@ export function sampleOf(table: SampledTable, columns: readonly ReadColumn[], ro
   return { query, isWhole: percent === null }
 }
 
-/** Null: all of it, since there are few rows. */
+/** Null: read the whole table, because it has few rows. */
 function percentOf(table: SampledTable, rows: number, bytes: number): string | null {
   if (table.rows !== null && table.rows <= rows * 1.2) return null
   const wanted = table.rows === null ? PERCENT_BLIND : (100 * rows) / table.rows

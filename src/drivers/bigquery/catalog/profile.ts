@@ -1,5 +1,5 @@
-// Profiles one table: what tables.get tells, which is free, and, where bytes may be read, one sampled query of ours over
-// the exposed columns. It goes the way of a caller's query: dry run first, then bounded in bytes, rows and time.
+// Profiles one table from the metadata of tables.get, which is free, and, if bytes may be read, from one sampled query
+// of the exposed columns. The query runs like a caller's query: a dry run first, then limits on bytes, rows and time.
 import { ColumnSample } from '../../column-sample.ts'
 import { KeySample } from '../../key-sample.ts'
 import type { Catalog, CatalogTable, ColumnProfile, Limits, ProfileBounds, Scalar, TableProfile } from '../../driver.ts'
@@ -15,18 +15,18 @@ import { Families } from '../shards.ts'
 import { keysIn, readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
 import { readResource, type Resource } from './resource.ts'
 
-/** Values looked at in one table; a wide one is sampled by fewer rows. */
+/** The most cells sampled in one table; a wide table is sampled with fewer rows. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** Of the rows' JSON, which is held at once. */
+/** The most bytes of JSON of the rows, which are in memory at once. */
 const ANSWER_BYTES = 16 * 1024 * 1024
 
 const METADATA_MS = 10_000
 
-/** Work in BigQuery that is ended with its time, throwing AppError. */
+/** Runs work in BigQuery with a timeout. Throws AppError. */
 export type Within = <T>(timeoutMs: number, work: (at: Running) => Promise<T>) => Promise<T>
 
-/** Throws AppError as Connection.profile() says. */
+/** Throws AppError as Connection.profile() does. */
 export async function profileTable(
   within: Within,
   table: CatalogTable,
@@ -71,11 +71,11 @@ export async function profileTable(
 
 interface Where {
   readonly own: ExposedTable
-  /** The table's own, or that of a family's newest shard. */
+  /** The id of the table, or of the newest shard of a family. */
   readonly id: string
 }
 
-/** Throws TypeError where the catalog holds no such table, SCHEMA_STALE for a family without a shard. */
+/** Throws TypeError if the catalog does not contain the table, and SCHEMA_STALE for a family without shards. */
 function placeOf(exposed: Exposed, { schema, table }: CatalogTable): Where {
   const family = exposed.families(schema).find(({ of }) => of.table === table)
   const own = family?.of ?? exposed.tables(schema).get(table)
@@ -105,13 +105,13 @@ function isCounted({ tableType }: BigQueryTableDetail): boolean {
   return tableType !== 'VIEW' && tableType !== 'EXTERNAL'
 }
 
-/** What metadata alone says of a column. */
+/** The profile of a column from metadata alone. */
 function fact({ name, kind }: ReadColumn, nullable: boolean, signals: readonly string[]): ColumnProfile {
   const unknown = { distinctCount: null, values: null, range: null, sample: null }
   return { name, kind, nullFrac: nullable ? null : 0, ...unknown, signals }
 }
 
-/** When the table changed last stands with what it is partitioned by, or else with its first time. */
+/** The signal for the last change of the table belongs to the partitioning column, or else to the first time column. */
 function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource: Resource): readonly string[] {
   const { lastModifiedTime, timePartitioning } = resource
   if (lastModifiedTime === undefined) return []
@@ -121,11 +121,11 @@ function signalsOf(column: ReadColumn, columns: readonly ReadColumn[], resource:
   return [`the table last changed on ${new Date(lastModifiedTime).toISOString().slice(0, 10)}`]
 }
 
-/** Throws AppError QUERY_FAILED where no query of ours could be bounded, or would be let through. */
+/** Throws AppError QUERY_FAILED if a sampling query could not be bounded, or BigQuery would refuse it. */
 function checkSampled({ tableType, closure, requirePartitionFilter }: BigQueryTableDetail): void {
   const why =
     tableType === 'EXTERNAL'
-      ? 'BigQuery cannot say beforehand how much of an external table a sample reads.'
+      ? 'BigQuery cannot estimate how much of an external table a sample reads.'
       : closure === null
         ? 'BigQuery did not say what this view reads, so it is not sampled.'
         : requirePartitionFilter
@@ -137,14 +137,14 @@ function checkSampled({ tableType, closure, requirePartitionFilter }: BigQueryTa
 interface Seen {
   readonly samples: ReadonlyMap<string, Sampled>
   readonly rows: number
-  /** Every row of what was read. */
+  /** True if the sample contains every row. */
   readonly isWhole: boolean
 }
 
-/** What was seen of one column. */
+/** The sampled values of one column. */
 interface Sampled {
   readonly values: ColumnSample
-  /** Of JSON; null for others. */
+  /** For JSON columns; null for others. */
   readonly keys: KeySample | null
 }
 
@@ -165,10 +165,10 @@ async function readSample(
   return { samples: named, rows: answer.rowCount, isWhole: isWhole && !answer.truncated }
 }
 
-/** Looking at so many values takes some milliseconds. */
+/** Counting this many values takes some milliseconds. */
 const CELLS_A_TURN = 1_000
 
-/** Counts the cells of all rows, JSON as Connection.run() answers it. Yields between two turns. */
+/** Counts the cells of all rows, in the JSON of Connection.run(). Yields between two slices. */
 export function* countCells(json: Buffer, samples: readonly Sampled[]): Generator<undefined, void> {
   let cells = 0
   for (let at = firstOf(json, 0); at !== null;) {
@@ -176,7 +176,7 @@ export function* countCells(json: Buffer, samples: readonly Sampled[]): Generato
     const row = listOf(JSON.parse(json.toString('utf8', at, end)))
     for (const [n, { values, keys }] of samples.entries()) {
       const cell = scalarOf(row[n])
-      // Keys are no value: only that there is one is counted.
+      // The keys are not a value: only their presence is counted.
       values.add(keys === null || cell === null ? cell : undefined)
       const object = keys === null || typeof cell !== 'string' ? null : keysIn(cell)
       if (object !== null) keys?.add(object)
@@ -193,7 +193,7 @@ function listOf(json: unknown): readonly unknown[] {
   return Array.isArray(json) ? json : []
 }
 
-/** Where what tells the keys of JSON is not there, as in an emulator, the other columns are looked at alone. */
+/** If the functions that list JSON keys are missing, as in an emulator, samples the other columns alone. */
 async function withoutKeys(
   columns: readonly ReadColumn[],
   look: (chosen: readonly ReadColumn[]) => Promise<Seen>,
@@ -208,7 +208,7 @@ async function withoutKeys(
   }
 }
 
-/** Undefined for what is no scalar. */
+/** Undefined for a value that is not a scalar. */
 function scalarOf(cell: unknown): Scalar | null | undefined {
   if (cell === null || typeof cell === 'string' || typeof cell === 'number' || typeof cell === 'boolean') return cell
   return undefined

@@ -1,4 +1,5 @@
-// What tables.get says of one table, read without trust: what is not as documented is as if it were left out.
+// Parses the response of tables.get without trusting it: a field that does not match the documentation counts as
+// absent.
 import { z } from 'zod'
 import { Unreadable } from '../session/exchange.ts'
 import { readSchema, type Field } from '../session/types.ts'

@@ -1,18 +1,19 @@
-// How much a catalog holds: it is stored as one text and kept in memory, and whoever owns a project fills its schemas.
+// Limits the size of a catalog. The catalog is stored as one text and kept in memory, and the owner of a project
+// controls it.
 import type { ColumnType } from '../capture.ts'
 import { unavailable } from '../session/failure.ts'
 import type { Resource } from './resource.ts'
 
-/** Of all tables together, parts of structs too. */
+/** The most fields of all tables together, including the fields of structs. */
 const FIELDS_MAX = 500_000
-/** Characters of names, types and descriptions of all tables together. */
+/** The most characters of names, types and descriptions of all tables together. */
 const TEXT_MAX = 64 * 1024 * 1024
 
 export class Size {
   #fields = 0
   #text = 0
 
-  /** Throws AppError DATASOURCE_UNAVAILABLE where it is too much with this one. */
+  /** Adds a table. Throws AppError DATASOURCE_UNAVAILABLE if the catalog is then too large. */
   add({ fields, description }: Resource): void {
     this.#text += description?.length ?? 0
     for (const field of fields) {

@@ -1,5 +1,5 @@
-// The tables of a dataset by name, its dated shards (events_20240101, events_20240102 …) taken together as BigQuery's own
-// console shows them.
+// The tables of a dataset by name. Dated shards (events_20240101, events_20240102 …) are combined, as in BigQuery's own
+// console.
 import { z } from 'zod'
 import type { ShardFamily, TableType } from '../capture.ts'
 import { unavailable } from '../session/failure.ts'
@@ -7,23 +7,23 @@ import type { Rest } from '../session/rest.ts'
 import { readPages } from './pages.ts'
 
 const PAGE_MAX = 1_000
-/** Of all datasets together, each shard by itself. */
+/** The most ids of all datasets together; each shard counts. */
 const IDS_MAX = 200_000
 
-/** A table as it is listed. */
+/** A table in the response of tables.list. */
 interface Listed {
   readonly id: string
   readonly type: TableType
   readonly createdAt: number | null
 }
 
-/** A table to be read, or a family by the shard whose columns a wildcard has. */
+/** A table to introspect, or a family with the shard whose columns a wildcard has. */
 export interface Found {
   readonly dataset: string
-  /** As introspection names it: `events_*` for a family. */
+  /** The name in the catalog: `events_*` for a family. */
   readonly table: string
   readonly family: ShardFamily | null
-  /** Of a family. */
+  /** The number of shards of a family. */
   readonly shards: number
   readonly newest: Listed
 }
@@ -41,18 +41,18 @@ const Item = z.object({
 
 const TYPES: readonly TableType[] = ['TABLE', 'VIEW', 'EXTERNAL', 'MATERIALIZED_VIEW', 'SNAPSHOT']
 
-/** What a table may be called; another name cannot be written in a query of ours. */
+/** Table names that we can write in a query. Tables with other names are left out. */
 const NAME = /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]+$/u
 const DATED = /_(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/
 const SHARD_DIGITS = 8
 
 export interface FoundTables {
-  /** Of everything in the dataset. */
+  /** The ids of everything in the dataset. */
   readonly ids: readonly string[]
   readonly tables: readonly Found[]
 }
 
-/** How many may still be listed; one for all datasets. */
+/** How many more tables may be listed, over all datasets. */
 export interface Room {
   left: number
 }
@@ -61,7 +61,7 @@ export function newRoom(): Room {
   return { left: IDS_MAX }
 }
 
-/** Throws AppError DATASOURCE_UNAVAILABLE where there are more than there is room for. */
+/** Throws AppError DATASOURCE_UNAVAILABLE if there are more tables than allowed. */
 export async function findTables(
   rest: Rest,
   project: string,
@@ -70,7 +70,7 @@ export async function findTables(
   signal: AbortSignal,
 ): Promise<FoundTables> {
   const path = ['projects', project, 'datasets', dataset, 'tables']
-  // One that was made while the pages were read may stand in two of them.
+  // A table created between two pages may appear in both.
   const ids = new Set<string>()
   const listed: Listed[] = []
   for await (const each of readPages(rest, { path, key: 'tables', pageMax: PAGE_MAX }, signal)) {
@@ -89,14 +89,14 @@ export async function findTables(
   return { ids: [...ids], tables: collapsed(dataset, listed, [...ids]) }
 }
 
-/** What a shard of that form begins with; null for another name. */
+/** The prefix of a shard's name; null for another name. */
 function prefixOf(id: string): string | null {
   return /_\d{8}$/.test(id) ? id.slice(0, -SHARD_DIGITS) : null
 }
 
 /**
- * A family stands where its first shard stood. One dated table makes it, and then every table of that form belongs to it,
- * whatever day its digits mean, since a wildcard reads it too.
+ * A family takes the place of its first shard. One name with a valid date makes a family. Then every table with eight
+ * digits after the prefix belongs to it, because a wildcard reads those tables too.
  */
 function collapsed(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
   const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))

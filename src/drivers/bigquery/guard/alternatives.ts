@@ -1,8 +1,8 @@
-// What GoogleSQL calls what other dialects call otherwise: the hint where a function, an operator or a word of them is used.
+// Hints for functions, operators and words of other SQL dialects: what GoogleSQL calls the same thing.
 import { PLAIN_FUNCTIONS } from './functions.ts'
 import { near } from './near.ts'
 
-/** By function, in capitals: what to write in its place. */
+/** By function name in capitals: what to write instead. */
 const FUNCTIONS: Readonly<Record<string, string>> = {
   ARRAY_JOIN: 'ARRAY_TO_STRING(array, separator)',
   ADD_MONTHS: 'DATE_ADD(day, INTERVAL n MONTH)',
@@ -54,19 +54,19 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   YEAR: 'EXTRACT(YEAR FROM day)',
 }
 
-/** A hint for a function that GoogleSQL has not, or that may not be called; empty where none is like it. */
+/** A hint for a function that GoogleSQL does not have, or that may not be called; empty if none is similar. */
 export function functionHint(name: string): string {
   const key = name.toUpperCase()
   const own = Object.hasOwn(FUNCTIONS, key) ? FUNCTIONS[key] : undefined
   if (own !== undefined) return `Write ${own}. `
-  return near(key, PLAIN_FUNCTIONS, (each) => `${each}()`)
+  return near(key, PLAIN_FUNCTIONS, (similar) => `${similar}()`)
 }
 
 const DATE_PART =
   /^['"](?:year|isoyear|quarter|month|week|isoweek|day|hour|minute|second|millisecond|microsecond)s?['"]$/i
 const BY_PART = /^(?:DATE|DATETIME|TIME|TIMESTAMP)_(TRUNC|DIFF|ADD|SUB)$/
 
-/** The hint for DATE_TRUNC('month', day), which other dialects write so; null where the call is GoogleSQL's. */
+/** The hint for DATE_TRUNC('month', day), the argument order of other dialects; null if the call is valid GoogleSQL. */
 export function partFirst(name: string, firstArgument: string): string | null {
   const [call, kind] = BY_PART.exec(name.toUpperCase()) ?? []
   if (call === undefined || !DATE_PART.test(firstArgument)) return null

@@ -1,6 +1,6 @@
-// The columns that the parts of a query show, collected by identity. Every table and every list of names is one set and has
-// one bit; what a star, a join or a WITH query shows is a mask of bits. So a query that repeats `a.*` a thousand times copies
-// no name, and asking whether a name is among the columns is one AND.
+// Sets of the columns that the parts of a query show. Each table and each list of names is one set with one bit. A
+// star, a join or a WITH query is a mask of bits. A query that repeats `a.*` a thousand times therefore copies no
+// names, and one AND decides whether a name is among the columns.
 import type { Source } from './source.ts'
 
 /** A union of sets, one bit each. */
@@ -14,9 +14,11 @@ interface TableSet {
 }
 
 export class ColumnSets {
-  /** By bit: the names as they are written. */
+  /** By bit: the names as written. */
   readonly #lists: (readonly string[])[] = []
-  /** The lists that hold a name, by the name in lower case. Tables are asked themselves: a query reads at most 50. */
+  /**
+   * The lists that contain a name, by the name in lower case. Tables are searched one by one: a query reads at most 50.
+   */
   readonly #listed = new Map<string, Columns>()
   readonly #tables = new Map<Source, TableSet>()
 
@@ -28,7 +30,7 @@ export class ColumnSets {
     return bit
   }
 
-  /** `isTold` is false where the names only may be columns: a hint leaves them out. */
+  /** `isCertain` is false if the names may not be columns: a hint then leaves them out. */
   ofNames(names: readonly string[], isTold = true): Columns {
     if (names.length === 0) return NO_COLUMNS
     const bit = this.#add(isTold ? names : [])
@@ -39,7 +41,7 @@ export class ColumnSets {
     return bit
   }
 
-  /** `name` in lower case. */
+  /** `name` is in lower case. */
   has(columns: Columns, name: string): boolean {
     if ((columns & (this.#listed.get(name) ?? NO_COLUMNS)) !== NO_COLUMNS) return true
     for (const { names, bit } of this.#tables.values())
@@ -47,7 +49,9 @@ export class ColumnSets {
     return false
   }
 
-  /** The first `most` names in a union, in the order of the text; one may stand in several lists. */
+  /**
+   * The first `most` names of a union, in the order of the text. A name that is in several lists appears several times.
+   */
   *namesOf(columns: Columns, most: number): Iterable<string> {
     let left = most
     for (const [at, names] of this.#lists.entries()) {

@@ -1,8 +1,8 @@
-// Which columns of a table are printed. Each list is made once, however often the text names the table.
+// The printed list of a table's columns. Each list is made once, however often the text names the table.
 import type { Source } from './source.ts'
 import type { Work } from './work.ts'
 
-/** By table, its list as it is printed. */
+/** The printed column list of each table. */
 export class PrintedColumns {
   readonly #words: ReadonlySet<string>
   readonly #prefix: string
@@ -10,14 +10,17 @@ export class PrintedColumns {
   readonly #whole = new Map<Source, Printed>()
   readonly #used = new Map<Source, Printed>()
 
-  /** `words`: every name of the text, in lower case; `prefix`: what stands for the table inside its sub-select. */
+  /** `words`: every name of the text, in lower case; `prefix`: the alias of the table inside its sub-select. */
   constructor(words: ReadonlySet<string>, prefix: string, work: Work) {
     this.#words = words
     this.#prefix = prefix
     this.#work = work
   }
 
-  /** All that is exposed where rows are read whole; else what the text names: an older shard need not have the rest. */
+  /**
+   * All exposed columns if the query reads whole rows; otherwise only those that the text names, because an older shard
+   * may not have the others.
+   */
   of(source: Source, isWhole: boolean): Printed {
     const known = isWhole ? this.#whole : this.#used
     const made = known.get(source) ?? this.#print(source, isWhole)

@@ -1,5 +1,5 @@
-// The guard: a caller's GoogleSQL becomes a text that can read nothing but what is exposed, or a refusal. Lex, parse, look
-// up, print; no database, no clock, no I/O. Whatever it does not know it refuses.
+// The guard: turns a caller's GoogleSQL into a text that can read exposed data only, or refuses it. It lexes, parses,
+// looks up names and prints. It uses no database, no clock and no I/O. It refuses everything that it does not know.
 import { seal } from '../../confined.ts'
 import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
 import type { BigQueryQuery, ReadTable } from '../query.ts'
@@ -20,8 +20,8 @@ import type { Token } from './tokens.ts'
 import { Work } from './work.ts'
 
 /**
- * Confines one query to the exposed catalog. The sealed value is a BigQueryQuery. Throws AppError SCHEMA_STALE for a
- * capture of another version. `work` counts the steps that it takes, and ends it at their bound.
+ * Confines one query to the exposed catalog. The sealed value is a BigQueryQuery. Throws AppError SCHEMA_STALE if the
+ * capture has another version. `work` counts the steps of the guard and stops it at the bound.
  */
 export function confine(body: QueryBody, exposed: Catalog, limits: Limits, work = new Work()): Verdict {
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
@@ -81,7 +81,7 @@ function rewrite(body: QueryBody, exposed: Exposed, rowCap: number, work: Work):
   }
 }
 
-/** Whoever read the body has checked this too, and named each parameter. */
+/** A second check: the reader of the body has already named each missing parameter. */
 function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
   const missing = unbound(tokens, params)
   if (missing === null) return
@@ -89,7 +89,7 @@ function checkBound(tokens: readonly Token[], { params }: QueryBody): void {
   throw refusedStatement(missing.text, missing.at, hint, `parameter ${missing.text} has no value`)
 }
 
-/** Every name in the text, in lower case, quoted paths in their parts. */
+/** Every name in the text, in lower case; a quoted path counts as its parts. */
 function wordsOf(tokens: readonly Token[]): Set<string> {
   const words = new Set<string>()
   for (const { name } of tokens) {
@@ -101,7 +101,7 @@ function wordsOf(tokens: readonly Token[]): Set<string> {
   return words
 }
 
-/** `_vt`; with a number where a name of the text or the tables begins like it. */
+/** `_vt`, followed by a number if a name in the text or the tables begins with `_vt`. */
 function prefixOf(exposed: Exposed, words: ReadonlySet<string>): string {
   const taken = [...exposed.likeOurs, ...[...words].filter(isLikeOurs)]
   if (taken.length === 0) return '_vt'

@@ -1,5 +1,5 @@
-// What a caller may read, as the guard looks it up: tables, views and shard families of the exposed catalog by name. Built
-// once for a catalog; a catalog that is not one of BigQuery is a TypeError.
+// The guard's look-up of an exposed catalog: finds tables, views and shard families by name. It is built once for each
+// catalog. A catalog of another kind of database is a TypeError.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { madeOnce } from '../../made-once.ts'
 import { AppError } from '../../../errors.ts'
@@ -9,15 +9,15 @@ import { quotedPath } from './near.ts'
 
 export interface ExposedTable {
   readonly dataset: string
-  /** A family's name ends in a star. */
+  /** The name of a family ends in a star. */
   readonly table: string
-  /** Exposed ones, in the table's order, that can be printed; never empty. */
+  /** The exposed columns that can be printed, in the table's order; never empty. */
   readonly columns: readonly string[]
-  /** The same in lower case. */
+  /** The same columns in lower case. */
   readonly names: ReadonlySet<string>
-  /** Exposed and hidden ones, in lower case. */
+  /** Exposed and hidden columns, in lower case. */
   readonly all: ReadonlySet<string>
-  /** Its pseudo columns are those exposed. */
+  /** `detail.pseudoColumns` lists the exposed ones only. */
   readonly detail: BigQueryTableDetail
 }
 
@@ -28,38 +28,41 @@ export interface ExposedFamily extends ShardFamily {
 
 export interface Exposed {
   readonly capture: BigQueryCapture
-  /** A table, view, or shard of an exposed family, and its id as the database spells it; never a wildcard. */
+  /** Finds a table, a view, or a shard of an exposed family, and its id as the database spells it; never a wildcard. */
   find(dataset: string, table: string): { readonly of: ExposedTable; readonly id: string } | null
-  /** Ids of all that is in a dataset, exposed or not. */
+  /** Ids of everything in a dataset, exposed or not. */
   ids(dataset: string): readonly string[]
-  /** Whether something of this id is in a dataset, exposed or not. */
+  /** Whether a dataset contains this id, exposed or not. */
   holds(dataset: string, id: string): boolean
   /** The families of a dataset. */
   families(dataset: string): readonly ExposedFamily[]
-  /** Tables of a dataset by id, without families. */
+  /** The tables of a dataset by id, without families. */
   tables(dataset: string): ReadonlyMap<string, ExposedTable>
-  /** Tables of this name in any dataset, as `dataset.table`. */
+  /** The tables of this name in all datasets, as `dataset.table`. */
   named(table: string): readonly string[]
-  /** Columns of exposed tables, hidden ones too, that begin like our aliases, in lower case. */
+  /** Columns of exposed tables, including hidden columns, that begin like our aliases, in lower case. */
   readonly likeOurs: readonly string[]
-  /** Names of all that is exposed, as `dataset.table`. */
+  /** The names of everything exposed, as `dataset.table`. */
   readonly names: readonly string[]
-  /** What is exposed, for a hint. */
+  /** A sentence that lists what is exposed, for a hint. */
   readonly listed: string
 }
 
 /** Whether a name can be printed in backquotes. */
 const PRINTABLE = /^[^`\\\p{Cc}]+$/u
 
-/** The look-up of an exposed catalog; made once for the object. Throws AppError SCHEMA_STALE for another version. */
+/**
+ * The look-up of an exposed catalog, cached by the object. Throws AppError SCHEMA_STALE for a capture of another
+ * version.
+ */
 export const exposedOf: (catalog: Catalog) => Exposed = madeOnce(build)
 
 interface Dataset {
   readonly tables: Map<string, ExposedTable>
   readonly families: ExposedFamily[]
-  /** Finds the family of a shard; made when all families are known. */
+  /** Finds the family of a shard. Built after all families are known. */
   byShard: Families<ExposedFamily>
-  /** By lower case, where the dataset takes any spelling; else null. */
+  /** Spellings by lower case, if the dataset ignores case; otherwise null. */
   readonly spellings: Map<string, string> | null
 }
 
@@ -78,7 +81,7 @@ function build(catalog: Catalog): Exposed {
   const tables = catalog.tables.map(tableOf).filter((table) => table !== null)
   const datasets = datasetsOf(tables, capture)
   const dataset = (name: string) => datasets.get(name) ?? NOTHING
-  // The name is the caller's: `constructor` is one too.
+  // The caller chooses the name, which may be `constructor`.
   const ids = (name: string) => (Object.hasOwn(capture.tableIds, name) ? (capture.tableIds[name] ?? []) : [])
   const held = new Map<string, ReadonlySet<string>>()
   const heldIn = (name: string) => {
@@ -128,11 +131,11 @@ function find(dataset: Dataset, name: string): { of: ExposedTable; id: string } 
   return family === null ? null : { of: family.of, id }
 }
 
-/** Null where no exposed column can be printed: the table is not exposed then. */
+/** Null if no exposed column can be printed: the table is then not exposed. */
 function tableOf(table: CatalogTable): ExposedTable | null {
   const { detail } = table
   if (!isDetail(detail)) throw new TypeError('not a table of BigQuery')
-  // Listed by introspection so that an exposure can name or hide them, and no part of a star.
+  // Introspection lists pseudo columns, so that an exposure can name or hide them. They are not part of a star.
   const shown = new Set(table.columns.map(({ name }) => name))
   const pseudoColumns = detail.pseudoColumns.filter((name) => shown.has(name))
   for (const name of detail.pseudoColumns) shown.delete(name)

@@ -1,5 +1,6 @@
-// Expressions as runs of tokens: balanced, sub-queries found, calls looked up, every reserved word known. What the tokens
-// say to each other is BigQuery's business; where a table can be named is ours, so an unknown word ends the run.
+// Parses expressions as runs of tokens: it checks the brackets, finds sub-queries, looks up calls, and knows every
+// reserved word. BigQuery checks what the tokens mean together. The guard finds every place that can name a table, so
+// an unknown word ends the run.
 import { functionHint, partFirst } from './alternatives.ts'
 import { isNoCall, mayCall } from './functions.ts'
 import type { Piece, Query } from './nodes.ts'
@@ -10,24 +11,24 @@ import { isName, PART, RESERVED, type Token } from './tokens.ts'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/))
 
-/** Reserved words that may stand in any expression. */
+/** Reserved words that are allowed in any expression. */
 const PLAIN = words(
   `ALL AND ANY ARRAY AS ASC AT BETWEEN CASE CAST COLLATE CUBE DESC DISTINCT ELSE END ESCAPE EXISTS EXTRACT FALSE GROUPING
   IF IGNORE IN INTERVAL IS LIKE NOT NULL NULLS OR OVER RANGE RESPECT ROLLUP SOME STRUCT THEN TO TRUE WHEN`,
 )
-/** Those that may stand in parentheses too: arguments of aggregates, windows. */
+/** Reserved words that are also allowed in parentheses: arguments of aggregates, windows. */
 const INSIDE = words(
   `BY CURRENT EXCLUDE FOLLOWING GROUP GROUPS HAVING LIMIT NO ORDER PARTITION PRECEDING ROWS UNBOUNDED WHERE`,
 )
-/** What turns `((SELECT …)` into a query that goes on. */
+/** Words after which `((SELECT …)` is a query that continues. */
 const GOES_ON = words('UNION INTERSECT EXCEPT ORDER LIMIT FULL LEFT INNER |>')
 
 export interface Wanted {
-  /** Commas belong to the run. */
+  /** Commas are part of the run. */
   readonly commas: boolean
-  /** Reserved words that belong to it besides. */
+  /** Additional reserved words of the run. */
   readonly words: ReadonlySet<string>
-  /** `.*` belongs to it; else the run ends before. */
+  /** `.*` is part of the run; otherwise the run ends before it. */
   readonly stars: boolean
 }
 
@@ -36,7 +37,9 @@ export const LIST: Wanted = { ...EXPRESSION, commas: true }
 const ARGUMENTS: Wanted = { commas: true, words: INSIDE, stars: true }
 const PIVOTED: Wanted = { commas: true, words: new Set([...INSIDE, 'FOR']), stars: true }
 
-/** One expression or list of them, up to what does not belong to it. Throws Broken where there is none. */
+/**
+ * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Broken if empty.
+ */
 export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
   const run: Piece[] = []
   readInto(reader, run, wanted)
@@ -82,7 +85,7 @@ function sign(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   return true
 }
 
-/** The five words that name tables or begin queries stand in an expression only where these lines say so. */
+/** The five words that name tables or begin queries are allowed in an expression only by these lines. */
 function reserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   const word = key(reader)
   const opens = key(reader, 1) === '('
@@ -122,7 +125,7 @@ function reserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   return true
 }
 
-/** Reserved words whose parentheses hold arguments, never a query that goes on. */
+/** Reserved words whose parentheses contain arguments, never a query that continues. */
 const CALLS = words('CAST COLLATE GROUPING IF LEFT RANGE RIGHT STRUCT UNNEST WITH')
 
 /** x IS [NOT] DISTINCT FROM y. */
@@ -131,7 +134,7 @@ function isDistinctFrom(run: readonly Piece[]): boolean {
   return keyOf(run.at(-2)) === 'IS' || (keyOf(run.at(-2)) === 'NOT' && keyOf(run.at(-3)) === 'IS')
 }
 
-/** (part FROM expression): the one FROM that a call may hold. */
+/** (part FROM expression): the only FROM that a call may contain. */
 function readExtract(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
   deeper(reader, () => {
@@ -142,7 +145,7 @@ function readExtract(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, ')'))
 }
 
-/** A name, a word that is none of the grammar's, or a literal. */
+/** Reads a name, a word outside the grammar, or a literal. */
 function plain(reader: Reader, run: Piece[]): boolean {
   const token = take(reader)
   const calls = isName(token) && key(reader) === '('
@@ -155,14 +158,14 @@ function plain(reader: Reader, run: Piece[]): boolean {
   return true
 }
 
-/** What GoogleSQL has in its place, if anything, and what may be called. */
+/** A hint with GoogleSQL's name for the function, if there is one, and what may be called. */
 function hintOf(path: readonly string[]): string | undefined {
   const [name = ''] = path
   const like = path.length === 1 ? functionHint(name) : ''
   return like === '' ? undefined : `${like}${CALLABLE}`
 }
 
-/** DATE_TRUNC('month', day): a text is no part of a date. */
+/** DATE_TRUNC('month', day): a date part is not a string in GoogleSQL. */
 function checkPart(reader: Reader, token: Token): void {
   const first = peek(reader, 1)
   const hint = first?.kind === 'string' ? partFirst(token.name, first.text) : null
@@ -170,7 +173,7 @@ function checkPart(reader: Reader, token: Token): void {
   throw refusedFunction(token.name, token.at, hint, `${token.name} takes its date part last, without quotes`)
 }
 
-/** x ILIKE 'pattern': an operator of other dialects, and a name everywhere else. */
+/** x ILIKE 'pattern': an operator in other dialects, and an ordinary name everywhere else. */
 function checkOperator(reader: Reader, token: Token, run: readonly Piece[]): void {
   if (!DIALECT.has(token.key)) return
   const before = run.at(-1)
@@ -195,14 +198,14 @@ function checkCall(token: Token, run: readonly Piece[]): void {
     names.push(owner.name)
   }
   const path = names.reverse()
-  // (x).f(): a chained call of a built-in function; of a longer path it would be somebody's routine.
+  // (x).f() is a chained call of a built-in function. With a longer path it would call a user-defined routine.
   const chained = keyOf(run[behind]) === '.'
   if (!mayCall(path) || (chained && path.length > 1)) throw refusedFunction(path.join('.'), token.at, hintOf(path))
 }
 
 const NAMES_MORE = words('TABLE MODEL GRAPH CONNECTION DESCRIPTOR INPUT')
 
-/** TABLE t, MODEL m, GRAPH g: as an argument, or as a query of their own, they would read all of it. */
+/** TABLE t, MODEL m, GRAPH g: as an argument or as a query, they would read the whole object. */
 function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[]): void {
   if (!NAMES_MORE.has(token.key)) return
   const next = peek(reader)
@@ -210,7 +213,9 @@ function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[])
   throw refusedStatement(token.key, token.at, 'Read the table in FROM.', `${token.key} may not be an argument`)
 }
 
-/** A sub-query, or a group that is printed as it is. Arguments of a call are never a query that goes on. */
+/**
+ * Reads a sub-query, or a group that is printed unchanged. The arguments of a call are never a query that continues.
+ */
 function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: boolean): void {
   const open = expect(reader, '(')
   deeper(reader, () => {
@@ -235,7 +240,7 @@ function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: b
   })
 }
 
-/** ((SELECT …) UNION ALL …): what began as a group is a query whose first operand has just been read. */
+/** ((SELECT …) UNION ALL …): the group is a query whose first operand was just read. */
 function goesOn(reader: Reader, run: readonly Piece[], start: number): Query | null {
   const first = run[start]
   if (run.length !== start + 1 || first?.kind !== 'nested' || !GOES_ON.has(key(reader))) return null

@@ -1,8 +1,9 @@
-// The functions that a query may call: GoogleSQL's own that read nothing but their arguments. Names only, in capitals;
-// what is not here is refused. Left out on purpose: SESSION_USER and all that reads the session, KEYS, AEAD,
-// DETERMINISTIC_* and DLP_* (keys), ML, AI, OBJ, EXTERNAL_* and ST_REGIONSTATS (other services), every table function.
+// The functions that a query may call: GoogleSQL's built-in functions that read nothing but their arguments. Names are
+// in capitals; all other functions are refused. These are left out on purpose: SESSION_USER and other functions that
+// read the session; KEYS, AEAD, DETERMINISTIC_* and DLP_* (encryption keys); ML, AI, OBJ, EXTERNAL_* and ST_REGIONSTATS
+// (other services); and all table functions.
 
-/** All that are called by one word. */
+/** Functions whose name is one word. */
 export const PLAIN_FUNCTIONS: ReadonlySet<string> = new Set(
   [
     // Numbers, text, bits, hashes, conditions, distances.
@@ -19,7 +20,7 @@ export const PLAIN_FUNCTIONS: ReadonlySet<string> = new Set(
     SAFE_MULTIPLY SAFE_NEGATE SAFE_SUBTRACT SEARCH SEC SECH SHA1 SHA256 SHA512 SIGN SIN SINH SOUNDEX SPLIT
     SPLIT_SUBSTR SQRT STARTS_WITH STRING STRPOS SUBSTR SUBSTRING TAN TANH TEXT_ANALYZE TO_BASE32 TO_BASE64
     TO_CODE_POINTS TO_HEX TRANSLATE TRIM TRUNC TYPEOF UNICODE UPPER ZEROIFNULL`,
-    // Aggregates and windows.
+    // Aggregates and window functions.
     `ANY_VALUE APPROX_COUNT_DISTINCT APPROX_QUANTILES APPROX_TOP_COUNT APPROX_TOP_SUM AVG BAG_OF_WORDS BIT_AND
     BIT_OR BIT_XOR CORR COUNT COUNTIF COVAR_POP COVAR_SAMP CUME_DIST DENSE_RANK FIRST_VALUE GROUPING LAG
     LAST_VALUE LEAD LOGICAL_AND LOGICAL_OR MAX MAX_BY MIN MIN_BY NTH_VALUE NTILE PERCENTILE_CONT PERCENTILE_DISC
@@ -75,7 +76,7 @@ const SPACES: Readonly<Record<string, ReadonlySet<string>>> = {
   ),
 }
 
-/** Words before a parenthesis that call nothing: places in arrays, parts of dates, types with parameters, clauses. */
+/** Words before a parenthesis that are not calls: array positions, date parts, types with parameters, clauses. */
 const NO_CALLS: ReadonlySet<string> = new Set(
   `OFFSET ORDINAL SAFE_OFFSET SAFE_ORDINAL SAFE_CAST WEEK SETS ZONE NUMERIC BIGNUMERIC DECIMAL BIGDECIMAL STRING
   BYTES`.split(/\s+/),
@@ -85,7 +86,7 @@ export function isNoCall(key: string): boolean {
   return NO_CALLS.has(key)
 }
 
-/** Whether a function of this path may be called: COUNT, SAFE.SUBSTR, NET.HOST, in any spelling. */
+/** Whether the function with this path may be called, in any case: COUNT, SAFE.SUBSTR, NET.HOST. */
 export function mayCall(path: readonly string[]): boolean {
   const [first = '', second, third] = path.map((name) => name.toUpperCase())
   if (path.length > 3) return false

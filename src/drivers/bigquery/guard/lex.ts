@@ -1,28 +1,28 @@
-// The lexer: a text into tokens by GoogleSQL's lexical rules; comments are dropped. What it does not know it refuses, and
-// so it does what GoogleSQL would read and nobody needs. It looks at each character once.
+// The lexer: splits a text into tokens by GoogleSQL's lexical rules and drops comments. It reads each character once.
+// It refuses unknown characters, and also some valid forms that nobody needs.
 import { Broken, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
 import { checkStart } from './statements.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
 import { Work } from './work.ts'
 
 const TOKENS_MAX = 20_000
-/** UTF-16 units. The body's reader has said so already, in bytes; nothing past it may be read. */
+/** UTF-16 units. The reader of the body has already checked the length in bytes; this bounds other callers. */
 const TEXT_MAX = 100_000
 
-// \p{Zs} and the tabs and line ends; BOM and zero-width space come with pasted text.
+// \p{Zs}, tabs and line ends. BOM and zero-width space come with pasted text.
 const SPACE = /[\t-\r\b\p{Zs}\u200b\ufeff]+/uy
 const LINE_COMMENT = /(?:--|#)[^\r\n]*/y
 const WORD = /[A-Za-z_][A-Za-z0-9_]*/y
-/** What may follow a dot: a name, also one that begins with a digit. */
+/** What may follow a dot: a name, which may begin with a digit. */
 const MEMBER = /[A-Za-z0-9_]+/y
 const NUMBER = /0[xX][0-9A-Fa-f]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?/y
 const STRING = /(?:[rR][bB]?|[bB][rR]?)?(?:'''|"""|'|")/y
-/** No backslash: GoogleSQL unescapes them there, and nobody needs it. */
+/** Backslashes are not allowed: GoogleSQL unescapes them in quoted names, and nobody needs them. */
 const QUOTED = /`[^`\\\p{Cc}]+`/uy
-/** Names are compared without case, so one spelling is printed and bound. */
+/** Parameter names ignore case, so one spelling is printed and bound. */
 const PARAMETER = /@[A-Za-z_]\w{0,127}(?!\w)|\?/y
 const SYMBOL = /\|>|\|\||<<|>>|<=|>=|<>|!=|->|=>|[-+*/%~&|^=<>!.,()[\]]/y
-/** By its quote, the rest of a string: in raw ones too a backslash keeps the quote behind it from ending it. */
+/** The rest of a string, by its quote. In raw strings too, a quote after a backslash does not end the string. */
 const BODY: ReadonlyMap<string, RegExp> = new Map([
   ["'", /(?:[^'\\\r\n]|\\[^\r\n])*'/y],
   ['"', /(?:[^"\\\r\n]|\\[^\r\n])*"/y],
@@ -36,13 +36,13 @@ interface Lexer {
   readonly tokens: Token[]
 }
 
-/** The tokens of one statement, without a trailing semicolon. Throws Broken and Refusal. */
+/** Splits one statement into tokens, without a trailing semicolon. Throws Broken and Refusal. */
 export function lex(text: string, work = new Work()): Token[] {
   const nul = text.indexOf('\0')
   if (nul >= 0) throw new Broken('the text holds a NUL', nul)
   if (text.length > TEXT_MAX) {
     const why = `the query has ${text.length} characters, more than the bound of ${TEXT_MAX}`
-    throw refusedLimit('length', why, 0, 'Send a shorter text: long lists of values belong into a table or a range.')
+    throw refusedLimit('length', why, 0, 'Send a shorter text: put long lists of values into a table or a range.')
   }
   const lexer: Lexer = { text, at: 0, tokens: [] }
   const { tokens } = lexer
@@ -64,7 +64,7 @@ export function lex(text: string, work = new Work()): Token[] {
   return tokens
 }
 
-/** Past blanks and comments; false at the end of the text. */
+/** Skips blanks and comments. Returns false at the end of the text. */
 function skip(lexer: Lexer): boolean {
   const { text } = lexer
   for (;;) {
@@ -82,7 +82,7 @@ function pastComment({ text, at }: Lexer): number {
   return end + 2
 }
 
-/** Behind a semicolon nothing may follow but further ones. */
+/** Only further semicolons may follow a semicolon. */
 function ended(lexer: Lexer): void {
   while (skip(lexer)) {
     if (lexer.text[lexer.at] !== ';') {
@@ -124,7 +124,7 @@ function next(lexer: Lexer): Token {
   return { kind: 'symbol', text: sign, key: sign, name: '', at, end: symbol }
 }
 
-/** Whether the dot just read stands behind something that has members: a name, a bracket. */
+/** Whether the dot that was just read follows something that has members: a name or a bracket. */
 function behindName(tokens: readonly Token[]): boolean {
   return isOperand(tokens.at(-2))
 }
@@ -145,7 +145,7 @@ function wordToken(text: string, at: number, end: number): Token {
   return { kind: 'word', text, key: text.toUpperCase(), name: text, at, end }
 }
 
-/** Behind a dot every word is a name, reserved or not; printed so that it stays one. */
+/** After a dot, every word is a name, even a reserved one. It is printed so that it stays a name. */
 function memberToken(name: string, at: number, end: number): Token {
   const plain = !/^[0-9]/.test(name) && !RESERVED.has(name.toUpperCase())
   return { kind: plain ? 'word' : 'quoted', text: plain ? name : `\`${name}\``, key: '', name, at, end }
@@ -169,7 +169,9 @@ function stringToken(lexer: Lexer, open: number): Token {
   return { kind: 'string', text: text.slice(at, end), key: '', name: '', at, end }
 }
 
-/** A number glued to a letter is legal in places (`1.FROM`) and needed in one: behind a dash in a project's name. */
+/**
+ * A letter directly after a number is legal in GoogleSQL (`1.FROM`), but needed only after a dash in a project's name.
+ */
 function numberToken(lexer: Lexer, end: number): Token {
   const { text, at, tokens } = lexer
   const after = text[end]
@@ -180,11 +182,11 @@ function numberToken(lexer: Lexer, end: number): Token {
   const inName = dash?.key === '-' && dash.end === at && head !== undefined && isName(head) && head.end === dash.at
   const part = inName ? match(MEMBER, lexer.text, lexer.at) : null
   if (part === null) throw new Broken(`a number is glued to ${shown(after)}`, end)
-  // Its key says that no expression may hold it.
+  // Its key makes every expression refuse it.
   return { kind: 'number', text: text.slice(at, part), key: PART, name: text.slice(at, part), at, end: part }
 }
 
-/** GoogleSQL's name of a type of other dialects. */
+/** GoogleSQL's name for a type of other dialects. */
 function typeOf(written: string): string {
   const key = written.toUpperCase()
   if (/^(?:TEXT|VARCHAR|CHAR|STRING)$/.test(key)) return 'STRING'

@@ -1,11 +1,12 @@
-// "Did you mean" for the names of GoogleSQL, quoted as they must be typed. Only exposed and allowed names come in here.
+// "Did you mean" for GoogleSQL names, quoted as they must be typed. The candidates must be exposed or allowed names
+// only.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { RESERVED } from './tokens.ts'
 
-/** Names that are compared letter by letter; of a long list those of a fitting length. */
+/** The most names that are compared letter by letter. In a long list, only names of a similar length are compared. */
 const COMPARED_MAX = 400
 
-/** `Did you mean a or b? `, with the space behind it; empty where nothing is near. `write`: how a name is typed. */
+/** `Did you mean a or b? `, with a trailing space; empty if no name is near. `write` quotes a name. */
 export function near(name: string, candidates: Iterable<string>, write: (name: string) => string): string {
   const fitting: string[] = []
   const [least, most] = [(name.length * 2) / 3 - 1, (name.length * 3) / 2 + 1]
@@ -21,7 +22,7 @@ export function near(name: string, candidates: Iterable<string>, write: (name: s
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/
 
-/** A name as it is typed: in backquotes where it must be. */
+/** A name as it is typed, in backquotes only if necessary. */
 export function quoted(name: string): string {
   return PLAIN.test(name) && !RESERVED.has(name.toUpperCase()) ? name : `\`${name}\``
 }

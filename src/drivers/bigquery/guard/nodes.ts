@@ -1,5 +1,5 @@
-// What the parser makes of a text: the structure that says where tables can be named, and between it runs of tokens that
-// are printed as they came. A reserved SELECT, FROM, JOIN, UNNEST or WITH is in no run unless the grammar put it there.
+// The syntax tree: the structure that says where tables can be named, and runs of tokens between, which are printed
+// unchanged. A run contains the reserved words SELECT, FROM, JOIN, UNNEST and WITH only where the grammar allows them.
 import type { Token } from './tokens.ts'
 
 /** A sub-query in parentheses, inside an expression or as an operand. */
@@ -8,7 +8,7 @@ export interface Nested {
   readonly query: Query
 }
 
-/** Part of an expression: printed as it is, or a sub-query. */
+/** A part of an expression: a token that is printed unchanged, or a sub-query. */
 export type Piece = Token | Nested
 
 export type Run = readonly Piece[]
@@ -26,16 +26,16 @@ export interface With {
 export interface Query {
   readonly with: With | null
   readonly first: Operand
-  /** UNION ALL …: its words, and what it takes in. */
+  /** UNION ALL …: the words of each set operator, and its right operand. */
   readonly rest: readonly { readonly operator: readonly Token[]; readonly operand: Operand }[]
-  /** ORDER BY … LIMIT …, empty without. */
+  /** ORDER BY … LIMIT …; empty if absent. */
   readonly tail: Run
   readonly pipes: readonly Pipe[]
 }
 
 export type Operand = Select | Nested | FromQuery
 
-/** `FROM …` without SELECT: what pipes begin with; `(query) AS t |> …` is one of these too. */
+/** `FROM …` without SELECT, at the beginning of pipe syntax. `(query) AS t |> …` becomes one of these too. */
 interface FromQuery {
   readonly kind: 'from'
   readonly from: From
@@ -43,59 +43,59 @@ interface FromQuery {
 
 export interface Select {
   readonly kind: 'select'
-  /** What stands between SELECT and the list: DISTINCT, AS STRUCT … */
+  /** The words between SELECT and the list: DISTINCT, AS STRUCT … */
   readonly head: readonly Token[]
   readonly items: readonly SelectItem[]
   readonly from: From | null
-  /** WHERE … GROUP BY … HAVING … QUALIFY … WINDOW …, as it came. */
+  /** WHERE … GROUP BY … HAVING … QUALIFY … WINDOW …, unchanged. */
   readonly clauses: Run
 }
 
 export type SelectItem = Star | { readonly kind: 'expression'; readonly run: Run }
 
-/** `*`, `t.*`, `f(x).*`, with what is taken out of it or put in its place. */
+/** `*`, `t.*`, `f(x).*`, with its EXCEPT and REPLACE. */
 export interface Star {
   readonly kind: 'star'
-  /** What stands before the dot; empty for a bare star. */
+  /** What is before the dot; empty for a bare star. */
   readonly of: Run
-  /** Names in EXCEPT (…). */
+  /** The names in EXCEPT (…). */
   readonly except: readonly Token[]
-  /** REPLACE (…), with its word and parentheses; empty without. */
+  /** REPLACE (…), with its word and parentheses; empty if absent. */
   readonly replace: Run
 }
 
-/** Items of one FROM clause in order; parenthesised joins keep their own. */
+/** The items of one FROM clause in order. Parenthesised joins have a From of their own. */
 export interface From {
   readonly parts: readonly FromPart[]
 }
 
 export interface FromPart {
-  /** A comma, or the words of a join; empty before the first. */
+  /** A comma, or the words of a join; empty for the first item. */
   readonly joiner: readonly Token[]
   readonly item: FromItem
-  /** ON … and USING (…): as many as follow, words included. */
+  /** All ON … and USING (…) clauses that follow, including their words. */
   readonly conditions: readonly Run[]
 }
 
 export type FromItem = Path | Unnest | Derived | Parenthesised
 
-/** PIVOT (…) or UNPIVOT (…), words included. */
+/** PIVOT (…) or UNPIVOT (…), including its words. */
 export interface Pivot {
   readonly run: Run
   readonly alias: Token | null
 }
 
-/** A table, a CTE, or an array of something named before: resolve.ts says which. */
+/** A table, a WITH query, or an array of an earlier item: resolve.ts decides which. */
 export interface Path {
   readonly kind: 'path'
-  /** As written, quoted parts not yet split at their dots. */
+  /** As written. Quoted parts are not yet split at their dots. */
   readonly parts: readonly string[]
-  /** Its tokens: printed only where it is an array or a CTE. */
+  /** Its tokens, printed only if it is an array or a WITH query. */
   readonly tokens: readonly Token[]
   readonly alias: Token | null
-  /** WITH OFFSET [AS alias], words included; empty without. */
+  /** WITH OFFSET [AS alias], including its words; empty if absent. */
   readonly offset: readonly Token[]
-  /** TABLESAMPLE …, words included; empty without. */
+  /** TABLESAMPLE …, including its words; empty if absent. */
   readonly sample: readonly Token[]
   readonly pivots: readonly Pivot[]
   readonly at: number
@@ -104,7 +104,7 @@ export interface Path {
 
 export interface Unnest {
   readonly kind: 'unnest'
-  /** What stands between the parentheses. */
+  /** The tokens between the parentheses. */
   readonly run: Run
   readonly alias: Token | null
   readonly offset: readonly Token[]
@@ -124,7 +124,7 @@ interface Parenthesised {
 }
 
 export type Pipe =
-  /** |> WHERE …, SELECT …, AGGREGATE …: its words and expressions as they came. */
+  /** |> WHERE …, SELECT …, AGGREGATE …: its words and expressions, unchanged. */
   | { readonly kind: 'run'; readonly run: Run }
   | { readonly kind: 'join'; readonly part: FromPart }
   | { readonly kind: 'set'; readonly operator: readonly Token[]; readonly operands: readonly Query[] }

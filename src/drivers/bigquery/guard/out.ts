@@ -1,19 +1,19 @@
-// The printed text while it is made: parts with one space between, counted against BigQuery's bound, and for each part the
-// place of the caller's text that it stands for.
+// Builds the printed text from parts with one space between them. It checks BigQuery's length limit, and remembers for
+// each part the position in the caller's text.
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work.ts'
 
 /** Bytes. BigQuery takes a query of 1 MB. */
 const PRINTED_MAX = 1_000_000
 
-/** What the caller wrote where a part comes from. */
+/** The position in the caller's text of the part's origin. */
 export interface From {
   readonly at: number
 }
 
 export interface Printed {
   readonly text: string
-  /** Where the part at an offset of the printed text begins in the caller's text; null before the first part. */
+  /** The position in the caller's text of the part at an offset of the printed text; null before the first part. */
   placeOf(offset: number): number | null
 }
 
@@ -29,19 +29,19 @@ export class Out {
     this.#work = work
   }
 
-  /** A part, behind a space. Throws Refusal (limit) where the printed text becomes too long. */
+  /** Adds a part after a space. Throws Refusal (limit) if the printed text becomes too long. */
   word(text: string, from: From): void {
     this.#push(this.#isGlued ? text : ` ${text}`, from, text.length)
     this.#isGlued = false
   }
 
-  /** A part that ends in a parenthesis: what follows stands directly behind it. */
+  /** Adds a part that ends in a parenthesis; the next part follows without a space. */
   open(text: string, from: From): void {
     this.word(text, from)
     this.#isGlued = true
   }
 
-  /** A parenthesis or comma, directly behind what stands there. */
+  /** Adds a parenthesis or comma without a space before it. */
   close(text: string, from: From): void {
     this.#push(text, from, text.length)
     this.#isGlued = false

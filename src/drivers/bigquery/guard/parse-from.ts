@@ -1,5 +1,5 @@
-// FROM clauses: paths, UNNEST, sub-queries, joins, with their aliases, pivots and samples. Table functions and time travel
-// are refused here, before anybody asks what their arguments are.
+// Parses FROM clauses: paths, UNNEST, sub-queries, joins, with their aliases, pivots and samples. It refuses table
+// functions and time travel before it reads their arguments.
 import { readPivoted, readRun, LIST } from './expression.ts'
 import type { Derived, From, FromItem, FromPart, Path, Piece, Pivot, Unnest } from './nodes.ts'
 import { isQueryStart, readQuery, takeNames } from './parse.ts'
@@ -7,7 +7,7 @@ import { deeper, expect, key, peek, take, takeName, takeWords, unexpected, type 
 import { refusedFunction, refusedStatement, type Broken } from './refusal.ts'
 import { isName, PART, type Token } from './tokens.ts'
 
-/** Behind the word FROM, up to what is no join. */
+/** Reads the items after the word FROM, up to the first token that is not a join. */
 export function readFrom(reader: Reader): From {
   const parts: FromPart[] = [readPart(reader, [])]
   for (let joiner = takeJoiner(reader); joiner !== null; joiner = takeJoiner(reader)) {
@@ -16,12 +16,12 @@ export function readFrom(reader: Reader): From {
   return { parts }
 }
 
-/** A comma, or the words up to JOIN; null where no join stands here. */
+/** Takes a comma, or the words up to JOIN; null if there is no join here. */
 function takeJoiner(reader: Reader): Token[] | null {
   return key(reader) === ',' ? [take(reader)] : takeJoin(reader)
 }
 
-/** [NATURAL] [INNER | CROSS | LEFT …] JOIN; null where none stands here. */
+/** Takes [NATURAL] [INNER | CROSS | LEFT …] JOIN; null if there is none here. */
 export function takeJoin(reader: Reader): Token[] | null {
   const words = ['NATURAL', 'INNER', 'CROSS', 'LEFT', 'RIGHT', 'FULL', 'OUTER', 'HASH']
   let ahead = 0
@@ -30,7 +30,7 @@ export function takeJoin(reader: Reader): Token[] | null {
   return [...takeWords(reader, words), expect(reader, 'JOIN')]
 }
 
-/** What is joined, and how. */
+/** Reads a joined item and its conditions. */
 export function readPart(reader: Reader, joiner: readonly Token[]): FromPart {
   const item = readItem(reader)
   const conditions: Piece[][] = []
@@ -62,7 +62,7 @@ function readUnnest(reader: Reader): Unnest {
   return { kind: 'unnest', run, alias: takeAlias(reader), offset: takeOffset(reader) }
 }
 
-/** ( query ) or ( joins ); ((query) …) is a query where it goes on as one, or ends there. */
+/** Reads ( query ) or ( joins ). ((query) …) is a query if it continues as a query, or ends there. */
 function readGroup(reader: Reader): FromItem {
   expect(reader, '(')
   const inside = deeper(reader, (): FromItem => {
@@ -112,7 +112,7 @@ function wildcard(reader: Reader): Broken {
   return unexpected(reader, 'the name of a wildcard table stands in backquotes')
 }
 
-/** The first part of a path; a project's may hold dashes without quotes (my-project-1.d.t). */
+/** The first part of a path. A project name may contain dashes without quotes (my-project-1.d.t). */
 function takeFirst(reader: Reader): string {
   const first = takeName(reader)
   let name = first.name
@@ -128,7 +128,7 @@ function takeFirst(reader: Reader): string {
   return name
 }
 
-/** [AS] name; null where none stands here. */
+/** Takes [AS] name; null if there is none here. */
 export function takeAlias(reader: Reader): Token | null {
   if (key(reader) === 'AS') {
     take(reader)
@@ -138,7 +138,7 @@ export function takeAlias(reader: Reader): Token | null {
   return token !== undefined && isName(token) && !isClause(reader) ? take(reader) : null
 }
 
-/** Words that are names elsewhere, and here begin a clause. */
+/** Words that begin a clause here and are names elsewhere. */
 function isClause(reader: Reader): boolean {
   if (key(reader) === 'PIVOT') return key(reader, 1) === '('
   if (key(reader) === 'UNPIVOT') return ['(', 'INCLUDE', 'EXCLUDE'].includes(key(reader, 1))
@@ -146,7 +146,7 @@ function isClause(reader: Reader): boolean {
   throw refusedStatement('MATCH_RECOGNIZE', peek(reader)?.at ?? 0)
 }
 
-/** The alias, then any PIVOT and UNPIVOT, each with one of its own. */
+/** Reads the alias, then any PIVOT and UNPIVOT, each with an alias. */
 function readNames(reader: Reader): { alias: Token | null; pivots: Pivot[] } {
   const alias = takeAlias(reader)
   const pivots: Pivot[] = []
@@ -154,7 +154,7 @@ function readNames(reader: Reader): { alias: Token | null; pivots: Pivot[] } {
   return { alias, pivots }
 }
 
-/** PIVOT (…) [AS alias]; null where none stands here. */
+/** Reads PIVOT (…) [AS alias]; null if there is none here. */
 export function readPivot(reader: Reader): Pivot | null {
   if (!isClause(reader)) return null
   const run: Piece[] = [take(reader)]
@@ -180,7 +180,7 @@ function refuseTimeTravel(reader: Reader): void {
   throw refusedStatement('FOR SYSTEM_TIME', peek(reader)?.at ?? 0, 'Read the table as it is now.', why)
 }
 
-/** TABLESAMPLE method (number PERCENT | ROWS) [REPEATABLE (number)]: no expression. */
+/** TABLESAMPLE method (number PERCENT | ROWS) [REPEATABLE (number)]: expressions are not allowed. */
 function takeSample(reader: Reader): Token[] {
   if (key(reader) !== 'TABLESAMPLE') return []
   const sample = [take(reader), takeName(reader), expect(reader, '('), takeNumber(reader)]

@@ -1,5 +1,5 @@
-// Recursive descent over the structure of a query: WITH, SELECT, set operations, ORDER BY, pipes. Everything that can name
-// a table is a node of its own; all else is a run of tokens.
+// A recursive-descent parser for the structure of a query: WITH, SELECT, set operations, ORDER BY, pipes. Everything
+// that can name a table is a node; the rest is runs of tokens.
 import { LIST, readRun, type Wanted } from './expression.ts'
 import { readFrom, takeAlias } from './parse-from.ts'
 import { readPipe } from './pipe.ts'
@@ -9,7 +9,7 @@ import { Broken, refusedStatement } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Work } from './work.ts'
 
-/** The one query that the tokens are. Throws Broken and Refusal. */
+/** Parses the tokens as one query. Throws Broken and Refusal. */
 export function parse(tokens: readonly Token[], work: Work): Query {
   const reader: Reader = { tokens, work, at: 0, depth: 0 }
   if (tokens.length === 0) throw new Broken('there is no query', 0)
@@ -18,13 +18,13 @@ export function parse(tokens: readonly Token[], work: Work): Query {
   return query
 }
 
-/** Whether a query begins here; `WITH (` is an operator of expressions. */
+/** Whether a query begins at the current token. `WITH (` is an operator in expressions. */
 export function isQueryStart(reader: Reader): boolean {
   const word = key(reader)
   return word === 'SELECT' || word === 'FROM' || (word === 'WITH' && key(reader, 1) !== '(')
 }
 
-/** `first`: its first operand, where that has been read already. */
+/** `first` is the first operand, if it has been read already. */
 export function readQuery(reader: Reader, first?: Operand): Query {
   const clause = first === undefined && key(reader) === 'WITH' ? readWith(reader) : null
   const operand = first ?? readOperand(reader)
@@ -38,7 +38,7 @@ export function readQuery(reader: Reader, first?: Operand): Query {
   return { with: clause, first: operand, rest, tail, pipes }
 }
 
-/** From the word WITH on. */
+/** Reads a WITH clause, from the word WITH. */
 export function readWith(reader: Reader): With {
   expect(reader, 'WITH')
   const recursive = takeWords(reader, ['RECURSIVE']).length > 0
@@ -81,14 +81,14 @@ function readOperand(reader: Reader): Operand {
   return alias === null ? nested : { kind: 'from', from: aliasedQuery(nested.query, alias) }
 }
 
-/** (query) AS t |> … says what FROM (query) AS t |> … says. */
+/** (query) AS t |> … means the same as FROM (query) AS t |> …. */
 function aliasedQuery(query: Query, alias: Token): From {
   return { parts: [{ joiner: [], item: { kind: 'derived', query, alias, sample: [], pivots: [] }, conditions: [] }] }
 }
 
 const SET_OPERATORS = ['UNION', 'INTERSECT', 'EXCEPT']
 
-/** UNION ALL, LEFT OUTER UNION ALL BY NAME …; null where none stands here. */
+/** Takes UNION ALL, LEFT OUTER UNION ALL BY NAME …; null if there is no set operator here. */
 export function takeSetOperator(reader: Reader): Token[] | null {
   const prefix = ['FULL', 'LEFT', 'INNER'].includes(key(reader)) ? (key(reader, 1) === 'OUTER' ? 2 : 1) : 0
   if (!SET_OPERATORS.includes(key(reader, prefix))) return null
@@ -159,7 +159,7 @@ export function readHead(reader: Reader): Token[] {
   return [...head, ...kind]
 }
 
-/** A comma may stand before what ends the list. */
+/** A trailing comma before the end of the list is allowed. */
 function isListEnd(reader: Reader): boolean {
   return peek(reader) === undefined || LIST_ENDS.has(key(reader))
 }
@@ -172,7 +172,7 @@ function readItem(reader: Reader): SelectItem {
   return key(reader) === '.' ? readStar(reader, run) : { kind: 'expression', run }
 }
 
-/** `*` or `.*`, and what follows it. */
+/** Reads `*` or `.*`, and its EXCEPT and REPLACE. */
 function readStar(reader: Reader, of: readonly Piece[]): Star {
   if (key(reader) === '.') take(reader)
   expect(reader, '*')
@@ -198,7 +198,7 @@ const CLAUSES: Readonly<Record<string, Wanted | undefined>> = {
   WINDOW: LIST,
 }
 
-/** WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, each at most once and in this order. */
+/** Reads WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, each at most once and in this order. */
 function readClauses(reader: Reader): Piece[] {
   const clauses: Piece[] = []
   for (const [word, wanted] of Object.entries(CLAUSES)) {

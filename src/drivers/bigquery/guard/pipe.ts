@@ -1,5 +1,5 @@
-// Pipe operators (|> WHERE …): those that only shape rows are runs of tokens, those that bring in tables are structure.
-// Any other is refused by its name.
+// Parses pipe operators (|> WHERE …). Operators that only shape rows are runs of tokens; operators that add tables are
+// structure. Other operators are refused by name.
 import { readRun, type Wanted } from './expression.ts'
 import type { Piece, Pipe, Query } from './nodes.ts'
 import { readHead, readNested, readWith, takeSetOperator } from './parse.ts'
@@ -10,7 +10,7 @@ import { refusedStatement } from './refusal.ts'
 const RUN: Wanted = { commas: true, words: new Set(['GROUP', 'BY', 'ORDER', 'WINDOW', 'EXCEPT']), stars: true }
 const SHAPING = new Set(`SELECT EXTEND SET DROP RENAME AS WHERE LIMIT AGGREGATE DISTINCT ORDER WINDOW`.split(' '))
 
-/** From the sign |> on. */
+/** Reads a pipe operator, from the sign |>. */
 export function readPipe(reader: Reader): Pipe {
   expect(reader, '|>')
   const token = peek(reader)
@@ -32,11 +32,11 @@ function readShaping(reader: Reader): Piece[] {
   const run: Piece[] = [word]
   if (word.key === 'SELECT') run.push(...readHead(reader))
   if (word.key === 'ORDER') run.push(expect(reader, 'BY'))
-  // AGGREGATE GROUP BY x without an aggregate, and DISTINCT, have nothing more to say.
+  // DISTINCT has no expression; all other operators need one.
   return word.key === 'DISTINCT' ? run : [...run, ...readRun(reader, RUN)]
 }
 
-/** (query), (query): a comma may end them. */
+/** (query), (query): a trailing comma is allowed. */
 function readOperands(reader: Reader): Query[] {
   const operands = [readNested(reader).query]
   while (key(reader) === ',') {

@@ -1,12 +1,12 @@
-// The printer: tokens as they came, one space between, comments gone; each item of FROM in one of four forms, whatever the
-// walk thought of it: a sub-select of exposed columns, UNNEST, the name of a WITH query, or what parentheses hold.
+// The printer: prints tokens unchanged with one space between, without comments. Each item of FROM has one of four
+// forms: a sub-select of exposed columns, UNNEST, the name of a WITH query, or parentheses with items in them.
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import { Out, type From as Place, type Printed } from './out.ts'
 import type { Resolved, Walk } from './walk.ts'
 import type { Suffixes } from './source.ts'
 import { isName, type Token } from './tokens.ts'
 
-/** Throws Refusal (limit) where the text becomes longer than BigQuery takes. */
+/** Throws Refusal (limit) if the text becomes longer than BigQuery accepts. */
 export function print(walk: Walk, query: Query): Printed {
   const out = new Out(walk.work)
   new Printer(walk, out).query(query)
@@ -16,7 +16,7 @@ export function print(walk: Walk, query: Query): Printed {
 class Printer {
   readonly #walk: Walk
   readonly #out: Out
-  /** The token printed last: what our own words stand behind. */
+  /** The last printed token of the caller. Our own words take its position. */
   #last: Place = { at: 0 }
 
   constructor(walk: Walk, out: Out) {
@@ -35,7 +35,7 @@ class Printer {
     for (const pipe of query.pipes) this.#pipe(pipe)
   }
 
-  /** Words of ours. */
+  /** Prints words of ours. */
   #own(text: string): void {
     this.#out.word(text, this.#last)
   }
@@ -49,7 +49,7 @@ class Printer {
     this.#out.word(token.text, token)
   }
 
-  /** As it came, but for the pseudo columns that our sub-selects return under names of ours. */
+  /** Prints a token unchanged, except for pseudo columns, which our sub-selects return under names of ours. */
   #token(token: Token): void {
     this.#last = token
     const { renamed, kept } = this.#walk
@@ -199,7 +199,7 @@ class Printer {
         this.#aliasOf(path, resolved.implicit)
         return this.#pivots(path)
       case undefined:
-        throw new TypeError('a path that nobody looked up')
+        throw new TypeError('a path without a resolution')
     }
   }
 
@@ -246,7 +246,7 @@ function filter(suffix: string, { patterns, list }: Suffixes): string {
   return terms.join(' OR ')
 }
 
-/** Names come from the catalog or from between backquotes: neither a backquote nor a backslash is in them. */
+/** Names come from the catalog or from between backquotes, so they contain neither backquotes nor backslashes. */
 function quote(name: string): string {
   return `\`${name}\``
 }

@@ -1,5 +1,5 @@
-// Pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME) leave a sub-select only under names of ours, and only where the query names
-// them. Where such a name would show, or a column that is no part of a row would become one, the query is refused.
+// Pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME). A sub-select returns them under names of ours, and only if the query
+// names them. The guard refuses a query that would show such a name, or that would make a row contain a pseudo column.
 import type { Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
 import type { Columns } from './column-sets.ts'
@@ -13,7 +13,7 @@ export type Pseudo = Source['pseudoColumns'][number]
 /** In lower case. */
 const PSEUDO: readonly string[] = ['_table_suffix', '_partitiontime', '_partitiondate']
 
-/** Our name for one. */
+/** Our name for a pseudo column. */
 export function ourName(prefix: string, pseudo: Pseudo): string {
   switch (pseudo) {
     case '_TABLE_SUFFIX':
@@ -25,20 +25,23 @@ export function ourName(prefix: string, pseudo: Pseudo): string {
   }
 }
 
-/** `form`: what the query may not hold besides. */
+/** `form` is what the query may not contain together with a pseudo column. */
 export function refusedBeside(form: string, at: number): Error {
   const hint = 'Select the columns, and the pseudo column AS another name, in a sub-query first.'
   const why = `a pseudo column (_TABLE_SUFFIX, _PARTITIONTIME) cannot be read beside ${form}`
   return refusedStatement('_TABLE_SUFFIX', at, hint, why)
 }
 
-/** All rows of the scope are read whole, other than by a star. Throws Refusal where a pseudo column would be in them. */
+/**
+ * The query reads all rows of the scope whole, other than by a star. Throws Refusal if the rows contain a pseudo
+ * column.
+ */
 export function readWhole(scope: Scope, form: string): void {
   scope.readAll()
   if (scope.exports.size > 0) throw refusedBeside(form, -1)
 }
 
-/** A star leaves our names out: a column of the caller's that is called so would go with them. */
+/** A star leaves out our names, so a column of the caller with the same name would disappear too. */
 export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   if (scope.isJoinedByPseudo) throw refusedBeside('a star and a JOIN … USING it', -1)
   for (const pseudo of renamed.keys()) {
@@ -46,25 +49,25 @@ export function checkStar({ sets, renamed }: Walk, scope: Scope): void {
   }
 }
 
-/** USING (_TABLE_SUFFIX) makes it a column of the star. */
+/** USING (_TABLE_SUFFIX) would make the pseudo column a column of the star. */
 export function isJoinedBy(run: Run): boolean {
   return keyOf(run[0]) === 'USING' && run.some((piece) => piece.kind !== 'nested' && isPseudo(piece))
 }
 
-/** A row that goes on as one value, or as a STRUCT, takes the names of its columns along. */
+/** A row that is used as one value, or as a STRUCT, keeps the names of its columns. */
 export function checkRow({ sets }: Walk, columns: Columns, form: string, at: number): void {
   if (PSEUDO.some((name) => sets.has(columns, name))) throw refusedBeside(form, at)
 }
 
-/** UNPIVOT makes texts of the names of columns. */
+/** UNPIVOT turns the names of columns into texts. */
 export function checkUnpivot(run: Run): void {
   if (keyOf(run[0]) !== 'UNPIVOT') return
   for (const piece of run) if (piece.kind !== 'nested' && isPseudo(piece)) throw refusedBeside('UNPIVOT', piece.at)
 }
 
 /**
- * Whether it is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name: what stands before its dot is no item
- * of FROM. No field of a STRUCT bears a name of ours.
+ * Whether the token is a field of a value (JSON '…'._TABLE_SUFFIX), which keeps its name: what is before its dot is not
+ * an item of FROM. No field of a STRUCT has one of our names.
  */
 export function isField(run: Run, index: number, scope: Scope | null): boolean {
   const [piece, dot, owner, before] = [run[index], run[index - 1], run[index - 2], run[index - 3]]
@@ -73,7 +76,7 @@ export function isField(run: Run, index: number, scope: Scope | null): boolean {
   return (scope?.item(owner.name) ?? null) === null
 }
 
-/** STRUCT(_TABLE_SUFFIX): a field would bear our name. */
+/** STRUCT(_TABLE_SUFFIX): the field would have our name. */
 export function checkFields(run: Run, renamed: ReadonlyMap<string, string>): void {
   if (renamed.size === 0) return
   const open: boolean[] = []
@@ -85,7 +88,7 @@ export function checkFields(run: Run, renamed: ReadonlyMap<string, string>): voi
   }
 }
 
-/** SELECT AS STRUCT _TABLE_SUFFIX: the same. */
+/** SELECT AS STRUCT _TABLE_SUFFIX: the field would have our name. */
 export function checkField(run: Run, renamed: ReadonlyMap<string, string>): void {
   const last = run.at(-1)
   if (last === undefined || last.kind === 'nested' || !isRenamed(last, renamed)) return
@@ -96,7 +99,7 @@ function unnamed(token: Token): Error {
   return refusedBeside('a STRUCT that takes its name', token.at)
 }
 
-/** Whether nothing follows in this argument, nor an alias stands before. */
+/** Whether the token ends its argument, and no alias is before it. */
 function isLast(run: Run, index: number): boolean {
   return [',', ')'].includes(keyOf(run[index + 1])) && ['(', ',', '.'].includes(keyOf(run[index - 1]))
 }

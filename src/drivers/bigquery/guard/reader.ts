@@ -1,5 +1,5 @@
-// The tokens of a text and how far the parser has come. It knows no grammar, only how to look ahead and what to say when
-// something else stands there.
+// The tokens of a text and the position of the parser. This file has look-ahead and the error for an unexpected token,
+// but no grammar.
 import { Broken, refusedLimit, shown } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
 import type { Work } from './work.ts'
@@ -18,7 +18,7 @@ export function peek(reader: Reader, ahead = 0): Token | undefined {
   return reader.tokens[reader.at + ahead]
 }
 
-/** The keyword or sign that stands next (or further on); empty for anything else, and at the end. */
+/** The keyword or sign that is next (or `ahead` tokens further); empty for anything else, and at the end. */
 export function key(reader: Reader, ahead = 0): string {
   return reader.tokens[reader.at + ahead]?.key ?? ''
 }
@@ -31,7 +31,7 @@ export function take(reader: Reader): Token {
   return token
 }
 
-/** The word or sign that must stand here. */
+/** Takes the word or sign that is required here. */
 export function expect(reader: Reader, wanted: string): Token {
   if (key(reader) !== wanted) throw unexpected(reader, `${wanted} is missing`)
   return take(reader)
@@ -43,14 +43,14 @@ export function takeName(reader: Reader): Token {
   return take(reader)
 }
 
-/** Takes the words as long as they stand next; those that did. */
+/** Takes the given words as long as they are next, and returns the taken tokens. */
 export function takeWords(reader: Reader, words: readonly string[]): Token[] {
   const taken: Token[] = []
   while (words.includes(key(reader))) taken.push(take(reader))
   return taken
 }
 
-/** Runs `inside` one level deeper. Throws Refusal past the limit: what follows calls itself. */
+/** Runs `inside` one level deeper. Throws Refusal past the limit, because the parser is recursive. */
 export function deeper<T>(reader: Reader, inside: () => T): T {
   reader.depth += 1
   if (reader.depth > DEPTH_MAX) {
@@ -59,7 +59,7 @@ export function deeper<T>(reader: Reader, inside: () => T): T {
       'depth',
       why,
       peek(reader)?.at ?? 0,
-      'Name the inner queries in WITH, and leave out parentheses that say nothing.',
+      'Name the inner queries in WITH, and leave out needless parentheses.',
     )
   }
   const made = inside()

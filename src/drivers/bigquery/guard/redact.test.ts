@@ -1,9 +1,9 @@
-// No literal of a text that the lexer takes is left in what is kept of it, however it is written; the names are.
+// A redacted text contains no literal of a text that the lexer accepts, however the literal is written. Names stay.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactedSql } from './redact.ts'
 
-test('texts and numbers are taken out, names stay', () => {
+test('removes strings and numbers and keeps names', () => {
   for (const [text, kept] of [
     ["SELECT id FROM shop.t WHERE name = 'Ada' AND age > 41", 'SELECT id FROM shop . t WHERE name = ? AND age > ?'],
     ['SELECT `customerId` FROM `p-1.shop.events_*`', 'SELECT `customerId` FROM `p-1.shop.events_*`'],
@@ -14,7 +14,7 @@ test('texts and numbers are taken out, names stay', () => {
   }
 })
 
-test('no way of writing a literal, a comment or an odd name leaves it there', () => {
+test('removes every form of literal, comment and odd name', () => {
   for (const text of [
     `SELECT 'it\\'s SECRET'`,
     `SELECT "SECRET", '''SECRET 'SECRET' ''', """SECRET"""`,
@@ -30,7 +30,7 @@ test('no way of writing a literal, a comment or an odd name leaves it there', ()
   }
 })
 
-test('where it cannot be told there is no text', () => {
+test('returns null for a text that the lexer refuses', () => {
   for (const text of ["SELECT 'SECRET", 'SELECT `SECRET', 'SELECT @@SECRET', 'SELECT 1; SELECT 2']) {
     assert.equal(redactedSql(text), null)
   }

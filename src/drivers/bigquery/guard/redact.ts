@@ -1,13 +1,13 @@
-// Pure: a text that the lexer takes, as asked or as printed, without its literals and comments, for an audit that may not
-// keep them.
+// Removes literals and comments from a text that the lexer accepts, as sent or as printed: for an audit that may not
+// store them.
 import { lex } from './lex.ts'
 import { Broken, Refusal } from './refusal.ts'
 import { PART } from './tokens.ts'
 
-/** A name in backquotes that holds nothing but a path; anything else may hold anything. */
+/** A quoted name that contains only a path. Other quoted names may contain any text. */
 const PLAIN_NAME = /^[\w.-]+\*?$/
 
-/** The tokens, one space between, with ? for every text and number; null where the lexer does not take it. */
+/** The tokens with one space between, and ? for each string and number; null if the lexer refuses the text. */
 export function redactedSql(text: string): string | null {
   try {
     return lex(text)

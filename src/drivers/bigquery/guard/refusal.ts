@@ -1,10 +1,10 @@
-// How the guard says no from deep inside a text: two throwables that confine.ts turns into a verdict, and the sentences.
-// A hidden name and one that does not exist are refused by the same words; a hint names only what is exposed.
+// How the guard refuses from deep inside a text: two errors that confine.ts turns into a verdict, and their sentences.
+// A hidden name and a missing name get the same words. A hint names exposed things only.
 import type { BlockedKind } from '../../driver.ts'
 
 const NAME_MAX = 300
 
-/** A refusal on its way out. `at` is an offset in the caller's text (UTF-16 units), -1 where not known. */
+/** A refusal. `at` is an offset in the caller's text (UTF-16 units), or -1 if unknown. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly kind: BlockedKind
@@ -21,7 +21,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The text is not of the form that its place asks for. */
+/** The text has a syntax error. */
 export class Broken extends Error {
   override readonly name = 'Broken'
   readonly at: number
@@ -32,7 +32,7 @@ export class Broken extends Error {
   }
 }
 
-/** A statement, clause or form that a reader does not need; `name` is as it would be written. */
+/** A statement, clause or form that a reader does not need. `name` is as the caller would write it. */
 export function refusedStatement(name: string, at: number, hint?: string, why?: string): Refusal {
   return new Refusal(
     'statement',
@@ -47,34 +47,33 @@ export function refusedTable(name: string, hint: string, at: number): Refusal {
   return new Refusal('table', name, `table ${shown(name)} does not exist or is not exposed`, hint, at)
 }
 
-/** As the runner says it of a column that the dry run does not find. */
+/** The same sentence as the runner's for a column that the dry run does not find. */
 export function refusedColumn(name: string, at: number): Refusal {
   const why = `column ${shown(name)} does not exist or is not exposed`
   return new Refusal('column', name, why, 'Use a column that GET …/schema lists.', at)
 }
 
-/** What may be called, for a hint. */
+/** Which functions may be called, for a hint. */
 export const CALLABLE =
-  "Callable are GoogleSQL's own functions for numbers, text, dates, JSON, arrays, geography, aggregates and windows; nothing that calls a model or another service."
-const ROUTINE =
-  'Routines that somebody made cannot be called, since they may read any table: write the expression itself.'
+  "You can call GoogleSQL's own functions for numbers, text, dates, JSON, arrays, geography, aggregates and windows; you cannot call functions that use a model or another service."
+const ROUTINE = 'User-defined routines cannot be called, because they may read any table: write the expression itself.'
 
 export function refusedFunction(name: string, at: number, hint?: string, why?: string): Refusal {
   const sentence = why ?? `function ${shown(name)}() does not exist or may not be called`
   return new Refusal('function', name, sentence, hint ?? (name.includes('.') ? ROUTINE : CALLABLE), at)
 }
 
-/** An operator or form of another dialect; `hint` says GoogleSQL's. */
+/** An operator or form of another dialect. `hint` has the GoogleSQL form. */
 export function refusedOperator(name: string, hint: string, at: number): Refusal {
   return new Refusal('operator', name, `${shown(name)} is not GoogleSQL`, hint, at)
 }
 
-/** Too deep, too long, too many; `name` is what there is too much of, `why` names the bound and the size found. */
+/** Too deep, too long, or too many. `name` says what; `why` names the bound and the actual size. */
 export function refusedLimit(name: string, why: string, at: number, hint: string): Refusal {
   return new Refusal('limit', name, why, hint, at)
 }
 
-/** A caller's name in a sentence: cut, and nothing in it that would break a line. */
+/** A caller's name for a sentence: cut to a maximum length, without characters that would break a line. */
 export function shown(name: string): string {
   const plain = name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\uFFFD')
   return plain.length > 120 ? `${plain.slice(0, 120)}…` : plain

@@ -1,5 +1,5 @@
-// The walk through FROM: says of every path whether it is a WITH query, an array of something in sight, or an exposed table,
-// and refuses the rest.
+// Walks through FROM: decides for each path whether it is a WITH query, an array of a visible item, or an exposed
+// table, and refuses all others.
 import type { From, FromItem, FromPart, Path, Run } from './nodes.ts'
 import { checkUnpivot, isJoinedBy, ourName, readWhole, refusedBeside } from './pseudo.ts'
 import { Broken, refusedColumn, refusedLimit } from './refusal.ts'
@@ -12,7 +12,7 @@ import type { Walk } from './walk.ts'
 
 const TABLES_MAX = 50
 
-/** Fills `scope` item by item: what comes later sees what came before. */
+/** Adds the items to `scope` one by one: each item sees the items before it. */
 export function resolveFrom(walk: Walk, from: From, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
   for (const part of from.parts) resolvePart(walk, part, ctes, outer, scope)
 }
@@ -29,8 +29,8 @@ export function resolvePart(walk: Walk, part: FromPart, ctes: Ctes | null, outer
 function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope | null, scope: Scope): void {
   switch (item.kind) {
     case 'parenthesised': {
-      // It does not see what stands before it; what stands behind it sees it.
-      // Where nothing does, its items are added at once: parentheses in parentheses would copy them each time.
+      // The parentheses do not see the items before them; the items after them see the items inside.
+      // Without items before them, items are added to the scope directly: nested parentheses would copy them each time.
       const isFirst = scope.isEmpty && scope.outer === outer
       const inside = isFirst ? scope : new Scope(walk, outer)
       resolveFrom(walk, item.from, ctes, outer, inside)
@@ -56,8 +56,8 @@ function resolveItem(walk: Walk, item: FromItem, ctes: Ctes | null, outer: Scope
 }
 
 /**
- * UNNEST(dataset.table.column) of a table that FROM does not name: Google's analyzer refuses it, and should that ever
- * change it would read past the sub-select. Refused by the words that an unknown column gets, whether or not it exists.
+ * Refuses UNNEST(dataset.table.column) of a table that FROM does not name. Google's analyzer refuses it today; if that
+ * changed, it would read outside the sub-select. An unknown column gets the same words, so the refusal reveals nothing.
  */
 function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   const parts: string[] = []
@@ -71,7 +71,7 @@ function checkUnnest(walk: Walk, run: Run, scope: Scope): void {
   throw refusedColumn(first, run[0]?.kind === 'nested' ? -1 : (run[0]?.at ?? -1))
 }
 
-/** WITH OFFSET names a column: its alias, or `offset`. */
+/** WITH OFFSET adds a column: its alias, or `offset`. */
 function offsetOf({ sets }: Walk, offset: readonly Token[]): Columns {
   const last = offset.at(-1)
   return last === undefined ? NO_COLUMNS : sets.ofNames([last.name])
@@ -125,7 +125,7 @@ function resolveTable(walk: Walk, path: Path, scope: Scope): void {
   walk.paths.set(path, { kind: 'table', source, entry, implicit })
 }
 
-/** One Source for a table, however it is spelt. */
+/** Returns one Source for each table, however it is spelled. */
 function lookUp(walk: Walk, parts: readonly string[], at: number): Source {
   const written = parts.join('.')
   const known = walk.spellings.get(written)

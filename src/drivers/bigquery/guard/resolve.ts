@@ -1,5 +1,5 @@
-// The walk over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. It changes nothing; print.ts prints
-// what it found.
+// Walks over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. It does not change the query;
+// print.ts prints the result.
 import type { Operand, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import { checkField, checkFields, checkRow, checkStar, isField, readWhole, refusedBeside } from './pseudo.ts'
@@ -8,7 +8,7 @@ import { Ctes, entryOf, Scope } from './scope.ts'
 import { isName } from './tokens.ts'
 import type { Walk } from './walk.ts'
 
-/** Returns the columns, as far as they are known. */
+/** Returns the columns of the query, as far as they are known. */
 export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, outer: Scope | null): Columns {
   const ctes = query.with === null ? outerCtes : resolveWith(walk, query.with, new Ctes(outerCtes))
   const first = resolveOperand(walk, query.first, ctes, outer)
@@ -18,7 +18,7 @@ export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, o
   return resolvePipes(walk, query.pipes, ctes, outer, new Scope(walk, first.scope))
 }
 
-/** Adds to `ctes`. A WITH query sees those before it, in RECURSIVE all of them; never what is around. */
+/** Adds to `ctes`. A WITH query sees those before it, and with RECURSIVE all of them; it never sees outer rows. */
 function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): Ctes {
   if (recursive) for (const { name } of list) ctes.add(name.name, NO_COLUMNS)
   for (const { name, query } of list) ctes.add(name.name, resolveQuery(walk, query, ctes, null))
@@ -27,7 +27,7 @@ function resolveWith(walk: Walk, { recursive, ctes: list }: With, ctes: Ctes): C
 
 interface Found {
   readonly columns: Columns
-  /** What ORDER BY and pipes behind it see. */
+  /** What ORDER BY and later pipes see. */
   readonly scope: Scope | null
 }
 
@@ -68,12 +68,12 @@ function resolveSelect(walk: Walk, select: Select, ctes: Ctes | null, outer: Sco
   return { columns: columns | walk.sets.ofNames(names), scope }
 }
 
-/** t.* of one name: the star says itself which row it reads. */
+/** t.* with a single name: resolveStar() marks the row that it reads. */
 function isNamed(of: Run): boolean {
   return of.length === 1 && of[0]?.kind !== 'nested'
 }
 
-/** A star shows whole rows, but not what we returned besides. */
+/** A star shows whole rows, but not the pseudo columns that we return in addition. */
 function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   const [of] = star.of
   if (of === undefined) {
@@ -89,7 +89,7 @@ function resolveStar(walk: Walk, star: Star, scope: Scope): Columns {
   return item.columns
 }
 
-/** The sub-queries of an expression, and the rows it reads whole. */
+/** Resolves the sub-queries of an expression, and marks the rows that it reads whole. */
 export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope | null): void {
   if (run.length === 0) return
   walk.runs.push({ run, scope })
@@ -117,7 +117,7 @@ function isKey(piece: Run[number] | undefined, key: string): boolean {
   return piece !== undefined && piece.kind !== 'nested' && piece.key === key
 }
 
-/** What a pipe brings in stays in sight of those behind it. */
+/** What a pipe adds is visible to the pipes after it. */
 function resolvePipes(
   walk: Walk,
   pipes: readonly Pipe[],
@@ -125,7 +125,7 @@ function resolvePipes(
   outer: Scope | null,
   scope: Scope,
 ): Columns {
-  // What a pipe's WITH brings in is seen by the pipes behind it, and by nothing before.
+  // WITH queries of a pipe are visible to the pipes after it only.
   const own = new Ctes(outerCtes)
   for (const pipe of pipes) {
     switch (pipe.kind) {
@@ -155,7 +155,7 @@ function aliasOf(run: Run): string {
   return isKey(word, 'AS') && name !== undefined && name.kind !== 'nested' ? name.name : ''
 }
 
-/** Names that a pipe may have given: behind AS, and what is listed. */
+/** Names that a pipe may have defined: aliases and listed names. */
 function named(run: Run): string[] {
   return run.flatMap((piece) => (piece.kind !== 'nested' && isName(piece) ? [piece.name] : []))
 }

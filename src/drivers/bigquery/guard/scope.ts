@@ -1,17 +1,17 @@
-// What is in sight where a path stands: the items of FROM so far, those of the queries around, and the WITH queries. Names
-// are compared as GoogleSQL does, without case.
+// What a path can name: the items of FROM so far, those of the outer queries, and the WITH queries. Names ignore case,
+// as in GoogleSQL.
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import type { Walk } from './walk.ts'
 
 /** One item of FROM. */
 export interface Entry {
-  /** Lower case; empty where nothing names it. */
+  /** Lower case; empty if the item has no name. */
   readonly alias: string
-  /** As far as they are known. */
+  /** The columns, as far as they are known. */
   readonly columns: Columns
-  /** Our names of pseudo columns that its sub-select returns besides. */
+  /** Our names of the pseudo columns that its sub-select returns in addition. */
   readonly exports: readonly string[]
-  /** Somebody reads the whole row: a star, a pivot, the alias itself. */
+  /** The query reads the whole row: by a star, a pivot, or the alias itself. */
   isWhole: boolean
 }
 
@@ -28,9 +28,9 @@ export class Scope {
   #aliases = new Map<string, Entry>()
   readonly #exports = new Set<string>()
   #columns = NO_COLUMNS
-  /** How many entries, from the first, are marked as read whole. */
+  /** How many entries, from the first, are already marked as read whole. */
   #whole = 0
-  /** A join of its own items is USING a pseudo column. */
+  /** One of its joins is USING a pseudo column. */
   isJoinedByPseudo = false
 
   constructor(known: Known, outer: Scope | null) {
@@ -42,12 +42,12 @@ export class Scope {
     return this.#entries.length === 0
   }
 
-  /** What a bare star shows. */
+  /** The columns that a bare star shows. */
   get columns(): Columns {
     return this.#columns
   }
 
-  /** Our names of pseudo columns among them: three at most. */
+  /** Our names of the pseudo columns of all items: three at most. */
   get exports(): ReadonlySet<string> {
     return this.#exports
   }
@@ -63,21 +63,21 @@ export class Scope {
     return entry
   }
 
-  /** Takes over the items of parentheses, whose scope ends here. The smaller of the two is copied into the larger. */
+  /** Takes over the items of parentheses, whose scope ends here. Copies the smaller of the two into the larger. */
   absorb(inside: Scope): void {
     const isLarger = inside.#entries.length > this.#entries.length
     const [entries, aliases] = isLarger ? [this.#entries, this.#aliases] : [inside.#entries, inside.#aliases]
     this.#known.work.spend(entries.length)
     if (isLarger) [this.#entries, this.#aliases, this.#whole] = [inside.#entries, inside.#aliases, 0]
     for (const entry of entries) this.#entries.push(entry)
-    // What stands before the parentheses bears a name first.
+    // For equal names, the item before the parentheses comes first.
     for (const [alias, entry] of aliases) if (isLarger || !this.#aliases.has(alias)) this.#aliases.set(alias, entry)
     this.#columns |= inside.#columns
     for (const name of inside.#exports) this.#exports.add(name)
     if (inside.isJoinedByPseudo) this.isJoinedByPseudo = true
   }
 
-  /** Whether a path that begins with this name is something in sight, rather than a dataset. */
+  /** Whether a path that begins with this name means a visible item, not a dataset. */
   has(name: string): boolean {
     const key = name.toLowerCase()
     const { work, sets } = this.#known
@@ -88,7 +88,7 @@ export class Scope {
     return false
   }
 
-  /** The item that bears this alias, the nearest one. */
+  /** The nearest item with this alias. */
   item(alias: string): Entry | null {
     const key = alias.toLowerCase()
     const { work, aliases } = this.#known
@@ -101,7 +101,7 @@ export class Scope {
     return null
   }
 
-  /** Its own rows are read whole, now and by a bare star. */
+  /** Marks all items as read whole, as a bare star does. */
   readAll(): void {
     for (; this.#whole < this.#entries.length; this.#whole++) {
       const entry = this.#entries[this.#whole]
@@ -109,7 +109,7 @@ export class Scope {
     }
   }
 
-  /** The first `count` of its items and those around it, the nearest first, with the first `most` names that each shows. */
+  /** The first `count` items of this scope and the outer ones, the nearest first, each with its first `most` names. */
   *items(count: number, most: number): Iterable<{ readonly alias: string; readonly names: readonly string[] }> {
     const { sets } = this.#known
     let left = count
@@ -122,13 +122,13 @@ export class Scope {
     }
   }
 
-  /** What this scope and each around it show, the nearest first. */
+  /** The columns of this scope and of each outer scope, the nearest first. */
   *inSight(): Iterable<Columns> {
     for (let scope: Scope | null = this; scope !== null; scope = scope.outer) yield scope.#columns
   }
 }
 
-/** WITH queries in sight, of one WITH clause and those around it. */
+/** The visible WITH queries of one WITH clause and the outer ones. */
 export class Ctes {
   readonly #outer: Ctes | null
   readonly #columns = new Map<string, Columns>()
@@ -137,12 +137,12 @@ export class Ctes {
     this.#outer = outer
   }
 
-  /** A later one of the same name hides an earlier one. */
+  /** A later query hides an earlier one of the same name. */
   add(name: string, columns: Columns): void {
     this.#columns.set(name.toLowerCase(), columns)
   }
 
-  /** The columns of the nearest WITH query of this name; null where none is in sight. */
+  /** The columns of the nearest WITH query of this name; null if there is none. */
   find(name: string): Columns | null {
     const key = name.toLowerCase()
     for (let each: Ctes | null = this; each !== null; each = each.#outer) {

@@ -1,15 +1,15 @@
-// What is in sight at a place of the caller's text: for the hint of a column that BigQuery does not find there. It looks
-// when a query has failed, and holds what the walk found until the query has ended.
+// The hint for a column that BigQuery does not find: the names that are visible at that position of the caller's text.
+// It is computed only after a query has failed, from the state of the walk, which lives as long as the query.
 import { near, quoted } from './near.ts'
 import type { Scope } from './scope.ts'
 import type { Walk } from './walk.ts'
 
 const SHOWN_MAX = 40
 const ITEMS_MAX = 20
-/** Names in sight that one is compared with. */
+/** The most visible names that are compared with the unknown one. */
 const COMPARED_MAX = 10_000
 
-/** A hint for a name that is no column at `at` (-1: anywhere): the nearest names, then what FROM shows. */
+/** A hint for a name that is not a column at `at` (-1: anywhere): the nearest names, then what FROM shows. */
 export function columnHint({ runs, sets }: Walk, name: string, at: number): string {
   const holding = runs.find(({ run }) =>
     run.some((piece) => piece.kind !== 'nested' && piece.at <= at && at < piece.end),
@@ -21,7 +21,7 @@ export function columnHint({ runs, sets }: Walk, name: string, at: number): stri
   return `${near(last, names, quoted)}${shown(scope)}`
 }
 
-/** What is in sight, the nearest first; of very much only the beginning, since a hint must not keep other requests waiting. */
+/** The visible names, the nearest first. A long list is cut, because comparing it would block the event loop. */
 function namesIn(scope: Scope, sets: Walk['sets']): ReadonlySet<string> {
   const names = new Set<string>()
   let left = COMPARED_MAX

@@ -1,5 +1,5 @@
-// What one table of FROM stands for: the printed name, the columns that may be printed, and what the dry run may report.
-// A path is looked up here, or refused; a hidden table and one that does not exist by the same words.
+// The table that a path in FROM names: its printed name, the columns that may be printed, and what the dry run may
+// report. An unknown path is refused; a hidden table and a missing table get the same words.
 import type { PseudoColumn } from '../capture.ts'
 import type { AllowedShards } from '../query.ts'
 import type { Exposed } from './exposed.ts'
@@ -11,31 +11,31 @@ import type { Work } from './work.ts'
 export interface Source {
   readonly dataset: string
   readonly table: string
-  /** At least one. */
+  /** At least one column. */
   readonly columns: readonly string[]
-  /** The same in lower case. */
+  /** The same columns in lower case. */
   readonly names: ReadonlySet<string>
   readonly pseudoColumns: readonly ('_TABLE_SUFFIX' | PseudoColumn)[]
-  /** Of a wildcard: the suffixes that may be read, always printed; null for a plain table. */
+  /** For a wildcard: the suffixes that may be read, always printed as a filter; null for a plain table. */
   readonly suffixes: Suffixes | null
   /** As `project.dataset.table`. */
   readonly closure: readonly string[]
   readonly shards: readonly AllowedShards[]
 }
 
-/** Which suffixes a wildcard may read: those that match a pattern, and those of the list. */
+/** Which suffixes a wildcard may read: those that match a pattern, and those in the list. */
 export interface Suffixes {
   readonly patterns: readonly string[]
   readonly list: readonly string[]
 }
 
-/** Throws Refusal: not exposed, of another project, unqualified, metadata. `parts` are split at dots already. */
+/** Throws Refusal if the path is not exposed, of another project, unqualified, or metadata. `parts` contain no dots. */
 export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[], at: number): Source {
   const name = parts.join('.')
   if (parts.length === 1) throw unqualified(exposed, name, at)
   checkMetadata(parts, name, at)
   const { project } = exposed.capture
-  // A domain-scoped project holds dots itself, so the whole text is compared.
+  // A domain-scoped project contains dots itself, so the whole text is compared.
   const own = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
   const [dataset, table] = own
   if (dataset === undefined || table === undefined || own.length !== 2) throw foreign(project, name, at)
@@ -48,7 +48,7 @@ export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[],
   return source
 }
 
-/** Whether a path that goes on begins with a table of the project, exposed or not. */
+/** Whether a longer path begins with a table of the project, exposed or not. */
 export function beginsWithTable(exposed: Exposed, parts: readonly string[]): boolean {
   const { project } = exposed.capture
   const name = parts.join('.')
@@ -86,7 +86,7 @@ function unqualified(exposed: Exposed, name: string, at: number): Error {
 
 const METADATA = /^(?:INFORMATION_SCHEMA|__TABLES__|__TABLES_SUMMARY__|region-.*)$/i
 
-/** Names that say what exists, whoever may see it: refused whether or not they exist. */
+/** Metadata names list everything that exists, even what is hidden. They are refused whether or not they exist. */
 function checkMetadata(parts: readonly string[], name: string, at: number): void {
   if (!parts.some((part) => METADATA.test(part))) return
   throw refusedTable(name, 'GET …/schema lists what can be read; BigQuery’s own catalogs cannot.', at)
@@ -97,6 +97,7 @@ function foreign(project: string, name: string, at: number): Error {
 }
 
 function closed(name: string, at: number): Error {
-  const hint = 'An administrator must introspect again; until then read the tables it stands on, if they are exposed.'
+  const hint =
+    'An administrator must introspect again; until then read the tables that the view reads, if they are exposed.'
   return refusedTable(name, hint, at)
 }

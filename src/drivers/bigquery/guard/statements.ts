@@ -1,5 +1,5 @@
-// What a text may begin with: a query. Every other statement of GoogleSQL is refused by its name, before its own syntax
-// is looked at.
+// Checks the first word of a text: a query is required. All other statements of GoogleSQL are refused by name, before
+// their syntax is parsed.
 import { near } from './near.ts'
 import { Broken, refusedStatement, shown } from './refusal.ts'
 import type { Token } from './tokens.ts'
@@ -11,16 +11,16 @@ const WRITES = new Set(
 )
 const LISTED = 'GET …/schema lists the tables and columns that can be read.'
 const HINTS: Readonly<Record<string, string>> = {
-  CREATE: 'Functions and tables cannot be made here, temporary ones neither: write the expression, or use WITH.',
+  CREATE: 'Functions and tables cannot be created here, not even temporary ones: write the expression, or use WITH.',
   DECLARE: 'Scripting is not supported: write the value itself into the query, or use WITH.',
   SET: 'Scripting is not supported: write the value itself into the query, or use WITH.',
   TABLE: 'Write SELECT * FROM the table.',
   SHOW: LISTED,
   DESCRIBE: LISTED,
-  EXPLAIN: 'POST …/check tells what a query would read, without running it.',
+  EXPLAIN: 'POST …/check shows what a query would read, without running it.',
 }
 
-/** Throws Refusal for a statement that is no query, Broken for what is none at all. */
+/** Throws Refusal for another statement than a query, and Broken for a text that is no statement. */
 export function checkStart(token: Token): void {
   const { key, at } = token
   if (key === 'SELECT' || key === 'WITH' || key === 'FROM' || key === '(') return

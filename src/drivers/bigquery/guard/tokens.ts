@@ -1,22 +1,25 @@
-// Tokens of GoogleSQL, and the words that mean something wherever they stand. Words only; no rule of grammar.
+// The tokens of GoogleSQL, and its reserved words. This file has no grammar.
 
-/** `word`: an unquoted identifier or keyword; `quoted`: one in backquotes; `parameter`: `@name` in lower case, or `?`. */
+/**
+ * `word`: an unquoted identifier or keyword; `quoted`: a name in backquotes; `parameter`: `@name` in lower case, or
+ * `?`.
+ */
 type TokenKind = 'word' | 'quoted' | 'string' | 'number' | 'parameter' | 'symbol'
 
 export interface Token {
   readonly kind: TokenKind
-  /** As it is printed. */
+  /** The text that is printed. */
   readonly text: string
-  /** A word in capitals, a symbol as it is, `` for all else and for a word behind a dot: what the grammar looks at. */
+  /** A word in capitals, or a symbol; empty for all others and for a word after a dot. The grammar reads this. */
   readonly key: string
-  /** What an identifier says, without backquotes; empty for strings, numbers and symbols. */
+  /** The name of an identifier, without backquotes; empty for strings, numbers and symbols. */
   readonly name: string
-  /** Where it begins and ends in the caller's text, in UTF-16 units. */
+  /** Where the token begins and ends in the caller's text, in UTF-16 units. */
   readonly at: number
   readonly end: number
 }
 
-/** Never a name of anything unless quoted or behind a dot (GoogleSQL's lexical structure, reserved keywords). */
+/** Reserved keywords (GoogleSQL's lexical structure): never a name unless quoted or after a dot. */
 export const RESERVED: ReadonlySet<string> = new Set(
   `ALL AND ANY ARRAY AS ASC ASSERT_ROWS_MODIFIED AT BETWEEN BY CASE CAST COLLATE CONTAINS CREATE CROSS CUBE CURRENT
   DEFAULT DEFINE DESC DISTINCT ELSE END ENUM ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT FALSE FETCH FOLLOWING FOR FROM FULL
@@ -26,7 +29,7 @@ export const RESERVED: ReadonlySet<string> = new Set(
   WHERE WINDOW WITH WITHIN`.split(/\s+/),
 )
 
-/** The key of a number that is a part of a project's dashed name, and may stand in no expression. */
+/** The key of a number that is a part of a project's name with dashes. No expression may contain it. */
 export const PART = '#'
 
 /** Whether this token can name something: a column, an alias, a table. */

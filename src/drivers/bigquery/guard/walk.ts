@@ -1,4 +1,4 @@
-// What the walk over a query has found so far, and what it looks things up in. No rule of its own.
+// The state of the walk over a query: what it looks names up in, and what it has found so far.
 import type { ColumnSets } from './column-sets.ts'
 import type { PrintedColumns } from './columns.ts'
 import type { Exposed } from './exposed.ts'
@@ -10,7 +10,7 @@ import type { Work } from './work.ts'
 
 export type Resolved =
   | { readonly kind: 'cte' }
-  /** Printed as UNNEST, so that it can never be read as a table. */
+  /** Printed as UNNEST, so that BigQuery can never read it as a table. */
   | { readonly kind: 'array'; readonly implicit: string | null }
   | { readonly kind: 'table'; readonly source: Source; readonly entry: Entry; readonly implicit: string | null }
 
@@ -18,24 +18,24 @@ export interface Walk {
   readonly exposed: Exposed
   readonly work: Work
   readonly sets: ColumnSets
-  /** Every alias of any scope, in lower case. */
+  /** Every alias of all scopes, in lower case. */
   readonly aliases: Set<string>
-  /** Every expression, and what is in sight there: for hints. */
+  /** Every expression with its scope, for hints. */
   readonly runs: { readonly run: Run; readonly scope: Scope | null }[]
-  /** Names that the text holds anywhere, in lower case. */
+  /** All names in the text, in lower case. */
   readonly words: ReadonlySet<string>
-  /** What our aliases begin with. */
+  /** The prefix of our aliases. */
   readonly prefix: string
   readonly printed: PrintedColumns
   readonly paths: Map<Path, Resolved>
-  /** Our names to be taken out of a star. */
+  /** Our names that each star must leave out. */
   readonly stars: Map<Star, ReadonlySet<string>>
   /** By dataset and table. */
   readonly sources: Map<string, Source>
-  /** By what the caller wrote. */
+  /** By the caller's spelling. */
   readonly spellings: Map<string, Source>
-  /** Our names of the pseudo columns in use, by the caller's, in capitals. */
+  /** Our names of the pseudo columns in use, by the caller's name in capitals. */
   readonly renamed: Map<string, string>
-  /** Names like theirs that are fields of values, and stay. */
+  /** Names like pseudo columns that are fields of values and stay unchanged. */
   readonly kept: Set<Token>
 }

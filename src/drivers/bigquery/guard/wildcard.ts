@@ -1,19 +1,19 @@
-// Wildcard tables (`events_2024*`): they match tables nobody exposed, and tables that come later. So a wildcard is allowed
-// only inside an exposed family of dated shards, or where all that it matches is exposed; and what it may read is always
-// printed as a filter on its suffix.
+// Wildcard tables (`events_2024*`) match tables that nobody exposed, and future tables. A wildcard is therefore allowed
+// only inside an exposed family of dated shards, or if every table that it matches is exposed. The printed text always
+// filters the suffix to what the wildcard may read.
 import type { PseudoColumn } from '../capture.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
 import type { Source, Suffixes } from './source.ts'
 import type { Work } from './work.ts'
 
-/** Letters, marks, digits, dash, space, underscore: nothing that a pattern or string would read otherwise. */
+/** Letters, marks, digits, dash, space, underscore: characters with no special meaning in a pattern or string. */
 const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u
 
-/** `prefix`: the table's name without its star. Null where it may not be read. */
+/** `prefix` is the table name without its star. Null if the wildcard may not be read. */
 export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: string): Source | null {
   if (!SAFE.test(prefix)) return null
   const [families, ids] = [exposed.families(dataset), exposed.ids(dataset)]
-  // Eight comparisons of a prefix take the time of one step.
+  // Eight comparisons of a prefix take as long as one step.
   work.spend((families.length + ids.length) >> 3)
   const own = families.filter((family) => leftOf(family, prefix) !== null)
   const matched = ids.filter((id) => id.startsWith(prefix))
@@ -44,13 +44,13 @@ export function wildcard(exposed: Exposed, work: Work, dataset: string, prefix: 
   }
 }
 
-/** How many digits of a shard's name the prefix leaves open, where it lies inside the family; else null. */
+/** How many digits of a shard's name the prefix leaves open; null if the prefix is not inside the family. */
 function leftOf({ prefix, digits }: ExposedFamily, wanted: string): number | null {
   const left = prefix.length + digits - wanted.length
   return wanted.startsWith(prefix) && left >= 0 && /^[0-9]*$/.test(wanted.slice(prefix.length)) ? left : null
 }
 
-/** Null where a name cannot be written in a pattern or a string. */
+/** Null if a name cannot be written in a pattern or a string. */
 function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], prefix: string): Suffixes | null {
   const patterns: string[] = []
   for (const family of read) {
@@ -64,8 +64,8 @@ function suffixesOf(read: readonly ExposedFamily[], single: readonly string[], p
 }
 
 /**
- * The columns exposed in every table read. BigQuery takes a wildcard's columns from its newest table; one that an older
- * table does not have at all hides nothing there.
+ * The columns that are exposed in every table read. A wildcard has the columns of its newest table in BigQuery. A
+ * column that an older table does not have at all hides nothing there.
  */
 function shared(tables: readonly ExposedTable[], work: Work): string[] {
   const newest = tables.reduce<ExposedTable | null>((best, each) => (isNewer(each, best) ? each : best), null)
@@ -77,7 +77,7 @@ function shared(tables: readonly ExposedTable[], work: Work): string[] {
   })
 }
 
-/** Those that every table has and shows. */
+/** The pseudo columns that every table has and exposes. */
 function sharedPseudo(tables: readonly ExposedTable[]): readonly PseudoColumn[] {
   const [first, ...rest] = tables.map(({ detail }) => detail.pseudoColumns)
   return (first ?? []).filter((pseudo) => rest.every((others) => others.includes(pseudo)))

@@ -1,11 +1,11 @@
-// The work budget of one query. The guard counts its steps while it works, so that no text can cost more than the budget,
-// whatever its shape. The guard runs on the main thread: the budget is about 15 ms there.
+// The work budget of one query. The guard counts its steps, so that no text can cost more than the budget, whatever its
+// shape. The guard runs on the main thread, where the budget is about 15 ms.
 import { refusedLimit } from './refusal.ts'
 
 /** The largest published queries need 20,000 steps. */
 const WORK_MAX = 400_000
 
-/** One step is a token read, a name looked up in one scope, a set of columns joined, a part printed. */
+/** One step is one token read, one name looked up in one scope, one set of columns joined, or one part printed. */
 export class Work {
   #spent = 0
 

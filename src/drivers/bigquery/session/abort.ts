@@ -1,6 +1,6 @@
-// Waiting that ends with a signal, for work that has an end of its own.
+// Helpers that stop waiting when a signal aborts, for work that cannot be aborted itself.
 
-/** The work, unless the signal comes first: then its reason is thrown, and the work is not waited for. */
+/** Waits for the work. If the signal aborts first, throws its reason and no longer waits for the work. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(signal.reason)
@@ -15,7 +15,10 @@ export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** What `work` makes of each, so many at a time, in their order. The first failure ends the rest. */
+/**
+ * Runs `work` on all items, at most `atOnce` at a time, and returns the results in order. The first failure ends the
+ * rest.
+ */
 export async function mapSome<T, R>(
   all: readonly T[],
   atOnce: number,

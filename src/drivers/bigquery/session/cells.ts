@@ -1,5 +1,5 @@
-// The cells of a row, {f: [{v: …}, …]}, to a JSON array: arrays and structs by their schema, since the form of a value says
-// nothing of its type. Only over bytes that json-scan's endOfValue() went over.
+// Writes the cells of a row, {f: [{v: …}, …]}, as a JSON array. Arrays and structs are written by their schema, because
+// the form of a value does not show its type. The bytes must have been checked by endOfValue() of json-scan.
 import type { ColumnType } from '../capture.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { Unreadable } from './exchange.ts'
@@ -7,9 +7,9 @@ import { endOfValue, firstOf, isArray, isNull, nextOf, skipSpace, valueOf } from
 import { scalarWriter, writeJson } from './scalars.ts'
 import type { Pace } from './turns.ts'
 
-/** Writes the value that begins at `at`; answers where it ends. */
+/** Writes the value that begins at `at`, and returns where it ends. */
 type WriteShort = (json: Buffer, at: number, out: JsonBytes) => number
-/** The same of what may be long, with an array or JSON in it: that is written in turns. */
+/** Does the same for a value that may be long (it contains an array or JSON), and yields between two slices. */
 type WriteCell = (json: Buffer, at: number, out: JsonBytes, pace: Pace) => number | Generator<undefined, number>
 
 const COMMA = 0x2c
@@ -17,14 +17,14 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 const F = 0x66
 const V = 0x76
 
-/** Writes the row that begins at `at`. Throws Unreadable for one of another shape. */
+/** Writes the row that begins at `at`. Throws Unreadable for a row of another form. */
 export type WriteRow = WriteCell
 
 export function rowWriter(columns: readonly ColumnType[]): WriteRow {
   return cellsWriter(columns, null)
 }
 
-/** `keys`: of a struct; null for a row. */
+/** `keys` are the keys of a struct; null for a row. */
 function cellsWriter(types: readonly ColumnType[], keys: readonly Buffer[] | null): WriteCell {
   const short = types.map(shortWriter)
   if (short.every((write) => write !== null)) return (json, at, out) => writeShort(json, at, short, keys, out)
@@ -38,7 +38,7 @@ function cellWriter(type: ColumnType): WriteCell {
   return type.repeated ? arrayWriter(single) : single
 }
 
-/** Null for what may be long. */
+/** Null for a type whose values may be long. */
 function shortWriter(type: ColumnType): WriteShort | null {
   if (type.repeated || type.name === 'JSON') return null
   if (type.name !== 'STRUCT') return plainWriter(type.name)
@@ -65,7 +65,7 @@ function plainWriter(name: string): WriteShort {
   }
 }
 
-/** An array that is NULL arrives as an empty one, mostly; it is shown as one always. */
+/** BigQuery usually sends a NULL array as an empty one; we always show it as an empty one. */
 function arrayWriter(element: WriteCell): WriteCell {
   return function* (json, at, out, pace) {
     out.byte(OPEN_ARRAY)
@@ -98,7 +98,7 @@ function keysOf({ fields }: ColumnType): readonly Buffer[] {
   return uniqueNames(fields.map(({ field }) => field)).map((key) => Buffer.from(`${JSON.stringify(key)}:`))
 }
 
-/** A name that comes again gets _1, _2 …; an empty one is _field_N, N its place from 1. */
+/** Makes keys unique: a repeated name gets _1, _2 …; an empty name becomes _field_N, where N is its position from 1. */
 function uniqueNames(names: readonly string[]): readonly string[] {
   const taken = new Set(names)
   const used = new Set<string>()
@@ -111,7 +111,7 @@ function uniqueNames(names: readonly string[]): readonly string[] {
   })
 }
 
-/** As writeLong(), in one go. */
+/** Does the same as writeLong(), without yielding. */
 function writeShort(
   json: Buffer,
   start: number,
@@ -140,7 +140,7 @@ interface LongCells {
   readonly pace: Pace
 }
 
-/** Writes the row or struct that begins at `start`; answers where it ends. */
+/** Writes the row or struct that begins at `start`, and returns where it ends. */
 function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: LongCells): Generator<undefined, number> {
   const list = openList(json, start, keys, out)
   let each = firstOf(json, list)
@@ -158,7 +158,7 @@ function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: Lon
   return behind(json, start, skipSpace(json, end) + 1)
 }
 
-/** Where the cells begin. */
+/** Returns where the cells begin. */
 function openList(json: Buffer, start: number, keys: readonly Buffer[] | null, out: JsonBytes): number {
   const list = valueOf(json, start, F)
   if (!isArray(json, list)) throw new Unreadable('a row without cells')
@@ -166,7 +166,7 @@ function openList(json: Buffer, start: number, keys: readonly Buffer[] | null, o
   return list
 }
 
-/** What stands before a cell. */
+/** Writes the comma and the key before a cell. */
 function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): void {
   if (n > 0) out.byte(COMMA)
   const key = keys?.[n]
@@ -175,7 +175,10 @@ function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): vo
   out.length += key.length
 }
 
-/** Behind the object that begins at `start`, whose value of interest ended at `end`: mostly the only one. */
+/**
+ * Returns the end of the object that begins at `start`. Its value of interest ended at `end`, and is usually the only
+ * one.
+ */
 function behind(json: Buffer, start: number, end: number): number {
   const at = skipSpace(json, end)
   return json[at] === CLOSE_OBJECT ? at + 1 : endOfValue(json, start)

@@ -1,5 +1,5 @@
-// Connects: sockets to the one address, a token where the address is Google's. What the credentials may do there is asked
-// by `test` and by each query; here only that they are good, or that somebody answers.
+// Opens a connection: sockets to one address, and a token if the address is Google's. It checks only that the
+// credentials are valid, or that the address answers. `test` and each query find out what the credentials may do.
 import type { Connection } from '../../driver.ts'
 import type { Sheets } from '../../json-bytes.ts'
 import { listDatasets } from '../catalog/datasets.ts'
@@ -14,7 +14,7 @@ import type { Tokens } from './tokens.ts'
 
 const CONNECT_MS = 10_000
 
-/** What the connections of a driver share. */
+/** What the connections of one driver share. */
 export interface Shared {
   readonly pools: Pools
   readonly tokens: Tokens
@@ -44,7 +44,7 @@ export async function connect(
   return new BigQueryConnection({ rest, target, sheets, alarm, release: async () => held[Symbol.asyncDispose]() })
 }
 
-/** Without a token nothing has been asked yet of whoever is at the address. */
+/** Without a token, no request has been sent to the address yet. */
 async function isThere(rest: Rest, target: Target, signal: AbortSignal): Promise<void> {
   try {
     await listDatasets(rest, target.project, 1, signal)

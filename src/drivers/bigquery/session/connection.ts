@@ -1,5 +1,5 @@
-// One lease's worth of BigQuery: sockets that it shares, a token, a deadline and a way to cancel. Whatever a caller leaves
-// behind is ended in BigQuery, and the connection's end waits for it.
+// A connection to BigQuery for one lease: shared sockets, a token, a deadline and a way to cancel. Jobs that a caller
+// abandons are cancelled in BigQuery, and disposing the connection waits for that.
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
 import type {
@@ -36,7 +36,7 @@ export interface Parts {
   readonly target: Target
   readonly sheets: Sheets
   readonly alarm: (disagreement: Disagreement) => void
-  /** Gives back what the connection holds. */
+  /** Releases what the connection holds. */
   readonly release: () => Promise<void>
 }
 
@@ -91,7 +91,7 @@ export class BigQueryConnection implements Connection {
     await this.#parts.release()
   }
 
-  /** `location`: where the capture says that the tables are. */
+  /** `location` is the location of the tables, from the capture. */
   #running<T>(
     { location }: { readonly location: string },
     { timeoutMs }: { readonly timeoutMs: number },
@@ -116,7 +116,7 @@ export class BigQueryConnection implements Connection {
     })
   }
 
-  /** Runs with a deadline and the signal. */
+  /** Runs the work until the deadline or an abort of the signal. */
   async #within<T>(deadlineMs: number, signal: AbortSignal, work: (ended: AbortSignal) => Promise<T>): Promise<T> {
     if (signal.aborted) throw gaveUp(signal)
     if (this.#isClosed) throw unavailable('The connection to BigQuery was closed.')
@@ -127,7 +127,7 @@ export class BigQueryConnection implements Connection {
     try {
       return await work(ended.signal)
     } catch (error) {
-      // What the work says of its own end is more than the deadline knows.
+      // An error of the work that says how the job ended is more specific than the deadline.
       const isTold = error instanceof AppError && error.code === 'QUERY_TIMEOUT' && isDeadline(ended.signal)
       if (ended.signal.aborted && !isTold) throw ended.signal.reason
       throw failure(error)
@@ -143,7 +143,7 @@ export class BigQueryConnection implements Connection {
   }
 }
 
-/** A hang-up and a deadline look alike to BigQuery; the caller of the first is not there to read it. */
+/** BigQuery cannot tell a disconnect from a deadline. The caller of an aborted request does not read the error. */
 function gaveUp(signal: AbortSignal): AppError {
   const reason: unknown = signal.reason
   return reason instanceof AppError ? reason : noAnswer(reason)

@@ -1,7 +1,7 @@
-// The cost of a query: bytes that it would read, as a dry run tells them without reading any.
+// The refusal of a query by its cost: the bytes that it would read, which a dry run reports without reading them.
 import { AppError } from '../../../errors.ts'
 
-/** A refusal by cost; `estimate` is null where BigQuery says only that it is over. */
+/** A refusal by cost. `estimate` is null if BigQuery says only that the query is over the limit. */
 export function overCost(estimate: number | null, limit: number, cause?: unknown): AppError {
   const would = estimate === null ? 'read more' : `read ${bytesText(estimate)}, more`
   return new AppError('QUERY_DENIED', `This query would ${would} than the limit of ${bytesText(limit)}.`, {

@@ -1,5 +1,6 @@
-// The second wall (docs/drivers/bigquery.md#the-second-wall): BigQuery's own account of a text before the text runs. The dry
-// run knows nothing of columns; those are the guard's. A missing field counts against the query, except with an emulator.
+// The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what the
+// query is and reads. The dry run does not report columns; the guard alone checks those. A missing field counts against
+// the query, except with an emulator.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
@@ -9,7 +10,7 @@ import { Unreadable } from './exchange.ts'
 import { refusedByJob } from './refused.ts'
 import type { Rest } from './rest.ts'
 
-/** Where jobs run. */
+/** Where jobs run and who pays. */
 export interface Place {
   readonly billingProject: string
   readonly location: string
@@ -48,10 +49,10 @@ const Answer = z.object({
 })
 type Answer = z.infer<typeof Answer>
 
-/** What a dry run says of a text. */
+/** BigQuery's answer to a dry run. */
 export type DryRun = Answer
 
-/** Nothing runs and nothing is billed. Throws what Rest.json() throws, and Refused for an error in a 200. */
+/** A dry run runs nothing and costs nothing. Throws what Rest.json() throws, and Refused for an error in a 200. */
 export async function dryRun(
   rest: Rest,
   place: Place,
@@ -61,7 +62,8 @@ export async function dryRun(
   const body = {
     configuration: {
       dryRun: true,
-      // No maximumBytesBilled: a dry run bills nothing, and over the limit it would answer an error without the estimate.
+      // No maximumBytesBilled: a dry run bills nothing, and over the limit BigQuery would return an error without the
+      // estimate.
       query: { query: text, useLegacySql: false, useQueryCache: false, ...params },
     },
     jobReference: { projectId: place.billingProject, location: place.location },
@@ -74,27 +76,27 @@ export async function dryRun(
   return answer.data
 }
 
-/** Bytes that the query would read; null where it does not say. */
+/** The bytes that the query would read; null if the answer does not say. */
 export function bytesOf({ statistics }: DryRun): number | null {
   const { totalBytesProcessed: inner } = statistics.query
   const { totalBytesProcessed: outer } = statistics
   return inner === undefined && outer === undefined ? null : Math.max(inner ?? 0, outer ?? 0)
 }
 
-/** The tables that it would read, as `project.dataset.table`. */
+/** The tables that the query would read, as `project.dataset.table`. */
 export function tablesOf({ statistics }: DryRun): readonly string[] {
   return (statistics.query.referencedTables ?? []).map(
     ({ projectId, datasetId, tableId }) => `${projectId}.${datasetId}.${tableId}`,
   )
 }
 
-/** Of statistics.query: what no SELECT of ours has. */
+/** Keys of statistics.query that no SELECT of ours has. */
 const FOREIGN =
   /^(ddl|dcl)|^(referencedRoutines|undeclaredQueryParameters|dmlStats|numDmlAffectedRows|exportDataStatistics|loadQueryStatistics|mlStatistics|modelTraining.*|sparkStatistics|externalServiceCosts|referencedPropertyGraphs)$/
 
 /**
- * Why the answer is not that of the query that the guard let pass; null where it is. For the log: it names what the
- * caller may not read. `lenient`: what is left out is not missed.
+ * Why the answer does not match the query that the guard confined; null if it does. For the log only: the reason may
+ * name tables that are hidden from the caller. `lenient` accepts missing fields.
  */
 function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): string | null {
   const { configuration, statistics } = answer
@@ -108,7 +110,7 @@ function disagreement(query: BigQueryQuery, answer: DryRun, lenient: boolean): s
   if (foreign !== undefined) return `it has ${foreign[0]}`
   for (const key of ['scriptStatistics', 'sessionInfo']) if (!isEmpty(statistics[key])) return `it has ${key}`
   const to = configuration.query?.destinationTable
-  // BigQuery's own place for an answer is shown there too.
+  // The answer also names BigQuery's own anonymous table for results.
   if (to !== undefined && !(to.datasetId.startsWith('_') && to.tableId.startsWith('anon'))) return 'it writes a table'
   return missed(bytesOf(answer) ?? undefined) ? 'it does not say what it would read' : null
 }
@@ -117,27 +119,27 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0)
 }
 
-/** A disagreement between the guard and BigQuery: a defect of one of them, to be looked into by the text's hash. */
+/** The guard and BigQuery disagree: one of them has a defect. The hash of the text helps to find it. */
 export class Disagreement extends Error {
   override readonly name = 'Disagreement'
   readonly textSha256: string
 
   constructor(query: BigQueryQuery, what: string) {
-    super(`BigQuery reads a confined query otherwise than the guard: ${what}`)
+    super(`BigQuery interprets a confined query differently from the guard: ${what}`)
     this.textSha256 = createHash('sha256').update(query.text).digest('hex')
   }
 }
 
-/** Throws AppError QUERY_DENIED where the answer is another query's, or over the limit; the bytes otherwise. */
+/** Returns the bytes. Throws AppError QUERY_DENIED if the answer does not match the query. */
 export function judge(query: BigQueryQuery, answer: DryRun, at: Judging): number {
   const what = disagreement(query, answer, at.lenient)
   if (what !== null) {
     const cause = new Disagreement(query, what)
     at.alarm(cause)
-    throw new AppError('QUERY_DENIED', 'BigQuery reads this query otherwise than this service does: it was not run.', {
+    throw new AppError('QUERY_DENIED', 'BigQuery interprets this query differently from Vitrine, so it was not run.', {
       extra: {
         blocked: { kind: 'statement', name: 'dry run' },
-        hint: 'Write it more simply. Where a table or view was changed lately, an administrator introspects again.',
+        hint: 'Write the query more simply. If a table or view was changed lately, an administrator must introspect again.',
       },
       cause,
     })

@@ -1,27 +1,31 @@
-// One HTTP request and its bounded answer. It follows no redirect, decodes no compression and never waits without a signal.
+// Sends one HTTP request and reads a bounded response. It follows no redirects, decodes no compression and always has a
+// signal.
 import type { Dispatcher } from 'undici'
 import { Refused, refusedBy } from './refused.ts'
 
 export interface Request {
   readonly method: 'GET' | 'POST'
-  /** With its query. */
+  /** Including the query string. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** An answer that is longer is not read. */
+  /** A longer response is an error. */
   readonly bytesMax: number
 }
 
-/** What is wrong with an answer that cannot be what Google sends. */
+/** The response cannot come from Google. The message says why. */
 export class Unreadable extends Error {
   override readonly name = 'Unreadable'
 }
 
-/** An error's body is read so far; BigQuery's own are a few hundred bytes. */
+/** The most bytes read of an error response. BigQuery's own are a few hundred bytes. */
 const ERROR_BYTES_MAX = 64 * 1024
 const RETRY_AFTER_MS_MAX = 60_000
 
-/** The body of a 2xx answer. Throws Refused for any other, Unreadable, the socket's error, the signal's reason. */
+/**
+ * Returns the body of a 2xx response. Throws Refused for another status, Unreadable, the socket's error, the signal's
+ * reason.
+ */
 export async function exchange(dispatcher: Dispatcher, request: Request, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted()
   const { method, path, headers, body, bytesMax } = request
@@ -38,7 +42,7 @@ export async function exchange(dispatcher: Dispatcher, request: Request, signal:
   throw refusedBy(answer.statusCode, jsonOf(bytes), retryAfterMs(answer.headers['retry-after']))
 }
 
-/** The bytes as JSON; undefined where they are none. */
+/** Parses the bytes as JSON; undefined if they are not JSON. */
 export function jsonOf(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'))
@@ -47,11 +51,11 @@ export function jsonOf(bytes: Buffer): unknown {
   }
 }
 
-/** Throws Unreadable where it is too long and must be whole. */
+/** Throws Unreadable if the body is too long and `whole` is set; otherwise the body is cut. */
 async function readAll(body: Dispatcher.ResponseData['body'], bytesMax: number, whole: boolean): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
-  // Leaving the loop destroys the body, and so its socket.
+  // Leaving the loop destroys the body and its socket.
   for await (const part of body) {
     if (!Buffer.isBuffer(part)) throw new Unreadable('a body that is no bytes')
     length += part.length
@@ -72,10 +76,10 @@ function retryAfterMs(header: string | string[] | undefined): number | null {
 const RETRIED_STATUS = new Set([429, 500, 502, 503, 504])
 const RETRIED_REASON = new Set(['rateLimitExceeded', 'backendError', 'jobRateLimitExceeded', 'jobBackendError'])
 const NEVER_RETRIED = new Set(['quotaExceeded', 'invalidQuery'])
-/** A kept socket that the other side had closed, mostly. */
+/** Usually a keep-alive socket that the server had closed. */
 const RETRIED_CODE = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
-/** Whether the same request may well succeed a little later; every one of ours may be sent twice. */
+/** Whether the same request may succeed a little later. All our requests may be sent twice. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof Refused) {
     if (NEVER_RETRIED.has(error.reason)) return false

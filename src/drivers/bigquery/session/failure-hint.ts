@@ -1,7 +1,7 @@
-// What to write instead where a dry run says no, by what BigQuery says. Sentences of ours only.
+// Hints for a failed dry run, chosen by BigQuery's message. The hints are our own sentences.
 
-/** Where nothing more is known. */
-export const TRY = 'Leave parts of the query out until it runs; POST …/check tries it without running.'
+/** The hint for an unknown message. */
+export const TRY = 'Leave out parts of the query until it works; POST …/check tries a query without running it.'
 
 const HINTS: readonly (readonly [RegExp, string])[] = [
   [

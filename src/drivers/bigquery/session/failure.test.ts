@@ -1,9 +1,9 @@
-// What a failing network is told as. The rows of BigQuery's own reasons are looked at over the wire.
+// Errors of the network. test/drivers/bigquery-http.test.ts tests BigQuery's own reasons over HTTP.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failure } from './failure.ts'
 
-test('a time that is over is a server that does not answer, not a defect of ours', () => {
+test('a timeout is reported as a server that does not answer, not as our defect', () => {
   const timeouts = [
     new DOMException('The operation was aborted due to timeout', 'TimeoutError'),
     ...['CONNECT', 'HEADERS', 'BODY'].map((what) =>

@@ -1,5 +1,6 @@
-// What a caller is told when Google refuses or fails (docs/errors.md#query_failed): a sentence of ours
-// by reason. Google's own text chooses a sentence, and passes only out of a dry run, which has read no data (said.ts).
+// What a caller sees when Google refuses or fails (docs/errors.md#query_failed): a sentence of ours, chosen by BigQuery's
+// reason. Google's own message helps to choose the sentence. The caller sees that message only after a dry run, which
+// has read no data.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../address.ts'
 import { networkSentence } from '../../network-failure.ts'
@@ -8,7 +9,7 @@ import { Refused } from './refused.ts'
 
 const BUSY_SECONDS = 10
 
-/** The access is refused, whatever was asked. */
+/** Reasons why access is refused, whatever the request was. */
 const ACCESS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     invalid_grant:
@@ -34,9 +35,9 @@ const JOBS_DENIED = 'The credentials of this datasource may not run queries in t
 const DISABLED = 'The BigQuery API is not enabled in the project.'
 const NO_PROJECT = 'There is no such project in BigQuery.'
 const NOTHING = 'There is no such dataset or table in the project.'
-const REFUSED = 'BigQuery refused what it was asked.'
+const REFUSED = 'BigQuery refused the request.'
 const NO_ANSWER = 'BigQuery did not answer in time.'
-const FAILING = 'BigQuery fails just now; try again later.'
+const FAILING = 'BigQuery is failing at the moment; try again later.'
 
 const BUSY = new Set([
   'quotaExceeded',
@@ -57,37 +58,37 @@ const ITS_OWN = new Set([
   'UNAVAILABLE',
 ])
 
-/** Reasons that are the query's own, at any stage of it. */
+/** Reasons that are caused by the query, at any stage. */
 const QUERY: ReadonlyMap<string, string> = new Map(
   Object.entries({
     resourcesExceeded: 'The query needs more resources than BigQuery gives it; read or sort less at once.',
     responseTooLarge: 'The answer is larger than BigQuery gives at once; read fewer rows or columns.',
     billingTierLimitExceeded: 'The query needs more computing than BigQuery allows for the bytes that it reads.',
-    tableUnavailable: 'A table of this query cannot be read just now; try again.',
+    tableUnavailable: 'A table of this query cannot be read at the moment; try again.',
     rowAccessPolicy: 'A row access policy of a table refuses this query.',
   }),
 )
 
 /**
- * What connecting, `test`, introspection and a query throw where Google, the network or the credentials refuse them,
- * whatever the query says: an AppError. Null where it is the query's own affair.
+ * The error for connecting, `test`, introspection and queries if Google, the network or the credentials refuse access,
+ * whatever the query is. Null if the query caused the error.
  */
 export function accessFailure(error: unknown): AppError | null {
   if (error instanceof AppError) return error
   if (error instanceof Refused) return refusedAccess(error)
   if (error instanceof Unreadable) {
-    return unavailable('What answers at the address of this datasource does not answer as BigQuery does.', error)
+    return unavailable('The server at the address of this datasource does not answer like BigQuery.', error)
   }
   const sentence = networkFailure(error)
   return sentence === null ? null : unavailable(sentence, error)
 }
 
-/** As accessFailure(), for where there is no query: whatever is left is BigQuery's refusal. */
+/** Does the same without a query: every other error is a refusal by BigQuery. */
 export function failure(error: unknown): AppError {
   const known = accessFailure(error)
   if (known !== null) return known
   if (error instanceof Refused) return unavailable(error.reason === 'notFound' ? NOTHING : REFUSED, error)
-  return new AppError('INTERNAL', 'Something went wrong here.', { cause: error })
+  return new AppError('INTERNAL', 'Something went wrong in Vitrine.', { cause: error })
 }
 
 function refusedAccess(refused: Refused): AppError | null {
@@ -97,11 +98,11 @@ function refusedAccess(refused: Refused): AppError | null {
   if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
   const sentence = ACCESS.get(reason) ?? (status === 401 ? ACCESS.get('authError') : undefined)
   if (sentence !== undefined) return unavailable(sentence, refused)
-  // Whatever else is answered by 403 is no fault of the query's, and no text to be shown.
+  // The query does not cause any other 403 either, and its text may not be shown.
   if (DENYING.has(reason) || (status === 403 && reason !== '' && !QUERY.has(reason))) return denied(refused)
   if (reason === 'notFound' && /^Not found: Project\b/i.test(said)) return unavailable(NO_PROJECT, refused)
   if (status >= 500 || (status >= 300 && status < 400)) return unavailable(FAILING, refused)
-  // An HTML page, an empty body, a proxy's own refusal.
+  // An HTML page, an empty body, or a proxy's own error.
   return reason === '' && status >= 400 ? unavailable(REFUSED, refused) : null
 }
 
@@ -117,7 +118,7 @@ function denied(refused: Refused): AppError {
   return unavailable(/bigquery\.jobs\.create/.test(said) ? JOBS_DENIED : DENIED, refused)
 }
 
-/** What the query itself is at fault for, by reason; null for reasons whose text matters. */
+/** The error for a reason that the query causes; null if BigQuery's message matters. */
 export function queryFailure(refused: Refused): AppError | null {
   const sentence = QUERY.get(refused.reason)
   if (sentence !== undefined) return new AppError('QUERY_FAILED', sentence, { cause: refused })
@@ -125,19 +126,19 @@ export function queryFailure(refused: Refused): AppError | null {
   return null
 }
 
-/** A table, a dataset or a column is gone since introspection. */
+/** A table, a dataset or a column has disappeared since introspection. */
 export function schemaStale(cause?: unknown): AppError {
   const message =
-    'The database has changed since it was introspected: something that this query reads is gone, or lies in another location than the datasource’s. An administrator must introspect it again.'
+    'The database has changed since it was introspected: something that this query reads no longer exists, or is in another location than the datasource’s. An administrator must introspect it again.'
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** BigQuery has said that the job ended before it was done: by its time limit, or by our cancel. */
+/** BigQuery has confirmed that the job ended before it was done, by its timeout or by our cancel. */
 export function cancelled(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in BigQuery.', { cause })
 }
 
-/** Whether a signal was ended by a time limit, and not by a caller who hung up. */
+/** Whether a deadline aborted the signal, rather than a caller who disconnected. */
 export function isDeadline({ reason }: AbortSignal): boolean {
   if (!(reason instanceof AppError) || reason.code !== 'QUERY_TIMEOUT') return false
   return reason.cause === undefined || (reason.cause instanceof Error && reason.cause.name === 'TimeoutError')
@@ -151,17 +152,17 @@ function busy(refused: Refused): AppError {
   const sentence =
     refused.reason === 'quotaExceeded'
       ? 'A quota of the project in BigQuery is used up; try again later.'
-      : 'BigQuery takes no more queries of this project just now; try again later.'
+      : 'BigQuery accepts no more queries of this project at the moment; try again later.'
   const retryAfter = Math.max(BUSY_SECONDS, Math.ceil((refused.retryAfterMs ?? 0) / 1000))
   return new AppError('OVERLOADED', sentence, { extra: { retryAfter }, cause: refused })
 }
 
-/** Null for what is no failure of the network: a defect of ours, or the signal's own reason. */
+/** Null if the network did not fail: a defect of ours, or the signal's own reason. */
 function networkFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   for (const each of chainOf(error)) {
     if (each instanceof RefusedAddress) return each.message
-    // A signal's own time.
+    // A signal with a timeout.
     if (each.name === 'TimeoutError') return NO_ANSWER
     const code: unknown = Reflect.get(each, 'code')
     if (typeof code !== 'string') continue
@@ -173,7 +174,7 @@ function networkFailure(error: unknown): string | null {
     if (code.startsWith('UND_ERR_SOCKET') || code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED')
       return 'The connection to BigQuery was lost.'
     if (code.startsWith('UND_ERR') || code.startsWith('HPE_'))
-      return 'What answers at the address of this datasource does not answer as BigQuery does.'
+      return 'The server at the address of this datasource does not answer like BigQuery.'
   }
   return null
 }

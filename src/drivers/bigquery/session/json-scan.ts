@@ -1,9 +1,10 @@
-// Walks JSON as bytes, so that an answer of ten megabytes is never a tree of objects. endOfValue() checks every byte of a
-// value against JSON's grammar, membersOf() an object; the others may only be asked about what it went over.
+// Walks through JSON as bytes, so that a response of ten megabytes never becomes a tree of objects. endOfValue() checks
+// every byte of a value against the JSON grammar, and membersOf() does so for an object. The other functions need
+// checked bytes.
 import { Unreadable } from './exchange.ts'
 import { atOnce, TURN_BYTES } from './turns.ts'
 
-/** A value of BigQuery's 15 levels of arrays of structs is 80 levels of JSON deep. */
+/** BigQuery nests at most 15 levels of arrays of structs, which are 80 levels of JSON. */
 const DEPTH_MAX = 128
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -11,11 +12,11 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-// 1: may stand alone behind a backslash.
+// 1: allowed alone after a backslash.
 const ESCAPES = new Uint8Array(256)
 for (const letter of '"\\/bfnrt') ESCAPES[letter.charCodeAt(0)] = 1
 
-/** Where what is no white space is next. */
+/** The position of the next byte that is not white space. */
 export function skipSpace(json: Buffer, at: number): number {
   for (;;) {
     const byte = json[at]
@@ -24,17 +25,17 @@ export function skipSpace(json: Buffer, at: number): number {
   }
 }
 
-/** Behind the value that begins at `at`. Throws Unreadable where there is none, or one nested too deeply. */
+/** The end of the value that begins at `at`. Throws Unreadable if there is none, or if it is nested too deeply. */
 export function endOfValue(json: Buffer, at: number): number {
   if (json[at] !== OPEN_OBJECT && json[at] !== OPEN_ARRAY) return endOfPlain(json, at)
   return atOnce(overValue(json, at))
 }
 
-/** Goes over the value as endOfValue() does, and yields between two turns. */
+/** Checks the value like endOfValue(), and yields between two slices. */
 export function* overValue(json: Buffer, start: number): Generator<undefined, number> {
-  /** What ends the innermost open array or object; 0 outside of all. */
+  /** The closing byte of the innermost open array or object; 0 outside of all. */
   let close = 0
-  /** What ends those around it. */
+  /** The closing bytes of the outer ones. */
   const around: number[] = []
   let pause = start + TURN_BYTES
   let at = start
@@ -65,13 +66,13 @@ export function* overValue(json: Buffer, start: number): Generator<undefined, nu
   }
 }
 
-/** What ends the array or object that a byte begins; 0 where it begins none. */
+/** The closing byte for an opening byte; 0 for any other byte. */
 function closeOf(byte: number | undefined): number {
   if (byte === OPEN_OBJECT) return CLOSE_OBJECT
   return byte === OPEN_ARRAY ? CLOSE_ARRAY : 0
 }
 
-/** Where the value of the key is that begins at `at`. */
+/** Where the value of the key begins, for a key that begins at `at`. */
 function behindKey(json: Buffer, at: number): number {
   if (json[at] !== QUOTE) throw broken(at)
   const colon = skipSpace(json, endOfString(json, at))
@@ -79,7 +80,7 @@ function behindKey(json: Buffer, at: number): number {
   return skipSpace(json, colon + 1)
 }
 
-/** Behind a value that is neither an array nor an object. */
+/** The end of a value that is neither an array nor an object. */
 function endOfPlain(json: Buffer, at: number): number {
   switch (json[at]) {
     case QUOTE:
@@ -126,19 +127,19 @@ function isOfNumber(byte: number | undefined): boolean {
   return (byte >= 0x30 && byte <= 0x39) || byte === 0x2d || byte === 0x2b || byte === 0x2e || (byte | 0x20) === 0x65
 }
 
-/** By JSON's grammar; one of over 400 digits is not taken. */
+/** Checks against the JSON grammar. A number of over 400 digits is refused. */
 export function isNumber(text: string): boolean {
   return text.length < 400 && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
 }
 
-/** What stands behind a key of an object. */
+/** A member of an object: its key, and where its value is. */
 export interface Member {
   readonly key: string
   readonly start: number
   readonly end: number
 }
 
-/** The members of the object that begins at `start`, each of them checked, and where it ends. Yields as overValue(). */
+/** Returns the checked members of the object that begins at `start`, and its end. Yields like overValue(). */
 export function* membersOf(
   json: Buffer,
   start: number,
@@ -159,19 +160,19 @@ export function* membersOf(
   }
 }
 
-/** Where the first value of the array that begins at `start` is; null where it is empty. */
+/** Where the first value of the array begins; null if the array is empty. */
 export function firstOf(json: Buffer, start: number): number | null {
   const at = skipSpace(json, start + 1)
   return json[at] === CLOSE_ARRAY ? null : at
 }
 
-/** Where the value is that follows the one that ended at `end`; null where none does. */
+/** Where the next value begins after the one that ended at `end`; null if there is none. */
 export function nextOf(json: Buffer, end: number): number | null {
   const at = skipSpace(json, end)
   return json[at] === COMMA ? skipSpace(json, at + 1) : null
 }
 
-/** Where the value of the one-letter key (`f` or `v`) is in the object that begins at `start`. */
+/** Where the value of a one-letter key (`f` or `v`) begins in the object that begins at `start`. */
 export function valueOf(json: Buffer, start: number, letter: number): number {
   if (json[start] !== OPEN_OBJECT) throw broken(start)
   for (let at = skipSpace(json, start + 1); json[at] === QUOTE;) {

@@ -1,4 +1,5 @@
-// Places in messages of BigQuery, `at [line:column]`: they count in the printed text, and are told in the caller's.
+// Positions in BigQuery's messages, `at [line:column]`. They count in the printed text; the caller gets positions in
+// their own.
 import type { BigQueryQuery } from '../query.ts'
 
 const PLACE = / ?(?:at )?\[(?:at )?(\d{1,7}):(\d{1,7})\]/g
@@ -8,7 +9,7 @@ export function withoutPositions(said: string): string {
   return said.replace(PLACE, '').trim()
 }
 
-/** Where the last place of a message is in the caller's text; null where it names none of the printed text. */
+/** The last position of a message, in the caller's text; null if the message has none in the printed text. */
 export function placeIn(said: string, query: BigQueryQuery): number | null {
   const [, line, column] = [...said.matchAll(PLACE)].at(-1) ?? []
   if (line === undefined || column === undefined) return null
@@ -16,7 +17,7 @@ export function placeIn(said: string, query: BigQueryQuery): number | null {
   return offset === null ? null : query.placeOf(offset)
 }
 
-/** Lines and columns from 1. A column is one code point, but a tab goes on to the next multiple of eight. */
+/** Lines and columns count from 1. A column is one code point, but a tab extends to the next multiple of eight. */
 function offsetOf(text: string, line: number, column: number): number | null {
   let at = 0
   for (let left = line; left > 1; left--) {

@@ -1,21 +1,24 @@
-// The sockets to BigQuery: one pool of keep-alive connections for each origin, shared by the leases that use it and closed
-// with the last of them. A socket goes only to an address that was judged.
+// Sockets to BigQuery: one pool of keep-alive connections for each origin. Leases share a pool, and the last one closes
+// it. A socket connects to a checked address only.
 import { isIP } from 'node:net'
 import type { Dispatcher, Pool, buildConnector } from 'undici'
 import { AppError } from '../../../errors.ts'
 import { judgedLookup, refusal } from '../../address.ts'
 
-/** Opens the socket for a request; tests lead Google's addresses to their double by it. */
+/** Opens the socket of a request. Tests use it to replace Google's servers. */
 export type Connector = buildConnector.connector
 
-/** An origin's sockets while somebody holds them. */
+/** The sockets of an origin, until disposed. */
 export interface Held extends AsyncDisposable {
   readonly dispatcher: Dispatcher
 }
 
 const CONNECT_MS = 8_000
 const KEEP_ALIVE_MS = 55_000
-/** A server that sends nothing for so long is given up, whatever time the caller has: a wait of ours is 10 seconds at most. */
+/**
+ * The timeout for a server that sends nothing, whatever the caller's deadline is: our own waits take 10 seconds at
+ * most.
+ */
 const SILENT_MS = 60_000
 const HEADERS_BYTES_MAX = 32 * 1024
 
@@ -32,7 +35,7 @@ export class Pools implements AsyncDisposable {
     this.#connector = connector
   }
 
-  /** Throws AppError DATASOURCE_UNAVAILABLE for an origin that is a refused address. */
+  /** Throws AppError DATASOURCE_UNAVAILABLE if the origin is a refused address. */
   async hold(origin: string, allowPrivateHosts: boolean): Promise<Held> {
     const host = new URL(origin).hostname.replace(/^\[|\]$/g, '')
     const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
@@ -59,7 +62,7 @@ export class Pools implements AsyncDisposable {
   }
 }
 
-/** undici is loaded by the first connection. Other times are the callers': each request brings a signal. */
+/** The first connection loads undici. Callers set all other timeouts: each request has a signal. */
 async function openPool(origin: string, allowPrivateHosts: boolean, connector: Connector | null): Promise<Pool> {
   const { Pool, buildConnector } = await import('undici')
   return new Pool(origin, {

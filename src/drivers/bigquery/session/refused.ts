@@ -1,16 +1,17 @@
-// An answer of Google's that is no success, read without trust: BigQuery's error object in either of its carriers, the
-// token endpoint's, a proxy's HTML, or nothing. What it says stays a cause, for the log; sentences are made elsewhere.
+// Parses an error response of Google without trusting it: BigQuery's error object in either of its forms, the error of
+// the token endpoint, a proxy's HTML, or an empty body. Google's message is for the log only; other files write the
+// sentences.
 import { z } from 'zod'
 
-/** What was refused, by whom. `said` is Google's own text: never shown as it is. */
+/** An error response. `said` is Google's own message, which must not be shown unchecked. */
 export class Refused extends Error {
   override readonly name = 'Refused'
-  /** Of the HTTP answer; 200 where a job told it. */
+  /** The HTTP status; 200 for an error reported by a job. */
   readonly status: number
   /** BigQuery's reason (invalidQuery, notFound …), the token endpoint's error (invalid_grant …), or empty. */
   readonly reason: string
   readonly said: string
-  /** Milliseconds, where the answer says when to come again. */
+  /** From the Retry-After header, in milliseconds; null without one. */
   readonly retryAfterMs: number | null
 
   constructor(status: number, reason: string, said: string, retryAfterMs: number | null = null) {
@@ -25,7 +26,7 @@ export class Refused extends Error {
 const SAID_MAX = 2_000
 
 const Text = z.string().transform((text) => text.slice(0, SAID_MAX))
-/** `errors[]` of an error, and `errorResult` or `errors[]` of a job. */
+/** An entry of `errors[]` of an error, or of `errorResult` or `errors[]` of a job. */
 const Entry = z.object({ reason: Text.catch(''), message: Text.catch('') }).catch({ reason: '', message: '' })
 const Entries = z.array(Entry).min(1)
 
@@ -43,7 +44,7 @@ const Carrier = z.object({
 
 const TokenError = z.object({ error: Text, error_description: Text.catch('') })
 
-/** From an HTTP answer that is no 2xx. Any body will do. */
+/** Makes the error of an HTTP response that is not 2xx. Any body is accepted. */
 export function refusedBy(status: number, body: unknown, retryAfterMs: number | null): Refused {
   const token = TokenError.safeParse(body)
   if (token.success) return new Refused(status, token.data.error, token.data.error_description, retryAfterMs)
@@ -69,8 +70,8 @@ const Job = z.object({
 })
 
 /**
- * What went wrong with a job, out of an answer that HTTP calls a success: `status.errorResult` of a job, or the `errors`
- * of a query that is complete and has no schema. Null where nothing did; warnings stand beside an answer.
+ * The error of a job, from a response that is a success in HTTP: `status.errorResult` of a job, or the `errors` of a
+ * query that is complete and has no schema. Null if the job has not failed: with a result, `errors` contains warnings.
  */
 export function refusedByJob(body: unknown, hasAnswer: boolean): Refused | null {
   const job = Job.safeParse(body)

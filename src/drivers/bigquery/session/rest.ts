@@ -1,21 +1,21 @@
-// BigQuery's REST interface as its eight calls need it: the token in front, a refused one fetched anew once, what passes
-// tried again a few times. It sends whatever path and body it is given: what may be sent is decided above.
+// The calls of BigQuery's REST API. Adds the token, fetches a new token once after a 401, and retries temporary errors.
+// It sends any path and body; its callers decide what may be sent.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { exchange, isPassing, jsonOf, Unreadable } from './exchange.ts'
 import { Refused } from './refused.ts'
 import type { TokenSource } from './tokens.ts'
 
-/** After these times and up to half of each more. */
+/** The pauses before each retry; up to half of the pause is added at random. */
 const RETRY_AFTER_MS = [100, 300, 900] as const
-/** A server that says to come later than this is told of as it is. */
+/** A longer Retry-After is reported to the caller, not waited for. */
 const PATIENCE_MS = 2_000
-/** Lists, tables and dry runs: a table of 10,000 nested columns is some megabytes. */
+/** The most bytes of lists, tables and dry runs: a table of 10,000 nested columns has some megabytes. */
 const METADATA_BYTES_MAX = 8 * 1024 * 1024
 
 export interface Call {
   readonly method: 'GET' | 'POST'
-  /** Behind /bigquery/v2/, each part encoded. */
+  /** The path after /bigquery/v2/; each part is URL-encoded. */
   readonly path: readonly string[]
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
@@ -26,19 +26,19 @@ export class Rest {
   readonly #dispatcher: Dispatcher
   readonly #tokens: TokenSource | null
 
-  /** Null: no token is ever sent. */
+  /** Null: never send a token. */
   constructor(dispatcher: Dispatcher, tokens: TokenSource | null) {
     this.#dispatcher = dispatcher
     this.#tokens = tokens
   }
 
-  /** The token that calls would be made with: throws where there is none. */
+  /** Fetches a token. Throws if there is none. */
   async signIn(signal: AbortSignal): Promise<void> {
     const tokens = this.#tokens
     if (tokens !== null) await tried(() => tokens.get(signal), signal)
   }
 
-  /** An answer as JSON. Throws Refused, Unreadable, the socket's error, the signal's reason. */
+  /** Returns a response as JSON. Throws Refused, Unreadable, the socket's error, the signal's reason. */
   async json(call: Call, signal: AbortSignal): Promise<unknown> {
     const json = jsonOf(await this.bytes(call, signal))
     if (typeof json !== 'object' || json === null) throw new Unreadable('an answer that is no JSON object')
@@ -46,8 +46,8 @@ export class Rest {
   }
 
   /**
-   * An answer as it came. Throws as json() does. Where `whole` is given, `signal` ends only the retries, and an answer
-   * that is under way is read on until `whole` ends it.
+   * Returns a response as bytes. Throws as json() does. With `whole`, `signal` ends the retries only: a response that
+   * has begun is read until `whole` aborts.
    */
   async bytes(call: Call, signal: AbortSignal, whole = signal): Promise<Buffer> {
     return await tried(() => this.#withToken(call, whole), signal)

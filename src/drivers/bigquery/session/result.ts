@@ -1,5 +1,5 @@
-// The pages of an answer, made one JSON array of rows while they arrive and cut at the caps. A page is walked as bytes:
-// nothing of its rows becomes an object or a string.
+// Converts the pages of a result to one JSON array of rows while they arrive, and cuts it at the limits. A page is
+// processed as bytes: its rows never become objects or strings.
 import { z } from 'zod'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
@@ -14,15 +14,15 @@ const OPEN = 0x5b
 const CLOSE = 0x5d
 const COMMA = 0x2c
 
-/** A page, less its rows. */
+/** A page without its rows. */
 export interface Page {
   readonly isComplete: boolean
   readonly job: { readonly id: string; readonly location: string | null } | null
   readonly schema: unknown
   readonly pageToken: string | null
-  /** Rows of the whole answer; null where it does not say. */
+  /** The number of rows in the whole result; null if the page does not say. */
   readonly totalRows: number | null
-  /** Where the array of rows begins; null without one. */
+  /** Where the array of rows begins; null if there is none. */
   readonly rowsAt: number | null
   readonly bytes: Buffer
 }
@@ -53,11 +53,12 @@ const Head = z.object({
     .optional(),
 })
 
-/** Of a page less its rows: the schema of 10,000 columns is a megabyte. */
+/** The most bytes of a page without its rows: the schema of 10,000 columns is a megabyte. */
 const HEAD_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Reads an answer of jobs.query or getQueryResults. Throws Unreadable, Refused where the job failed, and as Turns.run().
+ * Parses a response of jobs.query or getQueryResults. Throws Unreadable, Refused if the job failed, and as Turns.run()
+ * does.
  */
 export async function readPage(bytes: Buffer, turns: Turns): Promise<Page> {
   const { members, end: pageEnd } = await turns.run(membersOf(bytes, skipSpace(bytes, 0)))
@@ -90,7 +91,7 @@ export async function readPage(bytes: Buffer, turns: Turns): Promise<Page> {
   }
 }
 
-/** A name of ours as the caller knows it, also where BigQuery has made a second one of it (_vt_suffix_1). */
+/** The caller's name for one of our names, including a duplicate that BigQuery renamed (_vt_suffix_1). */
 function shownName(name: string, names: ReadonlyMap<string, string>): string {
   const [, own = name, number = ''] = /^(.*?)(_\d{1,4})?$/s.exec(name) ?? []
   const theirs = names.get(name) ?? names.get(own)
@@ -100,7 +101,7 @@ function shownName(name: string, names: ReadonlyMap<string, string>): string {
 
 export interface Caps {
   readonly rowCap: number
-  /** Bytes of JSON of all rows. */
+  /** The most bytes of JSON of all rows. */
   readonly bytesMax: number
 }
 
@@ -108,7 +109,7 @@ export interface Caps {
 export class Result {
   readonly #caps: Caps
   readonly #out: JsonBytes
-  /** Our names of columns, and those that stand for them. */
+  /** The caller's names by our names of columns. */
   readonly #names: ReadonlyMap<string, string>
   #columns: readonly ResultColumn[] = []
   #writeRow: WriteRow | null = null
@@ -125,7 +126,8 @@ export class Result {
   }
 
   /**
-   * Takes the next page. False: nothing more is wanted, or there is nothing more. Throws Unreadable, and as Turns.run().
+   * Adds the next page. Returns false if no more rows are wanted or available. Throws Unreadable, and as Turns.run()
+   * does.
    */
   async add(page: Page, turns: Turns): Promise<boolean> {
     return await turns.run(this.#add(page))
@@ -152,12 +154,12 @@ export class Result {
     }
     if (page.totalRows !== null && page.totalRows > this.#caps.rowCap) this.#truncated = true
     if (page.pageToken !== null) return true
-    // Fewer than were announced, and no more to come.
+    // There are fewer rows than announced, and no more pages.
     if (page.totalRows !== null && page.totalRows > this.#rows) this.#truncated = true
     return false
   }
 
-  /** Rows that are still wanted, and one more to know that there are more. */
+  /** The number of rows still wanted, and one more to find out whether there are more. */
   get wanted(): number {
     return this.#caps.rowCap - this.#rows + 1
   }
@@ -169,7 +171,7 @@ export class Result {
 
   #begin({ schema }: Page): WriteRow {
     const fields = readSchema(schema)
-    // Every query has a column: this would be an empty answer where there is none.
+    // Every query has a column. Without this check, a missing schema would look like an empty result.
     if (fields.length === 0) throw new Unreadable('an answer without columns')
     this.#columns = fields.map(({ name, text }) => ({ name: shownName(name, this.#names), dataType: text }))
     return rowWriter(fields.map(({ type }) => type))

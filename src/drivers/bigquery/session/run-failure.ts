@@ -1,5 +1,5 @@
-// What a caller is told where a query fails while it runs: a sentence of ours by BigQuery's reason. Its own text may hold
-// values, so it only chooses between sentences.
+// What a caller sees when a query fails while it runs: a sentence of ours, chosen by BigQuery's reason. BigQuery's own
+// message may contain values, so it only helps to choose the sentence.
 import { AppError } from '../../../errors.ts'
 import { overCost } from './cost.ts'
 import { accessFailure, failure, queryFailure } from './failure.ts'

@@ -1,5 +1,5 @@
-// Runs what the guard confined: a dry run that must agree with the guard, then the same text once, bounded in bytes and
-// time. A job that nobody waits for any more is cancelled.
+// Runs a confined query: a dry run, which must match the query that the guard confined; then the query itself, limited
+// in bytes and time. A job that nobody waits for is cancelled.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../../errors.ts'
@@ -24,27 +24,27 @@ export interface Running {
   readonly place: Place
   readonly judging: Judging
   readonly signal: AbortSignal
-  /** Takes what goes on after the caller has gone; the connection's owner waits for it. */
+  /** Takes work that continues after the caller has gone. The connection waits for it before it closes. */
   readonly inBackground: (work: Promise<unknown>) => void
-  /** Where rows are written. */
+  /** The buffer for rows. */
   readonly out: JsonBytes
 }
 
-/** The first answer names the job, by which it can be cancelled: so it is not waited for longer than this. */
+/** The first response names the job, which is needed to cancel it. This bounds how long we wait for that response. */
 const FIRST_WAIT_MS = 2_000
 const NEXT_WAIT_MS = 10_000
-/** What an answer may take beyond the wait it was asked for. */
+/** How much later than its own timeout a response may arrive. */
 const SLOW_MS = 5_000
 const CANCEL_MS = 5_000
-/** How long a caller whose time is over waits to hear that the job has ended. */
+/** After the deadline, how long a caller waits for the confirmation that the job has ended. */
 const CONFIRM_MS = 1_500
-/** BigQuery cuts a page at 10 MB, counted before it is JSON. */
+/** BigQuery cuts a page at 10 MB, measured before it is JSON. */
 const PAGE_BYTES_MAX = 32 * 1024 * 1024
 const PAGES_MAX = 1_000
-/** Between two looks at a job whose answers come at once, as no BigQuery's do; doubled each time, up to the last. */
+/** The first and the longest pause between two polls, if an emulator answers at once; the pause doubles. */
 const PAUSE_MS = [20, 1_000] as const
 
-/** Bytes that the query would read. Throws AppError as runQuery() does, but for the cost. */
+/** Returns the bytes that the query would read. Throws AppError as runQuery() does, except for the cost. */
 export async function estimateQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<number> {
   try {
     const answer = await dryRun(at.rest, at.place, query, at.signal)
@@ -56,7 +56,7 @@ export async function estimateQuery(at: Running, query: BigQueryQuery, limits: L
   }
 }
 
-/** Throws AppError, as Connection.run() says. */
+/** Throws AppError, as Connection.run() does. */
 export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits): Promise<Rows> {
   const left = timeLeft(limits.timeoutMs)
   checkCost(await estimateQuery(at, query, limits), limits.maxCost)
@@ -79,7 +79,7 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   }
 }
 
-/** Whether the job has ended, as far as is known within a moment: the caller's time is over already. */
+/** The timeout error: says whether the job has ended, if that is known within a moment after the deadline. */
 async function toldOf(ended: Promise<boolean>, cause: unknown): Promise<AppError> {
   const moment = new AbortController()
   try {
@@ -90,18 +90,18 @@ async function toldOf(ended: Promise<boolean>, cause: unknown): Promise<AppError
   }
 }
 
-/** BigQuery says that a job was ended by a cancel or by its time limit. */
+/** Whether BigQuery reports that a cancel or its timeout ended the job. */
 function isStopped(error: unknown): boolean {
   return error instanceof Refused && (error.reason === 'stopped' || error.reason === 'timeout')
 }
 
-/** An emulator has one reason for whatever it cannot do: the query's own, then. */
+/** An emulator uses one reason for everything that it cannot do. We treat it as an error of the query. */
 function asTold(error: unknown, { lenient }: Judging): unknown {
   if (!lenient || !(error instanceof Refused) || error.reason !== 'jobInternalError') return error
   return new Refused(error.status, 'invalidQuery', error.said)
 }
 
-/** One query's work in BigQuery. */
+/** The job of one query in BigQuery. */
 class Job {
   readonly #at: Running
   readonly #query: BigQueryQuery
@@ -126,7 +126,7 @@ class Job {
     return page.isComplete ? page : await this.page(null, this.#query.rowCap + 1)
   }
 
-  /** The page behind the token; waits until the job is complete. */
+  /** Returns the page for the token. Waits until the job is complete. */
   async page(token: string | null, wanted: number): Promise<Page> {
     const { rest, place, signal } = this.#at
     if (this.#known === null) throw new Unreadable('an answer without its job')
@@ -155,8 +155,8 @@ class Job {
   }
 
   /**
-   * Cancels what may still work; an answer that is under way is waited for in the background, since it names the job. The
-   * promise tells whether the job was seen to have ended, which is looked for where somebody `asks`; null where there is
+   * Cancels a job that may still run. A response that has not arrived is awaited in the background, because it names
+   * the job. The promise says whether the job is known to have ended, which is checked only if `asks`. Null if there is
    * no job.
    */
   abandon(asks: boolean): Promise<boolean> | null {
@@ -182,31 +182,31 @@ class Job {
       location: place.location,
       maxResults: this.#query.rowCap + 1,
       labels: { app: 'vitrine' },
-      // Sent again, it is the same job.
+      // A retry with the same id is the same job.
       requestId: randomUUID(),
       formatOptions: { useInt64Timestamp: true },
     }
     const path = ['projects', place.billingProject, 'queries']
-    // A caller who hangs up ends the retries, not the answer that would name the job.
+    // A disconnect of the caller ends the retries, not the response that names the job.
     const whole = AbortSignal.timeout(left + FIRST_WAIT_MS + SLOW_MS)
     return await this.#read(await rest.bytes({ method: 'POST', path, body, bytesMax: PAGE_BYTES_MAX }, signal, whole))
   }
 
   async #read(bytes: Buffer): Promise<Page> {
     try {
-      // The signal does not end it: the page names the job that has to be cancelled then.
+      // The signal does not end this: the page names the job, which must then be cancelled.
       const page = await readPage(bytes, new Turns(null))
       if (page.job !== null) this.#known = { id: page.job.id, location: page.job.location ?? this.#at.place.location }
       this.#isOver = page.isComplete
       return page
     } catch (error) {
-      // A job that has failed is over; what cannot be read may belong to one that works.
+      // A failed job has ended. An unreadable response may belong to a running job.
       this.#isOver = !(error instanceof Unreadable)
       throw error
     }
   }
 
-  /** True where the job was seen to have ended. */
+  /** True if the job is known to have ended. */
   async #cancel(asks: boolean): Promise<boolean> {
     if (this.#isOver || this.#known === null) return this.#isOver
     const { rest, place } = this.#at
@@ -217,7 +217,7 @@ class Job {
     return asks && (await this.#hasEnded(id, location, whole))
   }
 
-  /** A cancel is only a wish: the job itself says when it has ended. */
+  /** A cancel is only a request: the job itself says when it has ended. */
   async #hasEnded(id: string, location: string, whole: AbortSignal): Promise<boolean> {
     const { rest, place } = this.#at
     const query = {

@@ -1,6 +1,6 @@
-// What BigQuery says of a query in a dry run, which has read no data: its own words pass, less positions (they are the
-// printed text's) and names of ours. A text that names what the printed query does not is not passed: an error within a
-// view, say, names the tables under it.
+// The errors of a dry run. A dry run has read no data, so the caller may see BigQuery's own message, without positions
+// (they count in the printed text) and without our names. A message that names something outside the printed query is
+// replaced: for example, an error inside a view names the tables under it.
 import { AppError, type Code } from '../../../errors.ts'
 import type { BigQueryQuery } from '../query.ts'
 import { overCost } from './cost.ts'
@@ -10,11 +10,11 @@ import { accessFailure, failure, queryFailure, schemaStale } from './failure.ts'
 import { Refused } from './refused.ts'
 
 const MESSAGE_MAX = 1_000
-/** Different names in a message that are looked for in the printed text. */
+/** The most different names in a message that are searched for in the printed text. */
 const NAMES_MAX = 20
 const QUIET = 'BigQuery refuses the query.'
 
-/** What a dry run, or what came before it, threw, as an AppError. */
+/** Turns an error of a dry run, or of the calls before it, into an AppError. */
 export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: number): AppError {
   const access = accessFailure(error)
   if (access !== null) return access
@@ -23,7 +23,7 @@ export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: nu
   return queryFailure(error) ?? refusedText(error, query)
 }
 
-/** BigQuery says how many bytes a query would need. */
+/** The number of bytes in BigQuery's message that a query would need. */
 export function bytesIn(said: string): number | null {
   const digits = /(\d{1,15}) or higher required/.exec(said)?.[1]
   return digits === undefined ? null : Number(digits)
@@ -33,7 +33,7 @@ function refusedText(refused: Refused, query: BigQueryQuery): AppError {
   const said = withoutPositions(refused.said)
   const alias = escaped(query.alias)
   if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(said)) return schemaStale(refused)
-  // The place is in the view's text, and a name that the query does not hold, or that is told of a view, is one within it.
+  // In a message about a view, the position is in the view's text, and so is any name that the query does not contain.
   const isOfView = /\bview\b/i.test(said)
   const at = isOfView ? null : placeIn(refused.said, query)
   const names = new PrintedNames(query)
@@ -52,7 +52,7 @@ function positionOf(at: number | null): { readonly position?: number } {
   return at === null ? {} : { position: at }
 }
 
-/** The column that a message is about, as the caller knows it. */
+/** The column that a message is about, by the caller's name. */
 function columnNamed(message: string, query: BigQueryQuery): { readonly column?: string } {
   const name = /\b[Cc]olumn(?: name)? `?([A-Za-z_]\w*)`?/.exec(message)?.[1]
   return name === undefined || !query.text.toLowerCase().includes(name.toLowerCase()) ? {} : { column: name }
@@ -67,7 +67,7 @@ const NO_COLUMN = [
   `^Column name ${NAME} not found`,
 ].map((pattern) => new RegExp(pattern, 'i'))
 
-/** The column that BigQuery does not find: hidden and non-existing ones are the same to it. */
+/** The column that BigQuery does not find. A hidden column and a missing column look the same to BigQuery. */
 function columnIn(said: string): string | null {
   for (const pattern of NO_COLUMN) {
     const name = pattern.exec(said)?.[1]
@@ -87,7 +87,7 @@ function namedBack(name: string, query: BigQueryQuery): string {
   return query.names.get(name) ?? name
 }
 
-/** The text, or a sentence of ours where it says more than the query does. */
+/** BigQuery's message, or a sentence of ours if the message says more than the query does. */
 function passed(said: string, query: BigQueryQuery, names: PrintedNames): string {
   if (/without a filter over column/i.test(said)) {
     return 'BigQuery reads a table of this query only with a filter on the column that it is partitioned by.'
@@ -95,7 +95,7 @@ function passed(said: string, query: BigQueryQuery, names: PrintedNames): string
   if (/\bview\b/i.test(said)) return 'BigQuery refuses the query: a view of it may no longer work.'
   if (said.length > MESSAGE_MAX) return QUIET
   const plain = said.replace(/[^.]*https?:\/\/\S+/g, '').trim()
-  // a.b, p:d.t, and what stands in quotes or backquotes.
+  // Matches a.b, p:d.t, and text in quotes or backquotes.
   const named = new Set(plain.match(/[A-Za-z_][\w-]*(?:[.:][\w*-]+)+|'[^']*'|"[^"]*"|`[^`]*`/g) ?? [])
   if (named.size > NAMES_MAX || ![...named].every((name) => names.hold(name))) return QUIET
   let message = plain
@@ -104,7 +104,9 @@ function passed(said: string, query: BigQueryQuery, names: PrintedNames): string
   return message === '' ? QUIET : message
 }
 
-/** The printed text, made ready once: a message may name many things, and the text may have a million characters. */
+/**
+ * Searches the printed text, prepared once: a message may name many things, and the text may have a million characters.
+ */
 class PrintedNames {
   readonly #query: BigQueryQuery
   #text: string | null = null
@@ -113,7 +115,7 @@ class PrintedNames {
     this.#query = query
   }
 
-  /** Whether the printed query holds the name, and not only as a part of a longer one. */
+  /** Whether the printed query contains the name as a whole name. */
   hold(name: string): boolean {
     const text = (this.#text ??= withoutQuotes(this.#query.text))
     const wanted = withoutQuotes(name)

@@ -1,10 +1,10 @@
-// One BigQuery value that is neither an array nor a struct, from the text the REST interface writes it as to JSON, exact
-// (docs/contract.md#values, docs/drivers/bigquery.md#values). A text that is not what its type says stands as a string.
+// Converts one BigQuery value that is neither an array nor a struct from the REST API's text to exact JSON
+// (docs/contract.md#values, docs/drivers/bigquery.md#values). A text that does not match its type becomes a string.
 import type { JsonBytes } from '../../json-bytes.ts'
 import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
 import { isNumber, overValue, skipSpace } from './json-scan.ts'
 
-/** Writes the value whose JSON, mostly a string, is json[start…end). */
+/** Writes the value whose JSON, usually a string, is json[start…end). */
 export type WriteScalar = (json: Buffer, start: number, end: number, out: JsonBytes) => void
 
 const QUOTE = 0x22
@@ -23,7 +23,7 @@ const NOT_FINITE: ReadonlyMap<string, string> = new Map(
 const SECONDS_MIN = -62_135_596_800
 const SECONDS_MAX = 253_402_300_799
 
-/** By GoogleSQL's name of the type; what is not listed stays the database's own text. */
+/** By GoogleSQL's type name. Values of other types keep the database's own text. */
 const WRITERS: ReadonlyMap<string, WriteScalar> = new Map(
   Object.entries({
     INT64: writeInteger,
@@ -39,7 +39,7 @@ export function scalarWriter(type: string): WriteScalar {
   return WRITERS.get(type) ?? writeAsText
 }
 
-/** The text without its quotes; of a number or a word, as an emulator may send one, itself. Not for texts with escapes. */
+/** The text without quotes. An emulator may send a number or a word without them. Not for texts with escapes. */
 function textOf(json: Buffer, start: number, end: number): string {
   return json[start] === QUOTE ? json.toString('latin1', start + 1, end - 1) : json.toString('latin1', start, end)
 }
@@ -49,13 +49,13 @@ function writeAscii(text: string, out: JsonBytes): void {
   out.length += into.write(text, out.length, 'latin1')
 }
 
-/** A string of the answer is a string of ours: its escapes were checked when it was walked over. */
+/** Copies a string unchanged: its escapes were checked when the response was scanned. */
 function writeAsText(json: Buffer, start: number, end: number, out: JsonBytes): void {
   if (json[start] === QUOTE) writeRaw(json, start, end, out)
   else writePlain(json, start, end, out)
 }
 
-/** A number up to ±(2^53−1), a string beyond. */
+/** Writes a number up to ±(2^53−1), and a string beyond. */
 function writeInteger(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
   if (!/^(?:0|-?[1-9]\d{0,18})$/.test(text)) return writeAsText(json, start, end, out)
@@ -73,7 +73,7 @@ function writeFloat(json: Buffer, start: number, end: number, out: JsonBytes): v
   writeAscii(Object.is(number, -0) ? '-0' : String(number), out)
 }
 
-/** A number up to 15 significant digits, a string beyond; zeros at either end do not count. BigQuery's never reach 1e300. */
+/** Writes a number up to 15 significant digits, and a string beyond. Leading and trailing zeros do not count. */
 function writeDecimal(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
   if (!/^-?(?:0|[1-9]\d{0,99})(?:\.\d{1,99})?$/.test(text)) return writeAsText(json, start, end, out)
@@ -88,7 +88,7 @@ function writeBool(json: Buffer, start: number, end: number, out: JsonBytes): vo
   else writeAsText(json, start, end, out)
 }
 
-/** Microseconds since 1970, as formatOptions.useInt64Timestamp asks for, to RFC 3339 in UTC. */
+/** Converts microseconds since 1970 (formatOptions.useInt64Timestamp) to RFC 3339 in UTC. */
 function writeTimestamp(json: Buffer, start: number, end: number, out: JsonBytes): void {
   const text = textOf(json, start, end)
   const moment = /^-?\d{1,18}$/.test(text) ? momentOf(text) : null
@@ -96,7 +96,7 @@ function writeTimestamp(json: Buffer, start: number, end: number, out: JsonBytes
   else writeAscii(`"${moment}"`, out)
 }
 
-/** Digits apart, as a number of microseconds is past 2^53 from the year 2255 on. Null beyond the years 1 to 9999. */
+/** Splits the digits, because microseconds exceed 2^53 from the year 2255 on. Null outside the years 1 to 9999. */
 function momentOf(text: string): string | null {
   const isBefore = text.startsWith('-')
   const digits = (isBefore ? text.slice(1) : text).padStart(7, '0')
@@ -110,7 +110,9 @@ function momentOf(text: string): string | null {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** JSON within a string: embedded as the text it is, so that no number in it is rounded. Answers where it ends; in turns. */
+/**
+ * Writes JSON from inside a string as raw text, so that no number is rounded. Returns where the string ends; yields.
+ */
 export function* writeJson(json: Buffer, start: number, end: number, out: JsonBytes): Generator<undefined, number> {
   const text: unknown = json[start] === QUOTE ? JSON.parse(json.toString('utf8', start, end)) : null
   if (typeof text !== 'string') {

@@ -1,16 +1,16 @@
-// Reads a service account's key file. Only the fields that are checked here are ever used: a key file of another type can
-// name files, addresses and programs, and a foreign token_uri would have us send a signed assertion there.
+// Parses a service account's key file. Only the validated fields are used: a key file of another type can name files,
+// addresses and programs, and a foreign token_uri would receive our signed assertion.
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 
-/** Where tokens come from, for every service account. */
+/** The token endpoint of every service account. */
 export const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 
 const UNIVERSE = 'googleapis.com'
 const FIELD = 'serviceAccountKey'
-/** Google's own have 2048. One that is much longer takes seconds to sign with, and nothing else runs meanwhile. */
+/** Google's own keys have 2048 bits. Signing with a much longer key takes seconds and blocks the event loop. */
 const KEY_BITS = { min: 2048, max: 4096 } as const
-/** In PEM; a key of 4096 bits is 3,300 characters. */
+/** The length in PEM; a key of 4096 bits has 3,300 characters. */
 const PEM_MAX = 8_192
 
 export interface ServiceAccount {
@@ -24,21 +24,21 @@ const KeyFile = z.object({
   token_uri: z.literal(TOKEN_URI, { error: `token_uri must be ${TOKEN_URI}` }),
   universe_domain: z.literal(UNIVERSE, { error: `universe_domain must be ${UNIVERSE}` }).optional(),
   client_email: z
-    .string({ error: 'client_email must be a text' })
+    .string({ error: 'client_email must be a string' })
     .max(320, 'client_email is too long')
     .regex(/^[^\s@\p{Cc}]+@[A-Za-z0-9.-]+$/u, 'client_email must be an e-mail address'),
-  private_key: z.string({ error: 'private_key must be a text' }),
+  private_key: z.string({ error: 'private_key must be a string' }),
   private_key_id: z
-    .string({ error: 'private_key_id must be a text' })
+    .string({ error: 'private_key_id must be a string' })
     .regex(/^[A-Za-z0-9]{1,128}$/, 'private_key_id must be letters and digits')
     .optional(),
 })
 
-/** The account, or what is wrong with the text: sentences that name the field and hold nothing of what was in it. */
+/** The account, or sentences about what is wrong. They name the field and never repeat its value. */
 export function readServiceAccount(text: string): ServiceAccount | readonly string[] {
   let json: unknown
   try {
-    // Some editors put a byte order mark in front.
+    // Some editors write a byte order mark.
     json = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     return [`${FIELD}: is not JSON`]
@@ -55,7 +55,7 @@ export function readServiceAccount(text: string): ServiceAccount | readonly stri
 function privateKey(pem: string): KeyObject | null {
   if (pem.length > PEM_MAX) return null
   try {
-    // A file that went through an environment variable has its line breaks escaped twice; PEM has no backslashes of its own.
+    // Environment variables often contain the line breaks escaped twice. PEM itself contains no backslashes.
     const key = createPrivateKey({ key: pem.replaceAll('\\n', '\n'), format: 'pem' })
     const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
     return key.asymmetricKeyType === 'rsa' && bits >= KEY_BITS.min && bits <= KEY_BITS.max ? key : null

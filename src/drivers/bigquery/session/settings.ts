@@ -1,64 +1,64 @@
-// How a BigQuery project is reached: reads the connection part of a datasource, field by field. Refusals name the field
-// and never repeat what was in it. Nothing is asked of anybody here.
+// Validates the connection part of a BigQuery datasource, field by field. Errors name the field and never repeat its
+// value. It makes no network requests.
 import { z } from 'zod'
 import { AppError, invalidRequest } from '../../../errors.ts'
 import { SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
 import type { ConnectionSettings, SettingsInput } from '../../driver.ts'
 import { readServiceAccount, type ServiceAccount } from './service-account.ts'
 
-/** Google's own, wherever a datasource does not name another with the operator's leave. */
+/** Google's own address, used unless a datasource names another with the operator's permission. */
 export const GOOGLE = 'https://bigquery.googleapis.com'
 
 const KEY = 'serviceAccountKey'
 const DATASETS_MAX = 1_000
 
-/** What the operator allows every datasource. */
+/** What the operator allows for every datasource. */
 export interface Allowed {
-  /** The host's own identity (VITRINE_ALLOW_APPLICATION_DEFAULT). */
+  /** The identity of the machine (VITRINE_ALLOW_APPLICATION_DEFAULT). */
   readonly applicationDefault: boolean
-  /** Addresses other than Google's, without a token (VITRINE_ALLOW_BIGQUERY_ENDPOINT). */
+  /** Other addresses than Google's, without a token (VITRINE_ALLOW_BIGQUERY_ENDPOINT). */
   readonly endpoint: boolean
 }
 
-/** Who asks: a service account, the host itself, or, where the address is not Google's, nobody. */
+/** The identity: a service account, the machine itself, or none if the address is not Google's. */
 export type Credentials =
   | { readonly kind: 'service account'; readonly account: ServiceAccount }
   | { readonly kind: 'application default' }
   | { readonly kind: 'none' }
 
-/** Where and as whom; made anew from the settings at each connect. `credentials` is secret. */
+/** Where to connect and with which identity, computed from the settings at each connect. `credentials` is secret. */
 export interface Target {
   /** An origin. */
   readonly endpoint: string
   readonly project: string
   /** Where jobs run and are billed. */
   readonly billingProject: string
-  /** Null: the datasets' own, as introspection found it. */
+  /** Null: the location of the datasets, from introspection. */
   readonly location: string | null
-  /** Those to look at; empty: all of the project. */
+  /** The datasets to introspect; empty: all datasets of the project. */
   readonly datasets: readonly string[]
-  /** What an emulator leaves out of its answers is not missed. */
+  /** An emulator's responses may lack fields. */
   readonly emulator: boolean
   readonly credentials: Credentials
 }
 
 const projectField = z
-  .string({ error: 'must be a text' })
+  .string({ error: 'must be a string' })
   .regex(/^([a-z0-9-]+(\.[a-z0-9-]+)+:)?[a-z][a-z0-9-]{4,61}[a-z0-9]$/, 'must be a project id')
 
 const Config = z.strictObject({
   location: z
-    .string({ error: 'must be a text' })
+    .string({ error: 'must be a string' })
     .regex(/^[A-Za-z][A-Za-z0-9-]{1,39}$/, 'must be a location such as EU or europe-west1')
     .optional(),
   datasets: z
-    .array(z.string({ error: 'must be a text' }).regex(/^\w{1,1024}$/, 'must be a dataset id'), {
+    .array(z.string({ error: 'must be a string' }).regex(/^\w{1,1024}$/, 'must be a dataset id'), {
       error: 'must be a list of dataset ids',
     })
     .max(DATASETS_MAX, `must be at most ${DATASETS_MAX} datasets`)
     .optional(),
   billingProject: projectField.optional(),
-  apiEndpoint: z.string({ error: 'must be a text' }).max(300, 'is too long').optional(),
+  apiEndpoint: z.string({ error: 'must be a string' }).max(300, 'is too long').optional(),
   emulator: z.boolean({ error: 'must be true or false' }).optional(),
 })
 type Config = z.infer<typeof Config>
@@ -71,8 +71,8 @@ export function readSettings(allowed: Allowed, input: SettingsInput): Connection
 }
 
 /**
- * The target of settings that readSettings() made. Throws AppError DATASOURCE_UNAVAILABLE where the operator no longer
- * allows what they ask for.
+ * The target for settings that readSettings() returned. Throws AppError DATASOURCE_UNAVAILABLE if the operator no
+ * longer allows them.
  */
 export function targetOf(allowed: Allowed, settings: ConnectionSettings): Target {
   const { target, withheld } = read(allowed, { ...settings, ...NOT_APPLICABLE })
@@ -88,7 +88,7 @@ const NOT_APPLICABLE = { host: undefined, port: undefined, username: undefined, 
 interface Read {
   readonly settings: ConnectionSettings
   readonly target: Target
-  /** What only the operator could allow, and does not. */
+  /** Settings that need the operator's permission and do not have it. */
   readonly withheld: readonly string[]
 }
 
@@ -97,7 +97,7 @@ function read(allowed: Allowed, input: SettingsInput): Read {
   for (const field of ['host', 'port', 'username'] as const) {
     if (input[field] !== undefined && input[field] !== null) wrong.push(`${field}: does not apply to BIGQUERY`)
   }
-  // Taken and not kept: an https address is always verified in full.
+  // Accepted and ignored: TLS to an https address is always fully verified.
   if (!SslMode.nullish().safeParse(input.sslMode).success) wrong.push('sslMode: does not apply to BIGQUERY')
   const mode = z.enum(['SERVICE_ACCOUNT', 'APPLICATION_DEFAULT']).safeParse(input.connectionMode)
   if (!mode.success) wrong.push('connectionMode: must be SERVICE_ACCOUNT or APPLICATION_DEFAULT')
@@ -142,7 +142,7 @@ function withheldOf(allowed: Allowed, mode: string, config: Config): string[] {
   return withheld
 }
 
-/** An address that is not Google's gets no token, whosever it would be. */
+/** An address that is not Google's gets no token, whoever it belongs to. */
 function credentialsOf(input: SettingsInput, mode: string | undefined, config: Config, wrong: string[]): Credentials {
   const key = input.secrets[KEY]
   if (mode === 'APPLICATION_DEFAULT') {
@@ -183,7 +183,7 @@ function detailsOf(issue: z.core.$ZodIssue): string[] {
   return [`${path}: ${issue.path.length === 0 ? 'must be an object' : issue.message}`]
 }
 
-/** http or https, a host and a port, and nothing else. */
+/** Only http or https, a host and a port are allowed. */
 function originOf(text: string): string | null {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return null

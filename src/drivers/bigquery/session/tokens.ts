@@ -1,5 +1,6 @@
-// Access tokens: signed for and fetched from Google's one token address, kept in memory until five minutes before they end,
-// shared by whoever holds the same key. A token goes to no log and no other address than BigQuery's own.
+// Access tokens: requested from Google's token endpoint with a signed assertion, and cached until five minutes before
+// they expire. Datasources with the same key share a token. A token is never logged and is sent to BigQuery's own
+// address only.
 import { createHash, sign, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { orAborted } from './abort.ts'
@@ -9,7 +10,7 @@ import type { Pools } from './pools.ts'
 import { TOKEN_URI, type ServiceAccount } from './service-account.ts'
 import type { Credentials } from './settings.ts'
 
-/** The narrowest scope that jobs.insert and jobs.cancel take: read-only comes from the account's roles. */
+/** The narrowest scope that jobs.insert and jobs.cancel accept. The account's roles make it read-only. */
 const SCOPE = 'https://www.googleapis.com/auth/bigquery'
 const ASSERTION_SECONDS = 3600
 const BEFORE_END_MS = 300_000
@@ -17,14 +18,14 @@ const FETCH_MS = 10_000
 const ANSWER_BYTES_MAX = 64 * 1024
 const SOURCES_MAX = 500
 
-/** Gives a token that is good now; forget() it when it was refused. */
+/** Returns a valid token. Call forget() after a token was refused. */
 export interface TokenSource {
   /** Throws Refused, Unreadable, the socket's error, the signal's reason. */
   get(signal: AbortSignal): Promise<string>
   forget(token: string): void
 }
 
-/** What may stand in a header. */
+/** Characters that a header may contain. */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/
 
 const Answer = z.object({
@@ -32,7 +33,7 @@ const Answer = z.object({
   expires_in: z.number().min(0).max(86_400).catch(0),
 })
 
-/** The sources of a driver; two datasources with one key share one. */
+/** The token sources of a driver. Two datasources with the same key share a source. */
 export class Tokens {
   readonly #pools: Pools
   readonly #sources = new Map<string, TokenSource>()
@@ -41,13 +42,13 @@ export class Tokens {
     this.#pools = pools
   }
 
-  /** Null where no token may be sent. */
+  /** Null if no token may be sent. */
   sourceOf(credentials: Credentials, allowPrivateHosts: boolean): TokenSource | null {
     if (credentials.kind === 'none') return null
     const key = credentials.kind === 'service account' ? keyOf(credentials.account) : credentials.kind
     const name = `${key} ${allowPrivateHosts}`
     const known = this.#sources.get(name)
-    // In use lately: to the end of those that go when there are too many.
+    // Moves the source to the end of the map: the first one is evicted when there are too many.
     this.#sources.delete(name)
     const source = known ?? this.#newSource(credentials, allowPrivateHosts)
     this.#sources.set(name, source)
@@ -62,7 +63,7 @@ export class Tokens {
   }
 }
 
-/** Who holds this key, without holding it here. */
+/** Identifies the key without storing it. */
 function keyOf({ email, key }: ServiceAccount): string {
   const pem = key.export({ type: 'pkcs8', format: 'pem' })
   return createHash('sha256').update(`${email}\n`).update(pem).digest('hex')
@@ -70,11 +71,11 @@ function keyOf({ email, key }: ServiceAccount): string {
 
 interface Fetched {
   readonly token: string
-  /** By performance.now(). */
+  /** Valid until this time of performance.now(). */
   readonly until: number
 }
 
-/** Fetches when it must; whoever asks meanwhile waits for the same. */
+/** Fetches a token when necessary. Concurrent callers share one fetch. */
 function kept(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSource {
   let now: Fetched | null = null
   let under: Promise<Fetched> | null = null
@@ -82,7 +83,7 @@ function kept(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSource {
     async get(signal) {
       signal.throwIfAborted()
       if (now !== null && performance.now() < now.until) return now.token
-      // Of its own time: the caller that began it may hang up while others wait.
+      // The fetch has a timeout of its own, because the caller that began it may disconnect while others wait.
       under ??= fetch(AbortSignal.timeout(FETCH_MS)).finally(() => (under = null))
       now = await orAborted(under, signal)
       return now.token
@@ -113,7 +114,7 @@ async function fetchToken(
   return { token: answer.data.access_token, until: asked + answer.data.expires_in * 1000 - BEFORE_END_MS }
 }
 
-/** A JWT that asks for a token, signed RS256 by the account's own key. */
+/** A JWT that requests a token, signed with the account's own key (RS256). */
 function assertionOf({ email, keyId, key }: ServiceAccount, iat: number): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const header = part({ alg: 'RS256', typ: 'JWT', ...(keyId === null ? {} : { kid: keyId }) })
@@ -121,7 +122,7 @@ function assertionOf({ email, keyId, key }: ServiceAccount, iat: number): string
   return `${header}.${claims}.${signed(key, `${header}.${claims}`)}`
 }
 
-/** A key of numbers that belong to no key can be read, and fails here. */
+/** A key with inconsistent numbers can be parsed, and fails here. */
 function signed(key: KeyObject, text: string): string {
   try {
     return sign('RSA-SHA256', Buffer.from(text), key).toString('base64url')
@@ -130,7 +131,7 @@ function signed(key: KeyObject, text: string): string {
   }
 }
 
-/** The identity of the machine that this runs on; the library finds it and keeps its tokens. */
+/** The identity of the machine that Vitrine runs on. The library finds it and caches its tokens. */
 function applicationDefault(): TokenSource {
   const open = async () => {
     const { GoogleAuth } = await import('google-auth-library')
@@ -152,7 +153,7 @@ function applicationDefault(): TokenSource {
   }
 }
 
-/** What the library says may name files and accounts of this machine. */
+/** The library's own message may name files and accounts of this machine. */
 function noIdentity(cause: unknown): never {
   throw unavailable('The application default credentials of this machine give no token.', cause)
 }

@@ -1,11 +1,11 @@
-// Long answers are read and written in turns: between two of them other requests have the event loop. Counted in bytes, so
-// that a short answer costs no turn.
+// Reads and writes long results in time slices, and yields to the event loop between two slices. Slices are counted in
+// bytes, so that a short result has only one.
 import { setImmediate } from 'node:timers/promises'
 
-/** Reading and writing this much takes about 5 ms. */
+/** Reading and writing this many bytes takes about 5 ms. */
 export const TURN_BYTES = 128 * 1024
 
-/** What yields between two turns, run without a pause. */
+/** Runs sliced work without a pause. */
 export function atOnce<T>(work: Generator<undefined, T>): T {
   let step = work.next()
   while (step.done !== true) step = work.next()
@@ -14,14 +14,14 @@ export function atOnce<T>(work: Generator<undefined, T>): T {
 
 export class Turns {
   readonly #signal: AbortSignal | null
-  /** How often it gave way. */
+  /** How often run() yielded to the event loop. */
   count = 0
 
   constructor(signal: AbortSignal | null) {
     this.#signal = signal
   }
 
-  /** Gives way wherever the work yields. Throws the signal's reason, and what the work throws. */
+  /** Yields to the event loop whenever the work yields. Throws the signal's reason, and what the work throws. */
   async run<T>(work: Generator<undefined, T>): Promise<T> {
     for (let step = work.next(); ; step = work.next()) {
       if (step.done === true) return step.value
@@ -32,11 +32,11 @@ export class Turns {
   }
 }
 
-/** Tells when to yield, by the places reached in one text. */
+/** Decides when to yield, by the position in one text. */
 export class Pace {
   #began = 0
 
-  /** True once for each turn. */
+  /** True once for each slice. */
   isDue(at: number): boolean {
     if (at - this.#began < TURN_BYTES) return false
     this.#began = at

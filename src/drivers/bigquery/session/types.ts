@@ -1,24 +1,24 @@
-// The types of a schema as the REST interface writes them (INTEGER, RECORD, mode REPEATED) in GoogleSQL's words (INT64,
-// STRUCT, ARRAY). A schema is read without trust: it is bounded, and what is no schema is Unreadable.
+// Converts the types of a schema in the REST API (INTEGER, RECORD, mode REPEATED) to GoogleSQL types (INT64, STRUCT,
+// ARRAY). The schema is not trusted: its size is bounded, and an invalid schema is Unreadable.
 import { z } from 'zod'
 import type { ColumnType } from '../capture.ts'
 import { Unreadable } from './exchange.ts'
 
-/** BigQuery nests at most 15 levels, and has at most 10,000 columns, nested ones too. */
+/** BigQuery nests at most 15 levels, and has at most 10,000 columns including nested ones. */
 const DEPTH_MAX = 32
 const FIELDS_MAX = 20_000
 const NAME_MAX = 300
 const DESCRIPTION_MAX = 16_384
 
-/** A field of a schema: a column, or a part of one. */
+/** A field of a schema: a column, or a part of a column. */
 export interface Field {
   readonly name: string
   readonly type: ColumnType
-  /** GoogleSQL's spelling, with parameters: ARRAY<STRUCT<sku STRING(10), qty INT64>>. */
+  /** The type as GoogleSQL writes it, with parameters: ARRAY<STRUCT<sku STRING(10), qty INT64>>. */
   readonly text: string
   readonly nullable: boolean
   readonly description: string | null
-  /** A policy tag guards it, or a part of it. */
+  /** A policy tag guards the field or a part of it. */
   readonly policyTagged: boolean
 }
 
@@ -65,7 +65,7 @@ const GOOGLESQL: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** The fields of `{fields: […]}`; none where it is left out. Throws Unreadable. */
+/** The fields of `{fields: […]}`; empty if absent. Throws Unreadable. */
 export function readSchema(schema: unknown): readonly Field[] {
   const read = Schema.safeParse(schema ?? {})
   if (!read.success) throw new Unreadable('a schema that is none')
@@ -90,7 +90,7 @@ function fieldOf(wire: WireField, parts: readonly Field[]): Field {
     name: wire.name,
     type: { name, repeated, fields: parts.map((part) => ({ ...part.type, field: part.name })) },
     text: repeated ? `ARRAY<${text}>` : text,
-    // An array is never NULL where it is stored.
+    // A stored array is never NULL.
     nullable: wire.mode !== 'REQUIRED' && !repeated,
     description: wire.description?.trim() || null,
     policyTagged: (wire.policyTags?.names ?? []).length > 0 || parts.some((part) => part.policyTagged),
