@@ -1,5 +1,6 @@
-// The driver against an outside emulator (goccy/bigquery-emulator), where BIGQUERY_EMULATOR_URL says that one runs: that
-// the printed text and the wire form are taken by somebody else's engine. It names no referenced tables, costs or cancels.
+// Tests the driver with an independent emulator (goccy/bigquery-emulator) at BIGQUERY_EMULATOR_URL: a foreign engine
+// must accept the printed text and the requests. The emulator reports no referenced tables and no costs, and cannot
+// cancel.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
@@ -22,7 +23,7 @@ const QUERIES: readonly (readonly [string, string])[] = [
 ]
 
 describe(
-  'an outside emulator',
+  'an independent emulator',
   { skip: url === undefined && 'BIGQUERY_EMULATOR_URL is not set: no emulator to ask' },
   () => {
     let driver: Driver
@@ -70,7 +71,7 @@ describe(
     })
 
     for (const [sql, rows] of QUERIES) {
-      test(`answers ${sql}`, async () => {
+      test(`runs ${sql}`, async () => {
         const verdict = await driver.confine(
           driver.read({ sql: sql.replaceAll('D.', `${DATASET}.`) }),
           exposed,
@@ -83,7 +84,7 @@ describe(
       })
     }
 
-    test('is graded as what it is', async () => {
+    test('is graded as an emulator', async () => {
       const report = await connection.test(exposed, soon())
       assert.equal(report.ok, true)
       assert.match(report.serverVersion ?? '', /emulator/)

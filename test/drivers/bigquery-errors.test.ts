@@ -1,5 +1,5 @@
-// Every error that BigQuery documents, in both of its carriers and at both steps of a query, and what the dry run may say:
-// what a caller is told, that it is a sentence of ours, and that nothing hidden is in it.
+// Every error that BigQuery documents, in both of its forms and at both steps of a query, and the messages of dry runs.
+// The caller gets a sentence of ours that reveals nothing hidden.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { AppError, type Code } from '../../src/errors.ts'
@@ -23,11 +23,11 @@ after(async () => {
   await at[Symbol.asyncDispose]()
 })
 
-/** As an HTTP error, and as HTTP 200 with a job, or a query, that failed. */
+/** The error as an HTTP error, and as HTTP 200 with a failed job or query. */
 function carriers(status: number, reason: string, message: string): readonly Reply[] {
   const entry = { reason, message, location: 'query' }
   return [
-    // That it says when to come again ends the retries, which bigquery-wire.test.ts looks at.
+    // Retry-After ends the retries; bigquery-wire.test.ts tests them.
     { ...failed({ status, reason, message }), headers: { 'retry-after': '30' } },
     ok({
       configuration: { jobType: 'QUERY' },
@@ -117,7 +117,7 @@ const ROWS: readonly Row[] = [
 
 describe('an error of BigQuery', () => {
   for (const [status, reason, message, dryRun, run] of ROWS) {
-    test(`${reason}, ${message.slice(0, 40)}: is ${dryRun} before the run and ${run} in it, in both carriers`, async () => {
+    test(`${reason}, ${message.slice(0, 40)}: is ${dryRun} in the dry run and ${run} in the run, in both forms`, async () => {
       for (const [kind, code] of [
         ['dry run', dryRun],
         ['run', run],
@@ -134,7 +134,7 @@ describe('an error of BigQuery', () => {
     })
   }
 
-  test('of 403 and a reason that nobody knows is no fault of the query’s', async () => {
+  test('with status 403 and an unknown reason is not an error of the query', async () => {
     for (const kind of ['dry run', 'run'] as const) {
       at.double.rig(kind, failed({ status: 403, reason: 'novelty', message: 'Denied on table CANARY' }))
       const refusal = await at.refusal(SMALL)
@@ -143,7 +143,7 @@ describe('an error of BigQuery', () => {
     }
   })
 
-  test('is told with what goes with it: estimate and limit, a column, when to come again', async () => {
+  test('has its details: estimate and limit, a column, or when to retry', async () => {
     at.double.rig(
       'run',
       failed({ status: 400, reason: 'bytesBilledLimitExceeded', message: 'limit: 1000. 20971520 or higher required.' }),
@@ -186,7 +186,7 @@ describe('an error of BigQuery', () => {
       'QUERY_FAILED',
       /^BigQuery refuses the query\.$/,
     ],
-    // One that stands in the query by chance, or only within a longer name.
+    // A name that is in the query by chance, or only inside a longer name.
     ['Unrecognized name: name at [1:8]; failed to parse view p.hr.v', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ['Unrecognized name: roduct at [1:8]', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ["Something is wrong with 'roduct'", 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
@@ -200,7 +200,7 @@ describe('an error of BigQuery', () => {
     ['', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
   ]
   for (const [message, code, expected] of said) {
-    test(`that says "${message.slice(0, 60)}" in a dry run is ${code}`, async () => {
+    test(`with message "${message.slice(0, 60)}" in a dry run is ${code}`, async () => {
       at.double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message }))
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, code)
@@ -216,7 +216,7 @@ describe('an error of BigQuery', () => {
     'SELECT * expands to zero columns after applying EXCEPT at [1:2]',
   ]
   for (const message of unequal) {
-    test(`that says "${message.slice(0, 40)}" has a hint where a star may have shrunk, and else none`, async () => {
+    test(`with message "${message.slice(0, 40)}" has a hint only if a star may be shorter than the caller expects`, async () => {
       at.double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message }), 2)
       const starred = await at.refusal('SELECT * FROM shop.products UNION ALL SELECT 1, "a"')
       assert.deepEqual([starred.code, starred.message], ['QUERY_FAILED', message.replace(/ at \[1:2\]$/, '')])
@@ -235,7 +235,7 @@ describe('an error of BigQuery', () => {
     ['CANARY of an unknown kind', /^BigQuery failed the query while it ran/],
   ]
   for (const [message, expected] of ran) {
-    test(`that says "${message}" in a run is a sentence without the value`, async () => {
+    test(`with message "${message}" in a run is a sentence without the value`, async () => {
       at.double.rig('run', failed({ status: 400, reason: 'invalidQuery', message }))
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, 'QUERY_FAILED')
@@ -245,7 +245,7 @@ describe('an error of BigQuery', () => {
   }
 })
 
-describe('credentials that are refused', () => {
+describe('refused credentials', () => {
   const rows: readonly (readonly [string, unknown, RegExp])[] = [
     [
       'a revoked key',
@@ -266,10 +266,10 @@ describe('credentials that are refused', () => {
     ['an answer without a token', '{}', /.+/],
   ]
   for (const [what, body, expected] of rows) {
-    test(`by ${what} are a sentence of a connection that fails`, async () => {
+    test(`because of ${what} fail the connection with a sentence`, async () => {
       const settings = at.driver.settings(at.settings)
       at.door.revoke()
-      // The kept token is refused first, and then no other comes.
+      // The cached token is refused first, and there is no new token.
       at.double.rig('token', { status: what.startsWith('an answer') ? 200 : 400, body })
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, 'DATASOURCE_UNAVAILABLE')
@@ -279,7 +279,7 @@ describe('credentials that are refused', () => {
     })
   }
 
-  test('a token that would break a header is not used', async () => {
+  test('a token that is invalid in a header is not used', async () => {
     at.door.revoke()
     at.double.rig('token', ok({ access_token: 'x\r\nHost: evil', expires_in: 3600 }))
     const refusal = await at.refusal(SMALL)

@@ -1,5 +1,5 @@
-// BigQuery through the REST door: what a manager is told of a connection, and what a caller gets. The double stands at an
-// address that the operator allows, so no token is sent.
+// BigQuery over HTTP: what a manager sees of a connection, and what a caller gets. The double has an address that the
+// operator allows, so no token is sent.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -10,7 +10,7 @@ import { failed, type BigQueryDouble } from '../support/bigquery.ts'
 const SMALL = 'SELECT id, name FROM shop.products ORDER BY id LIMIT 2'
 const CANARY = 'CANARY-IN-THE-KEY'
 
-describe('BigQuery through the door', () => {
+describe('BigQuery over HTTP', () => {
   const stack = new AsyncDisposableStack()
   const door = new TestDoor()
   let app: TestApp
@@ -46,7 +46,7 @@ describe('BigQuery through the door', () => {
   const query = (sql: string, more: object = {}) =>
     app.ask('POST', path('/query'), { token: key, body: { sql, ...more } })
 
-  test('the list shows what applies and nothing secret', async () => {
+  test('the list shows the fields of BigQuery and no secrets', async () => {
     const [item] = await app.must('GET', `/teams/${team}/datasources`, { token: key })
     const { type, connectionMode, host, port, database, username, sslMode, config, exposedTableCount } = item
     assert.deepEqual(
@@ -56,7 +56,7 @@ describe('BigQuery through the door', () => {
     assert.deepEqual(config, { apiEndpoint: double.url, location: 'EU', reintrospectHours: 24 })
   })
 
-  test('a query is answered, and the description has GoogleSQL’s words', async () => {
+  test('a query returns rows, and the description has GoogleSQL’s words', async () => {
     const answer = await query(SMALL)
     assert.equal(answer.status, 200, answer.text)
     assert.deepEqual(answer.json.rows, [
@@ -103,12 +103,12 @@ describe('BigQuery through the door', () => {
     })
   })
 
-  test('an answer has as many rows as are asked for, and says that there are more', async () => {
+  test('a result has the requested number of rows, and says that there are more', async () => {
     const { json } = await query("SELECT id FROM shop.products WHERE name != 'many'", { limit: 3 })
     assert.deepEqual([json.rowCount, json.truncated], [3, true])
   })
 
-  test('a failing access is 502, in lastError a sentence without what Google said', async () => {
+  test('a failed access is 502, and lastError is a sentence without Google’s message', async () => {
     double.rig('dry run', failed({ status: 403, reason: 'accessDenied', message: `Access Denied: ${CANARY}` }))
     const refused = await query(SMALL)
     assert.deepEqual([refused.status, refused.json.code], [502, 'DATASOURCE_UNAVAILABLE'])
@@ -120,7 +120,7 @@ describe('BigQuery through the door', () => {
     assert.equal((await owner.must('GET', path())).status, 'CONNECTED')
   })
 
-  test('a check is a dry run and no run', async () => {
+  test('a check makes a dry run and no run', async () => {
     double.asked.length = 0
     const checked = await owner.must('POST', path('/check'), { sql: SMALL })
     assert.partialDeepStrictEqual(checked, { verdict: 'ALLOWED' })
@@ -130,7 +130,7 @@ describe('BigQuery through the door', () => {
     )
   })
 
-  test('what only the dry run refuses is a verdict of a check, as a query is told it', async () => {
+  test('a refusal of the dry run is the verdict of a check, with the words that a query gets', async () => {
     const sql = 'SELECT id, supplier_secret FROM shop.products LIMIT 2'
     const said = (message: string) => failed({ status: 400, reason: 'invalidQuery', message })
     double.rig('dry run', said('Unrecognized name: supplier_secret at [1:12]'), 2)
@@ -144,7 +144,7 @@ describe('BigQuery through the door', () => {
     assert.partialDeepStrictEqual(invalid, { verdict: 'INVALID', error: 'Syntax error: Unexpected end of input' })
   })
 
-  test('from a refusal of the dry run: the hidden column, or that it is nowhere', async () => {
+  test('a refused column of the dry run is recognized as hidden, or as missing', async () => {
     const told = async (column: string, from = 'shop.products') => {
       double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message: `Unrecognized name: ${column}` }))
       assert.equal((await query(`SELECT id, ${column} FROM ${from}`)).json.code, 'QUERY_DENIED')
@@ -156,7 +156,7 @@ describe('BigQuery through the door', () => {
     assert.deepEqual(hidden.json.added, [{ schema: 'shop', table: 'products', columns: ['supplier_secret'] }])
     const typo = await told('pirce')
     assert.deepEqual([typo.status, typo.json.code], [409, 'CONFLICT'], typo.text)
-    assert.match(typo.json.error, /none has pirce in the catalog/)
+    assert.match(typo.json.error, /none of the tables it names has pirce in the catalog/)
     const unread = await told('supplier_secret', "UNNEST([STRUCT(1 AS id, 'products' AS name)])")
     assert.deepEqual([unread.status, unread.json.code], [409, 'CONFLICT'], 'a table that the query only says')
   })
@@ -171,12 +171,12 @@ describe('BigQuery through the door', () => {
     ],
     ['no key at Google', { config: {} }, 'serviceAccountKey'],
     ['the machine’s identity', { connectionMode: 'APPLICATION_DEFAULT', config: {} }, 'connectionMode'],
-    ['an address that is none', { config: { apiEndpoint: 'ftp://x' } }, 'config.apiEndpoint'],
+    ['an invalid address', { config: { apiEndpoint: 'ftp://x' } }, 'config.apiEndpoint'],
     ['a host', { host: 'localhost' }, 'host'],
     ['a key that is an object', { serviceAccountKey: { type: 'service_account' } }, 'serviceAccountKey'],
   ]
   for (const [what, more, field] of wrong) {
-    test(`${what} is 400 that names the field, and nothing is sent anywhere`, async () => {
+    test(`${what} is 400 and names the field, and nothing is sent`, async () => {
       double.asked.length = 0
       const { status, json, text } = await owner.ask('POST', `/teams/${team}/datasources`, { name: 'x', ...spec(more) })
       assert.equal(status, 400, text)
@@ -190,7 +190,7 @@ describe('BigQuery through the door', () => {
     })
   }
 
-  test('a kept key must come along where it would go elsewhere', async () => {
+  test('a stored key must be sent again if the new address would receive it', async () => {
     const made = await owner.must('POST', `/teams/${team}/datasources`, {
       name: 'kept',
       ...spec({ serviceAccountKey: door.keyFile() }),
@@ -210,7 +210,7 @@ describe('BigQuery through the door', () => {
     assert.doesNotMatch(JSON.stringify(await owner.must('GET', at)), /PRIVATE KEY|service_account"/)
   })
 
-  test('without the operator’s leave no other address is taken', async () => {
+  test('without the operator’s permission, other addresses are refused', async () => {
     await using strict = await startApp()
     const person = await strict.person()
     const other = await strict.team(person)

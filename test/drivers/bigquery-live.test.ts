@@ -1,5 +1,5 @@
-// A real project, where BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY (a key file) name one: the driver end to end, and one
-// report of what only BigQuery itself can settle (docs/drivers/bigquery.md). It makes a dataset and drops it again.
+// Tests the driver with a real project, if BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY (a key file) are set. It also
+// reports facts that only BigQuery itself can show (docs/drivers/bigquery.md). It creates a dataset and drops it again.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ const DATASET = `vitrine_live_${Date.now()}`
 const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 1_000_000, timeoutMs: 60_000, maxCost: 1e9 }
 const skip = (PROJECT === undefined || KEY === undefined) && 'BIGQUERY_LIVE_PROJECT and BIGQUERY_LIVE_KEY are not set'
 
-// What a report reads out of an answer is whatever it says.
+// The test reads fields of real responses.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Json = any
 
@@ -60,7 +60,7 @@ describe('a real project', { skip }, () => {
       configuration: { dryRun: true, query: { query: named(sql), useLegacySql: false, useQueryCache: false } },
       jobReference: { projectId: project, location: LOCATION },
     })
-  /** One line: what BigQuery says, or refuses with. */
+  /** Adds one line to the report: BigQuery's answer or error. */
   const line = async (what: string, ask: () => Promise<unknown>): Promise<void> => {
     const said = await ask().catch((error: unknown) =>
       error instanceof Refused ? `refused: ${error.message}` : Promise.reject(error),
@@ -121,7 +121,7 @@ describe('a real project', { skip }, () => {
     }
   })
 
-  test('settles what only it can', async () => {
+  test('reports what only BigQuery can show', async () => {
     const family = `(SELECT _t.x, _t._TABLE_SUFFIX AS s FROM \`${project}.${DATASET}.events_*\` AS _t)`
     await line('tables of a filtered wildcard', () => tables(`SELECT x FROM ${family} WHERE s = "20240101"`))
     await line('tables of a whole wildcard', () => tables(`SELECT x FROM ${family}`))

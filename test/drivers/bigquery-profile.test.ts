@@ -1,5 +1,5 @@
-// Profiles of BigQuery's tables: free where nothing may be read, else one query of ours over exposed columns, within its
-// bytes; and the questions that examples are made of, as the guard takes them.
+// Profiles of BigQuery's tables: free if no bytes may be read, otherwise one query of exposed columns within the limit
+// of bytes. Also tests that the guard accepts the example questions.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { countCells } from '../../src/drivers/bigquery/catalog/profile.ts'
@@ -99,10 +99,10 @@ describe('a profile', () => {
     return await at.connection.profile(table, exposed, bounds, soon())
   }
 
-  /** The texts that were run. */
+  /** The texts of the runs. */
   const ran = (): string[] => at.double.asked.filter(({ kind }) => kind === 'run').map(({ body }) => String(body.query))
 
-  test('is of metadata alone where no bytes may be read: one free call, no dry run', async () => {
+  test('uses metadata only if no bytes may be read: one free call, no dry run', async () => {
     const { rowsSampled, complete, estimatedRows, columns } = await profile('products', FREE)
     assert.deepEqual([rowsSampled, complete, estimatedRows], [0, false, 40_000])
     assert.deepEqual(
@@ -124,7 +124,7 @@ describe('a profile', () => {
     assert.ok(columns.every(({ values, range, sample }) => values === null && range === null && sample === null))
   })
 
-  test('samples exposed columns of single values by one query, within its bytes', async () => {
+  test('samples exposed columns of scalar values with one query, within the limit of bytes', async () => {
     const { rowsSampled, complete, estimatedRows, columns } = await profile('products', PAID)
     assert.deepEqual(ran(), [
       `SELECT _vt.\`id\` AS c0, LEFT(_vt.\`name\`, 257) AS c1, _vt.\`price\` AS c2, _vt.\`added\` AS c3 FROM \`${PROJECT}.shop.products\` AS _vt TABLESAMPLE SYSTEM (2.500000 PERCENT) LIMIT 1001`,
@@ -147,12 +147,12 @@ describe('a profile', () => {
     assert.deepEqual(column(columns, 'added').signals, ['the table last changed on 2024-01-01'])
   })
 
-  test('takes so much less of a table that what it holds fits the bytes', async () => {
+  test('samples a part of a table that fits the limit of bytes', async () => {
     await profile('products', { ...PAID, bytes: 40_000 })
     assert.match(ran()[0] ?? '', /TABLESAMPLE SYSTEM \(0\.900000 PERCENT\)/)
   })
 
-  test('is refused with estimate and limit where the dry run is over the bytes, and nothing runs', async () => {
+  test('is refused with estimate and limit if the dry run is over the limit, and nothing runs', async () => {
     await assert.rejects(profile('products', { ...PAID, bytes: 31_999 }), {
       code: 'QUERY_DENIED',
       message: 'This query would read 32000 bytes, more than the limit of 31999 bytes.',
@@ -160,7 +160,7 @@ describe('a profile', () => {
     assert.deepEqual(ran(), [])
   })
 
-  test('is complete of a small table, and of a view that fits, without a sample', async () => {
+  test('is complete for a small table, and for a view that fits, without sampling', async () => {
     for (const name of ['small', 'v_small']) {
       const { rowsSampled, complete, estimatedRows, columns } = await profile(name, PAID)
       assert.deepEqual([rowsSampled, complete, estimatedRows], [3, true, 3])
@@ -169,26 +169,26 @@ describe('a profile', () => {
     }
   })
 
-  test('of a family is of its newest shard, and says so by not being complete', async () => {
+  test('of a family reads its newest shard, and is not complete', async () => {
     const { rowsSampled, complete, estimatedRows } = await profile('events_*', PAID)
     assert.deepEqual([rowsSampled, complete, estimatedRows], [3, false, 10])
     assert.match(ran()[0] ?? '', /FROM `[^`]*\.events_20240102` AS _vt LIMIT/)
   })
 
-  test('reads nothing of a table whose columns hold no single values', async () => {
+  test('reads nothing if no column has scalar values', async () => {
     assert.equal((await profile('lists', PAID)).rowsSampled, 0)
     assert.deepEqual(ran(), [])
   })
 
   for (const name of ['guarded', 'files']) {
-    test(`of ${name} is of metadata alone, since no sample of it could be bounded or run`, async () => {
+    test(`of ${name} uses metadata only, because a sample could not be bounded or run`, async () => {
       assert.equal((await profile(name, FREE)).rowsSampled, 0)
       await assert.rejects(profile(name, PAID), { code: 'QUERY_FAILED', message: /^BigQuery .*\.$/ })
       assert.deepEqual(ran(), [])
     })
   }
 
-  test('of a table that is gone is stale, of one that is not exposed a defect', async () => {
+  test('of a missing table is SCHEMA_STALE, and of a table that is not exposed a defect', async () => {
     at.double.rig('table', failed({ status: 404, reason: 'notFound', message: 'Not found: Table CANARY' }))
     await assert.rejects(profile('small', FREE), { code: 'SCHEMA_STALE', message: /^(?!.*CANARY)/ })
     const [table] = exposed.tables
@@ -197,7 +197,7 @@ describe('a profile', () => {
     await assert.rejects(at.connection.profile(table, nothing, FREE, soon()), TypeError)
   })
 
-  test('names only what stands in the exposed catalog, whatever table is handed in', async () => {
+  test('reads columns of the exposed catalog only, whatever table is passed', async () => {
     at.double.asked.length = 0
     const whole = at.catalog.tables.find(({ table }) => table === 'products')
     assert.ok(whole !== undefined)
@@ -207,7 +207,7 @@ describe('a profile', () => {
     assert.match(ran()[0] ?? '', /^SELECT _vt\.`id` AS c0 FROM/)
   })
 
-  test('ends in BigQuery when its time is over', async () => {
+  test('is cancelled in BigQuery at its timeout', async () => {
     at.double.rig('run', 'hang', 9)
     await assert.rejects(profile('small', { ...PAID, timeoutMs: 200 }), { code: 'QUERY_TIMEOUT' })
     at.double.unrig()
@@ -226,7 +226,7 @@ describe('a profile', () => {
     { kind: 'rows', of: { schema: 'shop', table: 'v_small' }, columns: ['id'] },
   ]
   for (const question of questions) {
-    test(`the question ${question.kind} is a query that the guard takes`, async () => {
+    test(`the guard accepts the question ${question.kind}`, async () => {
       const text = at.driver.phrase(question)
       assert.ok(text !== null)
       const verdict = await at.driver.confine(at.driver.reread(text), exposed, WIDE, soon())
@@ -235,7 +235,7 @@ describe('a profile', () => {
   }
 })
 
-test('a sample by Google’s engine reads no hidden column, and counts as plain SQL does', async (t) => {
+test('a sample on Google’s engine reads no hidden column, and counts like plain SQL', async (t) => {
   const brain = await engineOrSkip(t, () => openBrain(WORLD))
   if (brain === null) return
   await using _ = brain
@@ -267,7 +267,7 @@ test('a sample by Google’s engine reads no hidden column, and counts as plain 
   assert.deepEqual(at.double.violations, [])
 })
 
-test('cells are counted in turns, a thousand at most in each', () => {
+test('cells are counted in slices of at most a thousand', () => {
   const samples = Array.from({ length: 40 }, () => ({ values: new ColumnSample('text'), keys: null }))
   const rows = Array.from({ length: 1_000 }, (_, row) => samples.map((_, n) => `${row}/${n}`))
   const turns = [...countCells(Buffer.from(JSON.stringify(rows)), samples)]
@@ -297,7 +297,7 @@ async function profileDocs(at: ConnectedBigQuery): Promise<readonly ColumnProfil
   return (await at.connection.profile(docs, at.catalog, PAID, soon())).columns
 }
 
-test('of JSON the top-level keys of its objects are counted', async () => {
+test('counts the top-level keys of JSON objects', async () => {
   const cells = [
     '[{"k":"city","t":"string"},{"k":"tags","t":"array"},{"k":"\\"a.b\\"","t":null}]',
     '[{"k":"city","t":"null"}]',
@@ -326,7 +326,7 @@ test('of JSON the top-level keys of its objects are counted', async () => {
   assert.equal('keys' in column(columns, 'id'), false)
 })
 
-test('keys of JSON read no value, by Google’s engine; without JSON_KEYS the other columns are sampled', async (t) => {
+test('counting JSON keys reads no value on Google’s engine; without JSON_KEYS the other columns are sampled', async (t) => {
   const bodies = ['{"city":"CANARY","tags":["CANARY"],"zip":1}', '{"city":null}', '["CANARY"]', 'null', null]
   const table = {
     columns: [
@@ -343,7 +343,7 @@ test('keys of JSON read no value, by Google’s engine; without JSON_KEYS the ot
   const columns = await profileDocs(at)
   assert.deepEqual(column(columns, 'id').range, { min: 0, max: 4 })
   assert.equal(column(columns, 'body').keys, undefined)
-  // The engine of the tests has no JSON_KEYS yet: its answer is put in its place.
+  // The engine of the tests does not have JSON_KEYS, so the test supplies its result.
   const dryRuns = at.double.asked.filter(({ kind }) => kind === 'dry run')
   const text = String(dryRuns[0]?.body.configuration.query.query)
   const cells = await brain.evaluate(text.replace(/JSON_KEYS\([^)]*\)/, "['city', 'tags', '\"a.b\"']"))

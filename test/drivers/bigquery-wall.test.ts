@@ -1,4 +1,4 @@
-// The second wall: whatever a dry run says of a confined query but that it is one SELECT of the tables printed, nothing runs.
+// The check of the dry run: nothing runs unless the dry run reports one SELECT of the printed tables.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Disagreement } from '../../src/drivers/bigquery/session/dry-run.ts'
@@ -21,7 +21,7 @@ const job = (query: object, statistics: object = {}, more: object = {}) =>
 
 const table = (tableId: string, more: object = {}) => ({ ...PRODUCTS, tableId, ...more })
 
-describe('the second wall', () => {
+describe('the check of the dry run', () => {
   let at: ConnectedBigQuery
   const alarms: Disagreement[] = []
   before(async () => {
@@ -35,11 +35,11 @@ describe('the second wall', () => {
   const refused: readonly (readonly [string, ReturnType<typeof job>])[] = [
     ['a script', job({ statementType: 'SCRIPT' })],
     ['a statement that writes', job({ statementType: 'INSERT' })],
-    ['a statement of no type', job({ statementType: undefined })],
+    ['a statement without a type', job({ statementType: undefined })],
     ['a table that was not printed', job({ referencedTables: [PRODUCTS, table('secrets')] })],
     ['a table of another dataset', job({ referencedTables: [table('products', { datasetId: 'hr' })] })],
     ['a table of another project', job({ referencedTables: [table('products', { projectId: 'other-project' })] })],
-    ['a name that only looks alike', job({ referencedTables: [table('Products')] })],
+    ['a name that only looks similar', job({ referencedTables: [table('Products')] })],
     ['a routine', job({ referencedRoutines: [{ projectId: PROJECT, datasetId: 'shop', routineId: 'peek' }] })],
     ['a parameter', job({ undeclaredQueryParameters: [{ name: 'p' }] })],
     ['a definition', job({ ddlOperationPerformed: 'CREATE' })],
@@ -59,11 +59,11 @@ describe('the second wall', () => {
       job({}, {}, { configuration: { jobType: 'QUERY', query: { destinationTable: table('products') } } }),
     ],
     ['another kind of job', job({}, {}, { configuration: { jobType: 'LOAD' } })],
-    ['a job of no kind', job({}, {}, { configuration: {} })],
+    ['a job without a type', job({}, {}, { configuration: {} })],
     ['no bytes', job({ totalBytesProcessed: undefined })],
   ]
   for (const [what, reply] of refused) {
-    test(`lets nothing run that a dry run calls ${what}, and raises the alarm`, async () => {
+    test(`runs nothing if a dry run reports ${what}, and raises the alarm`, async () => {
       alarms.length = 0
       at.double.asked.length = 0
       at.double.rig('dry run', reply)
@@ -79,13 +79,13 @@ describe('the second wall', () => {
 
   const unreadable: readonly (readonly [string, ReturnType<typeof ok>])[] = [
     ['no statistics', ok(JOB)],
-    ['bytes that are no number', job({ totalBytesProcessed: '-1' })],
-    ['bytes beyond counting', job({ totalBytesProcessed: '9'.repeat(40) })],
-    ['tables that are none', job({ referencedTables: [{ projectId: PROJECT }] })],
-    ['a table list that is none', job({ referencedTables: { ...PRODUCTS } })],
+    ['bytes that are not a number', job({ totalBytesProcessed: '-1' })],
+    ['too many bytes to count', job({ totalBytesProcessed: '9'.repeat(40) })],
+    ['invalid tables', job({ referencedTables: [{ projectId: PROJECT }] })],
+    ['an invalid list of tables', job({ referencedTables: { ...PRODUCTS } })],
   ]
   for (const [what, reply] of unreadable) {
-    test(`lets nothing run where a dry run answers ${what}`, async () => {
+    test(`runs nothing if a dry run returns ${what}`, async () => {
       at.double.asked.length = 0
       at.double.rig('dry run', reply)
       assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
@@ -93,7 +93,7 @@ describe('the second wall', () => {
     })
   }
 
-  test('is not in the way of what BigQuery says of every query', async () => {
+  test('accepts what BigQuery reports for every query', async () => {
     const anonymous = { destinationTable: { projectId: PROJECT, datasetId: '_abc', tableId: 'anon123' } }
     const fine = [
       job({ referencedRoutines: [], undeclaredQueryParameters: [], referencedTables: [] }),
@@ -105,19 +105,19 @@ describe('the second wall', () => {
     ]
     for (const reply of fine) {
       at.double.rig('dry run', reply)
-      // The double itself has seen no dry run of the text then.
+      // The double has then seen no dry run of the text.
       await at.connection.estimate(await at.confined(SMALL), WIDE, AbortSignal.timeout(5000))
     }
   })
 
-  test('holds the larger of the two numbers of bytes against the limit', async () => {
+  test('compares the larger of the two numbers of bytes with the limit', async () => {
     at.double.rig('dry run', job({ totalBytesProcessed: '10' }, { totalBytesProcessed: '99999' }))
     const refusal = await at.refusal(SMALL, { ...WIDE, maxCost: 5000 })
     assert.deepEqual([refusal.code, refusal.extra['estimate'], refusal.extra['limit']], ['QUERY_DENIED', 99_999, 5000])
   })
 })
 
-test('an emulator is not asked for what it leaves out, but held to what it says', async () => {
+test('an emulator may omit fields, but the fields it sends are checked', async () => {
   await using at = await connectBigQuery({ columns: ['id', 'name', 'price'], emulator: true })
   const query = await at.confined(SMALL)
   const estimate = () => at.connection.estimate(query, WIDE, AbortSignal.timeout(5000))

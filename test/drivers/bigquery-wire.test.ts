@@ -1,4 +1,4 @@
-// What goes over the wire to BigQuery, and what comes back from servers that are slow, broken or hostile.
+// The requests to BigQuery, and responses of servers that are slow, broken or hostile.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
@@ -23,7 +23,7 @@ const KNOWN = [
   },
 ]
 
-describe('the wire to BigQuery', () => {
+describe('requests to BigQuery', () => {
   let at: ConnectedBigQuery
   before(async () => {
     at = await connectBigQuery({ known: KNOWN, double: { pageRows: 700 } })
@@ -39,7 +39,7 @@ describe('the wire to BigQuery', () => {
   })
   const kinds = (): string[] => at.double.asked.map(({ kind }) => kind)
 
-  test('a small query is a dry run and a run of the same text, and no more', async () => {
+  test('a small query makes one dry run and one run of the same text', async () => {
     await at.run(SMALL)
     assert.deepEqual(kinds(), ['dry run', 'run'])
     const [dry, run] = at.double.asked
@@ -58,18 +58,18 @@ describe('the wire to BigQuery', () => {
     })
   })
 
-  test('no comment and no word of the caller’s beside the query goes out', async () => {
+  test('comments and other words of the caller are not sent', async () => {
     await at.run(`/* CANARY */ ${SMALL} -- CANARY`)
     assert.doesNotMatch(JSON.stringify(at.double.asked), /CANARY/)
   })
 
-  test('an answer of many pages is read to its end', async () => {
+  test('reads all pages of a result', async () => {
     const answer = await at.run(MANY)
     assert.deepEqual([answer.rowCount, answer.truncated], [2000, false])
     assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'results'])
   })
 
-  test('no page is read that is not wanted', async () => {
+  test('reads no page that is not needed', async () => {
     const limits = { ...WIDE, rowCap: 701 }
     const answer = await at.run(MANY, limits)
     assert.deepEqual([answer.rowCount, answer.truncated], [701, true])
@@ -79,13 +79,13 @@ describe('the wire to BigQuery', () => {
     assert.equal(at.double.count('results'), 1)
   })
 
-  test('a job that is not complete is waited for', async () => {
+  test('waits for a job that is not complete', async () => {
     const answer = await at.run(WAITS)
     assert.equal(answer.rows, '[[1],[2],[3],[4],[5]]')
     assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'results', 'results'])
   })
 
-  test('a caller who hangs up while the job is not named yet leaves no job behind', async () => {
+  test('a caller who disconnects before the job has a name leaves no job behind', async () => {
     const gone = new AbortController()
     const running = at.run(SLOW, WIDE, gone.signal)
     while (at.double.working === 0) await immediate()
@@ -95,7 +95,7 @@ describe('the wire to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run', 'run', 'cancel'])
   })
 
-  test('a caller who hangs up while the job is waited for leaves no job behind', async () => {
+  test('a caller who disconnects while the job runs leaves no job behind', async () => {
     const gone = new AbortController()
     const running = at.run(SLOW, WIDE, gone.signal)
     running.catch(() => undefined)
@@ -106,7 +106,7 @@ describe('the wire to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run', 'run', 'results', 'cancel'])
   })
 
-  test('a caller who hangs up before the run starts none', async () => {
+  test('a caller who disconnects before the run starts no run', async () => {
     const gone = new AbortController()
     at.double.rig('dry run', (asked: Asked) => {
       gone.abort()
@@ -116,7 +116,7 @@ describe('the wire to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run'])
   })
 
-  test('a server that never answers is a timeout, and the connection serves on', async () => {
+  test('a server that never answers is a timeout, and the connection stays usable', async () => {
     at.double.rig('dry run', 'hang')
     const limits = { ...WIDE, timeoutMs: 200 }
     assert.equal((await at.refusal(SMALL, limits)).code, 'QUERY_TIMEOUT')
@@ -125,8 +125,8 @@ describe('the wire to BigQuery', () => {
     assert.equal((await at.run(SMALL)).rowCount, 2)
   })
 
-  test('a timeout says that the query was cancelled only where the job was seen to have ended', async () => {
-    // Its own double: jobs that nobody cancels work on.
+  test('a timeout says that the query was cancelled only if the job is known to have ended', async () => {
+    // A separate double, in which jobs run until they are cancelled.
     await using at = await connectBigQuery()
     const limits = { ...WIDE, timeoutMs: 300 }
     const seen = await at.refusal(SLOW, limits)
@@ -140,7 +140,7 @@ describe('the wire to BigQuery', () => {
       const unseen = await at.refusal(SLOW, limits)
       assert.equal(unseen.code, 'QUERY_TIMEOUT')
       assert.match(unseen.message, /whether it did is not known/)
-      // A cancel that hangs is waited for 5 seconds, but not by the caller.
+      // A cancel that hangs is waited for 5 seconds, but the caller does not wait.
       assert.ok(performance.now() - started < 4_900)
     }
     at.double.rig('cancel', ok({}))
@@ -149,7 +149,7 @@ describe('the wire to BigQuery', () => {
     assert.doesNotMatch((await at.refusal(SLOW, limits)).message, /was cancelled/)
   })
 
-  test('a socket that breaks once is no failure; the run keeps its requestId', async () => {
+  test('a socket that breaks once is no error, and the run keeps its requestId', async () => {
     at.double.rig('dry run', 'reset')
     at.double.rig('run', 'reset', 2)
     assert.equal((await at.run(SMALL)).rowCount, 2)
@@ -157,13 +157,13 @@ describe('the wire to BigQuery', () => {
     assert.deepEqual([ids.length, new Set(ids).size], [3, 1])
   })
 
-  test('what passes is tried three times more, and no oftener', async () => {
+  test('a temporary error is retried three times', async () => {
     at.double.rig('dry run', { status: 503, body: { error: { code: 503, errors: [{ reason: 'backendError' }] } } }, 99)
     assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
     assert.equal(at.double.count('dry run'), 4)
   })
 
-  test('what does not pass is not tried again', async () => {
+  test('a permanent error is not retried', async () => {
     for (const reason of ['quotaExceeded', 'invalidQuery']) {
       at.double.asked.length = 0
       at.double.rig('dry run', { status: 403, body: { error: { code: 403, errors: [{ reason, message: 'x' }] } } })
@@ -172,7 +172,7 @@ describe('the wire to BigQuery', () => {
     }
   })
 
-  test('a server that says to come much later is not waited for', async () => {
+  test('a server with a long Retry-After is not waited for', async () => {
     const busy = { status: 429, headers: { 'retry-after': '30' }, body: {} }
     at.double.rig('dry run', busy, 99)
     const refusal = await at.refusal(SMALL)
@@ -180,7 +180,7 @@ describe('the wire to BigQuery', () => {
     assert.equal(at.double.count('dry run'), 1)
   })
 
-  test('one token serves many queries; a refused one is fetched anew once', async () => {
+  test('one token serves many queries, and a refused token is replaced once', async () => {
     await at.run(SMALL)
     assert.equal(at.double.count('token'), 0)
     at.door.revoke()
@@ -192,7 +192,7 @@ describe('the wire to BigQuery', () => {
     assert.deepEqual(kinds(), ['dry run', 'token', 'dry run'])
   })
 
-  test('a token that is nearly over is not used, and a token is for one address only', async () => {
+  test('a token about to expire is not used, and a token is sent to one address only', async () => {
     at.door.revoke()
     at.door.expiresIn = 299
     await at.run(SMALL)
@@ -205,7 +205,7 @@ describe('the wire to BigQuery', () => {
     assert.deepEqual(other, [])
   })
 
-  test('a token that is not given just now is asked for again while it connects', async () => {
+  test('fetching a token is retried while connecting', async () => {
     await using driver = await createBigQueryDriver({ connector: at.double.connector })
     at.double.rig('token', { status: 503, body: '' })
     at.double.rig('token', 'reset')
@@ -216,10 +216,11 @@ describe('the wire to BigQuery', () => {
   })
 
   test('a key that cannot sign is a sentence, and nothing is sent', async () => {
-    // Its PEM is one of PKCS #8, whose numbers are then exchanged for others of the same length.
+    // A PKCS #8 key in PEM, whose numbers are then replaced by others of the same length.
     const { private_key: pem, ...file } = JSON.parse(at.door.keyFile())
     const der = Buffer.from(String(pem).replace(/-----.*-----/g, ''), 'base64')
-    // The last byte of the modulus, behind 26 bytes of envelope, 7 of version and 5 of its own head: no modulus is even.
+    // Changes the last byte of the modulus, after 26 bytes of envelope, 7 of version and 5 of its own header. A modulus
+    // is odd.
     der.writeUInt8(der.readUInt8(38 + 255) & 0xfe, 38 + 255)
     const damaged = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`
     await using driver = await createBigQueryDriver({ connector: at.double.connector })
@@ -242,7 +243,7 @@ describe('the wire to BigQuery', () => {
     assert.ok(at.double.count('token') <= 1)
   })
 
-  test('a connection that is closed takes nothing more', async () => {
+  test('a closed connection accepts no work', async () => {
     const connection = await at.driver.connect(at.driver.settings(at.settings), { allowPrivateHosts: true }, soon())
     const query = await at.confined(SMALL)
     await connection[Symbol.asyncDispose]()
@@ -260,11 +261,11 @@ describe('the wire to BigQuery', () => {
     ['nothing but null', 'null'],
     ['a redirect', { elsewhere: true }, { location: 'http://169.254.169.254/' }],
     ['a hundred thousand brackets', '['.repeat(100_000)],
-    ['an object of hostile names', '{"__proto__":{"jobComplete":true},"constructor":{"prototype":{}}}'],
-    ['headers without end', {}, { 'x-large': 'x'.repeat(40_000) }],
+    ['an object with hostile names', '{"__proto__":{"jobComplete":true},"constructor":{"prototype":{}}}'],
+    ['endless headers', {}, { 'x-large': 'x'.repeat(40_000) }],
   ]
   for (const [what, body, headers] of hostile) {
-    test(`a server that answers ${what} is a sentence, at every step`, async () => {
+    test(`a server that sends ${what} is a sentence, at every step`, async () => {
       for (const kind of ['dry run', 'run'] as const) {
         const status = what === 'a redirect' ? 302 : 200
         at.double.rig(kind, { status, body, ...(headers === undefined ? {} : { headers }) }, 99)
@@ -277,7 +278,7 @@ describe('the wire to BigQuery', () => {
     })
   }
 
-  test('a body that does not end is left, not kept', async () => {
+  test('an endless body is abandoned and not stored', async () => {
     const flood = '"'.padEnd(9 * 1024 * 1024, 'x')
     at.double.rig('dry run', { status: 200, body: flood })
     assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
@@ -285,7 +286,7 @@ describe('the wire to BigQuery', () => {
     assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
   })
 
-  test('pages without end are ended by their number, or the deadline', async () => {
+  test('endless pages end at the maximum number, or the deadline', async () => {
     const endless = {
       jobComplete: true,
       jobReference: { projectId: 'vitrine-test', jobId: 'job_x', location: 'EU' },
@@ -304,8 +305,8 @@ describe('the wire to BigQuery', () => {
     assert.equal((await at.refusal(SMALL, { ...WIDE, timeoutMs: 300 })).code, 'QUERY_TIMEOUT')
   })
 
-  test('a job whose answer cannot be read is cancelled', async () => {
-    // Of the test before an answer may still be under way.
+  test('a job is cancelled if its result cannot be read', async () => {
+    // A response for the previous test may still be pending.
     at.double.rig((asked) => asked.kind === 'results' && !/job_x/.test(asked.url.pathname), { status: 200, body: 'x' })
     assert.equal((await at.refusal(WAITS)).code, 'DATASOURCE_UNAVAILABLE')
     while (at.double.count('cancel') === 0) await immediate()

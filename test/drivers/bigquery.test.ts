@@ -1,4 +1,4 @@
-// BigQuery does what every kind must, against the strict double of its REST interface, behind a door of real tokens.
+// Runs the duties of every kind for BigQuery, with the strict double of its REST interface, which checks real tokens.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
@@ -41,7 +41,7 @@ async function open(): Promise<Ground> {
       malformed: { sql: 'SELECT FROM (' },
     },
     secret: /CANARY|PRIVATE KEY|secrets|token/,
-    // Let the double, which is in this process, get on between two looks.
+    // Lets the double, which runs in this process, continue between two polls.
     working: () => immediate(double.working),
     alien: null,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
@@ -58,7 +58,7 @@ function exposedOnly(catalog: Catalog): Catalog {
 
 conformance('BIGQUERY', open)
 
-test('a kind names its concepts', async () => {
+test('BigQuery names its concepts', async () => {
   await using driver = await createBigQueryDriver()
   assert.deepEqual(driver.vocabulary, { schema: 'dataset', table: 'table', queryLanguage: 'GoogleSQL' })
 })

@@ -1,5 +1,5 @@
-// What every kind of database must do, as tests: a kind hands in a real server and bodies of its own language. A duty
-// that a kind cannot have is skipped by name, with the reason.
+// The duties of every kind of database, as tests. A kind provides a real server and query bodies in its own language. A
+// duty that a kind cannot fulfil is skipped by name, with the reason.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Confined } from '../../src/drivers/confined.ts'
@@ -26,31 +26,31 @@ export type Duty =
 export interface Ground extends AsyncDisposable {
   readonly driver: Driver
   readonly settings: SettingsInput
-  /** Settings with a wrong password; and some where nobody listens. */
+  /** Settings with a wrong password, and settings with an address where nothing listens. */
   readonly wrongPassword: SettingsInput
   readonly nobody: SettingsInput
-  /** Cuts what introspection found as an exposure would; `hidden` below must be left out. */
+  /** Cuts the result of introspection as an exposure would; `hidden` below must be left out. */
   cut(catalog: Catalog): Catalog
   readonly bodies: {
-    /** Answers exactly `rows`. */
+    /** Returns exactly `rows`. */
     readonly small: unknown
     readonly rows: string
-    /** Answers at least 1,000 rows. */
+    /** Returns at least 1,000 rows. */
     readonly many: unknown
-    /** Answers more than 100,000 bytes, in few rows. */
+    /** Returns more than 100,000 bytes, in few rows. */
     readonly wide: unknown
-    /** Works for a minute, unless ended. */
+    /** Runs for a minute unless cancelled. */
     readonly slow: unknown
-    /** Confined, and the database refuses it. */
+    /** Is confined, and the database refuses it. */
     readonly failing: unknown
     /** Names something that is not exposed. */
     readonly hidden: unknown
     readonly writing: unknown
     readonly malformed: unknown
   }
-  /** A word that a refusal may not hold. */
+  /** A word that no refusal may contain. */
   readonly secret: RegExp
-  /** Queries of the login that work in the database right now, not counting the one that asks. */
+  /** The login's queries that are running in the database, without the query that asks. */
   working(): Promise<number>
   /** A query that another kind's guard confined, if there is another kind. */
   readonly alien: Confined | null
@@ -58,13 +58,13 @@ export interface Ground extends AsyncDisposable {
 
 const wide: Limits = { rowCap: 10_000, maxResponseBytes: 50_000_000, timeoutMs: 30_000, maxCost: 1e9 }
 
-/** Runs every duty against the ground that `open` prepares. */
+/** Runs every duty with the server that `open` prepares. */
 export function conformance(
   kind: string,
   open: () => Promise<Ground>,
   skips: Readonly<Partial<Record<Duty, string>>> = {},
 ): void {
-  describe(`every kind's duties: ${kind}`, () => {
+  describe(`the duties of every kind: ${kind}`, () => {
     let ground: Ground
     let exposed: Catalog
     before(async () => {
@@ -97,7 +97,7 @@ export function conformance(
         return true
       })
 
-    duty('confined only', 'what no guard of this kind sealed cannot reach the database', async () => {
+    duty('confined only', 'only a query that this kind’s guard sealed reaches the database', async () => {
       await using connection = await connect()
       const real = await confined(ground.bodies.small)
       const forged = [{}, { ...real }, Object.create(real) as object, { text: 'SELECT 1' }, ground.alien ?? {}]
@@ -109,7 +109,7 @@ export function conformance(
       assert.equal((await connection.run(real, wide, soon())).rows, ground.bodies.rows)
     })
 
-    duty('introspection', 'tells how far it is, to its end', async () => {
+    duty('introspection', 'reports its progress to the end', async () => {
       await using connection = await connect()
       const told: (readonly [number, number])[] = []
       await connection.introspect(soon(), (done, total) => told.push([done, total]))
@@ -121,7 +121,7 @@ export function conformance(
       )
     })
 
-    duty('reread', 'a body is read again from the text that an audit keeps, and gets the same verdict', async () => {
+    duty('reread', 'a body read from the text in the audit gets the same verdict', async () => {
       for (const body of [ground.bodies.small, ground.bodies.hidden, ground.bodies.malformed]) {
         const { text } = ground.driver.read(body)
         const [first, again] = [
@@ -146,7 +146,7 @@ export function conformance(
       assert.equal(none.kind, 'denied')
     })
 
-    duty('refusals', 'what is hidden, writes or is malformed is refused with a reason, and shows nothing', async () => {
+    duty('refusals', 'a query that is hidden, writing or malformed is refused with a reason that reveals nothing', async () => {
       for (const body of [ground.bodies.hidden, ground.bodies.writing]) {
         const verdict = await judge(body)
         assert.equal(verdict.kind, 'denied')
@@ -158,7 +158,7 @@ export function conformance(
       assert.throws(() => ground.driver.read({ nonsense: 1 }), { code: 'INVALID_REQUEST' })
     })
 
-    duty('answers', 'rows are exact JSON, columns have names and types, one connection serves many', async () => {
+    duty('answers', 'rows are exact JSON, columns have names and types, one connection runs many queries', async () => {
       await using connection = await connect()
       for (let i = 0; i < 3; i++) {
         const answer = await connection.run(await confined(ground.bodies.small), wide, soon())
@@ -170,7 +170,7 @@ export function conformance(
       }
     })
 
-    duty('row cap', 'more rows than the cap are cut, and said to be', async () => {
+    duty('row cap', 'rows beyond the limit are cut, and the result says so', async () => {
       const limits = { ...wide, rowCap: 7 }
       await using connection = await connect()
       const answer = await connection.run(await confined(ground.bodies.many, limits), limits, soon())
@@ -181,7 +181,7 @@ export function conformance(
       assert.equal((await connection.run(await confined(ground.bodies.small), wide, soon())).rows, ground.bodies.rows)
     })
 
-    duty('byte cap', 'an answer stops growing at the cap', async () => {
+    duty('byte cap', 'a result stops growing at the limit', async () => {
       const limits = { ...wide, maxResponseBytes: 20_000 }
       await using connection = await connect()
       const answer = await connection
@@ -201,7 +201,7 @@ export function conformance(
       assert.equal(await ground.working(), 0)
     })
 
-    duty('cost limit', 'a query over it is refused before it runs, with estimate and limit', async () => {
+    duty('cost limit', 'a query over the limit is refused before it runs, with estimate and limit', async () => {
       const limits = { ...wide, maxCost: 0.001 }
       await using connection = await connect()
       const running = connection.run(await confined(ground.bodies.many, limits), limits, soon())
@@ -213,7 +213,7 @@ export function conformance(
       assert.equal(connection.usable, true)
     })
 
-    duty('deadline', 'a query over its time is ended in the database too', async () => {
+    duty('deadline', 'a query over its deadline is also cancelled in the database', async () => {
       const limits = { ...wide, timeoutMs: 300 }
       await using connection = await connect()
       await refused(connection.run(await confined(ground.bodies.slow), limits, soon()), 'QUERY_TIMEOUT')
@@ -222,7 +222,7 @@ export function conformance(
       assert.equal((await connection.run(await confined(ground.bodies.small), wide, soon())).rows, ground.bodies.rows)
     })
 
-    duty('abort', 'a caller who hangs up ends the work in the database; the lease is used on or given up', async () => {
+    duty('abort', 'a disconnect cancels the query in the database; the lease stays usable or is given up', async () => {
       const query = await confined(ground.bodies.slow)
       await using connection = await connect()
       const gone = new AbortController()
@@ -242,13 +242,13 @@ export function conformance(
       await assert.rejects(connection.introspect(AbortSignal.abort()))
     })
 
-    duty('failures', 'the database’s refusal is a sentence of ours, and the connection serves on', async () => {
+    duty('failures', 'the database’s refusal is a sentence of ours, and the connection stays usable', async () => {
       await using connection = await connect()
       await refused(connection.run(await confined(ground.bodies.failing), wide, soon()), 'QUERY_FAILED')
       assert.equal((await connection.run(await confined(ground.bodies.small), wide, soon())).rows, ground.bodies.rows)
     })
 
-    duty('unreachable', 'a wrong password and a closed port are sentences; test says how it went', async () => {
+    duty('unreachable', 'a wrong password and a closed port are sentences; test reports its steps', async () => {
       await refused(connect(ground.wrongPassword), 'DATASOURCE_UNAVAILABLE')
       await refused(connect(ground.nobody), 'DATASOURCE_UNAVAILABLE')
       await using connection = await connect()
@@ -260,7 +260,7 @@ export function conformance(
   })
 }
 
-/** Waits until nothing of the login works in the database any more: at most 5 s. */
+/** Waits until no query of the login runs in the database: at most 5 s. */
 async function settled(ground: Ground): Promise<void> {
   const until = performance.now() + 5_000
   while ((await ground.working()) > 0) assert.ok(performance.now() < until, 'the work goes on in the database')

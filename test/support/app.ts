@@ -1,5 +1,5 @@
-// The real service in this process: on a free port, with a store in a folder of its own, without a demo. Whatever a test
-// asks goes over HTTP. `await using app = await startApp()`.
+// Starts the real service in this process, on a free port, with a store in its own folder and without the demo. Tests
+// send HTTP requests to it. `await using app = await startApp()`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,9 +10,9 @@ import { readConfig } from '../../src/config.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
-  /** Routes beside those of the tables. */
+  /** Routes in addition to those of the tables. */
   readonly more?: AppOptions['more']
-  /** Is given every line of the log, down to `debug`. */
+  /** Receives every line of the log, down to `debug`. */
   readonly logged?: (line: string) => void
 }
 
@@ -20,29 +20,29 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // What a test reads out of an answer is whatever the test says it is.
+  // Tests read fields that they expect in the response.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly json: any
 }
 
 export interface Asked {
   readonly token?: string | undefined
-  /** Sent as JSON; a string as it is. */
+  /** Sent as JSON; a string is sent unchanged. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
-/** Somebody signed up and signed in. */
+/** A person who has signed up and signed in. */
 export interface Person {
   readonly id: string
   readonly email: string
   readonly cookie: string
-  /** An access token of their session. */
+  /** An access token of the session. */
   readonly jwt: string
-  /** By the access token. */
+  /** Sends a request with the access token. */
   ask(method: string, path: string, body?: unknown): Promise<Answer>
-  /** As ask, for what must succeed. */
+  /** Sends a request that must succeed. */
   must(method: string, path: string, body?: unknown): Promise<Answer['json']>
 }
 
@@ -85,13 +85,13 @@ export class TestApp implements AsyncDisposable {
     return answer.json
   }
 
-  /** A new account with a session, and what the session is told by GET /auth/token. */
+  /** Creates an account with a session, and returns what GET /auth/token returns for it. */
   async person(name = 'Ada', email = `${name.toLowerCase()}-${++people}@example.test`): Promise<Person> {
     const signedUp = await this.#auth('/auth/sign-up/email', { name, email, password: PASSWORD })
     return this.#personOf(email, cookieOf(signedUp))
   }
 
-  /** Another session of the same person. */
+  /** Creates another session of the same person. */
   async signIn(email: string): Promise<Person> {
     return this.#personOf(email, cookieOf(await this.#auth('/auth/sign-in/email', { email, password: PASSWORD })))
   }
@@ -115,12 +115,12 @@ export class TestApp implements AsyncDisposable {
     return answer
   }
 
-  /** The value of a new key with all scopes, or as said. */
+  /** Creates a key and returns its value; all scopes by default. */
   async key(person: Person, order: object = {}): Promise<string> {
     return (await person.must('POST', '/users/me/keys', { name: 'test', scopes: SCOPES, ...order })).key
   }
 
-  /** The id of a new team, with a budget that no test meets by chance. */
+  /** Creates a team and returns its id; its budget is too large for a test to reach by chance. */
   async team(owner: Person, name = 'Team', settings: object = {}): Promise<string> {
     const { id } = await owner.must('POST', '/teams', { name })
     await owner.must('PATCH', `/teams/${id}`, {
@@ -129,14 +129,14 @@ export class TestApp implements AsyncDisposable {
     return id
   }
 
-  /** Makes somebody a member; ACTIVE unless told otherwise. */
+  /** Adds a member, by default ACTIVE. */
   async join(owner: Person, teamId: string, person: Person, role = 'MEMBER', opened = true): Promise<void> {
     const invited = await owner.must('POST', `/teams/${teamId}/members`, { email: person.email, role })
     await person.ask('POST', `/invitations/${invited.inviteToken}/accept`)
     if (opened) await person.must('POST', `/teams/${teamId}/open`)
   }
 
-  /** The id of a new datasource, introspected; with `tables` exposed as told. */
+  /** Creates a datasource, introspects it, exposes `tables`, and returns its id. */
   async datasource(owner: Person, teamId: string, spec: object, tables?: readonly object[]): Promise<string> {
     const { id } = await owner.must('POST', `/teams/${teamId}/datasources`, {
       name: 'shop',
@@ -158,7 +158,7 @@ export class TestApp implements AsyncDisposable {
   }
 }
 
-/** Starts it; an environment of its own, whatever that of the tests is. */
+/** Starts the service with its own environment, independent of the tests' environment. */
 export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-app-'))
   const config = readConfig({ PORT: '0', VITRINE_DATA_DIR: dataDir, VITRINE_DEMO: '0', ...options.env })
@@ -188,7 +188,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** What a browser would send back. */
+/** The cookies that a browser would send back. */
 function cookieOf(answer: Answer): string {
   return answer.headers
     .getSetCookie()

@@ -1,4 +1,4 @@
-// What the tests of the audit read: a team's rows, and what verifying the chains finds.
+// Helpers for the audit tests: the rows of a team, and the result of verifying the hash chains.
 import assert from 'node:assert/strict'
 import { sealWith } from '../../src/audit/chain/seal.ts'
 import { verifyAudit, type ChainReport } from '../../src/audit/chain/verify.ts'
@@ -7,10 +7,10 @@ import type { AuditFilter } from '../../src/audit/reading/scope.ts'
 import type { TeamId } from '../../src/ids.ts'
 import type { Store } from '../../src/store/open.ts'
 
-/** What the tests seal with. */
+/** The key that the tests use to seal. */
 export const AUDIT_KEY = new Uint8Array(32).fill(7)
 
-/** All of a team's rows that the filter lets through, the newest first. */
+/** All rows of a team that match the filter, newest first. */
 export async function rowsOf(store: Pick<Store, 'db'>, teamId: TeamId, filter: AuditFilter = {}) {
   return (await gathered(newest(store, teamId, { filter }, null))).flat()
 }
@@ -22,12 +22,12 @@ export async function reportsOf(
   return await store.db.transaction().execute((tx) => gathered(verifyAudit(tx, sealWith(key), () => undefined)))
 }
 
-/** What is wrong, of each chain the first. */
+/** The first problem of each chain. */
 export async function findingsOf(store: Pick<Store, 'db'>, key: Uint8Array = AUDIT_KEY) {
   return (await reportsOf(store, key)).flatMap(({ finding }) => finding ?? [])
 }
 
-/** The one thing that is wrong. */
+/** The only problem that was found. */
 export async function findingOf(store: Pick<Store, 'db'>) {
   const [first, ...more] = await findingsOf(store)
   assert.ok(first !== undefined && more.length === 0, JSON.stringify([first, ...more]))

@@ -1,7 +1,7 @@
-// What stands behind the BigQuery double: what BigQuery would say of a text, and what it would answer. The double itself
-// knows the REST interface and nothing of GoogleSQL.
+// The interface of what is behind the BigQuery double: what BigQuery would report for a text, and its rows. The double
+// itself implements the REST interface and does not parse GoogleSQL.
 
-/** A field of a schema as the REST interface writes it: legacy type names, mode apart. */
+/** A field of a schema in the REST interface: legacy type names, and a separate mode. */
 export interface WireField {
   readonly name: string
   /** STRING, INTEGER, FLOAT, BOOLEAN, RECORD, TIMESTAMP …, as tables.get and queries write them. */
@@ -18,14 +18,14 @@ export interface WireTable {
   readonly tableId: string
 }
 
-/** An error as BigQuery tells it; `status` is that of the HTTP answer. */
+/** An error of BigQuery. `status` is the status of the HTTP response. */
 export interface WireError {
   readonly status: number
   readonly reason: string
   readonly message: string
 }
 
-/** `statistics.query` of a dry run; whatever else is given stands in it as it is. */
+/** `statistics.query` of a dry run. Other given fields are copied into it. */
 export interface WireStatistics {
   readonly statementType?: string
   readonly totalBytesProcessed?: string
@@ -35,7 +35,7 @@ export interface WireStatistics {
   readonly [more: string]: unknown
 }
 
-/** A cell as `rows[].f[].v` holds it; TIMESTAMP in microseconds, as formatOptions.useInt64Timestamp asks for. */
+/** A cell, as in `rows[].f[].v`. TIMESTAMP is in microseconds, as with formatOptions.useInt64Timestamp. */
 export type WireValue =
   null | string | readonly { readonly v: WireValue }[] | { readonly f: readonly { v: WireValue }[] }
 
@@ -43,14 +43,14 @@ export type Analysis = { readonly statistics: WireStatistics } | { readonly erro
 
 export type Evaluation =
   | { readonly schema: { readonly fields: readonly WireField[] }; readonly rows: readonly (readonly WireValue[])[] }
-  /** Works until it is cancelled. */
+  /** Runs until it is cancelled. */
   | { readonly endless: true }
-  /** Not complete for so many answers, then what follows. */
+  /** Is not complete for this number of responses, and then does the next thing. */
   | { readonly waits: number; readonly then: Evaluation }
-  /** `late`: told by a job that ended (HTTP 200 with errors), not by the HTTP answer. */
+  /** `late`: reported by a job that ended (HTTP 200 with errors), not by the HTTP response. */
   | { readonly error: WireError; readonly late?: boolean }
 
-/** `parameterMode` and `queryParameters` of a request: names in NAMED mode, none in POSITIONAL. */
+/** `parameterMode` and `queryParameters` of a request: with names in NAMED mode, without in POSITIONAL mode. */
 export interface WireParams {
   readonly parameterMode?: 'NAMED' | 'POSITIONAL'
   readonly queryParameters?: readonly WireParam[]
@@ -66,8 +66,8 @@ export interface WireParam {
 }
 
 export interface Brain {
-  /** The dry run. Of a view it names the tables under it, as BigQuery does. */
+  /** The dry run. For a view it names the tables under the view, as BigQuery does. */
   analyze(sql: string, params?: WireParams): Promise<Analysis>
-  /** The run. Only asked for what was analyzed before. */
+  /** The run. Called only for a text that was analyzed before. */
   evaluate(sql: string, params?: WireParams): Promise<Evaluation>
 }

@@ -1,4 +1,4 @@
-// A driver that is connected to the BigQuery double, introspected and partly exposed: what tests of the wire ask through.
+// A driver connected to the BigQuery double, introspected and partly exposed, for tests of the requests.
 import assert from 'node:assert/strict'
 import { createBigQueryDriver, type BigQueryOptions } from '../../src/drivers/bigquery/driver.ts'
 import type { Confined } from '../../src/drivers/confined.ts'
@@ -16,9 +16,9 @@ export interface ConnectedOptions {
   readonly double?: Partial<DoubleOptions>
   readonly driver?: BigQueryOptions
   readonly config?: object
-  /** By the double's own address and without a door, as an emulator is reached. */
+  /** Connects to the double's own address without a door, as to an emulator. */
   readonly emulator?: boolean
-  /** Exposed of each table; everything where it is left out. */
+  /** The exposed columns of each table; by default everything. */
   readonly columns?: readonly string[]
 }
 
@@ -57,7 +57,7 @@ export class ConnectedBigQuery implements AsyncDisposable {
     return await this.connection.run(await this.confined(sql, limits), limits, signal)
   }
 
-  /** What a query is refused with; it must be. */
+  /** Runs a query that must be refused, and returns the error. */
   async refusal(sql: string, limits: Limits = WIDE, signal?: AbortSignal): Promise<AppError> {
     const error: unknown = await this.run(sql, limits, signal).then(
       (rows) => assert.fail(`answered ${String(rows.rows)}`),

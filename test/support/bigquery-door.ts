@@ -1,5 +1,5 @@
-// Google's token endpoint for the BigQuery double: a service account made for the test, and tokens for assertions that
-// are really signed by its key, for the pinned audience and the one scope, within the hour.
+// Google's token endpoint for the BigQuery double. It has a service account made for the test, and returns tokens for
+// assertions that are signed by its key, for the fixed audience and scope, and valid for at most an hour.
 import { createVerify, generateKeyPairSync, randomUUID } from 'node:crypto'
 import type { Reply } from './bigquery.ts'
 
@@ -10,12 +10,12 @@ export class TestDoor {
   readonly email = 'reader@vitrine-test.iam.gserviceaccount.com'
   readonly #keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
   readonly #tokens = new Set<string>()
-  /** Seconds that a token is said to be good for. */
+  /** The lifetime that it reports for a token, in seconds. */
   expiresIn = 3600
-  /** What was wrong with assertions. */
+  /** Problems of received assertions. */
   readonly refused: string[] = []
 
-  /** The file that Google would have given, with other fields where a test wants them. */
+  /** The key file that Google would issue, with other fields if a test wants them. */
   keyFile(other: Readonly<Record<string, unknown>> = {}): string {
     return JSON.stringify({
       type: 'service_account',
@@ -31,7 +31,7 @@ export class TestDoor {
     })
   }
 
-  /** Tokens given so far are no longer good. */
+  /** Revokes all tokens issued so far. */
   revoke(): void {
     this.#tokens.clear()
   }

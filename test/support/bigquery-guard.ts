@@ -1,4 +1,5 @@
-// The BigQuery guard as a test asks it: tables by a short notation in, SQL in, the printed query or the refusal out.
+// Calls the BigQuery guard for tests: takes tables in a short notation and SQL, returns the printed query or the
+// refusal.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, CatalogTable, Limits, Verdict } from '../../src/drivers/driver.ts'
 import {
@@ -13,17 +14,17 @@ import type { BigQueryQuery } from '../../src/drivers/bigquery/query.ts'
 export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutMs: 1_000, maxCost: 1e9 }
 
 interface Given {
-  /** `dataset.table`; `dataset.events_*` with digits is a family. */
+  /** `dataset.table`; `dataset.events_*` with `digits` is a family. */
   readonly name: string
   readonly columns: readonly string[]
   readonly hidden?: readonly string[]
   readonly digits?: number
-  /** Ids that look like shards of the family and are none. */
+  /** Ids that look like shards of the family but are not. */
   readonly apart?: readonly string[]
   readonly detail?: Partial<BigQueryTableDetail>
 }
 
-/** What of a project is exposed; `others`: ids of tables that are not, `dataset.table`. */
+/** What a project exposes; `others` lists the ids of tables that are not exposed, `dataset.table`. */
 export function catalogOf(
   tables: readonly Given[],
   others: readonly string[] = [],
@@ -85,7 +86,7 @@ export function judge(catalog: Catalog, sql: string, limit: number | null = null
   return confine({ text: sql, limit }, catalog, CAPS)
 }
 
-/** The query behind the seal; throws where the guard refuses. */
+/** The sealed query. Throws if the guard refuses. */
 export function confined(catalog: Catalog, sql: string): BigQueryQuery {
   const verdict = judge(catalog, sql)
   if (verdict.kind !== 'confined') throw new Error(`${verdict.kind}: ${verdict.why} (${sql})`)
@@ -99,7 +100,7 @@ export function told(catalog: Catalog, sql: string): string {
   return verdict.kind === 'denied' ? `${verdict.blocked.kind} ${verdict.blocked.name}` : `malformed: ${verdict.why}`
 }
 
-/** The project of most tests: two tables, one hidden column each, a family, a view. */
+/** The project of most tests: two tables with one hidden column each, a family, a view. */
 export const SHOP = catalogOf(
   [
     { name: 'shop.customers', columns: ['id', 'name', 'address'], hidden: ['ssn'] },

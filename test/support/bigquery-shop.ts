@@ -1,12 +1,12 @@
-// A little shop in the BigQuery double, with a brain that knows a handful of queries by what they say: what tests of the
-// wire need. What GoogleSQL means is test/engines/bigquery's to tell.
+// A small shop in the BigQuery double, with a brain that recognizes a few queries by their text, for tests of the
+// requests. Tests of GoogleSQL's meaning use test/engines/bigquery.
 import type { Analysis, Brain, Evaluation, WireField, WireValue } from './bigquery-brain.ts'
 import { startBigQuery, type BigQueryDouble, type DoubleDataset, type DoubleOptions } from './bigquery.ts'
 
 export const PROJECT = 'vitrine-test'
 const LOCATION = 'EU'
 
-/** An answer to every query whose printed text holds the pattern; the first that fits counts. */
+/** The result for each query whose printed text matches the pattern. The first match counts. */
 export interface Known {
   readonly says: RegExp
   readonly analysis?: Analysis
@@ -36,7 +36,7 @@ const SHOP: Readonly<Record<string, DoubleDataset>> = {
 const table = (tableId: string) => ({ projectId: PROJECT, datasetId: 'shop', tableId })
 const FIELD = { id: { name: 'id', type: 'INTEGER' }, name: { name: 'name', type: 'STRING' } }
 
-/** What a dry run says of a plain query. */
+/** The dry run of a plain query. */
 export function select(...tables: readonly string[]): Analysis {
   const statistics = {
     statementType: 'SELECT',
@@ -87,11 +87,11 @@ class ShopBrain implements Brain {
 
   evaluate(sql: string): Promise<Evaluation> {
     const known = fitting(this.#known, sql, 'evaluation')
-    return known === null ? Promise.reject(new TypeError(`nobody told what ${sql} answers`)) : Promise.resolve(known)
+    return known === null ? Promise.reject(new TypeError(`no result is defined for ${sql}`)) : Promise.resolve(known)
   }
 }
 
-/** The shop, with further queries known; `door` and the rest as the double takes them. */
+/** The shop, with additional known queries; `door` and the other options are those of the double. */
 export function startShop(known: readonly Known[] = [], options: Partial<DoubleOptions> = {}): Promise<BigQueryDouble> {
   return startBigQuery({
     project: PROJECT,

@@ -1,6 +1,6 @@
-// A BigQuery in this process, as strict as the REST interface is documented (it is a double, and the only one among the
-// kinds of database: nobody serves the real one offline). Every shape here is from the documentation, none was recorded.
-// It checks what it is asked, `violations` names each breach, and asks a Brain what a text says.
+// A BigQuery double in this process, as strict as the REST interface is documented. It is the only double among the
+// kinds of database, because the real BigQuery does not run offline. Every response follows the documentation; none was
+// recorded. It checks its requests, lists each breach in `violations`, and asks a Brain about the texts.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -10,9 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Brain, Evaluation, WireError, WireField, WireValue } from './bigquery-brain.ts'
 import type { TestDoor } from './bigquery-door.ts'
 
-/** What tables.get answers of a table, less what the double fills in. */
+/** The response of tables.get for a table, without the fields that the double adds. */
 export interface WireTableResource {
-  /** TABLE where it is left out. */
+  /** Default: TABLE. */
   readonly type?: 'TABLE' | 'VIEW' | 'MATERIALIZED_VIEW' | 'EXTERNAL' | 'SNAPSHOT'
   readonly schema?: { readonly fields: readonly WireField[] }
   readonly numRows?: string
@@ -30,10 +30,10 @@ export interface DoubleOptions {
   readonly location: string
   readonly datasets: Readonly<Record<string, DoubleDataset>>
   readonly brain: Brain
-  /** Rows of a page at most, and tables or datasets of a list. */
+  /** The most rows of a page, and tables or datasets of a list. */
   readonly pageRows?: number
   readonly pageItems?: number
-  /** Who may enter; without one no token may be sent. */
+  /** Checks tokens. Without a door, no token may be sent. */
   readonly door?: TestDoor
 }
 
@@ -46,13 +46,13 @@ export interface Asked {
   readonly authorization: string | undefined
 }
 
-/** What is answered instead: a status and body, nothing at all, or a closed socket. */
+/** A response instead of the normal one: a status and body, nothing at all, or a closed socket. */
 export type Reply =
   | { readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
   | 'hang'
   | 'reset'
 
-// What a test reads out of a request is whatever the test says it is.
+// Tests read fields that they expect in the request.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Json = any
 
@@ -64,7 +64,7 @@ interface Place {
 interface Job {
   readonly id: string
   readonly evaluation: Evaluation
-  /** Answers that still say it is not complete. */
+  /** How many more responses say that the job is not complete. */
   waits: number
   cancelled: boolean
 }
@@ -78,7 +78,7 @@ interface Rigged {
 export class BigQueryDouble implements AsyncDisposable {
   readonly url: string
   readonly asked: Asked[] = []
-  /** Breaches of what the interface, or our own promises, ask for. */
+  /** Breaches of the REST interface, or of our own promises. */
   readonly violations: string[] = []
   readonly options: DoubleOptions
   readonly #server: Server
@@ -95,7 +95,7 @@ export class BigQueryDouble implements AsyncDisposable {
     server.on('request', (req, res) => void this.#serve(req, res))
   }
 
-  /** Jobs that work and were not cancelled. */
+  /** Running jobs that were not cancelled. */
   get working(): number {
     return [...this.#jobs.values()].filter((job) => 'endless' in job.evaluation && !job.cancelled).length
   }
@@ -104,7 +104,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return [...this.#jobs.values()].filter((job) => job.cancelled).length
   }
 
-  /** Connections that are open. */
+  /** The number of open connections. */
   sockets(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
@@ -115,7 +115,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return this.asked.filter((each) => each.kind === kind).length
   }
 
-  /** Answers the next requests that fit with this instead. */
+  /** Gives this response to the next matching requests. */
   rig(fits: Asked['kind'] | ((asked: Asked) => boolean), reply: Rigged['reply'], times = 1): void {
     const isIt = typeof fits === 'string' ? (asked: Asked) => asked.kind === fits : fits
     this.#rigged.push({ fits: isIt, reply, times })
@@ -125,7 +125,9 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#rigged.length = 0
   }
 
-  /** A driver's `connector`: leads Google's own addresses here, and every other one where it goes. */
+  /**
+   * A driver's `connector`: connects to the double instead of Google's addresses, and to all other addresses normally.
+   */
   readonly connector = (at: Place, callback: (...found: [null, Socket] | [Error, null]) => void): void => {
     const isGoogle = at.hostname.endsWith('.googleapis.com')
     const socket = isGoogle ? connect(portOf(this.#server), '127.0.0.1') : connect(Number(at.port), at.hostname)
@@ -180,7 +182,7 @@ export class BigQueryDouble implements AsyncDisposable {
   async #answer(asked: Asked): Promise<Reply> {
     const { door, project } = this.options
     if (asked.kind === 'token') {
-      this.#check(door !== undefined, 'a token asked for without a door')
+      this.#check(door !== undefined, 'a token was requested without a door')
       return door?.exchange(asked.body) ?? failed({ status: 400, reason: 'invalid', message: 'no door' })
     }
     if (door === undefined) this.#check(asked.authorization === undefined, 'a token sent where none may be')
@@ -201,7 +203,7 @@ export class BigQueryDouble implements AsyncDisposable {
     if (asked.kind === 'run') return await this.#run(asked)
     if (asked.kind === 'results') return await this.#results(asked, id ?? '')
     if (asked.kind === 'cancel') return this.#cancel(asked, id ?? '')
-    this.violations.push(`nobody should ask ${asked.method} ${asked.url.pathname}`)
+    this.violations.push(`unexpected request ${asked.method} ${asked.url.pathname}`)
     return failed({ status: 404, reason: 'notFound', message: 'Not found' })
   }
 
@@ -300,7 +302,7 @@ export class BigQueryDouble implements AsyncDisposable {
     this.#check(labels.length > 0 && labels.every((each) => /^[a-z0-9_-]{0,63}$/.test(String(each))), 'labels')
     const wrong = this.#misplaced(body.location)
     if (wrong !== null) return wrong
-    // The same requestId is the same job: what a retry relies on.
+    // The same requestId is the same job, which retries rely on.
     const job = this.#requestIds.get(body.requestId) ?? (await this.#newJob(body))
     this.#requestIds.set(body.requestId, job)
     return await this.#told(job, 0, body.maxResults, Number(body.timeoutMs ?? 10_000))
@@ -404,7 +406,7 @@ export class BigQueryDouble implements AsyncDisposable {
   }
 }
 
-/** A project with these datasets, on a free port. */
+/** Starts a project with these datasets on a free port. */
 export async function startBigQuery(options: DoubleOptions): Promise<BigQueryDouble> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
@@ -412,7 +414,7 @@ export async function startBigQuery(options: DoubleOptions): Promise<BigQueryDou
   return new BigQueryDouble(server, options)
 }
 
-/** An error in the carrier of the HTTP answer. */
+/** An error as an HTTP response. */
 export function failed({ status, reason, message }: WireError): Exclude<Reply, string> {
   const errors = [{ domain: 'global', reason, message }]
   return { status, body: { error: { code: status, message, errors, status: 'INVALID_ARGUMENT' } } }
@@ -431,7 +433,7 @@ const DRY_RUN_FIELDS = new Set(
   'query useLegacySql useQueryCache maximumBytesBilled parameterMode queryParameters'.split(' '),
 )
 
-/** A text with its parameters: what a dry run and its run have in common. */
+/** Identifies a text with its parameters: a dry run and its run have the same. */
 function asWhole({ query, parameterMode, queryParameters }: Json): string {
   return JSON.stringify([query, parameterMode, queryParameters])
 }

@@ -1,4 +1,5 @@
-// Certificates for the tests of TLS: an authority of our own, another one, a server's for `localhost` only, a client's.
+// Certificates for the TLS tests: our own authority, another authority, a server certificate for `localhost`, a client
+// certificate.
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,7 +11,7 @@ export interface Certificates extends AsyncDisposable {
   readonly pem: Readonly<Record<string, string>>
 }
 
-/** Made by openssl in a folder that goes with it. The client's subject is CN=ann,O=people. */
+/** Creates them with openssl in a folder that is removed with them. The subject of the client is CN=ann,O=people. */
 export async function makeCertificates(): Promise<Certificates> {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-ca-'))
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' })

@@ -1,4 +1,4 @@
-// The rooms without a door: a real store in a folder of its own, the real drivers, and people who need not sign up.
+// The rooms without HTTP: a real store in its own folder, the real drivers, and people who do not sign up.
 // `await using rooms = await openRooms()`.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
 interface Options {
   readonly leases?: Partial<LeaseOptions>
-  /** A store of the caller's, to be opened again or by several at once. */
+  /** An existing store, to open it again or several times at once. */
   readonly at?: StoreConfig
 }
 
@@ -32,7 +32,8 @@ export async function openRooms(options: Options = {}) {
   const config = options.at === undefined ? own : { ...own, ...options.at, secretKey: new Uint8Array(32).fill(7) }
   const { leases = {} } = options
   const rooms = opened.use(await composeRooms({ config, log: SILENT, origin: () => 'http://127.0.0.1:3000', leases }))
-  // The keys and sessions of these tests are in no store, so a running query only checks that its datasource is reached.
+  // The keys and sessions of these tests are not stored, so a running query only checks that its datasource is
+  // reachable.
   const running = opened.use(
     openRunning({
       again: async (caller) => caller,
@@ -81,7 +82,7 @@ export async function addMember(
   return { teamId, accountId, role, status }
 }
 
-/** A call by an account's session. */
+/** A call with a session of an account. */
 export function sessionCall(accountId: AccountId, action: string, signal = new AbortController().signal): Call {
   return {
     caller: { kind: 'session', accountId, name: 'Ada', sessionId: newId<SessionId>(), signedInAt: AT },
@@ -91,7 +92,7 @@ export function sessionCall(accountId: AccountId, action: string, signal = new A
   }
 }
 
-/** As sessionCall(), by a session that stands in the store: where a key is made, it must still live. */
+/** A call with a stored session. Creating a key needs one, because the session must still be valid. */
 export async function livingSession(rooms: Rooms, accountId: AccountId, action: string): Promise<Call> {
   const call = sessionCall(accountId, action)
   if (call.caller.kind !== 'session') throw new TypeError('no session')
@@ -113,7 +114,7 @@ export async function livingSession(rooms: Rooms, accountId: AccountId, action: 
   return call
 }
 
-/** A call by a key of the account, narrowed as told. */
+/** A call with a key of the account, limited to the given scopes. */
 export function keyCall(
   accountId: AccountId,
   action: string,

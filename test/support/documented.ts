@@ -1,12 +1,12 @@
-// A shop whose values, comments and hidden columns are made to test what is said of it: connected, partly exposed, profiled
-// where asked.
+// A shop with values, comments and hidden columns that test its descriptions: connected, partly exposed, and profiled
+// if requested.
 import { setTimeout } from 'node:timers/promises'
 import { startApp } from './app.ts'
 import type { Answer, Person, TestApp, TestAppOptions } from './app.ts'
 import { startPostgres } from './postgres.ts'
 import type { TestPostgres } from './postgres.ts'
 
-/** What no answer may ever hold: it stands in hidden columns, in hidden tables, and in values of personal ones. */
+/** A marker that no response may contain: it is in hidden columns, in hidden tables, and in personal values. */
 export const CANARY = 'CANARY'
 
 const SQL = `
@@ -58,13 +58,13 @@ export interface DocumentedShop extends AsyncDisposable {
   readonly at: string
   expose(tables?: readonly object[]): Promise<void>
   sql(text: string): Promise<void>
-  /** The job's state once it has ended. */
+  /** The state of the ended job. */
   run(path: string, body?: object): Promise<Answer['json']>
   ended(jobId: string): Promise<Answer['json']>
   put(table: string, body: object): Promise<Answer>
   draft(table: string): Promise<Answer['json']>
   publish(): Promise<void>
-  /** As an API key sees it. */
+  /** The description that an API key gets. */
   described(table: string): Promise<Answer['json']>
 }
 

@@ -1,4 +1,4 @@
-// Follows the blocks of a page of the docs in one shell, in an empty folder.
+// Runs the code blocks of a docs page in one shell, in an empty folder.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 
 const CUT = '----8<----'
 
-/** What each block of the page prints. */
+/** The output of each block of the page. */
 export async function follow(blocks: readonly string[]): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-page-'))
   try {

@@ -1,4 +1,5 @@
-// A real SMTP server in this process, and what it took. `await using smtp = await startSmtp()`, then SMTP_URL: smtp.url.
+// A real SMTP server in this process that stores received mail. `await using smtp = await startSmtp()`, then SMTP_URL:
+// smtp.url.
 import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -6,7 +7,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 export interface Received {
   readonly from: string
   readonly to: readonly string[]
-  /** As sent, folded lines and all. */
+  /** As sent, including folded lines. */
   readonly headers: string
   readonly text: string
   readonly html: string
@@ -16,11 +17,11 @@ export interface TestSmtp extends AsyncDisposable {
   readonly url: string
   readonly port: number
   readonly received: readonly Received[]
-  /** The next mail to an address that was not asked for yet, waited for; with `about`, the next one whose text matches. */
+  /** Waits for the next unread mail to an address; with `about`, for the next one whose text matches. */
   next(to: string, about?: RegExp): Promise<Received>
 }
 
-/** Takes every mail without a login, unless told otherwise. */
+/** Accepts every mail without a login by default. */
 export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSmtp> {
   const received: Received[] = []
   const taken = new Set<Received>()
@@ -44,7 +45,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
     },
     ...options,
   })
-  // A client that does not trust its certificate hangs up: that is the client's test.
+  // A client that does not trust the certificate disconnects, which is that client's test.
   server.on('error', () => undefined)
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
@@ -71,7 +72,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
 /** A mail with a link. */
 export const LINK = /[?&]token=/
 
-/** The token of the one link in a mail. */
+/** The token in the only link of a mail. */
 export function tokenIn(mail: Pick<Received, 'text'>): string {
   const token = /[?&]token=([\w.~-]+)/.exec(mail.text)?.[1]
   if (token === undefined) throw new Error(`no token in: ${mail.text}`)

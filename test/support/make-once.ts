@@ -1,12 +1,12 @@
-// Parts of an engine that are fetched or unpacked once on a machine and kept for later runs of the tests.
+// Downloads or unpacks parts of an engine once on a machine, and stores them for later test runs.
 import { access, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 /**
- * Makes what `result` is a part of, once on this machine: test files run beside one another, so one makes and the others
- * wait. `make` may fill a folder that is then renamed to `name` within `kept`. Throws NoSuchEngine.
+ * Makes `result` once on this machine. Test files run in parallel, so one makes it while the others wait. `make` may
+ * fill a folder, which is then renamed to `name` inside the cache folder. Throws NoSuchEngine.
  */
 export async function makeOnce(
   kept: string,
@@ -39,7 +39,7 @@ export async function makeOnce(
   }
 }
 
-/** Whether there is a file or folder of this path. */
+/** Whether a file or folder with this path exists. */
 export function isThere(path: string): Promise<boolean> {
   return access(path).then(
     () => true,

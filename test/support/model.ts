@@ -1,11 +1,11 @@
-// A stand-in for the endpoint of a language model, speaking both protocols over HTTP: it answers what a test tells it to,
-// and keeps what it was asked.
+// A fake endpoint of a language model that speaks both protocols over HTTP. It sends the responses that a test sets,
+// and records the requests.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
-/** How one question is answered: a text (when that is let), a refusal, an answer of so many bytes, or never. */
+/** A response to one request: a text (when released), a refusal, a response of a given size, or none. */
 export type Reply =
   | { readonly text: string; readonly when?: Promise<unknown> }
   | { readonly status: number; readonly retryAfterMs?: number }
@@ -16,7 +16,7 @@ export type Reply =
 interface Question {
   readonly path: string
   readonly key: string
-  /** Without those that any HTTP request has. */
+  /** Without the headers that every HTTP request has. */
   readonly headers: Readonly<Record<string, unknown>>
   readonly instructions: string
   readonly question: string
@@ -27,7 +27,7 @@ export interface ModelStandIn extends AsyncDisposable {
   /** Without a path. */
   readonly url: string
   readonly asked: Question[]
-  /** The next questions are answered by these, in order; the last of them stays. */
+  /** Sets the responses to the next requests, in order; the last one repeats. */
   answer(...replies: readonly Reply[]): void
 }
 

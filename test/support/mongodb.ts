@@ -1,5 +1,5 @@
-// Real MongoDB servers for the tests: each call starts one of its own and ends it with the scope. With TEST_MONGODB_URL a
-// running server is used instead where nothing special is asked, in databases of our own making.
+// Real MongoDB servers for the tests: each call starts a server and ends it with the scope. With TEST_MONGODB_URL,
+// tests without special options use that server, with their own databases.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,11 +12,11 @@ import { MongoClient, type Document, type MongoClientOptions } from 'mongodb'
 import { mongodBinary, newestCommand } from './mongodb-binaries.ts'
 
 export interface MongodOptions {
-  /** Logins are asked for; the administrator is `root`. */
+  /** Requires logins; the administrator is `root`. */
   readonly auth?: boolean
-  /** TLS is required, with these files (PEM); client certificates are taken where one comes. */
+  /** Requires TLS with these files (PEM). Client certificates are accepted but not required. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile: string }
-  /** A replica set of so many members, named `rs`. */
+  /** A replica set with this number of members, named `rs`. */
   readonly members?: number
   readonly args?: readonly string[]
 }
@@ -27,22 +27,22 @@ export interface TestMongo extends AsyncDisposable {
   /** Of all members. */
   readonly ports: readonly number[]
   readonly password: string
-  /** The administrator's; documents come as stored. */
+  /** Runs commands as administrator; documents are returned as stored. */
   readonly client: MongoClient
   /** [6, 0, 5] */
   readonly version: readonly number[]
-  /** A name of ours where the server is shared with others; what was made is dropped with the scope. */
+  /** Makes a name unique if the server is shared. What was created is dropped with the scope. */
   database(name: string): string
   createUser(database: string, user: string, password: string, roles: readonly (string | Document)[]): Promise<void>
-  /** Operations at work in the databases, but for this question, the replication and idle connections. */
+  /** Running operations in the databases, without this request, replication and idle connections. */
   working(appName?: string): Promise<number>
-  /** Kills one member, as if its machine had gone. */
+  /** Kills one member, as if its machine had failed. */
   kill(port: number): Promise<void>
 }
 
 const HOST = '127.0.0.1'
 
-/** The real mongod (0.5 to 1 s). Throws NoSuchEngine where none can be had. */
+/** The real mongod (starts in 0.5 to 1 s). Throws NoSuchEngine if it is not available. */
 export async function startMongod(options: MongodOptions = {}): Promise<TestMongo> {
   const shared = process.env['TEST_MONGODB_URL']
   if (shared !== undefined && shared !== '' && Object.keys(options).length === 0) return sharedServer(shared)
@@ -68,7 +68,7 @@ export async function startMongod(options: MongodOptions = {}): Promise<TestMong
   }
 }
 
-/** MongoDB's newest engine: no logins, no TLS, no sessions. Throws NoSuchEngine where it cannot be had. */
+/** MongoDB's newest engine: no logins, no TLS, no sessions. Throws NoSuchEngine if it is not available. */
 export async function startNewest(): Promise<TestMongo> {
   const [command = '', ...args] = await newestCommand()
   await using stack = new AsyncDisposableStack()
@@ -128,7 +128,7 @@ async function working(client: MongoClient, appName: string | undefined): Promis
   return (await client.db('admin').aggregate(pipeline).toArray()).length
 }
 
-/** Names are made unique, since others use the same server at the same time. */
+/** Names are unique, because other tests use the same server at the same time. */
 async function sharedServer(url: string): Promise<TestMongo> {
   const client = await new MongoClient(url, { serverSelectionTimeoutMS: 10_000 }).connect()
   const [first = ''] = client.options.hosts.map((each) => each.toString())
@@ -175,8 +175,8 @@ interface Server extends AsyncDisposable {
   readonly port: number
 }
 
-// The server is the grandchild: this shell waits for it, and ends it when our end of its standard input closes, which
-// the kernel does even after kill -9.
+// The server is a grandchild: a shell waits for it, and ends it when our end of the shell's standard input closes. The
+// kernel closes it even after kill -9.
 const KEEPER = `exec 9<&0
 "$@" 9<&- </dev/null >/dev/null 2>&1 & server=$!
 { read -r how <&9; kill -KILL $server; } 2>/dev/null & watch=$!
@@ -184,7 +184,7 @@ wait $server
 kill $watch 2>/dev/null
 exit 0`
 
-/** Its log goes to a file: a pipe that nobody reads would stop it. */
+/** The log goes to a file, because a full pipe would block the server. */
 async function startMember(binary: string, root: string, n: number, args: readonly string[]): Promise<Server> {
   const folder = join(root, `member-${n}`)
   await mkdir(folder)
@@ -202,7 +202,7 @@ async function startMember(binary: string, root: string, n: number, args: readon
   }
 }
 
-/** False where it ended instead. */
+/** False if the server ended instead. */
 async function answers(port: number, child: ChildProcess): Promise<boolean> {
   while (child.exitCode === null) {
     const socket = connect({ host: HOST, port })
@@ -225,7 +225,7 @@ async function ended(child: ChildProcess): Promise<void> {
   await exit
 }
 
-/** Makes the set and the administrator by the exception for the first login from this machine, then logs in. */
+/** Creates the set, and the administrator by the localhost exception, then logs in. */
 async function administrator(ports: readonly number[], password: string, options: MongodOptions): Promise<MongoClient> {
   const tls: MongoClientOptions = options.tls === undefined ? {} : { tls: true, tlsInsecure: true }
   const first = await new MongoClient(uriOf(ports.slice(0, 1)), { ...CLIENT, ...tls }).connect()

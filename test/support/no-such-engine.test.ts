@@ -25,7 +25,7 @@ async function under<T>(engines: string | undefined, work: () => Promise<T>): Pr
   }
 }
 
-test('where an engine may lack, its tests are skipped with one line', async () => {
+test('a test is skipped with one line if its engine is missing and optional', async () => {
   const skips: (string | undefined)[] = []
   const t = { skip: (message?: string) => void skips.push(message) }
   assert.equal(await under(undefined, () => engineOrSkip(t, lacks)), null)
@@ -33,7 +33,7 @@ test('where an engine may lack, its tests are skipped with one line', async () =
   assert.equal(await under(undefined, () => skipWithout(lacks)), 'Not to be had.')
 })
 
-test('where none may lack, a lack is thrown, and any other failure always', async () => {
+test('a missing engine is an error if engines are required, and so is every other failure', async () => {
   const t = { skip: () => assert.fail('skipped') }
   await assert.rejects(
     under('required', () => engineOrSkip(t, lacks)),
@@ -49,14 +49,14 @@ test('where none may lack, a lack is thrown, and any other failure always', asyn
   )
 })
 
-test('nothing is skipped where the engine is there, and what was started to look is ended', async () => {
+test('nothing is skipped if the engine exists, and a server started for the check is ended', async () => {
   let ended = 0
   const engine = { [Symbol.asyncDispose]: async () => void ended++ }
   assert.equal(await skipWithout(async () => engine), false)
   assert.equal(ended, 1)
 })
 
-/** Every file of tests that starts a MongoDB. */
+/** All test files that start a MongoDB server. */
 async function filesWithMongo(): Promise<string[]> {
   const files: string[] = []
   for await (const file of glob(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT })) {
@@ -65,7 +65,7 @@ async function filesWithMongo(): Promise<string[]> {
   return files.sort()
 }
 
-test('with TEST_ENGINES=required no file of MongoDB passes, or skips, without its engines', async () => {
+test('with TEST_ENGINES=required, no MongoDB test file passes or skips without its engines', async () => {
   const files = (await filesWithMongo()).filter((file) => !file.endsWith('no-such-engine.test.ts'))
   assert.ok(files.length >= 7, files.join())
   const nowhere = await mkdtemp(join(tmpdir(), 'vitrine-no-engines-'))

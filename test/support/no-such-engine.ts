@@ -1,13 +1,13 @@
-// An engine that a test asks for and this machine cannot have. Here alone is decided whether a test may go without one:
-// CI sets TEST_ENGINES=required, and there none may lack.
+// The error for an engine that is not available on this machine. This file decides whether a test may be skipped
+// without its engine: CI sets TEST_ENGINES=required, and then every engine is required.
 import type { TestContext } from 'node:test'
 
-/** The message is the one line of the skip. */
+/** The message is the line of the skip. */
 export class NoSuchEngine extends Error {
   override readonly name = 'NoSuchEngine'
 }
 
-/** The engine, or why there is none. Throws that where none may lack. */
+/** The engine, or the error that says why it is missing. Throws the error if engines are required. */
 export async function engineOrLack<T>(start: () => Promise<T>): Promise<T | NoSuchEngine> {
   try {
     return await start()
@@ -17,7 +17,7 @@ export async function engineOrLack<T>(start: () => Promise<T>): Promise<T | NoSu
   }
 }
 
-/** The engine, or null and the test skipped with one clear line. Throws where none may lack. */
+/** The engine, or null after skipping the test with one line. Throws if engines are required. */
 export async function engineOrSkip<T>(t: Pick<TestContext, 'skip'>, start: () => Promise<T>): Promise<T | null> {
   const engine = await engineOrLack(start)
   if (!(engine instanceof NoSuchEngine)) return engine
@@ -25,7 +25,7 @@ export async function engineOrSkip<T>(t: Pick<TestContext, 'skip'>, start: () =>
   return null
 }
 
-/** For `describe(…, { skip })`: why a whole file goes without its engine, or false. Throws where none may lack. */
+/** For `describe(…, { skip })`: why a whole file is skipped, or false. Throws if engines are required. */
 export async function skipWithout(start: () => Promise<AsyncDisposable>): Promise<string | false> {
   const engine = await engineOrLack(start)
   if (engine instanceof NoSuchEngine) return engine.message

@@ -1,4 +1,4 @@
-// Accounts, calls and an audit for the tests of rooms that sit on the store: what a door would hand them.
+// Accounts, calls and an audit for tests of rooms over the store: the values that HTTP would pass to them.
 import type { Call, SessionCaller } from '../../src/auth/caller.ts'
 import { readConfig, type Config } from '../../src/config.ts'
 import { asId, newId, type AccountId, type DatasourceId, type SessionId, type TeamId } from '../../src/ids.ts'
@@ -6,17 +6,17 @@ import type { StoreSource } from './stores.ts'
 import { openRooms as composeRooms, type Rooms as ComposedRooms } from '../../src/rooms.ts'
 
 export interface Rooms extends ComposedRooms {
-  /** What went to the log in the place of a mail, and other warnings. */
+  /** Warnings in the log, and mails, which are logged when no mail server is set. */
   readonly logged: Record<string, unknown>[]
-  /** Datasources whose team was deleted. */
+  /** Datasources of deleted teams. */
   readonly gone: DatasourceId[]
-  /** A test moves the time by `clock.at`. */
+  /** A test sets the time with `clock.at`. */
   readonly clock: { at: number }
 }
 
 export const PASSWORD = 'correct horse battery'
 
-/** An empty store with the rooms over it. */
+/** The rooms over an empty store. */
 export async function openRooms(source: StoreSource, env: Record<string, string> = {}): Promise<Rooms> {
   const at = await source.config()
   const config: Config = { ...readConfig(env), ...at, secretKey: new Uint8Array(32).fill(9) }
@@ -35,7 +35,7 @@ export interface Asked {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** One request under /auth, as the door hands it over. */
+/** Sends one request under /auth, as the HTTP server passes it on. */
 export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: unknown, asked: Asked = {}) {
   const [method = '', path = ''] = route.split(' ')
   const response = await rooms.signIn.handle(
@@ -61,9 +61,9 @@ export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: u
   return { text, json: text === '' || isPage ? null : JSON.parse(text), cookie, cookies, location }
 }
 
-/** An account straight in the store, and a call by a session of it. */
+/** Creates an account in the store, and a call with a session of the account. */
 export async function someone(rooms: Rooms, email: string, options: { verified?: boolean } = {}): Promise<Call> {
-  // Things that follow each other are ordered by their time: it moves with each person.
+  // Rows are ordered by time, so the clock advances with each person.
   rooms.clock.at++
   const id = newId<AccountId>()
   const at = rooms.store.dialect === 'postgres' ? new Date(rooms.now()) : new Date(rooms.now()).toISOString()
@@ -75,7 +75,7 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
   return await sessionOf(rooms, id)
 }
 
-/** As callOf, by a session that there is. */
+/** Like callOf(), with a stored session. */
 export async function sessionOf(rooms: Rooms, accountId: AccountId, action?: string): Promise<Call> {
   const call = callOf(rooms, accountId, action)
   const time = (ms: number) => (rooms.store.dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString())
@@ -102,7 +102,7 @@ export function callOf(rooms: Rooms, accountId: AccountId, action = 'test'): Cal
   return { caller, action, via: 'REST', signal: new AbortController().signal }
 }
 
-/** A datasource row; nothing is ever connected. */
+/** Creates a datasource row, without connecting. */
 export async function someDatasource(
   rooms: Rooms,
   teamId: string,
@@ -137,7 +137,7 @@ export async function someDatasource(
   return id
 }
 
-/** What a promise is refused with: its code, and what goes with it. */
+/** The code and details of the error that a promise rejects with. */
 export async function refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
   try {
     await work

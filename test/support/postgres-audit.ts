@@ -1,5 +1,5 @@
-// A second opinion on what the guard printed: a plain walk over the parsed text that knows nothing of scopes, only that
-// every table is an exposed one, every function and type has its schema, and there is one SELECT.
+// An independent check of a printed text: a plain walk over the parsed tree without scopes. It checks that every table
+// is exposed, that every function and type has its schema, and that there is one SELECT.
 import type { Catalog } from '../../src/drivers/driver.ts'
 
 interface Found {
@@ -7,7 +7,7 @@ interface Found {
   readonly node: Record<string, unknown>
 }
 
-/** What is wrong with a printed text's tree, one line each. */
+/** The problems of a printed text's tree, one line each. */
 export function audit(
   tree: unknown,
   exposed: Catalog,

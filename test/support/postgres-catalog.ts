@@ -1,5 +1,5 @@
-// Exposed catalogs made by hand, for tests of the guard that need no server: the shop of the attack corpus, cut to what
-// is exposed there, and what a test adds.
+// Handmade exposed catalogs for tests of the guard without a server: the shop of the attack corpus, cut to what is
+// exposed there, and tables that a test adds.
 import {
   CAPTURE_VERSION,
   type CapturedType,
@@ -15,7 +15,7 @@ export interface TableOptions {
   readonly kind?: TableDetail['kind']
 }
 
-/** A table of columns written "name type": the type is pg_catalog's, or schema.type. */
+/** A table with columns written as "name type". The type is in pg_catalog, or schema.type. */
 export function table(name: string, columns: readonly string[], options: TableOptions = {}): CatalogTable {
   const detail: TableDetail = { kind: options.kind ?? 'r', oid: 1, pages: 1, tuples: 1, primaryKey: options.key ?? [] }
   return {
@@ -79,7 +79,7 @@ export function type(
   }
 }
 
-/** The exposed part of the corpus's shop; `capture` says what differs from a plain PostgreSQL 18. */
+/** The exposed part of the corpus's shop. `capture` overrides the capture of a plain PostgreSQL 18. */
 export function shop(capture: Partial<PostgresCapture> = {}, tables: readonly CatalogTable[] = []): Catalog {
   return catalog(
     [

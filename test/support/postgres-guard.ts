@@ -1,4 +1,4 @@
-// The guard as a test asks it: SQL in, the printed text or the refusal out.
+// Calls the PostgreSQL guard for tests: takes SQL, returns the printed text or the refusal.
 import { unseal } from '../../src/drivers/confined.ts'
 import type { Catalog, Limits, Verdict } from '../../src/drivers/driver.ts'
 import { confine } from '../../src/drivers/postgres/guard/confine.ts'
@@ -9,13 +9,13 @@ export const CAPS: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 20, timeoutM
 
 export interface Guard extends AsyncDisposable {
   judge(sql: string, exposed: Catalog, limits?: Partial<Limits> & { readonly limit?: number }): Promise<Verdict>
-  /** The printed query; throws where the guard refuses. */
+  /** The printed query. Throws if the guard refuses. */
   confined(
     sql: string,
     exposed: Catalog,
     limits?: Partial<Limits> & { readonly limit?: number },
   ): Promise<PostgresQuery>
-  /** What the guard reported as a defect of its own. */
+  /** Defects of its own that the guard reported. */
   readonly reported: string[]
 }
 

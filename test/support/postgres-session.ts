@@ -1,4 +1,4 @@
-// A logged-in session to a test server, and a way to run a text as if the guard had printed it.
+// A logged-in session to a test server, and a function that runs a text as if the guard had printed it.
 import { logIn, type Login } from '../../src/drivers/postgres/session/connect.ts'
 import { JsonBytes } from '../../src/drivers/json-bytes.ts'
 import type { PostgresQuery } from '../../src/drivers/postgres/query.ts'

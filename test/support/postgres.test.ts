@@ -1,10 +1,10 @@
-// The tests' own server: what every other test builds on.
+// Tests the test server that all other tests use.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client } from 'pg'
 import { startPostgres } from './postgres.ts'
 
-test('a server takes TCP connections with a password, and is gone after its scope', async () => {
+test('a server accepts TCP connections with a password, and ends with its scope', async () => {
   let url: string
   {
     await using server = await startPostgres()
@@ -18,7 +18,7 @@ test('a server takes TCP connections with a password, and is gone after its scop
   }
 })
 
-test('a server of the version asked for starts from npm', async () => {
+test('a server of the requested version starts from npm', async () => {
   await using server = await startPostgres({ version: 18 })
   assert.match(String((await server.query('postgres', 'SHOW server_version'))[0]?.[0]), /^18/)
 })

@@ -1,5 +1,5 @@
-// Real PostgreSQL servers for the tests: each call starts one of its own and ends it with the scope. Nothing is synced to
-// disk. With TEST_POSTGRES_URL a running server is used instead, in databases of our own making.
+// Real PostgreSQL servers for the tests: each call starts a server and ends it with the scope. Nothing is synced to
+// disk. With TEST_POSTGRES_URL, tests use that server, with their own databases.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -15,9 +15,9 @@ import { NoSuchEngine } from './no-such-engine.ts'
 export type PostgresVersion = 14 | 15 | 16 | 17 | 18
 
 export interface PostgresOptions {
-  /** This major version, from test/engines/postgres (18: from the optional dependency). Any where left out. */
+  /** This major version, from test/engines/postgres (18: from the optional dependency). Default: any version. */
   readonly version?: PostgresVersion
-  /** TLS with these files (PEM); `hba` takes the place of pg_hba.conf's lines. */
+  /** TLS with these files (PEM); `hba` replaces the lines of pg_hba.conf. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string; readonly caFile?: string }
   readonly hba?: string
   readonly settings?: Readonly<Record<string, string>>
@@ -29,15 +29,15 @@ export interface TestPostgres extends AsyncDisposable {
   readonly superuser: string
   readonly password: string
   url(database: string, user?: string, password?: string): string
-  /** Runs the text (several statements are fine) as superuser and gives the last statement's rows as text. */
+  /** Runs the text (several statements are allowed) as superuser, and returns the last statement's rows as text. */
   query(database: string, sql: string): Promise<(string | null)[][]>
-  /** An empty database, filled by `sql`. Answers its name: of our making where the server is shared with others. */
+  /** Creates an empty database, runs `sql` in it, and returns its name, which is unique on a shared server. */
   createDatabase(name: string, sql?: string): Promise<string>
-  /** Ends the server as if its machine had gone. Not for a server of TEST_POSTGRES_URL. */
+  /** Ends the server as if its machine had failed. Not for a server of TEST_POSTGRES_URL. */
   stop(): Promise<void>
 }
 
-/** Starts a server (about 1.5 s). Throws NoSuchEngine where a `version` cannot be installed. */
+/** Starts a server (about 1.5 s). Throws NoSuchEngine if a `version` cannot be installed. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
   const shared = process.env['TEST_POSTGRES_URL']
   const ours = options.version ?? options.tls ?? options.hba ?? options.settings
@@ -99,7 +99,7 @@ function testServer(at: Address, stop: () => Promise<void>, dispose: () => Promi
   }
 }
 
-/** Names are made unique, since other test files use the same server at the same time; what was made is dropped. */
+/** Names are unique, because other test files use the same server at the same time. What was created is dropped. */
 function sharedServer(url: URL): TestPostgres {
   const made: string[] = []
   const at = {
@@ -176,7 +176,7 @@ async function binaries(version: PostgresVersion | undefined, account: Account |
   return packagedBin(String(version), await onDemand(version), account)
 }
 
-/** initdb and postgres of the machine: on the PATH, or where Debian keeps them; the newest. */
+/** The newest initdb and postgres of the machine: on the PATH, or in Debian's folders. */
 async function installedBin(): Promise<string | null> {
   const debian = '/usr/lib/postgresql'
   const versions = (await readdir(debian).catch(() => [])).sort((a, b) => Number(b) - Number(a))
@@ -189,18 +189,18 @@ async function installedBin(): Promise<string | null> {
 }
 
 async function packagedBin(label: string, native: string | null, account: Account | null): Promise<string> {
-  if (native === null) throw new NoSuchEngine(`PostgreSQL ${label} is not to be had on ${platform} here.`)
+  if (native === null) throw new NoSuchEngine(`PostgreSQL ${label} is not available on ${platform}.`)
   return reachableBin(native, account)
 }
 
 const engines = join(import.meta.dirname, '../engines/postgres')
 
-/** Servers 14 to 17 are only for tests that ask: installed into test/engines/postgres by its own lock file. */
+/** Servers 14 to 17 are only for tests that request them: installed into test/engines/postgres by its own lock file. */
 async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null
   const native = join(engines, 'node_modules', `pg${version}`, 'native')
   if (await isThere(join(native, 'bin/postgres'))) return native
-  // Test files run beside one another: one installs, the others wait for it.
+  // Test files run in parallel: one installs, and the others wait for it.
   const installing = join(engines, '.installing')
   if (
     await mkdir(installing).then(
@@ -229,7 +229,7 @@ function isThere(path: string): Promise<boolean> {
   )
 }
 
-/** One session as this login: an Ask for introspection and grading. `options` as in libpq ('-c name=value'). */
+/** A session with this login: an Ask for introspection and grading. `options` as in libpq ('-c name=value'). */
 export async function askAs(
   server: TestPostgres,
   database: string,

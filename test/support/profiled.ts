@@ -1,4 +1,4 @@
-// A datasource in the rooms, introspected and exposed, and the way from there to a profile and a description.
+// A datasource in the rooms, introspected and exposed, with helpers to profile and describe it.
 import assert from 'node:assert/strict'
 import { createDatasource } from '../../src/datasources/datasources.ts'
 import { describeDatasource } from '../../src/descriptions/describe.ts'
@@ -50,7 +50,7 @@ export class Profiled {
     this.accountId = at.accountId
   }
 
-  /** `order` is the connection part; `tables` what is exposed, null for every table whole. */
+  /** `order` is the connection part; `tables` lists what is exposed, null for all columns of a table. */
   static async connect(rooms: Rooms, order: object, tables: readonly Shown[] | null): Promise<Profiled> {
     const teamId = await addTeam(rooms)
     const owner = await addMember(rooms, teamId, 'OWNER')
@@ -81,12 +81,12 @@ export class Profiled {
     await putExposure(this.rooms, this.call(), await this.at(), { tables })
   }
 
-  /** The id of the job. */
+  /** Starts a job and returns its id. */
   async start(order: Parameters<typeof profileDatasource>[3] = {}): Promise<JobId> {
     return (await profileDatasource(this.rooms, this.call(), await this.at(), order)).jobId
   }
 
-  /** Waits for a job's end, whatever it is. */
+  /** Waits until a job has ended, with any result. */
   async ended(jobId: JobId) {
     for (;;) {
       const job = await this.rooms.jobs.find(this.id, jobId)
@@ -96,7 +96,7 @@ export class Profiled {
     }
   }
 
-  /** Profiles all there is; the job's result. */
+  /** Profiles everything, and returns the job's result. */
   async profile(order?: Parameters<typeof profileDatasource>[3]) {
     const job = await this.ended(await this.start(order))
     assert.equal(job.state, 'DONE', job.error)
@@ -111,13 +111,13 @@ export class Profiled {
     return JSON.parse((await this.described(full)).json.toString())
   }
 
-  /** The stats of a column as the description has them. */
+  /** The stats of a column in the description. */
   async stats(table: string, column: string): Promise<Stats | null> {
     const found = (await this.describe()).tables.find((each) => each.table === table)
     return found?.columns.find((each) => each.name === column)?.stats ?? null
   }
 
-  /** Everything the store keeps of values, as one text. */
+  /** All stored profile data, as one string. */
   async stored(): Promise<string> {
     const rows = await this.rooms.store.db
       .selectFrom('profiles')
@@ -128,7 +128,7 @@ export class Profiled {
   }
 }
 
-/** Said once for rooms whose profiles are asked for. */
+/** Enables profiles for the rooms. */
 export function withProfiles(rooms: Rooms): void {
   resumeProfiles(rooms)
 }

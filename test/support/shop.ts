@@ -1,4 +1,4 @@
-// A little shop in a real database, connected to a running service and partly exposed: what the tests of the door ask.
+// A small shop in a real database, connected to a running service and partly exposed, for tests over HTTP.
 import { startApp } from './app.ts'
 import type { Person, TestApp, TestAppOptions } from './app.ts'
 import { startPostgres } from './postgres.ts'
@@ -33,7 +33,7 @@ const EXPOSED = [
   { schema: 'public', table: 'recent', columns: null },
 ]
 
-/** Owner, team, datasource, key; and the server behind them. */
+/** Owner, team, datasource, key, and the database server. */
 export interface Shop extends AsyncDisposable {
   readonly app: TestApp
   readonly postgres: TestPostgres
@@ -44,7 +44,7 @@ export interface Shop extends AsyncDisposable {
   readonly datasourceId: string
   /** /teams/{teamId}/datasources/{id} */
   readonly at: string
-  /** What a datasource on this database is made of. */
+  /** The fields of a datasource on this database. */
   readonly spec: object
   query(sql: string, token?: string): ReturnType<TestApp['ask']>
 }

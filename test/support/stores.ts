@@ -1,5 +1,5 @@
-// Stores for tests: each call of config() is an empty one, of the embedded kind in a folder of its own, or a database
-// of its own on one PostgreSQL server.
+// Stores for tests: each call of config() makes an empty store, embedded in its own folder, or a database of its own on
+// one PostgreSQL server.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

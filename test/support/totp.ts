@@ -1,10 +1,10 @@
-// An authenticator app: the code of a moment (RFC 6238, SHA-1, six digits, 30 s) from the address that a person scans.
+// An authenticator app: the code for a time (RFC 6238, SHA-1, six digits, 30 s), from the address in the QR code.
 import { createHmac } from 'node:crypto'
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const PERIOD_MS = 30_000
 
-/** `steps`: of how many half minutes from now. */
+/** `steps` is the number of half minutes from now. */
 export function totp(uri: string, steps = 0, now = Date.now()): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(Math.floor(now / PERIOD_MS) + steps))
@@ -15,7 +15,7 @@ export function totp(uri: string, steps = 0, now = Date.now()): string {
   return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-/** As the app would show it. */
+/** The code as the app shows it. */
 export function secretOf(uri: string): string {
   return new URL(uri).searchParams.get('secret') ?? ''
 }

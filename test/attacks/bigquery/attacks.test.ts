@@ -1,5 +1,5 @@
-// The sample corpus against the guard alone, no engine: what it must refuse itself, and by what kind; what it lets through
-// names only what is exposed. What Google's engine says of the rest is http.test.ts.
+// Runs the sample corpus against the guard alone, without an engine: which attacks the guard refuses itself, with which
+// blocked kind, and that accepted queries name exposed data only. http.test.ts runs the rest with Google's engine.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -11,7 +11,10 @@ import { strays } from './strays.ts'
 import { ATTACKS, LEGIT, shownOf, WORLD } from './world.ts'
 
 const CATALOG = catalogOf(WORLD, shownOf)
-/** By what the guard says of it, the numbers of the attacks. The rest name a hidden column, and fail where it is not. */
+/**
+ * The numbers of the attacks, by the kind that the guard reports. The other attacks name a hidden column and fail
+ * later.
+ */
 const SAID = {
   table: '056 070 074 079 085 109 171 174 175 177',
   function: '114 120',
@@ -23,7 +26,7 @@ const SAID = {
 
 const judged = (sql: string) => confine({ text: sql, limit: null }, CATALOG, CAPS)
 
-test('every attack of the corpus has its place', () => {
+test('every attack of the corpus has an expected result', () => {
   const known = Object.values(SAID).flatMap((ids) => ids.split(' ').map((id) => `bqa-${id}`))
   assert.deepEqual(known.sort(), ATTACKS.map(({ id }) => id).sort())
 })
@@ -41,7 +44,7 @@ for (const [kind, ids] of Object.entries(SAID)) {
   })
 }
 
-test('every legitimate query is let through, over what is exposed alone', () => {
+test('every legitimate query is accepted and reads exposed data only', () => {
   for (const { id, sql } of LEGIT) {
     const verdict = judged(sql)
     assert.ok(verdict.kind === 'confined', `${id}: ${verdict.kind === 'confined' ? '' : verdict.why}`)

@@ -1,4 +1,4 @@
-// The exposed catalog of a project whose tables are given, as introspection and the cut would hand it over to the guard.
+// Builds the exposed catalog of a project from given tables, as introspection and the cut would return it.
 import type { Catalog, CatalogColumn, CatalogTable } from '../../../src/drivers/driver.ts'
 import {
   CAPTURE_VERSION,
@@ -12,7 +12,9 @@ import type { World } from '../../engines/bigquery/brain.ts'
 import type { EngineColumn } from '../../engines/bigquery/engine.ts'
 import { readType, type Type } from '../../engines/bigquery/types.ts'
 
-/** By the full name of a table or of a shard (`p.d.events_20240101`): the columns to be shown, pseudo ones too, or null. */
+/**
+ * The exposed columns, including pseudo columns, by the full name of a table or shard (`p.d.events_20240101`), or null.
+ */
 export type Shown = (table: string) => readonly string[] | null
 
 export function catalogOf(world: World, shown: Shown): Catalog {

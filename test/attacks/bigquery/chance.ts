@@ -1,4 +1,4 @@
-// Chance that can be repeated.
+// A seeded random number generator.
 
 /** Numbers from 0 up to 1, the same for the same seed (mulberry32). */
 export function chance(seed: number): () => number {

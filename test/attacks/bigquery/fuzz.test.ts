@@ -1,5 +1,6 @@
-// A seeded fuzzer against Google's analyzer. N mutants (5,000), SEED and WORKERS from the environment: N=100000 WORKERS=2
-// takes some minutes. `npx node --test test/attacks/bigquery/fuzz.test.ts`
+// A seeded fuzzer that checks the guard with Google's analyzer. N (number of mutants, default 5,000), SEED and WORKERS
+// come from the environment. N=100000 WORKERS=2 takes some minutes: `npx node --test
+// test/attacks/bigquery/fuzz.test.ts`
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
@@ -12,7 +13,7 @@ const COUNT = Number(process.env['N'] ?? 5000)
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const WORKERS = Number(process.env['WORKERS'] ?? 1)
 
-test(`no mutant of ${COUNT} reads or tells what is hidden (seed ${SEED})`, { timeout: 900_000 }, async (t) => {
+test(`no mutant of ${COUNT} reads or reveals hidden data (seed ${SEED})`, { timeout: 900_000 }, async (t) => {
   const engine = await engineOrSkip(t, openZetasql)
   if (engine === null) return
   await engine[Symbol.asyncDispose]()
@@ -27,13 +28,13 @@ test(`no mutant of ${COUNT} reads or tells what is hidden (seed ${SEED})`, { tim
   }
 })
 
-/** By as many workers as asked for, each with a seed of its own; where one fails, all end. */
+/** Runs the given number of workers, each with its own seed. If one fails, all end. */
 async function tallied(count: number): Promise<{ seed: number; tally: Tally }[]> {
   const at = new URL('./fuzz-worker.ts', import.meta.url)
   const seeds = Array.from({ length: WORKERS }, (_, n) => SEED + n)
   const workers = seeds.map((seed) => ({ seed, worker: new Worker(at, { workerData: { seed, count } }) }))
   try {
-    // An error of the worker is what `once` rejects with.
+    // `once` rejects with an error of the worker.
     return await Promise.all(workers.map(async ({ seed, worker }) => ({ seed, tally: (await once(worker, 'message'))[0] as Tally })))
   } finally {
     await Promise.all(workers.map(({ worker }) => worker.terminate()))

@@ -1,6 +1,6 @@
-// Judges the guard by Google's analyzer: a mutant that the guard lets through must not read anything hidden by the
-// analyzer's own account of columns, must answer the same whatever is hidden, and what the original means on tables that
-// never held it. What the analyzer of 2023 cannot judge is counted.
+// Checks the guard with Google's analyzer. The analyzer must not report a hidden column for an accepted mutant. The
+// mutant must return the same rows whatever the hidden data is, and the same as the original query on tables without
+// hidden data. Mutants that the analyzer of 2023 cannot judge are counted.
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../../src/drivers/driver.ts'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
@@ -14,24 +14,24 @@ import { CUT, isHidden, OTHER_WORLD, shownOf, WORLD } from './world.ts'
 
 export interface Tally {
   mutants: number
-  /** Let through by the guard. */
+  /** Mutants that the guard accepted. */
   confined: number
-  /** Of those: what the analyzer took and its account was read. */
+  /** Accepted mutants that the analyzer accepted, so that its report was checked. */
   judged: number
-  /** Of those: pipe syntax, judged as the sub-queries it stands for. */
+  /** Accepted mutants with pipe syntax, which are judged as equivalent sub-queries. */
   pipes: number
-  /** Of those judged: run over two worlds that differ in what is hidden. */
+  /** Judged mutants that were run over two worlds with different hidden data. */
   run: number
-  /** Of those: compared with the original over tables that never held it. */
+  /** Judged mutants that were compared with the original over tables without hidden data. */
   compared: number
-  /** The guard's no to what Google can run on what is exposed; one in ten is looked at. Refusals may be on purpose. */
+  /** Refused mutants that Google can run on exposed data; one in ten is tested. Refusals may be intended. */
   strict: Record<string, { count: number; shortest: string }>
-  /** Let through, and not for the analyzer to judge. */
+  /** Accepted mutants that the analyzer cannot judge. */
   beyond: Record<string, number>
   readonly leaks: string[]
   readonly crashes: string[]
   readonly differs: string[]
-  /** Printed text that Google's parser does not take, of a text that it takes. */
+  /** Printed texts that Google's parser refuses, although it accepts the mutant. */
   readonly broken: string[]
 }
 
@@ -94,7 +94,7 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   const query = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
   const { text } = query
   const note = `${JSON.stringify(sql)} printed ${JSON.stringify(text)}`
-  // Also what the analyzer does not know.
+  // This also includes errors that the analyzer does not explain.
   const stray = strays(text, WORLD.project, shownOf)
   if (stray.length > 0) tally.leaks.push(`names ${stray.join(' ')}: ${note}`)
   try {
@@ -113,14 +113,14 @@ async function judge(judges: Judges, sql: string, tally: Tally): Promise<void> {
   await run(judges, sql, query, note, tally)
 }
 
-/** Nothing of this kind runs on the engine of 2023; pipes and GROUP BY ALL would on BigQuery. */
+/** The engine of 2023 cannot run these mutants. BigQuery would run pipes and GROUP BY ALL. */
 function unjudged(message: string, text: string): string {
   if (text.includes('|>')) return 'pipe syntax'
   if (/^GROUP BY ALL|^Syntax error: Unexpected keyword ALL/.test(message)) return 'GROUP BY ALL'
   return /^Syntax error/.test(message) ? 'no query' : 'a name or type that does not resolve'
 }
 
-/** The guard may refuse anything, and throw at nothing. */
+/** The guard may refuse any text, but must not throw. */
 function judged(catalog: Catalog, sql: string): Verdict | { readonly kind: 'crashed'; readonly why: string } {
   try {
     return confine({ text: sql, limit: null }, catalog, LIMITS)
@@ -145,8 +145,8 @@ async function run(judges: Judges, sql: string, query: BigQueryQuery, note: stri
 }
 
 /**
- * Columns and rows as one text, rows in any order, our names of pseudo columns as the caller's; an error of the run is an
- * answer too. Null where it does not analyze.
+ * Columns and rows as one string, with rows in any order and the caller's names of pseudo columns. An error of the run
+ * counts as a result. Null if the query does not analyze.
  */
 async function answersOf(engine: Engine, sql: string, names?: BigQueryQuery['names']): Promise<string | null> {
   try {

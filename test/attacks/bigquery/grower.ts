@@ -1,4 +1,5 @@
-// Random queries that grow with a size: a part of a real query, made wide, deep or repeated, within another. Seeded.
+// Seeded random queries that grow with a size: a part of a real query is made wide, deep or repeated within another
+// query.
 import { chance } from './chance.ts'
 import { ATTACKS, LEGIT } from './world.ts'
 
@@ -60,7 +61,7 @@ export class Grower {
     }
   }
 
-  /** A stretch of a query, again and again. */
+  /** Repeats a part of a query. */
   #repeated(query: string): Make {
     const words = query.split(/(?<=\s|[,()])/)
     const from = this.#below(words.length)

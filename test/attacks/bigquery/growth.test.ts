@@ -1,5 +1,6 @@
-// Work against size: no family of queries may cost the guard more than 2.5 times as much for twice the text, and no depth
-// may exhaust the stack. GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts grows so many random queries.
+// Tests how the guard's work grows with the size of a text: twice the text may cost at most 2.5 times the work, and no
+// depth may exhaust the stack. GROW=20000 npm test -- test/attacks/bigquery/growth.test.ts grows that many random
+// queries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
@@ -29,7 +30,7 @@ function cost(sql: string, catalog = GROWN): Cost {
   return { work: work.spent, verdict }
 }
 
-/** What the guard says, and that it is a bound where a text is refused for its size. */
+/** An accepted text must be short enough, and a text that is refused for its size must name the bound. */
 function checkBound({ verdict }: Cost, note: string): void {
   if (verdict.kind === 'confined') {
     const { text } = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
@@ -65,7 +66,7 @@ for (const [name, make] of Object.entries(DEEP)) {
       if (sql.length > TEXT_MAX) break
       checkBound(cost(sql), `${name}, ${depth}`)
     }
-    // Angle brackets of types nest nothing that the guard reads.
+    // The guard does not parse angle brackets of types as nesting.
     if (name !== 'types') assert.equal(cost(make(1_000)).verdict.kind, 'denied')
   })
 }

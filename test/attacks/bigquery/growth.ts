@@ -1,5 +1,5 @@
-// Queries that grow: each family makes a text from a size, deep, wide or repeated. What the guard does for one of twice the
-// size may cost at most 2.5 times as much (growth.test.ts); what is too large is refused, and never thrown at.
+// Families of queries that grow with a size: deep, wide or repeated. Twice the size may cost the guard at most 2.5
+// times the work (growth.test.ts). A text that is too large is refused, never thrown at.
 import { catalogOf } from '../../support/bigquery-guard.ts'
 
 const times = (count: number, make: (n: number) => string, joiner = ', ') =>
@@ -9,7 +9,7 @@ const WIDE = Array.from({ length: 2_000 }, (_, n) => `column_${n}`)
 const SHARDS = Array.from({ length: 3_000 }, (_, n) => `log.events_${20100101 + n}`)
 const SINGLE = Array.from({ length: 1_500 }, (_, n) => `log.part_${n}x`)
 
-/** Two small tables, a wide one, a family of 3,000 shards, 1,500 tables of one prefix. */
+/** Two small tables, a wide one, a family of 3,000 shards, and 1,500 tables with a common prefix. */
 export const GROWN = catalogOf(
   [
     { name: 'shop.customers', columns: ['id', 'name', 'address'], hidden: ['ssn'] },
@@ -22,9 +22,9 @@ export const GROWN = catalogOf(
   SHARDS,
 )
 
-/** By name: a text of this size. Sizes are about the number of repeated parts. */
+/** By name: a function that makes a text of a size. The size is about the number of repeated parts. */
 export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
-  // A star in a star in a star: each level holds the columns of the one below so many times.
+  // A star in a star in a star: each level repeats the columns of the level below.
   'stars of stars': (n) => {
     let sql = 'SELECT * FROM shop.customers'
     for (let level = 0; level < 20; level++) sql = `SELECT ${times(Math.ceil(n / 20), () => 'a.*')} FROM (${sql}) a`
@@ -96,7 +96,7 @@ export const FAMILIES: Readonly<Record<string, (size: number) => string>> = {
   'NOT': (n) => `SELECT ${'NOT '.repeat(n)}TRUE`,
 }
 
-/** Texts that must be refused or take their place at any depth: none may exhaust the stack. */
+/** Texts that must be refused or accepted at any depth, without exhausting the stack. */
 export const DEEP: Readonly<Record<string, (depth: number) => string>> = {
   'parentheses': (n) => `SELECT ${'('.repeat(n)}1${')'.repeat(n)}`,
   'brackets': (n) => `SELECT ${'['.repeat(n)}1${']'.repeat(n)}`,

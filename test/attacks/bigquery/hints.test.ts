@@ -1,5 +1,5 @@
-// What a refused caller is told: a hint each time, the names near by, GoogleSQL's word for another dialect's, and the place
-// in the caller's own text, also for what Google's analyzer says of the printed one.
+// The hints of refusals: every refusal has a hint, with near names and GoogleSQL's words for other dialects. Positions
+// are in the caller's own text, also for messages that Google's analyzer gives for the printed text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ColumnSets } from '../../../src/drivers/bigquery/guard/column-sets.ts'
@@ -51,14 +51,14 @@ const HINTS: readonly (readonly [string, RegExp])[] = [
   ['SELECT * FROM shop.event', /^Did you mean `shop\.events_\*`/],
 ]
 for (const [sql, hint] of HINTS) {
-  test(`a hint of how to go on: ${sql}`, () => {
+  test(`the hint says what to write instead: ${sql}`, () => {
     const verdict = judge(SHOP, sql)
     assert.equal(verdict.kind, 'denied', JSON.stringify(verdict))
     if (verdict.kind === 'denied') assert.match(verdict.hint, hint)
   })
 }
 
-test('a word that begins no query is told with the one that does', () => {
+test('a misspelled first word is answered with the right word', () => {
   const verdict = judge(SHOP, 'SELCT 1')
   assert.match(verdict.kind === 'malformed' ? verdict.why : '', /Did you mean SELECT\?$/)
 })
@@ -69,7 +69,7 @@ for (const sql of ['SELECT ilike FROM shop.orders', 'SELECT id ilike FROM shop.o
   })
 }
 
-/** The text with the place marked by ^ in front of it. */
+/** Queries in which ^ marks the expected position. */
 const MARKED: readonly (readonly [string, string, RegExp])[] = [
   ['SELECT ^nme FROM shop.customers', 'QUERY_DENIED', /^Did you mean name\? FROM shows customers \(id, name/],
   ['SELECT ^ssn FROM shop.customers', 'QUERY_DENIED', /FROM shows customers \(id, name/],
@@ -83,7 +83,7 @@ const MARKED: readonly (readonly [string, string, RegExp])[] = [
   ['SELECT ^id FROM shop.customers a, shop.customers b', 'QUERY_FAILED', /alias of its table/],
 ]
 
-describe('what the dry run says', () => {
+describe('a message of the dry run', () => {
   let at: ConnectedBigQuery
   let brain: GoogleBrain | null = null
   before(async () => {
@@ -95,7 +95,7 @@ describe('what the dry run says', () => {
     await brain?.[Symbol.asyncDispose]()
   })
   for (const [marked, code, hint] of MARKED) {
-    test(`stands where the caller wrote it: ${marked}`, async (t) => {
+    test(`has its position in the caller's text: ${marked}`, async (t) => {
       if ((await engineOrSkip(t, async () => brain ?? (await openBrain(WORLD)))) === null) return
       const sql = marked.replace('^', '')
       const verdict = await at.driver.confine(at.driver.read({ sql }), CATALOG, WIDE, soon())
@@ -111,7 +111,7 @@ describe('what the dry run says', () => {
   }
 })
 
-test('a hint looks at no more names than it may, however many are in sight', () => {
+test('a hint compares a limited number of names, however many are visible', () => {
   const sets = new ColumnSets()
   const names = Array.from({ length: 10_000 }, (_, n) => `column_${n}`)
   const all = sets.ofNames(names) | sets.ofNames(['last'])

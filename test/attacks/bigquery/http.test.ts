@@ -1,5 +1,5 @@
-// The corpus through the door, with Google's own analyzer and evaluator behind the double of BigQuery: what is refused is
-// told as one JSON error, what runs reads nothing hidden, and answers as if what is hidden had never been.
+// Runs the corpus over HTTP, with Google's own analyzer and evaluator behind the BigQuery double. A refusal is one JSON
+// error. A query that runs reads nothing hidden, and returns the same rows as if the hidden data had never existed.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openBrain, REACHED, type GoogleBrain } from '../../engines/bigquery/brain.ts'
@@ -14,10 +14,10 @@ import { ATTACKS, CUT, DATASETS, EXPOSED, FIXTURE, isHidden, LEGIT, WORLD, type 
 interface Stage extends AsyncDisposable {
   readonly brain: GoogleBrain
   readonly double: BigQueryDouble
-  /** Google's engine over tables that never held what is hidden. */
+  /** Google's engine over tables without the hidden data. */
   readonly oracle: Engine
   query(sql: string, limit?: number): Promise<Answer>
-  /** The exposed description, as text. */
+  /** The exposed description, as a string. */
   describe(): Promise<string>
 }
 
@@ -48,7 +48,7 @@ async function openStage(): Promise<Stage> {
 const HIDDEN_NAMES = ['ssn', 'margin', 'events_secret', 'customer_notes', 'salaries', 'employee']
 const SECRET = new RegExp([...FIXTURE.sentinels, REACHED].join('|').replaceAll('.', '\\.'))
 
-/** What is wrong with an attack's answer; the caller's own words may come back in a refusal. */
+/** What is wrong with the response to an attack. A refusal may repeat the caller's own words. */
 function faults({ sql, expect }: Item, { status, text, json }: Answer): string[] {
   const wrong: string[] = []
   const answered = status === 200
@@ -65,7 +65,7 @@ function faults({ sql, expect }: Item, { status, text, json }: Answer): string[]
   return wrong
 }
 
-/** What the engine answers over the cut tables; null where it is too old to tell. */
+/** The engine's result over the cut tables; null if the engine is too old. */
 async function truth({ oracle }: Stage, sql: string): Promise<{ columns: Analyzed['columns']; rows: unknown[][] } | null> {
   try {
     const { columns } = await oracle.analyze(sql)
@@ -86,7 +86,7 @@ function assertSame(answer: Answer, expected: { columns: Analyzed['columns']; ro
 }
 
 describe('the corpus over HTTP, with Google’s engine behind the double', () => {
-  test('no attack says anything that is not exposed, and no run reads it', async (t) => {
+  test('no attack reveals hidden data, and no run reads it', async (t) => {
     const opened = await engineOrSkip(t, openStage)
     if (opened === null) return
     await using stage = opened
@@ -104,7 +104,7 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
     assert.equal((await stage.query('SELECT id FROM shop.customers')).json.rowCount, 3)
   })
 
-  test('what may be asked is answered with the rows of a project that never held what is hidden', async (t) => {
+  test('legitimate queries return the rows of a project that never had the hidden data', async (t) => {
     const opened = await engineOrSkip(t, openStage)
     if (opened === null) return
     await using stage = opened
@@ -113,19 +113,20 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         const expected = await truth(stage, sql)
         const answer = await stage.query(sql)
         if (expected !== null) return assertSame(answer, expected)
-        // Newer than the engine of 2023: the guard lets it through, and the engine says that it cannot.
+        // The query is newer than the engine of 2023: the guard accepts it, and the engine reports that it cannot run
+        // it.
         assert.match(`${answer.status} ${answer.json.code}`, /^(422 QUERY_FAILED|400 INVALID_QUERY)$/, answer.text)
         assert.ok(stage.brain.failed.includes(stage.double.asked.at(-1)?.body?.configuration?.query?.query), answer.text)
       })
     }
-    await t.test('a star that shrank is told as the cause', async () => {
+    await t.test('an error caused by a shorter star says so', async () => {
       const sql = 'SELECT * FROM shop.customers UNION ALL SELECT 1, "a", "FR", "an ssn", STRUCT("b", "c")'
       const { status, json } = await stage.query(sql)
       assert.deepEqual([status, json.code], [422, 'QUERY_FAILED'])
       assert.match(json.error, /^Queries in UNION ALL have mismatched column count/)
       assert.match(json.hint, /^A star stands for the exposed columns only/)
     })
-    await t.test('a view over a table that nobody exposed', async () => {
+    await t.test('a view may read a table that is not exposed', async () => {
       assert.deepEqual((await stage.query('SELECT * FROM shop.v_notes')).json.rows, [[1]])
     })
     assert.deepEqual(stage.double.violations, [])

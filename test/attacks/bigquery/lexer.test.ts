@@ -1,6 +1,6 @@
-// The guard's lexer against Google's parser: texts made of quotes, dots, comment signs and keywords by chance. What the
-// lexer takes, printed with one blank between its tokens, must be the same tree to Google as the text itself; and putting
-// another literal in the place of each literal must not change the form of the tree, so both see the same boundaries.
+// Compares the guard's lexer with Google's parser on random texts of quotes, dots, comment signs and keywords. The
+// tokens, printed with one blank between them, must parse to the same tree as the text. Replacing each literal by
+// another one must not change the form of the tree: then both see the same token boundaries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
@@ -28,7 +28,7 @@ function text(next: () => number): string {
   return `SELECT ${pieces.join('')}${pick(ENDS)}`
 }
 
-/** The same kind of literal, with something else in it. */
+/** Another literal of the same kind. */
 function other({ kind, text: own }: Token): string {
   if (kind === 'string') return /^r?b/i.test(own) ? "b'other'" : "'other'"
   if (kind === 'quoted') return '`other`'
@@ -38,7 +38,7 @@ function other({ kind, text: own }: Token): string {
 
 const SAID = new Set(['string_value', 'bytes_value', 'image', 'id_string'])
 
-/** Without places; without what literals and names say, where only the form counts. */
+/** The tree without positions, and without literals and names if only the form counts. */
 function form(tree: Message, saysNothing: boolean): string {
   return JSON.stringify(tree, (key, value) => {
     if (key === 'parse_location_range' || value === null || value === false) return undefined
@@ -54,7 +54,7 @@ function tokensOf(sql: string): readonly Token[] | null {
   }
 }
 
-test(`the lexer reads ${COUNT} texts as Google's parser does (seed ${SEED})`, async (t) => {
+test(`the lexer splits ${COUNT} texts like Google's parser (seed ${SEED})`, async (t) => {
   const zetasql = await engineOrSkip(t, openZetasql)
   if (zetasql === null) return
   await using _ = zetasql

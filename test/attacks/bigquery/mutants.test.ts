@@ -1,5 +1,6 @@
-// Mutants of attacks and legitimate queries against the guard alone, no engine: whatever it lets through names only what is
-// exposed, by the account of a scanner that is not the guard's. SEED and N from the environment.
+// Runs mutants of attacks and legitimate queries against the guard alone, without an engine. An accepted mutant must
+// name exposed data only, according to a scanner that is independent of the guard. SEED and N come from the
+// environment.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -48,7 +49,7 @@ function mutant(next: () => number): string {
   return text.join('')
 }
 
-test(`what the guard lets through of ${COUNT} mutants names nothing but what is exposed (seed ${SEED})`, (t) => {
+test(`accepted mutants of ${COUNT} name exposed data only (seed ${SEED})`, (t) => {
   const next = chance(SEED)
   let confined = 0
   for (let n = 0; n < COUNT; n += 1) {
@@ -69,7 +70,7 @@ test(`what the guard lets through of ${COUNT} mutants names nothing but what is 
   assert.ok(confined > COUNT / 50, 'too few mutants are let through to say anything')
 })
 
-test('the scanner finds what is hidden', () => {
+test('the scanner finds hidden names', () => {
   const found = (text: string) => strays(text, WORLD.project, shownOf).length > 0
   const sub = 'SELECT _vt.`id` FROM `vitrine-test.shop.customers` AS _vt'
   assert.ok(!found(`WITH a AS (${sub}) SELECT * FROM a, (${sub}) AS c, UNNEST(c.x) WHERE EXTRACT(DAY FROM d) IS DISTINCT FROM 1`))

@@ -1,5 +1,5 @@
-// Parameters against Google's analyzer and evaluator: their values reach a query as values alone. Then what is refused of
-// them, and that no value of one can become text.
+// Tests parameters with Google's analyzer and evaluator: their values reach a query as values only. Then tests which
+// parameters are refused, and that no value can become query text.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -35,15 +35,15 @@ describe('parameters', () => {
   const answered: readonly (readonly [string, string, unknown, unknown])[] = [
     ['by name', 'SELECT @a + 1 AS x', { a: 41 }, [[42]]],
     ['by name, in any case', 'SELECT @Word || @wORD AS x', { word: 'a' }, [['aa']]],
-    ['by place', 'SELECT ? - ? AS x', [5, 3], [[2]]],
+    ['by position', 'SELECT ? - ? AS x', [5, 3], [[2]]],
     ['a string', 'SELECT @s AS x', { s: HOSTILE }, [[HOSTILE]]],
     ['a boolean', 'SELECT IF(@b, 1, 2) AS x', { b: false }, [[2]]],
     ['a fraction', 'SELECT @f * 2 AS x', { f: 1.25 }, [[2.5]]],
     ['null', 'SELECT @n IS NULL AS x', { n: null }, [[true]]],
-    ['null of a type', 'SELECT COALESCE(@n, 7) AS x', { n: { type: 'INT64', value: null } }, [[7]]],
+    ['a typed null', 'SELECT COALESCE(@n, 7) AS x', { n: { type: 'INT64', value: null } }, [[7]]],
     ['a large whole number', 'SELECT @i AS x', { i: { type: 'INT64', value: '9007199254740993' } }, [['9007199254740993']]],
     ['a date', 'SELECT DATE_ADD(@d, INTERVAL 1 DAY) AS x', { d: { type: 'DATE', value: '2024-02-28' } }, [['2024-02-29']]],
-    ['a string that stands for a date', "SELECT DATE '2024-01-02' > @d AS x", { d: '2024-01-01' }, [[true]]],
+    ['a string used as a date', "SELECT DATE '2024-01-02' > @d AS x", { d: '2024-01-01' }, [[true]]],
     ['a decimal', 'SELECT @d + 0.1 AS x', { d: { type: 'decimal', value: '0.2' } }, [[0.3]]],
     ['an instant', 'SELECT @t AS x', { t: { type: 'TIMESTAMP', value: '2024-01-01T00:00:00Z' } }, [['2024-01-01T00:00:00.000000Z']]],
     ['bytes', 'SELECT LENGTH(@b) AS x', { b: { type: 'BYTES', value: 'AAEC' } }, [[3]]],
@@ -56,7 +56,7 @@ describe('parameters', () => {
     ['in a wildcard’s filter', "SELECT COUNT(*) > 0 AS x FROM `shop.events_*` WHERE _TABLE_SUFFIX >= @s", { s: '20240101' }, [[true]]],
   ]
   for (const [what, sql, params, rows] of answered) {
-    test(`${what} is bound, and printed as a parameter alone`, async (t) => {
+    test(`${what} is bound, and printed as a parameter only`, async (t) => {
       if ((await engineOrSkip(t, async () => brain ?? (await openBrain(WORLD)))) === null) return
       const verdict = await confined(sql, params)
       assert.equal(verdict.kind, 'confined', JSON.stringify(verdict))
@@ -70,35 +70,35 @@ describe('parameters', () => {
   }
 
   const wrong: readonly (readonly [string, string, unknown, RegExp])[] = [
-    ['one missing', 'SELECT @a, @b', { a: 1 }, /^params\.b: is missing$/],
-    ['all missing', 'SELECT @a', undefined, /^params\.a: is missing$/],
-    ['a place without a value', 'SELECT ?', undefined, /1 \?|0 values/],
-    ['one too many', 'SELECT @a', { a: 1, b: 2 }, /^params\.b: is not used/],
-    ['one place too many', 'SELECT ?', [1, 2], /has 2 values, but the query has 1 \?/],
-    ['names for places', 'SELECT ?', { a: 1 }, /must be an array of 1/],
-    ['places for names', 'SELECT @a', [1], /a: is missing|0 \?/],
+    ['a missing value', 'SELECT @a, @b', { a: 1 }, /^params\.b: is missing$/],
+    ['no values', 'SELECT @a', undefined, /^params\.a: is missing$/],
+    ['a position without a value', 'SELECT ?', undefined, /1 \?|0 values/],
+    ['a superfluous value', 'SELECT @a', { a: 1, b: 2 }, /^params\.b: is not used/],
+    ['a superfluous position', 'SELECT ?', [1, 2], /has 2 values, but the query has 1 \?/],
+    ['names instead of positions', 'SELECT ?', { a: 1 }, /must be an array of 1/],
+    ['positions instead of names', 'SELECT @a', [1], /a: is missing|0 \?/],
     ['both', 'SELECT ?, @a', [1], /both \? and @name/],
-    ['one name in two cases', 'SELECT @a', { a: 1, A: 2 }, /stands twice/],
-    ['a name that is none', 'SELECT @a', { 'a b': 1, a: 1 }, /no name of a parameter/],
+    ['one name in two cases', 'SELECT @a', { a: 1, A: 2 }, /appears twice/],
+    ['an invalid name', 'SELECT @a', { 'a b': 1, a: 1 }, /not a parameter name/],
     ['values for a query without parameters', 'SELECT 1', { a: 1 }, /is not used/],
     ['a parameter in a comment only', 'SELECT 1 -- @a', { a: 1 }, /is not used/],
     ['a parameter in a string only', "SELECT '?'", [1], /has 1 values/],
-    ['a type that is none', 'SELECT @a', { a: { type: 'STRUCT<x INT64>', value: 1 } }, /must be a type/],
-    ['a type with a hole', 'SELECT @a', { a: { type: 'constructor', value: 1 } }, /must be a type/],
+    ['an unsupported type', 'SELECT @a', { a: { type: 'STRUCT<x INT64>', value: 1 } }, /must be a type/],
+    ['a type named like an object property', 'SELECT @a', { a: { type: 'constructor', value: 1 } }, /must be a type/],
     ['an array of arrays', 'SELECT @a', { a: { type: 'ARRAY<ARRAY<INT64>>', value: '[]' } }, /must be a type/],
-    ['no whole number', 'SELECT @a', { a: { type: 'INT64', value: '1.5' } }, /a whole number/],
+    ['an invalid whole number', 'SELECT @a', { a: { type: 'INT64', value: '1.5' } }, /a whole number/],
     ['over 64 bits', 'SELECT @a', { a: { type: 'INT64', value: '9223372036854775808' } }, /64 bits/],
-    ['no day of the calendar', 'SELECT @a', { a: { type: 'DATE', value: '2023-02-29' } }, /a date/],
+    ['an invalid calendar day', 'SELECT @a', { a: { type: 'DATE', value: '2023-02-29' } }, /a date/],
     ['a number as a date', 'SELECT @a', { a: { type: 'DATE', value: 20230101 } }, /a date/],
     ['too many digits', 'SELECT @a', { a: { type: 'NUMERIC', value: '1'.repeat(30) } }, /a decimal/],
     ['a string as a boolean', 'SELECT @a', { a: { type: 'BOOL', value: 'yes' } }, /true or false/],
-    ['no base64', 'SELECT @a', { a: { type: 'BYTES', value: 'a' } }, /base64/],
-    ['no JSON', 'SELECT @a', { a: { type: 'JSON', value: '{' } }, /JSON/],
+    ['invalid base64', 'SELECT @a', { a: { type: 'BYTES', value: 'a' } }, /base64/],
+    ['invalid JSON', 'SELECT @a', { a: { type: 'JSON', value: '{' } }, /JSON/],
     ['an array with null', 'SELECT @a', { a: { type: 'ARRAY<INT64>', value: '[null]' } }, /without null/],
     ['a number in an array of strings', 'SELECT @a', { a: { type: 'ARRAY<STRING>', value: '[9007199254740993]' } }, /a string/],
     ['a fraction in an array of whole numbers', 'SELECT @a', { a: { type: 'ARRAY<INT64>', value: '[1.5]' } }, /a whole number/],
     ['an instant as a fraction', 'SELECT @a', { a: { type: 'ARRAY<TIMESTAMP>', value: '[1.5]' } }, /an instant/],
-    ['digits without end', 'SELECT @a', { a: { type: 'FLOAT64', value: `${'1'.repeat(90_000)}x` } }, /a number/],
+    ['endless digits', 'SELECT @a', { a: { type: 'FLOAT64', value: `${'1'.repeat(90_000)}x` } }, /a number/],
   ]
   for (const [what, sql, params, detail] of wrong) {
     test(`${what} is 400 INVALID_REQUEST`, () => {
@@ -125,7 +125,7 @@ describe('parameters', () => {
     ['@a', { a: 'SELECT 1' }],
   ]
   for (const [sql, params] of misplaced) {
-    test(`a parameter is no name: ${sql}`, async (t) => {
+    test(`a parameter cannot be a name: ${sql}`, async (t) => {
       const verdict = await confined(sql, params)
       if (verdict.kind !== 'confined') return assert.ok(verdict.kind === 'denied' || verdict.kind === 'malformed')
       if ((await engineOrSkip(t, async () => brain ?? (await openBrain(WORLD)))) === null) return
@@ -142,7 +142,7 @@ describe('parameters', () => {
     })
   }
 
-  test('an audit that may keep no literal keeps names of parameters', () => {
+  test('a redacted text keeps the names of parameters', () => {
     assert.equal(at.driver.redacted?.("SELECT @Name, 'x', ?"), 'SELECT @name , ? , ?')
   })
 })

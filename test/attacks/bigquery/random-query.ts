@@ -1,9 +1,10 @@
-// Queries made by chance over the sample project: grammar first (every place where a table or column can stand, names that
-// shadow one another, what is hidden among what is shown), then wounds: tokens taken, swapped, repeated, put elsewhere.
+// Random queries over the sample project. They first follow the grammar: every place where a table or column can be
+// named, names that shadow others, hidden names among exposed ones. Then they are damaged: tokens are removed, swapped,
+// repeated or moved.
 import { chance } from './chance.ts'
 import { ATTACKS, LEGIT } from './world.ts'
 
-/** Exposed ones as they may be written, and the columns that a query may name of them. */
+/** Exposed tables with their spellings, and the columns that a query may name. */
 const SHOWN: readonly (readonly [string, readonly string[]])[] = [
   ['customers', ['id', 'name', 'country', 'address', 'address.city']],
   ['orders', ['id', 'customer_id', 'status', 'total', 'day', 'ordered_at', 'items']],
@@ -46,7 +47,7 @@ const TOKEN = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[A-Za-z_]\w*|\d+|\s+|
 export class QueryMaker {
   readonly #chance: () => number
   #depth = 0
-  /** What the innermost FROM brought in: how it is called, and its columns. */
+  /** The aliases and columns of the innermost FROM. */
   #scopes: (readonly [string, readonly string[]])[][] = []
   readonly #texts = [...ATTACKS, ...LEGIT].map(({ sql }) => sql).filter((sql) => sql.length < 1000)
 
@@ -145,7 +146,7 @@ export class QueryMaker {
     return this.#pick([() => 'UNNEST([1, 2])', () => 'UNNEST([STRUCT(1 AS sku)])', () => `UNNEST(ARRAY(${this.#query()}))`, () => 'o.items'])()
   }
 
-  /** With an alias or without, it is in sight from here on. */
+  /** Adds the item, with an alias or without; later parts can name it. */
   #alias(columns: readonly string[], implicit = ''): string {
     const name = this.#chance() < 0.6 ? this.#pick(NAMES) : ''
     this.#scopes.at(-1)?.push([name === '' ? implicit : name, columns])

@@ -1,8 +1,8 @@
-// A second look at a printed text, by rules of its own: every place behind FROM, JOIN and their commas holds one of the four
-// forms, every table and column of a sub-select is exposed, and nothing stands in the text that a query has no use for.
+// Checks a printed text with independent rules: every position after FROM, JOIN and their commas has one of the four
+// forms; every table and column of a sub-select is exposed; and the text contains nothing that a query does not need.
 interface Word {
   readonly text: string
-  /** Capitals of a bare word that is no member; a sign as it is; else empty. */
+  /** A bare word in capitals if it is not a member; a sign unchanged; otherwise empty. */
   readonly key: string
 }
 
@@ -10,7 +10,7 @@ const TOKENS =
   /\s+|((?:[rR][bB]?|[bB][rR]?)?(?:'''(?:\\[^]|[^\\])*?'''|"""(?:\\[^]|[^\\])*?"""|'(?:\\.|[^'\\\r\n])*'|"(?:\\.|[^"\\\r\n])*"))|`[^`]*`|\d[\w.]*|\w+|\|>|--|\/\*|[^]/gy
 const ENDS = new Set('WHERE GROUP HAVING QUALIFY WINDOW ORDER LIMIT UNION INTERSECT EXCEPT |> )'.split(' '))
 
-/** What is wrong with it; empty where nothing is. `shown`: the columns exposed of `p.d.t`, null of a hidden table. */
+/** Problems of the text; empty if there are none. `shown`: the exposed columns of `p.d.t`, null for a hidden table. */
 export function strays(text: string, project: string, shown: (table: string) => readonly string[] | null): string[] {
   const words = scan(text)
   const found: string[] = []
@@ -38,7 +38,7 @@ function bare({ text }: Word): string {
   return text.replaceAll('`', '').toLowerCase()
 }
 
-/** Whether this FROM stands directly in the parentheses of EXTRACT. */
+/** Whether this FROM is directly inside the parentheses of EXTRACT. */
 function isExtract(words: readonly Word[], at: number): boolean {
   for (let n = at - 1, depth = 0; n >= 0; n -= 1) {
     const key = words[n]?.key
@@ -51,7 +51,7 @@ function isExtract(words: readonly Word[], at: number): boolean {
   return false
 }
 
-/** Where items of FROM begin: behind the word, and behind each comma of its level up to a clause. */
+/** Where items of FROM begin: after the word, and after each comma of its level until the next clause. */
 function places(words: readonly Word[], at: number): number[] {
   const found = [at + 1]
   for (let n = at + 1, depth = 0; n < words.length; n += 1) {
@@ -83,7 +83,9 @@ function wrong(
   return ctes.has(bare(word)) ? [] : [`table ${word.text}`]
 }
 
-/** SELECT _vt.`a`, …, _vt.pseudo AS _vt_pseudo FROM `p.d.t` AS _vt: only exposed columns, a wildcard with its filter. */
+/**
+ * SELECT _vt.`a`, …, _vt.pseudo AS _vt_pseudo FROM `p.d.t` AS _vt: exposed columns only, and a filter for a wildcard.
+ */
 function wrongSubSelect(
   words: readonly Word[],
   at: number,

@@ -1,5 +1,5 @@
-// A cell of BigQuery's REST answer as the caller must be told it, by the one rule of values: written here anew, so that the
-// driver's own decoder is judged by something else.
+// Converts a cell of BigQuery's REST response to the value that the caller must get. This is a second implementation,
+// so that the tests do not judge the driver's decoder by itself.
 import type { WireValue } from '../../support/bigquery-brain.ts'
 import type { Type } from '../../engines/bigquery/types.ts'
 
@@ -38,7 +38,7 @@ export function told(type: Type | undefined, cell: WireValue): unknown {
   }
 }
 
-/** A name that comes again gets _1, _2; one without a name is _field_N. */
+/** A repeated name gets _1, _2; a field without a name becomes _field_N. */
 function unique(seen: Map<string, number>, name: string, n: number): string {
   if (name === '') return `_field_${n + 1}`
   const before = seen.get(name) ?? 0

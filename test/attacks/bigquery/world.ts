@@ -1,5 +1,5 @@
-// The sample project that is attacked: every table as stored, the same cut down to what is exposed, and what introspection
-// sees of it. Whatever is hidden bears one of the sentinels.
+// The sample project that is attacked: every table as stored, the same tables cut to what is exposed, and what
+// introspection sees. Everything hidden contains one of the sentinels.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DoubleDataset, WireTableResource } from '../../support/bigquery.ts'
@@ -25,7 +25,7 @@ interface Fixture {
   readonly project: string
   readonly location: string
   readonly datasets: Readonly<Record<string, { readonly tables: Readonly<Record<string, FixtureTable>> }>>
-  /** By dataset.table: the columns shown, or all. */
+  /** By dataset.table: the exposed columns, or all. */
   readonly exposure: Readonly<Record<string, '*' | readonly string[]>> & {
     readonly wildcards: Readonly<Record<string, { readonly tables: readonly string[] }>>
   }
@@ -46,7 +46,9 @@ export const FIXTURE = read<Fixture>('fixture.json')
 export const ATTACKS = read<readonly Item[]>('attacks.json')
 export const LEGIT = read<readonly Item[]>('legit.json')
 
-/** A view over a table that nobody exposed: its dry run names that table, so only the recorded closure lets it through. */
+/**
+ * A view over a table that is not exposed: its dry run names that table, so only the recorded closure allows the query.
+ */
 const VIEW = { name: 'v_notes', over: 'customer_notes', columns: [{ name: 'customer_id', type: 'INT64' }] } as const
 
 const { project, location } = FIXTURE
@@ -56,7 +58,7 @@ const stored = Object.entries(FIXTURE.datasets).flatMap(([dataset, { tables }]) 
 const view: EngineTable = { columns: VIEW.columns, rows: [{ customer_id: 1 }] }
 const viewName = `${project}.shop.${VIEW.name}`
 
-/** Everything, as BigQuery holds it. */
+/** Everything in BigQuery. */
 export const WORLD: World = {
   project,
   location,
@@ -66,7 +68,7 @@ export const WORLD: World = {
   },
 }
 
-/** Only what is exposed: hidden tables and columns never were. */
+/** Only what is exposed, as if hidden tables and columns had never existed. */
 export const CUT: EngineTables = {
   ...Object.fromEntries(
     stored.flatMap(({ dataset, table, columns, rows }) => {
@@ -78,7 +80,7 @@ export const CUT: EngineTables = {
   [viewName]: view,
 }
 
-/** Whatever is hidden holds something else, and more of it: nothing that is answered may differ between the two. */
+/** Different and more hidden data. Results must be the same in this world and in the first. */
 export const OTHER_WORLD: World = {
   ...WORLD,
   tables: Object.fromEntries(
@@ -94,12 +96,12 @@ export const OTHER_WORLD: World = {
   ),
 }
 
-/** The columns shown of a table by its full name, in its order; null where it is hidden. */
+/** The exposed columns of a table by its full name, in its order; null if the table is hidden. */
 export function shownOf(name: string): readonly string[] | null {
   return CUT[name]?.columns.map((column) => column.name) ?? null
 }
 
-/** The body of the exposure; dated shards as the family that introspection lists. */
+/** The body of the exposure, with dated shards as the family that introspection lists. */
 export const EXPOSED = [
   ...Object.entries(FIXTURE.exposure)
     .filter(([name]) => name !== 'wildcards' && !/_\d{8}$/.test(name))
@@ -117,7 +119,7 @@ export const DATASETS: Readonly<Record<string, DoubleDataset>> = Object.fromEntr
   }),
 )
 
-/** Whether a table (`p.d.t`) or column (`p.d.t.c`) of the analyzer's account is out of bounds. Wildcards are judged by rows. */
+/** Whether a table (`p.d.t`) or column (`p.d.t.c`) in the analyzer's report is hidden. Wildcards are judged by rows. */
 export function isHidden(read: string): boolean {
   const [, dataset = '', table = '', column] = read.split('.')
   if (`${project}.${dataset}.${table}` === viewName) return false

@@ -1,6 +1,6 @@
-// BigQuery as the double needs it, with Google's engine behind: a dry run that is as blind as BigQuery's, and the rows.
-// Table functions, INFORMATION_SCHEMA, system variables and routines "run" and answer REACHED: whoever sees that text got
-// past the guard.
+// A model of BigQuery for the double, with Google's engine behind it: a dry run with the same blind spots as
+// BigQuery's, and the rows. Table functions, INFORMATION_SCHEMA, system variables and routines "run" and return
+// REACHED: a query that returns that text has passed the guard.
 import type {
   Analysis,
   Brain,
@@ -17,25 +17,25 @@ import { openZetasql, ZetasqlError, type Message, type Zetasql } from './zetasql
 
 export const REACHED = 'SECRET-REACHED'
 
-/** What one query reads is billed as so many bytes a table. */
+/** The billed bytes of each table that a query reads. */
 const TABLE_BYTES = 10 << 20
 
 export interface World {
   readonly project: string
   readonly location: string
-  /** By their full name: `project.dataset.table`. */
+  /** By full name: `project.dataset.table`. */
   readonly tables: Readonly<
     Record<string, EngineTable & { /** A view over these. */ readonly reads?: readonly string[] }>
   >
 }
 
-/** One dry run or run that was asked. */
+/** One dry run or run that was requested. */
 export interface Asked {
   readonly kind: 'analyze' | 'evaluate'
   readonly sql: string
-  /** `project.dataset.table.column`, by the analyzer's account. */
+  /** `project.dataset.table.column`, as the analyzer reports it. */
   readonly reads: readonly string[]
-  /** Something that a dry run says nothing of. */
+  /** Something that a dry run does not report. */
   readonly unseen: boolean
 }
 
@@ -52,7 +52,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   readonly #engine: Engine
   readonly #functions: ReadonlySet<string>
   readonly asked: Asked[] = []
-  /** Texts that BigQuery would not take. */
+  /** Texts that BigQuery would refuse. */
   readonly failed: string[] = []
 
   constructor(zetasql: Zetasql, language: Message, functions: ReadonlySet<string>, world: World) {
@@ -110,7 +110,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
     return { kind, sql, reads: [...tables, ...reads], unseen: false, statistics }
   }
 
-  /** The persistent routines among what is called; null where all are the language's own. Others of its names: []. */
+  /** The persistent routines that are called; null if all functions are built in. Other calls with such names: []. */
   #routines({ functions }: Parsed): WireStatistics[] | null {
     const strange = functions.filter((names) => {
       const parts = names.map((name) => name.toLowerCase())
@@ -163,7 +163,7 @@ export async function openBrain(world: World): Promise<GoogleBrain> {
   return new GoogleBrain(zetasql, language, functions, world)
 }
 
-/** The language's own functions, in lower case; operators have names with a $. */
+/** The built-in functions in lower case. Operators have names with a $. */
 async function functionNames(zetasql: Zetasql, language: Message): Promise<ReadonlySet<string>> {
   const { function: all } = await zetasql.call('GetBuiltinFunctions', { language_options: language })
   return new Set(all.map((each: Message) => each.name_path.join('.').toLowerCase()))

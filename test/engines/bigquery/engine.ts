@@ -1,4 +1,4 @@
-// Google's analyzer and evaluator over tables of ours: which tables and columns a text really reads, and its rows.
+// Google's analyzer and evaluator over our tables: which tables and columns a text really reads, and its rows.
 import { byName, parameterOptions, parameterValues } from './parameters.ts'
 import { fromMessage, readType, toMessage, type Type } from './types.ts'
 import { toValue, toWire } from './values.ts'
@@ -11,7 +11,7 @@ export interface EngineColumn {
   readonly name: string
   /** ARRAY<STRUCT<sku STRING>> */
   readonly type: string
-  /** Not in a star: _TABLE_SUFFIX, _PARTITIONTIME. */
+  /** Columns that a star does not contain: _TABLE_SUFFIX, _PARTITIONTIME. */
   readonly pseudo?: boolean
 }
 
@@ -20,14 +20,14 @@ export interface EngineTable {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** By their full name: `project.dataset.table`. */
+/** By full name: `project.dataset.table`. */
 export type EngineTables = Readonly<Record<string, EngineTable>>
 
 export interface Analyzed {
   readonly columns: readonly { readonly name: string; readonly type: Type }[]
-  /** Full names; a wildcard as it was written. */
+  /** Full names; a wildcard as written. */
   readonly tables: readonly string[]
-  /** Columns that the result depends on: `project.dataset.table.column`. */
+  /** Columns that the result depends on, as `project.dataset.table.column`. */
   readonly reads: readonly string[]
 }
 
@@ -36,11 +36,11 @@ interface Registered {
   readonly names: ReadonlyMap<string, string>
 }
 
-/** Newer, or no part of BigQuery. */
+/** Newer features, or features that BigQuery does not have. */
 const LEFT_OUT = ['FEATURE_V_1_3_ALLOW_SLASH_PATHS', 'FEATURE_TIMESTAMP_NANOS', 'FEATURE_EXPERIMENTAL_MODULES']
 const BESIDE = ['FEATURE_INTERVAL_TYPE', 'FEATURE_V_1_4_GROUPING_SETS']
 
-/** GoogleSQL as near to BigQuery's as the analyzer has it. */
+/** The analyzer's options that are nearest to BigQuery's GoogleSQL. */
 export async function languageOptions(zetasql: Zetasql): Promise<Message> {
   const options = await zetasql.call('GetLanguageOptions', { maximum_features: true })
   const features: string[] = options.enabled_language_features
@@ -59,7 +59,7 @@ export class Engine {
   readonly #project: string
   readonly #tables: EngineTables
   readonly #wildcards = new Set<string>()
-  /** For these tables and wildcards, with the server that runs; earlier ones may still be asked by a call under way. */
+  /** Registers these tables and wildcards with the running server. A pending call may still use earlier ones. */
   #registered: { readonly generation: number; readonly catalog: Promise<Registered> } | null = null
   readonly #earlier: { readonly generation: number; readonly catalog: Promise<Registered> }[] = []
 
@@ -70,7 +70,7 @@ export class Engine {
     this.#tables = tables
   }
 
-  /** Throws ZetasqlError. Pipes are read as the sub-queries that they stand for. */
+  /** Throws ZetasqlError. Pipes are rewritten to equivalent sub-queries. */
   parse(sql: string): Promise<Parsed> {
     return parse(this.#zetasql, withoutPipes(sql), this.#language)
   }
@@ -88,7 +88,10 @@ export class Engine {
     return { columns: named(columns), ...readsOf(answer, catalog.names) }
   }
 
-  /** The rows, in order where the text says so. A sample is the whole table, and the past is as now. Throws ZetasqlError. */
+  /**
+   * The rows, in order if the text has one. TABLESAMPLE reads the whole table, and FOR SYSTEM_TIME reads the present.
+   * Throws ZetasqlError.
+   */
   async evaluate(asked: string, given: WireParams = {}): Promise<readonly (readonly WireValue[])[]> {
     const { sql, params } = byName(asked, given)
     const { cuts } = await this.parse(sql)
@@ -105,7 +108,7 @@ export class Engine {
     return rows.map((row) => types.map((type, n) => toWire(type, row.cell[n])))
   }
 
-  /** Drops what the server keeps for these tables. */
+  /** Removes the server's data for these tables. */
   async close(): Promise<void> {
     this.#renew()
     for (const { generation, catalog } of this.#earlier.splice(0)) {
@@ -124,7 +127,7 @@ export class Engine {
     }
   }
 
-  /** Every table written as one quoted name, with the alias that BigQuery would give it. */
+  /** Writes every table as one quoted name, with the alias that BigQuery would give it. */
   async #prepare(sql: string, cuts: Parsed['cuts']): Promise<{ text: string; catalog: Registered }> {
     const { tables, aliases } = await this.parse(sql)
     const edits = tables.flatMap((table) => {
@@ -192,14 +195,14 @@ export class Engine {
     return { id: answer.registered_id, names }
   }
 
-  /** The columns of the newest shard, the rows of all. */
+  /** The columns of the newest shard, and the rows of all shards. */
   #union(wildcard: string): EngineTable {
     const shards = this.#shards(wildcard)
     const newest = this.#tables[shards.at(-1) ?? '']
     const rows = shards.flatMap((name) => {
       const suffix = name.slice(wildcard.length - 1)
       const { columns = [], rows: own = [] } = this.#tables[name] ?? {}
-      // What an older shard held under another type is nothing here.
+      // A column that has another type in an older shard is left out.
       const same = columns.filter(({ name: each, type }) =>
         newest?.columns.some((c) => c.name === each && c.type === type),
       )
@@ -215,7 +218,7 @@ function quoted(name: string, table: NamedTable): string {
   return `\`${name}\`${alias}`
 }
 
-/** Anonymous ones f0_, f1_; a name that comes again gets _1, as BigQuery does it. */
+/** Names as BigQuery makes them: f0_, f1_ for anonymous columns; _1 for a repeated name. */
 function named(columns: readonly Message[]): Analyzed['columns'] {
   const seen = new Map<string, number>()
   let anonymous = 0
@@ -227,7 +230,7 @@ function named(columns: readonly Message[]): Analyzed['columns'] {
   })
 }
 
-/** By the scans of the resolved tree, pruned to the columns that are used. */
+/** From the scans of the resolved tree, which contain used columns only. */
 function readsOf(answer: Message, names: ReadonlyMap<string, string>): Pick<Analyzed, 'tables' | 'reads'> {
   const tables = new Set<string>()
   const reads = new Set<string>()

@@ -1,4 +1,4 @@
-// Query parameters as the analyzer and the evaluator take them.
+// Converts query parameters for the analyzer and the evaluator.
 import type { WireParam, WireParams } from '../../support/bigquery-brain.ts'
 import { readType, toMessage, type Type } from './types.ts'
 import { toValue } from './values.ts'
@@ -8,8 +8,8 @@ import type { Message } from './zetasql.ts'
 const PART = /(?:[rRbB]{0,2})(?:'''[^]*?'''|"""[^]*?"""|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`[^`]*`|\?/g
 
 /**
- * The evaluator of 2023 binds parameters by name only: here places get names. What BigQuery does with `?` itself is not
- * shown by it.
+ * The evaluator of 2023 binds parameters by name only, so positions get names here. It does not show what BigQuery does
+ * with `?` itself.
  */
 export function byName(
   sql: string,

@@ -1,10 +1,10 @@
-// What Google's own parser sees in a text: its tables, its aliases, and what the evaluator must not be shown. Byte ranges of
-// the parse, not patterns on the text: it shares nothing with the guard that it is to judge.
+// What Google's own parser sees in a text: its tables and aliases, and forms that the evaluator cannot run. It uses
+// byte ranges of the parse tree, not patterns on the text, and shares no code with the guard that it judges.
 import { ZetasqlError, type Message, type Zetasql } from './zetasql.ts'
 
-/** A place where a table is named. Positions are bytes of the text in UTF-8. */
+/** A place where a table is named. Positions are UTF-8 bytes of the text. */
 export interface NamedTable {
-  /** Split at the identifiers; a quoted one may hold dots. */
+  /** Split at the identifiers; a quoted identifier may contain dots. */
   readonly names: readonly string[]
   readonly start: number
   readonly end: number
@@ -13,20 +13,20 @@ export interface NamedTable {
 }
 
 export interface Parsed {
-  /** query, insert, create_table, …: the parser's own word; script where there is more than one statement. */
+  /** query, insert, create_table, …: the parser's own word; script for more than one statement. */
   readonly statement: string
   readonly tables: readonly NamedTable[]
-  /** All names that the text gives to anything, in lower case. */
+  /** All names that the text defines, in lower case. */
   readonly aliases: ReadonlySet<string>
-  /** Called by name, as written; the parts apart. */
+  /** Called functions, as written, split into parts. */
   readonly functions: readonly (readonly string[])[]
-  /** Table functions and system variables: what a dry run says nothing of. */
+  /** Table functions and system variables, which a dry run does not report. */
   readonly unseen: boolean
-  /** FOR SYSTEM_TIME and TABLESAMPLE, which the evaluator has not. */
+  /** FOR SYSTEM_TIME and TABLESAMPLE, which the evaluator does not have. */
   readonly cuts: readonly { readonly start: number; readonly end: number }[]
 }
 
-/** Throws ZetasqlError where it does not parse. `options` are the language's. */
+/** Throws ZetasqlError if the text does not parse. `options` are the options of the language. */
 export async function parse(zetasql: Zetasql, sql: string, options: Message): Promise<Parsed> {
   try {
     return read((await zetasql.call('Parse', { sql_statement: sql, options })).parsed_statement)
@@ -57,7 +57,7 @@ function read(statement: Message): Parsed {
   return found
 }
 
-/** A statement stands in the kinds it is of, the widest outside: ddl, create_statement, create_table. */
+/** A statement is nested in its kinds, the most general outside: ddl, create_statement, create_table. */
 function kindOf(statement: Message): string {
   let kind = ''
   for (let at = statement; typeof at?.node === 'string' && /^ast_.*_node$/.test(at.node); at = at[at.node])
@@ -82,7 +82,7 @@ function present(node: Message): boolean {
   return node !== null && node !== undefined
 }
 
-/** Every node has its range in the innermost of its parents. */
+/** The range of a node is in the innermost of its parents. */
 function rangeOf(node: Message): { start: number; end: number } {
   for (let at = node; present(at); at = at.parent) {
     if (present(at.parse_location_range)) return at.parse_location_range
@@ -100,7 +100,7 @@ function visit(node: Message, see: (name: string, node: Message) => void): void 
   }
 }
 
-/** The text with stretches of its bytes replaced; they do not overlap. */
+/** The text with some byte ranges replaced. The ranges do not overlap. */
 export function replaced(
   sql: string,
   edits: readonly { readonly start: number; readonly end: number; readonly by: string }[],

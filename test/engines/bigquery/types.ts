@@ -1,8 +1,8 @@
-// The types of GoogleSQL in three spellings: as text (STRUCT<a INT64>), as the analyzer's message, as a field of REST.
+// GoogleSQL types in three spellings: as text (STRUCT<a INT64>), as the analyzer's message, and as a REST field.
 import type { WireField } from '../../support/bigquery-brain.ts'
 import type { Message } from './zetasql.ts'
 
-/** A type, whichever way it was spelt. */
+/** A type, independent of its spelling. */
 export type Type =
   | { readonly kind: 'array'; readonly of: Type }
   | { readonly kind: 'range'; readonly of: Type }
@@ -11,7 +11,7 @@ export type Type =
 
 const OLD: Readonly<Record<string, string>> = { INT64: 'INTEGER', FLOAT64: 'FLOAT', BOOL: 'BOOLEAN' }
 
-/** Reads ARRAY<…>, STRUCT<name type, …>, RANGE<…> and the simple names; a struct's fields are named. */
+/** Parses ARRAY<…>, STRUCT<name type, …>, RANGE<…> and simple names. The fields of a struct must have names. */
 export function readType(text: string): Type {
   const inside = /^\s*(ARRAY|STRUCT|RANGE)\s*<(.*)>\s*$/s.exec(text)
   const [, outer, inner = ''] = inside ?? []
@@ -25,7 +25,7 @@ export function readType(text: string): Type {
   return { kind: 'struct', fields }
 }
 
-/** At the commas that stand in no brackets. */
+/** Splits at commas outside of brackets. */
 function parts(text: string): string[] {
   const found: string[] = []
   let depth = 0
@@ -77,7 +77,7 @@ export function fromMessage(message: Message): Type {
   }
 }
 
-/** As tables.get and queries write it. */
+/** The form of tables.get and of query responses. */
 export function wireField(name: string, type: Type, mode: WireField['mode'] = 'NULLABLE'): WireField {
   switch (type.kind) {
     case 'array':

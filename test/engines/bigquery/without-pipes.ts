@@ -1,6 +1,6 @@
-// Pipe syntax as the sub-queries that it stands for, since the analyzer is older than pipes. For plain cases: names of
-// tables are lost behind the first operator that makes new columns; what it does not know (RENAME, WINDOW, WITH) is left
-// as it is, for the analyzer to refuse.
+// Rewrites pipe syntax to equivalent sub-queries, because the analyzer is older than pipes. It handles plain cases
+// only: table names are lost after the first operator that makes new columns. It leaves unknown operators (RENAME,
+// WINDOW, WITH) unchanged, and the analyzer refuses them.
 import { lex } from '../../../src/drivers/bigquery/guard/lex.ts'
 
 interface Word {
@@ -8,7 +8,7 @@ interface Word {
   readonly key: string
 }
 
-/** The text as it is where it has no pipes, or such as are not known here. */
+/** Returns the text unchanged if it has no pipes, or unknown ones. */
 export function withoutPipes(sql: string): string {
   if (!sql.includes('|>')) return sql
   try {
@@ -18,7 +18,7 @@ export function withoutPipes(sql: string): string {
   }
 }
 
-/** Words with parentheses inside as words of their own: pipes in there are rewritten first. Throws where it cannot. */
+/** Combines parentheses to single words, and first rewrites the pipes inside them. Throws for unknown pipes. */
 function query(words: readonly Word[]): string {
   const flat: Word[] = []
   for (let at = 0; at < words.length; at++) {
@@ -92,7 +92,7 @@ function stepped(
       return taken(list, keys.length === 0 ? '' : `GROUP BY ${keys.map((_, n) => n + 1).join(', ')}`)
     }
     default:
-      throw new Error('not known here')
+      throw new Error('an unknown pipe operator')
   }
 }
 

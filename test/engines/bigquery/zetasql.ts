@@ -1,5 +1,6 @@
-// Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023) as a child process of ours, asked over gRPC on
-// loopback. 340 MB: installed only where CI asks for it, or by hand. It sees no network and no file but its own.
+// Google's GoogleSQL analyzer and evaluator (ZetaSQL, a build of 2023) as a child process, called over gRPC on
+// loopback. It has 340 MB and is installed only if CI requires it, or by hand. It has no network, and sees only its own
+// files.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -13,8 +14,10 @@ const HOME = import.meta.dirname
 const LIBRARY = join(HOME, 'node_modules/@fivetrandevelopers/zetasql/lib/zetasql')
 const INSTALLED = join(HOME, 'node_modules/.package-lock.json')
 
-/** A message of the protocol: snake_case fields, 64-bit numbers as text, enums by name, oneofs by the name of what is set. */
-// What a test reads out of a message is whatever the protocol says it is.
+/**
+ * A message of the protocol: fields in snake_case, 64-bit numbers as strings, enums by name, oneofs by the set field.
+ */
+// Tests read the fields that the protocol defines.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Message = any
 
@@ -28,7 +31,7 @@ export type Method =
   | 'RegisterCatalog'
   | 'UnregisterCatalog'
 
-/** What the server said no to; `code` is gRPC's: 3 a fault of the query, 4 too slow, 11 out of range, 14 the server died. */
+/** An error of the server. `code` is gRPC's: 3 a faulty query, 4 too slow, 11 out of range, 14 the server died. */
 export class ZetasqlError extends Error {
   override readonly name = 'ZetasqlError'
   readonly code: number
@@ -51,13 +54,13 @@ type Unary = (
   done: (error: { code: number; details: string } | null, answer: Message) => void,
 ) => void
 
-/** The server and its owner: `await using zetasql = await openZetasql()`. Starts again by itself where a query killed it. */
+/** The server: `await using zetasql = await openZetasql()`. It restarts itself if a query killed it. */
 export class Zetasql implements AsyncDisposable {
   readonly #connect: (port: number) => Client
   #running: { readonly child: ChildProcess; readonly client: Client } | null = null
   #starting: Promise<void> | null = null
   #over = false
-  /** How often it was started. What was registered with an earlier one is gone. */
+  /** How often it was started. A restart loses everything registered before. */
   generation = 0
 
   constructor(connect: (port: number) => Client) {
@@ -86,7 +89,8 @@ export class Zetasql implements AsyncDisposable {
 
   async #start(): Promise<void> {
     const port = await freePort()
-    // Under a shell that waits for our end, however that comes: the server itself would live on.
+    // A shell waits for the end of this process, however it ends, and then ends the server, which would live on
+    // otherwise.
     const watched = '"$0" "$@" & read -r _ || kill -9 $!'
     const child = spawn('sh', ['-c', watched, join(LIBRARY, binary()), '127.0.0.1', String(port)], {
       stdio: ['pipe', 'ignore', 'ignore'],
@@ -121,7 +125,7 @@ export class Zetasql implements AsyncDisposable {
   }
 }
 
-/** Throws NoSuchEngine where it is not installed and nobody requires it, or this machine cannot have it. */
+/** Throws NoSuchEngine if it is not installed and not required, or cannot run on this machine. */
 export async function openZetasql(): Promise<Zetasql> {
   await install()
   const here = createRequire(import.meta.url)

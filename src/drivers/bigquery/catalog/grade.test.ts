@@ -1,4 +1,4 @@
-// What `test` says of credentials: narrow, wide, broken ones; and the commands of better ones.
+// What `test` reports for narrow, wide and broken credentials, and the commands that create better ones.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectBigQuery, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
@@ -20,7 +20,7 @@ async function grade(at: ConnectedBigQuery) {
 const granted: Known = { says: /CREATE TABLE/, analysis: { statistics: { statementType: 'CREATE_TABLE' } } }
 
 describe('credentials', () => {
-  test('that may read what is exposed and write nothing pass, and nothing was run or made', async () => {
+  test('pass if they may read what is exposed and write nothing; nothing is run or created', async () => {
     await using at = await connectBigQuery()
     const { report, step } = await grade(at)
     assert.equal(report.grade, 'PASS')
@@ -31,7 +31,7 @@ describe('credentials', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
-  test('that may create tables are warned of, with the commands of better ones', async () => {
+  test('get a warning if they may create tables, with the commands that create better ones', async () => {
     await using at = await connectBigQuery({ known: [granted] })
     const { report, step } = await grade(at)
     assert.deepEqual([report.grade, step('writes').status], ['WARN', 'WARN'])
@@ -42,13 +42,13 @@ describe('credentials', () => {
     assert.equal(remedy.match(/\.dataViewer/g)?.length, 2)
   })
 
-  test('of which it cannot be told whether they may write are warned of', async () => {
+  test('get a warning if it is unknown whether they may write', async () => {
     const analysis = { error: { status: 400, reason: 'invalidQuery', message: 'CANARY' } }
     await using at = await connectBigQuery({ known: [{ says: /CREATE TABLE/, analysis }] })
     assert.match((await grade(at)).step('writes').message, /could not be found out/)
   })
 
-  test('that may not read what is exposed are warned of', async () => {
+  test('get a warning if they may not read what is exposed', async () => {
     await using at = await connectBigQuery({ known: [{ says: /COUNT.*secrets/, analysis: DENIED }] })
     const { step } = await grade(at)
     assert.deepEqual(
@@ -57,7 +57,7 @@ describe('credentials', () => {
     )
   })
 
-  test('that may run no queries fail, with a sentence', async () => {
+  test('fail with a sentence if they may not run queries', async () => {
     const analysis = {
       error: {
         ...DENIED.error,
@@ -70,7 +70,7 @@ describe('credentials', () => {
     assert.match(report.error ?? '', /bigquery\.jobs\.create/)
   })
 
-  test('that see nothing, or the wrong location, are told so', async () => {
+  test('get a warning if they see nothing, or the wrong location', async () => {
     await using at = await connectBigQuery({ config: { location: 'EU' }, double: { datasets: {} } })
     assert.equal((await grade(at)).step('datasets').status, 'WARN')
     await using other = await connectBigQuery({
@@ -81,7 +81,7 @@ describe('credentials', () => {
     assert.match((await grade(other)).step('datasets').message, /no dataset of vitrine-test in US/)
   })
 
-  test('for a project that has not enabled the API are a sentence', async () => {
+  test('get a sentence if the project has not enabled the API', async () => {
     await using at = await connectBigQuery()
     at.double.rig('datasets', failed({ status: 403, reason: 'accessNotConfigured', message: 'CANARY' }), 9)
     await assert.rejects(at.connection.test(null, AbortSignal.timeout(5000)), {
@@ -90,7 +90,7 @@ describe('credentials', () => {
     })
   })
 
-  test('that see more than is exposed are told so, without a warning', async () => {
+  test('get a note without a warning if they see more than is exposed', async () => {
     const shop = {
       shop: { tables: {} },
       hr: { tables: { salaries: { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } } } },
@@ -101,7 +101,7 @@ describe('credentials', () => {
     assert.match(step.message, /also see hr/)
   })
 
-  test('of an emulator are not tried for writing, and said to be none', async () => {
+  test('of an emulator are not tested for writing, and reported as none', async () => {
     await using at = await connectBigQuery({ emulator: true, known: [granted] })
     const { report, step } = await grade(at)
     assert.deepEqual([step('connection').status, step('writes').status], ['WARN', 'PASS'])
@@ -109,7 +109,7 @@ describe('credentials', () => {
     assert.ok(at.double.asked.every(({ body }) => !JSON.stringify(body ?? '').includes('CREATE')))
   })
 
-  test('for families of shards are given their dataset', async () => {
+  test('get a role on the dataset for families of shards', async () => {
     const table = { schema: { fields: [{ name: 'x', type: 'INTEGER' }] } }
     await using at = await connectBigQuery({
       known: [granted],

@@ -1,5 +1,4 @@
-// What introspection makes of a project, and that it asks for nothing that is billed; projects that are mixed, broken or
-// too large.
+// How introspection reads a project: with free calls only, and also projects that are mixed, broken or too large.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../../../test/support/bigquery-connected.ts'
@@ -121,7 +120,7 @@ function found(at: ConnectedBigQuery, schema: string, table: string): CatalogTab
 }
 
 describe('a project', () => {
-  test('is read page by page, by free calls only', async () => {
+  test('is read in pages, by free calls only', async () => {
     await using at = await connectBigQuery({ known: KNOWN, double: { datasets: LAKE, pageItems: 1 } })
     await at.connection.introspect(AbortSignal.timeout(10_000))
     assert.deepEqual([...new Set(at.double.asked.map(({ kind }) => kind))].sort(), [
@@ -136,7 +135,7 @@ describe('a project', () => {
     assert.deepEqual(at.double.violations, [])
   })
 
-  test('has its columns in GoogleSQL’s words, keys, and what partitions and clusters', async () => {
+  test('has its columns with GoogleSQL types, keys, and signals for partitioning and clustering', async () => {
     await using at = await connect(LAKE)
     const orders = found(at, 'shop', 'orders')
     const { detail: _, columns, warnings, ...rest } = orders
@@ -172,7 +171,7 @@ describe('a project', () => {
     assert.match(warnings.join(), /Policy tags guard ssn.*only with a filter/)
   })
 
-  test('has each kind of table by its name', async () => {
+  test('has a kind for each sort of table', async () => {
     await using at = await connect(LAKE)
     const kinds = ['v_orders', 'mv', 'sheet', 'old', 'ranged', 'empty', 'names with-dashes'].map((table) => {
       const { kind, estimatedRows } = found(at, 'shop', table)
@@ -187,10 +186,10 @@ describe('a project', () => {
       ['table', null],
       ['table', 10],
     ])
-    assert.match(found(at, 'shop', 'sheet').warnings.join(), /cannot say beforehand/)
+    assert.match(found(at, 'shop', 'sheet').warnings.join(), /cannot estimate/)
   })
 
-  test('has a view with what it stands on; one that BigQuery says nothing of cannot be queried', async () => {
+  test('has views with the tables under them; without them the view cannot be queried', async () => {
     await using at = await connect(LAKE)
     assert.partialDeepStrictEqual(found(at, 'shop', 'v_orders').detail, { closure: [`${PROJECT}.shop.orders`] })
     for (const table of ['v_broken', 'v_mute']) {
@@ -206,14 +205,14 @@ describe('a project', () => {
     }
   })
 
-  test('lists what partitions by ingestion time as columns', async () => {
+  test('lists the pseudo columns of ingestion time', async () => {
     await using at = await connect(LAKE)
     const names = (table: string) => found(at, 'shop', table).columns.map(({ name, type }) => `${name} ${type}`)
     assert.deepEqual(names('loads'), ['x INT64', '_PARTITIONTIME TIMESTAMP', '_PARTITIONDATE DATE'])
     assert.deepEqual(names('hourly'), ['x INT64', '_PARTITIONTIME TIMESTAMP'])
   })
 
-  test('has dated shards as one table, with the columns of the one made last; what only looks alike stands by itself', async () => {
+  test('lists dated shards as one table with the columns of the newest; similar names are listed separately', async () => {
     await using at = await connect(LAKE)
     assert.deepEqual(
       at.catalog.tables
@@ -236,7 +235,7 @@ describe('a project', () => {
     assert.partialDeepStrictEqual(at.catalog.capture, { tableIds: { web: ['events_20240101', 'events_20240103'] } })
   })
 
-  test('lets nobody who sees the shards read what only looks like one', async () => {
+  test('does not expose a table whose name only looks like a shard', async () => {
     await using at = await connect(LAKE)
     const exposed = cut(at.catalog, [{ schema: 'web', table: 'events_*', columns: ['x'] }])
     const judged = (sql: string) =>
@@ -244,7 +243,7 @@ describe('a project', () => {
     assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')
-    // Nor does it run where a wildcard is said to read it.
+    // Nor does the query run if BigQuery reports that a wildcard reads the table.
     const query = await at.driver.confine(
       at.driver.read({ sql: 'SELECT x FROM `web.events_*`' }),
       exposed,
@@ -271,14 +270,14 @@ describe('a project', () => {
     await assert.rejects(at.connection.estimate(query.query, WIDE, soon()), { code: 'QUERY_DENIED' })
   })
 
-  test('can be narrowed to datasets, and is then not looked at beyond them', async () => {
+  test('reads only the chosen datasets', async () => {
     await using at = await connect(LAKE, { datasets: ['web'] })
     assert.deepEqual([...new Set(at.catalog.tables.map(({ schema }) => schema))], ['web'])
     await at.connection.introspect(AbortSignal.timeout(5000))
     assert.equal(at.double.count('datasets'), 0)
   })
 
-  test('with a table that vanishes meanwhile, or may not be seen, is read without it', async () => {
+  test('leaves out a table that is dropped meanwhile, or may not be seen', async () => {
     await using at = await connect(LAKE)
     at.double.rig(({ kind, url }) => kind === 'table' && /orders$/.test(url.pathname), {
       status: 404,
@@ -292,7 +291,7 @@ describe('a project', () => {
     assert.equal(again.tables.length, at.catalog.tables.length - 2)
   })
 
-  test('with a dataset whose tables may not be listed is read without it, unless it was chosen', async () => {
+  test('leaves out a dataset whose tables may not be listed, unless config names it', async () => {
     const denied = { status: 403, body: { error: { code: 403, errors: [{ reason: 'accessDenied' }] } } }
     await using at = await connect(LAKE)
     at.double.rig(({ kind, url }) => kind === 'tables' && /\/web\/tables$/.test(url.pathname), denied)
@@ -309,7 +308,7 @@ describe('a project', () => {
     })
   })
 
-  test('whose pages name a dataset or a table twice has it once', async () => {
+  test('lists a dataset or a table once, even if two pages contain it', async () => {
     await using at = await connect(LAKE)
     const twice = (key: string) => (asked: { readonly url: URL }) => {
       const reference =
@@ -326,13 +325,13 @@ describe('a project', () => {
     )
   })
 
-  test('that is empty is an empty catalog', async () => {
+  test('is an empty catalog if the project is empty', async () => {
     await using at = await connect({})
     assert.deepEqual(at.catalog.tables, [])
   })
 })
 
-describe('a project that is refused', () => {
+describe('a project is refused', () => {
   const fails = (promise: Promise<unknown>, message: RegExp) =>
     assert.rejects(promise, (error: Error & { code?: string }) => {
       assert.equal(error.code, 'DATASOURCE_UNAVAILABLE')
@@ -340,7 +339,7 @@ describe('a project that is refused', () => {
       return true
     })
 
-  test('for datasets of several locations, unless one is chosen', async () => {
+  test('if its datasets have several locations, unless one is chosen', async () => {
     const mixed = { ...LAKE, us: { location: 'US', tables: {} } }
     await fails(connect(mixed), /several locations \(EU, US\)/)
     await fails(connect(mixed, { location: 'EU', datasets: ['us'] }), /lies in US, and config.location is EU/)
@@ -350,11 +349,11 @@ describe('a project that is refused', () => {
     assert.ok(other.catalog.tables.length > 10)
   })
 
-  test('for a dataset that there is not', async () => {
+  test('if a chosen dataset does not exist', async () => {
     await fails(connect(LAKE, { datasets: ['nope'] }), /dataset nope does not exist, or may not be seen/)
   })
 
-  test('for answers that are none, without a crash', async () => {
+  test('if responses are invalid, without a crash', async () => {
     await using at = await connect(LAKE)
     const bodies = [
       [],
@@ -391,22 +390,22 @@ describe('a project that is refused', () => {
       at.double.unrig()
     }
     at.double.rig('table', { status: 200, body: { schema: { fields: [{ name: 'x', type: 7 }] } } }, 10_000)
-    await fails(at.connection.introspect(AbortSignal.timeout(10_000)), /does not answer as BigQuery does/)
+    await fails(at.connection.introspect(AbortSignal.timeout(10_000)), /does not answer like BigQuery/)
   })
 
-  test('for more tables than are kept', async () => {
+  test('if it has too many tables', async () => {
     const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`t${n}`, ONE]))
     await fails(connect({ big: { tables: many } }), /more than 10000 tables/)
   })
 
-  test('for more fields than are kept, however deep they lie', async () => {
+  test('if it has too many fields, however deep they are nested', async () => {
     const fields = Array.from({ length: 9_999 }, (_, n) => ({ name: `f${n}`, type: 'INTEGER' }))
     const wide: WireTableResource = { schema: { fields: [{ name: 'all', type: 'RECORD', fields }] } }
     const many = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`t${n}`, wide]))
     await fails(connect({ big: { tables: many } }), /too many columns altogether/)
   })
 
-  test('by a hang-up, at once', async () => {
+  test('by an abort, at once', async () => {
     await using at = await connect(LAKE)
     at.double.rig('tables', 'hang', 99)
     const gone = new AbortController()

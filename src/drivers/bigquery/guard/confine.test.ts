@@ -1,4 +1,5 @@
-// What the guard makes of a query: each form of FROM, each scope, each star; and what it refuses, by what name.
+// How the guard rewrites a query: each form of FROM, each scope, each star. And what it refuses, with which blocked
+// name.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, confined, judge, SHOP, told, catalogOf } from '../../../../test/support/bigquery-guard.ts'
@@ -17,14 +18,14 @@ function prints(cases: readonly Case[]): void {
   for (const [name, sql, wanted] of cases) test(name, () => assert.equal(told(SHOP, sql), wanted, sql))
 }
 
-describe('a table in FROM is a sub-select of what is exposed', () => {
+describe('a table in FROM becomes a sub-select of its exposed columns', () => {
   const id = `SELECT id FROM (SELECT _vt.\`id\` ${C}) AS`
   prints([
-    ['by two parts', 'SELECT id FROM shop.customers', `${id} \`customers\``],
-    ['by three parts', 'SELECT id FROM `lake-1`.shop.customers', `${id} \`customers\``],
-    ['with a dashed project', 'SELECT id FROM lake-1.shop.customers c', `${id} c`],
+    ['named by two parts', 'SELECT id FROM shop.customers', `${id} \`customers\``],
+    ['named by three parts', 'SELECT id FROM `lake-1`.shop.customers', `${id} \`customers\``],
+    ['with dashes in the project', 'SELECT id FROM lake-1.shop.customers c', `${id} c`],
     ['in one pair of backquotes', 'SELECT id FROM `lake-1.shop.customers` AS `c d`', `${id} \`c d\``],
-    ['in two', 'SELECT id FROM `lake-1.shop`.`customers`', `${id} \`customers\``],
+    ['in two pairs of backquotes', 'SELECT id FROM `lake-1.shop`.`customers`', `${id} \`customers\``],
     ['with blanks and comments in the path', 'SELECT id FROM shop /**/ . \n customers', `${id} \`customers\``],
     [
       'with a sample',
@@ -33,12 +34,12 @@ describe('a table in FROM is a sub-select of what is exposed', () => {
     ],
     ['with a star', 'SELECT * FROM shop.customers', `SELECT * FROM ${WHOLE_C} AS \`customers\``],
     [
-      'with a star of its alias',
+      'with a star of the alias',
       'SELECT c.* EXCEPT (name) FROM shop.customers c, shop.orders o',
       `SELECT c . * EXCEPT (name) FROM ${WHOLE_C} AS c , (SELECT _vt.\`id\` ${O}) AS o`,
     ],
     [
-      'whole where its alias is a value',
+      'whole if its alias is used as a value',
       'SELECT TO_JSON_STRING(c) FROM shop.customers c',
       `SELECT TO_JSON_STRING ( c ) FROM ${WHOLE_C} AS c`,
     ],
@@ -48,7 +49,7 @@ describe('a table in FROM is a sub-select of what is exposed', () => {
       `SELECT (SELECT c) FROM ${WHOLE_C} AS c`,
     ],
     [
-      'with one column where none is named',
+      'with one column if the query names none',
       'SELECT COUNT(*) FROM shop.customers',
       `SELECT COUNT ( * ) FROM (SELECT _vt.\`id\` ${C}) AS \`customers\``,
     ],
@@ -73,14 +74,14 @@ describe('a table in FROM is a sub-select of what is exposed', () => {
       `SELECT 1 FROM ((SELECT _vt.\`id\` ${C}) AS a LEFT OUTER JOIN ((SELECT _vt.\`id\` ${O}) AS b CROSS JOIN (SELECT _vt.\`id\` ${O}) AS c) ON a . id = b . id)`,
     ],
     [
-      'joins with their conditions behind',
+      'joins with their conditions at the end',
       'SELECT 1 FROM shop.orders a JOIN shop.orders b JOIN shop.orders c USING (id) ON a.id = b.id',
       `SELECT 1 FROM (SELECT _vt.\`id\` ${O}) AS a JOIN (SELECT _vt.\`id\` ${O}) AS b JOIN (SELECT _vt.\`id\` ${O}) AS c USING ( id ) ON a . id = b . id`,
     ],
   ])
 })
 
-describe('an array of something in sight is UNNEST, never a table', () => {
+describe('an array of a visible item becomes UNNEST, never a table', () => {
   const items = `(SELECT _vt.\`items\` ${O})`
   prints([
     [
@@ -99,17 +100,17 @@ describe('an array of something in sight is UNNEST, never a table', () => {
       `SELECT 1 FROM ${items} AS \`orders\` , UNNEST(items . parts) AS \`parts\``,
     ],
     [
-      'of an outer query',
+      'of an outer item',
       'SELECT (SELECT COUNT(*) FROM o.items) FROM shop.orders o',
       `SELECT (SELECT COUNT ( * ) FROM UNNEST(o . items) AS \`items\`) FROM ${items} AS o`,
     ],
     [
-      'of an array before',
+      'of an earlier array',
       'SELECT 1 FROM shop.orders o, o.items i, i.parts',
       `SELECT 1 FROM ${items} AS o , UNNEST(o . items) AS i , UNNEST(i . parts) AS \`parts\``,
     ],
     [
-      'of a column that a sub-query gives',
+      'of a column of a sub-query',
       'SELECT 1 FROM (SELECT [STRUCT([1] AS b)] AS a) t, UNNEST(a) x, x.b',
       'SELECT 1 FROM (SELECT [ STRUCT ( [ 1 ] AS b ) ] AS a) AS t , UNNEST(a) AS x , UNNEST(x . b) AS `b`',
     ],
@@ -119,17 +120,17 @@ describe('an array of something in sight is UNNEST, never a table', () => {
       `SELECT 1 FROM (SELECT _vt.\`id\` ${O}) AS shop , UNNEST(shop . customers) AS \`customers\``,
     ],
   ])
-  test('parentheses do not see what stands before them', () => {
+  test('parentheses do not see the items before them', () => {
     assert.equal(told(SHOP, 'SELECT 1 FROM shop.orders o, (shop.customers c CROSS JOIN o.items)'), 'table o.items')
     assert.match(
       told(SHOP, 'SELECT 1 FROM (shop.customers c CROSS JOIN shop.orders o), o.items'),
       /UNNEST\(o \. items\)/,
     )
   })
-  test('a sub-query in FROM does not see what stands beside it', () => {
+  test('a sub-query in FROM does not see its neighbours', () => {
     assert.equal(told(SHOP, 'SELECT 1 FROM shop.orders o, (SELECT 1 FROM o.items)'), 'table o.items')
   })
-  test('the name of a WITH query is not in sight until FROM names it', () => {
+  test('a WITH query is an item only after FROM names it', () => {
     assert.equal(told(SHOP, 'WITH o AS (SELECT 1) SELECT 1 FROM o.items'), 'table o.items')
     assert.match(
       told(SHOP, 'WITH o AS (SELECT [1] AS items) SELECT 1 FROM o, o.items'),
@@ -141,17 +142,17 @@ describe('an array of something in sight is UNNEST, never a table', () => {
 describe('WITH queries', () => {
   prints([
     [
-      'are in sight behind them',
+      'are visible to later queries',
       'WITH a AS (SELECT 1 AS x), B AS (SELECT * FROM A) SELECT x FROM b',
       'WITH a AS (SELECT 1 AS x), B AS (SELECT * FROM A) SELECT x FROM b',
     ],
     [
-      'in RECURSIVE see themselves',
+      'see themselves with RECURSIVE',
       'WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a WHERE n < 3) SELECT n FROM a',
       'WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a WHERE n < 3) SELECT n FROM a',
     ],
     [
-      'may shadow',
+      'may shadow a table',
       'WITH a AS (SELECT 1 AS x) SELECT (WITH a AS (SELECT 2 AS x) SELECT x FROM a), x FROM a',
       'WITH a AS (SELECT 1 AS x) SELECT (WITH a AS (SELECT 2 AS x) SELECT x FROM a), x FROM a',
     ],
@@ -161,7 +162,7 @@ describe('WITH queries', () => {
       `WITH customers AS (SELECT 1 AS id) SELECT id FROM (SELECT _vt.\`id\` ${C}) AS \`customers\``,
     ],
   ])
-  test('are not in sight before them, nor outside the query that has them', () => {
+  test('are not visible to earlier queries, nor outside their own query', () => {
     assert.equal(told(SHOP, 'WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT 1 FROM a'), 'table b')
     assert.equal(told(SHOP, 'WITH a AS (SELECT * FROM a) SELECT 1 FROM a'), 'table a')
     assert.equal(told(SHOP, 'SELECT (WITH a AS (SELECT 1) SELECT 1 FROM a) FROM a'), 'table a')
@@ -187,12 +188,12 @@ describe('structure', () => {
       'SELECT 1 AS a LEFT OUTER UNION ALL BY NAME ON ( a ) SELECT 2 AS a FULL UNION DISTINCT STRICT CORRESPONDING SELECT 3 AS a',
     ],
     [
-      'a query in parentheses that goes on',
+      'a query in parentheses that continues',
       'SELECT * FROM ((SELECT 1 AS a) UNION ALL (SELECT 2)) AS t WHERE a IN ((SELECT 1) UNION ALL (SELECT 2))',
       'SELECT * FROM ((SELECT 1 AS a) UNION ALL (SELECT 2)) AS t WHERE a IN ((SELECT 1) UNION ALL (SELECT 2))',
     ],
     [
-      'arguments are no such query',
+      'arguments are not a query that continues',
       'SELECT ARRAY_AGG((SELECT 1) ORDER BY 1 LIMIT 2)',
       'SELECT ARRAY_AGG ( (SELECT 1) ORDER BY 1 LIMIT 2 )',
     ],
@@ -207,7 +208,7 @@ describe('structure', () => {
       'SELECT WITH ( a AS 1 , b AS a + 1 , a * b ), ( WITH ( x AS 2 , x ) )',
     ],
     [
-      'types stay as they are',
+      'types stay unchanged',
       "SELECT CAST(a AS TIMESTAMP), SAFE_CAST(a AS NUMERIC(10, 2)), BIGNUMERIC '1e30', CAST(x AS ARRAY<STRUCT<a INT64>>), LAST_DAY(d, WEEK(MONDAY)), RANGE<DATE> '[2020-01-01, UNBOUNDED)'",
       "SELECT CAST ( a AS TIMESTAMP ), SAFE_CAST ( a AS NUMERIC ( 10 , 2 ) ), BIGNUMERIC '1e30', CAST ( x AS ARRAY < STRUCT < a INT64 >> ), LAST_DAY ( d , WEEK ( MONDAY ) ), RANGE < DATE > '[2020-01-01, UNBOUNDED)'",
     ],
@@ -237,7 +238,7 @@ describe('structure', () => {
       'SELECT LEFT ( a , 1 ), RIGHT ( a , 1 ), IF ( a , 1 , 2 ), SAFE . `LEFT` ( a , 1 ), ( a ) . UPPER ( )',
     ],
     [
-      'sub-queries wherever expressions stand',
+      'sub-queries in all expressions',
       'SELECT 1 FROM shop.orders o WHERE EXISTS(SELECT 1 FROM shop.customers c WHERE c.id = o.id) ORDER BY (SELECT MAX(id) FROM shop.customers)',
       `SELECT 1 FROM (SELECT _vt.\`id\` ${O}) AS o WHERE EXISTS (SELECT 1 FROM (SELECT _vt.\`id\` ${C}) AS c WHERE c . id = o . id) ORDER BY (SELECT MAX ( id ) FROM (SELECT _vt.\`id\` ${C}) AS \`customers\`)`,
     ],
@@ -252,18 +253,18 @@ describe('pipes', () => {
       `FROM ${WHOLE_C} AS \`customers\` |> WHERE id > 1 |> EXTEND name AS n |> AGGREGATE COUNT ( * ) AS c GROUP AND ORDER BY n DESC |> SELECT * EXCEPT ( n ) |> LIMIT 3 OFFSET 1`,
     ],
     [
-      'join what is confined too',
+      'joined tables are confined too',
       'FROM shop.orders o |> LEFT JOIN shop.customers c USING (id) |> CROSS JOIN o.items i',
       `FROM ${WHOLE_O} AS o |> LEFT JOIN ${WHOLE_C} AS c USING ( id ) |> CROSS JOIN UNNEST(o . items) AS i`,
     ],
     [
-      'take queries in',
+      'take queries as operands',
       'SELECT 1 AS a |> UNION ALL (SELECT 2), (FROM shop.orders |> SELECT id),',
       `SELECT 1 AS a |> UNION ALL (SELECT 2), (FROM ${WHOLE_O} AS \`orders\` |> SELECT id)`,
     ],
-    ['name a query', '(SELECT 1 AS a) AS t |> WHERE t.a = 1', 'FROM (SELECT 1 AS a) AS t |> WHERE t . a = 1'],
+    ['give a query an alias', '(SELECT 1 AS a) AS t |> WHERE t.a = 1', 'FROM (SELECT 1 AS a) AS t |> WHERE t . a = 1'],
     [
-      'bring WITH queries',
+      'add WITH queries',
       'SELECT 1 AS a |> WITH w AS (SELECT 2 AS a) |> UNION ALL (FROM w) |> DISTINCT',
       'SELECT 1 AS a |> WITH w AS (SELECT 2 AS a) |> UNION ALL (FROM w) |> DISTINCT',
     ],
@@ -287,43 +288,43 @@ describe('pipes', () => {
     })
 })
 
-describe('wildcards print the filter of what is exposed', () => {
+describe('wildcards have a printed filter on what is exposed', () => {
   const from = (table: string, filter: string, columns = '_vt.`event_name`') =>
     `(SELECT ${columns} FROM \`lake-1.shop.${table}\` AS _vt WHERE ${filter})`
   const regex = (pattern: string) => `REGEXP_CONTAINS(_vt._TABLE_SUFFIX, r'${pattern}')`
   prints([
     [
-      'of a family',
+      'for a whole family',
       'SELECT event_name FROM `shop.events_*`',
       `SELECT event_name FROM ${from('events_*', regex('^[0-9]{8}$'))} AS \`events_*\``,
     ],
     [
-      'of a part of it',
+      'for a part of a family',
       'SELECT event_name FROM `lake-1.shop.events_2024*` e',
       `SELECT event_name FROM ${from('events_2024*', regex('^[0-9]{4}$'))} AS e`,
     ],
     [
-      'a single shard has none',
+      'a single shard has no filter',
       'SELECT event_name FROM shop.events_20231231',
       'SELECT event_name FROM (SELECT _vt.`event_name` FROM `lake-1.shop.events_20231231` AS _vt) AS `events_20231231`',
     ],
     [
-      'with the suffix renamed',
+      'and rename the suffix',
       "SELECT event_name, t._table_suffix AS s FROM `shop.events_*` t WHERE _TABLE_SUFFIX > '2'",
       `SELECT event_name, t . _vt_suffix AS s FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t WHERE _vt_suffix > '2'`,
     ],
     [
-      'and taken out of stars',
+      'and leave the suffix out of stars',
       'SELECT *, t.* EXCEPT (ts), c.* FROM `shop.events_*` t, shop.customers c WHERE _TABLE_SUFFIX = "x"',
       `SELECT * EXCEPT (_vt_suffix), t . * EXCEPT (ts, _vt_suffix), c . * FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt.`ts`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t , ${WHOLE_C} AS c WHERE _vt_suffix = "x"`,
     ],
     [
-      'and of a star of an outer row',
+      'and out of a star of an outer row',
       'SELECT (SELECT AS STRUCT t.*) FROM `shop.events_*` t WHERE _TABLE_SUFFIX = "x"',
       `SELECT (SELECT AS STRUCT t . * EXCEPT (_vt_suffix)) FROM ${from('events_*', regex('^[0-9]{8}$'), '_vt.`event_name`, _vt.`ts`, _vt._TABLE_SUFFIX AS _vt_suffix')} AS t WHERE _vt_suffix = "x"`,
     ],
   ])
-  test('nothing wider, narrower or hidden is read', () => {
+  test('nothing wider, narrower or hidden can be read', () => {
     for (const name of [
       'events*',
       'e*',
@@ -339,7 +340,7 @@ describe('wildcards print the filter of what is exposed', () => {
     assert.equal(told(SHOP, 'SELECT 1 FROM shop.events_secret'), 'table shop.events_secret')
     assert.match(told(SHOP, 'SELECT 1 FROM shop.events_*'), /^malformed.*backquotes/)
   })
-  test('tables that are no family are listed, if all that match are exposed', () => {
+  test('tables outside of families are listed, if all matching tables are exposed', () => {
     const years = (others: string[]) =>
       catalogOf(
         [
@@ -355,7 +356,7 @@ describe('wildcards print the filter of what is exposed', () => {
     assert.equal(told(years(['w.gsod_hidden']), 'SELECT * FROM `w.gsod*`'), 'table w.gsod*')
     assert.match(told(years(['w.gsod_hidden']), 'SELECT stn FROM `w.gsod19*`'), /IN \('29'\)/)
   })
-  test('families and tables under one wildcard are read together', () => {
+  test('one wildcard may read families and single tables', () => {
     const both = catalogOf(
       [
         { name: 'w.ev_*', columns: ['a', 'b'], digits: 8 },
@@ -374,7 +375,7 @@ describe('wildcards print the filter of what is exposed', () => {
 })
 
 describe('pseudo columns', () => {
-  test('are returned only where the query names them, under names of ours, and get their names back', () => {
+  test('are returned only if the query names them, under our names, and get their own names back', () => {
     const query = confined(
       SHOP,
       'SELECT *, _PARTITIONTIME AS t, _PARTITIONDATE FROM shop.daily JOIN shop.customers USING (id)',
@@ -399,7 +400,7 @@ describe('pseudo columns', () => {
       'SELECT _PARTITIONTIME, _vt_pdate FROM (SELECT _vt.`a`, _vt._PARTITIONDATE AS _vt_pdate FROM `lake-1.d.t` AS _vt) AS `t`'
     assert.equal(told(half, 'SELECT _PARTITIONTIME, _PARTITIONDATE FROM d.t'), wanted)
   })
-  test('of a wildcard are those that all its tables show', () => {
+  test('of a wildcard are those that all its tables expose', () => {
     const days = (hidden: string[]) =>
       catalogOf(
         [
@@ -419,13 +420,13 @@ describe('pseudo columns', () => {
       /^SELECT STRUCT \( _vt_ptime AS t/,
     )
   })
-  test('may join tables where no star shows them', () => {
+  test('may join tables if no star shows them', () => {
     assert.match(
       told(SHOP, 'SELECT a.id, b.* FROM shop.daily a JOIN shop.daily b USING (_PARTITIONTIME)'),
       /^SELECT a \. id, b \. \* EXCEPT \(_vt_ptime\) FROM .* USING \( _vt_ptime \)$/,
     )
   })
-  test('are not taken for fields of that name', () => {
+  test('are different from fields of that name', () => {
     assert.match(
       told(
         SHOP,
@@ -438,7 +439,7 @@ describe('pseudo columns', () => {
       /^SELECT id \. _PARTITIONTIME AS field FROM .* WHERE _vt_ptime IS NULL$/,
     )
   })
-  test('stay as written where no table has them', () => {
+  test('stay unchanged if no table has them', () => {
     assert.match(told(SHOP, 'SELECT _PARTITIONTIME FROM shop.customers'), /^SELECT _PARTITIONTIME FROM/)
   })
   for (const sql of [
@@ -458,11 +459,11 @@ describe('pseudo columns', () => {
     'SELECT ARRAY(SELECT AS STRUCT * FROM (SELECT _PARTITIONTIME, id FROM shop.daily))',
     'SELECT * FROM (SELECT _PARTITIONDATE, day FROM shop.daily) UNPIVOT (v FOR k IN (_PARTITIONDATE, day))',
   ])
-    test(`would change what this says, so it is refused: ${sql}`, () =>
+    test(`refuses a query whose meaning a pseudo column would change: ${sql}`, () =>
       assert.equal(told(SHOP, sql), 'statement _TABLE_SUFFIX'))
 })
 
-describe('refused, and by what name', () => {
+describe('refused, with the blocked name', () => {
   for (const [sql, wanted] of [
     ['SELECT * FROM hr.salaries', 'table hr.salaries'],
     ['SELECT * FROM qx.nothing', 'table qx.nothing'],
@@ -545,18 +546,18 @@ describe('refused, and by what name', () => {
     '(SELECT 1',
     'SELECT 1 FROM shop.orders o, o.items TABLESAMPLE SYSTEM (1 PERCENT)',
   ])
-    test(`no query: ${sql}`, () => assert.match(told(SHOP, sql), /^malformed/))
+    test(`refuses what is not a query: ${sql}`, () => assert.match(told(SHOP, sql), /^malformed/))
 })
 
 describe('a verdict', () => {
-  test('names where it is, and how to go on', () => {
+  test('has a position and a hint', () => {
     const sql = "SELECT '😀', 1 FROM customers"
     const verdict = judge(SHOP, sql)
     assert.ok(verdict.kind === 'denied')
     assert.equal(verdict.position, sql.indexOf('customers'))
     assert.match(verdict.hint, /shop\.customers/)
   })
-  test('reads the same for what is hidden and what does not exist', () => {
+  test('is the same for a hidden and for a missing name', () => {
     const said = (sql: string, name: string) => JSON.stringify(judge(SHOP, sql)).replaceAll(name, '…')
     for (const [sql, hidden, none] of [
       ['SELECT * FROM shop.§', 'notez', 'notex'],
@@ -567,7 +568,7 @@ describe('a verdict', () => {
       assert.equal(said(sql.replace('§', hidden), hidden), said(sql.replace('§', none), none))
     }
   })
-  test('says all that a dry run may report', () => {
+  test('lists all that a dry run may report', () => {
     const query = confined(
       SHOP,
       'SELECT * FROM shop.v_notes JOIN shop.customers USING (id) JOIN (SELECT 1 AS id FROM `shop.events_2024*`) USING (id)',
@@ -598,21 +599,21 @@ describe('a verdict', () => {
       ],
     )
   })
-  test('cuts the limit to the cap', () => {
+  test('lowers the limit to the row cap', () => {
     assert.equal(confined(SHOP, 'SELECT 1').rowCap, 1_000)
     const verdict = confine({ text: 'SELECT 1', limit: 7 }, SHOP, CAPS)
     assert.equal(verdict.kind, 'confined')
   })
 })
 
-describe('names of ours', () => {
-  test('give way to names of the caller and of the tables, hidden ones too', () => {
+describe('our own names', () => {
+  test('differ from names of the caller and of the tables, including hidden columns', () => {
     assert.match(told(SHOP, 'SELECT id AS _vt FROM shop.customers'), /SELECT _vt100000\.`id` FROM .* AS _vt100000\)/)
     const odd = catalogOf([{ name: 'd.t', columns: ['a'], hidden: ['_VT'] }])
     assert.match(told(odd, 'SELECT a FROM d.t'), /AS _vt100000\)/)
     assert.match(told(SHOP, 'SELECT _vt1000005, _vt100001 FROM shop.customers'), /AS _vt100002\)/)
   })
-  test('a column that cannot be written in backquotes is not exposed, nor a table without any other', () => {
+  test('a column that cannot be quoted is not exposed, nor is a table without other columns', () => {
     const odd = catalogOf([
       { name: 'd.t', columns: ['a`b', 'c'] },
       { name: 'd.u', columns: ['a\\'] },
@@ -623,19 +624,19 @@ describe('names of ours', () => {
 })
 
 describe('the project', () => {
-  test('may hold a domain', () => {
+  test('may contain a domain', () => {
     const scoped = catalogOf([{ name: 'd.t', columns: ['a'] }], [], { project: 'example.com:lake' })
     const wanted = 'SELECT a FROM (SELECT _vt.`a` FROM `example.com:lake.d.t` AS _vt) AS `t`'
     assert.equal(told(scoped, 'SELECT a FROM `example.com:lake.d.t`'), wanted)
     assert.equal(told(scoped, 'SELECT a FROM `example.com:lake`.d.t'), wanted)
     assert.equal(told(scoped, 'SELECT a FROM `com:lake.d.t`'), 'table com:lake.d.t')
   })
-  test('may hold datasets without case', () => {
+  test('may contain datasets that ignore case', () => {
     const any = catalogOf([{ name: 'd.Tab', columns: ['a'] }], [], { caseInsensitiveDatasets: ['d'] })
     assert.match(told(any, 'SELECT a FROM d.tAB'), /FROM `lake-1\.d\.Tab` AS _vt\) AS `tAB`/)
     assert.equal(told(any, 'SELECT a FROM D.Tab'), 'table D.Tab')
   })
-  test('captured by another version must be introspected again', () => {
+  test('must be introspected again if another version captured it', () => {
     const stale = catalogOf([], [], { version: 0 })
     assert.throws(() => judge(stale, 'SELECT 1'), { code: 'SCHEMA_STALE' })
     assert.throws(() => judge({ ...stale, capture: {} }, 'SELECT 1'), TypeError)
@@ -646,12 +647,12 @@ describe('size', () => {
   const wide = catalogOf([
     { name: 'd.wide', columns: Array.from({ length: 5_000 }, (_, n) => `a_rather_long_column_name_${n}`) },
   ])
-  test('a short text that names a wide table often is refused before it is printed', () => {
+  test('a short text that reads a wide table many times is refused before it is printed', () => {
     const sql = `SELECT * FROM ${Array.from({ length: 2_000 }, (_, n) => `d.wide t${n}`).join(', ')}`
     assert.equal(told(wide, sql), 'limit length')
     assert.match(told(wide, sql.replace('*', 'COUNT(*)')), /^SELECT/)
   })
-  test('no more than fifty different tables', () => {
+  test('fifty different tables are the limit', () => {
     const names = Array.from({ length: 51 }, (_, n) => `d.t${n}`)
     const many = catalogOf(names.map((name) => ({ name, columns: ['a'] })))
     assert.match(told(many, `SELECT 1 FROM ${names.slice(1).join(', ')}, \`d.t1\` AS again`), /^SELECT/)

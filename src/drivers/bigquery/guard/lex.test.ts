@@ -1,4 +1,4 @@
-// The lexical rules: what ends a comment, a string, a name, and what is turned away because nobody needs it.
+// The lexical rules: what ends a comment, a string and a name, and which forms are refused because nobody needs them.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { lex } from './lex.ts'
@@ -10,12 +10,12 @@ const SELECT = 'SELECT'
 describe('comments', () => {
   for (const [name, text, wanted] of [
     ['a dash comment ends at a line feed', 'SELECT 1 -- x\n+ 2', [SELECT, '1', '+', '2']],
-    ['a carriage return alone ends it too', 'SELECT 1 --\r+ 2', [SELECT, '1', '+', '2']],
-    ['a hash comment is one', '#standardSQL\nSELECT 1 # no', [SELECT, '1']],
+    ['a carriage return also ends it', 'SELECT 1 --\r+ 2', [SELECT, '1', '+', '2']],
+    ['a hash comment is a comment', '#standardSQL\nSELECT 1 # no', [SELECT, '1']],
     ['a block comment does not nest', 'SELECT /* /* */ 1', [SELECT, '1']],
-    ['inside a string nothing is a comment', "SELECT '--', \"/*\", '#'", [SELECT, "'--'", ',', '"/*"', ',', "'#'"]],
-    ['inside backquotes neither', 'SELECT `a--b`, `a/*b`', [SELECT, '`a--b`', ',', '`a/*b`']],
-    ['comments part tokens', 'SELECT/**/a/**/./**/b', [SELECT, 'a', '.', 'b']],
+    ['a string contains no comments', "SELECT '--', \"/*\", '#'", [SELECT, "'--'", ',', '"/*"', ',', "'#'"]],
+    ['backquotes contain no comments', 'SELECT `a--b`, `a/*b`', [SELECT, '`a--b`', ',', '`a/*b`']],
+    ['comments separate tokens', 'SELECT/**/a/**/./**/b', [SELECT, 'a', '.', 'b']],
   ] as const)
     test(name, () => assert.deepEqual(texts(text), wanted))
   test('a block comment must be closed', () => assert.throws(() => lex('SELECT 1 /* '), Broken))
@@ -40,13 +40,13 @@ describe('strings', () => {
     test(`${JSON.stringify(text)} is one token`, () => assert.deepEqual(texts(`SELECT ${text} x`), [SELECT, text, 'x']))
   for (const text of [`'a\nb'`, `"a\rb"`, `'a\\\nb'`, `'a`, `"a'`, `'''a''`, String.raw`r'\'`, `'a''b'`, `'a'"b"`])
     test(`${JSON.stringify(text)} is refused`, () => assert.throws(() => lex(`SELECT ${text}`), Broken))
-  test('a word before a quote is a prefix only if it is one', () => {
+  test('a word before a quote is a prefix only if it is a valid one', () => {
     assert.deepEqual(texts(`SELECT DATE'2024-01-01', xr'a'`), [SELECT, 'DATE', `'2024-01-01'`, ',', 'xr', `'a'`])
   })
 })
 
 describe('names', () => {
-  test('behind a dot every word is one, reserved or not, and is quoted so that it stays one', () => {
+  test('after a dot every word is a name, even a reserved word, and is quoted so that it stays one', () => {
     assert.deepEqual(texts('SELECT id.FROM, x.select.y'), [
       SELECT,
       'id',
@@ -63,18 +63,18 @@ describe('names', () => {
       ...[SELECT, 't', '.', '`144A_FLAG`', ',', 'f', '(', 'x', ')', '[', '0', ']', '.', '`5x`'],
     ])
   })
-  test('a reserved word behind a dot that stands behind no name is refused', () => {
+  test('a reserved word after a dot is refused if no name is before the dot', () => {
     for (const text of ['SELECT .FROM x', 'SELECT CASE WHEN a THEN b END.FROM x', 'SELECT 1 .FROM x', 'SELECT ..FROM'])
       assert.throws(() => lex(text), Broken, text)
   })
-  test('in backquotes may stand anything but a backslash, a backquote, a control character, nothing', () => {
+  test('a name in backquotes contains no backslash, backquote or control character, and is not empty', () => {
     assert.deepEqual(texts('SELECT `häß lich.x-1*`'), [SELECT, '`häß lich.x-1*`'])
     for (const name of ['``', '`a\\`b`', '`a\nb`', '`a', '`\u0000`']) assert.throws(() => lex(`SELECT ${name}`), Broken)
   })
 })
 
 describe('numbers', () => {
-  test('stand as they are', () => {
+  test('stay unchanged', () => {
     const numbers = ['1', '1.5', '.5', '1.', '1e10', '1.5E-3', '0xFf', '.5e+1']
     assert.deepEqual(
       texts(`SELECT ${numbers.join(' , ')}`)
@@ -84,20 +84,20 @@ describe('numbers', () => {
     )
   })
   for (const text of ['1.FROM', '1from', '0x1g', '1e', '1`a`'])
-    test(`${text} is refused: glued`, () => assert.throws(() => lex(`SELECT ${text} x`), /glued/))
-  test('a part of a project with dashes is no number of an expression', () => {
+    test(`${text} is refused because a letter follows a number`, () => assert.throws(() => lex(`SELECT ${text} x`), /glued/))
+  test('a part of a project with dashes is not a number in an expression', () => {
     assert.deepEqual(texts('FROM my-project-1.d.t'), ['FROM', 'my', '-', 'project', '-', '1', '.', 'd', '.', 't'])
     assert.deepEqual(texts('FROM a-1b.d.t'), ['FROM', 'a', '-', '1b', '.', 'd', '.', 't'])
   })
 })
 
-describe('the rest', () => {
-  test('blanks are Unicode’s too; other signs outside strings are refused', () => {
+describe('other tokens', () => {
+  test('Unicode blanks are blanks; unknown signs outside strings are refused', () => {
     assert.deepEqual(texts('\ufeffSELECT\u00a01\u3000,\u2009 2'), [SELECT, '1', ',', '2'])
     for (const sign of ['$', '{', '}', ':', '\\', 'é', '\u0001', '\u2028'])
       assert.throws(() => lex(`SELECT ${sign}`), Error, sign)
   })
-  test('parameters are values of one spelling', () => {
+  test('parameters are printed in one spelling', () => {
     assert.deepEqual(
       lex('SELECT @Run_Date ? @select')
         .slice(1)
@@ -117,12 +117,12 @@ describe('the rest', () => {
       )
     }
   })
-  test('semicolons may end a text, not part it', () => {
+  test('semicolons may end a text, but not divide it', () => {
     assert.deepEqual(texts('SELECT 1 ; ; -- end\n;'), [SELECT, '1'])
     assert.throws(() => lex('SELECT 1; SELECT 2'), Refusal)
     assert.throws(() => lex('SELECT 1; ; x'), Refusal)
   })
-  test('operators keep together', () => {
+  test('operators are single tokens', () => {
     assert.deepEqual(texts('SELECT a||b<<2!=3=>4->5|>6>=7<>8'), [
       ...[SELECT, 'a', '||', 'b', '<<', '2', '!=', '3', '=>', '4', '->', '5', '|>', '6', '>=', '7', '<>', '8'],
     ])
@@ -131,7 +131,7 @@ describe('the rest', () => {
     const text = "SELECT '😀', x"
     assert.equal(lex(text).at(-1)?.at, text.indexOf('x'))
   })
-  test('NUL and too long a text or list of tokens are refused', () => {
+  test('refuses NUL, long texts and long lists of tokens', () => {
     assert.throws(() => lex("SELECT '\0'"), Broken)
     assert.throws(() => lex(`SELECT '${'a'.repeat(100_000)}'`), /bound of 100000/)
     assert.throws(() => lex(`SELECT ${','.repeat(20_001)}`), /bound of 20000/)

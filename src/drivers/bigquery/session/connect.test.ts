@@ -1,4 +1,4 @@
-// Where a connection may go, and as whom: the operator's rules at the sockets themselves.
+// Which addresses a connection may use, and with which identity: the operator's rules, tested at the sockets.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PROJECT, startShop } from '../../../../test/support/bigquery-shop.ts'
@@ -18,7 +18,7 @@ describe('an address', () => {
     ['http://127.0.0.1:9', true, /nothing listens/],
   ]
   for (const [apiEndpoint, allowPrivateHosts, message] of refused) {
-    test(`${apiEndpoint}, private hosts ${allowPrivateHosts ? 'allowed' : 'not allowed'}, is refused by a sentence`, async () => {
+    test(`${apiEndpoint}, private hosts ${allowPrivateHosts ? 'allowed' : 'not allowed'}, is refused with a sentence`, async () => {
       await using driver = await createBigQueryDriver({ allowEndpoint: true })
       const settings = driver.settings({
         connectionMode: 'SERVICE_ACCOUNT',
@@ -33,7 +33,7 @@ describe('an address', () => {
     })
   }
 
-  test('that never answers is given up with the caller', async () => {
+  test('that never answers is given up when the caller aborts', async () => {
     await using double = await startShop()
     double.rig('datasets', 'hang', 9)
     await using driver = await createBigQueryDriver({ allowEndpoint: true })
@@ -51,7 +51,7 @@ describe('an address', () => {
     await assert.rejects(connecting, /gone/)
   })
 
-  test('is left when its last connection is closed', async () => {
+  test('is disconnected when its last connection is closed', async () => {
     await using double = await startShop()
     await using driver = await createBigQueryDriver({ allowEndpoint: true })
     const settings = driver.settings({
@@ -70,7 +70,7 @@ describe('an address', () => {
 })
 
 describe('the identity of the machine', () => {
-  test('that there is not is a sentence, without the place where it was looked for', async () => {
+  test('if missing, is reported without the places that the library searched', async () => {
     const before = process.env['GOOGLE_APPLICATION_CREDENTIALS']
     process.env['GOOGLE_APPLICATION_CREDENTIALS'] = '/nowhere/CANARY.json'
     try {
@@ -92,7 +92,7 @@ describe('the identity of the machine', () => {
   })
 })
 
-test('a token goes to Google’s two addresses and no other, whatever the datasource names', async () => {
+test('a token is sent to Google’s two addresses only, whatever the datasource names', async () => {
   const door = new TestDoor()
   await using double = await startShop()
   await using driver = await createBigQueryDriver({ allowEndpoint: true })

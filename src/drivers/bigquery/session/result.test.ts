@@ -1,4 +1,4 @@
-// Pages as BigQuery writes them, to rows as the interface has them: every type, exact; and pages that nobody should send.
+// Converts pages in BigQuery's form to rows in Vitrine's form: every type, exactly. And refuses invalid pages.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -30,7 +30,7 @@ async function rowsOf(page: string, caps = { rowCap: 1000, bytesMax: 1_000_000 }
   await result.add(await readPage(Buffer.from(page), turns), turns)
   const { columns, rows, ...rest } = result.finish()
   const text = String(rows)
-  // Whatever came in, what goes out is JSON.
+  // Any input must give valid JSON.
   JSON.parse(text)
   return { text, dataType: columns[0]?.dataType, ...rest }
 }
@@ -50,29 +50,29 @@ const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = 
   ['NULL', { type: 'INTEGER' }, null, 'null', 'INT64'],
   ['zero', { type: 'INT64' }, '0', '0', 'INT64'],
   ['the largest safe integer', { type: 'INTEGER' }, '9007199254740991', '9007199254740991', 'INT64'],
-  ['the first that is not', { type: 'INTEGER' }, '9007199254740992', '"9007199254740992"', 'INT64'],
+  ['the first unsafe integer', { type: 'INTEGER' }, '9007199254740992', '"9007199254740992"', 'INT64'],
   ['the smallest safe integer', { type: 'INTEGER' }, '-9007199254740991', '-9007199254740991', 'INT64'],
   ['the smallest integer', { type: 'INTEGER' }, '-9223372036854775808', '"-9223372036854775808"', 'INT64'],
   ['a float', { type: 'FLOAT' }, '1.0E10', '10000000000', 'FLOAT64'],
-  ['a float of all digits', { type: 'FLOAT' }, '0.1', '0.1', 'FLOAT64'],
+  ['a float that needs all digits', { type: 'FLOAT' }, '0.1', '0.1', 'FLOAT64'],
   ['a tiny float', { type: 'FLOAT' }, '4.9E-324', '5e-324', 'FLOAT64'],
-  ['a float that is a name of JavaScript’s', { type: 'FLOAT' }, 'constructor', '"constructor"', 'FLOAT64'],
+  ['a float that is a property name of JavaScript', { type: 'FLOAT' }, 'constructor', '"constructor"', 'FLOAT64'],
   ['minus zero', { type: 'FLOAT' }, '-0.0', '-0', 'FLOAT64'],
   ['NaN', { type: 'FLOAT' }, 'NaN', '"NaN"', 'FLOAT64'],
   ['infinity', { type: 'FLOAT' }, 'Infinity', '"Infinity"', 'FLOAT64'],
-  ['infinity as the interface says it elsewhere', { type: 'FLOAT' }, '-inf', '"-Infinity"', 'FLOAT64'],
+  ['infinity', { type: 'FLOAT' }, '-inf', '"-Infinity"', 'FLOAT64'],
   ['a decimal', { type: 'NUMERIC' }, '1.10', '1.10', 'NUMERIC'],
   ['a decimal of 15 digits', { type: 'NUMERIC' }, '0.000123456789012345', '0.000123456789012345', 'NUMERIC'],
   ['a decimal of 16 digits', { type: 'NUMERIC' }, '1.234567890123456', '"1.234567890123456"', 'NUMERIC'],
   [
-    'a decimal of few digits and many zeros',
+    'a decimal with few digits and many zeros',
     { type: 'BIGNUMERIC' },
     '100000000000000000000',
     '100000000000000000000',
     'BIGNUMERIC',
   ],
   [
-    'a decimal past a double',
+    'a decimal too large for a double',
     { type: 'BIGNUMERIC' },
     '-12345678901234567890.123',
     '"-12345678901234567890.123"',
@@ -100,7 +100,7 @@ const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = 
   ['a whole second before 1970', { type: 'TIMESTAMP' }, '-1000000', '"1969-12-31T23:59:59.000000Z"', 'TIMESTAMP'],
   ['the first instant', { type: 'TIMESTAMP' }, '-62135596800000000', '"0001-01-01T00:00:00.000000Z"', 'TIMESTAMP'],
   ['the last instant', { type: 'TIMESTAMP' }, '253402300799999999', '"9999-12-31T23:59:59.999999Z"', 'TIMESTAMP'],
-  ['an instant that there is not', { type: 'TIMESTAMP' }, '253402300800000000', '"253402300800000000"', 'TIMESTAMP'],
+  ['an instant after the year 9999', { type: 'TIMESTAMP' }, '253402300800000000', '"253402300800000000"', 'TIMESTAMP'],
   ['geography', { type: 'GEOGRAPHY' }, 'POINT(1 2)', '"POINT(1 2)"', 'GEOGRAPHY'],
   ['an interval', { type: 'INTERVAL' }, '1-2 3 4:5:6', '"1-2 3 4:5:6"', 'INTERVAL'],
   [
@@ -118,7 +118,7 @@ const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = 
     'JSON',
   ],
   ['JSON null', { type: 'JSON' }, 'null', 'null', 'JSON'],
-  ['what is no JSON in a JSON column', { type: 'JSON' }, '{"a":1}, "b"', '"{\\"a\\":1}, \\"b\\""', 'JSON'],
+  ['invalid JSON in a JSON column', { type: 'JSON' }, '{"a":1}, "b"', '"{\\"a\\":1}, \\"b\\""', 'JSON'],
   ['an array', { type: 'INTEGER', mode: 'REPEATED' }, [{ v: '1' }, { v: null }], '[1,null]', 'ARRAY<INT64>'],
   ['an empty array', { type: 'STRING', mode: 'REPEATED' }, [], '[]', 'ARRAY<STRING>'],
   ['an array that is NULL', { type: 'STRING', mode: 'REPEATED' }, null, '[]', 'ARRAY<STRING>'],
@@ -139,16 +139,16 @@ const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = 
     'STRUCT<x ARRAY<DATE>>',
   ],
   [
-    'names that come again',
+    'repeated names',
     { type: 'RECORD', fields: ['p', 'p', 'p', 'p_1', ''].map((name) => ({ name, type: 'INTEGER' })) },
     { f: ['1', '2', '3', '4', '5'].map((v) => ({ v })) },
     '{"p":1,"p_2":2,"p_3":3,"p_1":4,"_field_5":5}',
     'STRUCT<p INT64, p INT64, p INT64, p_1 INT64, INT64>',
   ],
-  ['a number where an emulator sends one', { type: 'INTEGER' }, 7, '7', 'INT64'],
-  ['a word where an emulator sends one', { type: 'BOOLEAN' }, true, 'true', 'BOOL'],
-  ['a text where a number should be', { type: 'INTEGER' }, '1]],[[2', '"1]],[[2"', 'INT64'],
-  ['a type that nobody knows', { type: 'NOVELTY' }, 'x', '"x"', 'NOVELTY'],
+  ['a number without quotes, as an emulator sends it', { type: 'INTEGER' }, 7, '7', 'INT64'],
+  ['a word without quotes, as an emulator sends it', { type: 'BOOLEAN' }, true, 'true', 'BOOL'],
+  ['a text instead of a number', { type: 'INTEGER' }, '1]],[[2', '"1]],[[2"', 'INT64'],
+  ['an unknown type', { type: 'NOVELTY' }, 'x', '"x"', 'NOVELTY'],
 ]
 
 describe('a value', () => {
@@ -165,17 +165,17 @@ describe('a page', () => {
   const page = (rows: string, more = '') =>
     `{"rows":${rows},"jobComplete":true,"schema":{"fields":[{"name":"c","type":"INTEGER"}]}${more}}`
 
-  test('may hold its members in any order, with white space and others between', async () => {
+  test('may contain its members in any order, with white space and other members', async () => {
     const { text } = await rowsOf(page(` [ { "x" : [1,{}], "f" : [ { "w":"}", "v" : "1" , "z":null } ] } ,\n${row} ] `))
     assert.equal(text, '[[1],[1]]')
   })
 
-  test('without rows is an empty answer', async () => {
+  test('without rows is an empty result', async () => {
     const schema = '"schema":{"fields":[{"name":"c","type":"INTEGER"}]}'
     assert.equal((await rowsOf(`{"jobComplete":true,"totalRows":"0",${schema}}`)).text, '[]')
   })
 
-  test('is cut at the row cap and at the byte cap, and said to be', async () => {
+  test('is cut at the row limit and at the byte limit, and reported as truncated', async () => {
     const rows = `[${Array(10).fill(row).join(',')}]`
     assert.deepEqual(await rowsOf(page(rows), { rowCap: 3, bytesMax: 1000 }), {
       text: '[[1],[1],[1]]',
@@ -187,11 +187,11 @@ describe('a page', () => {
     assert.deepEqual([cut.text, cut.truncated], ['[[1],[1],[1]]', true])
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"9"'), { rowCap: 1, bytesMax: 1000 })).truncated, true)
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"1"'), { rowCap: 1, bytesMax: 1000 })).truncated, false)
-    // Rows that were announced and never came.
+    // Announced rows are missing.
     assert.equal((await rowsOf(page(`[${row}]`, ',"totalRows":"3"'), { rowCap: 9, bytesMax: 1000 })).truncated, true)
   })
 
-  test('that a job failed for is its refusal; warnings beside an answer are none', async () => {
+  test('of a failed job is an error; warnings with a result are not', async () => {
     const errors = '"errors":[{"reason":"invalidQuery","message":"Division by zero"}]'
     await assert.rejects(readPage(Buffer.from(`{"jobComplete":true,${errors}}`), new Turns(null)), (error) => {
       return error instanceof Refused && error.reason === 'invalidQuery'
@@ -203,40 +203,40 @@ describe('a page', () => {
     ['nothing', ''],
     ['a text', '"rows"'],
     ['half a page', page('[{"f":[{"v":"1"}').slice(0, 20)],
-    ['more behind it', `${page('[]')}{}`],
+    ['bytes after the page', `${page('[]')}{}`],
     ['a control character in a text', page('[{"f":[{"v":"\u0001"}]}]')],
-    ['an escape that is none', page('[{"f":[{"v":"\\x"}]}]')],
+    ['an invalid escape', page('[{"f":[{"v":"\\x"}]}]')],
     ['a surrogate of three digits', page('[{"f":[{"v":"\\u12"}]}]')],
-    ['a word that is none', page('[{"f":[{"v":nul}]}]')],
-    ['a number that is none', page('[{"f":[{"v":01}]}]')],
+    ['an invalid word', page('[{"f":[{"v":nul}]}]')],
+    ['an invalid number', page('[{"f":[{"v":01}]}]')],
     ['a number of a thousand digits', page(`[{"f":[{"v":${'1'.repeat(1000)}}]}]`)],
     ['a missing comma', page(`[${row}${row}]`)],
     ['a row without cells', page('[{}]')],
     ['a row that is a number', page('[1]')],
-    ['cells that are none', page('[{"f":{"v":"1"}}]')],
+    ['invalid cells', page('[{"f":{"v":"1"}}]')],
     ['too many cells', page('[{"f":[{"v":"1"},{"v":"2"}]}]')],
     ['too few cells', page('[{"f":[]}]')],
     ['a cell without a value', page('[{"f":[{}]}]')],
-    ['an array where the schema has none', page('[{"f":[{"v":[{"v":"1"}]}]}]')],
+    ['an array that the schema does not have', page('[{"f":[{"v":[{"v":"1"}]}]}]')],
     ['JSON that is no text', page('[{"f":[{"v":["x"]}]}]').replace('INTEGER', 'JSON')],
-    ['depth without end', page('['.repeat(100_000))],
+    ['endless depth', page('['.repeat(100_000))],
     ['no columns', '{"jobComplete":true,"totalRows":"0","schema":{"fields":[]}}'],
-    ['no schema and errors that are none', '{"jobComplete":true,"errors":{"reason":"invalidQuery"}}'],
+    ['no schema and invalid errors', '{"jobComplete":true,"errors":{"reason":"invalidQuery"}}'],
     ['no jobComplete', '{"rows":[]}'],
-    ['a schema that is none', '{"jobComplete":true,"schema":{"fields":{}},"rows":[]}'],
+    ['an invalid schema', '{"jobComplete":true,"schema":{"fields":{}},"rows":[]}'],
     ['fields without types', '{"jobComplete":true,"schema":{"fields":[{"name":"x"}]}}'],
     [
-      'a schema without end',
+      'an endless schema',
       `{"jobComplete":true,"schema":${'{"fields":[{"name":"x","type":"RECORD","fields":[{"name":"x","type":"RECORD",'.repeat(1)}${'"fields":[{"name":"x","type":"RECORD",'.repeat(60)}"mode":"NULLABLE"${'}]'.repeat(60)}}]}]}}`,
     ],
   ]
   for (const [what, text] of broken) {
-    test(`with ${what} is not read`, async () => {
+    test(`refuses a page with ${what}`, async () => {
       await assert.rejects(rowsOf(text), Unreadable)
     })
   }
 
-  test('of bytes that are no UTF-8 is JSON all the same', async () => {
+  test('with invalid UTF-8 is still JSON', async () => {
     const bytes = Buffer.from(page('[{"f":[{"v":"\u00ff"}]}]').replace('INTEGER', 'STRING'), 'latin1')
     const result = new Result({ rowCap: 1, bytesMax: 100 }, new Map(), new JsonBytes(16))
     const turns = new Turns(null)
@@ -244,7 +244,7 @@ describe('a page', () => {
     assert.deepEqual(JSON.parse(String(result.finish().rows)), [['\ufffd']])
   })
 
-  test('gives way to other requests each 128 kB, of reading and of writing', async () => {
+  test('yields to the event loop every 128 kB while reading and writing', async () => {
     const bytes = page(`[${Array.from({ length: 40_000 }, (_, n) => `{"f":[{"v":"${n}"}]}`).join(',')}]`)
     const turns = new Turns(null)
     const { rowCount } = await rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, turns)
@@ -266,7 +266,7 @@ describe('a page', () => {
         .join()}]}`,
     ],
   ] as const) {
-    test(`gives way within one row too: ${what}`, async () => {
+    test(`yields within one long row: ${what}`, async () => {
       const bytes = page(`[{"f":[{"v":${value}}]}]`).replace('"INTEGER"', type)
       const turns = new Turns(null)
       const { rowCount } = await rowsOf(bytes, { rowCap: 1, bytesMax: 10_000_000 }, turns)
@@ -275,7 +275,7 @@ describe('a page', () => {
     })
   }
 
-  test('is left between two turns when its signal ends', async () => {
+  test('is abandoned between two slices when its signal aborts', async () => {
     const bytes = page(`[${Array.from({ length: 40_000 }, () => '{"f":[{"v":"1"}]}').join(',')}]`)
     const gone = new AbortController()
     const reading = rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, new Turns(gone.signal))

@@ -1,4 +1,5 @@
-// The connection part of a BigQuery datasource: what is taken, what is refused by name, what only the operator can allow.
+// The connection part of a BigQuery datasource: accepted fields, refused fields, and fields that the operator must
+// allow.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, test } from 'node:test'
@@ -35,7 +36,7 @@ const pem = (type: 'rsa' | 'ec') =>
     ? generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
     : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 
-/** An RSA key as PKCS #1 writes it, of numbers that are no primes: what nobody has to generate. */
+/** An RSA key in PKCS #1 whose numbers are not primes, so that no test must generate a large key. */
 function hugeKey(bits: number): string {
   const tagged = (tag: number, of: Buffer): Buffer => {
     const length = Buffer.from([0x83, of.length >> 16, (of.length >> 8) & 255, of.length & 255])
@@ -50,15 +51,15 @@ function hugeKey(bits: number): string {
 
 describe('a service account’s key', () => {
   const refused: readonly (readonly [string, string, RegExp])[] = [
-    ['that is no JSON', `{"type": "${CANARY}"`, /serviceAccountKey: is not JSON/],
-    ['that is a text', `"${CANARY}"`, /serviceAccountKey: must be a JSON object/],
+    ['that is not JSON', `{"type": "${CANARY}"`, /serviceAccountKey: is not JSON/],
+    ['that is a string', `"${CANARY}"`, /serviceAccountKey: must be a JSON object/],
     ['that is a list', '[]', /must be a JSON object/],
-    ['that is nothing', '', /is not JSON/],
+    ['that is empty', '', /is not JSON/],
     ['of another type', door.keyFile({ type: 'external_account' }), /type must be service_account/],
     ['of a person', door.keyFile({ type: 'authorized_user' }), /type must be service_account/],
     ['with a foreign token_uri', door.keyFile({ token_uri: `https://${CANARY}.example/token` }), /token_uri must be/],
     [
-      'with a token_uri that only begins so',
+      'with a token_uri that only begins correctly',
       door.keyFile({ token_uri: 'https://oauth2.googleapis.com/token@evil' }),
       /token_uri/,
     ],
@@ -72,10 +73,10 @@ describe('a service account’s key', () => {
     ],
     ['with a key that is too short', door.keyFile({ private_key: pem('rsa') }), /private_key/],
     ['with a key that would take seconds to sign with', door.keyFile({ private_key: hugeKey(16_384) }), /private_key/],
-    ['with a key that is longer than its PEM may be', door.keyFile({ private_key: hugeKey(65_536) }), /private_key/],
+    ['with a key longer than its PEM may be', door.keyFile({ private_key: hugeKey(65_536) }), /private_key/],
     ['with a key of another kind', door.keyFile({ private_key: pem('ec') }), /private_key/],
     ['with an address that breaks a header', door.keyFile({ client_email: 'a@b.c\r\nx: y' }), /client_email/],
-    ['with a key id that is none', door.keyFile({ private_key_id: '../x' }), /private_key_id/],
+    ['with an invalid key id', door.keyFile({ private_key_id: '../x' }), /private_key_id/],
     ['that is too long', ' '.repeat(70_000), /too long/],
   ]
   for (const [what, key, detail] of refused) {
@@ -88,7 +89,7 @@ describe('a service account’s key', () => {
     })
   }
 
-  test('of Google’s own making is kept as it came', () => {
+  test('from Google is stored unchanged', () => {
     const key = door.keyFile()
     const settings = readSettings(NOTHING, input({ config: { location: 'EU', datasets: ['shop'] } }, key))
     assert.deepEqual(settings, {
@@ -105,7 +106,7 @@ describe('a service account’s key', () => {
     assert.equal(targetOf(NOTHING, settings).credentials.kind, 'service account')
   })
 
-  test('is read behind a byte order mark, and with its line breaks escaped twice', () => {
+  test('may have a byte order mark, and line breaks escaped twice', () => {
     const file = door.keyFile()
     const escaped = file.replaceAll('\\n', '\\\\n')
     assert.notEqual(escaped, file)
@@ -114,7 +115,7 @@ describe('a service account’s key', () => {
     }
   })
 
-  test('is needed at Google', () => {
+  test('is required for Google', () => {
     assert.match(detailsOf(NOTHING, input({}, null)).join(), /serviceAccountKey: is needed/)
   })
 })
@@ -166,16 +167,16 @@ describe('the fields of a connection', () => {
     assert.match(detailsOf(ALL, given).join(), /password: is not a secret of BIGQUERY/)
   })
 
-  test('a project of a domain is taken', () => {
+  test('accepts a domain-scoped project', () => {
     assert.equal(readSettings(NOTHING, input({ database: 'example.com:lake-1' })).database, 'example.com:lake-1')
   })
 })
 
-describe('what only the operator can allow', () => {
+describe('settings that only the operator can allow', () => {
   const mode = { connectionMode: 'APPLICATION_DEFAULT' }
   const endpoint = { config: { apiEndpoint: 'http://127.0.0.1:9050/', emulator: true } }
 
-  test('is refused by the name of the setting', () => {
+  test('are refused by name', () => {
     assert.match(detailsOf(NOTHING, input(mode, null)).join(), /VITRINE_ALLOW_APPLICATION_DEFAULT=1/)
     assert.match(
       detailsOf(NOTHING, input(endpoint)).join(),
@@ -184,14 +185,14 @@ describe('what only the operator can allow', () => {
     assert.match(detailsOf(NOTHING, input(endpoint)).join(), /config.emulator: needs VITRINE_ALLOW_BIGQUERY_ENDPOINT=1/)
   })
 
-  test('ends with the permission, without a second look at what was stored', () => {
+  test('end with the permission, although they are stored', () => {
     const settings = readSettings(ALL, input(endpoint, null))
     assert.equal(targetOf(ALL, settings).endpoint, 'http://127.0.0.1:9050')
     assert.throws(() => targetOf(NOTHING, settings), { code: 'DATASOURCE_UNAVAILABLE' })
     assert.throws(() => targetOf(NOTHING, readSettings(ALL, input(mode, null))), { code: 'DATASOURCE_UNAVAILABLE' })
   })
 
-  test('another address gets no credentials, whosever they are', () => {
+  test('send no credentials to another address, whoever they belong to', () => {
     for (const given of [input(endpoint), input(endpoint, null), input({ ...mode, ...endpoint }, null)]) {
       assert.deepEqual(targetOf(ALL, readSettings(ALL, given)).credentials, { kind: 'none' })
     }
