@@ -146,17 +146,21 @@ export function conformance(
       assert.equal(none.kind, 'denied')
     })
 
-    duty('refusals', 'a query that is hidden, writing or malformed is refused with a reason that reveals nothing', async () => {
-      for (const body of [ground.bodies.hidden, ground.bodies.writing]) {
-        const verdict = await judge(body)
-        assert.equal(verdict.kind, 'denied')
-        if (verdict.kind !== 'denied') return
-        assert.ok(verdict.why !== '' && verdict.hint !== '' && verdict.blocked.name !== '')
-        assert.doesNotMatch(verdict.hint, ground.secret)
-      }
-      assert.equal((await judge(ground.bodies.malformed)).kind, 'malformed')
-      assert.throws(() => ground.driver.read({ nonsense: 1 }), { code: 'INVALID_REQUEST' })
-    })
+    duty(
+      'refusals',
+      'a query that is hidden, writing or malformed is refused with a reason that reveals nothing',
+      async () => {
+        for (const body of [ground.bodies.hidden, ground.bodies.writing]) {
+          const verdict = await judge(body)
+          assert.equal(verdict.kind, 'denied')
+          if (verdict.kind !== 'denied') return
+          assert.ok(verdict.why !== '' && verdict.hint !== '' && verdict.blocked.name !== '')
+          assert.doesNotMatch(verdict.hint, ground.secret)
+        }
+        assert.equal((await judge(ground.bodies.malformed)).kind, 'malformed')
+        assert.throws(() => ground.driver.read({ nonsense: 1 }), { code: 'INVALID_REQUEST' })
+      },
+    )
 
     duty('answers', 'rows are exact JSON, columns have names and types, one connection runs many queries', async () => {
       await using connection = await connect()

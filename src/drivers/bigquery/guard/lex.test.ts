@@ -84,7 +84,8 @@ describe('numbers', () => {
     )
   })
   for (const text of ['1.FROM', '1from', '0x1g', '1e', '1`a`'])
-    test(`${text} is refused because a letter follows a number`, () => assert.throws(() => lex(`SELECT ${text} x`), /glued/))
+    test(`${text} is refused because a letter follows a number`, () =>
+      assert.throws(() => lex(`SELECT ${text} x`), /glued/))
   test('a part of a project with dashes is not a number in an expression', () => {
     assert.deepEqual(texts('FROM my-project-1.d.t'), ['FROM', 'my', '-', 'project', '-', '1', '.', 'd', '.', 't'])
     assert.deepEqual(texts('FROM a-1b.d.t'), ['FROM', 'a', '-', '1b', '.', 'd', '.', 't'])
