@@ -18,6 +18,7 @@ const ENTRIES = {
   main: 'src/main.ts',
   cli: 'src/cli.ts',
   'parse-worker': 'src/drivers/postgres/guard/parse-worker.ts',
+  'judge-worker': 'src/drivers/mongodb/guard/judge-worker.ts',
 }
 
 async function bundle(): Promise<void> {

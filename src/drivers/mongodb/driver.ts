@@ -1,25 +1,21 @@
 // The MongoDB driver put together: the guard judges, connections do. Nothing here decides anything of its own.
-import { setImmediate } from 'node:timers/promises'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { sharedKnown } from '../shared-known.ts'
-import { confine } from './guard/confine.ts'
+import { confineAside } from './guard/confine.ts'
 import { logIn } from './session/connect.ts'
 import { MongoConnection } from './session/connection.ts'
-import { printed } from './guard/print.ts'
 import type { MongoQuery } from './query.ts'
 import { questionInMongo, typedPath } from './question.ts'
 import { redactedJson } from './guard/redact.ts'
 import { readBody, rereadBody, type MongoBody } from './guard/read.ts'
-import { outlineOf } from './guard/shape.ts'
+import { openThreads } from './guard/threads.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 
-/** Values in a body that is read, judged and printed without a pause. */
-const NODES_AT_ONCE = 1_000
-
-/** The client library is loaded by the first connection. */
+/** The client library is loaded by the first connection, a thread of the guard started by the first long body. */
 export async function createMongoDriver(): Promise<Driver> {
+  const threads = openThreads()
   const knownOf = sharedKnown<Known>(() => ({ sizes: new Map(), lookups: new Map() }))
   return {
     type: 'MONGODB',
@@ -29,27 +25,22 @@ export async function createMongoDriver(): Promise<Driver> {
     typed: typedPath,
     phrase: questionInMongo,
     reread: rereadBody,
-    confine: async (body: QueryBody, exposed, limits) => {
+    confine: async (body: QueryBody, exposed, limits, signal) => {
       if (!isMongoBody(body)) throw new TypeError('not a body of MongoDB')
-      if (body.nodes <= NODES_AT_ONCE) return confine(body, exposed, limits)
-      // Reading, judging and printing a large body take some 10 ms each: others are served in between.
-      await setImmediate()
-      const verdict = confine(body, exposed, limits)
-      await setImmediate()
-      return verdict
+      return await confineAside(threads, body, exposed, limits, signal)
     },
-    printed: (query) => printed(unseal<MongoQuery>(query, 'MONGODB')),
+    printed: (query) => unseal<MongoQuery>(query, 'MONGODB').printed(),
     reads: (query) => {
       const { database, reads } = unseal<MongoQuery>(query, 'MONGODB')
       return reads.map(({ name }) => ({ schema: database, table: name }))
     },
-    outline: (query) => outlineOf(unseal<MongoQuery>(query, 'MONGODB').shape),
+    outline: (query) => unseal<MongoQuery>(query, 'MONGODB').outline(),
     redacted: redactedJson,
     connect: async (settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal) => {
       const login = await logIn(targetOf(settings), options.allowPrivateHosts, signal)
       return new MongoConnection(login, () => knownOf(settings))
     },
-    [Symbol.asyncDispose]: async () => undefined,
+    [Symbol.asyncDispose]: () => threads.end(),
   }
 }
 

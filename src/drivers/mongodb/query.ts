@@ -1,7 +1,6 @@
 // What the MongoDB guard hands to the runner, behind the seal: one aggregate of plain values. What JSON cannot say stands
 // in a Scalar; the driver turns it into the client library's own class, so the guard needs none.
 import type { CollectionKind } from './capture.ts'
-import type { Shape } from './guard/shape.ts'
 
 /** The Extended JSON wrappers that a body may hold (docs/guard/mongodb.md), each checked to its exact form. */
 export type ScalarValue =
@@ -81,6 +80,8 @@ export interface MongoQuery {
   readonly unwinds: ReadonlyMap<BsonDocument, number>
   /** The collection itself first, then every other one of the joins, once each. */
   readonly reads: readonly ReadCollection[]
-  /** What is known of the documents that it answers. */
-  readonly shape: Shape
+  /** What the database is sent, as a text. */
+  readonly printed: () => string
+  /** What is known of the documents that it answers, as a text to be compared. */
+  readonly outline: () => string
 }

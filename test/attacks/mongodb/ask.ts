@@ -1,4 +1,5 @@
 // Asks the guard, then the engine; and the engine alone on the copy that never held what is hidden: the two must agree.
+import assert from 'node:assert/strict'
 import { BSON, type Db, type Document } from 'mongodb'
 import { AppError } from '../../../src/errors.ts'
 import { unseal } from '../../../src/drivers/confined.ts'
@@ -8,6 +9,7 @@ import { lift } from '../../../src/drivers/mongodb/guard/lift.ts'
 import { outgoing } from '../../../src/drivers/mongodb/guard/outgoing.ts'
 import type { BsonDocument, MongoQuery } from '../../../src/drivers/mongodb/query.ts'
 import { readBody } from '../../../src/drivers/mongodb/guard/read.ts'
+import { received, sent } from '../../../src/drivers/mongodb/guard/sent.ts'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
 import { EXPOSED, FULL, isDocument } from './fixture.ts'
 
@@ -59,6 +61,7 @@ export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Out
 export async function ask(full: Db, exposed: Catalog, body: unknown): Promise<Outcome> {
   const query = judge(exposed, body)
   if ('kind' in query) return query
+  await checkSent(query)
   const answered = async (form: readonly BsonDocument[]): Promise<readonly Document[]> => {
     const pipeline = form.map((stage) => outgoing({ BSON }, stage))
     return await full.collection(query.collection).aggregate(pipeline, OPTIONS).toArray()
@@ -69,6 +72,15 @@ export async function ask(full: Db, exposed: Catalog, body: unknown): Promise<Ou
   } catch (error) {
     return { kind: 'failed', why: String(error), query }
   }
+}
+
+/** What a thread hands over of a query is the same query: all that is tried on an engine is tried so too. */
+export async function checkSent(query: MongoQuery): Promise<void> {
+  const { printed, outline, unwinds, ...plain } = await received(structuredClone(sent(query)), () => Promise.resolve())
+  assert.deepEqual({ ...query, ...plain }, query)
+  assert.deepEqual([...unwinds], [...query.unwinds])
+  assert.equal(printed(), query.printed())
+  assert.equal(outline(), query.outline())
 }
 
 export interface Body {

@@ -6,12 +6,11 @@ import type { Document } from 'mongodb'
 import { AppError } from '../../../src/errors.ts'
 import { unseal } from '../../../src/drivers/confined.ts'
 import { judged } from '../../../src/drivers/mongodb/guard/confine.ts'
-import { printed } from '../../../src/drivers/mongodb/guard/print.ts'
-import { readBody } from '../../../src/drivers/mongodb/guard/read.ts'
+import { HERE, judge } from '../../../src/drivers/mongodb/guard/judge.ts'
+import { readBody, type MongoBody } from '../../../src/drivers/mongodb/guard/read.ts'
 import { redactedJson } from '../../../src/drivers/mongodb/guard/redact.ts'
-import { outlineOf } from '../../../src/drivers/mongodb/guard/shape.ts'
 import type { MongoQuery } from '../../../src/drivers/mongodb/query.ts'
-import { catalog } from './ask.ts'
+import { catalog, checkSent } from './ask.ts'
 import { FAMILIES, randomGrown } from './grown.ts'
 
 const COUNT = Number(process.env['GROW'] ?? 300)
@@ -39,8 +38,8 @@ function take(body: Document): Taken {
     const { verdict, work } = judged(read, CATALOG, LIMITS)
     if (verdict.kind === 'confined') {
       const query = unseal<MongoQuery>(verdict.query, 'MONGODB')
-      redactedJson(printed(query))
-      outlineOf(query.shape)
+      redactedJson(query.printed())
+      query.outline()
     }
     redactedJson(read.text)
     return ended(work, verdict.kind === 'confined' ? 'confined' : verdict.why)
@@ -60,6 +59,36 @@ test(`${FAMILIES.length} families: twice the body costs at most 2.5 times the wo
     }
   }
 })
+
+test(`${FAMILIES.length} families: the main thread does little of it, and a thread hands over the same query`, async () => {
+  const ends = new Set<string>()
+  for (const { name, body } of FAMILIES) {
+    for (const n of [20, 200, 2_000]) {
+      const asked = readIn(body(n))
+      if (asked === null) continue
+      let spent = 0
+      const here = judge({ body: asked, catalog: CATALOG, rowCap: 1_000 }, HERE, (work) => {
+        spent = work
+      })
+      ends.add(here.kind)
+      // Fields are counted once an object of them is copied.
+      assert.ok(spent <= HERE.work + 5_000, `${name} of ${n}: ${spent} steps on the main thread`)
+      const { verdict } = judged(asked, CATALOG, LIMITS)
+      if (here.kind === 'denied') assert.deepEqual(here, verdict)
+      if (verdict.kind === 'confined') await checkSent(unseal<MongoQuery>(verdict.query, 'MONGODB'))
+    }
+  }
+  assert.deepEqual([...ends].sort(), ['denied', 'heavy', 'made', 'malformed'])
+})
+
+function readIn(body: Document): MongoBody | null {
+  try {
+    return readBody(JSON.parse(JSON.stringify(body)))
+  } catch (error) {
+    if (error instanceof AppError) return null
+    throw error
+  }
+}
 
 test(`${FAMILIES.length} families: no body of any size holds up the event loop`, (t) => {
   let most = { milliseconds: 0, name: '' }

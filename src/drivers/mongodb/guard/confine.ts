@@ -1,29 +1,45 @@
 // The MongoDB guard: body and exposure in, one confined aggregate or a refusal out. It knows no server, no client library
 // and no clock, and nothing it does not understand is passed on.
-import type { Catalog, Limits, Verdict } from '../../driver.ts'
 import { seal } from '../../confined.ts'
-import { sortedEarly } from './early-sort.ts'
-import { exposedOf } from './exposed.ts'
-import { Whole } from './flow.ts'
-import { lift } from './lift.ts'
-import { LENGTHS, Load } from './meter.ts'
-import { placeOf, positionOf, within, type Path } from './place.ts'
-import { isArray, type Bson, type MongoQuery } from '../query.ts'
+import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../driver.ts'
+import { HERE, IN_THREAD, judge, type Case, type Judged } from './judge.ts'
 import type { MongoBody } from './read.ts'
-import { readsOf } from './reads.ts'
-import { Broken, Growth, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
-import { confineSource } from './source.ts'
-import { Variables } from './variables.ts'
-import { Work } from './work.ts'
+import { refusedLimit } from './refusal.ts'
+import { received, type Sent } from './sent.ts'
 
-const DEPTH_MAX = 24
-const NODES_MAX = 20_000
-/** Of one object. */
-const FIELDS_MAX = 1_000
-/** Values in a body that is tried with every length of gathered arrays. */
-const NODES_TRIED = 1_000
+/** What a thread says of a body. */
+export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'sent'; readonly query: Sent }
 
-/** Same body, same exposure, same verdict. The sealed value is a MongoQuery. */
+/** The threads are handed in, so that the guard itself does no I/O; threads.ts has those that are used. */
+export interface Threads {
+  /** Null where no thread could judge it. Rejects for an aborted signal alone, with its reason. */
+  judge(asked: Case, signal: AbortSignal): Promise<Answer | null>
+  /** Lets other requests have their turn. */
+  turn(): Promise<void>
+}
+
+/**
+ * Confines one query to the exposed catalog: on the spot where that takes a few milliseconds, else in a thread. The sealed
+ * value is a MongoQuery. Rejects where the signal is aborted.
+ */
+export async function confineAside(
+  threads: Threads,
+  body: MongoBody,
+  exposed: Catalog,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  signal.throwIfAborted()
+  const asked = caseOf(body, exposed, limits)
+  const here = judge(asked, HERE)
+  if (here.kind !== 'heavy') return verdictOf(here)
+  const answer = await threads.judge(asked, signal)
+  if (answer === null || answer.kind === 'heavy') return tooHeavy()
+  if (answer.kind !== 'sent') return answer
+  return verdictOf({ kind: 'made', query: await received(answer.query, () => threads.turn()) })
+}
+
+/** The same on the spot, whatever it takes. */
 export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verdict {
   return judged(body, exposed, limits).verdict
 }
@@ -31,130 +47,26 @@ export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verd
 /** As confine(), with the work that it took: twice the body takes at most about twice of it. */
 export function judged(
   body: MongoBody,
-  catalog: Catalog,
+  exposed: Catalog,
   limits: Limits,
 ): { readonly verdict: Verdict; readonly work: number } {
-  const work = new Work()
-  return { verdict: verdictOn(body, catalog, limits, work), work: work.spent }
-}
-
-function verdictOn(body: MongoBody, catalog: Catalog, limits: Limits, work: Work): Verdict {
-  const lifted: Lifted = {}
-  try {
-    checkSize(body)
-    lifted.filter = lift(body.filter)
-    lifted.pipeline = lift(body.pipeline ?? [])
-    return { kind: 'confined', query: seal('MONGODB', query(body, stagesOf(lifted), { catalog, limits, work })) }
-  } catch (error) {
-    if (!(error instanceof Refusal || error instanceof Broken)) throw error
-    const { path, position } = placeIn(lifted, body, error)
-    const at = path === null ? '' : path.join('.').slice(0, PLACE_MAX)
-    const where = position === null ? {} : { position }
-    if (error instanceof Broken)
-      return { kind: 'malformed', why: at === '' ? error.message : `${error.message} (at ${at})`, ...where }
-    const { kind, blocked: name, message: why, hint } = error
-    return {
-      kind: 'denied',
-      blocked: { kind, name },
-      why,
-      hint: at === '' ? hint : `${hint} It stands at ${at}.`,
-      ...where,
-    }
-  }
-}
-
-const PLACE_MAX = 300
-
-/** The place in the text of the body that the audit keeps; none of a body that is too large to be looked into. */
-function placeIn(
-  lifted: Lifted,
-  body: MongoBody,
-  error: Refusal | Broken,
-): { readonly path: Path | null; readonly position: number | null } {
-  if (error.trail.length === 0) return { path: null, position: null }
-  const { filter, pipeline } = body
-  const path = placeOf(error, { body, filter, pipeline }) ?? placeOf(error, { ...lifted })
-  const shown = path?.[0] === 'body' ? path.slice(1) : path
-  return { path: shown, position: shown === null ? null : positionOf(body.text, shown) }
-}
-
-interface Asked {
-  readonly catalog: Catalog
-  readonly limits: Limits
-  readonly work: Work
-}
-
-/** Arrays that stages gather may be as long as the bounds allow; where that is short, the printed query sees to it. */
-function query(body: MongoBody, stages: Bson, asked: Asked): MongoQuery {
-  const tried = (n: number): MongoQuery | Growth => withLength(LENGTHS[n], { body, stages, asked })
-  let found = tried(0)
-  if (!(found instanceof Growth)) return found
-  let [fails, passes] = [0, LENGTHS.length - 1]
-  found = tried(passes)
-  if (found instanceof Growth) throw found
-  while (passes - fails > 1 && body.nodes <= NODES_TRIED) {
-    const n = Math.floor((fails + passes) / 2)
-    const next = tried(n)
-    if (next instanceof Growth) fails = n
-    else [found, passes] = [next, n]
-  }
-  return found
-}
-
-/** The refusal is answered where shorter arrays may help. */
-function withLength(
-  length: number | undefined,
-  { body, stages, asked }: { readonly body: MongoBody; readonly stages: Bson; readonly asked: Asked },
-): MongoQuery | Growth {
-  const load = new Load(asked.work, length)
-  try {
-    return queryOf(body, stages, asked, load)
-  } catch (error) {
-    if (error instanceof Growth && load.gathers) return error
-    throw error
-  }
-}
-
-function queryOf(body: MongoBody, stages: Bson, { catalog, limits }: Asked, load: Load): MongoQuery {
-  const whole = new Whole(exposedOf(catalog), load)
-  const { exposed } = whole
-  const collection = within(body, 'collection', () => {
-    const found = exposed.collection(body.collection)
-    if (!found) throw refusedCollection(body.collection, exposed.hint(body.collection))
-    return found
+  let work = 0
+  const found = judge(caseOf(body, exposed, limits), IN_THREAD, (spent) => {
+    work = spent
   })
-  const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
-  const flow = confineSource(whole, collection, stages, new Variables())
-  whole.holdSizes()
-  flow.out.push({ $limit: rowCap + 1 })
-  const { database, name } = collection
-  const { joins, unwinds } = whole
-  const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
-  const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
-  const { columns, shape } = flow
-  return { database, collection: name, pipeline: flow.out, early, rowCap, columns, joins, unwinds, reads, shape }
+  return { verdict: found.kind === 'heavy' ? tooHeavy() : verdictOf(found), work }
 }
 
-function checkSize({ depth, nodes, widest }: MongoBody): void {
-  if (depth > DEPTH_MAX)
-    throw refusedLimit('depth', `the query is nested ${depth} levels deep; ${DEPTH_MAX} is the most`)
-  if (nodes > NODES_MAX) throw refusedLimit('values', `the query holds ${nodes} values; ${NODES_MAX} is the most`)
-  if (widest <= FIELDS_MAX) return
-  throw refusedLimit(
-    'fields',
-    `an object of the query has ${widest} fields; ${FIELDS_MAX} is the most`,
-    'Name fewer fields at once, or write an array of {k, v} objects and $arrayToObject.',
-  )
+function caseOf(body: MongoBody, catalog: Catalog, { rowCap }: Limits): Case {
+  return { body, catalog, rowCap: Math.min(body.limit ?? rowCap, rowCap) }
 }
 
-/** The body's values as the walkers see them. */
-interface Lifted {
-  filter?: Bson
-  pipeline?: Bson
+function verdictOf(found: Exclude<Judged, { kind: 'heavy' }>): Denied | Malformed | Verdict {
+  return found.kind === 'made' ? { kind: 'confined', query: seal('MONGODB', found.query) } : found
 }
 
-/** The filter is the first stage; an empty one is none. */
-function stagesOf({ filter: first = {}, pipeline: rest = [] }: Lifted): Bson {
-  const empty = typeof first === 'object' && first !== null && Object.keys(first).length === 0
-  return isArray(rest) ? [...(empty ? [] : [{ $match: first }]), ...rest] : rest
+/** On a body that broke a thread or took it too long. */
+function tooHeavy(): Denied {
+  const { kind, blocked: name, message: why, hint } = refusedLimit('work', 'checking the query takes too long')
+  return { kind: 'denied', blocked: { kind, name }, why, hint }
 }

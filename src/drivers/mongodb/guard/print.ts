@@ -1,18 +1,29 @@
-// What the database is sent, as relaxed Extended JSON: for the audit and `check`, never parsed again.
+// What the database is sent, as relaxed Extended JSON: for the audit and `check`. What a thread confined is
+// handed over in this form (sent.ts).
 import { isArray, isDocument, Scalar, type Bson, type MongoQuery, type ScalarValue } from '../query.ts'
 
 /** {"aggregate": collection, "pipeline": […]} on one line; with `otherwise`, what is sent where the first one fails. */
-export function printed({ collection, pipeline, early }: MongoQuery): string {
-  const otherwise = early === null ? '' : `,"otherwise":${text(pipeline)}`
-  return `{"aggregate":${JSON.stringify(collection)},"pipeline":${text(early ?? pipeline)}${otherwise}}`
+export function printed({
+  collection,
+  pipeline,
+  early,
+}: Pick<MongoQuery, 'collection' | 'pipeline' | 'early'>): string {
+  return assembled(collection, pipeline.map(printedValue), early?.map(printedValue) ?? null)
 }
 
-function text(value: Bson): string {
+/** The same of stages that are printed. */
+export function assembled(collection: string, pipeline: readonly string[], early: readonly string[] | null): string {
+  const otherwise = early === null ? '' : `,"otherwise":[${pipeline.join(',')}]`
+  return `{"aggregate":${JSON.stringify(collection)},"pipeline":[${(early ?? pipeline).join(',')}]${otherwise}}`
+}
+
+/** What lift() reads as the same value. */
+export function printedValue(value: Bson): string {
   if (value instanceof Scalar) return JSON.stringify(wrapped(value.of))
-  if (isArray(value)) return `[${value.map(text).join(',')}]`
+  if (isArray(value)) return `[${value.map(printedValue).join(',')}]`
   if (!isDocument(value)) return JSON.stringify(value)
   return `{${Object.entries(value)
-    .map(([name, below]) => `${JSON.stringify(name)}:${text(below)}`)
+    .map(([name, below]) => `${JSON.stringify(name)}:${printedValue(below)}`)
     .join(',')}}`
 }
 

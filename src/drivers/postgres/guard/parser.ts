@@ -39,6 +39,12 @@ export interface Sought {
   readonly place: number
 }
 
+/** What a thread is asked of a catalog that it holds. */
+export type Asked = Omit<Case, 'catalog'> & { readonly sought?: Sought }
+
+/** What was judged; or, of a place that was sought, where it is. */
+export type Answer = Judged | { readonly kind: 'place'; readonly at: number | null }
+
 export interface Parser {
   /** The parser of the main thread: for texts within the bounds HERE of judge.ts alone. */
   readonly parse: Parse

@@ -1,31 +1,25 @@
-// One thread that judges: what it is sent, what it answers, and which catalogs it holds. Its owner is the pool in parse.ts.
+// One thread of a guard: what it is sent, what it answers, and which catalogs it holds. Its owner is the pool in
+// guard-threads.ts; the other end is serve-guard.ts. What is judged, and how, the driver of each kind says.
 import { Worker } from 'node:worker_threads'
 import { setImmediate } from 'node:timers/promises'
-import type { Catalog } from '../../driver.ts'
-import type { ParamForm } from './params.ts'
-import type { Case, Judged, Sought } from './parser.ts'
+import type { Catalog } from './driver.ts'
 
-/** What was judged; or, of a place that was sought, where it is. */
-export type Answer = Judged | { readonly kind: 'place'; readonly at: number | null }
-
-/** A message to the thread; each is answered by one: 'ready', or what was judged. */
-export type Ask =
+/** A message to the thread; each is answered by one Reply. `Asked` is plain data, without the catalog. */
+export type Ask<Asked> =
   /** A catalog, some tables at a time. */
   | { readonly kind: 'catalog'; readonly id: number; readonly part: Catalog; readonly isLast: boolean }
   | { readonly kind: 'forget'; readonly id: number }
-  | {
-      readonly kind: 'judge'
-      readonly id: number
-      readonly text: string
-      readonly rowCap: number
-      readonly params: readonly ParamForm[]
-      readonly sought?: Sought
-    }
+  | { readonly kind: 'judge'; readonly id: number; readonly asked: Asked }
+
+/** `answer: null` where the thread must be ended: the text broke it. */
+export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 
 /** Catalogs that one thread keeps. */
 const KEPT_MAX = 4
 /** Columns in one message: to write it takes about a millisecond. */
 const COLUMNS_MAX = 1_000
+/** How long a thread may take to read a part of a catalog. */
+const CATALOG_MS = 5_000
 
 const ids = new WeakMap<Catalog, number>()
 let lastId = 0
@@ -36,17 +30,16 @@ function idOf(catalog: Catalog): number {
   return id
 }
 
-export class Thread {
+export class GuardThread<Asked, Answer> {
   readonly #worker: Worker
   readonly #deadlineMs: number
   /** In the order of their last use. */
   readonly #kept = new Set<number>()
 
   /** `onEnd` is told once, when the thread has ended by itself. */
-  constructor(deadlineMs: number, onReady: () => void, onEnd: () => void) {
+  constructor(script: URL, deadlineMs: number, onReady: () => void, onEnd: () => void) {
     this.#deadlineMs = deadlineMs
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-    this.#worker = new Worker(new URL(`./parse-worker.${extension}`, import.meta.url))
+    this.#worker = new Worker(script)
     // It must not keep the process alive.
     this.#worker.unref()
     this.#worker.once('message', onReady)
@@ -54,15 +47,12 @@ export class Thread {
     this.#worker.once('exit', onEnd)
   }
 
-  /** One at a time. `lost` where the thread broke or took too long: it must be ended then. */
-  async judge({ text, catalog, rowCap, params }: Case, sought?: Sought): Promise<Answer> {
+  /** One at a time. Null where the thread broke or took too long: it must be ended then. */
+  async judge(catalog: Catalog, asked: Asked): Promise<Answer | null> {
     const id = idOf(catalog)
-    if (!(await this.#holds(id, catalog))) return { kind: 'lost' }
-    const judged = await this.#ask(
-      { kind: 'judge', id, text, rowCap, params, ...(sought && { sought }) },
-      this.#deadlineMs,
-    )
-    return isAnswer(judged) ? judged : { kind: 'lost' }
+    if (!(await this.#holds(id, catalog))) return null
+    const reply = await this.#ask({ kind: 'judge', id, asked }, this.#deadlineMs)
+    return reply === undefined || reply === 'ready' ? null : reply.answer
   }
 
   async end(): Promise<void> {
@@ -89,8 +79,8 @@ export class Thread {
   }
 
   /** Undefined where nothing came in time. */
-  #ask(ask: Ask, withinMs: number): Promise<unknown> {
-    const { promise, resolve } = Promise.withResolvers<unknown>()
+  #ask(ask: Ask<Asked>, withinMs: number): Promise<Reply<Answer> | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Reply<Answer> | undefined>()
     const onEnd = (): void => {
       resolve(undefined)
     }
@@ -106,9 +96,6 @@ export class Thread {
   }
 }
 
-/** How long a thread may take to read a part of a catalog. */
-const CATALOG_MS = 5_000
-
 /** A catalog in messages of so many columns each, so that writing one holds nobody up. */
 function* parts(catalog: Catalog): Generator<{ readonly part: Catalog; readonly isLast: boolean }> {
   let tables: Catalog['tables'][number][] = []
@@ -123,8 +110,4 @@ function* parts(catalog: Catalog): Generator<{ readonly part: Catalog; readonly 
     columns = 0
   }
   yield { part: { ...rest, tables }, isLast: true }
-}
-
-function isAnswer(message: unknown): message is Answer {
-  return typeof message === 'object' && message !== null && 'kind' in message
 }

@@ -1,0 +1,16 @@
+// Judges long bodies in a thread of its own.
+import { serveGuard } from '../../serve-guard.ts'
+import type { Answer } from './confine.ts'
+import { exposedOf } from './exposed.ts'
+import { IN_THREAD, judge } from './judge.ts'
+import { rereadBody } from './read.ts'
+import { sent } from './sent.ts'
+import type { Asked } from './threads.ts'
+
+serveGuard<Asked, Answer>({
+  prepare: exposedOf,
+  judge: (catalog, { text, rowCap }) => {
+    const judged = judge({ body: rereadBody(text), catalog, rowCap }, IN_THREAD)
+    return judged.kind === 'made' ? { kind: 'sent', query: sent(judged.query) } : judged
+  },
+})

@@ -1,0 +1,194 @@
+// The whole way of a body: size, lift, walk, what it became or why not. It is synchronous and pure, so that a short body can
+// be judged on the spot and a long one in a thread (threads.ts), by the same code.
+import type { Catalog, Denied, Malformed } from '../../driver.ts'
+import { sortedEarly } from './early-sort.ts'
+import { exposedOf } from './exposed.ts'
+import { Whole } from './flow.ts'
+import { lift } from './lift.ts'
+import { LENGTHS, Load } from './meter.ts'
+import { outlineOf } from './shape.ts'
+import { placeOf, positionOf, within, type Path } from './place.ts'
+import { printed } from './print.ts'
+import { isArray, type Bson, type MongoQuery } from '../query.ts'
+import type { MongoBody } from './read.ts'
+import { readsOf } from './reads.ts'
+import { Broken, Growth, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
+import { confineSource } from './source.ts'
+import { Variables } from './variables.ts'
+import { TooMuchHere, Work, WORK_MAX } from './work.ts'
+
+const DEPTH_MAX = 24
+const NODES_MAX = 20_000
+/** Of one object. */
+const FIELDS_MAX = 1_000
+/** Values in a body that is tried with every length of gathered arrays. */
+const NODES_TRIED = 1_000
+
+/** What one body may cost where it is judged. */
+export interface Bounds {
+  readonly characters: number
+  readonly nodes: number
+  /** See Work. */
+  readonly work: number
+  /** Beyond these bounds a thread judges; without, the body is refused. */
+  readonly isHere: boolean
+}
+
+/** On the main thread: about 5 ms. */
+export const HERE: Bounds = { characters: 16_384, nodes: 1_000, work: 2_500, isHere: true }
+export const IN_THREAD: Bounds = { characters: Infinity, nodes: Infinity, work: WORK_MAX, isHere: false }
+
+export type Judged =
+  | { readonly kind: 'made'; readonly query: MongoQuery }
+  | Denied
+  | Malformed
+  /** More than may be done where it was tried. */
+  | { readonly kind: 'heavy' }
+
+/** A body and what it is judged by. */
+export interface Case {
+  readonly body: MongoBody
+  readonly catalog: Catalog
+  readonly rowCap: number
+}
+
+/** Same body, same exposure, same verdict. `meter` is told the work that it took. */
+export function judge(asked: Case, bounds: Bounds, meter?: (spent: number) => void): Judged {
+  const work = new Work(bounds.work, bounds.isHere)
+  try {
+    return judged(asked, bounds, work)
+  } finally {
+    meter?.(work.spent)
+  }
+}
+
+function judged(asked: Case, bounds: Bounds, work: Work): Judged {
+  const { body } = asked
+  const lifted: Lifted = {}
+  try {
+    checkSize(body)
+    if (body.text.length > bounds.characters || body.nodes > bounds.nodes) return HEAVY
+    lifted.filter = lift(body.filter)
+    lifted.pipeline = lift(body.pipeline ?? [])
+    return { kind: 'made', query: query(body, stagesOf(lifted), { ...asked, work }) }
+  } catch (error) {
+    if (error instanceof TooMuchHere) return HEAVY
+    if (error instanceof Refusal || error instanceof Broken) return refused(error, placeIn(lifted, body, error))
+    throw error
+  }
+}
+
+const HEAVY: Judged = { kind: 'heavy' }
+
+function refused(error: Refusal | Broken, { path, position }: Found): Denied | Malformed {
+  const at = path === null ? '' : path.join('.').slice(0, PLACE_MAX)
+  const where = position === null ? {} : { position }
+  if (error instanceof Broken)
+    return { kind: 'malformed', why: at === '' ? error.message : `${error.message} (at ${at})`, ...where }
+  const { kind, blocked: name, message: why, hint } = error
+  return {
+    kind: 'denied',
+    blocked: { kind, name },
+    why,
+    hint: at === '' ? hint : `${hint} It stands at ${at}.`,
+    ...where,
+  }
+}
+
+const PLACE_MAX = 300
+
+interface Found {
+  readonly path: Path | null
+  readonly position: number | null
+}
+
+/** The place in the text of the body that the audit keeps; none of a body that is too large to be looked into. */
+function placeIn(lifted: Lifted, body: MongoBody, error: Refusal | Broken): Found {
+  if (error.trail.length === 0) return { path: null, position: null }
+  const { filter, pipeline } = body
+  const path = placeOf(error, { body, filter, pipeline }) ?? placeOf(error, { ...lifted })
+  const shown = path?.[0] === 'body' ? path.slice(1) : path
+  return { path: shown, position: shown === null ? null : positionOf(body.text, shown) }
+}
+
+interface Asked extends Case {
+  readonly work: Work
+}
+
+/** Arrays that stages gather may be as long as the bounds allow; where that is short, the printed query sees to it. */
+function query(body: MongoBody, stages: Bson, asked: Asked): MongoQuery {
+  const tried = (n: number): MongoQuery | Growth => withLength(LENGTHS[n], { body, stages, asked })
+  let found = tried(0)
+  if (!(found instanceof Growth)) return found
+  let [fails, passes] = [0, LENGTHS.length - 1]
+  found = tried(passes)
+  if (found instanceof Growth) throw found
+  while (passes - fails > 1 && body.nodes <= NODES_TRIED) {
+    const n = Math.floor((fails + passes) / 2)
+    const next = tried(n)
+    if (next instanceof Growth) fails = n
+    else [found, passes] = [next, n]
+  }
+  return found
+}
+
+/** The refusal is answered where shorter arrays may help. */
+function withLength(
+  length: number | undefined,
+  { body, stages, asked }: { readonly body: MongoBody; readonly stages: Bson; readonly asked: Asked },
+): MongoQuery | Growth {
+  const load = new Load(asked.work, length)
+  try {
+    return queryOf(body, stages, asked, load)
+  } catch (error) {
+    if (error instanceof Growth && load.gathers) return error
+    throw error
+  }
+}
+
+function queryOf(body: MongoBody, stages: Bson, { catalog, rowCap }: Asked, load: Load): MongoQuery {
+  const whole = new Whole(exposedOf(catalog), load)
+  const { exposed } = whole
+  const collection = within(body, 'collection', () => {
+    const found = exposed.collection(body.collection)
+    if (!found) throw refusedCollection(body.collection, exposed.hint(body.collection))
+    return found
+  })
+  const flow = confineSource(whole, collection, stages, new Variables())
+  whole.holdSizes()
+  flow.out.push({ $limit: rowCap + 1 })
+  const { database, name } = collection
+  const { joins, unwinds } = whole
+  const reads = readsOf(catalog, [name, ...joins.map((join) => join.collection)])
+  const early = flow.early === null ? null : sortedEarly(flow.out, flow.early)
+  const { columns, shape, out: pipeline } = flow
+  return {
+    ...{ database, collection: name, pipeline, early, rowCap, columns, joins, unwinds, reads },
+    printed: () => printed({ collection: name, pipeline, early }),
+    outline: () => outlineOf(shape),
+  }
+}
+
+function checkSize({ depth, nodes, widest }: MongoBody): void {
+  if (depth > DEPTH_MAX)
+    throw refusedLimit('depth', `the query is nested ${depth} levels deep; ${DEPTH_MAX} is the most`)
+  if (nodes > NODES_MAX) throw refusedLimit('values', `the query holds ${nodes} values; ${NODES_MAX} is the most`)
+  if (widest <= FIELDS_MAX) return
+  throw refusedLimit(
+    'fields',
+    `an object of the query has ${widest} fields; ${FIELDS_MAX} is the most`,
+    'Name fewer fields at once, or write an array of {k, v} objects and $arrayToObject.',
+  )
+}
+
+/** The body's values as the walkers see them. */
+interface Lifted {
+  filter?: Bson
+  pipeline?: Bson
+}
+
+/** The filter is the first stage; an empty one is none. */
+function stagesOf({ filter: first = {}, pipeline: rest = [] }: Lifted): Bson {
+  const empty = typeof first === 'object' && first !== null && Object.keys(first).length === 0
+  return isArray(rest) ? [...(empty ? [] : [{ $match: first }]), ...rest] : rest
+}

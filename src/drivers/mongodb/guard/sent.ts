@@ -1,0 +1,83 @@
+// A confined query on its way from the thread that judged it: its stages as printed. The main thread reads them again, so
+// what is sent to the database is what was printed; to read a text takes a tenth of what it takes to judge it.
+import { isArray, isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
+import { lift } from './lift.ts'
+import { assembled, printedValue } from './print.ts'
+
+/** Plain data. */
+export interface Sent extends Pick<MongoQuery, 'database' | 'collection' | 'rowCap' | 'columns' | 'joins' | 'reads'> {
+  /** The stages of both forms, each once. */
+  readonly stages: readonly string[]
+  /** By their places in `stages`. */
+  readonly pipeline: readonly number[]
+  readonly early: readonly number[] | null
+  /** Of each $unwind in `stages`, in the order of unwindsIn(), how many documents it makes; null for one without a number. */
+  readonly unwinds: readonly (number | null)[]
+  readonly outline: string
+}
+
+/** Characters that the main thread reads without a pause. */
+const CHARACTERS_AT_ONCE = 16_384
+
+export function sent(query: MongoQuery): Sent {
+  const { database, collection, rowCap, columns, joins, reads, pipeline, early, unwinds } = query
+  const stages = [...new Set([...pipeline, ...(early ?? [])])]
+  const places = new Map(stages.map((stage, n) => [stage, n]))
+  const placesOf = (form: readonly BsonDocument[]) => form.map((stage) => places.get(stage) ?? -1)
+  return {
+    ...{ database, collection, rowCap, columns, joins, reads },
+    stages: stages.map(printedValue),
+    pipeline: placesOf(pipeline),
+    early: early && placesOf(early),
+    unwinds: unwinds.size === 0 ? [] : [...unwindsIn(stages)].map((stage) => unwinds.get(stage) ?? null),
+    outline: query.outline(),
+  }
+}
+
+/** Throws for what sent() did not make. */
+export async function received(query: Sent, turn: () => Promise<void>): Promise<MongoQuery> {
+  const { database, collection, rowCap, columns, joins, reads, outline } = query
+  const stages: BsonDocument[] = []
+  let characters = 0
+  for (const text of query.stages) {
+    stages.push(stageOf(text))
+    characters += text.length
+    if (characters < CHARACTERS_AT_ONCE) continue
+    characters = 0
+    await turn()
+  }
+  const form = <T>(places: readonly number[], of: readonly T[]) => places.map((place) => known(of[place]))
+  const texts = { pipeline: form(query.pipeline, query.stages), early: query.early && form(query.early, query.stages) }
+  return {
+    ...{ database, collection, rowCap, columns, joins, reads },
+    pipeline: form(query.pipeline, stages),
+    early: query.early && form(query.early, stages),
+    unwinds: unwindSizes(stages, query.unwinds),
+    printed: () => assembled(collection, texts.pipeline, texts.early),
+    outline: () => outline,
+  }
+}
+
+function stageOf(text: string): BsonDocument {
+  const stage = lift(JSON.parse(text))
+  if (!isDocument(stage)) throw new TypeError('not a stage')
+  return stage
+}
+
+function known<T>(value: T | undefined): T {
+  if (value === undefined) throw new TypeError('not a place of a stage')
+  return value
+}
+
+function unwindSizes(stages: readonly BsonDocument[], sizes: Sent['unwinds']): ReadonlyMap<BsonDocument, number> {
+  if (sizes.length === 0) return new Map()
+  const pairs = [...unwindsIn(stages)].map((stage, n) => [stage, known(sizes[n])] as const)
+  return new Map(pairs.flatMap(([stage, size]) => (size === null ? [] : [[stage, size] as const])))
+}
+
+/** The objects with $unwind as a key, from the first to the last. */
+function* unwindsIn(value: Bson): Generator<BsonDocument> {
+  if (typeof value !== 'object' || value === null || value instanceof Scalar) return
+  if (isDocument(value) && Object.hasOwn(value, '$unwind')) yield value
+  for (const below of isArray(value) ? value : Object.values(value)) yield* unwindsIn(below)
+}

@@ -1,0 +1,17 @@
+// Where a guard tells a defect of its own that it met with a query: a sentence and a hash of the text, never the text.
+import { createHash } from 'node:crypto'
+
+/** Told a sentence, and a hash of the text. */
+export type TellDefect = (problem: string, hash: string) => void
+
+export type ReportDefect = (problem: string, text: string) => void
+
+export function defectReporter(tell: TellDefect = toStandardError): ReportDefect {
+  return (problem, text) => {
+    tell(problem, createHash('sha256').update(text).digest('hex'))
+  }
+}
+
+function toStandardError(problem: string, hash: string): void {
+  process.stderr.write(`${JSON.stringify({ level: 'error', room: 'guard', problem, sha256: hash })}\n`)
+}
