@@ -1,4 +1,4 @@
-// The app: the rooms with the REST door mounted on them, from listening to draining.
+// The app: the rooms with the REST interface, from listening to draining.
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -17,7 +17,7 @@ import { houseOf, openRooms } from './rooms.ts'
 export interface AppOptions {
   readonly config: Config
   readonly log: Logger
-  /** Routes beside the tables, for tests of the door itself. */
+  /** Additional routes, for tests of the HTTP layer. */
   readonly more?: {
     readonly routes: Readonly<Record<string, Route>>
     readonly operations: Readonly<Record<string, AnyDefinition>>
@@ -26,26 +26,26 @@ export interface AppOptions {
 
 export interface App extends AsyncDisposable {
   /**
-   * Takes no more requests and waits for those under way, for config.graceMs or until `hurry` is aborted. Queries that
-   * are left then are cancelled in the database, answered 503 and audited. Disposing drains without a grace.
+   * Stops accepting requests and waits for running ones, for config.graceMs or until `hurry` aborts. Remaining queries
+   * are then cancelled in the database, answered with 503 and audited. Disposing drains without a grace period.
    */
   drain(hurry: AbortSignal): Promise<void>
-  /** Starts to take requests; answers with the address, `http://127.0.0.1:3000`. */
+  /** Starts accepting requests. Returns the address, for example `http://127.0.0.1:3000`. */
   listen(): Promise<string>
-  /** What the first account of a service that others reach must send; null where none is needed. */
+  /** Returns the setup token that the first account must send, or null if none is needed. */
   setupToken(): Promise<string | null>
-  /** The store holds no account yet. */
+  /** Returns true if the store has no account yet. */
   isNew(): Promise<boolean>
 }
 
-/** How often a service that drains looks for connections without a request. */
+/** How often a draining service closes idle connections. */
 const IDLE_LOOK_MS = 50
-/** How long requests that are still being sent may take to arrive, once the service drains. */
+/** How long requests that are still being sent may take to arrive during draining. */
 const ARRIVAL_MS = 1_000
-/** How long refusals at the end of the grace may take to be written before the sockets are closed. */
+/** How long the last refusals may take to be written before the sockets are closed. */
 const LAST_ANSWERS_MS = 2_000
 
-/** Opens everything but the port. Throws an Error of one sentence where it cannot; what was opened is closed again. */
+/** Opens everything except the port. Throws an Error of one sentence on failure, and closes what was opened. */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, log } = options
   await using opened = new AsyncDisposableStack()
@@ -80,9 +80,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     async listen() {
       listening = await server.listen({ host: config.host, port: config.port })
       if (config.smtp !== null && config.publicUrl === null && !config.loopback) {
-        log.warn({ origin: listening }, 'VITRINE_PUBLIC_URL is not set: the links in mails begin with this')
+        log.warn({ origin: listening }, 'VITRINE_PUBLIC_URL is not set: links in mails start with this origin')
       }
-      signIn.warm().catch((err: unknown) => log.error({ err }, 'sign-in cannot be loaded'))
+      signIn.warm().catch((err: unknown) => log.error({ err }, 'loading sign-in failed'))
       return listening
     },
     drain,
@@ -95,7 +95,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** As App.drain() says. */
+/** Implements App.drain(). */
 async function drainServer(
   { server, close }: Pick<FastifyInstance, 'server' | 'close'>,
   arrivals: Arrivals,
@@ -104,7 +104,7 @@ async function drainServer(
   hurry: AbortSignal,
 ): Promise<void> {
   const closed = close()
-  // A connection that was busy when the server closed stays open once its answer is out.
+  // A connection that was busy when the server closed stays open after its answer.
   const lateFrom = performance.now() + ARRIVAL_MS
   const idle = setInterval(() => {
     server.closeIdleConnections()

@@ -1,6 +1,6 @@
-// A map that keeps what was used last and lets the rest go, bounded by number and by weight. No clock, no I/O.
+// A least-recently-used cache, bounded by number and by weight. No clock, no I/O.
 
-/** Holds at most `entriesMax` entries of `weightMax` in all; one that is heavier alone is held alone. */
+/** Holds at most `entriesMax` entries with a total weight of `weightMax`. A heavier entry is held alone. */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, { readonly value: V; readonly weight: number }>()
   readonly #entriesMax: number
@@ -15,7 +15,7 @@ export class BoundedMap<K, V> {
   get(key: K): V | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
-    // Last used, last to go.
+    // Moves the entry to the end, so that it is evicted last.
     this.#entries.delete(key)
     this.#entries.set(key, entry)
     return entry.value

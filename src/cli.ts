@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// `vitrine VERB`. As in main.ts, the version of Node is looked at before anything else is loaded.
+// `vitrine VERB`. Like main.ts, checks the version of Node before anything else is loaded.
 const [major = 0] = process.versions.node.split('.').map(Number)
 
 if (major < 24) {
   process.exitCode = 1
-  process.stderr.write(`Vitrine needs Node 24 or newer, this is ${process.version}.\n`)
+  process.stderr.write(`Vitrine needs Node 24 or newer. This is Node ${process.version}.\n`)
 } else {
   const { runVerb } = await import('./verbs.ts')
   process.exitCode = await runVerb(process.argv.slice(2), process.env)

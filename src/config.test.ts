@@ -1,4 +1,4 @@
-// What the environment may say, and that everything wrong with it is said at once.
+// The environment: valid values, and that one error lists all problems.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { readConfig } from './config.ts'
@@ -6,7 +6,7 @@ import { readConfig } from './config.ts'
 const key = Buffer.alloc(32, 7).toString('base64')
 
 describe('the environment', () => {
-  test('of nothing gives the defaults of a newcomer’s machine', () => {
+  test('gives the defaults for a newcomer if empty', () => {
     const config = readConfig({})
     assert.equal(config.port, 3000)
     assert.equal(config.host, '127.0.0.1')
@@ -23,7 +23,7 @@ describe('the environment', () => {
     assert.deepEqual([config.allowApplicationDefault, config.allowBigQueryEndpoint], [false, false])
   })
 
-  test('runs the demo under npm start on loopback, unless told otherwise', () => {
+  test('runs the demo under npm start on loopback, unless configured otherwise', () => {
     const start = { npm_lifecycle_event: 'start' }
     assert.equal(readConfig(start).demo, true)
     assert.equal(readConfig({ ...start, VITRINE_DEMO: '0' }).demo, false)
@@ -31,7 +31,7 @@ describe('the environment', () => {
     assert.equal(readConfig({ HOST: '0.0.0.0', VITRINE_DEMO: '1' }).demo, true)
   })
 
-  test('is careful where others can reach the service', () => {
+  test('has strict defaults if others can reach the service', () => {
     for (const HOST of ['0.0.0.0', '10.0.0.1', '::', 'vitrine.example.com', '127.evil.example']) {
       const { signup, allowPrivateHosts } = readConfig({ HOST })
       assert.deepEqual([HOST, signup, allowPrivateHosts], [HOST, 'invited', false])
@@ -63,7 +63,7 @@ describe('the environment', () => {
     assert.equal(config.metricsAddr, '127.0.0.1:9090')
   })
 
-  test('that is wrong is told whole, each line by its name, and without the value of a secret', () => {
+  test('with errors gives one error that lists every variable and no secret', () => {
     const wrong = {
       PORT: '70000',
       DATABASE_URL: 'mysql://root:hunter2@db',
@@ -91,7 +91,7 @@ describe('the environment', () => {
     )
   })
 
-  test('a DATABASE_URL without its slashes is refused: login and password would be the name of the database', () => {
+  test('refuses a DATABASE_URL without slashes: login and password would be the database name', () => {
     const key = Buffer.alloc(32).toString('base64')
     for (const url of ['postgres:root:hunter2@db/v', 'postgres:/root:hunter2@db/v', 'postgres:\\\\root:hunter2@db/v']) {
       assert.throws(
@@ -101,22 +101,22 @@ describe('the environment', () => {
     }
   })
 
-  test('with DATABASE_URL needs a key that does not live in a folder', () => {
+  test('requires VITRINE_SECRET_KEY with DATABASE_URL', () => {
     assert.throws(
       () => readConfig({ DATABASE_URL: 'postgres://db/v' }),
       /VITRINE_SECRET_KEY: required with DATABASE_URL/,
     )
   })
 
-  test('takes an empty variable for none', () => {
+  test('treats an empty variable as unset', () => {
     assert.equal(readConfig({ VITRINE_SIGNUP: '', PORT: ' ' }).port, 3000)
   })
 
-  describe('names a language model', () => {
+  describe('with a language model', () => {
     const model = (url: string, more: object = { VITRINE_MODEL_KEY: 'k' }) =>
       readConfig({ VITRINE_MODEL_URL: url, VITRINE_MODEL_NAME: 'm', ...more }).model
 
-    test('by the interface that its address speaks', () => {
+    test('detects the API from the URL', () => {
       assert.deepEqual(model('https://api.openai.com/v1/'), {
         kind: 'openai',
         url: 'https://api.openai.com/v1',
@@ -129,13 +129,13 @@ describe('the environment', () => {
       assert.equal(readConfig({}).model, null)
     })
 
-    test('whose key leaves this machine by https only', () => {
+    test('sends the key to another machine only over https', () => {
       assert.throws(() => model('http://models.example/v1'), /VITRINE_MODEL_URL: must be https/)
       assert.equal(model('http://models.example/v1', {})?.key, null)
       assert.equal(model('http://[::1]:11434/v1')?.url, 'http://[::1]:11434/v1')
     })
 
-    test('whole or not at all', () => {
+    test('needs all its variables or none', () => {
       assert.throws(() => readConfig({ VITRINE_MODEL_KEY: 'k' }), /VITRINE_MODEL_URL: required/)
       assert.throws(() => readConfig({ VITRINE_MODEL_NAME: 'm' }), /VITRINE_MODEL_URL: required/)
       assert.throws(() => readConfig({ VITRINE_MODEL_URL: 'https://a.example' }), /VITRINE_MODEL_NAME: required/)

@@ -1,11 +1,14 @@
-// The environment, read once into a Config; no other file looks at it. Whatever is wrong is said in one error, each
-// line with the variable's name. A name of ours that we do not know is wrong too: a typo must not fail open.
+// Reads the environment once into a Config; no other file reads it. One error lists all problems, each with the
+// variable's name. An unknown VITRINE_ variable is an error too, because a typo must not fail open.
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** What an operator may lower for all teams (docs/operating.md#settings-of-a-team); `queryBudget` bounds its limit. */
+/**
+ * Limits that the operator sets for all teams (docs/operating.md#settings-of-a-team). `queryBudget` bounds the limit of
+ * the budget.
+ */
 const CEILINGS = {
   queryBudget: 'VITRINE_MAX_QUERY_BUDGET',
   rowCap: 'VITRINE_MAX_ROW_CAP',
@@ -19,68 +22,71 @@ const CEILINGS = {
 
 export type Ceiling = keyof typeof CEILINGS
 
-/** Longer than the default statement timeout, so that a usual query is answered. */
+/** Longer than the default statement timeout, so that a typical query finishes. */
 const GRACE_MS = 20_000
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 const SIGNUP = ['open', 'invited', 'closed'] as const
 
-/** Where mail is handed over. */
+/** The mail server. */
 export interface Smtp {
   readonly host: string
   readonly port: number
   /**
-   * implicit: TLS from the first byte. required: STARTTLS or nothing. offered: STARTTLS where the server has it. local:
-   * the same, whatever its certificate says, since nothing leaves this machine. none: never.
+   * implicit: TLS from the first byte. required: STARTTLS or nothing. offered: STARTTLS if the server offers it. local:
+   * like offered, with any certificate, because nothing leaves this machine. none: never.
    */
   readonly tls: 'implicit' | 'required' | 'offered' | 'local' | 'none'
   readonly login: { readonly user: string; readonly password: string } | null
-  /** The sender; null: made from the login or the public address. */
+  /** The sender. Null: derived from the login or the public URL. */
   readonly from: string | null
 }
 
 /** A language model that may write proposals. */
 export interface ModelSettings {
-  /** The interface its address speaks. */
+  /** The API that the endpoint implements. */
   readonly kind: 'openai' | 'anthropic'
-  /** Absolute, without a slash at its end. */
+  /** Absolute, without a trailing slash. */
   readonly url: string
-  /** Null: the endpoint asks for none. */
+  /** Null if the endpoint needs none. */
   readonly key: string | null
   readonly name: string
 }
 
-/** Of the demo's account: at a name that is nobody's (RFC 2606), so there is nothing to prove. */
+/** The demo account's address. The domain is reserved (RFC 2606), so there is nothing to verify. */
 export const DEMO_EMAIL = 'demo@vitrine.example'
 
 export interface Config {
   /** 0: any free port. */
   readonly port: number
   readonly host: string
-  /** The service listens on loopback only: open sign-up and private hosts are then the default. */
+  /** True if the service listens on loopback only. Open sign-up and private hosts are then the default. */
   readonly loopback: boolean
-  /** Absolute. */
+  /** An absolute path. */
   readonly dataDir: string
-  /** An origin, without a slash at its end. */
+  /** An origin without a trailing slash. */
   readonly publicUrl: string | null
-  /** PostgreSQL instead of the embedded store. Holds a password: never logged. */
+  /** PostgreSQL instead of the embedded store. Contains a password, so it is never logged. */
   readonly databaseUrl: string | null
-  /** 32 bytes; null: made and kept in the data folder. */
+  /** 32 bytes. Null: created and stored in the data folder. */
   readonly secretKey: Uint8Array | null
-  /** The server that takes our mail; null: links go to the log. Holds a password: never logged. */
+  /** The mail server. Null: links go to the log. Contains a password, so it is never logged. */
   readonly smtp: Smtp | null
-  /** Null: documentation is proposed without a network. Holds a key: never logged. */
+  /** Null: documentation is proposed without a model. Contains a key, so it is never logged. */
   readonly model: ModelSettings | null
-  /** How long requests under way may go on after SIGTERM. */
+  /** How long running requests may continue after SIGTERM. */
   readonly graceMs: number
   readonly demo: boolean
   readonly signup: (typeof SIGNUP)[number]
   readonly allowPrivateHosts: boolean
-  /** BigQuery datasources may use the identity of the machine that this runs on. */
+  /** BigQuery datasources may use this machine's own identity. */
   readonly allowApplicationDefault: boolean
-  /** BigQuery datasources may name an address other than Google's, which gets no token. */
+  /** BigQuery datasources may use another endpoint than Google's, without a token. */
   readonly allowBigQueryEndpoint: boolean
-  /** Whose X-Forwarded-For is believed: nobody's, that of the one proxy in front, or of addresses and ranges, by commas. */
+  /**
+   * Whose X-Forwarded-For is trusted: nobody's, that of one proxy, or of a comma-separated list of addresses and
+   * ranges.
+   */
   readonly trustProxy: boolean | string
   /** host:port, or null for none. */
   readonly metricsAddr: string | null
@@ -106,7 +112,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   ...Object.values(CEILINGS),
 ])
 
-/** Reads the environment. Throws one Error that lists everything wrong; it shows no value of a secret. */
+/** Reads the environment. Throws one Error that lists all problems and contains no secret. */
 export function readConfig(env: Environment): Config {
   const problems: string[] = []
   const from = reader(env, problems)
@@ -126,8 +132,7 @@ export function readConfig(env: Environment): Config {
   )
   const model = modelOf(from, problems)
   for (const name of Object.keys(env)) {
-    if (name.startsWith('VITRINE_') && !KNOWN.has(name))
-      problems.push(`${name}: there is no such setting in this version`)
+    if (name.startsWith('VITRINE_') && !KNOWN.has(name)) problems.push(`${name}: unknown setting in this version`)
   }
   const config: Config = {
     port: from.parsed('PORT', 'a port from 0 to 65535', integer(0, 65_535)) ?? 3000,
@@ -139,7 +144,7 @@ export function readConfig(env: Environment): Config {
     secretKey,
     smtp,
     model,
-    // The demo is for a newcomer's `npm start`, not for a service that others reach, or that asks for a verified address.
+    // The demo is for a newcomer's `npm start`, not for a service that is reachable from outside or verifies addresses.
     demo: from.flag('VITRINE_DEMO') ?? (loopback && smtp === null && env['npm_lifecycle_event'] === 'start'),
     signup: from.oneOf('VITRINE_SIGNUP', SIGNUP) ?? (loopback ? 'open' : 'invited'),
     allowPrivateHosts: from.flag('VITRINE_ALLOW_PRIVATE_HOSTS') ?? loopback,
@@ -159,7 +164,7 @@ export function readConfig(env: Environment): Config {
 type Reader = ReturnType<typeof reader>
 
 function reader(env: Environment, problems: string[]) {
-  /** An empty variable counts as unset, as compose files write it. */
+  /** An empty variable counts as unset, as in compose files. */
   const text = (name: string): string | null => env[name]?.trim() || null
   const parsed = <T>(name: string, what: string, parse: (text: string) => T | null): T | null => {
     const given = text(name)
@@ -194,7 +199,7 @@ function ceilings(from: Reader): Partial<Record<Ceiling, number>> {
   return found
 }
 
-/** Loopback by name or address; a listener there is reached from this machine only. */
+/** A listener on loopback is reachable from this machine only. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
@@ -214,11 +219,11 @@ function origin(text: string): string | null {
 
 function postgresUrl(text: string): string | null {
   const url = URL.parse(text)
-  // Without the slashes the library takes login and password for the name of the database.
+  // Without the slashes, the library parses login and password as the database name.
   return url !== null && /^postgres(ql)?:\/\//i.test(text) ? text : null
 }
 
-/** smtp://, smtps://; nothing else of the address is understood, as an option that is passed over would fail open. */
+/** Refuses unknown parameters: an ignored option would fail open. */
 function smtpUrl(text: string): Smtp | null {
   const url = URL.parse(text)
   if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
@@ -230,7 +235,7 @@ function smtpUrl(text: string): Smtp | null {
   if (tls !== undefined && (tls !== 'none' || url.protocol === 'smtps:')) return null
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const implicit = url.protocol === 'smtps:'
-  // A password leaves this machine by TLS only.
+  // A password leaves this machine only over TLS.
   const upgrade = isLoopback(host) ? 'local' : login === null ? 'offered' : 'required'
   return {
     host,
@@ -241,7 +246,7 @@ function smtpUrl(text: string): Smtp | null {
   }
 }
 
-/** All of it or nothing: half of it is a mistake that would otherwise be found by nobody. */
+/** All variables or none: half a configuration is a mistake that nobody would notice. */
 function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   const url = from.parsed(
     'VITRINE_MODEL_URL',
@@ -262,7 +267,7 @@ function modelOf(from: Reader, problems: string[]): ModelSettings | null {
   if (url === null || name === null) return null
   const { protocol, hostname, pathname } = url
   if (protocol === 'http:' && key !== null && !isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))) {
-    problems.push('VITRINE_MODEL_URL: must be https:// where a VITRINE_MODEL_KEY is sent to another machine')
+    problems.push('VITRINE_MODEL_URL: must be https:// if VITRINE_MODEL_KEY is sent to another machine')
   }
   const kind =
     /(?:^|\.)anthropic\.com$/.test(hostname) || pathname.split('/').includes('anthropic') ? 'anthropic' : 'openai'
@@ -275,7 +280,7 @@ function modelUrl(text: string): URL | null {
   return url.search === '' && url.hash === '' && url.username === '' && url.password === '' ? url : null
 }
 
-/** undefined: half a login, or one that cannot be decoded. */
+/** Undefined: half a login, or one that cannot be decoded. */
 function smtpLogin(url: URL): Smtp['login'] | undefined {
   if (url.username === '' && url.password === '') return null
   if (url.username === '' || url.password === '') return undefined

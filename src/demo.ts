@@ -1,5 +1,5 @@
 // The demo of a first `npm start`: a shop in a real PostgreSQL beside the service, connected through the service's own
-// door as a person would, and three lines to paste. It uses no room and no store, only what every client may.
+// REST API, and three commands to paste. Uses nothing that other clients cannot use.
 import { readFile, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -9,19 +9,19 @@ import { DEMO_EMAIL } from './config.ts'
 import { startDemoServer, type DemoServer } from '../demo/server.ts'
 
 export interface DemoOptions {
-  /** Where the service listens, http://127.0.0.1:3000. */
+  /** The service's address, for example http://127.0.0.1:3000. */
   readonly address: string
   readonly dataDir: string
-  /** What the first account of a service that others reach must send. */
+  /** The setup token that the first account must send, if any. */
   readonly setupToken: string | null
-  /** The store holds no account yet. */
+  /** True if the store has no account yet. */
   readonly isNew: boolean
-  /** Who signs up must follow a link in a mail first. */
+  /** True if a new account must follow a mailed link first. */
   readonly asksMail: boolean
   readonly signal: AbortSignal
 }
 
-/** What the first start made, kept in the data folder with mode 0600: it holds a password and a key. */
+/** The state of the first start, stored in the data folder with mode 0600: it contains a password and a key. */
 const Kept = z.object({
   email: z.string(),
   password: z.string(),
@@ -33,24 +33,24 @@ const Kept = z.object({
 type Kept = z.infer<typeof Kept>
 
 export interface Demo extends AsyncDisposable {
-  /** What a newcomer is shown. */
+  /** The text for newcomers. */
   readonly story: string
 }
 
 /**
- * Starts the shop's server; connects it at the first start. Null where the store is already in use without a demo.
- * Throws an Error of one sentence where the server cannot run here or the service refuses a step.
+ * Starts the shop's server, and connects it at the first start. Returns null if the store is already used without a
+ * demo. Throws an Error of one sentence if the server cannot run or the service refuses a step.
  */
 export async function openDemo(options: DemoOptions): Promise<Demo | null> {
   const file = join(options.dataDir, 'demo.json')
   const before = await readKept(file)
   if (before === null && !options.isNew) return null
   if (before === null && options.asksMail) {
-    throw new Error('its account would have to answer a mail. Start without SMTP_URL to see it.')
+    throw new Error('its account would need a mailed link. Start without SMTP_URL to see the demo.')
   }
   await using stack = new AsyncDisposableStack()
   const shop = stack.use(await startDemoServer({ dataDir: options.dataDir, signal: options.signal }))
-  const kept = before === null ? await connect(options, shop) : await moved(options, before, shop)
+  const kept = before === null ? await connect(options, shop) : await updatePort(options, before, shop)
   if (kept !== before) await writeFile(file, JSON.stringify(kept, null, 2), { mode: 0o600 })
   const held = stack.move()
   return { story: storyOf(options.address, kept), [Symbol.asyncDispose]: () => held.disposeAsync() }
@@ -61,11 +61,11 @@ async function readKept(file: string): Promise<Kept | null> {
     return Kept.parse(JSON.parse(await readFile(file, 'utf8')))
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw new Error(`${file} cannot be read; remove it to start without the demo`, { cause: error })
+    throw new Error(`${file} cannot be read. Remove the file to start without the demo.`, { cause: error })
   }
 }
 
-/** One request through the door. Throws an Error that names the step, never what was sent. */
+/** Sends one request. Throws an Error that names the step but not the request body. */
 async function ask(options: DemoOptions, step: Step): Promise<Answer> {
   const { method = 'POST', path, body, token, cookie } = step
   const res = await fetch(options.address + path, {
@@ -79,7 +79,7 @@ async function ask(options: DemoOptions, step: Step): Promise<Answer> {
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   const text = await res.text()
-  if (!res.ok) throw new Error(`the demo could not be made: ${method} ${path} answered ${res.status} ${text}`)
+  if (!res.ok) throw new Error(`the demo setup failed: ${method} ${path} answered ${res.status} ${text}`)
   const json: unknown = text === '' ? {} : JSON.parse(text)
   return { json: Fields.parse(json), cookie: cookieOf(res) }
 }
@@ -92,7 +92,7 @@ interface Step {
   readonly cookie?: string
 }
 
-/** Of an answer, what the next step needs. */
+/** The fields of an answer that later steps need. */
 const Fields = z.object({ id: z.string().optional(), key: z.string().optional(), token: z.string().optional() }).loose()
 interface Answer {
   readonly json: z.infer<typeof Fields>
@@ -106,8 +106,8 @@ function cookieOf(res: Response): string {
     .join('; ')
 }
 
-function have(value: string | undefined, what: string): string {
-  if (value === undefined) throw new Error(`the demo could not be made: no ${what} in an answer`)
+function required(value: string | undefined, what: string): string {
+  if (value === undefined) throw new Error(`the demo setup failed: no ${what} in an answer`)
   return value
 }
 
@@ -123,42 +123,49 @@ async function connect(options: DemoOptions, shop: DemoServer): Promise<Kept> {
   })
   const token = await tokenOf(options, signedUp.cookie)
   const team = await ask(options, { path: '/teams', token, body: { name: 'Demo' } })
-  const teamId = have(team.json.id, 'team')
+  const teamId = required(team.json.id, 'team')
   const made = await ask(options, {
     path: `/teams/${teamId}/datasources`,
     token,
-    body: { name: 'shop', type: 'POSTGRES', config: {}, accessMode: 'ROLE_BASED', minRole: 'MEMBER', ...where(shop) },
+    body: {
+      name: 'shop',
+      type: 'POSTGRES',
+      config: {},
+      accessMode: 'ROLE_BASED',
+      minRole: 'MEMBER',
+      ...connectionOf(shop),
+    },
   })
-  const datasourceId = have(made.json.id, 'datasource')
+  const datasourceId = required(made.json.id, 'datasource')
   const path = `/teams/${teamId}/datasources/${datasourceId}`
   await ask(options, { path: `${path}/test`, token, body: {} })
   await ask(options, { path: `${path}/introspect`, token, body: {} })
   await ask(options, { method: 'PUT', path: `${path}/exposure`, token, body: exposure })
   const scopes = ['profile', 'data:schema', 'data:read']
   const issued = await ask(options, { path: '/users/me/keys', token, body: { name: 'demo', scopes } })
-  return { email, password, key: have(issued.json.key, 'key'), teamId, datasourceId, port: shop.port }
+  return { email, password, key: required(issued.json.key, 'key'), teamId, datasourceId, port: shop.port }
 }
 
-/** A later start: left as it was, unless the server had to take another port. */
-async function moved(options: DemoOptions, kept: Kept, shop: DemoServer): Promise<Kept> {
+/** A later start: updates the datasource only if the server has another port. */
+async function updatePort(options: DemoOptions, kept: Kept, shop: DemoServer): Promise<Kept> {
   if (kept.port === shop.port) return kept
   const { email, password, teamId, datasourceId } = kept
   const signedIn = await ask(options, { path: '/auth/sign-in/email', body: { email, password } })
   const token = await tokenOf(options, signedIn.cookie)
   const path = `/teams/${teamId}/datasources/${datasourceId}`
-  await ask(options, { method: 'PATCH', path, token, body: where(shop) })
+  await ask(options, { method: 'PATCH', path, token, body: connectionOf(shop) })
   return { ...kept, port: shop.port }
 }
 
 async function tokenOf(options: DemoOptions, cookie: string): Promise<string> {
-  return have((await ask(options, { method: 'GET', path: '/auth/token', cookie })).json.token, 'token')
+  return required((await ask(options, { method: 'GET', path: '/auth/token', cookie })).json.token, 'token')
 }
 
-function where({ host, port, database, username, password }: DemoServer) {
+function connectionOf({ host, port, database, username, password }: DemoServer) {
   return { connectionMode: 'DIRECT', host, port, database, username, password, sslMode: 'disable' }
 }
 
-/** Three lines to paste: describe, an answered query, a refused one. */
+/** Three commands to paste: a description, an answered query, a refused query. */
 function storyOf(address: string, { email, password, key, teamId, datasourceId }: Kept): string {
   const at = `${address}/teams/${teamId}/datasources/${datasourceId}`
   const bearer = `-H 'Authorization: Bearer ${key}'`
@@ -169,7 +176,7 @@ The demo shop is connected. Sign in as ${email} with the password ${password}, o
 
   ${key}
 
-Paste these. The first says what there is, the second is answered, the third is refused and says why:
+Paste these commands. The first describes the tables, the second is answered, the third is refused with the reason:
 
 curl -s ${at}/schema ${bearer}
 

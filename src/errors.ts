@@ -1,5 +1,5 @@
-// Every refusal and failure a caller can see: one table of codes and statuses, one class.
-// A retired code stays here as a comment, so that it is never used for something else.
+// All refusals and failures that a caller can see: one table of codes and statuses, one class. A retired code stays as
+// a comment, so that it is never reused.
 
 /** Code → HTTP status (docs/errors.md). */
 export const STATUS = {
@@ -32,18 +32,18 @@ export const STATUS = {
 
 export type Code = keyof typeof STATUS
 
-/** Further fields of an error body, beside `error` and `code`: blocked, hint, position, details, retryAfter … */
+/** Additional fields of an error body besides `error` and `code`: blocked, hint, position, details, retryAfter … */
 export type ErrorExtra = Readonly<Record<string, unknown>>
 
 /**
- * A refusal or failure on its way to the caller. `message` is shown as it is: no secret, no hidden name, nothing
- * unread from a database. `cause` is for the log only.
+ * A refusal or failure for the caller. `message` is shown unchanged: it must not contain secrets, hidden names or raw
+ * database errors. `cause` is for the log only.
  */
 export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: Code
   readonly extra: ErrorExtra
-  /** Headers of the answer, RateLimit-* say; the door adds what follows from the code. */
+  /** Headers of the answer, such as RateLimit-*. The HTTP layer adds those that follow from the code. */
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: Code, message: string, options: AppErrorOptions = {}) {
@@ -53,7 +53,7 @@ export class AppError extends Error {
     this.headers = options.headers ?? {}
   }
 
-  /** The same refusal with further headers. */
+  /** Returns the same error with additional headers. */
   withHeaders(headers: Readonly<Record<string, string>>): AppError {
     return new AppError(this.code, this.message, {
       extra: this.extra,
@@ -69,15 +69,15 @@ interface AppErrorOptions {
   readonly cause?: unknown
 }
 
-/** No such thing, or not the caller's to see: always the same bytes. */
+/** Missing, or hidden from the caller: the response is byte-identical. */
 export function notFound(): AppError {
-  return new AppError('NOT_FOUND', 'There is no such thing here, or you cannot reach it.')
+  return new AppError('NOT_FOUND', 'Not found, or you have no access.')
 }
 
-/** An answer names so many: a body of a megabyte can be wrong a hundred thousand times. */
+/** An answer lists at most this many: a body of a megabyte can have a hundred thousand problems. */
 const DETAILS_MAX = 101
 
-/** A body, parameter or field that is not as it must be; `details` names each. */
+/** An invalid body, parameter or field. `details` lists the problems. */
 export function invalidRequest(all: readonly string[], message?: string): AppError {
   const details = all.slice(0, DETAILS_MAX)
   return new AppError('INVALID_REQUEST', message ?? `The request is not valid: ${details.join('; ')}`, {

@@ -1,5 +1,5 @@
-// Every kind of id, in one append-only list. On the wire they are plain strings; inside, a team's id is never taken
-// for a datasource's. Made in two places only: route parameters and new rows.
+// Every kind of id, in one append-only list. On the wire ids are plain strings; in code, a team's id cannot pass for a
+// datasource's. Ids are created in two places only: from route parameters and for new rows.
 import { randomUUID } from 'node:crypto'
 
 declare const kind: unique symbol
@@ -16,12 +16,12 @@ export type TeamId = Id<'team'>
 
 type AnyId = AccountId | ApiKeyId | AuditId | DatasourceId | InvitationId | JobId | SessionId | TeamId
 
-/** A new random id (UUID v4). */
+/** Returns a new random id (UUID v4). */
 export function newId<T extends AnyId>(): T {
   return randomUUID() as string as T
 }
 
-/** Takes a text for the id it claims to be, for look-up; it proves nothing about existence. */
+/** Casts a string to an id for a lookup. Does not check that the id exists. */
 export function asId<T extends AnyId>(text: string): T {
   return text as T
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { AppError } from './errors.ts'
 import { errorForLog } from './log.ts'
 
-test('an error is logged by its kind, code and place, and not by a text that may quote somebody’s data', () => {
+test('an error is logged with type, code and location, but without a message that may quote data', () => {
   const database = Object.assign(new Error('Key (email)=(ada@example.test) exists\n    at row 1'), { code: '23505' })
   const logged = errorForLog(new AppError('INTERNAL', 'It failed for ada@example.test.', { cause: database }))
   assert.doesNotMatch(JSON.stringify(logged), /ada@|row 1/)
@@ -11,11 +11,11 @@ test('an error is logged by its kind, code and place, and not by a text that may
   assert.match(logged.at[0] ?? '', /log\.test\.ts:\d+:\d+/)
 })
 
-test('what the engine says of our own code is kept', () => {
+test('messages of the JavaScript engine are kept', () => {
   assert.equal(errorForLog(new TypeError('x is not a function')).message, 'x is not a function')
 })
 
-test('what is no error, and causes without end, are logged too', () => {
+test('logs non-errors and bounds chains of causes', () => {
   assert.deepEqual(errorForLog('secret'), { type: 'string', at: [] })
   const round = new Error('round')
   round.cause = round

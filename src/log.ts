@@ -1,10 +1,10 @@
-// The log: one JSON line an event, on standard output. It must hold no secret, no name and no value out of anybody's
-// database, so of an error only that is kept which a defect is found by.
+// The log: one JSON line per event, on standard output. It must not contain secrets, names or values from any database,
+// so an error is reduced to what helps to find a bug.
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 
-/** Opens it at the level of LOG_LEVEL. */
+/** Opens the log at the level of LOG_LEVEL. */
 export function openLog(config: Pick<Config, 'logLevel'>): Logger {
   return pino({ level: config.logLevel, base: null, serializers: { err: errorForLog } })
 }
@@ -13,30 +13,33 @@ interface LoggedError {
   readonly type: string
   readonly code?: string
   readonly message?: string
-  /** Where it was made, the innermost first. */
+  /** The stack frames, innermost first. */
   readonly at: readonly string[]
   readonly cause?: LoggedError
 }
 
-/** Errors whose text is the engine's own, about our code. All others may quote a query, a row or an address. */
-const OF_THE_ENGINE: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'ReferenceError', 'AssertionError'])
+/**
+ * Errors whose message comes from the JavaScript engine and is about our code. Other messages may quote a query, a row
+ * or an address.
+ */
+const ENGINE_ERRORS: ReadonlySet<string> = new Set(['TypeError', 'RangeError', 'ReferenceError', 'AssertionError'])
 const FRAMES_MAX = 20
 const CAUSES_MAX = 4
 
-/** An error without its text, unless that is harmless: kind, code, frames, and the same of its causes. */
+/** Returns an error's type, code, frames and causes. The message is included only if it is harmless. */
 export function errorForLog(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, at: [] }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   return {
     type: error.name,
     ...(code === undefined ? {} : { code }),
-    ...(OF_THE_ENGINE.has(error.name) ? { message: error.message } : {}),
+    ...(ENGINE_ERRORS.has(error.name) ? { message: error.message } : {}),
     at: framesOf(error),
     ...(error.cause === undefined || depth >= CAUSES_MAX ? {} : { cause: errorForLog(error.cause, depth + 1) }),
   }
 }
 
-/** Only lines that name a place in code: the first lines of a stack are the text. */
+/** Keeps only the lines with a code location: the first lines of a stack are the message. */
 function framesOf(error: Error): string[] {
   return (error.stack ?? '')
     .split('\n')

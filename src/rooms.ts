@@ -1,5 +1,5 @@
-// The composition: opens the store, the drivers and every room in the order in which they depend on each other. This is
-// the only file that knows all rooms; it decides nothing. The app mounts doors on the rooms, and tests open them without one.
+// The composition: opens the store, the drivers and every room in dependency order. Only this file knows all rooms, and
+// it makes no decisions. The app mounts interfaces on the rooms; tests open the rooms directly.
 import { openAudit } from './audit/audit.ts'
 import { attempts } from './auth/attempts.ts'
 import { authenticator, type Call } from './auth/caller.ts'
@@ -39,9 +39,9 @@ import type { SharedDeps } from './operations/operations.ts'
 export interface RoomsOptions {
   readonly config: Config
   readonly log: RoomsLog
-  /** The address at which people open the service, for links in mails. */
+  /** The public origin, for links in mails. */
   readonly origin: () => string
-  /** Milliseconds since 1970; tests move this clock. */
+  /** Milliseconds since 1970. Tests control this clock. */
   readonly now?: () => number
   readonly leases?: Partial<LeaseOptions>
 }
@@ -54,10 +54,10 @@ interface RoomsLog {
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
-/** Throws an Error of one sentence where a room cannot be opened; what was opened before is closed again. */
+/** Throws an Error of one sentence if a room cannot be opened. Rooms opened before are closed again. */
 export async function openRooms({ config, log, origin, now = Date.now, leases: leaseOptions = {} }: RoomsOptions) {
   await using opened = new AsyncDisposableStack()
-  const lost = (err: unknown) => log.error({ err }, 'a write was lost')
+  const lost = (err: unknown) => log.error({ err }, 'a background write failed')
   const store = opened.use(await openStore(config, { lost, admit: (db) => requireKeyBefore(db, config) }))
   const secrets = await openSecrets(config)
   await requireKeyOf(store, secrets)
@@ -96,7 +96,7 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
       reach: (call, at) => reach({ store, drivers, audit }, call, at.teamId, at.id),
     }),
   )
-  /** Of datasources that went with their team. */
+  /** Closes jobs and connections of datasources that were deleted with their team. */
   const ended = async (ids: readonly DatasourceId[]) => {
     await Promise.all(ids.flatMap((id) => [jobs.endAll(id), leases.end(id)]))
   }
@@ -139,7 +139,7 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
   }
 }
 
-/** What every operation needs beside its room. */
+/** The dependencies that all operations share. */
 export function houseOf(rooms: Rooms): SharedDeps {
   const { authenticator, audit } = rooms
   return {

@@ -1,4 +1,4 @@
-// What sealing promises: a value opens in its own place, whole, by its own root key, and nowhere else.
+// Sealing: a value opens only unchanged, in its own place, and with its own root key.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ const refuses = (place: SecretPlace, sealed: string, by = secrets) =>
 describe('a sealed value', () => {
   const sealed = secrets.seal(place, TEXT)
 
-  test('opens where it was sealed, and is another one each time', () => {
+  test('opens in its place, and differs each time', () => {
     assert.equal(secrets.open(place, sealed), TEXT)
     assert.notEqual(secrets.seal(place, TEXT), sealed)
     assert.equal(secrets.open(place, secrets.seal(place, '')), '')
@@ -39,7 +39,7 @@ describe('a sealed value', () => {
     refuses({ ...place, teamId: place.datasourceId, datasourceId: place.teamId } as never, sealed)
   })
 
-  test('does not open with any bit flipped, nor cut, nor of another version', () => {
+  test('does not open if changed, cut or of another version', () => {
     const [version, id, encoded] = sealed.split('.')
     const body = Buffer.from(encoded ?? '', 'base64url')
     for (let bit = 0; bit < body.length * 8; bit++) {
@@ -57,7 +57,7 @@ describe('a sealed value', () => {
     }
   })
 
-  test('of another root key says so', () => {
+  test('names the cause if made with another root key', () => {
     const other = secretsFrom(new Uint8Array(32).fill(2))
     assert.throws(() => other.open(place, sealed), /another VITRINE_SECRET_KEY/)
     refuses(place, sealed.replace(/\.[0-9a-f]{8}\./, `.${other.seal(place, '').split('.')[1]}.`), other)
@@ -68,7 +68,7 @@ describe('the root key', () => {
   const dir = mkdtempSync(join(tmpdir(), 'vt-secrets-'))
   after(() => rmSync(dir, { recursive: true, force: true }))
 
-  test('is made once and kept, for its owner alone', async () => {
+  test('is created once, readable by its owner only', async () => {
     const dataDir = join(dir, 'data')
     const [first, second] = await Promise.all([
       openSecrets({ dataDir, secretKey: null }),
@@ -82,7 +82,7 @@ describe('the root key', () => {
     assert.equal(Buffer.from(readFileSync(join(dataDir, 'secret.key'), 'utf8'), 'base64').length, 32)
   })
 
-  test('that cannot be read is not replaced', async () => {
+  test('is not replaced if unreadable', async () => {
     const dataDir = join(dir, 'broken')
     await openSecrets({ dataDir, secretKey: null })
     writeFileSync(join(dataDir, 'secret.key'), 'short')
@@ -90,7 +90,7 @@ describe('the root key', () => {
     assert.equal(readFileSync(join(dataDir, 'secret.key'), 'utf8'), 'short')
   })
 
-  test('other than the one a store was written with is refused', async () => {
+  test('is refused if the store was written with another one', async () => {
     await using source = await storeSource('sqlite')
     await using store = await openStore(await source.config())
     await requireKeyOf(store, secrets)
@@ -98,7 +98,7 @@ describe('the root key', () => {
     await assert.rejects(requireKeyOf(store, secretsFrom(new Uint8Array(32).fill(2))), /another VITRINE_SECRET_KEY/)
   })
 
-  test('gives another key for each purpose', () => {
+  test('derives a different key for each purpose', () => {
     const labels = ['sign-in', 'setup token', 'datasource secrets'].map((label) =>
       Buffer.from(secrets.derive(label)).toString('hex'),
     )

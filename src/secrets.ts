@@ -1,5 +1,5 @@
-// What is kept secret at rest: one root key, from which every other key is derived (HKDF-SHA-256), and an envelope
-// (AES-256-GCM) for the secrets of datasources, bound to where they belong. Nothing here is ever logged or shown.
+// Secrets at rest: one root key, from which all other keys are derived (HKDF-SHA-256), and an envelope (AES-256-GCM)
+// for datasource secrets, bound to their place. Nothing here is logged or shown.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import type { DatasourceId, TeamId } from './ids.ts'
 import type { Store } from './store/open.ts'
 import type { Tables } from './store/tables.ts'
 
-/** Where a sealed value belongs; anywhere else it does not open. */
+/** The place of a sealed value. The value cannot be opened for another place. */
 export interface SecretPlace {
   readonly teamId: TeamId
   readonly datasourceId: DatasourceId
@@ -17,11 +17,14 @@ export interface SecretPlace {
 }
 
 export interface Secrets {
-  /** An envelope, `v1.<key id>.<nonce, text and tag in base64url>`. */
+  /** Returns an envelope, `v1.<key id>.<nonce, text and tag in base64url>`. */
   seal(place: SecretPlace, text: string): string
-  /** Throws an Error that names no secret where the envelope is broken, moved, or of another root key. */
+  /**
+   * Throws an Error without secrets if the envelope is damaged, belongs to another place, or was made with another root
+   * key.
+   */
   open(place: SecretPlace, sealed: string): string
-  /** 32 bytes for one purpose; the same for the same label and root. */
+  /** Returns 32 bytes for one purpose, the same for the same label and root key. */
   derive(label: string): Uint8Array
 }
 
@@ -30,34 +33,34 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * The root key from the configuration, or made once and kept in the data folder (0600). `asIs`: none is made, and an Error
- * of one sentence says that there is none.
+ * Returns the root key from the configuration, or creates it once in the data folder (0600). `asIs`: creates nothing,
+ * and throws an Error of one sentence if there is no key.
  */
 export async function openSecrets(
   config: Pick<Config, 'secretKey' | 'dataDir'>,
   options: { readonly asIs?: boolean } = {},
 ): Promise<Secrets> {
   if (config.secretKey !== null) return secretsFrom(config.secretKey)
-  return secretsFrom(options.asIs === true ? await knownKey(config.dataDir) : await keptKey(config.dataDir))
+  return secretsFrom(options.asIs === true ? await existingKey(config.dataDir) : await storedKey(config.dataDir))
 }
 
 /**
- * Holds the store to the root key it was first opened with. Throws an Error of one sentence for another one: nothing
- * that was sealed would open, and it is better told at the start than by the first query.
+ * Checks the root key that the store was first opened with. Throws an Error of one sentence for another key, because no
+ * sealed value would open. The start is a better time for this error than the first query.
  */
 export async function requireKeyOf(store: Pick<Store, 'write'>, secrets: Secrets): Promise<void> {
   const id = idOf(secrets)
-  const kept = await store.write(async (tx) => {
+  const stored = await store.write(async (tx) => {
     const mark = await markOf(tx)
     if (mark === undefined) await tx.insertInto('marks').values({ name: 'root key', value: id }).execute()
     return mark ?? id
   })
-  if (kept !== id) throw anotherKey()
+  if (stored !== id) throw anotherKey()
 }
 
 /**
- * Holds a store that was opened before to its root key, before anything is written to the store or to the data folder.
- * Throws an Error of one sentence where the key is missing or another one: a new key would open no secret.
+ * Checks an existing store's root key before anything is written to the store or the data folder. Throws an Error of
+ * one sentence if the key is missing or differs: a new key could not open the secrets.
  */
 export async function requireKeyBefore(
   db: Kysely<Tables>,
@@ -67,23 +70,23 @@ export async function requireKeyBefore(
   const id = tables.some((table) => table.name === 'marks') ? await markOf(db) : undefined
   if (id === undefined) return
   const path = join(config.dataDir, 'secret.key')
-  const text = config.secretKey === null ? await readKept(path) : null
+  const text = config.secretKey === null ? await readKeyFile(path) : null
   const root = config.secretKey ?? (text === null ? null : bytesOf(text, path))
   if (root === null) {
     throw new Error(
-      `There is a store in ${config.dataDir}, but not the key that it was made with: ${path} is missing, and VITRINE_SECRET_KEY is not set. ` +
-        'Restore the key from your backup: without it the secrets in the store cannot be read. To start with an empty store, set VITRINE_DATA_DIR to another folder.',
+      `There is a store in ${config.dataDir}, but not its key: ${path} is missing, and VITRINE_SECRET_KEY is not set. ` +
+        'Restore the key from your backup: without the key, the secrets in the store cannot be read. To start with an empty store, set VITRINE_DATA_DIR to another folder.',
     )
   }
   if (idOf(secretsFrom(root)) !== id) throw anotherKey()
 }
 
-/** The same without a change to the store. Throws too where the store was never opened with any. */
+/** The same check without changing the store. Also throws if the store was never opened with a key. */
 export async function requireKnownKeyOf(store: Pick<Store, 'db'>, secrets: Secrets): Promise<void> {
   if ((await markOf(store.db)) !== idOf(secrets)) throw anotherKey()
 }
 
-/** The id of the root key that the store was first opened with. */
+/** Returns the id of the root key that the store was first opened with. */
 async function markOf(db: Kysely<Tables>): Promise<string | undefined> {
   const mark = await db.selectFrom('marks').select('value').where('name', '=', 'root key').executeTakeFirst()
   return mark?.value
@@ -95,15 +98,15 @@ function idOf(secrets: Secrets): string {
 
 function anotherKey(): Error {
   return new Error(
-    'This store was written with another VITRINE_SECRET_KEY (or another secret.key in its data folder): without that one its secrets cannot be read. Set that key, or start with another store.',
+    'This store was written with another VITRINE_SECRET_KEY (or another secret.key in its data folder): without that key its secrets cannot be read. Set that key, or start with another store.',
   )
 }
 
-/** The pure part: everything follows from the 32 bytes of the root. */
+/** Pure: everything is derived from the 32 bytes of the root key. */
 export function secretsFrom(root: Uint8Array): Secrets {
   const derive = (label: string) => new Uint8Array(hkdfSync('sha256', root, 'vitrine', label, 32))
   const key = derive('datasource secrets')
-  // Tells an envelope of another root apart from a broken one; derived, so it says nothing of the key.
+  // Distinguishes an envelope of another root key from a damaged one. Derived, so it reveals nothing about the key.
   const keyId = Buffer.from(derive('id of the key of datasource secrets')).toString('hex').slice(0, 8)
 
   return {
@@ -125,27 +128,27 @@ export function secretsFrom(root: Uint8Array): Secrets {
         decipher.setAAD(binding(place, keyId)).setAuthTag(body.subarray(end))
         return decipher.update(body.subarray(NONCE_BYTES, end), undefined, 'utf8') + decipher.final('utf8')
       } catch {
-        // The library's error is dropped on purpose: what it holds is not ours to show.
-        throw new Error('a sealed value does not open here: it was changed or moved')
+        // The library's error is dropped: it may contain data that must not be shown.
+        throw new Error('a sealed value cannot be opened: it was changed or moved')
       }
     },
   }
 }
 
-/** The place as bytes; JSON keeps ('a', 'bc') apart from ('ab', 'c'). */
+/** The place as bytes. JSON keeps ('a', 'bc') apart from ('ab', 'c'). */
 function binding(place: SecretPlace, keyId: string): Buffer {
   return Buffer.from(JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field]), 'utf8')
 }
 
-async function keptKey(dataDir: string): Promise<Uint8Array> {
+async function storedKey(dataDir: string): Promise<Uint8Array> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const path = join(dataDir, 'secret.key')
-  return bytesOf((await readKept(path)) ?? (await keep(path)), path)
+  return bytesOf((await readKeyFile(path)) ?? (await createKeyFile(path)), path)
 }
 
-async function knownKey(dataDir: string): Promise<Uint8Array> {
+async function existingKey(dataDir: string): Promise<Uint8Array> {
   const path = join(dataDir, 'secret.key')
-  const text = await readKept(path)
+  const text = await readKeyFile(path)
   if (text === null) throw new Error(`There is no ${path}, and VITRINE_SECRET_KEY is not set.`)
   return bytesOf(text, path)
 }
@@ -156,7 +159,7 @@ function bytesOf(text: string, path: string): Uint8Array {
   return new Uint8Array(bytes)
 }
 
-async function readKept(path: string): Promise<string | null> {
+async function readKeyFile(path: string): Promise<string | null> {
   try {
     const text = await readFile(path, 'utf8')
     await chmod(path, 0o600)
@@ -167,8 +170,8 @@ async function readKept(path: string): Promise<string | null> {
   }
 }
 
-/** Written whole and flushed before it gets its name, so that no crash leaves half a key that something was sealed with. */
-async function keep(path: string): Promise<string> {
+/** Writes and flushes a draft before linking it to its name, so that a crash cannot leave half a key. */
+async function createKeyFile(path: string): Promise<string> {
   const draft = `${path}.${randomUUID()}`
   {
     await using file = await open(draft, 'w', 0o600)
@@ -178,7 +181,7 @@ async function keep(path: string): Promise<string> {
   try {
     await link(draft, path)
   } catch (error) {
-    // Another process was first: its key is the one.
+    // Another process created the key first: use that key.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   } finally {
     await rm(draft, { force: true })

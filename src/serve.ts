@@ -1,4 +1,4 @@
-// The process: configuration → app → listen → signals → dispose. Whatever stops a start is said in one line.
+// The process: configuration → app → listen → signals → dispose. A failed start prints one line.
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
@@ -8,11 +8,11 @@ import { readConfig } from './config.ts'
 import type { Demo } from './demo.ts'
 import { openLog } from './log.ts'
 
-/** Serves until SIGTERM or SIGINT. Sets the exit code where it cannot start, and never throws. */
+/** Serves until SIGTERM or SIGINT. Sets the exit code if the start fails. Never throws. */
 export async function serve(env: Environment): Promise<void> {
   const stop = new AbortController()
   const hurry = new AbortController()
-  // The first signal drains the service; a second one ends the grace.
+  // The first signal drains the service. A second one ends the grace period.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (stop.signal.aborted) hurry.abort()
@@ -33,28 +33,28 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   const address = await app.listen()
   process.stdout.write(`Vitrine listens at ${listeningText(config.host, address)}\n`)
   const setupToken = await app.setupToken()
-  if (setupToken !== null) process.stdout.write(`The first account is made with this setupToken: ${setupToken}\n`)
+  if (setupToken !== null) process.stdout.write(`Create the first account with this setupToken: ${setupToken}\n`)
   const asksMail = config.smtp !== null
   const place = { address, dataDir: config.dataDir, setupToken, asksMail, stop }
-  await using _demo = config.demo ? await demoBeside(app, place) : null
+  await using _demo = config.demo ? await startDemo(app, place) : null
   if (!stop.aborted) await once(stop, 'abort')
-  log.info('ending')
-  // Before the demo's database is ended: it may be answering.
+  log.info('stopping')
+  // Before the demo's database stops: it may be answering a query.
   await app.drain(hurry)
 }
 
-/** The address of each host that stands for every address of the machine, and the loopback address to open instead. */
+/** For each wildcard host, its URL form and the loopback address to open instead. */
 const EVERY_ADDRESS: ReadonlyMap<string, readonly [string, string]> = new Map([
   ['0.0.0.0', ['0.0.0.0', '127.0.0.1']],
   ['::', ['[::]', '[::1]']],
 ])
 
-/** Never a loopback address alone for a service that others reach. */
+/** A service that is reachable from outside must not print a loopback address only. */
 function listeningText(host: string, address: string): string {
   const every = EVERY_ADDRESS.get(host)
   if (every === undefined) return address
   const { port } = new URL(address)
-  return `http://${every[0]}:${port} (every address of this machine; on it, open http://${every[1]}:${port})`
+  return `http://${every[0]}:${port} (every address of this machine; on this machine, open http://${every[1]}:${port})`
 }
 
 interface DemoPlace {
@@ -65,27 +65,28 @@ interface DemoPlace {
   readonly stop: AbortSignal
 }
 
-/** The service is ready before its demo is, and goes on where that cannot run. */
-async function demoBeside(app: App, { stop, ...place }: DemoPlace): Promise<Demo | null> {
+/** Starts the demo after the service is ready. The service continues without it if the demo fails. */
+async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo | null> {
   try {
     const { openDemo } = await import('./demo.ts')
     const demo = await openDemo({ ...place, isNew: await app.isNew(), signal: stop })
     if (demo !== null) process.stdout.write(`${demo.story}\n`)
     return demo
   } catch (error) {
-    if (!stop.aborted) process.stdout.write(`There is no demo: ${sentence(error)}\n`)
+    if (!stop.aborted) process.stdout.write(`The demo is off: ${sentence(error)}\n`)
     return null
   }
 }
 
-/** A sentence of ours as it is; a defect with its stack. */
+/** Returns our own messages as they are, and the stack of unexpected errors. */
 function sentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? error.code : undefined
   const where = 'address' in error && 'port' in error ? `${String(error.address)}:${String(error.port)}` : ''
-  if (code === 'EADDRINUSE') return `${where} is in use by another process. Set PORT to a free one, or end the other.`
-  if (code === 'EACCES' && where !== '')
-    return `${where} may not be listened on by this user. Set PORT to 1024 or higher.`
-  if (code === 'EADDRNOTAVAIL') return `${where} is no address of this machine. Set HOST to one that is.`
+  if (code === 'EADDRINUSE')
+    return `${where} is in use by another process. Set PORT to a free port, or stop the other process.`
+  if (code === 'EACCES' && where !== '') return `${where} is not allowed for this user. Set PORT to 1024 or higher.`
+  if (code === 'EADDRNOTAVAIL')
+    return `${where} is not an address of this machine. Set HOST to an address of this machine.`
   return error.constructor === Error ? error.message : (error.stack ?? error.message)
 }

@@ -90,9 +90,9 @@ describe('the process', () => {
   test('a demo whose account would have to answer a mail is none, in a sentence', async () => {
     // Nobody listens there, and nothing is sent.
     const mail = { SMTP_URL: 'smtp://127.0.0.1:1', VITRINE_DEMO: '1' }
-    const service = await serve({ VITRINE_DATA_DIR: await folder(), ...mail }, /There is no demo: .*\n/)
+    const service = await serve({ VITRINE_DATA_DIR: await folder(), ...mail }, /The demo is off: .*\n/)
     const ended = await service.end('SIGTERM')
-    assert.match(ended.out, /\nThere is no demo: .* Start without SMTP_URL to see it\.\n/)
+    assert.match(ended.out, /\nThe demo is off: .* Start without SMTP_URL to see the demo\.\n/)
     assert.doesNotMatch(ended.out + ended.err, /\n\s+at /)
   })
 
@@ -103,7 +103,7 @@ describe('the process', () => {
     assert.equal(second.code, 1)
     assert.equal(
       second.err,
-      `127.0.0.1:${port} is in use by another process. Set PORT to a free one, or end the other.\n`,
+      `127.0.0.1:${port} is in use by another process. Set PORT to a free port, or stop the other process.\n`,
     )
     await first.end('SIGTERM')
   })
@@ -117,7 +117,7 @@ describe('the process', () => {
       const { port } = new URL(service.address)
       assert.equal((await fetch(`http://${open}:${port}/health/ready`)).status, 200)
       const { out } = await service.end('SIGTERM')
-      const place = `http://${every}:${port} (every address of this machine; on it, open http://${open}:${port})`
+      const place = `http://${every}:${port} (every address of this machine; on this machine, open http://${open}:${port})`
       assert.ok(out.startsWith(`Vitrine listens at ${place}\n`), out)
     })
   }
