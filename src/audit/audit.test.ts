@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
@@ -20,7 +20,7 @@ const bySession: AuditedCall = { action: 'putExposure', caller: { kind: 'session
 const WHAT = { target: { kind: 'exposure', id: 'd', name: 'shop' } } as const
 const limited = () => new AppError('RATE_LIMITED', 'no', { extra: { retryAfter: 1 } })
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`the audit on ${dialect}`, () => {
     let source: StoreSource
     let store: Store

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { AUDIT_KEY, findingsOf, rowsOf } from '../../test/support/audited.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { newId, type AccountId, type ApiKeyId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
@@ -51,7 +51,7 @@ function packOf(rows: readonly Stored[]): Pack {
   }
 }
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`packs made without the key on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { AUDIT_KEY, findingOf, findingsOf, reportsOf, rowsOf } from '../../test/support/audited.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
@@ -55,7 +55,7 @@ const packs = (store: Store) =>
 const textOf = ({ packed }: Pack) => inflateRawSync(packed).toString()
 const packedOf = (text: string | Uint8Array) => deflateRawSync(text)
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`packs on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {

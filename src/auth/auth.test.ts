@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT, generateKeyPair, importJWK } from 'jose'
 import { asId, newId, type TeamId } from '../ids.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import {
   auth,
   callOf,
@@ -29,7 +29,7 @@ const signIn = (rooms: Rooms, email: string, password = PASSWORD) =>
 const tokenOf = async (rooms: Rooms, cookie: string): Promise<string> =>
   (await auth(rooms, 'GET token', undefined, { cookie })).json.token
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`authentication on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startSmtp } from '../../test/support/mail.ts'
 import { openRooms, someone, type Rooms } from '../../test/support/people.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { createTeam } from '../teams/teams.ts'
 import { listTeamKeys } from '../teams/team-keys.ts'
@@ -14,7 +14,7 @@ import { openKeyWarnings } from './key-warnings.ts'
 const DAY = 86_400_000
 const WARNED = 'an API key expires within a week'
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`expiring keys on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {

@@ -4,10 +4,9 @@ import { after, before, describe, test } from 'node:test'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
 import { Profiled, withProfiles } from '../../test/support/profiled.ts'
-import { storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
 import { openCatalogs } from '../exposure/catalogs.ts'
 import { forgetPersonal } from '../profiles/stored.ts'
-import type { DialectName } from '../store/migrate.ts'
 import { openDescriptions, versionsOf, type Descriptions } from './descriptions.ts'
 import type { Part } from './render-description.ts'
 import { introspectDatasource } from '../introspection/introspect.ts'
@@ -23,7 +22,7 @@ const SHOWN = [
 ]
 const HIDDEN = [{ schema: 'public', table: 'people', columns: ['id', 'town'] }]
 
-for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly DialectName[]) {
+for (const dialect of DIALECTS) {
   describe(`cached descriptions, with the store on ${dialect}`, () => {
     let postgres: TestPostgres
     let source: StoreSource

@@ -5,11 +5,10 @@ import { generateDocumentation, resumeGeneration } from './generate.ts'
 import { getDocumentation } from './documentation.ts'
 import type { TryQuery } from './write-proposals.ts'
 import { tryQuery } from '../query/try-query.ts'
-import type { DialectName } from '../store/migrate.ts'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
 import { Profiled } from '../../test/support/profiled.ts'
-import { storeSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource } from '../../test/support/stores.ts'
 
 const SQL = Array.from({ length: 20 }, (_, n) => `CREATE TABLE t${n} (id int PRIMARY KEY, note text);`).join('\n')
 
@@ -31,7 +30,7 @@ const withGeneration = (rooms: Rooms, tried: () => Promise<void> = () => Promise
   return deps
 }
 
-for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly DialectName[]) {
+for (const dialect of DIALECTS) {
   test(`goes on after a restart of the service, with the store on ${dialect}`, async () => {
     await using server = await startPostgres()
     await using source = await storeSource(dialect)

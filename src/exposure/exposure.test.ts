@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { after, before, describe, test } from 'node:test'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { openAudit, type Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Catalog } from '../drivers/driver.ts'
@@ -50,7 +50,7 @@ const catalogOf = (...tables: ReturnType<typeof names>[]): Catalog => ({
   })),
 })
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`the exposure on ${dialect}`, () => {
     let source: StoreSource
     let store: Store

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
-import { storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
 import { putExposure } from '../exposure/exposure.ts'
 import type { DatasourceId, TeamId } from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
@@ -23,7 +23,7 @@ import { openReintrospection } from './reintrospection.ts'
 const HOUR = 3_600_000
 const MINUTE = 60_000
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`scheduled introspection on ${dialect}`, () => {
     let postgres: TestPostgres
     let source: StoreSource

@@ -1,7 +1,7 @@
 // Jobs: one of a kind at a time, ends are stored, and no job seems to run forever.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { storeSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
 import { newId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
@@ -164,7 +164,7 @@ test('a job that runs when the service stops or dies is FAILED afterwards', asyn
   }
 })
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   test(`on ${dialect} the next process resumes a resumable job with its input`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.config()

@@ -2,7 +2,7 @@
 // query on.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
 import { newId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
@@ -21,7 +21,7 @@ async function spend(budget: Budget, teamId: TeamId, limit: number, windowSecond
   }
 }
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`the budget on ${dialect}`, () => {
     let source: StoreSource
     let store: Store

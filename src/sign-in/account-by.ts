@@ -1,8 +1,8 @@
-// Finds an account by address, for sign-in, links and the audit.
+// Whose address it is: for signing in, for links, and for what the audit says of both.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 
-/** `email` must be in lower case. Returns null if there is no such account. */
+/** The account of an address in lower case; null for none. */
 export async function accountBy(store: Pick<Store, 'db'>, email: string | undefined): Promise<AccountId | null> {
   if (email === undefined) return null
   const row = await store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()

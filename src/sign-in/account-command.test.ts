@@ -1,9 +1,9 @@
-// Tests `vitrine account reset-second-factor`, on a closed store and beside a running service.
+// `vitrine account reset-second-factor`, over a store that the service has closed, and beside one that runs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { auth, codeOf, openRooms, PASSWORD } from '../../test/support/people.ts'
-import { storeSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 import { secretsFrom, requireKeyOf } from '../secrets.ts'
 import { openStore } from '../store/open.ts'
@@ -23,7 +23,7 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
   return { code, out: out.join('\n'), err: err.join('') }
 }
 
-test('wrong usage prints the usage', async () => {
+test('wrong usage says the right one', async () => {
   for (const args of [[], ['reset'], ['reset-second-factor'], ['reset-second-factor', EMAIL, 'more']]) {
     const wrong = await run(args)
     assert.deepEqual([wrong.code, wrong.out], [2, ''])
@@ -36,8 +36,8 @@ test('wrong usage prints the usage', async () => {
   }
 })
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
-  test(`removes a second factor: sessions end, the owner is notified, keys stay, on ${dialect}`, async () => {
+for (const dialect of DIALECTS) {
+  test(`the operator removes a second factor: sessions end, the owner is told, keys stay, on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     await using smtp = await startSmtp()
     await using stack = new AsyncDisposableStack()
@@ -54,7 +54,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     const call = { caller, action: 'test', via: 'REST', signal: new AbortController().signal } as const
     const { key } = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
     const { dataDir, databaseUrl } = rooms.config
-    // Only one process at a time can open the embedded store.
+    // The embedded store is open to one process at a time.
     if (dialect === 'sqlite') await stack.disposeAsync()
 
     const env = {
@@ -67,10 +67,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     assert.deepEqual([unknown.code, unknown.err], [1, 'No account has the e-mail address nobody@example.test.\n'])
     const done = await run(['reset-second-factor', EMAIL.toUpperCase()], env)
     assert.deepEqual([done.code, done.err], [0, ''], done.err)
-    assert.equal(done.out, `Removed the second factor of ${EMAIL} and ended 1 session.`)
+    assert.equal(done.out, `The second factor of ${EMAIL} is removed; 1 session was ended.`)
     assert.match((await smtp.next(EMAIL, /removed the second factor/)).text, /The operator of the service/)
     const again = await run(['reset-second-factor', EMAIL], env)
-    assert.deepEqual([again.code, again.err], [1, `The account ${EMAIL} has no second factor.\n`])
+    assert.deepEqual([again.code, again.err], [1, `${EMAIL} has no second factor that is on.\n`])
 
     await using store = await openStore({ dataDir, databaseUrl })
     const gate = authenticator({ store })

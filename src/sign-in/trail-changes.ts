@@ -1,23 +1,23 @@
-// Pure: the changes that each account action under /auth makes, for the audit. Secrets are never values.
+// Pure: what each act of an account under /auth changes of it, as the audit tells it. Of nothing secret is the value said.
 import { changesOf, NOT_SET, SET, type Changes } from '../audit/changes.ts'
 
 const replaced = { from: SET, to: SET }
 
-/** By action. Actions that are not listed change sessions only. */
+/** By the action; what is not here changes sessions alone. */
 const CHANGES: Readonly<Record<string, Changes>> = {
   signUp: { password: { from: NOT_SET, to: SET } },
   verifyEmail: { emailVerified: { from: false, to: true } },
   changePassword: { password: replaced },
-  // An account created by social sign-in had no password.
+  // An account that was made by another service's sign-in had none.
   resetPassword: { password: { from: null, to: SET } },
   beginSecondFactor: { secondFactor: { from: null, to: 'waits for a code' }, backupCodes: { from: null, to: SET } },
-  // A repeated code finds the second factor already on.
+  // A code that is sent once more finds it on already.
   confirmSecondFactor: { secondFactor: { from: null, to: 'on' } },
   renewBackupCodes: { backupCodes: replaced },
   endSecondFactor: { secondFactor: { from: 'on', to: 'off' } },
 }
 
-/** The changes of a reset besides the password. */
+/** What a reset ended beside the password. */
 export function resetChanges(ended: {
   readonly sessions: number
   readonly keys: readonly { readonly name: string }[]

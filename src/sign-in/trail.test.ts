@@ -1,10 +1,11 @@
-// Account events under /auth in the audit: rows without a team, in the chain, without secrets. On both stores.
+// What becomes of an account under /auth, as the audit has it: rows of no team, within the chain, without anything secret. On
+// both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { findingsOf } from '../../test/support/audited.ts'
 import { startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { auth, codeOf, openRooms, PASSWORD, type Rooms } from '../../test/support/people.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 import { readDetail } from '../audit/detail.ts'
 import { AppError } from '../errors.ts'
@@ -16,8 +17,8 @@ const EMAIL = 'ada@example.test'
 const OTHER = 'another long password'
 const headers = { 'user-agent': 'curl/8 ü' }
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
-  describe(`account events on ${dialect}`, () => {
+for (const dialect of DIALECTS) {
+  describe(`the trail of an account, on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {
       source = await storeSource(dialect)
@@ -26,10 +27,10 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
     const rowsOf = (rooms: Rooms) =>
       rooms.store.db.selectFrom('audit').selectAll().orderBy('at').orderBy('id').execute()
-    /** Reads the stored rows, without a flush. */
+    /** What is in the store, without waiting for it. */
     const told = async (rooms: Rooms) =>
       (await rowsOf(rooms)).map((row) => [row.action, row.outcome, ...(row.code === null ? [] : [row.code])].join(' '))
-    /** With counts: if a minute ends meanwhile, each minute has its own row. */
+    /** With how often: a minute may end meanwhile, and each has a row of its own. */
     const refused = async (rooms: Rooms) => {
       const times = new Map<string, number>()
       for (const row of await rowsOf(rooms)) {
@@ -43,14 +44,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     const signIn = (rooms: Rooms, password = PASSWORD) =>
       auth(rooms, 'POST sign-in/email', { email: EMAIL, password }, { headers })
 
-    test('internal errors are FAILED, refusals are DENIED', async () => {
+    test('what went wrong on our side is FAILED, what is refused DENIED', async () => {
       await using rooms = await openRooms(source)
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const trail = openTrail(rooms)
       const request = new Request('http://127.0.0.1/auth/sign-in/email', { headers })
-      const identity = { signedIn: null, sessionId: null, waiting: null }
+      const asking = { signedIn: null, sessionId: null, waiting: null }
       for (const code of ['OVERLOADED', 'UNAUTHENTICATED', 'RATE_LIMITED'] as const) {
-        await trail.refused({ name: SIGN_IN, request, email: EMAIL, identity }, new AppError(code, 'no'))
+        await trail.refused({ name: SIGN_IN, request, email: EMAIL, asking }, new AppError(code, 'no'))
       }
       await rooms.audit.flush()
       assert.deepEqual((await told(rooms)).slice(1).sort(), [
@@ -60,7 +61,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       ])
     })
 
-    test('has every change before the answer, and no secrets', async () => {
+    test('holds every change when it is answered, and nothing secret', async () => {
       await using rooms = await openRooms(source)
       const signedUp = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { cookie } = signedUp
@@ -100,7 +101,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       ])
       const out = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: OTHER })
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
-      // A cookie of no session signs nobody out.
+      // Nobody is signed out by a cookie that signed nobody in.
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
       await auth(rooms, 'POST sign-out', {})
       await rooms.audit.flush()
@@ -129,7 +130,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const secret of secrets) assert.ok(!JSON.stringify(rows).includes(secret))
     })
 
-    test('is in the chain, so that a changed row is found', async () => {
+    test('stands in the chain, so that a row that is changed is found', async () => {
       await using rooms = await openRooms(source)
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       for (let i = 0; i < 3; i++) await codeOf(signIn(rooms, 'not it'))
@@ -148,14 +149,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await findings(), [])
     })
 
-    test('has sign-ins by password, code and backup code, and refusals to known accounts', async () => {
+    test('holds sign-ins by password, by code and by backup code, and what was refused to a known account', async () => {
       await using rooms = await openRooms(source)
       rooms.clock.at = Math.floor(Date.now() / 60_000) * 60_000
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI) }, { cookie })
       const before = (await told(rooms)).length
-      // A password alone does not sign in.
+      // A password alone signs nobody in.
       const half = await signIn(rooms)
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI, 1) }, { cookie: half.cookie })
       const other = await signIn(rooms)
@@ -175,15 +176,15 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await codeOf(auth(rooms, 'POST change-password', { currentPassword: PASSWORD, newPassword: OTHER }))
       await codeOf(auth(rooms, 'POST verify-email', { token: 'x', password: PASSWORD }))
       await rooms.audit.flush()
-      // One row counts all refusals within a minute.
+      // However often within a minute: one row that counts.
       assert.deepEqual(await refused(rooms), ['signIn UNAUTHENTICATED 13', 'signIn RATE_LIMITED 2'])
     })
 
-    test('strangers cannot trigger writes', async () => {
+    test('is not written sooner for whoever does nothing: strangers make the service write nothing', async () => {
       await using rooms = await openRooms(source)
       const { json } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const written = new Set<number>()
-      // Waiting rows are written twice a second anyway, so poll until a request finds the row unwritten.
+      // What waits is written by itself twice a second: that it was not yet is seen sooner or later.
       for (let i = 0; i < 20 && !written.has(0); i++) {
         await rooms.audit.flush()
         const before = (await rowsOf(rooms)).length
@@ -195,7 +196,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.ok(written.has(0))
     })
 
-    test('separates refusals to a thief from refusals that anybody can cause', async () => {
+    test('keeps what is refused to a thief apart from what anybody may make be refused', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       await codeOf(signIn(rooms, 'not it'))
@@ -210,7 +211,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       ])
     })
 
-    test('has changes by link, once; a taken address leaves no row', async () => {
+    test('holds what came by a link, once; a taken address leaves nothing', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -237,7 +238,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       })
     })
 
-    test('a reset records what it ended', () => {
+    test('a reset tells what it ended', () => {
       const changes = resetChanges({ sessions: 0, keys: [{ name: 'CI' }], secondFactor: true })
       const secondFactor = { from: 'on', to: 'off' }
       assert.deepEqual(changes, { keys: { added: [], removed: ['CI'] }, secondFactor })

@@ -1,10 +1,10 @@
-// The second factor: its setup, that nothing bypasses it, and the limits on guessing and replaying codes. On both
+// The second factor: how it is set up, that nothing passes by it, and that guessing and replaying codes ends. On both
 // stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LINK, startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { auth, codeOf, openRooms, PASSWORD, refusal, type Rooms } from '../../test/support/people.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretOf, totp } from '../../test/support/totp.ts'
 
 const EMAIL = 'ada@example.test'
@@ -18,28 +18,28 @@ const tokenOf = (rooms: Rooms, cookie: string) => auth(rooms, 'GET token', undef
 interface SetUp {
   readonly uri: string
   readonly backupCodes: readonly string[]
-  /** The session that set the factor up. */
+  /** Of the session that set it up. */
   readonly cookie: string
 }
 
-/** Creates an account with a confirmed authenticator. */
+/** An account whose authenticator was scanned and has shown a code. */
 async function setUp(rooms: Rooms): Promise<SetUp> {
   const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
   const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
-  // Uses the previous code, which leaves the current and the next one for the test.
+  // The code of half a minute ago, which leaves those of now and of the next half minute to the test.
   const done = await verify(rooms, cookie, totp(json.totpURI, -1))
   return { uri: json.totpURI, backupCodes: json.backupCodes, cookie: done.cookie }
 }
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
-  describe(`the second factor on ${dialect}`, () => {
+for (const dialect of DIALECTS) {
+  describe(`the second factor, on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {
       source = await storeSource(dialect)
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('is required after its first code, and then a password alone is not enough', async () => {
+    test('is asked for once a code was shown, and then a password alone gives nothing', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const wrong = auth(rooms, 'POST two-factor/enable', { password: 'not it' }, { cookie })
@@ -47,7 +47,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
       assert.match(json.totpURI, /^otpauth:\/\/totp\/Vitrine:ada%40example\.test\?secret=[A-Z2-7]{32,}&issuer=Vitrine/)
       assert.equal(new Set(json.backupCodes).size, 10)
-      // A person who never sent a code may have lost the secret, and must not be locked out.
+      // Who never showed a code may have lost the secret: they are not locked out.
       assert.equal((await signIn(rooms)).json.twoFactorRedirect, undefined)
       assert.equal(await codeOf(verify(rooms, cookie, '000000')), 'UNAUTHENTICATED')
       const elsewhere = (await signIn(rooms)).cookie
@@ -74,7 +74,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await tokenOf(rooms, whole.cookie)
     })
 
-    test('its secret and codes are encrypted in the store', async () => {
+    test('its secret and codes cannot be read in the store', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const code = backupCodes[9]
@@ -91,17 +91,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(secretOf(again.json.totpURI), secretOf(uri))
     })
 
-    test('a code signs in once, and consumes the waiting sign-in', async () => {
+    test('a code signs in once, and a waiting sign-in is used up by it', async () => {
       await using rooms = await openRooms(source)
       const { uri } = await setUp(rooms)
       const [one, other] = [await signIn(rooms), await signIn(rooms)]
-      // Both requests must use one code, because the current code may expire in between.
+      // Of one moment: half a minute may end meanwhile.
       const [code, next] = [totp(uri, 0), totp(uri, 1)]
       await verify(rooms, one.cookie, code)
       const sessions = async () => (await rooms.store.db.selectFrom('sessions').selectAll().execute()).length
       const before = await sessions()
       assert.deepEqual((await refusal(verify(rooms, other.cookie, code)))['reason'], 'INVALID_CODE')
-      // Also with other spellings of the cookie of a waiting sign-in.
+      // However the cookie is spelt that says that a sign-in waits.
       for (const spelling of ['two_factor = $1', 'two_factor="$1"']) {
         const spelt = (await signIn(rooms)).cookie.replace(/two_factor=([^;]*)/, spelling)
         assert.equal((await refusal(verify(rooms, spelt, code)))['reason'], 'INVALID_CODE', spelt)
@@ -112,7 +112,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await verify(rooms, third.cookie, next)
     })
 
-    test('a backup code signs in once, and new codes replace the old', async () => {
+    test('a backup code signs in once, and new ones end the old', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const [first = '', second = ''] = backupCodes
@@ -150,14 +150,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await verify(rooms, third.cookie, totp(uri))
     })
 
-    test('only ten of eighty concurrent wrong codes, over many sign-ins and two processes, are checked', async () => {
+    test('of eighty wrong codes at once, over many sign-ins and two processes, ten are looked at', async () => {
       await using stack = new AsyncDisposableStack()
       const rooms = stack.use(await openRooms(source))
       const again = { ...source, config: () => Promise.resolve(rooms.config) }
       const other = dialect === 'sqlite' ? rooms : stack.use(await openRooms(again))
       rooms.clock.at = Date.now()
       const { uri, backupCodes } = await setUp(rooms)
-      // Five codes each: without the lock, sixteen sign-ins would be enough.
+      // Five codes each: sixteen sign-ins would do, were there no lock.
       const waiting: string[] = []
       for (let i = 0; i < 20; i++) waiting.push((await signIn(rooms)).cookie)
       const right = [-1, 0, 1, 2].map((steps) => totp(uri, steps))
@@ -175,14 +175,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const locked = await refusal(verify(other, late.cookie, totp(uri)))
       assert.deepEqual([locked['code'], locked['reason']], ['RATE_LIMITED', 'ACCOUNT_TEMPORARILY_LOCKED'])
       assert.equal((await refusal(verifyBackup(rooms, late.cookie, backupCodes[0] ?? '')))['code'], 'RATE_LIMITED')
-      // An expired lock leaves ten more attempts, and a correct code resets the count.
+      // A lock that is over leaves ten more, and a right code all of them.
       rooms.clock.at += 900_001
       await verify(rooms, late.cookie, totp(uri))
       const row = await rooms.store.db.selectFrom('second_factors').selectAll().executeTakeFirstOrThrow()
       assert.deepEqual([row.failedVerificationCount, row.lockedUntil], [0, null])
     })
 
-    test('no trusted device bypasses it, and no undeclared field reaches the library', async () => {
+    test('no device is trusted past it, and no field of the library slips in', async () => {
       await using rooms = await openRooms(source)
       const { uri } = await setUp(rooms)
       const half = await signIn(rooms)
@@ -199,7 +199,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
     })
 
-    test('a password reset does not bypass it, and ends waiting sign-ins', async () => {
+    test('a new password by link does not pass by it; the waiting sign-ins of the old one end', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -222,7 +222,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await verify(rooms, half.cookie, totp(json.totpURI, 1))
     })
 
-    test('a password reset ends it only with a valid code', async () => {
+    test('a new password by link ends it with a code of it and not without', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -244,12 +244,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
       const kept = await reset(token, { code, keep: { secondFactor: true } })
       assert.equal(kept.json.kept.secondFactor, true)
-      // The code was not needed, so it is not consumed.
+      // What was not needed is not used up.
       await verify(rooms, (await signIn(rooms)).cookie, code)
       const guessed = await ask()
       for (let i = 0; i < 10; i++) await codeOf(reset(guessed, { code: `${100_000 + i}` }))
       assert.equal(await codeOf(reset(guessed, { code: later })), 'RATE_LIMITED')
-      // Access to the mailbox alone cannot lock out the owner.
+      // Whoever reads the mailbox locks nobody out by that.
       await verify(rooms, (await signIn(rooms)).cookie, later)
       rooms.clock.at += 900_000
       const ended = await reset(guessed, { code: backup })
@@ -257,7 +257,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await tokenOf(rooms, (await signIn(rooms)).cookie)
     })
 
-    test('the code that turns it on does not sign in', async () => {
+    test('the code that switches it on signs nobody in', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
@@ -265,14 +265,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const on = await verify(rooms, cookie, code)
       const half = await signIn(rooms)
       assert.equal((await refusal(verify(rooms, half.cookie, code)))['reason'], 'INVALID_CODE')
-      // Nor does a code that a signed-in person has sent, and no code works twice.
+      // Nor does one that a signed-in person has shown, and none shows it twice.
       await verify(rooms, on.cookie, next)
       assert.equal((await refusal(verify(rooms, on.cookie, next)))['reason'], 'INVALID_CODE')
       assert.equal((await refusal(verify(rooms, (await signIn(rooms)).cookie, next)))['reason'], 'INVALID_CODE')
       await tokenOf(rooms, on.cookie)
     })
 
-    test('the password alone cannot end it, show its secret or create backup codes', async () => {
+    test('the password alone neither ends it, nor shows its secret, nor makes backup codes', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const [code, later] = [totp(uri), totp(uri, 1)]
@@ -285,7 +285,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const guess = await refusal(ask(path, { password: 'not it', code: backupCodes[0] }))
         assert.deepEqual([guess['code'], guess['reason']], ['INVALID_REQUEST', 'INVALID_PASSWORD'], path)
       }
-      // A wrong password does not consume the code. A code works once, even in two concurrent requests.
+      // A wrong password used no code up; a code is used up once, also of two requests at once.
       await ask('get-totp-uri', { password: PASSWORD, code: backupCodes[0] })
       const both = await Promise.allSettled(
         [1, 2].map(() => ask('get-totp-uri', { password: PASSWORD, code: backupCodes[1] })),
@@ -300,7 +300,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await tokenOf(rooms, off.cookie)
     })
 
-    test('codes guessed with a session count for the session, and lock no sign-in', async () => {
+    test('codes guessed with a session are counted by the session, and lock no sign-in', async () => {
       await using rooms = await openRooms(source)
       const { uri, cookie } = await setUp(rooms)
       for (let i = 0; i < 10; i++) await codeOf(verify(rooms, cookie, `${100_000 + i}`))
@@ -308,7 +308,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       await verify(rooms, (await signIn(rooms)).cookie, totp(uri))
     })
 
-    test('a stranger with the password cannot lock out a device that passed the factor', async () => {
+    test('whoever knows the password locks out no device that passed the second factor', async () => {
       await using rooms = await openRooms(source)
       rooms.clock.at = Date.now()
       const { uri, cookie } = await setUp(rooms)
@@ -323,7 +323,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       }
       const stranger = await signIn(rooms)
       assert.equal(await codeOf(verify(rooms, stranger.cookie, totp(uri))), 'RATE_LIMITED')
-      // A device that knows only the password counts as a stranger.
+      // A device that knows the password alone is a stranger here.
       const waiting = async () => {
         const half = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: PASSWORD }, { cookie: device })
         return half.cookies.map((each) => each.split(';')[0]).join('; ')
@@ -335,7 +335,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await codeOf(verify(rooms, await waiting(), totp(uri, 1))), 'RATE_LIMITED')
     })
 
-    test('can be ended with password and code, and then the password alone signs in', async () => {
+    test('is given up with the password and a code, and then the password alone signs in', async () => {
       await using rooms = await openRooms(source)
       const { uri, cookie } = await setUp(rooms)
       const code = totp(uri)
@@ -347,7 +347,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await rooms.store.db.selectFrom('second_factors').selectAll().execute(), [])
     })
 
-    test('a session can guess its password at most ten times, also over https', async () => {
+    test('whoever holds a session guesses its password ten times at most, over https too', async () => {
       for (const env of [{}, { VITRINE_PUBLIC_URL: 'https://vitrine.example.test' }]) await guessed(env)
     })
 
@@ -356,7 +356,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const codes: unknown[] = []
       for (let i = 0; i < 11; i++) {
-        // Also with other spellings of the cookie, and with other cookies beside it.
+        // However the cookie is spelt, and whatever stands beside it.
         const spelt = cookie.replace(/session_token=(.)/, (_, letter: string) => {
           return `session_token${' '.repeat(i)}=%${letter.charCodeAt(0).toString(16)}`
         })
@@ -366,7 +366,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual([codes[9], codes[10]], ['INVALID_REQUEST', 'RATE_LIMITED'])
     }
 
-    test('a correct password for one session does not reset the limit of another', async () => {
+    test('a password that is right for another session gives a session beside it no tries back', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const eve = { name: 'Eve', email: 'eve@example.test', password: PASSWORD }

@@ -12,7 +12,7 @@ import { sql } from 'kysely'
 import { newId, type AccountId, type TeamId } from '../ids.ts'
 import { migrate, MIGRATIONS } from './migrate.ts'
 import { openStore, type Store } from './open.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 
 const team = (slug: string) => ({
   id: newId<TeamId>(),
@@ -30,7 +30,7 @@ const slugs = (store: Store) =>
     .execute()
     .then((rows) => rows.map((row) => row.slug))
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`the store on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {

@@ -18,7 +18,7 @@ import {
   someone,
   type Rooms,
 } from '../../test/support/people.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretOf, totp } from '../../test/support/totp.ts'
 import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember } from './invitations.ts'
@@ -35,7 +35,7 @@ async function join(rooms: Rooms, owner: Call, teamId: TeamId, call: Call, email
   await openTeam(rooms, call, await requireMembership(rooms, call, teamId, { invited: true }))
 }
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`deletion on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {

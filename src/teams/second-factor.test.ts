@@ -16,7 +16,7 @@ import {
   someDatasource,
   type Rooms,
 } from '../../test/support/people.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember } from './invitations.ts'
@@ -45,7 +45,7 @@ async function withFactor(rooms: Rooms, { cookie }: Person): Promise<() => Promi
   return () => auth(rooms, 'POST two-factor/disable', off, { cookie: on.cookie })
 }
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`a team that requires a second factor, on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {

@@ -5,7 +5,7 @@ import { createKey } from '../auth/api-keys.ts'
 import { authenticator, type Call } from '../auth/caller.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type InvitationId, type TeamId } from '../ids.ts'
 import type { Role } from '../store/tables.ts'
-import { storeSource, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { callOf, codeOf, openRooms, refusal, someDatasource, someone, type Rooms } from '../../test/support/people.ts'
 import { requireMembership } from './require-membership.ts'
 import { acceptInvitation, addMember, removeInvitation } from './invitations.ts'
@@ -39,7 +39,7 @@ const roles = async (rooms: Rooms, call: Call, teamId: TeamId) =>
     each.status,
   ])
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`teams on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {

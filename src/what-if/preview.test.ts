@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../test/support/connected.ts'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
-import { storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreConfig, type StoreSource } from '../../test/support/stores.ts'
 import { createDatasource } from '../datasources/datasources.ts'
 import { introspectDatasource } from '../introspection/introspect.ts'
 import { reach } from '../datasources/reach.ts'
@@ -15,7 +15,7 @@ import { openSerialQueue } from './serial-queue.ts'
 
 const names = (...columns: string[]) => ({ tables: [{ schema: 'public', table: 'a', columns }] })
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`a preview on ${dialect}`, () => {
     let postgres: TestPostgres
     let database: string

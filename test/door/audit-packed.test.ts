@@ -8,11 +8,11 @@ import { openSecrets } from '../../src/secrets.ts'
 import { openStore } from '../../src/store/open.ts'
 import { findingsOf } from '../support/audited.ts'
 import { openShop } from '../support/shop.ts'
-import { storeSource } from '../support/stores.ts'
+import { DIALECTS, storeSource } from '../support/stores.ts'
 
 const ASKED = 400
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   test(`what is asked many times at once stands in the audit like all else, on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     const { databaseUrl, dataDir } = await source.config()

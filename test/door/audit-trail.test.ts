@@ -8,9 +8,9 @@ import { randomBytes } from 'node:crypto'
 import { AuditItem, AuditPage, Usage } from '../../src/contract/audit-schemas.ts'
 import type { Person } from '../support/app.ts'
 import { openShop, type Shop } from '../support/shop.ts'
-import { storeSource, type StoreSource } from '../support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../support/stores.ts'
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`the audit over HTTP on ${dialect}`, () => {
     let source: StoreSource
     let shop: Shop

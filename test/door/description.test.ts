@@ -2,12 +2,11 @@
 // description depends on, the next answer is a new one.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { DialectName } from '../../src/store/migrate.ts'
 import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'
 import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
-import { storeSource, type StoreConfig, type StoreSource } from '../support/stores.ts'
+import { DIALECTS, storeSource, type StoreConfig, type StoreSource } from '../support/stores.ts'
 
-for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly DialectName[]) {
+for (const dialect of DIALECTS) {
   describe(`the description, with the store on ${dialect}`, () => {
     let source: StoreSource
     let config: StoreConfig

@@ -7,9 +7,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Client } from 'pg'
-import type { DialectName } from '../../src/store/migrate.ts'
 import { EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
-import { storeSource, type StoreSource } from '../support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../support/stores.ts'
 
 interface Text {
   readonly text: string
@@ -22,7 +21,7 @@ const withoutStatus = EXPOSED.map((each) =>
   each.table === 'orders' ? { ...each, columns: ['id', 'customer_id', 'total_cents', 'placed_at'] } : each,
 )
 
-for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly DialectName[]) {
+for (const dialect of DIALECTS) {
   describe(`what rests on a hidden column, with the store on ${dialect}`, () => {
     let source: StoreSource
     let shop: DocumentedShop

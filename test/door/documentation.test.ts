@@ -2,9 +2,8 @@
 // with the exposure.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { DialectName } from '../../src/store/migrate.ts'
 import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
-import { storeSource, type StoreSource } from '../support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../support/stores.ts'
 
 interface Text {
   readonly text: string
@@ -14,7 +13,7 @@ interface Text {
   readonly stale: boolean
 }
 
-for (const dialect of ['sqlite', 'postgres'] as const satisfies readonly DialectName[]) {
+for (const dialect of DIALECTS) {
   describe(`documentation, with the store on ${dialect}`, () => {
     let source: StoreSource
     let shop: DocumentedShop

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
+import { DIALECTS } from '../support/stores.ts'
 import { PASSWORD, startApp, type TestApp } from '../support/app.ts'
 import { startSmtp, tokenIn, type TestSmtp } from '../support/mail.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
@@ -21,7 +22,7 @@ function policyHolds(page: { readonly headers: Headers }, html: string): void {
 
 const linkIn = (text: string): string => /^https?:\/\/\S+$/m.exec(text)?.[0] ?? ''
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`people, on ${dialect}`, () => {
     let server: TestPostgres | null = null
     let smtp: TestSmtp

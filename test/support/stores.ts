@@ -7,6 +7,11 @@ import { randomBytes } from 'node:crypto'
 import type { DialectName } from '../../src/store/migrate.ts'
 import { startPostgres, type TestPostgres } from './postgres.ts'
 
+const BOTH_DIALECTS: readonly DialectName[] = ['sqlite', 'postgres']
+
+/** The stores that this run tests: both, or the one of TEST_STORES (scripts/test.ts sets it). */
+export const DIALECTS = BOTH_DIALECTS.filter((dialect) => (process.env['TEST_STORES'] ?? dialect) === dialect)
+
 export interface StoreConfig {
   readonly dataDir: string
   readonly databaseUrl: string | null

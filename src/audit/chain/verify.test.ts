@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { AUDIT_KEY, findingOf, findingsOf, reportsOf } from '../../../test/support/audited.ts'
-import { storeSource, type StoreSource } from '../../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../../test/support/stores.ts'
 import { AppError } from '../../errors.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../../ids.ts'
 import { openStore, type Store } from '../../store/open.ts'
@@ -26,7 +26,7 @@ const WHAT = {
 } as const
 const limited = () => new AppError('RATE_LIMITED', 'no', { extra: { retryAfter: 1 } })
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   describe(`the chain on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {

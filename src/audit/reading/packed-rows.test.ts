@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CompiledQuery } from 'kysely'
 import { AUDIT_KEY, gathered, rowsOf } from '../../../test/support/audited.ts'
-import { storeSource, type StoreSource } from '../../../test/support/stores.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../../test/support/stores.ts'
 import { asId, newId, type AccountId, type ApiKeyId, type AuditId, type TeamId } from '../../ids.ts'
 import { openStore, type Store } from '../../store/open.ts'
 import { openAudit } from '../audit.ts'
@@ -19,7 +19,7 @@ const call: AuditedCall = { action: 'runQuery', caller }
 
 const all = (store: Pick<Store, 'db'>, filter: AuditFilter = {}) => rowsOf(store, teamId, filter)
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   test(`accepts a cursor of an impossible day and of the last day on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     await using store = await openStore(await source.config())

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Kysely } from 'kysely'
-import { storeSource } from '../../../test/support/stores.ts'
+import { DIALECTS, storeSource } from '../../../test/support/stores.ts'
 import { newId, type AccountId, type DatasourceId, type TeamId } from '../../ids.ts'
 import { migrate, MIGRATIONS } from '../migrate.ts'
 import { openStore } from '../open.ts'
@@ -12,7 +12,7 @@ import type { Tables } from '../tables.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   test(`on ${dialect} the newest exposure is compared with the catalog of the upgrade`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.config()

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Kysely, sql } from 'kysely'
 import { AUDIT_KEY, findingsOf, reportsOf } from '../../../test/support/audited.ts'
-import { storeSource } from '../../../test/support/stores.ts'
+import { DIALECTS, storeSource } from '../../../test/support/stores.ts'
 import { openAudit } from '../../audit/audit.ts'
 import { asId, type AccountId, type TeamId } from '../../ids.ts'
 import { migrate, MIGRATIONS } from '../migrate.ts'
@@ -19,7 +19,7 @@ const WRITTEN = JSON.parse(
 )
 const teamId = asId<TeamId>('team')
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of DIALECTS) {
   test(`on ${dialect} the audit of the previous version holds, and continues`, async () => {
     await using source = await storeSource(dialect)
     const config = await source.config()
