@@ -209,7 +209,7 @@ describe('the exposure of MongoDB', { skip }, () => {
         assert.equal((await ask('POST', '/query', body)).json.code, 'QUERY_DENIED')
         const { status, json } = await ask('POST', `/exposure/from-refusal/${await last()}`)
         assert.deepEqual([status, json.code], [409, 'CONFLICT'], `${path}: ${JSON.stringify(json)}`)
-        assert.match(json.error, new RegExp(`none has .*${path.split('.').at(-1)} in the catalog`))
+        assert.match(json.error, new RegExp(`has .*${path.split('.').at(-1)} in the catalog`))
       }
     }
   })

@@ -194,9 +194,9 @@ for (const dialect of DIALECTS) {
         const { chain } = await store.db.selectFrom('audit_chains').select('chain').executeTakeFirstOrThrow()
         const row = new RowMaker(Date.now).of(call, { teamId, outcome: 'ANSWERED' })
         for (const [place, what] of [
-          [{ chain, seq: 11, link: 'x' }, /behind the end of its chain, which has 10 rows/],
+          [{ chain, seq: 11, link: 'x' }, /after the end of its chain, which has 10 rows/],
           [{ chain, seq: 0, link: 'x' }, /is in the place of another row/],
-          [{ chain: null, seq: null, link: null }, /is of no chain, though younger than the first/],
+          [{ chain: null, seq: null, link: null }, /has no chain, but is younger than the first chain/],
           [{ chain: 'mine', seq: 1, link: 'x' }, /belongs to a chain that does not exist/],
           [{ chain: '', seq: 1, link: 'x' }, /belongs to a chain that does not exist/],
           [{ chain, seq: null, link: null }, /not written by this service/],
