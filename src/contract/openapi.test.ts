@@ -1,4 +1,4 @@
-// openapi.json is what the route tables print, and says of each operation what the tables say.
+// openapi.json matches the route tables: it is what they print, and each operation has what its table entry declares.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -15,12 +15,12 @@ test('openapi.json is not stale (npm run openapi)', () => {
   assert.deepEqual(document, JSON.parse(JSON.stringify(openapi(TABLE))))
 })
 
-test('it is OpenAPI 3.1, of interface 1.0.0', () => {
+test('is OpenAPI 3.1, for interface version 1.0.0', () => {
   assert.equal(document.info.version, '1.0.0')
   assert.match(document.openapi, /^3\.1\./)
 })
 
-test('every reference leads to a schema', () => {
+test('every reference has a schema', () => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1] ?? '')
   assert.ok(refs.length > 0)
   for (const ref of refs) {
@@ -29,7 +29,7 @@ test('every reference leads to a schema', () => {
   }
 })
 
-test('no whole number is below 0: all are counts, sizes, times, ports or places', () => {
+test('no integer is negative: all are counts, sizes, times, ports or positions', () => {
   const below: string[] = []
   const look = (node: unknown, path: string): void => {
     if (typeof node !== 'object' || node === null) return
@@ -42,7 +42,7 @@ test('no whole number is below 0: all are counts, sizes, times, ports or places'
   assert.deepEqual(below, [])
 })
 
-test('every operation lists its codes under their statuses', () => {
+test('every operation lists its codes by status', () => {
   for (const [id, route] of Object.entries(TABLE)) {
     const operation = document.paths[route.path][route.method.toLowerCase()]
     assert.equal(operation.operationId, id)
@@ -50,7 +50,7 @@ test('every operation lists its codes under their statuses', () => {
   }
 })
 
-test('the five and only the five take an API key', () => {
+test('exactly the five operations accept an API key', () => {
   const keyed = Object.values<Record<string, { operationId?: string; security: object[] }>>(document.paths)
     .flatMap((path) => Object.values(path))
     .filter((operation) => operation.security.some((each) => 'apiKey' in each))

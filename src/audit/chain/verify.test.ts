@@ -66,7 +66,7 @@ for (const dialect of DIALECTS) {
       return { store, teamId, id }
     }
 
-    test('rows of calls, of changes and of 429s are all linked when the process ends', async () => {
+    test('links the rows of calls, changes and 429s before the process ends', async () => {
       await using store = await open()
       const teamId = newId<TeamId>()
       {
