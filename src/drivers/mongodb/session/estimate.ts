@@ -37,11 +37,11 @@ export interface Planned {
 
 /** The cost by the server's plan of the printed pipeline. */
 export async function planCost(query: MongoQuery, planned: Planned): Promise<number> {
-  const { plan, sizes, form } = planned
+  const { plan, sizes, form, maxCost } = planned
   const planners = plannersOf(plan)
   let [scanned, own] = [0, 0]
   for (const planner of planners) {
-    const cost = await scanCost(query, planner, sizes)
+    const cost = await scanCost(query, planner, { sizes, maxCost })
     scanned += cost
     // $unionWith shows a plan of its own for what it adds.
     if (planner['namespace'] === planners[0]?.['namespace']) own += cost
@@ -123,24 +123,37 @@ function plannersOf(value: unknown, depth = 0): readonly Node[] {
   return Object.values(value).flatMap((each) => plannersOf(each, depth + 1))
 }
 
-async function scanCost(query: MongoQuery, planner: Node, sizes: Sizes): Promise<number> {
+type Reckoned = Pick<Planned, 'sizes' | 'maxCost'>
+
+async function scanCost(query: MongoQuery, planner: Node, at: Reckoned): Promise<number> {
   const namespace = planner['namespace']
   const collection = typeof namespace === 'string' ? namespace.slice(namespace.indexOf('.') + 1) : query.collection
   const winning = planner['winningPlan']
   const plan = isNode(winning) && isNode(winning['queryPlan']) ? winning['queryPlan'] : winning
   let cost = 0
-  for (const limit of scansOf(plan, Infinity)) cost += Math.min(limit, await scannedSize(query, collection, sizes))
+  for (const limit of scansOf(plan, Infinity)) cost += Math.min(limit, await scannedSize(query, collection, at))
   return cost
 }
 
-async function scannedSize(query: MongoQuery, collection: string, sizes: Sizes): Promise<number> {
+async function scannedSize(query: MongoQuery, collection: string, { sizes, maxCost }: Reckoned): Promise<number> {
   const read = query.reads.find((each) => each.name === collection && each.kind === 'collection')
   if (read !== undefined) return await sizeOf(read, sizes)
   const buckets = query.reads.find((each) => `system.buckets.${each.name}` === collection)
   if (buckets !== undefined && buckets.documents !== null) return await sizeOf(buckets, sizes)
+  const hidden = await sizes(collection)
+  if (hidden !== null) return magnitude(hidden, maxCost)
   // What a view stands on: the login may not be allowed to count it. Which of the views it is no plan says.
   const views = query.reads.filter(({ kind }) => kind === 'view').map(({ documents }) => documents ?? UNKNOWN)
-  return (await sizes(collection)) ?? (views.length === 0 ? UNKNOWN : Math.max(...views))
+  return views.length === 0 ? UNKNOWN : Math.max(...views)
+}
+
+/**
+ * The size of a collection that is not exposed itself, rounded up to the limit times a power of two. A caller can add known
+ * costs to it and look where the limit is: the number that is told, and the refusal, depend on its magnitude alone. A size
+ * within the limit stays within it.
+ */
+function magnitude(documents: number, limit: number): number {
+  return Math.ceil(limit * 2 ** Math.ceil(Math.log2(Math.max(1, documents) / limit)))
 }
 
 const NARROW = new Set(['LIMIT', 'PROJECTION_SIMPLE', 'PROJECTION_DEFAULT', 'PROJECTION_COVERED'])

@@ -1,0 +1,47 @@
+// What the cost of a query over a view tells of the collection below it, which is not exposed.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
+import { unseal } from '../../confined.ts'
+import { confine } from '../guard/confine.ts'
+import { readBody } from '../guard/read.ts'
+import type { MongoQuery } from '../query.ts'
+import { planCost } from './estimate.ts'
+
+const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1_000_000 }
+const catalog = mongoCatalog({ shown: ['_id', 'n'], other: ['_id', 'n'] }, { documents: 10 })
+
+/** The cost of scanning the hidden collection below a view, which has so many documents; `other` has 300. */
+async function cost(hidden: number, ...pipeline: object[]): Promise<number> {
+  const verdict = confine(readBody({ collection: 'shown', pipeline }), catalog, LIMITS)
+  assert.ok(verdict.kind === 'confined', verdict.kind)
+  const query = unseal<MongoQuery>(verdict.query, 'MONGODB')
+  return await planCost(query, {
+    form: query.pipeline,
+    plan: { queryPlanner: { namespace: 'shop.hidden', winningPlan: { stage: 'COLLSCAN' } } },
+    maxCost: LIMITS.maxCost,
+    sizes: async (collection) => (collection === 'hidden' ? hidden : 300),
+    arriving: async () => 0,
+  })
+}
+
+test('the size of a hidden collection counts by its magnitude alone', async () => {
+  const join = { $lookup: { from: 'other', pipeline: [], as: 'x' } }
+  for (const [some, more] of [
+    [501_000, 999_999],
+    [1_000_001, 1_999_999],
+    [130, 200],
+    [0, 1],
+  ] as const) {
+    assert.equal(await cost(some), await cost(more), `${some} and ${more}`)
+    assert.equal(await cost(some, join), await cost(more, join), `${some} and ${more}, joined`)
+  }
+})
+
+test('it counts as no less than it is, and over the limit only where it is', async () => {
+  for (const hidden of [1, 7, 1_000, 499_999, 500_001, 999_999, 1_000_000, 1_000_001, 5_000_000]) {
+    const counted = await cost(hidden)
+    assert.ok(counted >= hidden && counted <= 2 * hidden + 1, `${hidden} counts as ${counted}`)
+    assert.equal(counted > LIMITS.maxCost, hidden > LIMITS.maxCost, String(hidden))
+  }
+})
