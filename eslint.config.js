@@ -1,4 +1,4 @@
-// Lint as errors: what the compiler cannot say and a reviewer would.
+// Lint rules for what the compiler does not check. All of them are errors.
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
@@ -9,7 +9,7 @@ export default tseslint.config(
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
-      // What node:test gives back is awaited by its own runner.
+      // node:test awaits these promises itself.
       '@typescript-eslint/no-floating-promises': [
         'error',
         {
@@ -32,7 +32,7 @@ export default tseslint.config(
     },
   },
   {
-    // `as` is kept to the places where a brand is made or a wire is read; tests may cast.
+    // `as` is allowed only where a brand is created or external data is read; tests may cast.
     files: ['src/**/*.ts'],
     ignores: ['src/ids.ts', 'src/drivers/confined.ts', '**/*.test.ts'],
     rules: {
@@ -45,7 +45,11 @@ export default tseslint.config(
     rules: {
       'no-restricted-imports': [
         'error',
-        { patterns: [{ group: ['**/confined.ts'], importNames: ['seal'], message: 'Only confine.ts seals a query.' }] },
+        {
+          patterns: [
+            { group: ['**/confined.ts'], importNames: ['seal'], message: 'Only confine.ts may seal a query.' },
+          ],
+        },
       ],
     },
   },

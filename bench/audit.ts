@@ -1,6 +1,6 @@
-// npm exec -- node bench/audit.ts: the audit's writer alone on both stores; reading, exporting and verifying a large one; and
-// W1 with the audit beside W1 without, in turns. BENCH_ONLY: a pattern on the names; BENCH_AUDIT_ROWS (1,000,000),
-// BENCH_ROUNDS (7), BENCH_MS a turn (2000). Linux only (/proc).
+// npm exec -- node bench/audit.ts: measures the audit's writer alone on both stores; reading, exporting and verifying a
+// large audit; and W1 with and without the audit, alternating. BENCH_ONLY: a pattern for the names; BENCH_AUDIT_ROWS
+// (1,000,000), BENCH_ROUNDS (7), BENCH_MS per turn (2000). Linux only (/proc).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -38,7 +38,7 @@ const calls = Array.from({ length: 8 }, (): AuditedCall => {
   return { action: 'runQuery', caller, client: 'bench/1.0' }
 })
 
-/** As a service does at 2,000 a second: what 200 ms bring, at a time. */
+/** Flushes like a service with 2,000 rows a second: after the rows of 200 ms. */
 async function write(audit: Audit, from: number, rows: number): Promise<void> {
   const tables = [{ schema: 'public', table: 'orders' }]
   const end = { outcome: 'ANSWERED', rowCount: 1, bytes: 310, durationMs: 1.234, tables } as const
@@ -73,7 +73,7 @@ async function largeOne(dialect: DialectName): Promise<void> {
   await using store = await openStore(await source.config())
   await using audit = openAudit({ store, key })
   await write(audit, 0, large)
-  // As PostgreSQL does by itself within a minute.
+  // PostgreSQL runs ANALYZE by itself within a minute.
   await sql`ANALYZE`.execute(store.db)
   const say = async (what: string, work: () => Promise<unknown>): Promise<void> => {
     const pauses = monitorEventLoopDelay({ resolution: 5 })
@@ -91,7 +91,7 @@ async function largeOne(dialect: DialectName): Promise<void> {
   const page = (filter: object) => audit.page(teamId, { limit: 50, filter })
   await say('the newest 50', () => page({}))
   await say('50 of one key', () => page({ keyId: calls[0]?.caller.keyId }))
-  await say('none of a key that there is not', () => page({ keyId: newId<ApiKeyId>() }))
+  await say('none of an unknown key', () => page({ keyId: newId<ApiKeyId>() }))
   await say('usage of 30 days', () => audit.usage(teamId, '2000-01-01'))
   await say('exported as CSV', async () => {
     for await (const items of audit.all(teamId, {})) for (const item of items) lineOf('csv', item)
@@ -123,7 +123,7 @@ async function w1(): Promise<void> {
   const next = () => ({ sql: `${QUERY}${(++turn * 7919) % 200_000}` })
   const samples: { a: Sample; b: Sample }[] = []
   for (let round = 0; round <= rounds; round++) {
-    // The first warms up; then each goes first in turns.
+    // The first round is a warm-up. Then the contenders alternate in going first.
     const pair = { a: null as Sample | null, b: null as Sample | null }
     for (const name of round % 2 === 0 ? (['a', 'b'] as const) : (['b', 'a'] as const)) {
       pair[name] = await load(name === 'a' ? a : b, next, 16, ms)
@@ -140,7 +140,7 @@ async function w1(): Promise<void> {
 
 const NO_AUDIT = join(import.meta.dirname, 'no-audit.ts')
 
-/** A service from its source, as both are. */
+/** A service run from source, like both contenders. */
 async function contender(
   name: string,
   preload: readonly string[],

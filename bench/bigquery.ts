@@ -1,5 +1,5 @@
-// node bench/bigquery.ts: what the guard takes for a query as analysts write them, how many requests a warm query costs,
-// and what the driver adds to what is resident. No BigQuery: the double of the tests, which answers one row. Linux only.
+// node bench/bigquery.ts: measures the guard's time for queries as analysts write them, the requests per warm query,
+// and the driver's resident memory. There is no BigQuery, only the tests' double, which answers one row. Linux only.
 import { Pool } from 'undici'
 import type { Catalog, Limits } from '../src/drivers/driver.ts'
 import { confine } from '../src/drivers/bigquery/guard/confine.ts'
@@ -12,7 +12,7 @@ const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 200)
 const LIMITS: Limits = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1 << 30 }
 const PROJECT = 'vitrine-bench'
 
-/** A shop's star schema: facts of 23 columns, dimensions of 28. */
+/** A shop's star schema: fact tables of 23 columns, dimensions of 28. */
 const FACTS = [
   'store_sales',
   'store_returns',
@@ -49,7 +49,7 @@ const TABLES = Object.fromEntries([
   ...DIMENSIONS.map((name) => [`${PROJECT}.ds.${name}`, { columns: dimension, rows: [] }] as const),
 ])
 
-/** In the manner of TPC-DS: sales by channel joined over a year, windows, roll-ups, sub-queries, long lists of conditions. */
+/** Queries like TPC-DS: sales by channel joined over a year, windows, roll-ups, subqueries, long condition lists. */
 const QUERIES: readonly string[] = [
   `WITH returned AS (SELECT r.customer_id, r.store_id, SUM(r.net_paid) AS total FROM ds.store_returns r, ds.dates d
    WHERE r.date_id = d.date_id AND d.year = 2000 GROUP BY r.customer_id, r.store_id)

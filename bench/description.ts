@@ -1,6 +1,6 @@
-// node bench/description.ts: how large a description is, as a model reads it, how long it takes to propose documentation, and
-// to describe 1,000 tables in every state, by the bundle. Everything goes through the door; everything proposed is accepted
-// and published. BENCH_ONLY: a pattern on the names of the parts. Linux only.
+// node bench/description.ts: measures the size of a description as a model reads it, the time to propose documentation,
+// and the time to describe 1,000 tables in every state, with the bundle. Everything goes over HTTP; every proposal is
+// accepted and published. BENCH_ONLY: a pattern for the names of the parts. Linux only.
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { memory } from './load.ts'
 import { startVitrine } from './world.ts'
 
 const ONLY = new RegExp(process.env['BENCH_ONLY'] ?? '')
-/** Of English and JSON, a usual estimate; no tokenizer is asked. */
+/** A common estimate for English and JSON; no tokenizer is used. */
 const BYTES_A_TOKEN = 4
 
 interface Place {
@@ -46,7 +46,7 @@ async function openPlace(
   return { app, owner, teamId, id, at: `/teams/${teamId}/datasources/${id}` }
 }
 
-/** Runs a job to its end; how long it took, in milliseconds. */
+/** Runs a job to its end and returns its duration in milliseconds. */
 async function run({ owner, at }: Place, path: string): Promise<number> {
   const start = performance.now()
   const { jobId } = await owner.must('POST', `${at}/${path}`, {})
@@ -58,7 +58,7 @@ async function run({ owner, at }: Place, path: string): Promise<number> {
   }
 }
 
-/** Accepts whatever is proposed, and publishes it. */
+/** Accepts and publishes every proposal. */
 async function acceptAll({ owner, at }: Place): Promise<void> {
   const accepted = (said: object | null) => said && { ...said, status: 'ACCEPTED' }
   const { tables } = await owner.must('GET', `${at}/documentation`)
@@ -105,7 +105,7 @@ const COLUMN_NAMES = [
   ...Array.from({ length: 15 }, (_, c) => `${NAMES[c % 5]}_${c}`),
 ]
 
-/** Tables of 20 columns that point to the one before; `rows` in each. */
+/** Tables of 20 columns, each referencing the previous one, with `rows` rows. */
 function manyTables(count: number, rows: number): string {
   return Array.from({ length: count }, (_, n) => {
     const columns = [
@@ -131,11 +131,11 @@ interface Got {
   readonly first: number
   readonly bytes: number
   readonly etag: string
-  /** What the answer to the change before it took. */
+  /** The time until the preceding change was answered. */
   readonly change?: number
 }
 
-/** A caller of the bundle, over one connection, that reads the answer and throws it away. */
+/** A client of the bundle with one connection that reads and discards the answer. */
 class Caller {
   readonly #at: string
   readonly #headers: Readonly<Record<string, string>>
@@ -163,7 +163,7 @@ class Caller {
     })
   }
 
-  // What a bench reads out of an answer is whatever it says it is.
+  // The bench trusts the shape of the answers it reads.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async must(method: string, path: string, body?: object): Promise<any> {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) }
@@ -185,7 +185,7 @@ class Caller {
 
 const ROUNDS = 9
 
-/** As a caller sees them who asks as soon as the change is answered: until the first byte, and until the last. */
+/** Prints the times until the first and the last byte for a caller who asks right after the change is answered. */
 function tell(what: string, got: readonly Got[]): void {
   const span = (of: (each: Got) => number) => {
     const all = got.map(of).sort((a, b) => a - b)
@@ -198,7 +198,10 @@ function tell(what: string, got: readonly Got[]): void {
   )
 }
 
-/** Every state a description can be in, by the bundle on a copy of the store: one process has a store at a time. */
+/**
+ * Measures every state of a description with the bundle on a copy of the store, because only one process may open a
+ * store.
+ */
 async function states({ app, owner, teamId, id }: Place, isProfiled: boolean): Promise<void> {
   const copy = await mkdtemp(join(tmpdir(), 'vitrine-bench-'))
   await using stack = new AsyncDisposableStack()

@@ -1,6 +1,7 @@
-// npm exec -- node bench/event-loop.ts: by how much one request to the bundle delays others. The longest delay of the event
-// loop is measured within the service, the longest wait for /health/live by a thread of this process. Linux only (signals).
-// BENCH_ONLY: a pattern on the names; BENCH_ROUNDS (10): requests of each kind, of which the first is told by itself.
+// npm exec -- node bench/event-loop.ts: measures by how much one request to the bundle delays others. The longest
+// event-loop delay is measured inside the service, the longest wait for /health/live by a thread of this process. Linux
+// only (signals). BENCH_ONLY: a pattern for the names; BENCH_ROUNDS (10): requests of each kind. The first is reported
+// separately.
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,7 +19,7 @@ const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length:
 const named = (n: number, make: (k: number) => unknown): object =>
   Object.fromEntries(many(n, (k) => [`f${k}`, make(k)]))
 
-/** Answers of some megabytes, and bodies near 256 KiB; one of these is refused. */
+/** Answers of several megabytes, and bodies near 256 KiB. One body is refused. */
 const QUERIES: Readonly<Record<string, Document>> = {
   'one document': { collection: 'small', filter: { _id: 1 } },
   'answer: 1,000 documents of 8 kB': { collection: 'large', filter: { kind: 'texts' } },
@@ -93,16 +94,16 @@ const prober = new Worker(new URL('./loop-prober.ts', import.meta.url), { worker
 stack.defer(async () => void (await prober.terminate()))
 
 async function measured(work: () => Promise<void>): Promise<{ delay: number; waited: number; took: number }> {
-  await told()
+  await readDelays()
   const began = performance.now()
   await work()
   const took = performance.now() - began
-  await wait(20) // what is still to be written after the answer
-  return { ...(await told()), took }
+  await wait(20) // writes that follow the answer
+  return { ...(await readDelays()), took }
 }
 
 let lines = 0
-async function told(): Promise<{ delay: number; waited: number }> {
+async function readDelays(): Promise<{ delay: number; waited: number }> {
   lines++
   process.kill(pid, 'SIGUSR2')
   for (;;) {

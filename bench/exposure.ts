@@ -1,5 +1,5 @@
-// npm exec -- node bench/exposure.ts: a database of 2,000 tables with 40,000 columns behind the bundle: saving its
-// exposure, describing 1,000 tables of it, previewing 10,000 audited queries, and what a caller waits meanwhile. Linux only.
+// npm exec -- node bench/exposure.ts: a database of 2,000 tables with 40,000 columns behind the bundle. Measures saving
+// its exposure, describing 1,000 tables, previewing 10,000 audited queries, and other callers' waits. Linux only.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,7 +53,7 @@ class Client {
     })
   }
 
-  // What a bench reads out of an answer is whatever it says it is.
+  // The bench trusts the shape of the answers it reads.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async must(method: string, path: string, body?: unknown): Promise<any> {
     const answer = await this.ask(method, path, body)
@@ -104,7 +104,7 @@ async function describe(client: Client, at: string, when: string): Promise<void>
   )
 }
 
-/** As who saved it sees it: the answer to the save comes when the description is written. */
+/** Describes right after a save, as the author would. */
 async function describeChanged(client: Client, at: string): Promise<void> {
   const exposed = names.slice(0, 1_000).map((table) => ({ schema: 'public', table, columns: null }))
   const change = async (what: string, tables: (n: number) => readonly object[]): Promise<void> => {
@@ -128,7 +128,7 @@ async function describeChanged(client: Client, at: string): Promise<void> {
   await client.must('PUT', `${at}/exposure`, { tables: exposed })
 }
 
-/** Distinct texts of 500 shapes; some of them refused. */
+/** Distinct texts of 500 shapes. Some are refused. */
 function queryText(n: number): string {
   const table = names[n % 500] ?? ''
   const other = names[(n * 7) % 500] ?? ''
@@ -155,7 +155,7 @@ async function preview(client: Client, at: string): Promise<void> {
   const { ms: took, value: job } = await timed(async () => {
     const { jobId } = await client.must('POST', `${at}/exposure/preview`, { tables, days: 1 })
     for (;;) {
-      // What somebody else waits for a query meanwhile.
+      // How long another caller waits for a query.
       waits.push((await timed(() => client.must('POST', `${at}/query`, { sql: 'SELECT 1' }))).ms)
       const state = await client.must('GET', `${at}/jobs/${jobId}`)
       if (state.state === 'DONE') return state
@@ -166,7 +166,7 @@ async function preview(client: Client, at: string): Promise<void> {
   const { nowRefused, nowAllowed, cannotTell } = job.result
   console.log(
     `previewing ${job.total} audited queries: ${ms(took)} (goal <= 30 s); ${nowRefused.count} refused, ${nowAllowed.count} allowed, ${cannotTell.count} unknown; ` +
-      `a query meanwhile took ${ms(median(waits))}, ${ms(Math.max(...waits))} at most`,
+      `a concurrent query took ${ms(median(waits))}, at most ${ms(Math.max(...waits))}`,
   )
 }
 
@@ -197,7 +197,7 @@ let at = ''
   console.log(`introspecting ${looked.value.tableCount} tables: ${ms(looked.ms)}`)
   await save(client, at)
   const drift = await timed(() => client.must('GET', `${at}/drift`))
-  console.log(`telling drift: ${ms(drift.ms)}`)
+  console.log(`computing the drift: ${ms(drift.ms)}`)
   await client.must('PUT', `${at}/exposure`, {
     tables: names.slice(0, 1_000).map((table) => ({ schema: 'public', table, columns: null })),
   })

@@ -1,4 +1,5 @@
-// A closed-loop load: `clients` callers, each sending its next request when the last was answered, for a stated time.
+// A closed-loop load: each of `clients` callers sends its next request when the previous one is answered, for a fixed
+// time.
 import { readFile } from 'node:fs/promises'
 import { Pool } from 'undici'
 import type { Contender } from './world.ts'
@@ -7,11 +8,11 @@ export interface Sample {
   readonly perSecond: number
   /** Milliseconds. */
   readonly p50: number
-  /** CPU of the service's process per request, microseconds. */
+  /** CPU time of the service's process per request, in microseconds. */
   readonly cpuMicros: number
 }
 
-/** The body of one request; called anew for each. */
+/** The body of one request. Called for each request. */
 export type NextBody = () => object
 
 /** Runs `clients` callers for `ms` milliseconds against one contender. */
@@ -35,7 +36,7 @@ export async function load(at: Contender, next: NextBody, clients: number, ms: n
   return { perSecond: took.length / seconds, p50: median(took), cpuMicros }
 }
 
-/** One answer, read to its end. Throws where it is no 200. */
+/** Sends one request and reads the whole answer. Throws unless the status is 200. */
 export async function post(pool: Pool, path: string, headers: Contender['headers'], asked: object): Promise<void> {
   const body = JSON.stringify(asked)
   const res = await pool.request({
@@ -48,7 +49,7 @@ export async function post(pool: Pool, path: string, headers: Contender['headers
   await res.body.dump({ limit: 1 << 28 })
 }
 
-/** GETs instead of queries: the description. */
+/** Sends GETs instead of queries, for the description. */
 export async function loadGet(at: Contender, url: string, clients: number, ms: number): Promise<Sample> {
   const { origin, pathname } = new URL(url)
   const pool = new Pool(origin, { connections: clients, pipelining: 1 })
@@ -80,7 +81,7 @@ async function cpuTicks(pid: number): Promise<number> {
   return Number(fields[11]) + Number(fields[12])
 }
 
-/** Resident memory of a process now and at its peak, MB. */
+/** Resident memory of a process, current and peak, in MB. */
 export async function memory(pid: number): Promise<{ now: number; peak: number }> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8')
   const mb = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? Number.NaN) / 1024

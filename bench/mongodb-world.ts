@@ -1,5 +1,5 @@
 // The contenders of mongodb.ts over one real mongod with 100,000 orders: the client library alone, our driver alone,
-// FLOOR(mongodb) and Vitrine's bundle over HTTP. Everything started here is ended here.
+// FLOOR(mongodb), and Vitrine's bundle over HTTP. Stops everything it starts.
 import type { Document } from 'mongodb'
 import type { Limits } from '../src/drivers/driver.ts'
 import { createMongoDriver } from '../src/drivers/mongodb/driver.ts'
@@ -19,13 +19,13 @@ export interface Asked {
 }
 
 export interface MongoWorld extends AsyncDisposable {
-  /** The same aggregate, sent by the client library without anything in between. */
+  /** The same aggregate, sent by the client library directly. */
   raw(asked: Asked): Promise<unknown>
   /** Guard and connection, without HTTP. */
   driver(asked: Asked): Promise<unknown>
   readonly floor: Contender
   readonly vitrine: Contender
-  /** Another process of Vitrine over the same data, that has answered nothing yet. */
+  /** Another Vitrine process over the same data, which has answered nothing yet. */
   fresh(): Promise<Contender>
 }
 
@@ -34,7 +34,7 @@ export function ours({ filter, pipeline }: Asked): object {
   return { collection: 'orders', ...(filter === undefined ? {} : { filter }), ...(pipeline && { pipeline }) }
 }
 
-/** What a program of one's own would send: what is shown, the filter first. */
+/** The aggregate a hand-written program would send: the filter first, then the exposed fields. */
 export function plain({ filter, pipeline }: Asked): { collection: string; pipeline: Document[] } {
   return {
     collection: 'orders',

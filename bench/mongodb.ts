@@ -1,6 +1,6 @@
-// node bench/mongodb.ts: MongoDB, in turns in one run: the client library alone, our driver alone, FLOOR(mongodb) and
-// Vitrine's bundle over HTTP. What counts are the ratios. Linux only (/proc). BENCH_TURNS: questions a workload and
-// contender (300); BENCH_MS: of each load with several clients (1500); BENCH_ONLY: a pattern on the names.
+// node bench/mongodb.ts: MongoDB, alternating in one run: the client library alone, our driver alone, FLOOR(mongodb),
+// and Vitrine's bundle over HTTP. Compare ratios only. Linux only (/proc). BENCH_TURNS: queries per workload and
+// contender (300); BENCH_MS: duration of each load with several clients (1500); BENCH_ONLY: a pattern for the names.
 import { Pool } from 'undici'
 import { load, median, memory, post, type Sample } from './load.ts'
 import { DOCUMENTS, openMongoWorld, ours, plain, type Asked } from './mongodb-world.ts'
@@ -52,7 +52,7 @@ await using world = await openMongoWorld()
 const { floor, vitrine } = world
 await using stack = new AsyncDisposableStack()
 
-/** One caller who keeps one connection. */
+/** One caller with one connection. */
 function caller({ url, headers }: Contender): (body: object) => Promise<void> {
   const { origin, pathname } = new URL(url)
   const pool = new Pool(origin, { connections: 1 })
@@ -69,7 +69,7 @@ const ASK: Readonly<Record<Name, (asked: Asked) => Promise<unknown>>> = {
   vitrine: (asked) => askVitrine(ours(asked)),
 }
 
-/** p50 of each contender, asked in turns; the first turns warm up. */
+/** The p50 of each contender, alternating. The first turns are a warm-up. */
 async function inTurns(work: Workload): Promise<Readonly<Record<Name, number>>> {
   const took: Record<Name, number[]> = { raw: [], driver: [], floor: [], vitrine: [] }
   const warm = Math.ceil(work.turns / 5)
@@ -104,7 +104,7 @@ async function loaded({ asked, clients }: Workload): Promise<string> {
 }
 
 for (const work of WORKLOADS.filter(({ name }) => ONLY.test(name))) {
-  const throughput = await loaded(work) // first, as it warms both up
+  const throughput = await loaded(work) // first, because it warms up both
   const p50 = await inTurns(work)
   const ms = (name: Name): string => `${name} ${p50[name].toFixed(2)}`
   const ratio = (of: Name, to: Name): string => `${(p50[of] / p50[to]).toFixed(2)} x`
@@ -114,7 +114,7 @@ for (const work of WORKLOADS.filter(({ name }) => ONLY.test(name))) {
   )
 }
 
-/** Peaks of a process that answers nothing but 10,000 documents at a time. */
+/** Peak memory of a process that answers only 10,000 documents at a time. */
 async function resident(): Promise<void> {
   const fresh = await world.fresh()
   const { origin, pathname } = new URL(fresh.url)

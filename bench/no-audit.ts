@@ -1,5 +1,5 @@
-// Preloaded by bench/audit.ts into one of two services (node --import): their audit is replaced by one that writes nothing.
-// Only here: the service itself has no way to be without.
+// Preloaded by bench/audit.ts into one of two services (node --import): replaces the audit with one that writes
+// nothing. The service itself cannot run without an audit.
 import { registerHooks } from 'node:module'
 
 const NONE = `

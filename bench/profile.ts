@@ -1,6 +1,6 @@
-// npm exec -- node bench/profile.ts: profiles BENCH_TABLES (100) tables of 20 columns and BENCH_TABLE_ROWS (100,000) rows
-// of a real PostgreSQL by the bundle as `npm start` runs it, while callers go on asking. Prints the time, the memory as it
-// goes, and what callers wait with and without a profile. Linux only (/proc).
+// npm exec -- node bench/profile.ts: profiles BENCH_TABLES (100) tables of 20 columns and BENCH_TABLE_ROWS (100,000)
+// rows of a real PostgreSQL with the bundle, as `npm start` runs it, while callers keep querying. Prints the time, the
+// memory over time, and the callers' waits with and without a profile. Linux only (/proc).
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -9,7 +9,7 @@ import { connectTo, signIn, startVitrine } from './world.ts'
 
 const TABLES = Number(process.env['BENCH_TABLES'] ?? 100)
 const ROWS = Number(process.env['BENCH_TABLE_ROWS'] ?? 100_000)
-/** Callers' queries without a profile beside them. */
+/** How long callers query without a running profile. */
 const ALONE_MS = 5_000
 
 const COLUMNS = `id int PRIMARY KEY, customer_id int, state text, label text, email text, city text, note text, code char(4),
@@ -35,7 +35,7 @@ for (const [n, name] of names.entries()) {
 const order = { host: server.host, port: server.port, database, username: server.superuser, password: server.password }
 await profileByBundle()
 
-/** Through the door, as an operator would. */
+/** Runs the profile over HTTP, as an operator would. */
 async function profileByBundle(): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const { base, pid } = await startVitrine(stack)
@@ -68,7 +68,7 @@ async function profileByBundle(): Promise<void> {
   const seconds = (performance.now() - started) / 1000
   const after = await memory(pid)
   console.log(result)
-  console.log(`profiled in ${seconds.toFixed(1)} s (goal <= 60), while a caller asked as fast as it was answered`)
+  console.log(`profiled in ${seconds.toFixed(1)} s (goal <= 60), while one caller queried without pause`)
   console.log(
     `resident ${before.now.toFixed(0)} MB before, each tenth of the tables ${seen.join(' ')}, ` +
       `${after.peak.toFixed(0)} MB at the peak (goal <= 250)`,
@@ -81,7 +81,7 @@ interface Job {
   readonly done: number
 }
 
-/** One caller's point look-ups, one after another, until then. */
+/** One caller's point look-ups, one after another, until the promise settles. */
 async function asked(at: string, key: string, until: Promise<unknown>): Promise<string> {
   const { origin, pathname } = new URL(`${at}/query`)
   const pool = new Pool(origin, { connections: 1 })
@@ -100,5 +100,5 @@ async function asked(at: string, key: string, until: Promise<unknown>): Promise<
   await pool.close()
   took.sort((a, b) => a - b)
   const of = (share: number): string => (took[Math.floor((took.length - 1) * share)] ?? Number.NaN).toFixed(1)
-  return `${took.length} asked, p50 ${of(0.5)}, p95 ${of(0.95)}, p99 ${of(0.99)}, longest ${of(1)} ms`
+  return `${took.length} queries, p50 ${of(0.5)}, p95 ${of(0.95)}, p99 ${of(0.99)}, longest ${of(1)} ms`
 }

@@ -1,5 +1,5 @@
-// npm run bench: Vitrine's bundle beside FLOOR(pg), in turns, in one run. What counts are the ratios. Linux only (/proc).
-// BENCH_ONLY: a pattern on the names of the workloads; BENCH_ROUNDS (5), BENCH_MS a turn (1500).
+// npm run bench: Vitrine's bundle and FLOOR(pg), alternating in one run. Compare ratios only. Linux only (/proc).
+// BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500).
 import { load, loadGet, median, memory, type Sample } from './load.ts'
 import { openWorld, type Contender } from './world.ts'
 
@@ -67,7 +67,7 @@ async function inTurns(work: Workload, a: Contender, b: Contender): Promise<void
   for (let round = 0; round <= rounds; round++) {
     const next = () => ({ sql: work.next() })
     const pair = { a: await load(a, next, work.clients, ms), b: await load(b, next, work.clients, ms) }
-    if (round > 0) samples.push(pair) // the first warms up
+    if (round > 0) samples.push(pair) // the first round is a warm-up
   }
   const of = (pick: (s: { a: Sample; b: Sample }) => number): number => median(samples.map(pick))
   console.log(

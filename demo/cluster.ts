@@ -1,5 +1,5 @@
-// Makes and runs a PostgreSQL cluster as a child process on loopback, for the demo and for the tests. The server ends
-// with whoever started it, even where that process is killed. It never listens on anything but 127.0.0.1.
+// Creates and runs a PostgreSQL cluster as a child process on loopback, for the demo and the tests. The server stops
+// with its owner, even if the owner is killed. It listens only on 127.0.0.1.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chown, mkdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
@@ -7,7 +7,10 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { hand, type Account } from './account.ts'
 
-/** A new cluster in `folder` (which must not exist yet, or be empty), superuser `postgres`, SCRAM for everybody. */
+/**
+ * A new cluster in `folder`, which must be missing or empty. The superuser is `postgres`; everybody authenticates with
+ * SCRAM.
+ */
 export async function initCluster(
   bin: string,
   folder: string,
@@ -34,23 +37,23 @@ export async function initCluster(
   })
   const kill = (): boolean => child.kill('SIGKILL')
   signal?.addEventListener('abort', kill, { once: true })
-  const said = tail(child)
+  const errorOutput = tail(child)
   const [code] = await ended(child)
   signal?.removeEventListener('abort', kill)
   signal?.throwIfAborted()
-  if (code !== 0) throw new Error(`initdb failed: ${said()}`)
+  if (code !== 0) throw new Error(`initdb failed: ${errorOutput()}`)
 }
 
 export interface RunningCluster extends AsyncDisposable {
   readonly port: number
-  /** Settles when the server has ended, wanted or not. */
+  /** Resolves when the server has stopped, for whatever reason. */
   readonly ended: Promise<void>
-  /** fast: sessions are ended, all is written. immediate: as if killed, which is quicker. */
+  /** fast: ends sessions and writes everything. immediate: as if killed, but faster. */
   stop(how?: 'fast' | 'immediate'): Promise<void>
 }
 
-// The server is the grandchild: this shell waits for it, and ends it when our end of its standard input closes, which
-// the kernel does even after kill -9. Its signal is the fast shutdown.
+// The server is our grandchild. This shell waits for it, and stops it when our end of its standard input closes, which
+// the kernel does even after kill -9. SIGINT is the fast shutdown.
 const keeper = `exec 9<&0
 "$@" 9<&- </dev/null & server=$!
 { read -r how <&9; if [ "$how" = immediate ]; then kill -QUIT $server; else kill -INT $server; fi; } & watch=$!
@@ -61,11 +64,11 @@ exit $code`
 export interface ServerOptions {
   readonly settings: Readonly<Record<string, string>>
   readonly account: Account | null
-  /** Taken if nobody else has it. */
+  /** Used if the port is free. */
   readonly port?: number
 }
 
-/** Starts the server of a cluster on a port of 127.0.0.1 and waits until it takes connections. */
+/** Starts a cluster's server on a port of 127.0.0.1 and waits until it accepts connections. */
 export async function startCluster(
   bin: string,
   folder: string,
@@ -74,11 +77,11 @@ export async function startCluster(
 ): Promise<RunningCluster> {
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted()
-    // Before a port is chosen: a server that is still ending has the one we want.
+    // Do this before choosing a port: a server that is still stopping holds the preferred port.
     if (await exists(join(folder, 'postmaster.pid'))) await clearStaleServer(folder)
     const started = await tryStart(bin, folder, await freePort(attempt === 1 ? options.port : undefined), options)
     if (typeof started !== 'string') return started
-    // A backend of a server that was killed is still ending; or somebody else took the port since we looked.
+    // A backend of a killed server is still running, or another process took the port since the check.
     if (attempt === 10 || !/postmaster\.pid|pre-existing shared memory|could not bind/.test(started)) {
       throw new Error(`PostgreSQL did not start: ${started}`)
     }
@@ -103,7 +106,7 @@ async function tryStart(
   }
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const data = await hand(folder, 3, options.account)
-  // Detached: Ctrl-C at the terminal must reach only us, who then end the server in order.
+  // Detached: Ctrl-C in the terminal must reach only us. We then stop the server in order.
   const child = spawn('/bin/sh', ['-c', keeper, 'sh', join(bin, 'postgres'), '-D', data.name, ...args], {
     ...options.account,
     cwd: '/',
@@ -112,29 +115,29 @@ async function tryStart(
     stdio: ['pipe', 'ignore', 'pipe', data.fd],
   })
   await data.close()
-  const gone = ended(child).then(() => undefined)
-  const said = tail(child)
+  const exited = ended(child).then(() => undefined)
+  const errorOutput = tail(child)
   const ready = new Promise<boolean>((resolve) => {
     child.stderr?.on('data', () => {
-      if (said().includes('database system is ready to accept connections')) resolve(true)
+      if (errorOutput().includes('database system is ready to accept connections')) resolve(true)
     })
-    gone.then(
+    exited.then(
       () => resolve(false),
       () => resolve(false),
     )
   })
-  if (!(await ready)) return said()
+  if (!(await ready)) return errorOutput()
   const stop = async (how: 'fast' | 'immediate' = 'fast'): Promise<void> => {
     if (child.stdin?.writable === true) child.stdin.end(`${how}\n`)
-    await gone
+    await exited
   }
-  return { port, ended: gone, stop, [Symbol.asyncDispose]: () => stop() }
+  return { port, ended: exited, stop, [Symbol.asyncDispose]: () => stop() }
 }
 
 /**
- * Makes way after a crash, where postmaster.pid names a server of this very folder (it is ending because its owner died:
- * help and wait), or a number that some other process got since (PostgreSQL would refuse to start as long as that runs).
- * A number nobody has is PostgreSQL's to judge.
+ * Cleans up after a crash. If postmaster.pid names a server of this folder, that server is stopping because its owner
+ * died: signal it and wait. If the pid now belongs to another process, PostgreSQL would refuse to start, so the file is
+ * removed. If the pid is unused, PostgreSQL handles it.
  */
 async function clearStaleServer(folder: string): Promise<void> {
   const file = join(folder, 'postmaster.pid')
@@ -144,7 +147,7 @@ async function clearStaleServer(folder: string): Promise<void> {
   try {
     process.kill(pid, 'SIGINT')
   } catch {
-    // It ended between the look and the signal.
+    // The server stopped between the check and the signal.
   }
   for (let i = 0; i < 50 && (await exists(file)); i++) await pause(100)
 }
@@ -157,7 +160,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A server works in its data folder; where /proc cannot tell, the folder is on its command line. */
+/** A server's working directory is its data folder. Without /proc, the folder is on its command line. */
 async function isServerOf(pid: number, folder: string): Promise<boolean> {
   const workingFolder = await readlink(`/proc/${pid}/cwd`).catch(() => null)
   if (workingFolder !== null) return workingFolder === (await realpath(folder))
@@ -179,7 +182,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** The port wanted, if it is free; else any. */
+/** The preferred port if it is free, else any. */
 async function freePort(wanted = 0): Promise<number> {
   const server = createServer()
   try {
@@ -196,12 +199,12 @@ async function freePort(wanted = 0): Promise<number> {
   return address.port
 }
 
-/** PG* and LC_* of whoever started us are not meant for this server. */
+/** The parent's PG* and LC_* variables are not meant for this server. */
 function environment(): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 }
 
-/** The last 4,000 characters of a child's standard error, which is drained as long as it lives. */
+/** The last 4,000 characters of a child's standard error, which is drained continuously. */
 function tail(child: ChildProcess): () => string {
   let text = ''
   child.stderr?.setEncoding('utf8').on('data', (part: string) => (text = (text + part).slice(-4000)))

@@ -1,16 +1,16 @@
--- The demo shop: made up from beginning to end, the same rows at every start. Loaded once, as superuser, into an empty
--- database; the login that Vitrine uses gets its column grants elsewhere (server.ts).
+-- The demo shop: invented data, the same rows on every start. Loaded once, as superuser, into an empty database. The
+-- login that Vitrine uses gets its column grants in server.ts.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 
--- A number from 0 to n - 1 that looks random and is always the same.
+-- A pseudo-random number from 0 to n - 1, always the same for the same arguments.
 CREATE FUNCTION pg_temp.pick(i integer, salt text, n integer) RETURNS integer LANGUAGE sql IMMUTABLE AS
 $$ SELECT ('x' || substr(md5(salt || ':' || i), 1, 7))::bit(28)::integer % n $$;
 CREATE FUNCTION pg_temp.one_of(i integer, salt text, choices text[]) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT choices[1 + pg_temp.pick(i, salt, cardinality(choices))] $$;
 
 CREATE TYPE order_status AS ENUM ('pending', 'paid', 'shipped', 'delivered', 'cancelled', 'returned');
-COMMENT ON TYPE order_status IS 'How far an order has come.';
+COMMENT ON TYPE order_status IS 'The progress of an order.';
 
 -- ---------------------------------------------------------------- catalogue
 CREATE TABLE categories (
@@ -19,8 +19,8 @@ CREATE TABLE categories (
   name text NOT NULL,
   slug text NOT NULL UNIQUE
 );
-COMMENT ON TABLE categories IS 'The shelves of the shop, two levels deep.';
-COMMENT ON COLUMN categories.parent_id IS 'The shelf this one stands in; null for a top-level shelf.';
+COMMENT ON TABLE categories IS 'Product categories, two levels deep.';
+COMMENT ON COLUMN categories.parent_id IS 'The parent category; null for a top-level category.';
 INSERT INTO categories VALUES
   (1, NULL, 'Home', 'home'), (2, NULL, 'Outdoor', 'outdoor'), (3, NULL, 'Kitchen', 'kitchen'), (4, NULL, 'Office', 'office'),
   (5, 1, 'Lighting', 'lighting'), (6, 1, 'Textiles', 'textiles'), (7, 1, 'Storage', 'storage'),
@@ -42,9 +42,9 @@ CREATE TABLE products (
   attributes jsonb NOT NULL,
   launched_on date NOT NULL
 );
-COMMENT ON TABLE products IS 'Everything ever sold; what is no longer sold is not active.';
+COMMENT ON TABLE products IS 'Every product ever sold. Discontinued products are not active.';
 COMMENT ON COLUMN products.price IS 'Price for the customer in euro, VAT included.';
-COMMENT ON COLUMN products.purchase_price IS 'What the shop pays for it, in euro.';
+COMMENT ON COLUMN products.purchase_price IS 'What the shop pays for the product, in euro.';
 COMMENT ON COLUMN products.stock IS 'Pieces in the warehouse.';
 COMMENT ON COLUMN products.attributes IS 'Colour, material and warranty in years.';
 INSERT INTO products
@@ -78,8 +78,8 @@ CREATE TABLE customers (
   newsletter boolean NOT NULL,
   created_at timestamptz NOT NULL
 );
-COMMENT ON TABLE customers IS 'Whoever has an account at the shop.';
-COMMENT ON COLUMN customers.country IS 'ISO 3166 code of the country the customer lives in.';
+COMMENT ON TABLE customers IS 'People with an account at the shop.';
+COMMENT ON COLUMN customers.country IS 'ISO 3166 code of the customer''s country of residence.';
 COMMENT ON COLUMN customers.segment IS 'private or business; business customers order with an invoice.';
 COMMENT ON COLUMN customers.newsletter IS 'Whether the customer asked for the newsletter.';
 INSERT INTO customers
@@ -104,7 +104,7 @@ CREATE TABLE addresses (
   city text NOT NULL,
   country char(2) NOT NULL
 );
-COMMENT ON TABLE addresses IS 'Where customers get their parcels and invoices.';
+COMMENT ON TABLE addresses IS 'Delivery and invoice addresses of customers.';
 INSERT INTO addresses
 SELECT row_number() OVER (ORDER BY c.id, kind), c.id, kind,
   pg_temp.one_of(c.id, kind, ARRAY['Lindenweg','Rue Verte','Calle Mayor','Via Roma','Dorpsstraat','Parkgatan']) || ' ' || (1 + pg_temp.pick(c.id, 'house', 140)),
@@ -122,7 +122,7 @@ CREATE TABLE employees (
   iban text NOT NULL
 );
 COMMENT ON TABLE employees IS 'The people who run the shop.';
-COMMENT ON COLUMN employees.manager_id IS 'Whom this person reports to; null for the head of the shop.';
+COMMENT ON COLUMN employees.manager_id IS 'The person this employee reports to; null for the head of the shop.';
 INSERT INTO employees
 SELECT i, pg_temp.one_of(i, 'employee', ARRAY['Anna','Bela','Chris','Dana','Emre','Flora','Goran','Hanna']) || ' '
     || pg_temp.one_of(i, 'surname', ARRAY['Berg','Conti','Duran','Engel','Frank','Gomez','Haas','Iwata','Jung']),
@@ -143,8 +143,8 @@ CREATE TABLE orders (
   handled_by integer REFERENCES employees,
   note text
 );
-COMMENT ON TABLE orders IS 'One row for each order, whatever came of it.';
-COMMENT ON COLUMN orders.shipped_at IS 'When the parcel left the warehouse; null before that.';
+COMMENT ON TABLE orders IS 'One row per order, whatever its status.';
+COMMENT ON COLUMN orders.shipped_at IS 'When the parcel left the warehouse; null until then.';
 COMMENT ON COLUMN orders.channel IS 'web, app or store.';
 INSERT INTO orders
 SELECT i, customer, status, ordered_at,
@@ -186,7 +186,7 @@ CREATE TABLE payments (
   refunded boolean NOT NULL,
   card_last4 char(4)
 );
-COMMENT ON TABLE payments IS 'Money received for orders; refunded where the order came back.';
+COMMENT ON TABLE payments IS 'Money received for orders; refunded if the order was returned.';
 INSERT INTO payments
 SELECT row_number() OVER (ORDER BY o.id), o.id, method, amount, o.ordered_at + pg_temp.pick(o.id, 'paid', 300) * interval '1 minute',
   o.status = 'returned', CASE WHEN method = 'card' THEN lpad(pg_temp.pick(o.id, 'last4', 10000)::text, 4, '0') END
@@ -204,7 +204,7 @@ CREATE TABLE reviews (
   body text,
   created_at timestamptz NOT NULL
 );
-COMMENT ON TABLE reviews IS 'What customers say about what they bought.';
+COMMENT ON TABLE reviews IS 'Customers'' reviews of products they bought.';
 COMMENT ON COLUMN reviews.rating IS 'Stars, from 1 to 5.';
 INSERT INTO reviews
 SELECT row_number() OVER (ORDER BY o.id, i.line), i.product_id, o.customer_id, rating,
@@ -220,9 +220,9 @@ SELECT date_trunc('month', o.ordered_at AT TIME ZONE 'UTC')::date AS month, coun
   sum(i.quantity * i.unit_price) AS revenue
 FROM orders AS o JOIN order_items AS i ON i.order_id = o.id
 WHERE o.status NOT IN ('cancelled', 'returned') GROUP BY 1;
-COMMENT ON VIEW monthly_revenue IS 'Orders and revenue in euro by month, without what was cancelled or came back.';
+COMMENT ON VIEW monthly_revenue IS 'Orders and revenue in euro by month, without cancelled and returned orders.';
 
--- ---------------------------------------------------------------- nobody's business
+-- ---------------------------------------------------------------- never exposed
 CREATE TABLE staff_logins (
   employee_id integer PRIMARY KEY REFERENCES employees,
   username text NOT NULL UNIQUE,

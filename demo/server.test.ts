@@ -1,4 +1,4 @@
-// The demo's database as the service starts it: made once, read only, gone with whoever started it.
+// The demo's database as the service starts it: created once, read-only, and stopped with its owner.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -41,7 +41,7 @@ async function rows(at: DemoServer, sql: string): Promise<unknown[]> {
 const start = (dataDir: string, signal = AbortSignal.timeout(30_000)): Promise<DemoServer> =>
   startDemoServer({ dataDir, signal })
 
-test('made at the first start in a closed data folder, found again at the next', { skip }, async () => {
+test('is created on the first start in a closed data folder, and found on the next', { skip }, async () => {
   let port: number
   let password: string
   {
@@ -56,7 +56,7 @@ test('made at the first start in a closed data folder, found again at the next',
   assert.deepEqual(await rows(again, 'SELECT count(*)::int FROM orders'), [[2200]])
 })
 
-test('the login reads what is exposed, and nothing else; it writes nothing', { skip }, async () => {
+test('its login reads only what is exposed and writes nothing', { skip }, async () => {
   await using demo = await start(root)
   for (const { table, columns } of exposure.tables) {
     const list = columns?.join(', ') ?? '*'
@@ -76,44 +76,40 @@ test('the login reads what is exposed, and nothing else; it writes nothing', { s
   await assert.rejects(rows({ ...demo, password: 'wrong' }, 'SELECT 1'), /password authentication failed/)
 })
 
-test(
-  'it ends with a process that was killed, and starts after that, whatever postmaster.pid says',
-  { skip },
-  async () => {
-    const program = `import { startDemoServer } from ${JSON.stringify(import.meta.resolve('./server.ts'))}
+test('stops with a killed process, and starts again whatever postmaster.pid says', { skip }, async () => {
+  const program = `import { startDemoServer } from ${JSON.stringify(import.meta.resolve('./server.ts'))}
     const demo = await startDemoServer({ dataDir: ${JSON.stringify(root)}, signal: AbortSignal.timeout(30000) })
     console.log(demo.port); setInterval(() => {}, 1000)`
-    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-    const pid = await readFile(join(root, 'demo-postgres/postmaster.pid'), 'utf8')
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-    {
-      // The old server may still be ending: it is helped and waited for.
-      await using next = await start(root)
-      assert.equal(String(next.port), line)
-      assert.deepEqual(await rows(next, 'SELECT count(*)::int FROM orders'), [[2200]])
-    }
-    // As after a crash of the machine, with the number now somebody else's.
-    await writeFile(join(root, 'demo-postgres/postmaster.pid'), pid.replace(/^\d+/, String(process.pid)))
-    await using after = await start(root)
-    assert.deepEqual(await rows(after, 'SELECT count(*)::int FROM orders'), [[2200]])
-  },
-)
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+  const pid = await readFile(join(root, 'demo-postgres/postmaster.pid'), 'utf8')
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  {
+    // The old server may still be stopping: it is signalled and awaited.
+    await using next = await start(root)
+    assert.equal(String(next.port), line)
+    assert.deepEqual(await rows(next, 'SELECT count(*)::int FROM orders'), [[2200]])
+  }
+  // The state after a machine crash, when another process has the pid.
+  await writeFile(join(root, 'demo-postgres/postmaster.pid'), pid.replace(/^\d+/, String(process.pid)))
+  await using after = await start(root)
+  assert.deepEqual(await rows(after, 'SELECT count(*)::int FROM orders'), [[2200]])
+})
 
-test('a first start that was given up leaves nothing running, and the next one begins again', { skip }, async () => {
+test('an aborted first start leaves nothing running, and the next start begins again', { skip }, async () => {
   const dataDir = await mkdtemp(join(root, 'given-up-'))
   await chmod(dataDir, 0o700)
-  // In the middle of making the cluster, which takes about a second.
+  // Abort while the cluster is being created, which takes about a second.
   const starting = start(dataDir, AbortSignal.timeout(300))
   await assert.rejects(starting, { name: 'TimeoutError' })
   await using demo = await start(dataDir)
   assert.deepEqual(await rows(demo, 'SELECT count(*)::int FROM staff_logins').catch(() => 'closed'), 'closed')
 })
 
-test('a folder of another PostgreSQL is refused in a sentence', { skip }, async () => {
+test('refuses a folder of another PostgreSQL version with one sentence', { skip }, async () => {
   await writeFile(join(root, 'demo-postgres/PG_VERSION'), '17\n')
-  await assert.rejects(start(root), /made by PostgreSQL 17: remove .*demo-postgres and it is made anew by 18/)
+  await assert.rejects(start(root), /created by PostgreSQL 17: remove .*demo-postgres to have it created again by 18/)
 })

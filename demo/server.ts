@@ -1,5 +1,5 @@
-// The demo's database: a real PostgreSQL 18 from npm as a child process on loopback, with the shop of seed.sql, and a
-// login that may read the exposed columns and nothing else. It is started after the service is ready and ends with it.
+// The demo's database: a PostgreSQL 18 from npm as a child process on loopback, with the shop of seed.sql and a login
+// that can read only the exposed columns. It starts after the service is ready and stops with it.
 import { randomBytes } from 'node:crypto'
 import { access, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,10 +13,10 @@ import { initCluster, startCluster, type RunningCluster } from './cluster.ts'
 const DATABASE = 'shop'
 const READER = 'vitrine_demo'
 const MAJOR = '18'
-// Beside this source, and beside the folder of the bundle.
+// Beside this source file, and beside the folder of the bundle.
 const seedFile = new URL('../demo/seed.sql', import.meta.url)
 
-/** Where the demo's database listens, and the read-only login. Disposing it shuts the server down in order. */
+/** The address of the demo's database, and its read-only login. Disposing it shuts the server down in order. */
 export interface DemoServer extends AsyncDisposable {
   readonly host: '127.0.0.1'
   readonly port: number
@@ -29,9 +29,9 @@ const stateShape = z.strictObject({ port: z.int(), password: z.string(), superus
 type State = z.infer<typeof stateShape>
 
 /**
- * Starts the demo's database from `<dataDir>/demo-postgres`, and makes it there at the first start (1 s). Later starts
- * keep the password, and the port if it is still free. Throws an Error of one clear sentence where it cannot run; on
- * abort nothing is left running.
+ * Starts the demo's database from `<dataDir>/demo-postgres` and creates it on the first start (1 s). Later starts keep
+ * the password, and the port if it is free. Throws an Error with one clear sentence if it cannot run. An abort leaves
+ * nothing running.
  */
 export async function startDemoServer(options: {
   readonly dataDir: string
@@ -41,7 +41,9 @@ export async function startDemoServer(options: {
   const account = serverAccount()
   const native = packagedNative()
   if (native === null) {
-    throw new Error(`The demo needs a PostgreSQL that npm installs; there is none for ${platform}. All else works.`)
+    throw new Error(
+      `The demo needs the PostgreSQL package from npm, which is not available for ${platform}. Everything else works.`,
+    )
   }
   const bin = await reachableBin(native, account)
   const folder = join(dataDir, 'demo-postgres')
@@ -57,7 +59,7 @@ export async function startDemoServer(options: {
     return demoServer(running, known.password)
   }
 
-  // Without its passwords a folder is of no use, and one without a state was not filled to its end.
+  // A folder without its passwords is useless, and a folder without a state file is incomplete.
   await rm(folder, { recursive: true, force: true })
   const made = {
     password: randomBytes(18).toString('base64url'),
@@ -76,7 +78,7 @@ export async function startDemoServer(options: {
   }
 }
 
-// Small, and quick to start; what is written is safe across a crash of the machine.
+// Small and quick to start. Writes survive a crash of the machine.
 const settings = {
   max_connections: '40',
   shared_buffers: '16MB',
@@ -86,8 +88,8 @@ const settings = {
   timezone: 'UTC',
 }
 
-// The same order and case rules on every machine, without its locales; a crash of the machine within the first seconds
-// may cost the demo, waiting for the disk would cost everybody a second.
+// The same collation and case rules on every machine, without its locales. A machine crash within the first seconds may
+// cost the demo; waiting for the disk would cost every start a second.
 const initArgs = ['--no-sync', '--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
 function demoServer(running: RunningCluster, password: string): DemoServer {
@@ -101,7 +103,7 @@ function demoServer(running: RunningCluster, password: string): DemoServer {
   }
 }
 
-/** seed.sql in a database of its own, then the login and its grants; each whole or not at all. */
+/** Loads seed.sql into its own database, then creates the login and its grants. Each step is one transaction. */
 async function fill(port: number, made: Omit<State, 'port'>): Promise<void> {
   const as = { host: '127.0.0.1', port, user: 'postgres', password: made.superuserPassword, ssl: false }
   await within({ ...as, database: 'postgres' }, (client) => client.query(`CREATE DATABASE ${DATABASE}`))
@@ -113,7 +115,7 @@ async function fill(port: number, made: Omit<State, 'port'>): Promise<void> {
       const all = found.rows.find((row) => row.table === table)?.columns ?? []
       return grantColumns({ schema, table, columns: columns ?? all }, READER)
     })
-    // The password is ours, of letters, digits, - and _ alone.
+    // We generated the password: it contains only letters, digits, - and _.
     const role = `CREATE ROLE ${READER} LOGIN PASSWORD '${made.password}'; ALTER ROLE ${READER} SET default_transaction_read_only = on;`
     const closed = `REVOKE ALL ON DATABASE ${DATABASE} FROM PUBLIC; GRANT CONNECT ON DATABASE ${DATABASE} TO ${READER};`
     await client.query(
@@ -158,7 +160,7 @@ async function refuseOtherVersion(folder: string): Promise<void> {
   const version = (await readFile(join(folder, 'PG_VERSION'), 'utf8')).trim()
   if (version === MAJOR) return
   throw new Error(
-    `The demo’s database was made by PostgreSQL ${version}: remove ${folder} and it is made anew by ${MAJOR}.`,
+    `The demo’s database was created by PostgreSQL ${version}: remove ${folder} to have it created again by ${MAJOR}.`,
   )
 }
 
@@ -168,7 +170,7 @@ async function readState(file: string): Promise<State | null> {
   try {
     return stateShape.parse(JSON.parse(text))
   } catch (cause) {
-    throw new Error(`${file} is not as the demo left it: remove it, and the demo’s database is made anew.`, { cause })
+    throw new Error(`${file} is damaged: remove it to have the demo’s database created again.`, { cause })
   }
 }
 

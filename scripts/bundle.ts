@@ -1,5 +1,5 @@
-// Bundles the server into dist/, so that it starts in a fraction of the time and memory that reading the source and its
-// dependencies takes. `npm run prepare`, so also `npm ci`. What is read lazily stays a file of its own.
+// Bundles the server into dist/, so that it starts faster and with less memory than from source. `npm run prepare` runs
+// it, and so does `npm ci`. Lazily loaded modules stay separate files.
 import { existsSync } from 'node:fs'
 import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -7,13 +7,16 @@ import { rolldown } from 'rolldown'
 import { standaloneScript } from '../src/http/scalar.ts'
 
 const ROOT = new URL('../', import.meta.url)
-/** Built beside and put in place by two renames: a service that starts meanwhile finds one whole bundle or the other. */
+/**
+ * Built in another folder and swapped in by two renames: a service that starts meanwhile finds one complete bundle or
+ * the other.
+ */
 const BUILT = new URL(`node_modules/.bundle-${process.pid}/`, ROOT)
 const DIST = new URL('dist/', ROOT)
 
 const path = (name: string, base = ROOT) => fileURLToPath(new URL(name, base))
 
-/** Found at run time by their own names, so each is an entry. */
+/** These files are loaded at run time by their own names, so each is an entry. */
 const ENTRIES = {
   main: 'src/main.ts',
   cli: 'src/cli.ts',
@@ -26,9 +29,9 @@ async function bundle(): Promise<void> {
     cwd: path('.'),
     input: Object.fromEntries(Object.entries(ENTRIES).filter(([, file]) => existsSync(path(file)))),
     platform: 'node',
-    // pg asks for its native binding; scalar.ts is for the source only (http/docs.ts).
+    // pg requires its native binding; scalar.ts is for the source only (http/docs.ts).
     external: ['pg-native', /\/scalar\.ts$/],
-    // CommonJS packages look for their files beside themselves: libpg-query for its .wasm.
+    // CommonJS packages look for files beside themselves: libpg-query for its .wasm.
     transform: { define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' } },
     onLog(level, log, handler) {
       if (level !== 'info' && log.code !== 'EVAL') handler(level, log)
@@ -39,7 +42,7 @@ async function bundle(): Promise<void> {
       dir: path('.', BUILT),
       format: 'esm',
       minify: true,
-      // One folder without subfolders: import.meta.url leads to the same place from an entry and from a part of it.
+      // One flat folder: import.meta.url then leads to the same place from an entry and from a chunk.
       entryFileNames: '[name].js',
       chunkFileNames: 'part-[name]-[hash].js',
     })
@@ -48,7 +51,7 @@ async function bundle(): Promise<void> {
   }
 }
 
-/** What lies beside the bundle and is read from there. */
+/** Files that the bundle reads from its own folder. */
 async function copies(): Promise<void> {
   await cp(path('node_modules/libpg-query/wasm/libpg-query.wasm'), path('libpg-query.wasm', BUILT))
   await cp(path('openapi.json'), path('openapi.json', BUILT))

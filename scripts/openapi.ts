@@ -1,4 +1,4 @@
-// Prints openapi.json from the route tables. `npm run openapi`; a test fails while it is stale.
+// Writes openapi.json from the route tables. `npm run openapi` runs it; a test fails while the file is outdated.
 import { writeFile } from 'node:fs/promises'
 import { openapi } from '../src/contract/openapi.ts'
 import { ROUTES } from '../src/contract/routes.ts'

@@ -1,5 +1,4 @@
-// Who is on a datasource's access list, which decides where its accessMode is EXPLICIT. Only ACTIVE members of its
-// team can be on it.
+// A datasource's access list, which applies if accessMode is EXPLICIT. Only ACTIVE members of the team can be listed.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/changes.ts'
@@ -34,14 +33,14 @@ export async function getAccess(deps: Pick<AccessDeps, 'store'>, id: DatasourceI
   return { accountIds: rows.map((row) => row.account_id) }
 }
 
-/** Sets the whole list. Throws INVALID_REQUEST that names every account which is no ACTIVE member. */
+/** Replaces the whole list. Throws INVALID_REQUEST naming every account that is not an ACTIVE member. */
 export async function putAccess(
   deps: AccessDeps,
   call: Call,
   at: Reached,
-  asked: { readonly accountIds: readonly string[] },
+  request: { readonly accountIds: readonly string[] },
 ): Promise<AccessList> {
-  const ids = [...new Set(asked.accountIds)].map((text) => asId<AccountId>(text))
+  const ids = [...new Set(request.accountIds)].map((text) => asId<AccountId>(text))
   await deps.store.write(async (tx) => {
     const members = await tx
       .selectFrom('memberships')
@@ -52,21 +51,21 @@ export async function putAccess(
     const active = new Set(members.map((member) => member.account_id))
     const strangers = ids.filter((id) => !active.has(id))
     if (strangers.length > 0)
-      throw invalidRequest(strangers.slice(0, 100).map((id) => `accountIds: ${id} is no ACTIVE member`))
-    const before = await listedIn(tx, at.id)
+      throw invalidRequest(strangers.slice(0, 100).map((id) => `accountIds: ${id} is not an ACTIVE member`))
+    const before = await listIn(tx, at.id)
     await tx.deleteFrom('access_entries').where('datasource_id', '=', at.id).execute()
     for (const id of ids) {
       await tx.insertInto('access_entries').values({ datasource_id: at.id, account_id: id }).execute()
     }
-    const changes = changesOf(before, await listedIn(tx, at.id))
-    const what = { target: await targetOf(tx, 'access', at.id), changes }
-    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, what)
+    const changes = changesOf(before, await listIn(tx, at.id))
+    const change = { target: await targetOf(tx, 'access', at.id), changes }
+    await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, change)
   })
   return await getAccess(deps, at.id)
 }
 
-/** Who is on it, as the audit tells it: by id, and by the address of then. */
-async function listedIn(tx: Transaction<Tables>, id: DatasourceId) {
+/** The list as the audit records it: by id, and by current e-mail address. */
+async function listIn(tx: Transaction<Tables>, id: DatasourceId) {
   const rows = await tx
     .selectFrom('access_entries')
     .innerJoin('accounts', 'accounts.id', 'access_entries.account_id')
@@ -77,8 +76,10 @@ async function listedIn(tx: Transaction<Tables>, id: DatasourceId) {
   return { accountIds: rows.map((row) => row.id), emails: rows.map((row) => row.email) }
 }
 
-/** Whoever makes a datasource EXPLICIT is on its list, or would shut themselves out; an OWNER reaches it anyhow. */
-export async function listMaker(
+/**
+ * Lists the account that makes a datasource EXPLICIT, so that it does not lock itself out. An OWNER always has access.
+ */
+export async function listCreator(
   tx: Transaction<Tables>,
   id: DatasourceId,
   { role, accountId }: Pick<Membership, 'role' | 'accountId'>,
@@ -92,8 +93,9 @@ export async function listMaker(
 }
 
 /**
- * The same where one is made EXPLICIT that was not, as both stand in this transaction: nobody puts themselves back on a
- * list that they were taken off. Throws NOT_FOUND for whoever is no member any more.
+ * Does the same when an existing datasource becomes EXPLICIT. It reads mode and membership in this transaction, so that
+ * nobody can add themselves back to a list they were removed from. Throws NOT_FOUND if the caller is no longer a
+ * member.
  */
 export async function listChanger(
   tx: Transaction<Tables>,
@@ -103,5 +105,5 @@ export async function listChanger(
   if (row?.access_mode !== 'ROLE_BASED') return
   const { role, status } = await membershipIn(tx, teamId, membership.accountId)
   if (status !== 'ACTIVE') throw notFound()
-  await listMaker(tx, id, { role, accountId: membership.accountId })
+  await listCreator(tx, id, { role, accountId: membership.accountId })
 }

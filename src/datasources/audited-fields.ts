@@ -1,16 +1,17 @@
-// Pure: a datasource as the audit tells its changes: every field that is shown, and of each secret only whether it is set.
+// Pure: the changes of a datasource as the audit records them: every public field, and for each secret only whether it
+// is set.
 import { changesOf, flattened, NOT_SET, SET, type Changes, type Fields } from '../audit/changes.ts'
 import { configOf, type DatasourceRow } from './rows.ts'
 
-/** By field: the text, or anything that differs where the text does. */
+/** By field: the secret, or any value that differs when the secret differs. */
 type Secrets = Readonly<Record<string, unknown>>
 
-/** One side that is null was not there yet, or is not any more. */
+/** `before` is null for a creation, `after` for a deletion. */
 export function datasourceChanges(before: DatasourceRow | null, after: DatasourceRow | null): Changes {
   return changesOf(before && fieldsOf(before), after && fieldsOf(after))
 }
 
-/** The names of the secrets that are others than before. */
+/** The names of the secrets that changed. */
 export function secretChanges(before: Secrets, after: Secrets): Changes {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// The rule that keeps a kept password from being sent elsewhere.
+// The rule that a stored password is never sent to another address.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ConnectionSettings } from '../drivers/driver.ts'
@@ -12,7 +12,7 @@ import {
   type ConnectionInput,
 } from './change.ts'
 
-const kept: ConnectionSettings = {
+const stored: ConnectionSettings = {
   connectionMode: 'DIRECT',
   host: 'db.example',
   port: 5432,
@@ -23,15 +23,15 @@ const kept: ConnectionSettings = {
   secrets: { password: 'old', tlsCa: 'pem' },
 }
 
-/** As a driver reads it that takes whatever is given. */
-function read(change: ConnectionInput, from = kept): ConnectionSettings {
+/** Reads the change like a driver that accepts every setting. */
+function read(change: ConnectionInput, from = stored): ConnectionSettings {
   const { secrets, config, ...shown } = changedSettings(from, change)
   const uri = secrets['uri']
   const address = uri === undefined ? {} : { host: new URL(uri).hostname }
   return { ...from, ...(shown as object), ...address, config: (config as Record<string, unknown>) ?? {}, secrets }
 }
 
-function missing(change: ConnectionInput, from = kept): readonly string[] {
+function missing(change: ConnectionInput, from = stored): readonly string[] {
   try {
     requireSecrets(from, read(change, from), change)
     return []
@@ -62,28 +62,28 @@ for (const { name, change, want } of [
   { name: 'another setting', change: { config: { location: 'EU' } }, want: [] },
   { name: 'nothing of the connection', change: {}, want: [] },
 ]) {
-  test(`${name}: ${want.length === 0 ? 'secrets are kept' : `${want.join(', ')} must come along`}`, () => {
+  test(`${name}: ${want.length === 0 ? 'secrets are kept' : `${want.join(', ')} must be sent again`}`, () => {
     assert.deepEqual(missing(change), want)
   })
 }
 
-test('another URI needs the secrets beside it', () => {
-  const uri = { ...kept, connectionMode: 'URI', secrets: { uri: 'postgres://a:old@db.example/shop', tlsKey: 'pem' } }
+test('another URI requires the other secrets again', () => {
+  const uri = { ...stored, connectionMode: 'URI', secrets: { uri: 'postgres://a:old@db.example/shop', tlsKey: 'pem' } }
   assert.deepEqual(missing({ uri: 'postgres://a:b@evil.example/shop' }, uri), ['tlsKey'])
   assert.deepEqual(missing({ uri: 'postgres://a:old@db.example/shop' }, uri), [])
 })
 
 test('another mode keeps no secret', () => {
-  const next = changedSettings(kept, { connectionMode: 'URI', uri: 'postgres://a:b@evil.example/shop' })
+  const next = changedSettings(stored, { connectionMode: 'URI', uri: 'postgres://a:b@evil.example/shop' })
   assert.deepEqual(next.secrets, { uri: 'postgres://a:b@evil.example/shop' })
 })
 
-test('only what changes the connection is a change of it', () => {
+test('counts only effective changes of the connection as changes', () => {
   assert.equal(touchesConnection({}), false)
-  assert.equal(differs(kept, read({ host: 'db.example', port: 5432 })), false)
-  assert.equal(differs(kept, read({ password: 'old' })), false)
-  assert.equal(differs(kept, read({ password: 'new' })), true)
-  assert.equal(differs(kept, read({ config: { location: 'EU' } })), true)
+  assert.equal(differs(stored, read({ host: 'db.example', port: 5432 })), false)
+  assert.equal(differs(stored, read({ password: 'old' })), false)
+  assert.equal(differs(stored, read({ password: 'new' })), true)
+  assert.equal(differs(stored, read({ config: { location: 'EU' } })), true)
 })
 
 for (const { name, change, want } of [
@@ -94,12 +94,12 @@ for (const { name, change, want } of [
     want: ['port', 'database', 'username'],
   },
   { name: 'the host it has', change: { host: 'db.example' }, want: [] },
-  { name: 'a password beside that of the URI', change: { password: 'new' }, want: ['password'] },
+  { name: "a password in addition to the URI's password", change: { password: 'new' }, want: ['password'] },
   { name: 'a new URI with the old host', change: { uri: 'postgres://a:b@x.example/d', host: 'db.example' }, want: [] },
   { name: 'another mode', change: { connectionMode: 'DIRECT', host: 'other.example' }, want: [] },
 ]) {
-  test(`a datasource of a URI: ${name} ${want.length === 0 ? 'is taken' : 'is refused, not ignored'}`, () => {
-    const uri = { ...kept, connectionMode: 'URI', secrets: { uri: 'postgres://a:old@db.example/shop' } }
+  test(`a URI datasource: ${name} ${want.length === 0 ? 'is accepted' : 'is refused, not ignored'}`, () => {
+    const uri = { ...stored, connectionMode: 'URI', secrets: { uri: 'postgres://a:old@db.example/shop' } }
     const next = {
       ...uri,
       ...(change.connectionMode === undefined ? {} : { ...read(change), connectionMode: change.connectionMode }),

@@ -1,11 +1,12 @@
-// Changing how a datasource is connected. The rule that keeps a manager from sending a kept password elsewhere: where
-// the address it goes to changes, or its protection weakens, every kept secret must come along. Pure but for its end.
+// Changes a datasource's connection. Security rule: if the address changes or its protection weakens, every stored
+// secret must be sent again, so that a manager cannot send a stored password elsewhere. All functions are pure; some
+// throw.
 import { z } from 'zod'
 import type { ConnectionSettings, SettingsInput } from '../drivers/driver.ts'
 import { invalidRequest } from '../errors.ts'
 import { SSL_MODES } from './item.ts'
 
-/** Written, never read (docs/session.md#connections). */
+/** Write-only fields (docs/session.md#connections). */
 const SECRET_FIELDS = [
   'password',
   'uri',
@@ -28,15 +29,15 @@ const CONNECTION_FIELDS = [
   ...SECRET_FIELDS,
 ] as const
 
-/** The connection part of a create or change; its fields are read by the driver. */
+/** The connection part of a create or change request. The driver validates its fields. */
 export type ConnectionInput = { readonly [F in (typeof CONNECTION_FIELDS)[number]]?: unknown }
 
-/** Hours after which a database is looked at again; 0: never by itself (docs/exposure.md). */
+/** Hours between automatic introspections; 0 turns them off (docs/exposure.md). */
 const Hours = z.int().min(0).max(720)
 
 /**
- * Takes `config.reintrospectHours`, which is ours and says nothing of the connection, out of what a driver reads: a
- * config of nothing else leaves the driver's alone. Throws INVALID_REQUEST where it is out of range.
+ * Removes `config.reintrospectHours`, which is not a connection setting, from what the driver reads. A config with only
+ * this field leaves the driver's config unchanged. Throws INVALID_REQUEST if the value is out of range.
  */
 export function splitConfig<T extends ConnectionInput>(
   input: T,
@@ -52,85 +53,85 @@ export function splitConfig<T extends ConnectionInput>(
   return { connection: { ...input, config: undefined, ...own }, reintrospectHours: hours.data }
 }
 
-/** What a driver reads of a new datasource. */
+/** The driver's input for a new datasource. */
 export function newSettings(input: ConnectionInput): SettingsInput {
   return { ...shownFields(input), secrets: secretsOf(input) }
 }
 
-/** False where a change leaves the connection alone. */
+/** False if a change does not touch the connection. */
 export function touchesConnection(change: ConnectionInput): boolean {
   return CONNECTION_FIELDS.some((field) => change[field] !== undefined)
 }
 
 /**
- * What a driver reads of a changed datasource: what came along over what was kept. In another mode nothing is kept; in
- * URI mode the address is the URI's alone.
+ * The driver's input for a changed datasource: the new values over the stored ones. Another mode keeps nothing. In URI
+ * mode the address comes from the URI alone.
  */
-export function changedSettings(kept: ConnectionSettings, change: ConnectionInput): SettingsInput {
-  if (change.connectionMode !== undefined && change.connectionMode !== kept.connectionMode) return newSettings(change)
-  const secrets = { ...kept.secrets, ...secretsOf(change) }
-  const base = { connectionMode: kept.connectionMode, sslMode: kept.sslMode ?? undefined, config: kept.config }
+export function changedSettings(stored: ConnectionSettings, change: ConnectionInput): SettingsInput {
+  if (change.connectionMode !== undefined && change.connectionMode !== stored.connectionMode) return newSettings(change)
+  const secrets = { ...stored.secrets, ...secretsOf(change) }
+  const base = { connectionMode: stored.connectionMode, sslMode: stored.sslMode ?? undefined, config: stored.config }
   const address = {
-    host: kept.host ?? undefined,
-    port: kept.port ?? undefined,
-    database: kept.database,
-    username: kept.username ?? undefined,
+    host: stored.host ?? undefined,
+    port: stored.port ?? undefined,
+    database: stored.database,
+    username: stored.username ?? undefined,
   }
-  const before = kept.connectionMode === 'URI' ? base : { ...base, ...address }
+  const before = stored.connectionMode === 'URI' ? base : { ...base, ...address }
   return { ...before, ...shownFields(change), secrets }
 }
 
 /**
- * Throws INVALID_REQUEST that names each field of the change which the kept URI overrides: to accept it would change
- * nothing. A field that repeats what holds already is no change.
+ * Throws INVALID_REQUEST naming each changed field that the stored URI overrides, because accepting the field would
+ * have no effect. Repeating a current value is no change.
  */
 export function requireEffect(next: ConnectionSettings, change: ConnectionInput): void {
   const uri = next.secrets['uri']
   if (next.connectionMode !== 'URI' || uri === undefined || change.uri !== undefined) return
-  const lost: string[] = (['host', 'port', 'database', 'username', 'sslMode'] as const).filter(
+  const ignored: string[] = (['host', 'port', 'database', 'username', 'sslMode'] as const).filter(
     (field) => change[field] !== undefined && change[field] !== next[field],
   )
-  if (change.password !== undefined && HOLDS_PASSWORD.test(uri)) lost.push('password')
-  if (lost.length > 0) throw invalidRequest(lost.map((field) => `${field}: ${READ_FROM_URI}`))
+  if (change.password !== undefined && HOLDS_PASSWORD.test(uri)) ignored.push('password')
+  if (ignored.length > 0) throw invalidRequest(ignored.map((field) => `${field}: ${READ_FROM_URI}`))
 }
 
 const HOLDS_PASSWORD = /^[^/]*\/\/[^/?#@]*:[^/?#]*@/
 const READ_FROM_URI =
-  'this datasource takes it from its uri; send a new uri, or connectionMode DIRECT with host, port, database, username and password'
+  'the uri of this datasource sets this field; send a new uri, or connectionMode DIRECT with host, port, database, username and password'
 
-/** Throws INVALID_REQUEST that names every kept secret which must come along with this change and did not. */
-export function requireSecrets(kept: ConnectionSettings, next: ConnectionSettings, change: ConnectionInput): void {
-  const why = dangerOf(kept, next)
+/** Throws INVALID_REQUEST naming every stored secret that this change requires again. */
+export function requireSecrets(stored: ConnectionSettings, next: ConnectionSettings, change: ConnectionInput): void {
+  const why = dangerOf(stored, next)
   if (why === null) return
-  const came = secretsOf(change)
-  const missing = Object.keys(kept.secrets).filter((field) => field in next.secrets && !(field in came))
+  const sent = secretsOf(change)
+  const missing = Object.keys(stored.secrets).filter((field) => field in next.secrets && !(field in sent))
   if (missing.length > 0) {
-    throw invalidRequest(missing.map((field) => `${field}: must come along, because ${why}`))
+    throw invalidRequest(missing.map((field) => `${field}: must be sent again, because ${why}`))
   }
 }
 
-/** True where a driver would connect otherwise than before. */
-export function differs(kept: ConnectionSettings, next: ConnectionSettings): boolean {
-  return canonical(kept) !== canonical(next)
+/** True if the driver would connect differently. */
+export function differs(stored: ConnectionSettings, next: ConnectionSettings): boolean {
+  return canonical(stored) !== canonical(next)
 }
 
-/** Why kept secrets would go elsewhere, or less protected, than they were given for; null where they would not. */
-function dangerOf(kept: ConnectionSettings, next: ConnectionSettings): string | null {
-  if (kept.connectionMode !== next.connectionMode) return 'the connection mode changes'
-  const moved = (['host', 'port', 'database', 'username'] as const).find((field) => kept[field] !== next[field])
+/** Why stored secrets would be sent elsewhere or with weaker protection; null if they would not. */
+function dangerOf(stored: ConnectionSettings, next: ConnectionSettings): string | null {
+  if (stored.connectionMode !== next.connectionMode) return 'the connection mode changes'
+  const moved = (['host', 'port', 'database', 'username'] as const).find((field) => stored[field] !== next[field])
   if (moved !== undefined) return `${moved} changes`
-  if (kept.secrets['uri'] !== next.secrets['uri']) return 'uri changes'
+  if (stored.secrets['uri'] !== next.secrets['uri']) return 'uri changes'
   for (const [field, name] of [
     ['ssh', 'ssh'],
     ['apiEndpoint', 'the endpoint'],
     ['emulator', 'the endpoint'],
   ] as const) {
-    if (canonical(kept.config[field]) !== canonical(next.config[field])) return `${name} changes`
+    if (canonical(stored.config[field]) !== canonical(next.config[field])) return `${name} changes`
   }
-  return strength(next.sslMode) < strength(kept.sslMode) ? 'sslMode weakens' : null
+  return strength(next.sslMode) < strength(stored.sslMode) ? 'sslMode weakens' : null
 }
 
-/** A mode we do not know is weaker than any we do. */
+/** An unknown mode counts as the weakest. */
 function strength(mode: string | null): number {
   return SSL_MODES.findIndex((known) => known === mode)
 }
@@ -142,13 +143,13 @@ function shownFields(input: ConnectionInput): Omit<SettingsInput, 'secrets'> {
 }
 
 function secretsOf(input: ConnectionInput): Readonly<Record<string, string>> {
-  const came = SECRET_FIELDS.flatMap((field) => (input[field] === undefined ? [] : [[field, input[field]] as const]))
-  return Secrets.parse(Object.fromEntries(came))
+  const sent = SECRET_FIELDS.flatMap((field) => (input[field] === undefined ? [] : [[field, input[field]] as const]))
+  return Secrets.parse(Object.fromEntries(sent))
 }
 
 const Secrets = z.record(z.string(), z.string())
 
-/** The same text for the same value, whatever the order of its fields. */
+/** Equal values have equal texts, whatever the order of their fields. */
 function canonical(value: unknown): string {
   return (
     JSON.stringify(value, (_key, inner: unknown) =>

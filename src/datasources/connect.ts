@@ -1,5 +1,5 @@
-// Test: whether a database can be connected to, and what its login may; and the states that a connection leaves behind.
-// What a database says stays out of answers and states: both hold sentences of ours.
+// Tests a connection, grades its login, and records the resulting status. Answers and stored states never contain texts
+// of the database, only our own.
 import type { Transaction } from 'kysely'
 import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -17,19 +17,19 @@ import type { DatasourceRow } from './rows.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../jobs/concurrency-limit.ts'
 
 const TEST_MS = 20_000
-/** A database that is down is not written down again for each query. */
+/** The same failure is not written to the store again for each query. */
 const SAME_FAILURE_MS = 10_000
 
-/** Of one datasource, a second click included; each has a connection of its own. */
-const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Tests of this datasource are under way.' }
+/** Concurrent tests per datasource. Each test opens its own connection. */
+const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests of this datasource are still running.' }
 
 export function openTests(): ConcurrencyLimit {
   return openConcurrencyLimit(TESTS)
 }
 
 /**
- * Connects and grades the login; a database that cannot be reached is a report too, whose first step fails. Throws
- * RATE_LIMITED while as many tests are under way as may be.
+ * Connects and grades the login. An unreachable database is also a report, whose first step fails. Throws RATE_LIMITED
+ * if too many tests are running.
  */
 export async function testDatasource(
   deps: DatasourceDeps & { readonly tests: ConcurrencyLimit },
@@ -77,7 +77,7 @@ export async function testDatasource(
   return report
 }
 
-/** What a test may change, as the audit tells it. */
+/** The fields that a test may change, as the audit records them. */
 async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
   const row = await tx
     .selectFrom('datasources')
@@ -87,7 +87,7 @@ async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
   return row ?? null
 }
 
-/** Ends a job of this datasource; one that has ended stays as it is. Throws NOT_FOUND for none. */
+/** Cancels a job of this datasource; a finished job stays unchanged. Throws NOT_FOUND if there is no such job. */
 export async function cancelJob(
   deps: Pick<DatasourceDeps, 'jobs' | 'audit'>,
   call: Call,
@@ -103,7 +103,7 @@ export async function cancelJob(
   await deps.audit.flush()
 }
 
-/** A connection that failed puts the datasource in ERROR; anything else leaves it as it is. */
+/** A failed connection sets the datasource to ERROR. Any other error changes nothing. */
 export async function noteFailure(deps: Pick<DatasourceDeps, 'store'>, at: LeaseTarget, error: unknown): Promise<void> {
   if (!(error instanceof AppError) || error.code !== 'DATASOURCE_UNAVAILABLE' || isKnownFailure(at.row, error)) return
   const now = new Date().toISOString()

@@ -1,4 +1,4 @@
-// What is connected, and who reaches it: on a real store, with the real driver and a real PostgreSQL.
+// Datasources and reach, on a real store with the real driver and a real PostgreSQL.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -90,7 +90,7 @@ describe('datasources', () => {
   const at = (id: DatasourceId, who = call('getDatasource')): Promise<Reached> => reach(rooms, who, teamId, id)
   const columns = (...names: string[]) => ({ schema: 'public', table: 'customers', columns: names })
 
-  test('a new one is PENDING, shows the fields of the contract and no others, and nothing secret', async () => {
+  test("a new datasource is PENDING, and shows exactly the contract's fields and no secret", async () => {
     const item = await createDatasource(rooms, call('createDatasource'), owner, spec())
     assert.deepEqual(Object.keys(item).sort(), FIELDS)
     assert.deepEqual(
@@ -102,7 +102,7 @@ describe('datasources', () => {
     assert.ok(!JSON.stringify([item, stored]).includes(postgres.password))
   })
 
-  test('settings its driver does not take are refused by name', async () => {
+  test('refuses by name the settings that its driver does not accept', async () => {
     for (const [more, field] of [
       [{ host: '' }, 'host'],
       [{ port: 70_000 }, 'port'],
@@ -122,9 +122,9 @@ describe('datasources', () => {
   describe('reach', () => {
     const table = [
       { who: 'an OWNER', role: 'OWNER', mode: 'ROLE_BASED', min: 'OWNER', reached: true },
-      { who: 'an ADMIN below the role', role: 'ADMIN', mode: 'ROLE_BASED', min: 'OWNER', reached: false },
+      { who: 'an ADMIN below minRole', role: 'ADMIN', mode: 'ROLE_BASED', min: 'OWNER', reached: false },
       { who: 'an ADMIN', role: 'ADMIN', mode: 'ROLE_BASED', min: 'ADMIN', reached: true },
-      { who: 'a MEMBER below the role', role: 'MEMBER', mode: 'ROLE_BASED', min: 'ADMIN', reached: false },
+      { who: 'a MEMBER below minRole', role: 'MEMBER', mode: 'ROLE_BASED', min: 'ADMIN', reached: false },
       { who: 'a MEMBER', role: 'MEMBER', mode: 'ROLE_BASED', min: 'MEMBER', reached: true },
       { who: 'an ADMIN who is not listed', role: 'ADMIN', mode: 'EXPLICIT', min: 'MEMBER', reached: false },
       { who: 'a MEMBER who is listed', role: 'MEMBER', mode: 'EXPLICIT', min: 'OWNER', reached: true, listed: true },
@@ -149,7 +149,7 @@ describe('datasources', () => {
       })
     }
 
-    test('stranger, INVITED, narrowed or ended key, another team, no such id: one refusal, the same bytes', async () => {
+    test('a stranger, an INVITED member, a restricted or ended key, another team and an unknown id get the same refusal, byte for byte', async () => {
       const id = await create()
       const other = await addTeam(rooms)
       const [stranger, invited] = [
@@ -182,7 +182,7 @@ describe('datasources', () => {
       )
     })
 
-    test('a role too low is told only to whom reaches, and is in the audit', async () => {
+    test('answers ROLE_REQUIRED only to callers with reach, and audits it', async () => {
       const id = await create()
       const member = await addMember(rooms, teamId, 'MEMBER')
       const asked = reach(rooms, sessionCall(member.accountId, 'changeDatasource'), teamId, id, { role: 'ADMIN' })
@@ -195,7 +195,7 @@ describe('datasources', () => {
     })
   })
 
-  test('a change of the address needs the password again, makes it PENDING, and keeps what was exposed', async () => {
+  test('a change of the address requires the password again, sets PENDING and keeps the exposure', async () => {
     const id = await create()
     await introspectDatasource(rooms, call('introspectDatasource'), await at(id))
     await testDatasource(rooms, call('testDatasource'), await at(id))
@@ -217,7 +217,7 @@ describe('datasources', () => {
     assert.deepEqual([back.row.status, back.row.last_error], ['CONNECTED', null])
   })
 
-  test('a wrong password is told as a step that failed, without what the server said of it', async () => {
+  test("reports a wrong password as a failed step, without the server's text", async () => {
     const id = await create({ password: 'not the password' })
     const report = await testDatasource(rooms, call('testDatasource'), await at(id))
     assert.equal(report.ok, false)
@@ -225,7 +225,7 @@ describe('datasources', () => {
     assert.ok(!JSON.stringify(report).includes('not the password'))
   })
 
-  test('two tests of one datasource run at once, the next is told to wait', async () => {
+  test('runs two tests of one datasource at once and refuses the third with RATE_LIMITED', async () => {
     const id = await create()
     const reached = await at(id)
     const test = () => testDatasource(rooms, call('testDatasource'), reached)
@@ -233,7 +233,7 @@ describe('datasources', () => {
       each.status === 'fulfilled' ? 'reported' : (each.reason as AppError).code,
     )
     assert.deepEqual(codes, ['reported', 'reported', 'RATE_LIMITED'])
-    // A test that fails gives its place back as well.
+    // A failed test also releases its slot.
     const lost = { ...reached, id: newId<DatasourceId>() }
     const nowhere = { ...lost, row: { ...reached.row, id: lost.id, host: '127.0.0.1', port: 1 } }
     for (let i = 0; i < 3; i++) await testDatasource(rooms, call('testDatasource'), nowhere).catch(() => undefined)
@@ -242,7 +242,7 @@ describe('datasources', () => {
     assert.ok('extra' in error && Number.isInteger(error.extra['retryAfter']))
   })
 
-  test('DISABLED holds until enable, whatever is tested or changed meanwhile', async () => {
+  test('DISABLED stays until enable, despite tests and changes', async () => {
     const id = await create()
     assert.equal((await disableDatasource(rooms, call('disableDatasource'), await at(id))).status, 'DISABLED')
     await testDatasource(rooms, call('testDatasource'), await at(id))
@@ -252,7 +252,7 @@ describe('datasources', () => {
     assert.equal((await enableDatasource(rooms, call('enableDatasource'), await at(id))).status, 'PENDING')
   })
 
-  test('introspection counts what is new, gone and changed; two at once are one', async () => {
+  test('introspection counts new, removed and changed tables; concurrent introspections share one run', async () => {
     const own = await postgres.createDatabase('drift', 'CREATE TABLE a (x int); CREATE TABLE b (x int)')
     const id = await create({ database: own })
     const look = async () => introspectDatasource(rooms, call('introspectDatasource'), await at(id))
@@ -266,7 +266,7 @@ describe('datasources', () => {
     assert.deepEqual([next.tableCount, next.added, next.removed, next.changed], [2, 1, 1, 1])
   })
 
-  test('introspection that takes long is a job, which can be cancelled and leaves nothing behind', async () => {
+  test('a long introspection becomes a job, which can be cancelled and leaves nothing behind', async () => {
     const own = await postgres.createDatabase('locked', 'CREATE TABLE a (x int)')
     const id = await create({ database: own })
     const locker = new Client({ connectionString: postgres.url(own) })
@@ -301,7 +301,7 @@ describe('datasources', () => {
     }
   })
 
-  test('new secrets do not go to an old address', async () => {
+  test('never sends new secrets to an old address', async () => {
     const id = await create()
     const old = await at(id)
     await changeDatasource(rooms, call('x'), old, { host: 'localhost', password: postgres.password })
@@ -309,7 +309,7 @@ describe('datasources', () => {
     await assert.rejects(changeDatasource(rooms, call('x'), old, { name: 'late' }), { code: 'OVERLOADED' })
   })
 
-  test('the description shows what is exposed, full all of it to managers, each with its own tag', async () => {
+  test('the description shows the exposed part, full=1 shows managers everything, and each has its own ETag', async () => {
     const id = await create()
     const member = await addMember(rooms, teamId, 'MEMBER')
     const asMember = sessionCall(member.accountId, 'describeDatasource')
@@ -349,7 +349,7 @@ describe('datasources', () => {
     assert.notEqual((await describeIt(false)).etag, shown.etag)
   })
 
-  test('the access list takes ACTIVE members only', async () => {
+  test('the access list accepts ACTIVE members only', async () => {
     const id = await create({ accessMode: 'EXPLICIT' })
     const [member, invited] = [
       await addMember(rooms, teamId, 'MEMBER'),
@@ -362,14 +362,14 @@ describe('datasources', () => {
     assert.deepEqual(await put(), { accountIds: [] })
   })
 
-  test('an ADMIN who connects an EXPLICIT one is on its list', async () => {
+  test('lists an ADMIN who creates an EXPLICIT datasource', async () => {
     const admin = await addMember(rooms, teamId, 'ADMIN')
     const who = sessionCall(admin.accountId, 'createDatasource')
     const { id } = await createDatasource(rooms, who, admin, { ...spec(), accessMode: 'EXPLICIT' })
     assert.equal((await reach(rooms, who, teamId, id as DatasourceId)).id, id)
   })
 
-  test('an ADMIN who makes one EXPLICIT stays on its list, until the list is set without them', async () => {
+  test('lists an ADMIN who makes a datasource EXPLICIT, until the list is replaced', async () => {
     const admin = await addMember(rooms, teamId, 'ADMIN')
     const other = await addMember(rooms, teamId, 'ADMIN')
     const id = await create()
@@ -378,20 +378,20 @@ describe('datasources', () => {
     await changeDatasource(rooms, who, await at(id, who), explicit)
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [admin.accountId] })
     await assert.rejects(at(id, sessionCall(other.accountId, 'x')), { code: 'NOT_FOUND' })
-    // Said again, also by somebody who was taken off meanwhile, it lists nobody.
+    // Setting EXPLICIT again lists nobody, even for a caller who was removed in the meantime.
     const held = await at(id, who)
     await putAccess(rooms, who, held, { accountIds: [other.accountId] })
     await assert.rejects(at(id, who), { code: 'NOT_FOUND' })
     await changeDatasource(rooms, who, held, explicit)
     await changeDatasource(rooms, call('changeDatasource'), await at(id), { ...explicit, name: 'renamed' })
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })
-    // An OWNER reaches it anyhow, and what was listed before is listed again.
+    // An OWNER always has access. The previous list applies again.
     await changeDatasource(rooms, call('changeDatasource'), await at(id), { accessMode: 'ROLE_BASED' })
     await changeDatasource(rooms, call('changeDatasource'), await at(id), explicit)
     assert.deepEqual(await getAccess(rooms, id), { accountIds: [other.accountId] })
   })
 
-  test('a deleted one is gone with all that was kept of it, but for the audit, which its OWNERs read on', async () => {
+  test('deletes a datasource with everything stored about it except the audit, which OWNERs can still read', async () => {
     const id = await create()
     await introspectDatasource(rooms, call('introspectDatasource'), await at(id))
     await putExposure(rooms, call('putExposure'), await at(id), { tables: [columns('id')] })

@@ -1,5 +1,5 @@
-// What is connected: create, edit, disable, delete, and list for a caller. Secrets come in and never go out; whatever
-// changes how a datasource is connected makes it PENDING again and ends what was open.
+// Creates, changes, disables, deletes and lists datasources. Secrets are never returned. A change of the connection
+// sets PENDING and closes open connections.
 import type { Insertable, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Target } from '../audit/changes.ts'
@@ -14,7 +14,7 @@ import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import type { DatasourceTable, Role, Tables } from '../store/tables.ts'
 import type { Membership } from '../teams/require-membership.ts'
-import { listChanger, listMaker } from './access-list.ts'
+import { listChanger, listCreator } from './access-list.ts'
 import { datasourceChanges, secretChanges } from './audited-fields.ts'
 import {
   changedSettings,
@@ -51,7 +51,7 @@ export type NewDatasource = ConnectionInput &
   AccessInput & { readonly name: string; readonly type: DatasourceTable['type'] }
 export type DatasourceChange = ConnectionInput & AccessInput & { readonly name?: string }
 
-/** The team's datasources that the caller reaches, the oldest first. */
+/** The team's datasources that the caller can reach, oldest first. */
 export async function listDatasources(
   deps: Pick<DatasourceDeps, 'store' | 'catalogs' | 'audit'>,
   call: Call,
@@ -62,7 +62,7 @@ export async function listDatasources(
   return await Promise.all(rows.map((row) => itemOf(deps, row)))
 }
 
-/** The rows behind that list. */
+/** The rows of that list. */
 export async function reachable(
   deps: Pick<DatasourceDeps, 'store'>,
   call: Call,
@@ -88,7 +88,9 @@ export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reache
   return itemOf(deps, at.row)
 }
 
-/** Connects a database, PENDING. Throws INVALID_REQUEST with details for settings its driver does not take. */
+/**
+ * Creates a datasource, PENDING. Throws INVALID_REQUEST with `details` for settings that its driver does not accept.
+ */
 export async function createDatasource(
   deps: DatasourceDeps,
   call: Call,
@@ -96,7 +98,7 @@ export async function createDatasource(
   input: NewDatasource,
 ): Promise<DatasourceItem> {
   const driver = deps.drivers.get(input.type)
-  if (driver === undefined) throw invalidRequest([`type: ${input.type} cannot be connected by this version`])
+  if (driver === undefined) throw invalidRequest([`type: ${input.type} is not supported by this version`])
   const { connection, reintrospectHours } = splitConfig(input)
   const settings = driver.settings(newSettings(connection))
   const { teamId } = membership
@@ -109,7 +111,7 @@ export async function createDatasource(
     status: 'PENDING',
     ...columnsOf(settings),
     access_mode: input.accessMode ?? 'ROLE_BASED',
-    // The lowest role that whoever connects it has for sure; wider is to be said.
+    // The lowest role that the creator certainly has. A lower role must be requested.
     min_role: input.minRole ?? 'ADMIN',
     created_at: now,
     updated_at: now,
@@ -128,7 +130,7 @@ export async function createDatasource(
   await deps.store.write(async (tx) => {
     await tx.insertInto('datasources').values(row).execute()
     await sealAll(deps, tx, row, settings)
-    if (row.access_mode === 'EXPLICIT') await listMaker(tx, row.id, membership)
+    if (row.access_mode === 'EXPLICIT') await listCreator(tx, row.id, membership)
     const changes = { ...datasourceChanges(null, row), ...secretChanges({}, settings.secrets) }
     await deps.audit.change(tx, call, { teamId, datasourceId: row.id }, { target: targetOf(row), changes })
   })
@@ -136,8 +138,9 @@ export async function createDatasource(
 }
 
 /**
- * Changes what came along. A changed connection is PENDING, its pool ended. Throws INVALID_REQUEST where a kept secret
- * would go elsewhere, or the driver refuses the settings. Whoever makes it EXPLICIT stays on its access list.
+ * Changes the given fields. A changed connection is PENDING and its pool is closed. Throws INVALID_REQUEST if a stored
+ * secret would be sent elsewhere or the driver refuses the settings. A caller who sets EXPLICIT stays on the access
+ * list.
  */
 export async function changeDatasource(
   deps: DatasourceDeps,
@@ -150,27 +153,27 @@ export async function changeDatasource(
   const next = touchesConnection(connection) ? at.driver.settings(changedSettings(kept, connection)) : kept
   requireEffect(next, connection)
   requireSecrets(kept, next, connection)
-  const moved = differs(kept, next)
+  const isMoved = differs(kept, next)
   const set = {
     ...(change.name !== undefined && { name: change.name }),
     ...(change.accessMode !== undefined && { access_mode: change.accessMode }),
     ...(change.minRole !== undefined && change.minRole !== null && { min_role: change.minRole }),
     ...(reintrospectHours !== undefined && { reintrospect_hours: reintrospectHours }),
-    ...(moved && { ...columnsOf(next), ...pending(at.row), connection_version: at.row.connection_version + 1 }),
+    ...(isMoved && { ...columnsOf(next), ...pending(at.row), connection_version: at.row.connection_version + 1 }),
     updated_at: new Date().toISOString(),
   }
   await deps.store.write(async (tx) => {
     if (change.accessMode === 'EXPLICIT') await listChanger(tx, at)
     const before = await rowIn(tx, at.id)
-    const won = await tx
+    const result = await tx
       .updateTable('datasources')
       .set(set)
       .where('id', '=', at.id)
-      // What the rule above was held against must still stand.
+      // The connection that the rules above were checked against must still be current.
       .where('connection_version', '=', at.row.connection_version)
       .executeTakeFirstOrThrow()
-    if (won.numUpdatedRows !== 1n) throw changedMeanwhile()
-    if (moved) {
+    if (result.numUpdatedRows !== 1n) throw changedMeanwhile()
+    if (isMoved) {
       await tx.deleteFrom('datasource_secrets').where('datasource_id', '=', at.id).execute()
       await sealAll(deps, tx, at.row, next)
       await forgetAll(tx, at.id)
@@ -179,13 +182,13 @@ export async function changeDatasource(
     const changes = { ...datasourceChanges(before, after), ...secretChanges(kept.secrets, next.secrets) }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(after), changes })
   })
-  if (moved) await endAll(deps, at.id)
+  if (isMoved) await endAll(deps, at.id)
   return await itemOf(deps, await rowNow(deps, at.id))
 }
 
 const REINTROSPECT_HOURS = 24
 
-/** Deletes it with its secrets, catalog, exposure and access list; the audit is kept. */
+/** Deletes a datasource with its secrets, catalog, exposure and access list. The audit is kept. */
 export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<void> {
   await deps.store.write(async (tx) => {
     const row = await rowIn(tx, at.id)
@@ -205,19 +208,19 @@ export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Rea
   await endAll(deps, at.id)
 }
 
-/** Refuses queries until it is enabled; what is open is ended. */
+/** Refuses queries until the datasource is enabled, and closes what is open. */
 export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<DatasourceItem> {
   const item = await setStatus(deps, call, at, 'DISABLED')
   await endAll(deps, at.id)
   return item
 }
 
-/** Takes queries again, PENDING until it was tested; one that is not disabled stays as it is. */
+/** Accepts queries again, PENDING until tested. A datasource that is not disabled stays unchanged. */
 export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<DatasourceItem> {
   return await setStatus(deps, call, at, at.row.status === 'DISABLED' ? 'PENDING' : at.row.status)
 }
 
-/** What is open or under way for a connection that is no more. */
+/** Closes connections and cancels jobs of a connection that no longer applies. */
 async function endAll(deps: Pick<DatasourceDeps, 'leases' | 'jobs'>, id: DatasourceId): Promise<void> {
   await Promise.all([deps.leases.end(id), deps.jobs.endAll(id)])
 }
@@ -238,12 +241,12 @@ async function setStatus(
   return await itemOf(deps, await rowNow(deps, at.id))
 }
 
-/** By the name it has after the change. */
+/** The target, by its name after the change. */
 function targetOf({ id, name }: Pick<DatasourceRow, 'id' | 'name'>): Target {
   return { kind: 'datasource', id, name }
 }
 
-/** As it stands in this transaction. Throws NOT_FOUND for one that was deleted meanwhile. */
+/** The row as this transaction sees it. Throws NOT_FOUND if it was deleted in the meantime. */
 async function rowIn(tx: Transaction<Tables>, id: DatasourceId): Promise<DatasourceRow> {
   const row = await readRow({ db: tx }, id)
   if (row === undefined) throw notFound()
@@ -268,7 +271,7 @@ function columnsOf(settings: ConnectionSettings) {
   }
 }
 
-/** What was known of the old connection says nothing of the new one. DISABLED holds until `enable`. */
+/** The test results of the old connection do not apply to the new one. DISABLED stays until `enable`. */
 function pending(row: DatasourceRow) {
   const status = row.status === 'DISABLED' ? 'DISABLED' : 'PENDING'
   return { status, last_tested_at: null, last_error: null } as const

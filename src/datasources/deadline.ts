@@ -1,14 +1,14 @@
-// One deadline a call: the caller's hang-up or the time limit, whichever comes first, as one signal. Lighter than
-// AbortSignal.any with AbortSignal.timeout, which the hot path would pay for each query; `using` takes it down.
+// The deadline of a call: one signal for the caller's hang-up and the timeout, whichever comes first. Cheaper than
+// AbortSignal.any with AbortSignal.timeout on the hot path of queries. `using` removes the timer and the listener.
 import type { AppError } from '../errors.ts'
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal
-  /** True where it was the time, and not the caller, that ended it. */
+  /** True if the timeout, not the caller, ended the call. */
   readonly timedOut: boolean
-  /** The refusal that end() was called with first, before anything else ended the call. */
+  /** The first refusal passed to end(), if nothing else had ended the call. */
   readonly ended: AppError | null
-  /** Ends the call with this refusal, unless it has ended already. */
+  /** Ends the call with this refusal, unless it has already ended. */
   end(refusal: AppError): void
 }
 
@@ -45,7 +45,7 @@ export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
   }
 }
 
-/** True where a signal was ended by a time limit, of ours or of AbortSignal.timeout. */
+/** True if a timeout aborted the signal, ours or that of AbortSignal.timeout. */
 export function isTimeout(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason instanceof Error && signal.reason.name === 'TimeoutError'
 }

@@ -21,10 +21,10 @@ export interface DatasourceItem {
   readonly sslMode: SslMode | null
   readonly config: Readonly<Record<string, unknown>>
   readonly accessMode: DatasourceTable['access_mode']
-  /** Null where EXPLICIT: there the access list decides. */
+  /** Null for EXPLICIT, where the access list decides. */
   readonly minRole: Role | null
   readonly lastTestedAt: string | null
-  /** A sentence of ours, never a database's. */
+  /** Our own text, never the database's. */
   readonly lastError: string | null
 }
 

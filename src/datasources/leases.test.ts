@@ -1,5 +1,5 @@
-// One pool a datasource: connections are used again, never too many, never an old one, and all end when they should.
-// What the server says it holds is the measure.
+// One connection pool per datasource: it reuses connections, respects its limit, never uses outdated connections and
+// closes all of them. The number of sessions on the server is the measure.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -29,7 +29,7 @@ describe('leases', () => {
 
   const call = () => sessionCall(owner.accountId, 'runQuery')
   const at = (id: DatasourceId): Promise<Reached> => reach(rooms, call(), owner.teamId, id)
-  /** A datasource on a database of its own, so that its sessions can be counted. */
+  /** A datasource on its own database, so that its sessions can be counted. */
   async function target(): Promise<Reached> {
     const database = await postgres.createDatabase(`leases_${Math.random().toString(36).slice(2)}`)
     const address = { host: postgres.host, port: postgres.port, database, username: postgres.superuser }
@@ -52,7 +52,7 @@ describe('leases', () => {
     )
     return Number(rows[0]?.[0])
   }
-  /** The server takes a moment to notice that a session ended. */
+  /** The server needs a moment to notice that a session ended. */
   async function becomes(of: Reached, count: number): Promise<void> {
     for (let tried = 0; (await sessions(of)) !== count; tried++) {
       assert.ok(tried < 200, `${await sessions(of)} sessions, not ${count}`)
@@ -61,7 +61,7 @@ describe('leases', () => {
   }
   const give = (lease: Lease) => lease[Symbol.asyncDispose]()
 
-  test('a connection that was given back is used again', async () => {
+  test('reuses a returned connection', async () => {
     await using leases = pool({})
     const of = await target()
     const first = await leases.take(of, NEVER)
@@ -73,7 +73,7 @@ describe('leases', () => {
     assert.equal(await sessions(of), 1)
   })
 
-  test('never more than allowed: who comes later waits for one, or is told OVERLOADED in time', async () => {
+  test('never exceeds its limit; later callers wait, or get OVERLOADED in time', async () => {
     await using leases = pool({ connectionsMax: 2, waitersMax: 2, waitMs: 50 })
     const of = await target()
     const [a, b] = await Promise.all([leases.take(of, NEVER), leases.take(of, NEVER)])
@@ -86,7 +86,7 @@ describe('leases', () => {
     await Promise.all([give(b), give(await waits)])
   })
 
-  test('giving back twice gives one connection, not two', async () => {
+  test('returning a lease twice returns one connection', async () => {
     await using leases = pool({ connectionsMax: 2 })
     const of = await target()
     const lease = await leases.take(of, NEVER)
@@ -97,7 +97,7 @@ describe('leases', () => {
     await Promise.all([give(a), give(b)])
   })
 
-  test('who hangs up while waiting takes nobody’s place', async () => {
+  test('a waiting caller that hangs up takes no connection', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const held = await leases.take(of, NEVER)
@@ -111,7 +111,7 @@ describe('leases', () => {
     await give(await next)
   })
 
-  test('a session that the server ended is replaced, also for who waits', async () => {
+  test('replaces a session that the server ended, also for a waiting caller', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const held = await leases.take(of, NEVER)
@@ -128,7 +128,7 @@ describe('leases', () => {
     await give(fresh)
   })
 
-  test('an idle connection is closed after a while', async () => {
+  test('closes an idle connection after a while', async () => {
     await using leases = pool({ idleMs: 20 })
     const of = await target()
     await give(await leases.take(of, NEVER))
@@ -136,7 +136,7 @@ describe('leases', () => {
     await give(await leases.take(of, NEVER))
   })
 
-  test('a changed connection ends the pool: idle ones now, those in use when they come back', async () => {
+  test('a changed connection closes idle connections at once and used ones when they are returned', async () => {
     const of = await target()
     const [idle, busy] = await Promise.all([rooms.leases.take(of, NEVER), rooms.leases.take(of, NEVER)])
     await give(idle)
@@ -145,11 +145,11 @@ describe('leases', () => {
     await give(busy)
     await becomes(of, 0)
     await assert.doesNotReject(async () => give(await rooms.leases.take(await at(of.id), NEVER)))
-    // Somebody who reached it before the change brings the old connection not back.
+    // A caller who reached the datasource before the change cannot reopen the old connection.
     await assert.rejects(rooms.leases.take(of, NEVER), { code: 'OVERLOADED' })
   })
 
-  test('disabling it and shutting down end all', async () => {
+  test('disable and shutdown close all connections', async () => {
     const of = await target()
     await give(await rooms.leases.take(of, NEVER))
     await disableDatasource(rooms, call(), of)
@@ -161,7 +161,7 @@ describe('leases', () => {
     await assert.rejects(leases.take(of, NEVER), { code: 'OVERLOADED' })
   })
 
-  test('a database that cannot be reached frees the place it was tried on', async () => {
+  test('an unreachable database does not block its slot', async () => {
     await using leases = pool({ connectionsMax: 1 })
     const of = await target()
     const dead = { ...of, row: { ...of.row, port: 1 } }

@@ -1,5 +1,6 @@
-// Open connections, one pool a datasource and version of its connection: taken for one use, given back or dropped,
-// closed when idle. Whoever waits too long is told OVERLOADED. `await using lease = await leases.take(…)`.
+// Connection pools, one per datasource and connection version. A lease takes a connection for one use and returns or
+// closes it; idle connections are closed. A caller who waits too long gets OVERLOADED.
+// `await using lease = await leases.take(…)`
 import type { ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -9,7 +10,7 @@ import { deadlineOf, isTimeout } from './deadline.ts'
 import { changedJustNow, overloaded } from './refusals.ts'
 import { settingsFor, type DatasourceRow } from './rows.ts'
 
-/** One connection for one use; disposing gives it back. */
+/** One connection for one use. Disposing returns it. */
 export interface Lease extends AsyncDisposable {
   readonly connection: Connection
 }
@@ -23,25 +24,25 @@ export interface LeaseTarget {
 
 export interface Leases extends AsyncDisposable {
   /**
-   * Throws OVERLOADED where none gets free in time or too many wait, DATASOURCE_UNAVAILABLE where none can be made,
-   * and the reason of `signal`.
+   * Throws OVERLOADED if no connection becomes free in time or too many callers wait, DATASOURCE_UNAVAILABLE if no
+   * connection can be opened, and the reason of `signal`.
    */
   take(target: LeaseTarget, signal: AbortSignal): Promise<Lease>
-  /** A connection of its own, beside the pool, for what takes long or must not be an old one. */
+  /** Opens a connection outside the pool, for long work or for work that needs a new connection. */
   connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection>
-  /** Ends a datasource's pool: idle ones now, those in use when they come back. */
+  /** Closes a datasource's pool: idle connections now, used ones when they are returned. */
   end(id: DatasourceId): Promise<void>
 }
 
 export interface LeaseOptions {
-  /** Connections a datasource, in this process. */
+  /** Connections per datasource in this process. */
   readonly connectionsMax: number
-  /** Who may wait for one of them. */
+  /** The number of callers that may wait. */
   readonly waitersMax: number
   readonly waitMs: number
   readonly connectMs: number
   readonly idleMs: number
-  /** A session is not kept longer, so that what its server remembers of it is let go. */
+  /** The maximum age of a session, so that the server frees the memory it accumulated. */
   readonly ageMs: number
 }
 
@@ -111,7 +112,7 @@ class PooledLeases implements Leases {
     const version = target.row.connection_version
     const pool = this.#pools.get(target.id)
     if (pool?.version === version) return pool
-    // A call that reached it just before a change must not bring the old connection back.
+    // A call that reached the datasource just before a change must not reopen the old connection.
     if (pool !== undefined && pool.version > version) throw changedJustNow()
     if (pool !== undefined) void this.end(target.id)
     const made = new Pool(version, this.#options, (signal) => this.connect(target, signal))
@@ -120,16 +121,16 @@ class PooledLeases implements Leases {
   }
 }
 
-interface Held {
+interface Pooled {
   readonly connection: Connection
   readonly bornAt: number
   idleSince: number
 }
 
 interface Waiter {
-  readonly give: (held: Held) => void
+  readonly give: (pooled: Pooled) => void
   readonly fail: (error: unknown) => void
-  /** Nobody has a connection for it, and there is room to make one. */
+  /** Opens a new connection for this waiter. */
   readonly make: () => void
 }
 
@@ -137,9 +138,9 @@ class Pool {
   readonly version: number
   readonly #options: LeaseOptions
   readonly #connect: (signal: AbortSignal) => Promise<Connection>
-  readonly #idle: Held[] = []
+  readonly #idle: Pooled[] = []
   readonly #waiting = new Set<Waiter>()
-  /** In use, idle or being made. */
+  /** In use, idle or being opened. */
   #count = 0
   #sweep: NodeJS.Timeout | undefined
   #ended = false
@@ -152,10 +153,11 @@ class Pool {
 
   async take(signal: AbortSignal): Promise<Lease> {
     signal.throwIfAborted()
-    // The one used last: its server's caches are warm, and the others get old enough to be closed.
-    for (let held = this.#idle.pop(); held !== undefined; held = this.#idle.pop()) {
-      if (held.connection.usable) return this.#lease(held)
-      this.#drop(held)
+    // Take the most recently used connection: its server caches are warm, and the others become idle long enough to be
+    // closed.
+    for (let pooled = this.#idle.pop(); pooled !== undefined; pooled = this.#idle.pop()) {
+      if (pooled.connection.usable) return this.#lease(pooled)
+      this.#drop(pooled)
     }
     if (this.#count < this.#options.connectionsMax) return this.#lease(await this.#make(signal))
     return this.#lease(await this.#wait(signal))
@@ -167,10 +169,10 @@ class Pool {
     for (const waiter of this.#waiting) waiter.fail(changedJustNow())
     const idle = this.#idle.splice(0)
     this.#count -= idle.length
-    await Promise.all(idle.map((held) => close(held.connection)))
+    await Promise.all(idle.map((pooled) => close(pooled.connection)))
   }
 
-  async #make(signal: AbortSignal): Promise<Held> {
+  async #make(signal: AbortSignal): Promise<Pooled> {
     this.#count++
     try {
       const connection = await this.#connect(signal)
@@ -182,18 +184,19 @@ class Pool {
     }
   }
 
-  #wait(signal: AbortSignal): Promise<Held> {
-    if (this.#waiting.size >= this.#options.waitersMax) throw overloaded('Too many queries wait for this datasource.')
-    const { promise, resolve, reject } = Promise.withResolvers<Held>()
+  #wait(signal: AbortSignal): Promise<Pooled> {
+    if (this.#waiting.size >= this.#options.waitersMax)
+      throw overloaded('Too many queries are waiting for this datasource.')
+    const { promise, resolve, reject } = Promise.withResolvers<Pooled>()
     const leave = () => {
       this.#waiting.delete(waiter)
       clearTimeout(timer)
       signal.removeEventListener('abort', aborted)
     }
     const waiter: Waiter = {
-      give: (held) => {
+      give: (pooled) => {
         leave()
-        resolve(held)
+        resolve(pooled)
       },
       fail: (error) => {
         leave()
@@ -205,7 +208,7 @@ class Pool {
       },
     }
     const late = () => waiter.fail(overloaded('All connections to this datasource are in use.'))
-    // A query whose time ran out here never ran.
+    // A query whose deadline passed here never ran.
     const aborted = () => (isTimeout(signal) ? late() : waiter.fail(signal.reason))
     const timer = setTimeout(late, this.#options.waitMs)
     signal.addEventListener('abort', aborted)
@@ -213,31 +216,31 @@ class Pool {
     return promise
   }
 
-  #lease(held: Held): Lease {
-    let given = false
+  #lease(pooled: Pooled): Lease {
+    let isReturned = false
     return {
-      connection: held.connection,
+      connection: pooled.connection,
       [Symbol.asyncDispose]: async () => {
-        if (given) return
-        given = true
-        this.#giveBack(held)
+        if (isReturned) return
+        isReturned = true
+        this.#giveBack(pooled)
       },
     }
   }
 
-  #giveBack(held: Held): void {
+  #giveBack(pooled: Pooled): void {
     const now = performance.now()
-    if (this.#ended || !held.connection.usable || now - held.bornAt > this.#options.ageMs) return this.#drop(held)
+    if (this.#ended || !pooled.connection.usable || now - pooled.bornAt > this.#options.ageMs) return this.#drop(pooled)
     const [next] = this.#waiting
-    if (next !== undefined) return next.give(held)
-    held.idleSince = now
-    this.#idle.push(held)
+    if (next !== undefined) return next.give(pooled)
+    pooled.idleSince = now
+    this.#idle.push(pooled)
     this.#sweep ??= this.#startSweep()
   }
 
-  /** Closing is not waited for: a caller's answer does not depend on it. */
-  #drop(held: Held): void {
-    void close(held.connection)
+  /** Closing is not awaited: the caller's answer does not depend on it. */
+  #drop(pooled: Pooled): void {
+    void close(pooled.connection)
     this.#free()
   }
 
@@ -255,10 +258,10 @@ class Pool {
 
   #closeIdle(): void {
     const before = performance.now() - this.#options.idleMs
-    const old = this.#idle.filter((held) => held.idleSince <= before || !held.connection.usable)
-    for (const held of old) {
-      this.#idle.splice(this.#idle.indexOf(held), 1)
-      this.#drop(held)
+    const old = this.#idle.filter((pooled) => pooled.idleSince <= before || !pooled.connection.usable)
+    for (const pooled of old) {
+      this.#idle.splice(this.#idle.indexOf(pooled), 1)
+      this.#drop(pooled)
     }
     if (this.#idle.length === 0) {
       clearInterval(this.#sweep)
@@ -267,7 +270,7 @@ class Pool {
   }
 }
 
-/** A connection that cannot even be closed is gone all the same. */
+/** A connection that fails to close is treated as closed. */
 async function close(connection: Connection): Promise<void> {
   try {
     await connection[Symbol.asyncDispose]()

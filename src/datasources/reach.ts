@@ -1,5 +1,5 @@
-// Which datasource a call means, and whether it may: a stranger, an INVITED member, a narrowed key, another team's id
-// and one that never was get the one NOT_FOUND, made here and nowhere else.
+// Finds the datasource of a call and checks access. A stranger, an INVITED member, a restricted key, another team's id
+// and an unknown id all get the same NOT_FOUND, which is made only here.
 import type { Audit } from '../audit/audit.ts'
 import type { Call, Caller } from '../auth/caller.ts'
 import type { DatasourceType, Driver } from '../drivers/driver.ts'
@@ -13,7 +13,7 @@ import { recallRow, type DatasourceRow } from './rows.ts'
 
 export type Drivers = ReadonlyMap<DatasourceType, Driver>
 
-/** A datasource that the caller reaches, as it stands. */
+/** The current state of a datasource that the caller can reach. */
 export interface Reached {
   readonly id: DatasourceId
   readonly teamId: TeamId
@@ -28,7 +28,7 @@ interface Deps {
   readonly audit: Audit
 }
 
-/** Throws the one NOT_FOUND; then, for a role below the needed, ROLE_REQUIRED, which the audit keeps. */
+/** Throws the same NOT_FOUND in every case. Throws ROLE_REQUIRED for too low a role, and audits that refusal. */
 export async function reach(
   deps: Deps,
   call: Call,
@@ -50,19 +50,19 @@ export async function reach(
   return { id, teamId, membership, row, driver }
 }
 
-/** Whether a member reaches a datasource of their own team, key or no key. */
+/** Whether a member reaches a datasource of their team, regardless of a key's restrictions. */
 export async function reaches(store: Store, membership: Membership, row: DatasourceRow): Promise<boolean> {
   if (membership.status !== 'ACTIVE') return false
   const listed = row.access_mode === 'EXPLICIT' && (await accessList(store, row.id)).has(membership.accountId)
   return canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, listed)
 }
 
-/** False where a key is narrowed away from the datasource. */
+/** False if the key is restricted to other datasources. */
 export function isWithin(caller: Caller, id: DatasourceId): boolean {
   return caller.kind === 'session' || caller.datasourceIds === null || caller.datasourceIds.has(id)
 }
 
-/** The accounts on a datasource's access list, recalled. */
+/** The accounts on a datasource's access list, cached. */
 function accessList(store: Store, id: DatasourceId): Promise<ReadonlySet<AccountId>> {
   return store.recall(`access ${id}`, async () => {
     const rows = await store.db

@@ -1,18 +1,18 @@
-// Refusals of several rooms, so that each reads the same wherever it is met.
+// Refusals that several rooms share, so that each always has the same wording.
 import { AppError } from '../errors.ts'
 
 export { notIntrospected, requireEnabled } from '../exposure/refusals.ts'
 
 export function changedMeanwhile(): AppError {
-  return new AppError('CONFLICT', 'This datasource was changed or deleted meanwhile. Read it again.')
+  return new AppError('CONFLICT', 'This datasource was changed or deleted in the meantime. Read it again.')
 }
 
-/** To somebody who reached it just before its connection changed: the next try meets the new one. */
+/** For a call that reached the datasource just before its connection changed. A retry uses the new connection. */
 export function changedJustNow(): AppError {
-  return overloaded('This datasource was changed just now.')
+  return overloaded('The connection of this datasource has just changed.')
 }
 
-/** Load is shed: nothing was done. */
+/** Load shedding: nothing was done. */
 export function overloaded(why: string): AppError {
   return new AppError('OVERLOADED', `${why} Try again in a moment.`, { extra: { retryAfter: RETRY_AFTER_SECONDS } })
 }

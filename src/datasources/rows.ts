@@ -1,5 +1,5 @@
-// A datasource's row, and the connection settings behind it. Its secrets are opened for as long as a connection is
-// made, and stand in no answer, log or error.
+// A datasource's row and its connection settings. Secrets are opened only to connect. They never appear in an answer,
+// log or error.
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import type { ConnectionSettings } from '../drivers/driver.ts'
@@ -13,12 +13,12 @@ export type DatasourceRow = Selectable<DatasourceTable>
 
 const Config = z.record(z.string(), z.unknown())
 
-/** The row as it stands, recalled while nothing was written; undefined where there is none. */
+/** The current row, cached until the next write; undefined if there is none. */
 export function recallRow(store: Store, id: DatasourceId): Promise<DatasourceRow | undefined> {
   return store.recall(`datasource ${id}`, () => readRow(store, id))
 }
 
-/** The row as it stands in the store now. */
+/** The current row, read from the store. */
 export function readRow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<DatasourceRow | undefined> {
   return store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
 }
@@ -28,14 +28,15 @@ export function configOf(row: Pick<DatasourceRow, 'config'>): Readonly<Record<st
 }
 
 /**
- * What a driver connects with. Throws OVERLOADED where the connection was changed since the row was read: new secrets
- * must not go to an old address.
+ * The settings a driver connects with. Throws OVERLOADED if the connection changed since the row was read: new secrets
+ * must not be sent to an old address.
  */
 export async function settingsFor(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,
 ): Promise<ConnectionSettings> {
-  // In this order: secrets and version change in one transaction, so an unchanged version vouches for the secrets.
+  // Read the secrets first: secrets and version change in one transaction, so an unchanged version proves that they
+  // belong together.
   const secrets = await openSecretsOf(deps, row)
   const now = await deps.store.db
     .selectFrom('datasources')
@@ -55,7 +56,7 @@ export async function settingsFor(
   }
 }
 
-/** The datasource's secrets by field, opened. */
+/** The datasource's opened secrets, by field. */
 async function openSecretsOf(
   deps: { readonly store: Store; readonly secrets: Secrets },
   row: DatasourceRow,

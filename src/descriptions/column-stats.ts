@@ -1,5 +1,5 @@
-// What is known of the values of a datasource's exposed columns, as its description tells it. What was read of profiles is
-// remembered a table at a time, so that after a change only what it touched is read again.
+// The column statistics of a description. Profiles that were read are cached per table, so that a change re-reads only
+// the tables it touched.
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { Catalog, CatalogColumn, CatalogTable, Driver, Scalar } from '../drivers/driver.ts'
@@ -12,15 +12,15 @@ import { profilesOf, stampsOf, type KeptColumn, type KeptProfile } from '../prof
 import type { Tables } from '../store/tables.ts'
 import { inSlices } from './slices.ts'
 
-/** What is known of the exposed part. */
+/** The statistics of the exposed part. */
 export interface Known {
-  /** When the newest of what is told was captured; null where nothing is. */
+  /** The time of the newest profile shown; null if there is none. */
   readonly capturedAt: string | null
-  /** By column of a table of the exposed part: the contract's stats as JSON, null where nothing is known. */
+  /** By column of an exposed table: the contract's stats as JSON, or null. */
   statsOf(table: CatalogTable): (column: CatalogColumn) => string
 }
 
-/** One column's profile as JSON, and where in it stands what depends on what else is exposed. */
+/** One column's profile as JSON, with the positions of the parts that depend on what else is exposed. */
 interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range' | 'personal'> {
   readonly json: string
   readonly valuesAt: number
@@ -38,21 +38,21 @@ interface SeenTable {
 /** By tableKey. */
 type SeenTables = ReadonlyMap<string, SeenTable>
 
-/** The profiles of a datasource as they were read last; each table is used as long as its stamp stands. */
+/** The profiles read last, per datasource. Each table is reused while its stamp is unchanged. */
 export type Seen = BoundedMap<DatasourceId, SeenTables>
 
 const DATASOURCES_MAX = 500
 const CHARS_MAX = 16 * 1024 * 1024
-/** Of a column beside its texts, in characters. */
+/** The overhead of a column besides its texts, in characters. */
 const COLUMN_CHARS = 120
-/** Read at once. */
+/** Tables read per query. */
 const TABLES = 50
 
 export function openColumnStats(): Seen {
   return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
 }
 
-/** Of the columns of `exposed` alone, whatever the store holds. */
+/** Statistics of the columns in `exposed` only, whatever the store holds. */
 export async function columnStatsOf(
   deps: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
@@ -75,7 +75,7 @@ export async function columnStatsOf(
       const keys = likely.get(key)
       let next = 0
       return (column) => {
-        // In the same order, but for what was hidden or profiled since.
+        // Columns are usually in the same order, except those hidden or profiled since.
         const found =
           columns[next]?.name === column.name ? columns[next] : columns.find((it) => it.name === column.name)
         next++
@@ -86,7 +86,7 @@ export async function columnStatsOf(
   }
 }
 
-/** All that the store keeps: tables that are remembered as they stand there are not read. */
+/** All stored profiles. Tables whose cached stamp is current are not read. */
 async function readSeen(
   { db, seen }: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
@@ -128,7 +128,7 @@ function seenColumn(kept: KeptColumn, capturedAt: string): SeenColumn {
   return { name, type, unique, range, personal, json: `${head}${values}${rest}${signals}]}`, ...places }
 }
 
-/** A member of a JSON object with a comma behind it; nothing where there is no value. */
+/** A member of a JSON object with a trailing comma; empty if there is no value. */
 function member(name: string, value: unknown): string {
   return value === null ? '' : `"${name}":${JSON.stringify(value)},`
 }
@@ -148,7 +148,7 @@ function signalOf(key: LikelyKey | undefined, typed: Driver['typed']): string | 
 
 function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefined): string {
   const { json, valuesAt, valuesEnd, signalsAt } = seen
-  // Keys are no categories: which rows are pointed to most tells nobody how to ask.
+  // Keys are not categories: the most referenced rows do not help to write a query.
   const isKey = column.primaryKey || column.references !== null || key !== undefined
   if (!isKey && column.signals === undefined && column.labels === undefined) return json
   const shared = isKey ? '' : json.slice(valuesAt, valuesEnd)
@@ -159,7 +159,7 @@ function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefine
   return `${json.slice(0, valuesAt)}${values}${json.slice(valuesEnd, signalsAt)}${signals}]}`
 }
 
-/** What introspection noticed, where no profile tells more. */
+/** The findings of introspection, if no profile says more. */
 function ownOf({ signals = [], labels = [] }: CatalogColumn): string {
   if (signals.length === 0 && labels.length === 0) return 'null'
   return `{${withLabels('', labels)}"signals":[${listed(signals)}]}`
@@ -167,7 +167,7 @@ function ownOf({ signals = [], labels = [] }: CatalogColumn): string {
 
 const Shared = z.object({ values: z.array(z.object({ value: z.unknown(), share: z.number() })) })
 
-/** The member `values` with the labels that it lacks behind it: they were never met, so they have no share. */
+/** The member `values`, followed by the labels that were never seen; these have no share. */
 function withLabels(values: string, labels: readonly Scalar[]): string {
   if (labels.length === 0) return values
   const seen = values === '' ? [] : Shared.parse(JSON.parse(`{${values.slice(0, -1)}}`)).values
@@ -176,7 +176,7 @@ function withLabels(values: string, labels: readonly Scalar[]): string {
   return member('values', [...seen, ...rest])
 }
 
-/** As members of a JSON list. */
+/** The signals as elements of a JSON array. */
 function listed(signals: readonly string[]): string {
   return signals.length === 0 ? '' : JSON.stringify(signals).slice(1, -1)
 }

@@ -1,4 +1,4 @@
-// The description of a datasource: what of the stored snapshot is exposed, or for its managers all of it. Never asks
+// The description of a datasource: the exposed part of the stored catalog, or all of it for managers. It never queries
 // the database.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
@@ -8,7 +8,7 @@ import type { Descriptions, Rendered } from './descriptions.ts'
 import type { Reached } from '../datasources/reach.ts'
 import { notIntrospected } from '../datasources/refusals.ts'
 
-/** JSON already written, and the tag that stands for it. */
+/** JSON text and its ETag. */
 export interface Description extends Rendered {
   readonly headers: Readonly<Record<string, string>>
 }
@@ -18,10 +18,13 @@ interface Deps {
   readonly descriptions: Descriptions
 }
 
-/** Nobody but the caller may keep it, and only to be asked again with its tag. */
+/** Only the caller may cache it, and must revalidate with the ETag. */
 const HEADERS = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
 
-/** `full`: everything introspected; throws ROLE_REQUIRED below ADMIN, then NOT_CONNECTED where nothing was. */
+/**
+ * `full` shows everything introspected. It throws ROLE_REQUIRED below ADMIN, then NOT_CONNECTED before the first
+ * introspection.
+ */
 export async function describeDatasource(
   deps: Deps,
   call: Call,

@@ -1,4 +1,4 @@
-// Cached descriptions on both stores: which change makes one invalid, and what each reader gets.
+// Cached descriptions on both stores: which changes invalidate them, and what each reader gets.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
@@ -49,7 +49,7 @@ for (const dialect of DIALECTS) {
     const fresh = (): Descriptions => openDescriptions({ ...rooms, catalogs: openCatalogs(rooms) })
     const text = async (part: Part) => (await rooms.descriptions.of(await at.at(), part)).json.toString()
 
-    test('after a change the next reader gets a new description of both parts, without what the change hides', async () => {
+    test('renders both parts anew after a change, without what the change hides', async () => {
       await at.expose(SHOWN)
       await at.profile()
       const call = at.call()
@@ -73,23 +73,23 @@ for (const dialect of DIALECTS) {
           assert.equal(await text(part), (await fresh().of(await at.at(), part)).json.toString(), `${what}, ${part}`)
         }
       }
-      assert.ok(!(await text('e')).includes('canary'), 'nothing of a hidden column is told')
+      assert.ok(!(await text('e')).includes('canary'), 'nothing of a hidden column is shown')
     })
 
-    test('a change that the description does not depend on leaves it cached', async () => {
+    test('keeps the cached description if a change does not affect it', async () => {
       const before = await rooms.descriptions.of(await at.at(), 'e')
       await rooms.store.write((tx) => tx.updateTable('datasources').set({ min_role: 'OWNER' }).execute())
       assert.equal(await rooms.descriptions.of(await at.at(), 'e'), before)
     })
 
-    test('those who ask at the same time get one rendering', async () => {
+    test('renders once for concurrent readers', async () => {
       const descriptions = fresh()
       const now = await at.at()
       const all = await Promise.all(Array.from({ length: 5 }, () => descriptions.of(now, 'e')))
       assert.equal(new Set(all).size, 1)
     })
 
-    test('a reader with an older row gets what that row stands for, and the next reader the newest', async () => {
+    test('gives a reader with an older row the matching description, and the next reader the newest', async () => {
       await at.expose(SHOWN)
       const old = await at.at()
       await at.expose(HIDDEN)
@@ -97,7 +97,7 @@ for (const dialect of DIALECTS) {
       assert.ok(!(await text('e')).includes('canary_town'))
     })
 
-    test('a column that was hidden and is shown again tells nothing of its values before the next profile', async () => {
+    test('shows no values of a column that was hidden and is exposed again, until the next profile', async () => {
       await at.expose(SHOWN)
       await at.profile()
       assert.notEqual(await at.stats('people', 'canary_town'), null)

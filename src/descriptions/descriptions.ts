@@ -1,5 +1,5 @@
-// The descriptions that were rendered last, in memory. An entry is valid for the versions it was rendered from, so a
-// change needs to tell nobody: the next reader finds other versions and renders anew.
+// Caches rendered descriptions in memory. An entry is valid for the versions it was rendered from, so a change needs no
+// notification: the next reader finds other versions and renders again.
 import { createHash } from 'node:crypto'
 import type { DatasourceRow } from '../datasources/rows.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -16,7 +16,7 @@ export interface Rendered {
 }
 
 export interface Descriptions {
-  /** The description for the versions of this row. It is rendered at most once, however many ask at the same time. */
+  /** The description for the versions of this row. Concurrent readers share one rendering. */
   of(at: Described, part: Part): Promise<Rendered>
 }
 
@@ -38,11 +38,14 @@ interface Entry extends Rendered {
 
 class CachedDescriptions implements Descriptions {
   readonly #deps: Deps
-  /** What was read from profiles and publications. It stays valid over most changes: a new exposure reads none of it again. */
+  /**
+   * What was read from profiles and publications. Most changes leave these caches valid; a new exposure re-reads
+   * nothing.
+   */
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
-  /** The newest description for each datasource and part. */
+  /** The newest description per datasource and part. */
   readonly #rendered = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)
-  /** Descriptions that are being rendered, by place and versions. */
+  /** Renderings in progress, by place and versions. */
   readonly #rendering = new Map<string, Promise<Entry>>()
 
   constructor(deps: Deps) {
@@ -69,7 +72,7 @@ class CachedDescriptions implements Descriptions {
   }
 }
 
-/** Everything that can change and that a description depends on. */
+/** Everything that a description depends on and that can change. */
 export function versionsOf(
   row: Pick<DatasourceRow, 'catalog_version' | 'exposure_version' | 'profile_version' | 'published_version' | 'name'>,
 ): string {
@@ -77,7 +80,7 @@ export function versionsOf(
   return JSON.stringify([catalog_version, exposure_version, profile_version, published_version, name])
 }
 
-/** The same bytes have the same ETag in every process and after every restart. */
+/** Equal bytes have equal ETags in every process and after every restart. */
 function etagOf(part: Part, json: Buffer): string {
   return `"${part}-${createHash('sha256').update(json).digest('base64url').slice(0, 27)}"`
 }

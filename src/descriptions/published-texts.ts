@@ -1,4 +1,4 @@
-// What a description tells of the published documentation: of exposed tables and columns alone.
+// The published documentation in a description, for exposed tables and columns only.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { publishedOf, publishedRevision } from '../documentation/publish.ts'
@@ -8,7 +8,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Reached } from '../datasources/reach.ts'
 
-/** The contract's documentation object, without what is null there. */
+/** The contract's documentation object, without its null fields. */
 interface DocumentationObject {
   readonly summary?: string
   readonly statements: readonly string[]
@@ -16,7 +16,7 @@ interface DocumentationObject {
   readonly publishedAt: string
 }
 
-/** What is told of one table; texts that override the database's comments are null where there are none. */
+/** The texts of one table. Texts that override the database's comments are null if there are none. */
 interface DocumentedTable {
   readonly documentation: DocumentationObject | null
   readonly description: string | null
@@ -26,25 +26,25 @@ interface DocumentedTable {
 /** By table of a description. */
 export type Documented = (table: Pick<CatalogTable, 'schema' | 'table'>) => DocumentedTable
 
-/** What was published last, by datasource, as long as its stamp stands. */
+/** The publication read last, per datasource, valid while its stamp is unchanged. */
 export type Published = BoundedMap<DatasourceId, Publication>
 
 interface Publication {
-  /** Its version, and how often texts were taken out of it since. */
+  /** The version of the publication, and how often texts were withdrawn from it. */
   readonly stamp: string
   readonly tables: Awaited<ReturnType<typeof publishedOf>>
   readonly words: Words
 }
 
 const DATASOURCES_MAX = 500
-/** Of texts and names; read, and taken apart into words, they take a few times that. */
+/** Characters of texts and names. Parsed and split into words, they take a few times as much memory. */
 const CHARS_MAX = 4 * 1024 * 1024
 
 export function openPublishedTexts(): Published {
   return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
 }
 
-/** Of the exposed part, as it stands; `full` is what it was cut from. */
+/** The texts of the exposed part. `full` is the catalog it was cut from. */
 export async function publishedTextsOf(
   deps: { readonly store: Pick<Store, 'db'>; readonly published: Published },
   at: Pick<Reached, 'id' | 'row'>,
@@ -57,9 +57,11 @@ export async function publishedTextsOf(
   if (tables.size === 0) return () => NOTHING
   const sight = new Visibility(exposed, full, words)
   return (table) => {
-    const said = tables.get(tableKey(table.schema, table.table))
-    const here = said === undefined ? null : sight.of(table)
-    return said === undefined || here === null ? NOTHING : tableOf(visibleTexts(said, here), publishedAt)
+    const published = tables.get(tableKey(table.schema, table.table))
+    const visible = published === undefined ? null : sight.of(table)
+    return published === undefined || visible === null
+      ? NOTHING
+      : tableOf(visibleTexts(published, visible), publishedAt)
   }
 }
 
@@ -80,8 +82,8 @@ async function readOnce(
 function weightOf({ tables }: Publication): number {
   let sum = 0
   for (const { summary, examples, statements, columns } of tables.values()) {
-    for (const said of [summary, examples, ...statements, ...columns.values()]) {
-      if (said !== null) sum += said.text.length + said.restsOn.length * NAME_CHARS
+    for (const published of [summary, examples, ...statements, ...columns.values()]) {
+      if (published !== null) sum += published.text.length + published.restsOn.length * NAME_CHARS
     }
   }
   return sum

@@ -1,5 +1,5 @@
-// Writes a description: what is exposed, or all of it, as JSON in UTF-8. Never asks the database, and never holds up
-// others for long.
+// Renders a description as JSON in UTF-8: the exposed part, or everything. It never queries the database and never
+// blocks the event loop for long.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
@@ -9,10 +9,10 @@ import { columnStatsOf, type Known, type Seen } from './column-stats.ts'
 import type { Reached } from '../datasources/reach.ts'
 import { inSlices } from './slices.ts'
 
-/** 'e': what is exposed; 'f': everything introspected. */
+/** 'e': the exposed part; 'f': everything introspected. */
 export type Part = 'e' | 'f'
 
-/** The datasource that is described; a Reached fits. */
+/** The datasource to describe; a Reached fits. */
 export type Described = Pick<Reached, 'id' | 'row' | 'driver'>
 
 export interface RenderDeps {
@@ -22,7 +22,7 @@ export interface RenderDeps {
   readonly published: Published
 }
 
-/** What is seen of values and said of tables is told of exposed columns only, even to those who may see every name. */
+/** Statistics and documentation cover exposed columns only, even for readers who may see every name. */
 export async function renderDescription(deps: RenderDeps, at: Described, part: Part): Promise<Buffer> {
   const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
   const known = await columnStatsOf({ db: deps.store.db, seen: deps.stats }, at.id, exposed, (names) =>
@@ -49,7 +49,7 @@ function byKey(catalog: Catalog | null): ReadonlyMap<string, CatalogTable> {
   return new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/** The texts of all tables with commas between, in slices; as bytes, as those are what is sent and kept. */
+/** The texts of all tables, joined with commas, in slices. Returns bytes, because bytes are sent and cached. */
 async function joined(
   head: string,
   tables: readonly CatalogTable[],
@@ -69,10 +69,10 @@ async function joined(
 }
 
 const BYTES_MIN = 64 * 1024
-/** Of a character in UTF-8, at most. */
+/** The maximum length of a UTF-16 code unit in UTF-8. */
 const CHAR_BYTES = 3
 
-/** Texts as UTF-8, one behind the other. */
+/** Appends texts as UTF-8. */
 class Bytes {
   #all = Buffer.allocUnsafe(BYTES_MIN)
   #length = 0
@@ -87,13 +87,16 @@ class Bytes {
     this.#length += this.#all.write(text, this.#length)
   }
 
-  /** No longer than it is: it is kept. */
+  /** Copies to the exact length, because the result is cached. */
   done(): Buffer {
     return Buffer.copyBytesFrom(this.#all, 0, this.#length)
   }
 }
 
-/** `exposed`: the exposed part of the table, if any. In pieces: what people write takes wider characters than the rest. */
+/**
+ * `exposed` is the exposed part of the table, if any. Returns pieces: human texts may use two-byte strings, the rest
+ * does not.
+ */
 function tableTexts(
   table: CatalogTable,
   exposed: CatalogTable | undefined,
@@ -113,7 +116,7 @@ function tableTexts(
   let texts = ''
   let next = 0
   for (const column of table.columns) {
-    // Those that are exposed stand in the same order.
+    // Exposed columns are in the same order.
     const shown = exposed?.columns[next]
     const isShown = shown?.name === column.name
     if (isShown) next++
@@ -123,9 +126,9 @@ function tableTexts(
   return [JSON.stringify(head).slice(0, -1), `,"columns":[${texts}]}`]
 }
 
-/** Writes columns, by hand: there are tens of thousands, and JSON.stringify of an object takes three times as long. */
+/** Writes columns by hand: there are tens of thousands, and JSON.stringify of an object takes three times as long. */
 class Columns {
-  /** What is said of a column without reference and description, by its type; most are alike. */
+  /** The JSON of a column without reference and description, by its type. Most columns are alike. */
   readonly #plain = new Map<string, string>()
 
   text(column: CatalogColumn, said: string | null, stats: string): string {

@@ -1,10 +1,10 @@
-// Long work on the one thread, in slices: between two of them whoever waits has their turn.
+// Splits long work into slices and yields to the event loop between them.
 import { setImmediate } from 'node:timers/promises'
 
-/** Longer nobody is made to wait by it, but for its longest step. */
+/** The longest run before yielding to the event loop, not counting a long step. */
 const SLICE_MS = 8
 
-/** To be awaited between two steps; it answers at once where the slice is not over. */
+/** Await it between two steps. It resolves at once while the slice is not used up. */
 export function inSlices(): () => Promise<void> | undefined {
   let began = performance.now()
   return () => {

@@ -1,10 +1,10 @@
-// Pure: a change of documentation as the audit tells it: which texts are new, gone or others than before, by where they
-// stand. The texts themselves may hold values, which the audit would keep when they are withdrawn.
+// Pure: the changes of documentation as the audit records them: the places of added, removed and changed texts. The
+// texts themselves are left out, because they may hold values that the audit would keep after a withdrawal.
 import { listedOf, pathName, type Changes } from '../audit/changes.ts'
 import type { Draft, Said } from './draft.ts'
 import type { PublishedTable } from './visible-texts.ts'
 
-/** By where it stands: what of a text makes it another one. */
+/** By place: a value that differs when the text differs. */
 type Texts = ReadonlyMap<string, string>
 
 export function draftChanges(before: Draft, after: Draft): Changes {
@@ -33,8 +33,8 @@ function compared(name: string, before: Texts, after: Texts): Changes {
 function draftTexts({ summary, examples, statements, columns }: Draft): Texts {
   const ofColumns = [...columns].map(([name, { said }]) => [`columns.${name}`, said] as const)
   const all = [...placed(summary, examples, statements), ...ofColumns]
-  const told = ({ text, status, origin, restsOn }: Said) => JSON.stringify([text, status, origin, restsOn])
-  return new Map(all.flatMap(([place, said]) => (said === null ? [] : [[place, told(said)]])))
+  const fingerprint = ({ text, status, origin, restsOn }: Said) => JSON.stringify([text, status, origin, restsOn])
+  return new Map(all.flatMap(([place, said]) => (said === null ? [] : [[place, fingerprint(said)]])))
 }
 
 function publishedTexts(tables: readonly PublishedTable[]): Texts {

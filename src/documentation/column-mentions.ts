@@ -1,10 +1,10 @@
-// The exposed columns that a text names, so that what somebody wrote rests on what it speaks of, whether they said so or
-// not. It guesses wide: a text that rests on one column more is hidden sooner, never later.
+// Finds the exposed columns that a text names. A text depends on every column it names, whether its author listed the
+// column or not. The guesses are broad: a text with one dependency too many is hidden too early, never too late.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { fullName } from './columns.ts'
 import { Names, wordsOf } from './words.ts'
 
-/** Made once a catalog, however many texts are read. */
+/** Created once per catalog, for any number of texts. */
 export class ColumnMentions {
   readonly #tables = new Names<CatalogTable>()
 
@@ -12,7 +12,7 @@ export class ColumnMentions {
     for (const table of catalog.tables) this.#tables.add(table.table, table)
   }
 
-  /** As a text about `own` rests on them; a table that is named without any column of it stands there by its first. */
+  /** The columns that a text about `own` names. A table named without any of its columns counts as its first column. */
   in(text: string, own: CatalogTable): readonly string[] {
     const words = wordsOf(text)
     const others = new Set<CatalogTable>()

@@ -1,20 +1,20 @@
-// The columns a text may rest on: its own table's by their name, those of other tables as `schema.table.column`. A name
-// that the own table knows is always its own, so that no text is shown for a namesake's sake.
+// The columns a text may depend on: columns of its own table by name, others as `schema.table.column`. A name that its
+// own table has always means that column, so no text is shown because of a namesake elsewhere.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 
-/** What a text about one table can rest on, in a catalog: all of it, or cut to an exposure. */
+/** The columns that a text about one table can depend on, in the full catalog or in an exposed one. */
 export class RestingPlace {
   readonly #table: CatalogTable | null
   readonly #others: Others
   #types: ReadonlyMap<string, string> | null = null
 
-  /** `table` is null where it is not in the catalog; `others` are all columns of it. */
+  /** `table` is null if it is not in the catalog; `others` holds all columns of the catalog. */
   constructor(table: CatalogTable | null, others: Others) {
     this.#table = table
     this.#others = others
   }
 
-  /** Made when it is first asked for: about many tables no text rests on a column. */
+  /** Built on first access: for many tables no text depends on a column. */
   get #own(): ReadonlyMap<string, string> {
     return (this.#types ??= new Map(this.#table?.columns.map((column) => [column.name, column.type])))
   }
@@ -23,20 +23,20 @@ export class RestingPlace {
     return this.#own.has(name)
   }
 
-  /** The type of a column, or undefined where there is none of this name. */
+  /** The type of a column, or undefined if there is no such column. */
   typeOf(name: string): string | undefined {
     return this.#own.get(name) ?? this.#others.typesOf(name)[0]
   }
 
-  /** How many columns the name may mean: names may hold dots. */
+  /** How many columns the name may mean, because names may contain dots. */
   meanings(name: string): number {
     return this.isOwn(name) ? 1 : this.#others.typesOf(name).length
   }
 }
 
-/** Every column of a catalog by its full name; made once a catalog, however many tables are asked about. */
+/** Every column of a catalog by its full name. Created once per catalog, for any number of tables. */
 export class Others {
-  /** By `schema.table`; names may hold dots, so several tables may read alike. */
+  /** By `schema.table`. Names may contain dots, so several tables may share a text. */
   readonly #tables = new Map<string, CatalogTable[]>()
 
   constructor(catalog: Pick<Catalog, 'tables'> | null) {

@@ -1,4 +1,4 @@
-// The pure parts: what a text may name, what it rests on, what the rules say, and what a model's answer is read as.
+// The pure parts: what a text may name, what it depends on, what the rules write, and how a model's answer is read.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
@@ -45,52 +45,52 @@ const FULL = catalog(
 )
 const SHOWN = catalog(table('orders', [ID, column('status')]), table('people', [ID, column('name')]))
 
-describe('a text is shown', () => {
+describe('shows a text', () => {
   const sight = new Visibility(SHOWN, FULL).of({ schema: 'public', table: 'orders' })
   const cases: readonly (readonly [string, string, readonly string[], boolean])[] = [
-    ['that names what is exposed', 'Its status is final.', ['status'], true],
-    ['that rests on a hidden column', 'Final.', ['secretNote'], false],
-    ['that rests on what nobody knows', 'Final.', ['nothing'], false],
-    ['that rests on an exposed column of another table', 'Final.', ['public.people.name'], true],
-    ['that rests on a hidden column of another table', 'Final.', ['public.people.ssn'], false],
-    ['that rests on a hidden table', 'Final.', ['public.wages.amount'], false],
+    ['that names an exposed column', 'Its status is final.', ['status'], true],
+    ['that depends on a hidden column', 'Final.', ['secretNote'], false],
+    ['that depends on an unknown column', 'Final.', ['nothing'], false],
+    ['that depends on an exposed column of another table', 'Final.', ['public.people.name'], true],
+    ['that depends on a hidden column of another table', 'Final.', ['public.people.ssn'], false],
+    ['that depends on a hidden table', 'Final.', ['public.wages.amount'], false],
     ['that names a hidden column of its table', 'See SECRETNOTE, please.', [], false],
-    ['that names one as SQL quotes it', 'SELECT "secretNote"', [], false],
-    ['that names one in wide letters', 'See ｓｅｃｒｅｔＮｏｔｅ there.', [], false],
-    ['that names one with unseen characters inside', 'See secret\u200bNo\u00adte there.', [], false],
-    ['that names a hidden column of another table by no plain word', 'The net_pay is a number.', [], false],
-    ['that names one as Markdown escapes it', String.raw`The net\_pay is a number.`, [], false],
-    ['that names one with its accent apart', 'See people.nai\u0308ve.', [], false],
+    ['that names a hidden column quoted as in SQL', 'SELECT "secretNote"', [], false],
+    ['that names a hidden column in full-width letters', 'See ｓｅｃｒｅｔＮｏｔｅ there.', [], false],
+    ['that names a hidden column with invisible characters inside', 'See secret\u200bNo\u00adte there.', [], false],
+    ['that names a hidden column of another table, not a plain word', 'The net_pay is a number.', [], false],
+    ['that names a hidden column with a Markdown escape', String.raw`The net\_pay is a number.`, [], false],
+    ['that names a hidden column with a decomposed accent', 'See people.nai\u0308ve.', [], false],
     ['that names a hidden path', 'See a.b there.', [], false],
-    ['that holds a hidden name inside another word', 'The secretNotes are kept.', [], true],
-    ['that holds a hidden name of two letters as a word', 'One of many.', [], true],
-    ['that names a hidden column behind its table', 'Join people.ssn = 1', [], false],
-    ['that names one so with its schema and quotes', 'Join "public"."people"."ssn"', [], false],
-    ['that holds the name of another table’s hidden column alone', 'The ssn is a number.', [], true],
-    ['that names a hidden table by no plain word', 'See pay_roll.', [], false],
+    ['that contains a hidden name inside another word', 'The secretNotes are kept.', [], true],
+    ['that contains a hidden two-letter name as a word', 'One of many.', [], true],
+    ['that names a hidden column after its table', 'Join people.ssn = 1', [], false],
+    ['that names a hidden column after its quoted schema and table', 'Join "public"."people"."ssn"', [], false],
+    ['that contains only the name of another table’s hidden column', 'The ssn is a number.', [], true],
+    ['that names a hidden table, not a plain word', 'See pay_roll.', [], false],
     ['that names a hidden table with its schema', 'See public.wages.', [], false],
-    ['that holds a plain word that is a hidden table', 'No wages are paid.', [], true],
-    ['that holds one at the end of a sentence', 'It tells the wages. People differ.', [], true],
-    ['that holds one as a value', 'Its status is one of “wages” or “other”.', [], true],
-    ['that holds one behind a word that SQL has too', 'What comes from wages is taxed.', [], true],
-    ['that holds one that somebody stresses', "Not 'wages', but fees.", [], true],
-    ['that calls it a table', 'See the wages table.', [], false],
-    ['that calls it a table first', 'Join it to table Wages.', [], false],
-    ['that quotes it as code', 'See `wages`.', [], false],
-    ['that quotes it as SQL', 'Join "wages" by id.', [], false],
-    ['that quotes it as BigQuery does, with its dataset', 'FROM `public.wages`', [], false],
+    ['that contains a plain word that is also a hidden table', 'No wages are paid.', [], true],
+    ['that contains such a word at the end of a sentence', 'It tells the wages. People differ.', [], true],
+    ['that contains such a word as a value', 'Its status is one of “wages” or “other”.', [], true],
+    ['that contains such a word after a word that SQL has too', 'What comes from wages is taxed.', [], true],
+    ['that contains such a word in single quotes', "Not 'wages', but fees.", [], true],
+    ['that calls such a word a table', 'See the wages table.', [], false],
+    ['that says “table” before such a word', 'Join it to table Wages.', [], false],
+    ['that quotes such a word as code', 'See `wages`.', [], false],
+    ['that quotes such a word as in SQL', 'Join "wages" by id.', [], false],
+    ['that quotes such a word as in BigQuery, with its dataset', 'FROM `public.wages`', [], false],
     ['that names one of its columns', 'See wages.id.', [], false],
-    ['that reads it', 'Say JOIN wages ON true.', [], false],
-    ['that reads it in small letters', 'select id from wages', [], false],
-    ['that reads it in wide letters', 'select id from ｗａｇｅｓ', [], false],
-    ['that looks it up', '[{"$lookup":{"from":"wages","as":"w"}}]', [], false],
-    ['that names an exposed table so', 'See the people table, "people" and people.name.', [], true],
+    ['that reads it with JOIN', 'Say JOIN wages ON true.', [], false],
+    ['that reads it in a lower-case query', 'select id from wages', [], false],
+    ['that reads it in full-width letters', 'select id from ｗａｇｅｓ', [], false],
+    ['that reads it with $lookup', '[{"$lookup":{"from":"wages","as":"w"}}]', [], false],
+    ['that names an exposed table in these ways', 'See the people table, "people" and people.name.', [], true],
   ]
   for (const [what, text, restsOn, isShown] of cases) {
     test(`${what}: ${isShown ? 'yes' : 'no'}`, () => assert.equal(sight?.maySee({ text, restsOn }), isShown))
   }
 
-  test('that rests on a name of two meanings, one of them hidden: no', () => {
+  test('that depends on an ambiguous name of a shown and a hidden column: no', () => {
     const [orders] = SHOWN.tables
     assert.ok(orders)
     const [one, other] = [table('b', [column('c.d')], 'a'), table('c', [column('d')], 'a.b')]
@@ -100,12 +100,12 @@ describe('a text is shown', () => {
     assert.deepEqual([shown(one), shown(other), shown(one, other)], [false, false, true])
   })
 
-  test('of a hidden table: never', () => {
+  test('about a hidden table: never', () => {
     assert.equal(new Visibility(SHOWN, FULL).of({ schema: 'public', table: 'wages' }), null)
   })
 })
 
-test('a text rests on the columns that it names, its own and those of tables that it names', () => {
+test('a text depends on the columns it names, of its own table and of other tables', () => {
   const [orders] = FULL.tables
   assert.ok(orders)
   const naming = new ColumnMentions(FULL)
@@ -166,17 +166,17 @@ describe('the rules', () => {
     return writeByRules(about, (question) => questionInSql(question, (each) => each))
   }
 
-  test('say grain, joins, units, closed lists and marks of deletion', () => {
+  test('write the grain, joins, units, enumerations and soft deletes', () => {
     const { statements, summary, columns, examples } = write('lines', ['paid', 'open'])
-    assert.equal(summary?.text, 'Each row is one of lines; it belongs to orders.')
+    assert.equal(summary?.text, 'One row per line. Each line belongs to an order.')
     assert.deepEqual(
       statements.map((said) => said.text),
       [
-        'One row per order_id and line.',
+        'One row per combination of order_id and line.',
         'Join on order_id = public.orders.id.',
-        'Join on customer_id = public.customers.id, by the names; no foreign key says so.',
+        'Join on customer_id = public.customers.id (inferred from the names; there is no foreign key).',
         'status is one of “open” or “paid”.',
-        'A row with deleted_at set counts as gone: leave it out unless it is asked for.',
+        'A row with deleted_at set is deleted: exclude it unless deleted rows are asked for.',
       ],
     )
     assert.deepEqual(
@@ -187,23 +187,23 @@ describe('the rules', () => {
     for (const said of statements) assert.ok(said.restsOn.length > 0, said.text)
   })
 
-  test('say how to keep rows whose key is null, and one to one where a key is a key', () => {
+  test('write how to keep rows with a null key, and one-to-one for a key that is also a foreign key', () => {
     const { statements, examples } = write('orders')
     const texts = statements.map((said) => said.text)
     assert.ok(
       texts.includes(
-        'Join on customer_id = public.customers.id; customer_id may be null, so LEFT JOIN keeps every row here.',
+        'Join on customer_id = public.customers.id. customer_id may be null: use LEFT JOIN to keep every row.',
       ),
     )
-    assert.ok(texts.includes('public.lines.order_id refers to id, many to one.'))
-    assert.match(examples[0]?.text ?? '', /for each name of customers.*JOIN public\.customers/s)
+    assert.ok(texts.includes('public.lines.order_id references id (many to one).'))
+    assert.match(examples[0]?.text ?? '', /per name of customers.*JOIN public\.customers/s)
     assert.equal(
       write('order_notes').statements[0]?.text,
-      'At most one row for each row of public.orders, by order_id.',
+      'At most one row per row of public.orders, matched by order_id.',
     )
   })
 
-  test('call no names, sentences or long lists a closed list, nor what was seen of another type', () => {
+  test('enumerate no names, sentences, long lists or values seen under another type', () => {
     const says = (values: readonly string[], type?: string) =>
       write('lines', values, type).statements.some((said) => said.text.includes('is one of'))
     assert.equal(says(['new', 'old']), true)
@@ -213,7 +213,7 @@ describe('the rules', () => {
     assert.equal(says(['new', 'old'], 'int4'), false)
   })
 
-  test('tell a unit only of numbers', () => {
+  test('write a unit only for numbers', () => {
     assert.equal(meaningOf({ name: 'durationMs', type: 'int8' }), 'In milliseconds.')
     assert.equal(meaningOf({ name: 'price_eur', type: 'numeric' }), 'In EUR.')
     assert.equal(meaningOf({ name: 'price_eur', type: 'text' }), null)
@@ -221,31 +221,31 @@ describe('the rules', () => {
   })
 })
 
-describe('an answer of a model', () => {
+describe("a model's answer", () => {
   const [orders] = SHOWN.tables
   assert.ok(orders)
   const read = (answer: unknown) =>
     readAnswer(JSON.stringify(answer), orders, new ColumnMentions(SHOWN), new ValueMentions([]))
 
   const dropped: readonly (readonly [string, string])[] = [
-    ['an address', 'See http://evil.example for more.'],
-    ['an address without a scheme', 'See www.evil.example for more.'],
-    ['a tag', 'See <b>this</b>.'],
+    ['a URL', 'See http://evil.example for more.'],
+    ['a URL without a scheme', 'See www.evil.example for more.'],
+    ['an HTML tag', 'See <b>this</b>.'],
     ['a link', 'See [this](x).'],
-    ['an entity', 'See &#60;this.'],
+    ['an HTML entity', 'See &#60;this.'],
     ['more than 300 characters', 'x'.repeat(301)],
-    ['nothing but marks', '` ** `'],
+    ['nothing but Markdown marks', '` ** `'],
   ]
   for (const [what, text] of dropped) {
-    test(`is left out where it holds ${what}`, () => assert.deepEqual(read({ statements: [{ text }] }).statements, []))
+    test(`loses a statement with ${what}`, () => assert.deepEqual(read({ statements: [{ text }] }).statements, []))
   }
 
-  test('is one line of plain text', () => {
+  test('is reduced to one line of plain text', () => {
     const { summary } = read({ summary: '# **Orders**\u0000\u202e and\n\n`status`.\ud800' })
     assert.equal(summary?.text, 'Orders and status.\ufffd')
   })
 
-  test('has at most so many texts, and no query with a comment', () => {
+  test('has limited numbers of texts, and no query with a comment', () => {
     const many = Array.from({ length: 40 }, (_, n) => ({ text: `Fact ${n}.` }))
     const examples = [
       { words: 'a', query: 'SELECT 1 -- x' },
@@ -261,7 +261,7 @@ describe('an answer of a model', () => {
     )
   })
 
-  test('that is no object of this shape is thrown', () => {
+  test('throws if it has the wrong shape', () => {
     for (const text of ['', 'null', '[]', '{', '{"statements":[1]}', '{"columns":[]}', '{"examples":{}}']) {
       assert.throws(() => readAnswer(text, orders, new ColumnMentions(SHOWN), new ValueMentions([])), text)
     }

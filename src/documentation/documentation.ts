@@ -1,5 +1,5 @@
-// What is said of a datasource's tables, in draft: read, and changed a table at a time. Nothing of it is seen by a
-// caller before it is published.
+// The documentation drafts of a datasource's tables: reading them, and changing one table at a time. Callers see
+// nothing of a draft before it is published.
 import type { Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, pathName } from '../audit/changes.ts'
@@ -17,7 +17,7 @@ import type { Selectable } from 'kysely'
 import { draftChanges } from './audited-texts.ts'
 import { Others, RestingPlace } from './columns.ts'
 import { EMPTY, isEmpty, isStale, personalOf, readDraft, textsOf, writeDraft, type Draft, type Said } from './draft.ts'
-import { readDraftChange, type AskedDraft } from './read-draft.ts'
+import { readDraftChange, type DraftInput } from './read-draft.ts'
 import { Visibility } from './visible-texts.ts'
 import { withdrawPersonal } from './withdraw.ts'
 
@@ -27,7 +27,7 @@ export interface DocumentationDeps {
   readonly catalogs: Catalogs
 }
 
-/** The datasource it is about; a Reached fits. */
+/** The documented datasource; a Reached fits. */
 export interface DocumentationPlace {
   readonly id: DatasourceId
   readonly teamId: TeamId
@@ -46,13 +46,13 @@ export interface TableView {
   readonly examples: TextView | null
   readonly statements: readonly TextView[]
   readonly columns: ReadonlyMap<string, Partial<TextView> & { readonly personal: boolean | null }>
-  /** The database has no such table any more. */
+  /** The database no longer has this table. */
   readonly gone?: true
-  /** Of a PUT only: what whoever saved it should know, whole sentences. */
+  /** Only in the answer to a PUT: whole sentences that the author should know. */
   readonly warnings?: readonly string[]
 }
 
-/** Every draft, in the order of the tables; what of it is published is told by `publishedAt` and the description. */
+/** Every draft, in catalog order. `publishedAt` and the description show what is published. */
 export async function getDocumentation(
   deps: Pick<DocumentationDeps, 'store' | 'catalogs'>,
   at: DocumentationPlace,
@@ -79,27 +79,27 @@ export async function getDocumentation(
 }
 
 /**
- * Changes what is said of one table. Throws NOT_FOUND for a table that neither the database nor the documentation
- * knows, INVALID_REQUEST whose details name every unknown column, CONFLICT where another version than the one read
- * stands.
+ * Changes the draft of one table. Throws NOT_FOUND for a table that neither the database nor the documentation knows,
+ * INVALID_REQUEST with `details` for every unknown column, and CONFLICT if another version was saved since the caller
+ * read it.
  */
 export async function putDocumentation(
   deps: DocumentationDeps,
   call: Call,
   at: DocumentationPlace,
   name: { readonly schema: string; readonly table: string },
-  asked: AskedDraft & { readonly version?: number },
+  request: DraftInput & { readonly version?: number },
 ): Promise<TableView & { readonly version: number }> {
   const catalog = await deps.catalogs.full(at.row)
   const table = findTable(catalog?.tables, name.schema, name.table)
   const place = new RestingPlace(table, new Others(catalog))
   const { draft, version } = await deps.store.write(async (tx) => {
-    const now = await raised(tx, at.id, asked.version)
+    const now = await raiseVersion(tx, at.id, request.version)
     const before = await draftOf(tx, at.id, name)
     if (table === null && before === null) throw notFound()
-    const { draft, problems } = readDraftChange(asked, before, place)
+    const { draft, problems } = readDraftChange(request, before, place)
     if (problems.length > 0) throw invalidRequest(problems, 'The documentation cannot be saved as it stands.')
-    await keepDraft(tx, at.id, name, draft, call.caller.accountId)
+    await saveDraft(tx, at.id, name, draft, call.caller.accountId)
     const uncleared = unclearedOf(before, draft)
     await forgetPersonal(tx, at.id, name, [...personalOf(draft), ...uncleared])
     const marked = personalOf(draft).filter((column) => before?.columns.get(column)?.personal !== true)
@@ -124,7 +124,7 @@ export async function requireDocumented(
   if ((await draftOf(deps.store.db, at.id, name)) === null) throw notFound()
 }
 
-/** What will not be seen although it is published. */
+/** Names the texts that will not be shown although they are published. */
 async function warningsOf(
   deps: DocumentationDeps,
   at: DocumentationPlace,
@@ -136,22 +136,26 @@ async function warningsOf(
   const sight = exposed === null ? null : new Visibility(exposed, full).of(name)
   return textsOf(draft)
     .filter((said) => said.status !== 'REJECTED' && sight?.maySee(said) !== true)
-    .map((said) => `Not shown while it rests on, or names, what is not exposed: “${shortened(said.text)}”`)
+    .map((said) => `Not shown, because it depends on or names something that is not exposed: “${shortened(said.text)}”`)
 }
 
 function shortened(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
-/** Raises the documentation's version. Throws CONFLICT where `asked` is not the one that stands. */
-export async function raised(tx: Transaction<Tables>, id: DatasourceId, asked: number | undefined): Promise<number> {
+/** Raises the documentation's version. Throws CONFLICT if `expected` is not the current version. */
+export async function raiseVersion(
+  tx: Transaction<Tables>,
+  id: DatasourceId,
+  expected: number | undefined,
+): Promise<number> {
   const row = await tx
     .updateTable('datasources')
     .set((eb) => ({ documentation_version: eb('documentation_version', '+', 1) }))
     .where('id', '=', id)
     .returning('documentation_version')
     .executeTakeFirstOrThrow(() => notFound())
-  if (asked !== undefined && row.documentation_version !== asked + 1) throw conflict()
+  if (expected !== undefined && row.documentation_version !== expected + 1) throw conflict()
   return row.documentation_version
 }
 
@@ -185,8 +189,8 @@ export async function draftOf(
   return row === undefined ? null : readDraft(row.draft)
 }
 
-/** Writes a draft in place of the one before; an empty one is none. `author` is null where it was generated. */
-export async function keepDraft(
+/** Replaces a draft; an empty one is deleted. `author` is null for a generated draft. */
+export async function saveDraft(
   tx: Transaction<Tables>,
   id: DatasourceId,
   { schema, table }: { readonly schema: string; readonly table: string },
@@ -222,7 +226,7 @@ export function findTable(
 function conflict(): AppError {
   return new AppError(
     'CONFLICT',
-    'Another version of the documentation was saved meanwhile. Read it again, and save again.',
+    'Another version of the documentation was saved in the meantime. Read the documentation again, then save again.',
   )
 }
 
@@ -260,7 +264,10 @@ function viewOf(
   }
 }
 
-/** No longer said to be nobody's: whether they are is for the next profile, and until then nothing of them is shown. */
+/**
+ * Columns that are no longer marked as not personal. The next profile decides about them; until then their values are
+ * hidden.
+ */
 function unclearedOf(before: Draft | null, draft: Draft): readonly string[] {
   return [...(before?.columns ?? [])].flatMap(([name, { personal }]) =>
     personal === false && (draft.columns.get(name)?.personal ?? null) === null ? [name] : [],

@@ -1,5 +1,5 @@
-// What is said of a table, as it is kept: texts with where they come from, what became of them and the columns they
-// rest on. Shapes and pure questions alone.
+// The stored documentation of a table: texts with their origin, status and the columns they depend on. Only shapes and
+// pure functions.
 import { z } from 'zod'
 import { byName, jsonOf } from '../contract/by-name.ts'
 import type { RestingPlace } from './columns.ts'
@@ -7,26 +7,26 @@ import type { RestingPlace } from './columns.ts'
 const Origin = z.enum(['GENERATED', 'HUMAN'])
 const Status = z.enum(['PROPOSED', 'ACCEPTED', 'CONFIRMED', 'REJECTED'])
 
-/** What tells where a text comes from. `tells`: it was written by who knew values, and may hold some. */
+/** The provenance of a text. `tells`: the writer knew values, so the text may contain some. */
 export const Provenance = {
   text: z.string(),
   origin: Origin,
   restsOn: z.array(z.string()),
-  /** As all that was kept before this was: nobody knows of it. */
+  /** Texts stored before this field existed default to true, because their provenance is unknown. */
   tells: z.boolean().default(true),
 }
 
-/** One text. `types`: of each column it rests on, when it was written; that is how it grows stale. */
+/** One text. `types` holds the types that its columns had when it was written; isStale compares them. */
 const Said = z.object({ ...Provenance, status: Status, types: byName(z.string()) })
 export type Said = z.infer<typeof Said>
 
 const SaidOfColumn = z.object({
   said: Said.nullable(),
-  /** By hand: its values are a person's, or are not; null: the rules decide. */
+  /** A person's mark: true if the values are personal, false if not, null if the rules decide. */
   personal: z.boolean().nullable(),
 })
 
-/** All that is said of one table. */
+/** The documentation of one table. */
 const Draft = z.object({
   summary: Said.nullable(),
   examples: Said.nullable(),
@@ -37,7 +37,7 @@ export type Draft = z.infer<typeof Draft>
 
 export const EMPTY: Draft = { summary: null, examples: null, statements: [], columns: new Map() }
 
-/** Reads what the store keeps. Throws a ZodError for a damaged store. */
+/** Parses a stored draft. Throws a ZodError for a damaged store. */
 export function readDraft(json: string): Draft {
   return Draft.parse(JSON.parse(json))
 }
@@ -56,17 +56,17 @@ export function isEmpty(draft: Draft): boolean {
   return textsOf(draft).length === 0 && [...draft.columns.values()].every((column) => column.personal === null)
 }
 
-/** Somebody stands by it: only such a text is ever published. */
+/** A person approved it. Only approved texts are published. */
 export function isApproved(said: Said): boolean {
   return said.status === 'ACCEPTED' || said.status === 'CONFIRMED'
 }
 
-/** A column it rests on has gone, or is of another type than when it was written. */
+/** A column the text depends on is gone, or has another type than when the text was written. */
 export function isStale(said: Said, place: RestingPlace): boolean {
   return said.restsOn.some((name) => place.typeOf(name) === undefined || place.typeOf(name) !== said.types.get(name))
 }
 
-/** The types, now, of the columns a text rests on. */
+/** The current types of the columns a text depends on. */
 export function typesOf(restsOn: readonly string[], place: RestingPlace): ReadonlyMap<string, string> {
   return new Map(
     restsOn.flatMap((name) => {
@@ -76,18 +76,18 @@ export function typesOf(restsOn: readonly string[], place: RestingPlace): Readon
   )
 }
 
-/** The columns that somebody marked as personal. */
+/** The columns that a person marked as personal. */
 export function personalOf(draft: Draft): readonly string[] {
   return [...draft.columns].flatMap(([name, { personal }]) => (personal === true ? [name] : []))
 }
 
-/** The draft without the texts that go; nothing else of it changes. */
-export function without(draft: Draft, goes: (said: Said) => boolean): Draft {
-  const kept = (said: Said | null): Said | null => (said !== null && goes(said) ? null : said)
+/** The draft without the texts that `isRemoved` selects; the rest is unchanged. */
+export function without(draft: Draft, isRemoved: (said: Said) => boolean): Draft {
+  const kept = (said: Said | null): Said | null => (said !== null && isRemoved(said) ? null : said)
   return {
     summary: kept(draft.summary),
     examples: kept(draft.examples),
-    statements: draft.statements.filter((said) => !goes(said)),
+    statements: draft.statements.filter((said) => !isRemoved(said)),
     columns: new Map(
       [...draft.columns]
         .map(([name, column]) => [name, { ...column, said: kept(column.said) }] as const)

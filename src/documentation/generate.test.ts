@@ -1,4 +1,4 @@
-// The job that proposes documentation when something ends under it: the service, or the database.
+// The job that proposes documentation, when the service or the database stops while it runs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { generateDocumentation, resumeGeneration } from './generate.ts'
@@ -19,7 +19,7 @@ const orderOf = async (server: TestPostgres) => ({
   username: server.superuser,
   password: server.password,
 })
-/** The rooms with what generation needs; `tried` stands before each example that is run. */
+/** The rooms with the dependencies of generation. `tried` runs before each example. */
 const withGeneration = (rooms: Rooms, tried: () => Promise<void> = () => Promise.resolve()) => {
   const run: TryQuery = async (id, query, signal) => {
     await tried()
@@ -31,7 +31,7 @@ const withGeneration = (rooms: Rooms, tried: () => Promise<void> = () => Promise
 }
 
 for (const dialect of DIALECTS) {
-  test(`goes on after a restart of the service, with the store on ${dialect}`, async () => {
+  test(`resumes after a restart of the service, with the store on ${dialect}`, async () => {
     await using server = await startPostgres()
     await using source = await storeSource(dialect)
     const at = await source.config()
@@ -45,7 +45,7 @@ for (const dialect of DIALECTS) {
       const deps = withGeneration(rooms, async () => {
         if (++runs < 8) return
         resolve()
-        await new Promise((_, reject) => setTimeout(reject, 100, new Error('ended with the service')))
+        await new Promise((_, reject) => setTimeout(reject, 100, new Error('stopped with the service')))
       })
       ;({ jobId } = await generateDocumentation(deps, shop.call(), await shop.at()))
       await reached
@@ -64,7 +64,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('fails with a sentence when the database goes away, and keeps what was proposed until then', async () => {
+test('fails with our own text if the database goes away, and keeps finished tables', async () => {
   await using server = await startPostgres()
   await using rooms = await openRooms()
   const shop = await Profiled.connect(rooms, await orderOf(server), null)
@@ -80,7 +80,7 @@ test('fails with a sentence when the database goes away, and keeps what was prop
   assert.deepEqual([tables.length, publishedAt], [4, null])
 })
 
-test('what is hidden while a table is written of is not kept', async () => {
+test('stores nothing about a column that is hidden while its table is being written about', async () => {
   await using server = await startPostgres()
   await using rooms = await openRooms()
   const shop = await Profiled.connect(rooms, await orderOf(server), null)

@@ -1,5 +1,5 @@
-// Proposes texts for exposed tables, in a job that goes on after a restart: by rules, or by the operator's language
-// model. Nothing of it is published before a person accepts it.
+// Proposes texts for exposed tables, by rules or by the operator's language model, in a job that survives restarts.
+// Nothing is published before a person accepts it.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import { AppError, invalidRequest } from '../errors.ts'
@@ -14,7 +14,7 @@ import { writeProposals, type Generated, type WriterDeps } from './write-proposa
 
 export interface GenerateDeps extends DocumentationDeps, WriterDeps {
   readonly jobs: Jobs
-  /** Null where the operator named none. */
+  /** Null if the operator configured none. */
   readonly model: Model | null
 }
 
@@ -27,14 +27,14 @@ const Input = z.object({
 })
 
 /**
- * Starts the writing; the same asked for again while it runs is the same job. Throws DATASOURCE_DISABLED, NOT_CONNECTED
- * before the first introspection, INVALID_REQUEST for a table that is not exposed and for a model where there is none.
+ * Starts the job; an equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
+ * introspection, and INVALID_REQUEST for a table that is not exposed or a model that is not configured.
  */
 export async function generateDocumentation(
   deps: GenerateDeps,
   call: Call,
   at: DocumentationPlace,
-  asked: {
+  request: {
     readonly tables?: readonly { readonly schema: string; readonly table: string }[]
     readonly model?: boolean
   } = {},
@@ -43,28 +43,30 @@ export async function generateDocumentation(
   const exposed = await deps.catalogs.exposed(at.row)
   if (exposed === null) throw notIntrospected()
   const names = new Set(exposed.tables.map(({ schema, table }) => tableKey(schema, table)))
-  const problems = (asked.tables ?? []).flatMap(({ schema, table }, n) =>
+  const problems = (request.tables ?? []).flatMap(({ schema, table }, n) =>
     names.has(tableKey(schema, table)) ? [] : [`tables.${n}: this table is not exposed`],
   )
-  if (asked.model === true && deps.model === null) problems.push('model: no language model is set up for this service')
+  if (request.model === true && deps.model === null)
+    problems.push('model: no language model is configured for this service')
   if (problems.length > 0) throw invalidRequest(problems)
-  const tables = asked.tables?.map(({ schema, table }) => ({ schema, table })) ?? null
-  const input = { tables, model: asked.model ?? deps.model !== null }
-  const busy = 'Proposals are being written for this datasource already. Wait for them, or cancel it.'
+  const tables = request.tables?.map(({ schema, table }) => ({ schema, table })) ?? null
+  const input = { tables, model: request.model ?? deps.model !== null }
+  const busy = 'Proposals for this datasource are already being written. Wait for the job to finish, or cancel it.'
   return await orderJob(deps, call, at, { kind: KIND, input, atMost: 1, busy })
 }
 
-/** Makes the writing go on after a restart; said once, before the first is asked for. */
+/** Registers the job kind, so that it resumes after a restart. Call it once, before the first job. */
 export function resumeGeneration(deps: GenerateDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended): Promise<Generated> => {
     const { tables, model } = Input.parse(input)
     const late = AbortSignal.timeout(GENERATE_MS)
     try {
-      const asked = { tables, model: model ? deps.model : null }
-      return await writeProposals(deps, id, asked, progress, AbortSignal.any([ended, late]))
+      const request = { tables, model: model ? deps.model : null }
+      return await writeProposals(deps, id, request, progress, AbortSignal.any([ended, late]))
     } catch (error) {
       if (!late.aborted || ended.aborted) throw error
-      const message = 'The writing took too long. What was proposed until then is kept; ask for the rest by its tables.'
+      const message =
+        'Writing the proposals took too long. Finished tables are kept. Generate the remaining tables by name.'
       throw new AppError('QUERY_TIMEOUT', message, { cause: error })
     }
   })

@@ -1,31 +1,31 @@
-// Finds, in a text, the names of what is not exposed: hidden columns of its own table, those of another one behind its
-// name, and hidden tables. By itself it finds a name that is no plain word; one that is, where it stands as a name
-// (identifiers.ts): what hides a sentence must not be that it says “people”.
+// Finds names of hidden columns and tables in a text: hidden columns of the text's own table, hidden columns after the
+// name of their table, and hidden tables. A name that is not a plain word counts anywhere. A plain word counts only
+// where it is used as a name (identifiers.ts), so that the word “people” alone hides no sentence.
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { identifiersOf } from './identifiers.ts'
 import { Names, wordsOf } from './words.ts'
 
-/** A shorter word is too common to be looked for. */
+/** A shorter word is too common to look for. */
 const LETTERS_MIN = 3
 
-/** Made once a pair of catalogs, however many texts are asked about. */
+/** Created once per pair of catalogs, for any number of texts. */
 export class HiddenNames {
-  /** Hidden columns, by table; those that hide none are not in it. */
+  /** Hidden columns by table. Tables that hide none are absent. */
   readonly #columns = new Map<string, Names<string>>()
-  /** Hidden tables by the names they are known by, and hidden columns by a name that nothing exposed has. */
+  /** Hidden tables by all their names, and hidden columns whose name no exposed object has. */
   readonly #anywhere = new Names<string>()
   readonly #distinct = new Set<string>()
   /** Hidden tables whose name is a plain word. */
   readonly #plain = new Names<string>()
-  /** Tables that hide a column, which may stand behind their name. */
+  /** Tables with a hidden column, which may follow the table's name. */
   readonly #owners = new Names<CatalogTable>()
-  /** The first words of all of these: of most texts no word is one. */
+  /** The first words of all these names. Most texts contain none of them. */
   readonly #firsts = new Set<string>()
 
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>) {
     const visible = new Map(exposed.tables.map((each) => [tableKey(each.schema, each.table), each]))
-    // One that shares its name with an exposed one is not told by it.
+    // A hidden object that shares its name with an exposed one cannot be identified by it.
     const shown = new Set(
       exposed.tables.flatMap(({ schema, table, columns }) =>
         [table, `${schema}.${table}`, ...columns.map(({ name }) => name)].map((name) => name.toLowerCase()),
@@ -64,12 +64,15 @@ export class HiddenNames {
     this.#owners.add(table.table, table)
   }
 
-  /** Nothing is hidden. */
+  /** True if nothing is hidden. */
   get isEmpty(): boolean {
     return this.#owners.isEmpty
   }
 
-  /** Those that a text about this table holds, as words of their own; `words` are the text's, where it was taken apart. */
+  /**
+   * The hidden names that a text about this table contains, as whole words. `words` are the text's words, if already
+   * split.
+   */
   in(
     text: string,
     about: { readonly schema: string; readonly table: string },
@@ -84,8 +87,8 @@ export class HiddenNames {
       for (const { value } of this.#anywhere.at(words, start)) found.add(value)
       for (const { value } of this.#plain.at(words, start)) plain.add(value)
       for (const { value: table, end } of this.#owners.at(words, start)) {
-        const behind = this.#columns.get(tableKey(table.schema, table.table))?.at(words, end) ?? []
-        for (const { value } of behind) found.add(`${table.table}.${value}`)
+        const following = this.#columns.get(tableKey(table.schema, table.table))?.at(words, end) ?? []
+        for (const { value } of following) found.add(`${table.table}.${value}`)
       }
     }
     if (plain.size > 0) {
@@ -96,7 +99,7 @@ export class HiddenNames {
   }
 }
 
-/** A word of the language, for all one knows, which texts may hold for its own sake. */
+/** True if the name may be an ordinary word, which a text can use in its ordinary sense. */
 function isPlain(name: string): boolean {
   return !/[_\d]|\p{Ll}\p{Lu}/u.test(name)
 }

@@ -1,21 +1,21 @@
-// The places of a text where a plain word stands as the name of something in a database, and not for its own sake: quoted,
-// dotted, behind FROM or JOIN, or beside “table”. Linear in the text.
+// Finds where a text uses a plain word as the name of a database object: quoted, dotted, after FROM or JOIN, or next to
+// “table”. Takes linear time.
 import { plainOf } from './words.ts'
 
 const LETTER = String.raw`[\p{L}\p{M}\p{N}_]`
-/** From its beginning, so that none is tried from each of its letters. */
+/** Matches from the start of a word only, so that no match is tried from each letter. */
 const WORD = `(?<!${LETTER})${LETTER}+`
 
 /**
- * What each finds is the name, or several joined by dots. In the typographic quotation marks stand values (rules.ts), and
- * in single ones what people stress: neither is a name.
+ * Each pattern captures a name, or several joined by dots. Typographic quotation marks enclose values (rules.ts) and
+ * single quotes mark emphasis, so neither marks a name.
  */
 const PLACES: readonly RegExp[] = [
   // `wages`, "wages", [wages]
   /(?<=[`"[])([^`"[\]\n]{1,200})(?=[`"\]])/gu,
   // public.wages, wages.amount
   new RegExp(String.raw`(${WORD}(?:\.${WORD})+)`, 'gu'),
-  // As SQL is written; in small letters only where it is a query.
+  // SQL keywords; in lower case only if the text contains a query.
   new RegExp(String.raw`\b(?:FROM|JOIN)\s+(${WORD})`, 'gu'),
   new RegExp(String.raw`(${WORD})\s+(?:table|view|collection)s?\b`, 'giu'),
   new RegExp(String.raw`\b(?:table|view|collection)s?\s+(${WORD})`, 'giu'),
@@ -23,7 +23,7 @@ const PLACES: readonly RegExp[] = [
 const IN_QUERY = new RegExp(String.raw`\b(?:from|join)\s+(${WORD})`, 'giu')
 const QUERY = /\bselect\b/iu
 
-/** In small letters, each as it stands and by its parts; some more than once. */
+/** The names in lower case, whole and split at dots. May contain duplicates. */
 export function identifiersOf(text: string): readonly string[] {
   const plain = plainOf(text)
   const places = QUERY.test(plain) ? [...PLACES, IN_QUERY] : PLACES

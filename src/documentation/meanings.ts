@@ -1,4 +1,4 @@
-// The unit that a column's name says by custom, where its type is a number's.
+// The unit that a numeric column's name conventionally states.
 import type { CatalogColumn } from '../drivers/driver.ts'
 
 const NUMBER = /int|numeric|decimal|float|double|real|number|serial|bson/i
@@ -29,7 +29,7 @@ const UNITS: readonly (readonly [RegExp, string])[] = [
   [/(?:^|_)(?:fahrenheit|temp_f)$/, 'In degrees Fahrenheit.'],
 ]
 
-/** A short text, or null where the name alone says as much. */
+/** A short text, or null if the name says nothing more. */
 export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>): string | null {
   const words = snake(name)
   if (NUMBER.test(type)) {
@@ -41,7 +41,7 @@ export function meaningOf({ name, type }: Pick<CatalogColumn, 'name' | 'type'>):
   return null
 }
 
-/** `durationMs` and the last part of a path read like `duration_ms`. */
+/** `durationMs` and the last part of a path are read like `duration_ms`. */
 function snake(name: string): string {
   const last = name.split('.').at(-1) ?? name
   return last.replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1_$2').toLowerCase()

@@ -1,6 +1,5 @@
-// Reads what a language model answered. Nothing of it is trusted: shape, length, number, the columns it rests on and
-// every character are looked at; what is not right is left out, and nonsense as a whole is thrown. Whatever it wrote may
-// hold values that it was told.
+// Reads a language model's answer without trusting it. The shape, lengths, counts, columns and characters are checked.
+// Invalid parts are dropped; an unusable answer is thrown. Every text may contain values that the model was given.
 import { z } from 'zod'
 import { byName } from '../contract/by-name.ts'
 import type { CatalogTable } from '../drivers/driver.ts'
@@ -17,17 +16,22 @@ const Answer = z.object({
   summary: z.string().nullish(),
   statements: z.array(z.object({ text: z.string(), restsOn: z.array(z.string()).optional() })).optional(),
   columns: byName(z.string()).optional(),
-  /** MongoDB: models write the body as it is, too. */
+  /** For MongoDB, models also return the body as an object. */
   examples: z
     .array(z.object({ words: z.string(), query: z.union([z.string(), z.record(z.string(), z.unknown())]) }))
     .optional(),
 })
 
 /**
- * `table` is cut to the exposure, as is what `naming` knows; `told` are the values that the model was told. Throws a
- * SyntaxError or a ZodError for nonsense.
+ * `table` and the catalog of `naming` are cut to the exposure; `givenValues` holds the values the model was given. Throws a
+ * SyntaxError or a ZodError for an unusable answer.
  */
-export function readAnswer(text: string, table: CatalogTable, naming: ColumnMentions, told: ValueMentions): Proposal {
+export function readAnswer(
+  text: string,
+  table: CatalogTable,
+  naming: ColumnMentions,
+  givenValues: ValueMentions,
+): Proposal {
   const answer = Answer.parse(JSON.parse(unwrapped(text)))
   const names = new Set(table.columns.map((column) => column.name))
   const said = (raw: string, max: number, restsOn: readonly string[] = []): ProposedText | null => {
@@ -35,7 +39,7 @@ export function readAnswer(text: string, table: CatalogTable, naming: ColumnMent
     if (plain === null || !restsOn.every((name) => names.has(name))) return null
     return {
       text: plain,
-      restsOn: [...new Set([...restsOn, ...naming.in(plain, table), ...told.in(plain)])],
+      restsOn: [...new Set([...restsOn, ...naming.in(plain, table), ...givenValues.in(plain)])],
       tells: true,
     }
   }
@@ -53,7 +57,9 @@ export function readAnswer(text: string, table: CatalogTable, naming: ColumnMent
     ),
     examples: (answer.examples ?? [])
       .slice(0, EXAMPLES_MAX)
-      .map(({ words, query }) => exampleOf(words, query, (plain) => [...naming.in(plain, table), ...told.in(plain)]))
+      .map(({ words, query }) =>
+        exampleOf(words, query, (plain) => [...naming.in(plain, table), ...givenValues.in(plain)]),
+      )
       .filter((each) => each !== null),
   }
 }
@@ -61,23 +67,23 @@ export function readAnswer(text: string, table: CatalogTable, naming: ColumnMent
 function exampleOf(words: string, asked: unknown, restsOn: (text: string) => readonly string[]): Example | null {
   const query = (typeof asked === 'string' ? asked : JSON.stringify(asked)).replaceAll(/\s+/g, ' ').trim()
   const plain = plainText(words, LONGEST.words)?.replace(/[.:?]+$/, '') ?? null
-  // A comment would be a text that nobody looked at.
+  // Nobody would check a text in a comment.
   const isPlain = !/--|\/\*|\p{Cc}|\p{Cf}/u.test(query) && !ADDRESS.test(query)
   if (plain === null || query === '' || query.length > LONGEST.query || !isPlain) return null
   const text = `${plain}:\n${query}`
   return { text, query, restsOn: [...new Set(restsOn(text))], tells: true }
 }
 
-/** Models put what they were asked for into a fence, or a word before it. */
+/** Models wrap the answer in a code fence or put a word before it. */
 function unwrapped(text: string): string {
   return text.slice(Math.max(0, text.indexOf('{')), text.lastIndexOf('}') + 1)
 }
 
 const ADDRESS = /:\/\/|\bwww\.|\b(?:javascript|mailto|data):/i
-/** Tags, links and pictures; what only emphasises is taken off. */
+/** Tags, links and images. Mere emphasis is removed instead. */
 const MARKUP = /<[a-z!/?]|\]\(|&#?\w+;/i
 
-/** One line of plain text; null where it is too long, empty, or more than that. */
+/** One line of plain text; null if it is too long, empty, or not plain text. */
 function plainText(raw: string, max: number): string | null {
   if (raw.length > max * 2) return null
   const text = raw

@@ -1,17 +1,17 @@
-// Asks the operator's language model one thing and answers its text. The client libraries are loaded with the first
-// question; they get every setting from us, none from the environment, and no answer larger or slower than we take. Of what
-// they would send, only the body leaves: the headers are ours.
+// Sends one question to the operator's language model and returns the answer's text. The client libraries are loaded
+// with the first question. Every setting comes from us, none from the environment; size and time of an answer are
+// limited. Only the request body comes from the libraries: the headers are ours.
 import type { ModelSettings } from '../config.ts'
 
-/** Throws where no answer comes: the libraries' errors, unread. */
+/** Throws the libraries' errors unchanged if no answer comes. */
 export type Ask = (instructions: string, question: string, signal: AbortSignal) => Promise<string>
 
 const ANSWER_BYTES = 256 * 1024
 const TOO_LARGE = 413
 const ANSWER_TOKENS = 4_096
-/** Of Anthropic's protocol, as its documentation asks for it. */
+/** The version of Anthropic's protocol, as its documentation requires. */
 const ANTHROPIC_VERSION = '2023-06-01'
-/** Of an endpoint that is busy or fails, with the library's own back-off. */
+/** Retries for a busy or failing endpoint, with the library's own backoff. */
 const RETRIES = 2
 
 export async function openClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
@@ -25,7 +25,7 @@ export async function openClient(settings: ModelSettings, timeoutMs: number): Pr
   }
 }
 
-/** What both libraries are told: what is left out they would look for in the environment. */
+/** Settings for both libraries. They would read omitted settings from the environment. */
 function common({ url }: ModelSettings, timeout: number, headers: Readonly<Record<string, string>>) {
   return {
     baseURL: url,
@@ -36,7 +36,7 @@ function common({ url }: ModelSettings, timeout: number, headers: Readonly<Recor
   } as const
 }
 
-/** For an endpoint that needs no key, a word in its place. */
+/** A placeholder for an endpoint that needs no key. */
 const NO_KEY = 'none'
 
 async function openaiClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
@@ -67,7 +67,7 @@ async function openaiClient(settings: ModelSettings, timeoutMs: number): Promise
 
 async function anthropicClient(settings: ModelSettings, timeoutMs: number): Promise<Ask> {
   const { Anthropic } = await import('@anthropic-ai/sdk')
-  // The library adds the version to the path itself.
+  // The library appends the version to the path itself.
   const baseURL = settings.url.replace(/\/v1$/, '')
   const apiKey = settings.key ?? NO_KEY
   const client = new Anthropic({
@@ -93,10 +93,10 @@ async function anthropicClient(settings: ModelSettings, timeoutMs: number): Prom
 }
 
 /**
- * Sends our headers and no other: the libraries add what ANTHROPIC_CUSTOM_HEADERS or OPENAI_CUSTOM_HEADERS say, with no
- * setting against it, and tell about the machine. Reads the whole answer, within the bound and the time of the request:
- * the libraries' own time ends with the headers. It follows nobody elsewhere, as what is told, and the key, are for this
- * address alone. What is not taken is answered with a status that the libraries do not ask again for.
+ * Sends our headers only: the libraries would add ANTHROPIC_CUSTOM_HEADERS or OPENAI_CUSTOM_HEADERS, which no setting
+ * turns off, and details of the machine. Reads the whole answer within the size limit and the deadline; the libraries'
+ * own timeout ends with the headers. Follows no redirects, because the prompt and the key are meant for this address
+ * only. A refused answer gets a status that the libraries do not retry.
  */
 function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
   const sent = { accept: 'application/json', 'content-type': 'application/json', 'user-agent': 'vitrine', ...own }
@@ -106,12 +106,12 @@ function boundedFetch(own: Readonly<Record<string, string>>): typeof fetch {
     let bytes = 0
     for await (const part of response.body ?? []) {
       bytes += part.byteLength
-      // Leaving the loop ends the connection.
+      // Leaving the loop closes the connection.
       if (bytes > ANSWER_BYTES) return new Response(null, { status: TOO_LARGE })
       parts.push(part)
     }
     const headers = new Headers(response.headers)
-    // It is unpacked by now.
+    // The body is already decompressed.
     for (const name of ['content-encoding', 'content-length']) headers.delete(name)
     const body = response.body === null ? null : Buffer.concat(parts)
     return new Response(body, { status: response.status, statusText: response.statusText, headers })

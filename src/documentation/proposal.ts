@@ -1,16 +1,16 @@
-// What a writer proposes of one table, whoever it is; and how a proposal meets the draft that stands. What people wrote,
-// accepted or rejected is never touched.
+// A writer's proposal for one table, and its merge into the current draft. Texts that people wrote, accepted or
+// rejected are never changed.
 import type { RestingPlace } from './columns.ts'
 import { typesOf, type Draft, type Said } from './draft.ts'
 
 export interface ProposedText {
   readonly text: string
   readonly restsOn: readonly string[]
-  /** Whoever wrote it knew values, and it may hold some. */
+  /** The writer knew values, so the text may contain some. */
   readonly tells: boolean
 }
 
-/** A query that was confined and run, and what it answers, in words. */
+/** A query that was confined and run, with a description of its answer. */
 export interface Example extends ProposedText {
   /** The query alone. */
   readonly query: string
@@ -20,37 +20,37 @@ export interface Proposal {
   readonly summary: ProposedText | null
   readonly statements: readonly ProposedText[]
   readonly columns: ReadonlyMap<string, ProposedText>
-  /** The best first; the first that runs is taken. */
+  /** The best first. The first one that runs is used. */
   readonly examples: readonly Example[]
 }
 
-/** The draft with the proposal in place of what was proposed before, and how many texts of it are new. */
-export function merged(
+/** The draft with the earlier proposal replaced, and the number of new texts. */
+export function mergeProposal(
   before: Draft,
   proposal: Omit<Proposal, 'examples'> & { readonly example: Example | null },
   place: RestingPlace,
 ): { readonly draft: Draft; readonly proposed: number } {
-  const made = new Proposed(before, place)
+  const proposer = new Proposed(before, place)
   const kept = before.statements.filter((said) => !isOpen(said))
-  const statements = proposal.statements.map((text) => made.text(text, null)).filter((said) => said !== null)
+  const statements = proposal.statements.map((text) => proposer.text(text, null)).filter((said) => said !== null)
   const columns = [...before.columns].map(
     ([name, { said, personal }]) => [name, { said: said !== null && isOpen(said) ? null : said, personal }] as const,
   )
   const all = new Map(columns)
   for (const [name, text] of proposal.columns) {
     const was = all.get(name) ?? { said: null, personal: null }
-    all.set(name, { ...was, said: was.said ?? made.text(text, null) })
+    all.set(name, { ...was, said: was.said ?? proposer.text(text, null) })
   }
   const draft: Draft = {
-    summary: made.text(proposal.summary, before.summary),
-    examples: made.text(proposal.example, before.examples),
+    summary: proposer.text(proposal.summary, before.summary),
+    examples: proposer.text(proposal.example, before.examples),
     statements: [...kept, ...statements],
     columns: new Map([...all].filter(([, { said, personal }]) => said !== null || personal !== null)),
   }
-  return { draft, proposed: made.count }
+  return { draft, proposed: proposer.count }
 }
 
-/** Generated, and nobody has said anything of it yet. */
+/** Generated, and not yet judged by anybody. */
 function isOpen(said: Said): boolean {
   return said.origin === 'GENERATED' && said.status === 'PROPOSED'
 }
@@ -58,7 +58,7 @@ function isOpen(said: Said): boolean {
 class Proposed {
   count = 0
   readonly #place: RestingPlace
-  /** What people have judged is not proposed to them again. */
+  /** Texts that people judged are not proposed again. */
   readonly #judged: Set<string>
   readonly #open: ReadonlySet<string>
 
@@ -70,7 +70,7 @@ class Proposed {
     this.#open = new Set(all.filter(isOpen).map((said) => flat(said.text)))
   }
 
-  /** The text as proposed; `was` where people have judged what stood there, or there is nothing to propose. */
+  /** The proposed text. Returns `was` if people judged that text, or if there is nothing to propose. */
   text(proposed: ProposedText | null, was: Said | null): Said | null {
     if (was !== null && !isOpen(was) && was.status !== 'REJECTED') return was
     if (proposed === null || this.#judged.has(flat(proposed.text))) return was !== null && !isOpen(was) ? was : null

@@ -1,5 +1,5 @@
-// Draft to published: what people accepted or confirmed, as one version that stands whole. What a description then
-// carries of it depends on the exposure of the moment (shown.ts).
+// Publishes the approved texts of a draft as one complete version. The exposure at read time decides what a description
+// shows of it (visible-texts.ts).
 import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { jsonOf } from '../contract/by-name.ts'
@@ -8,22 +8,24 @@ import { targetOf } from '../exposure/audited-target.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { publishedChanges } from './audited-texts.ts'
-import { draftsOf, findTable, raised, type DocumentationDeps, type DocumentationPlace } from './documentation.ts'
+import { draftsOf, findTable, raiseVersion, type DocumentationDeps, type DocumentationPlace } from './documentation.ts'
 import { isApproved, type Draft, type Said } from './draft.ts'
 import { ColumnMentions } from './column-mentions.ts'
 import { readPublished, type PublishedTable } from './visible-texts.ts'
 
-/** Publishes every ACCEPTED and CONFIRMED text. Throws CONFLICT where another version than the one read stands. */
+/**
+ * Publishes every ACCEPTED and CONFIRMED text. Throws CONFLICT if another version was saved since the caller read it.
+ */
 export async function publishDocumentation(
   deps: DocumentationDeps,
   call: Call,
   at: DocumentationPlace,
-  asked: { readonly version?: number },
+  request: { readonly version?: number },
 ): Promise<{ readonly publishedAt: string; readonly version: number }> {
   const full = await deps.catalogs.full(at.row)
   const publishedAt = new Date().toISOString()
   return await deps.store.write(async (tx) => {
-    const version = await raised(tx, at.id, asked.version)
+    const version = await raiseVersion(tx, at.id, request.version)
     const naming = full === null ? null : new ColumnMentions(full)
     const tables = (await draftsOf(tx, at.id)).flatMap((each) => {
       const own = findTable(full?.tables, each.schema, each.table)
@@ -55,7 +57,7 @@ export async function publishDocumentation(
   })
 }
 
-/** What was published last, by tableKey; empty before the first time. */
+/** The last publication, by tableKey; empty before the first. */
 export async function publishedOf(
   store: Pick<Store, 'db'>,
   at: { readonly id: DatasourceId; readonly published_version: number },
@@ -70,7 +72,7 @@ export async function publishedOf(
   return new Map(readPublished(tables).map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/** How often texts were taken out of the newest publication (withdraw.ts). */
+/** How often texts were withdrawn from the newest publication (withdraw.ts). */
 export async function publishedRevision(
   store: Pick<Store, 'db'>,
   at: { readonly id: DatasourceId; readonly published_version: number },
@@ -84,7 +86,7 @@ export async function publishedRevision(
   return row?.revision ?? 0
 }
 
-/** A table of which nothing was approved is none. Examples rest on whatever they name, whether it was said or not. */
+/** Skips a table without approved texts. Examples depend on every column they name, whether listed or not. */
 function approvedOf(
   { schema, table, draft }: { readonly schema: string; readonly table: string; readonly draft: Draft },
   namedIn: (text: string) => readonly string[],

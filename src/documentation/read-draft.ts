@@ -1,17 +1,16 @@
-// A manager's edit of one table's documentation: what was sent × what stood there → the new draft, or what is wrong with
-// it, each by name. Pure.
+// Pure: merges a manager's edit of one table into the draft, or returns every problem by name.
 import type { RestingPlace } from './columns.ts'
 import { EMPTY, textsOf, typesOf, type Draft, type Said } from './draft.ts'
 
-/** A text as it is sent; what is left out has a default. */
-interface AskedText {
+/** A text as sent; omitted fields have defaults. */
+interface TextInput {
   readonly text: string
   readonly origin?: Said['origin']
   readonly status?: Said['status']
   readonly restsOn?: readonly string[]
 }
 
-interface AskedColumn {
+interface ColumnInput {
   readonly text?: string
   readonly origin?: Said['origin']
   readonly status?: Said['status']
@@ -19,27 +18,27 @@ interface AskedColumn {
   readonly personal?: boolean | null
 }
 
-/** A part that is left out stays; null or an empty one takes it away, but for marks: they stay until said otherwise. */
-export interface AskedDraft {
-  readonly summary?: AskedText | null
-  readonly examples?: AskedText | null
-  readonly statements?: readonly AskedText[]
-  readonly columns?: ReadonlyMap<string, AskedColumn>
+/** An omitted part stays. Null or an empty list removes it, except personal marks, which stay until changed. */
+export interface DraftInput {
+  readonly summary?: TextInput | null
+  readonly examples?: TextInput | null
+  readonly statements?: readonly TextInput[]
+  readonly columns?: ReadonlyMap<string, ColumnInput>
 }
 
-/** Of a table that has gone from the database, what stands can still be edited and taken away. */
+/** The draft of a table that is gone from the database can still be edited and removed. */
 export function readDraftChange(
-  asked: AskedDraft,
+  input: DraftInput,
   before: Draft | null,
   place: RestingPlace,
 ): { readonly draft: Draft; readonly problems: readonly string[] } {
   const was = before ?? EMPTY
   const reader = new Reader(was, place)
   const draft: Draft = {
-    summary: asked.summary === undefined ? was.summary : reader.text('summary', asked.summary),
-    examples: asked.examples === undefined ? was.examples : reader.text('examples', asked.examples),
-    statements: asked.statements === undefined ? was.statements : reader.statements(asked.statements),
-    columns: asked.columns === undefined ? was.columns : reader.columns(asked.columns),
+    summary: input.summary === undefined ? was.summary : reader.text('summary', input.summary),
+    examples: input.examples === undefined ? was.examples : reader.text('examples', input.examples),
+    statements: input.statements === undefined ? was.statements : reader.statements(input.statements),
+    columns: input.columns === undefined ? was.columns : reader.columns(input.columns),
   }
   return { draft, problems: reader.problems }
 }
@@ -47,7 +46,9 @@ export function readDraftChange(
 class Reader {
   readonly problems: string[] = []
   readonly #place: RestingPlace
-  /** What a text here rests on already, with the type it had, though the database may have it no more. */
+  /**
+   * Columns that texts of this draft already depend on, with their types then, even if the database no longer has them.
+   */
   readonly #before: ReadonlyMap<string, string>
   readonly #generated: ReadonlyMap<string, Said>
   readonly #marked: Draft['columns']
@@ -63,44 +64,44 @@ class Reader {
     this.#generated = new Map(texts.filter((said) => said.origin === 'GENERATED').map((said) => [said.text, said]))
   }
 
-  text(place: string, asked: AskedText | null): Said | null {
-    if (asked === null) return null
-    // Whoever changes a generated text has written it; who does not has not, and it rests on what it rested on.
-    const generated = this.#generated.get(asked.text)
-    const restsOn = [...new Set([...(asked.restsOn ?? []), ...(generated?.restsOn ?? [])])]
+  text(place: string, input: TextInput | null): Said | null {
+    if (input === null) return null
+    // A changed generated text becomes the author's. An unchanged one stays generated, with its dependencies.
+    const generated = this.#generated.get(input.text)
+    const restsOn = [...new Set([...(input.restsOn ?? []), ...(generated?.restsOn ?? [])])]
     for (const name of restsOn) {
-      if (!this.#knows(name)) this.problems.push(`${place}.restsOn: ${name} is no column that is known`)
+      if (!this.#knows(name)) this.problems.push(`${place}.restsOn: ${name} is not a known column`)
     }
-    // Of a column that has gone, the type it had.
+    // A column that is gone keeps the type it had.
     const gone = restsOn.flatMap((name) => [[name, this.#before.get(name) ?? ''] as const])
     return {
-      text: asked.text,
+      text: input.text,
       origin: generated === undefined ? 'HUMAN' : 'GENERATED',
-      status: asked.status ?? 'ACCEPTED',
+      status: input.status ?? 'ACCEPTED',
       restsOn,
       tells: generated?.tells === true,
       types: new Map([...gone, ...typesOf(restsOn, this.#place)]),
     }
   }
 
-  statements(asked: readonly AskedText[]): Said[] {
-    return asked.map((each, n) => this.text(`statements.${n}`, each)).filter((said) => said !== null)
+  statements(input: readonly TextInput[]): Said[] {
+    return input.map((each, n) => this.text(`statements.${n}`, each)).filter((said) => said !== null)
   }
 
-  columns(asked: ReadonlyMap<string, AskedColumn>): Draft['columns'] {
+  columns(input: ReadonlyMap<string, ColumnInput>): Draft['columns'] {
     const read = new Map<string, { said: Said | null; personal: boolean | null }>()
-    for (const [name, { text, personal, ...rest }] of asked) {
+    for (const [name, { text, personal, ...rest }] of input) {
       if (!this.#place.isOwn(name) && !this.#before.has(name)) {
-        this.problems.push(`columns: ${name} is no column of this table`)
+        this.problems.push(`columns: ${name} is not a column of this table`)
         continue
       }
-      // A text about a column rests on it, whatever else it rests on.
+      // A text about a column always depends on that column.
       const restsOn = [name, ...(rest.restsOn ?? [])]
       const said = text === undefined ? null : this.text(`columns.${name}`, { ...rest, text, restsOn })
       if (said !== null || (personal ?? null) !== null) read.set(name, { said, personal: personal ?? null })
     }
     for (const [name, { personal }] of this.#marked) {
-      if (personal !== null && !asked.has(name)) read.set(name, { said: null, personal })
+      if (personal !== null && !input.has(name)) read.set(name, { said: null, personal })
     }
     return read
   }

@@ -1,5 +1,5 @@
-// The writer that needs no network: what keys, names, comments and profiles say of a table by themselves. It says only
-// what follows from them, and nothing twice that the description says already.
+// The writer that needs no network. It writes what follows from keys, names, comments and profiles, and repeats nothing
+// that the description says already.
 import type { CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import type { Question } from '../drivers/question.ts'
 import type { WriterContext, Key } from './writer-context.ts'
@@ -7,18 +7,18 @@ import { fullName } from './columns.ts'
 import { meaningOf } from './meanings.ts'
 import type { Example, Proposal, ProposedText } from './proposal.ts'
 
-/** A question of the table in its own language; null where there is no way. */
+/** Writes a question in the database's own language; null if that is not possible. */
 type Phrase = (question: Question) => string | null
 
 const STATEMENTS_MAX = 20
 const POINTERS_MAX = 8
-/** Of more values, the statistics say enough. */
+/** For more values, the statistics say enough. */
 const ENUMERATED_MAX = 8
 /** A code, as opposed to a name or a sentence. */
 const CODE = /^[\p{L}\p{N}_.:-]{1,24}$/u
 const COLUMNS_SHOWN = 6
 
-/** A text of ours but for whether it tells values: that is said once, below. */
+/** A text without `tells`, which is set for all texts of one kind below. */
 type RuleText = Omit<ProposedText, 'tells'>
 
 export function writeByRules(about: WriterContext, phrase: Phrase): Proposal {
@@ -27,9 +27,9 @@ export function writeByRules(about: WriterContext, phrase: Phrase): Proposal {
   return {
     summary: said === null ? null : { ...said, tells: false },
     statements: [
-      ...telling(false, [...grain(about, said !== null), ...joins(about), ...likelyJoins(about)]),
-      ...telling(true, enumerations(about)),
-      ...telling(false, [...deletions(about), ...pointers(about)]),
+      ...withTells(false, [...grain(about, said !== null), ...joins(about), ...likelyJoins(about)]),
+      ...withTells(true, enumerations(about)),
+      ...withTells(false, [...deletions(about), ...pointers(about)]),
     ].slice(0, STATEMENTS_MAX),
     columns: new Map(
       table.columns.flatMap((column) => {
@@ -41,12 +41,12 @@ export function writeByRules(about: WriterContext, phrase: Phrase): Proposal {
   }
 }
 
-function telling(tells: boolean, texts: readonly RuleText[]): readonly ProposedText[] {
+function withTells(tells: boolean, texts: readonly RuleText[]): readonly ProposedText[] {
   return texts.map((text) => ({ ...text, tells }))
 }
 
-/** What a row is, and whose. */
-function summary({ table }: WriterContext): RuleText | null {
+/** What a row is, and what it belongs to. */
+function summary({ type, table }: WriterContext): RuleText | null {
   const keys = table.columns.filter((column) => column.primaryKey).map((column) => column.name)
   const owners = table.columns.flatMap(({ name, references }) =>
     references === null ? [] : [{ name, to: references }],
@@ -54,66 +54,75 @@ function summary({ table }: WriterContext): RuleText | null {
   const others = [...new Set(owners.map(({ to }) => to.table))].filter((name) => name !== table.table)
   if (others.length === 0) return null
   const restsOn = [...keys, ...owners.map(({ name }) => name), ...owners.map(({ to }) => fullName(to))]
-  return { text: `Each row is one of ${inWords(table.table)}; it belongs to ${listed(others.map(inWords))}.`, restsOn }
+  const row = singular(inWords(table.table))
+  const owner = others.map((name) => withArticle(singular(inWords(name))))
+  return { text: `One ${rowOf(type)} per ${row}. Each ${row} belongs to ${listed(owner)}.`, restsOn }
 }
 
-/** What tells one row from another; `_id` does so in every collection. */
+/** What identifies a row. `_id` always does in a collection. */
 function grain({ type, table, profile, typed }: WriterContext, isSummed: boolean): RuleText[] {
   const keys = table.columns.filter((column) => column.primaryKey)
   const names = keys.map((column) => column.name)
   const [one] = keys
   const to = keys.length === 1 ? one?.references : null
   if (one !== undefined && to !== null && to !== undefined) {
-    const text = `At most one row for each row of ${typed([to.schema, to.table])}, by ${typed([one.name])}.`
+    const text = `At most one row per row of ${typed([to.schema, to.table])}, matched by ${typed([one.name])}.`
     return [{ text, restsOn: [one.name, fullName(to)] }]
   }
   if (keys.length > 1 || (keys.length === 1 && !isSummed)) {
     return type === 'MONGODB'
       ? []
-      : [{ text: `One row per ${listed(names.map((name) => typed([name])))}.`, restsOn: names }]
+      : [
+          {
+            text: `One row per ${names.length > 1 ? 'combination of ' : ''}${listed(names.map((name) => typed([name])))}.`,
+            restsOn: names,
+          },
+        ]
   }
   const alone = table.columns.find((column) => profile.get(column.name)?.unique === true && !column.nullable)
   if (alone === undefined || keys.length > 0) return []
   return [
     {
-      text: `No primary key is declared; no two ${rowOf(type)}s looked at share ${typed([alone.name])}.`,
+      text: `No primary key is declared. ${typed([alone.name])} was unique in the sample.`,
       restsOn: [alone.name],
     },
   ]
 }
 
-/** Joins that a foreign key vouches for. */
+/** Joins by declared foreign keys. */
 function joins({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column): RuleText[] => {
     const to = column.references
     if (to === null) return []
     const isOpen = column.nullable && profile.get(column.name)?.nullFrac !== 0
     const name = typed([column.name])
-    const some = isOpen ? `; ${name} may be null, so LEFT JOIN keeps every row here` : ''
+    const some = isOpen ? `. ${name} may be null: use LEFT JOIN to keep every row` : ''
     const text = `Join on ${name} = ${typed([to.schema, to.table, to.column])}${some}.`
     return [{ text, restsOn: [column.name, fullName(to)] }]
   })
 }
 
-/** Foreign keys of other tables: a join with these repeats a row of this one. */
+/** Foreign keys of other tables. Joining them repeats rows of this table. */
 function pointers({ pointers: all, table, typed }: WriterContext): RuleText[] {
   return all
     .filter((from) => from.schema !== table.schema || from.table !== table.table)
     .slice(0, POINTERS_MAX)
     .map(({ to, ...from }) => ({
-      text: `${typed([from.schema, from.table, from.column])} refers to ${typed([to])}, many to one.`,
+      text: `${typed([from.schema, from.table, from.column])} references ${typed([to])} (many to one).`,
       restsOn: [to, fullName(from)],
     }))
 }
 
-/** Joins that no foreign key declares, but the names say: customer_id, and a table customers with a key of that type. */
+/**
+ * Joins without a foreign key that the names suggest: customer_id, and a table customers with a key of the same type.
+ */
 function likelyJoins({ table, keys, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
     const isFree = column.references === null && !column.primaryKey
     const to = isFree ? likelyTarget(column, table, keys) : null
     if (to === null) return []
     const path = typed([to.schema, to.table, to.column.name])
-    const text = `Join on ${typed([column.name])} = ${path}, by the names; no foreign key says so.`
+    const text = `Join on ${typed([column.name])} = ${path} (inferred from the names; there is no foreign key).`
     return [{ text, restsOn: [column.name, fullName({ ...to, column: to.column.name })] }]
   })
 }
@@ -136,13 +145,13 @@ function likelyTarget(
   return one !== undefined && more.length === 0 ? one : null
 }
 
-/** `customer` and customers, `category` and categories, `box` and boxes. */
+/** True for `customer` and customers, `category` and categories, `box` and boxes. */
 function isNumberOf(stem: string, table: string): boolean {
   const plural = stem.endsWith('y') ? `${stem.slice(0, -1)}ies` : `${stem}s`
   return [stem, plural, `${stem}es`].includes(table)
 }
 
-/** Columns whose every value is known, few, and a code. */
+/** Columns with few values that are all known and all codes. */
 function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   return table.columns.flatMap((column) => {
     const codes = codesOf(column, profile)
@@ -159,9 +168,9 @@ function enumerations({ table, profile, typed }: WriterContext): RuleText[] {
   })
 }
 
-/** Sorted, so that another profile of the same data says the same. */
+/** Sorted, so that another profile of the same data gives the same text. */
 function codesOf(column: CatalogColumn, profile: WriterContext['profile']): readonly string[] | null {
-  // What is counted of an array is its items, which is not what stands in the column.
+  // For an array, the profile counts elements, not column values.
   if (column.type.endsWith('[]') || column.seen?.types.includes('array') === true) return null
   const seen = profile.get(column.name)
   const values = seen?.values ?? []
@@ -170,7 +179,7 @@ function codesOf(column: CatalogColumn, profile: WriterContext['profile']): read
   return codes.includes(null) ? null : codes.filter((code) => code !== null).sort()
 }
 
-/** Rows that stay when they are deleted. */
+/** Soft deletes: rows that stay in the table after deletion. */
 function deletions({ type, table, typed }: WriterContext): RuleText[] {
   const mark = table.columns.find(
     (column) => /^(?:deleted|removed|archived)_?at$/i.test(column.name) && column.nullable,
@@ -178,28 +187,28 @@ function deletions({ type, table, typed }: WriterContext): RuleText[] {
   if (mark === undefined) return []
   return [
     {
-      text: `A ${rowOf(type)} with ${typed([mark.name])} set counts as gone: leave it out unless it is asked for.`,
+      text: `A ${rowOf(type)} with ${typed([mark.name])} set is deleted: exclude it unless deleted ${rowOf(type)}s are asked for.`,
       restsOn: [mark.name],
     },
   ]
 }
 
-interface Asked {
+interface ExampleQuestion {
   readonly question: Question
   readonly words: string
   readonly restsOn: readonly string[]
 }
 
-/** From the most telling to the one that always works. */
+/** From the most informative example to the one that always works. */
 function examples(about: WriterContext, phrase: Phrase): Example[] {
-  const asked = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
-  return asked.flatMap(({ question, words, restsOn }) => {
+  const questions = [...countsJoined(about), ...countsBy(about), ...newest(about), anyRows(about)]
+  return questions.flatMap(({ question, words, restsOn }) => {
     const query = phrase(question)
     return query === null ? [] : [{ text: `${words}:\n${query}`, query, restsOn: [...new Set(restsOn)], tells: false }]
   })
 }
 
-function countsJoined({ table, keys, typed }: WriterContext): Asked[] {
+function countsJoined({ table, keys, typed }: WriterContext): ExampleQuestion[] {
   const of = { schema: table.schema, table: table.table }
   return table.columns.flatMap((column) => {
     const to = column.references
@@ -208,24 +217,24 @@ function countsJoined({ table, keys, typed }: WriterContext): Asked[] {
     return [
       {
         question: { kind: 'countJoined', of, column: column.name, to, label: key.label } as const,
-        words: `How many rows of ${typed([table.table])} for each ${typed([key.label])} of ${typed([to.table])}, the most first`,
+        words: `Number of rows of ${typed([table.table])} per ${typed([key.label])} of ${typed([to.table])}, highest first`,
         restsOn: [column.name, fullName(to), fullName({ ...to, column: key.label })],
       },
     ]
   })
 }
 
-function countsBy({ type, table, profile, typed }: WriterContext): Asked[] {
+function countsBy({ type, table, profile, typed }: WriterContext): ExampleQuestion[] {
   const of = { schema: table.schema, table: table.table }
   const columns = table.columns.filter((column) => codesOf(column, profile) !== null)
   return columns.slice(0, 1).map(({ name }) => ({
     question: { kind: 'countBy', of, column: name },
-    words: `How many ${rowOf(type)}s of ${typed([table.table])} for each ${typed([name])}, the most first`,
+    words: `Number of ${rowOf(type)}s of ${typed([table.table])} per ${typed([name])}, highest first`,
     restsOn: [name],
   }))
 }
 
-function newest({ type, table, typed }: WriterContext): Asked[] {
+function newest({ type, table, typed }: WriterContext): ExampleQuestion[] {
   const names = shownOf(table)
   const time = table.columns.find(
     ({ name, type }) =>
@@ -247,7 +256,7 @@ function newest({ type, table, typed }: WriterContext): Asked[] {
   ]
 }
 
-function anyRows({ type, table, typed }: WriterContext): Asked {
+function anyRows({ type, table, typed }: WriterContext): ExampleQuestion {
   const columns = shownOf(table)
   const question = { kind: 'rows', of: { schema: table.schema, table: table.table }, columns } as const
   return { question, words: `Ten ${rowOf(type)}s of ${typed([table.table])}`, restsOn: columns }
@@ -265,6 +274,28 @@ function rowOf(type: WriterContext['type']): string {
 /** a, b and c. */
 function listed(names: readonly string[], last = 'and'): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`
+}
+
+/** The singular of an English plural: order items → order item. Another text stays as it is. */
+function singular(words: string): string {
+  const irregular = IRREGULAR.find(([plural]) => new RegExp(`\\b${plural}$`).test(words))
+  if (irregular !== undefined) return words.slice(0, -irregular[0].length) + irregular[1]
+  if (/(?:ss|us|is|series|species|news)$/.test(words) || !words.endsWith('s')) return words
+  if (/[^aeiou]ies$/.test(words)) return `${words.slice(0, -3)}y`
+  return /(?:ss|x|ch|sh|tus|nus|rus|pus)es$/.test(words) ? words.slice(0, -2) : words.slice(0, -1)
+}
+
+const IRREGULAR = [
+  ['people', 'person'],
+  ['children', 'child'],
+  ['movies', 'movie'],
+  ['cookies', 'cookie'],
+  ['caches', 'cache'],
+] as const
+
+/** a customer, an order; `user` and `unit` begin with a consonant sound. */
+function withArticle(words: string): string {
+  return `${/^(?:[aeio]|u(?!ni|s[aei]|til|uid))/.test(words) ? 'an' : 'a'} ${words}`
 }
 
 /** `order_items` → order items. */

@@ -1,5 +1,5 @@
-// The values that a language model was told of a table, to be found again in what it writes: a text that holds one rests on
-// the column it came from, whether the model says so or not. It guesses wide, as column-mentions.ts does.
+// Finds the values that a language model was given in the texts it writes. A text that contains a value depends on that
+// value's column, whether the model says so or not. The guesses are broad, as in column-mentions.ts.
 import type { KeptColumn } from '../profiles/stored.ts'
 import { Names, wordsOf } from './words.ts'
 
@@ -11,7 +11,7 @@ export class ValueMentions {
       if (personal) continue
       const ends = range === null ? [] : [range.min, range.max]
       for (const value of [...(values ?? []).map((each) => each.value), ...ends]) {
-        // Two truth values are nobody's, and words of many texts.
+        // Booleans identify nobody, and are words of many texts.
         if (typeof value === 'boolean') continue
         this.#values.add(String(value), name)
         const [date] = DATE.exec(String(value)) ?? []
@@ -20,12 +20,12 @@ export class ValueMentions {
     }
   }
 
-  /** The columns of the table whose values stand in a text. */
+  /** The columns whose values occur in a text. */
   in(text: string): readonly string[] {
     const words = wordsOf(text)
     return [...new Set(words.flatMap((_, start) => this.#values.at(words, start).map(({ value }) => value)))]
   }
 }
 
-/** Of a time, which a text may tell by its day alone. */
+/** The date of a timestamp, because a text may name only the day. */
 const DATE = /^\d{4}-\d{2}-\d{2}/

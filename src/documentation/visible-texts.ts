@@ -1,5 +1,5 @@
-// What of the published documentation a description may carry: nothing that rests on a hidden column, and nothing that
-// names one. Asked anew for each exposure, so that a narrower one shows less from the next request on. Pure.
+// Pure: decides which published texts a description may show: none that depends on a hidden column, and none that names
+// a hidden object. Decided for each exposure, so that a narrower one hides texts from the next request on.
 import { z } from 'zod'
 import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { byName } from '../contract/by-name.ts'
@@ -22,24 +22,24 @@ const PublishedTable = z.object({
 })
 export type PublishedTable = z.infer<typeof PublishedTable>
 
-/** Reads what the store keeps. Throws a ZodError for a damaged store. */
+/** Parses a stored publication. Throws a ZodError for a damaged store. */
 export function readPublished(json: string): readonly PublishedTable[] {
   return z.array(PublishedTable).parse(JSON.parse(json))
 }
 
-/** The table without the texts that go. */
-export function withoutPublished(table: PublishedTable, goes: (said: PublishedText) => boolean): PublishedTable {
-  const kept = (said: PublishedText | null) => (said !== null && goes(said) ? null : said)
+/** The table without the texts that `isRemoved` selects. */
+export function withoutPublished(table: PublishedTable, isRemoved: (said: PublishedText) => boolean): PublishedTable {
+  const kept = (said: PublishedText | null) => (said !== null && isRemoved(said) ? null : said)
   return {
     ...table,
     summary: kept(table.summary),
     examples: kept(table.examples),
-    statements: table.statements.filter((said) => !goes(said)),
-    columns: new Map([...table.columns].filter(([, said]) => !goes(said))),
+    statements: table.statements.filter((said) => !isRemoved(said)),
+    columns: new Map([...table.columns].filter(([, said]) => !isRemoved(said))),
   }
 }
 
-/** The texts of one table that may be seen. */
+/** The texts of one table that may be shown. */
 export interface VisibleTexts {
   readonly summary: string | null
   readonly statements: readonly string[]
@@ -47,10 +47,10 @@ export interface VisibleTexts {
   readonly columns: ReadonlyMap<string, string>
 }
 
-/** By the object that holds the text. */
+/** The words of a text, by the object that holds the text. */
 export type Words = Map<object, readonly string[]>
 
-/** Decides over texts about the tables of one exposure. */
+/** Decides about texts on the tables of one exposure. */
 export class Visibility {
   readonly #exposed: ReadonlyMap<string, CatalogTable>
   readonly #full: ReadonlyMap<string, CatalogTable>
@@ -59,7 +59,7 @@ export class Visibility {
   readonly #hidden: HiddenNames
   readonly #words: Words
 
-  /** `words`: of texts that are asked about under one exposure after the other, so that each is taken apart once. */
+  /** `words` caches the words of texts across several exposures, so that each text is split once. */
   constructor(exposed: Pick<Catalog, 'tables'>, full: Pick<Catalog, 'tables'>, words: Words = new Map()) {
     this.#words = words
     const keyed = (tables: readonly CatalogTable[]) =>
@@ -71,7 +71,7 @@ export class Visibility {
     this.#hidden = new HiddenNames(exposed, full)
   }
 
-  /** Null where nothing of the table is exposed: no text about it may be seen. */
+  /** Null if nothing of the table is exposed: no text about it may be shown. */
   of(at: { readonly schema: string; readonly table: string }): VisibleColumns | null {
     const key = tableKey(at.schema, at.table)
     const exposed = this.#exposed.get(key)
@@ -81,7 +81,7 @@ export class Visibility {
     return {
       exposed,
       known,
-      /** Every column it rests on is exposed, and it names nothing that is not. */
+      /** True if every column it depends on is exposed, and it names nothing hidden. */
       maySee: (said) => {
         const rests = said.restsOn.every((name) =>
           known.isOwn(name)
@@ -100,7 +100,7 @@ export class Visibility {
   }
 }
 
-/** What decides over the texts about one exposed table. */
+/** Decides about the texts on one exposed table. */
 export interface VisibleColumns {
   /** The table cut to the exposure. */
   readonly exposed: CatalogTable

@@ -1,6 +1,6 @@
-// Takes generated texts out of the store, drafts and what is published, in the transaction that hides the columns they rest
-// on or marks them as personal: what was generated from a column goes with it, whoever accepted it. What people wrote is
-// never touched here; while its columns are hidden it is not shown (shown.ts).
+// Deletes generated texts from drafts and the publication, in the transaction that hides the columns they depend on or
+// marks them personal. Text generated from a column is deleted with it, whoever accepted it. Texts that people wrote
+// are never deleted here; they are only not shown while their columns are hidden (visible-texts.ts).
 import type { ExpressionBuilder, Transaction } from 'kysely'
 import { jsonOf } from '../contract/by-name.ts'
 import type { Catalog } from '../drivers/driver.ts'
@@ -18,24 +18,24 @@ interface TableName {
 }
 
 type Generated = Pick<Said, 'origin' | 'restsOn' | 'tells'>
-/** Whether a generated text about a table goes. */
-type Goes = (at: TableName, said: Generated) => boolean
+/** True if a generated text about a table must be deleted. */
+type IsWithdrawn = (at: TableName, said: Generated) => boolean
 
-/** Whoever calls it raises the version of the documentation where a draft changed: true. */
-async function withdraw(tx: Transaction<Tables>, id: DatasourceId, goes: Goes): Promise<boolean> {
-  const taking = new Taking(goes)
+/** Returns true if a draft changed. The caller then raises the documentation's version. */
+async function withdraw(tx: Transaction<Tables>, id: DatasourceId, isWithdrawn: IsWithdrawn): Promise<boolean> {
+  const withdrawal = new Withdrawal(isWithdrawn)
   const drafts = await tx
     .selectFrom('documentation')
     .select(['schema', 'table', 'draft'])
     .where('datasource_id', '=', id)
-    // Of what people wrote nothing goes.
+    // Drafts without generated texts lose nothing.
     .where('draft', 'like', '%"GENERATED"%')
     .execute()
   let changed = false
   for (const { schema, table, draft: text } of drafts) {
-    const before = taking.count
-    const draft = without(readDraft(text), taking.from({ schema, table }))
-    if (taking.count === before) continue
+    const before = withdrawal.count
+    const draft = without(readDraft(text), withdrawal.from({ schema, table }))
+    if (withdrawal.count === before) continue
     changed = true
     await (isEmpty(draft)
       ? tx
@@ -48,22 +48,22 @@ async function withdraw(tx: Transaction<Tables>, id: DatasourceId, goes: Goes): 
           .where(isOf(id, schema, table))
           .execute())
   }
-  await withdrawPublished(tx, id, taking)
+  await withdrawPublished(tx, id, withdrawal)
   return changed
 }
 
-/** Counts what it takes, so that what nothing is taken from need not be written to be compared. */
-class Taking {
+/** Counts the deleted texts, so that unchanged drafts need not be serialized to be compared. */
+class Withdrawal {
   count = 0
-  readonly #goes: Goes
+  readonly #isWithdrawn: IsWithdrawn
 
-  constructor(goes: Goes) {
-    this.#goes = goes
+  constructor(isWithdrawn: IsWithdrawn) {
+    this.#isWithdrawn = isWithdrawn
   }
 
   from(at: TableName): (said: Generated) => boolean {
     return (said) => {
-      const isGone = said.origin === 'GENERATED' && this.#goes(at, said)
+      const isGone = said.origin === 'GENERATED' && this.#isWithdrawn(at, said)
       if (isGone) this.count++
       return isGone
     }
@@ -74,17 +74,17 @@ function isOf(id: DatasourceId, schema: string, table: string) {
   return (eb: ExpressionBuilder<Tables, 'documentation'>) => eb.and({ datasource_id: id, schema, table })
 }
 
-/** From what is published, which keeps its number and its author. */
-async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, taking: Taking): Promise<void> {
+/** Deletes from the publication, which keeps its version and its author. */
+async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, withdrawal: Withdrawal): Promise<void> {
   const published = await tx
     .selectFrom('publications')
     .select('tables')
     .where('datasource_id', '=', id)
     .executeTakeFirst()
   if (published === undefined) return
-  const before = taking.count
-  const after = readPublished(published.tables).map((each) => withoutPublished(each, taking.from(each)))
-  if (taking.count === before) return
+  const before = withdrawal.count
+  const after = readPublished(published.tables).map((each) => withoutPublished(each, withdrawal.from(each)))
+  if (withdrawal.count === before) return
   await tx
     .updateTable('publications')
     .set((eb) => ({ tables: jsonOf(after), revision: eb('revision', '+', 1) }))
@@ -93,8 +93,8 @@ async function withdrawPublished(tx: Transaction<Tables>, id: DatasourceId, taki
 }
 
 /**
- * What may tell values of columns of one table that are a person's from now on. The caller raises the versions of the
- * documentation and of the profiles, so that descriptions are written anew.
+ * Deletes texts that may contain values of columns now marked personal. The caller raises the versions of the
+ * documentation and the profiles, so that descriptions are rendered again.
  */
 export async function withdrawPersonal(
   tx: Transaction<Tables>,
@@ -108,14 +108,14 @@ export async function withdrawPersonal(
   await withdraw(tx, id, (at, { restsOn, tells }) => {
     if (!tells) return false
     const isOwn = at.schema === schema && at.table === table
-    // One that says of no column what it rests on may tell of any.
+    // A text that lists no columns may contain values of any column.
     return restsOn.some((name) => full.has(name) || (isOwn && own.has(name))) || (isOwn && restsOn.length === 0)
   })
 }
 
-/** What rests on columns that are shown no more. */
+/** Deletes texts that depend on columns that are no longer exposed. */
 export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, now: HiddenNow): Promise<void> {
-  if (!(await withdraw(tx, id, hiddenGoes(now)))) return
+  if (!(await withdraw(tx, id, isHiddenText(now)))) return
   await tx
     .updateTable('datasources')
     .set((eb) => ({ documentation_version: eb('documentation_version', '+', 1) }))
@@ -123,8 +123,8 @@ export async function withdrawHidden(tx: Transaction<Tables>, id: DatasourceId, 
     .execute()
 }
 
-/** A column that went from the database and is still named in the exposure is not hidden: texts on it are stale. */
-function hiddenGoes({ full, exposed, named, shrunk }: HiddenNow): Goes {
+/** A column that is gone from the database but still named in the exposure is not hidden: its texts are stale. */
+function isHiddenText({ full, exposed, named, shrunk }: HiddenNow): IsWithdrawn {
   const [all, shown] = [keyed(full), keyed(exposed)]
   const [known, visible] = [new Others(full), new Others(exposed)]
   let names: ReadonlySet<string> | undefined

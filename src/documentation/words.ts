@@ -1,38 +1,38 @@
-// Texts as the words in them, and the names that stand there: whatever the case, and however a language quotes them.
-// Linear in the text, however many names are looked for.
+// Splits texts into words and finds names in them, regardless of case and quoting. Takes linear time, however many
+// names are looked for.
 
-/** Letters with their accents, digits and the underscores between them. */
+/** Letters with their accents, digits, and underscores between them. */
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu
 const ASCII_WORD = /\w+/g
-/** Read alike by the faster pattern. */
+/** The faster pattern gives the same result for these texts. */
 const ASCII = /^[\x00-\x7f]*$/
 
-/** What nobody sees between two letters: zero-width and formatting characters, and selectors of a glyph. */
+/** Invisible characters: zero-width and formatting characters, and variation selectors. */
 const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
-/** However it is written: in wide letters, with accents apart, with unseen characters inside, as Markdown escapes it. */
+/** Normalizes full-width letters, decomposed accents, invisible characters and Markdown escapes. */
 export function wordsOf(text: string): readonly string[] {
   const plain = plainOf(text)
   if (ASCII.test(plain)) return plain.toLowerCase().match(ASCII_WORD) ?? []
   return plain.toLowerCase().normalize('NFC').match(WORD) ?? []
 }
 
-/** The text as it reads. */
+/** The text as a reader sees it. */
 export function plainOf(text: string): string {
   const plain = text.replaceAll(String.raw`\_`, '_')
   return ASCII.test(plain) ? plain : plain.normalize('NFKC').replaceAll(UNSEEN, '')
 }
 
-/** Names to be found in texts, each with what it stands for. */
+/** A set of names to find in texts, each with a value. */
 export class Names<T> {
-  /** By the first word; those of one word have no rest. */
+  /** By the first word. Names of one word have an empty rest. */
   readonly #byFirst = new Map<string, { readonly rest: readonly string[]; readonly value: T }[]>()
 
   get isEmpty(): boolean {
     return this.#byFirst.size === 0
   }
 
-  /** A name that holds no word can stand nowhere. */
+  /** A name without any word cannot occur in a text. */
   add(name: string, value: T): void {
     const [first, ...rest] = wordsOf(name)
     if (first === undefined) return
@@ -41,12 +41,12 @@ export class Names<T> {
     else known.push({ rest, value })
   }
 
-  /** The words that a name begins with. */
+  /** The first words of all names. */
   get firsts(): Iterable<string> {
     return this.#byFirst.keys()
   }
 
-  /** Those that begin at a place, with the place behind each. */
+  /** The names that start at a position, each with the position after it. */
   at(words: readonly string[], start: number): readonly { readonly value: T; readonly end: number }[] {
     const known = this.#byFirst.get(words[start] ?? '')
     if (known === undefined) return NOTHING

@@ -1,5 +1,5 @@
-// Writes proposals, table by table, within one job. Whoever wrote it, an example is confined and run before it is
-// proposed, and only what may be seen under the exposure is kept.
+// Writes proposals table by table within one job. Every example is confined and run before it is proposed, whoever
+// wrote it, and only texts that the exposure may show are stored.
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Selectable } from 'kysely'
@@ -11,15 +11,15 @@ import type { DatasourceId } from '../ids.ts'
 import { profilesOf } from '../profiles/stored.ts'
 import type { DatasourceTable } from '../store/tables.ts'
 import { writerContexts, type WriterContext } from './writer-context.ts'
-import { draftOf, keepDraft, raised, type DocumentationDeps } from './documentation.ts'
+import { draftOf, saveDraft, raiseVersion, type DocumentationDeps } from './documentation.ts'
 import { EMPTY, writeDraft } from './draft.ts'
 import type { Model } from './model.ts'
 import { ColumnMentions } from './column-mentions.ts'
-import { merged, type Example, type Proposal, type ProposedText } from './proposal.ts'
+import { mergeProposal, type Example, type Proposal, type ProposedText } from './proposal.ts'
 import { writeByRules } from './rules.ts'
 import { Visibility } from './visible-texts.ts'
 
-/** Whether a query passes the guard and the database answers it; tried with few rows and little time. */
+/** True if a query passes the guard and the database answers it. Tried with few rows and a short timeout. */
 export type TryQuery = (id: DatasourceId, query: string, signal: AbortSignal) => Promise<boolean>
 
 export interface WriterDeps extends Pick<DocumentationDeps, 'store' | 'catalogs'> {
@@ -32,7 +32,7 @@ interface TableName {
   readonly table: string
 }
 
-/** The `result` of the job. `failed`: tables the model did not answer for; the rules wrote of them instead. */
+/** The `result` of the job. `failed` lists tables the model did not answer for; the rules wrote about them instead. */
 export interface Generated {
   readonly tables: number
   readonly proposed: number
@@ -40,25 +40,26 @@ export interface Generated {
 }
 
 const EXAMPLES_TRIED = 4
-/** What is shown, or who is a person, may change while a table is written of. */
+/** The exposure or the personal marks may change while a table is being written about. */
 const TRIES = 5
-/** Questions a model is asked at once. */
+/** Concurrent questions to a model. */
 const MODEL_AT_ONCE = 4
-/** After so many tables in a row without an answer it is not asked again. */
+/** After this many unanswered tables in a row, the model is not asked again. */
 const MODEL_PATIENCE = 8
 
-/** `model` null: by rules. Throws what the database says where it cannot be reached, and the reason of `signal`. */
+/** `model` is null to write by rules. Throws the database's error if it is unreachable, and the reason of `signal`. */
 export async function writeProposals(
   deps: WriterDeps,
   id: DatasourceId,
-  asked: { readonly tables: readonly TableName[] | null; readonly model: Model | null },
+  request: { readonly tables: readonly TableName[] | null; readonly model: Model | null },
   progress: (done: number, total: number) => void,
   signal: AbortSignal,
 ): Promise<Generated> {
-  const chosen = asked.tables === null ? null : new Set(asked.tables.map((name) => tableKey(name.schema, name.table)))
+  const chosen =
+    request.tables === null ? null : new Set(request.tables.map((name) => tableKey(name.schema, name.table)))
   const scene = await sceneOf(deps, id, chosen)
   const stop = new AbortController()
-  const writer = new Writer(deps, scene, asked.model, AbortSignal.any([signal, stop.signal]))
+  const writer = new Writer(deps, scene, request.model, AbortSignal.any([signal, stop.signal]))
   const tables = [...scene.contexts.keys()]
   progress(0, tables.length)
   let done = 0
@@ -69,7 +70,7 @@ export async function writeProposals(
       progress(++done, tables.length)
     }
   }
-  const workers = Array.from({ length: asked.model === null ? 1 : MODEL_AT_ONCE }, () => work())
+  const workers = Array.from({ length: request.model === null ? 1 : MODEL_AT_ONCE }, () => work())
   try {
     await Promise.all(workers)
   } catch (error) {
@@ -80,11 +81,11 @@ export async function writeProposals(
   return { tables: tables.length, proposed: writer.proposed, failed: writer.failed }
 }
 
-/** What may be told and seen, as long as these versions stand. */
+/** What may be used and shown while these versions are current. */
 interface Scene {
   readonly id: DatasourceId
   readonly versions: string
-  /** The tables asked for; null: every exposed one. */
+  /** The requested tables; null means every exposed table. */
   readonly chosen: ReadonlySet<string> | null
   readonly driver: Driver
   readonly contexts: ReadonlyMap<string, WriterContext>
@@ -92,12 +93,12 @@ interface Scene {
   readonly naming: ColumnMentions
 }
 
-/** `known`, where it still holds. */
+/** Returns `known` if it is still current. */
 async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen'], known?: Scene): Promise<Scene> {
   const row = await deps.store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
   const driver = row === undefined ? undefined : deps.drivers.get(row.type)
   if (row === undefined || driver === undefined) {
-    throw new AppError('CONFLICT', 'This datasource was deleted meanwhile.')
+    throw new AppError('CONFLICT', 'This datasource was deleted in the meantime.')
   }
   const versions = versionsOf(row)
   if (known?.versions === versions) return known
@@ -117,19 +118,19 @@ async function sceneOf(deps: WriterDeps, id: DatasourceId, chosen: Scene['chosen
   }
 }
 
-/** Of the table itself: what rests on others is asked for when it is kept. */
-function tellSame(a: WriterContext, b: WriterContext): boolean {
+/** Compares the table itself. Dependencies on other tables are checked when the text is stored. */
+function isSameContext(a: WriterContext, b: WriterContext): boolean {
   return isDeepStrictEqual([a.table.columns, a.profile], [b.table.columns, b.profile])
 }
 
-/** What decides over what may be told. */
+/** The versions that decide what may be used. */
 function versionsOf(
   row: Pick<Selectable<DatasourceTable>, 'catalog_version' | 'exposure_version' | 'profile_version'>,
 ) {
   return [row.catalog_version, row.exposure_version, row.profile_version].join('/')
 }
 
-/** One run: what it was told, and what has become of it. */
+/** One run: its inputs and its results. */
 class Writer {
   proposed = 0
   readonly failed: TableName[] = []
@@ -148,7 +149,7 @@ class Writer {
     this.#signal = signal
   }
 
-  /** Under what is exposed now: a run may take long, and nobody is told of what was hidden meanwhile. */
+  /** Uses the current exposure: a run may take long, and must not reveal what was hidden in the meantime. */
   async table(key: string): Promise<void> {
     await setImmediate()
     this.#signal.throwIfAborted()
@@ -157,9 +158,10 @@ class Writer {
       const scene = await this.#now()
       const about = scene.contexts.get(key)
       if (about === undefined) return
-      if (last === null || !tellSame(last.about, about)) last = { about, written: await this.#write(scene, about) }
+      if (last === null || !isSameContext(last.about, about)) last = { about, written: await this.#write(scene, about) }
       if (await this.#propose(scene, about.table, last.written)) return
-      if (tried === TRIES) throw new AppError('CONFLICT', 'This datasource was changed again and again meanwhile.')
+      if (tried === TRIES)
+        throw new AppError('CONFLICT', 'This datasource kept changing while proposals were written. Try again.')
     }
   }
 
@@ -174,7 +176,7 @@ class Writer {
     return this.#scene
   }
 
-  /** What the model writes, with our examples behind its own; where it does not, what the rules do. */
+  /** The model's proposal, with our examples after its own; the rules' proposal if the model fails. */
   async #byModel(model: Model, about: WriterContext, own: Proposal): Promise<Proposal> {
     const { schema, table } = about.table
     if (this.#unanswered < MODEL_PATIENCE) {
@@ -191,12 +193,12 @@ class Writer {
     return own
   }
 
-  /** Keeps what may be seen; false where something else may be told by now than when it was written. */
+  /** Stores the texts that may be shown. Returns false if the versions changed since they were written. */
   async #propose({ id, sight, versions }: Scene, table: CatalogTable, written: Proposal): Promise<boolean> {
     const { store } = this.#deps
-    const here = sight.of(table)
-    if (here === null) return true
-    const seen = <T extends ProposedText>(said: T): boolean => here.maySee(said)
+    const visible = sight.of(table)
+    if (visible === null) return true
+    const seen = <T extends ProposedText>(said: T): boolean => visible.maySee(said)
     const example = await this.#firstThatRuns(written.examples.filter(seen))
     const proposal = {
       summary: written.summary !== null && seen(written.summary) ? written.summary : null,
@@ -209,10 +211,10 @@ class Writer {
       const row = await tx.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()
       if (row === undefined || versionsOf(row) !== versions) return null
       const before = (await draftOf(tx, id, table)) ?? EMPTY
-      const { draft, proposed } = merged(before, proposal, here.known)
+      const { draft, proposed } = mergeProposal(before, proposal, visible.known)
       if (writeDraft(draft) === writeDraft(before)) return 0
-      await raised(tx, id, undefined)
-      await keepDraft(tx, id, table, draft, null)
+      await raiseVersion(tx, id, undefined)
+      await saveDraft(tx, id, table, draft, null)
       return proposed
     })
     this.proposed += count ?? 0

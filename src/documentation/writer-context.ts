@@ -1,26 +1,26 @@
-// Everything that whoever writes about a table may know: what the exposure shows of it and of its neighbours, and what
-// was seen of its values as far as privacy lets it be kept. Nothing else reaches a writer, be it ours or a model.
+// Everything a writer may know about a table: what the exposure shows of it and its neighbours, and its stored profile.
+// Nothing else reaches a writer, neither ours nor a model.
 import type { Catalog, CatalogColumn, CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
 import type { KeptColumn, KeptProfile } from '../profiles/stored.ts'
 
-/** Another exposed table whose rows point to this one's. */
+/** Another exposed table whose foreign key references this table. */
 interface Pointer {
   readonly schema: string
   readonly table: string
   readonly column: string
-  /** Of this table. */
+  /** The referenced column of this table. */
   readonly to: string
 }
 
 export interface WriterContext {
   readonly type: DatasourceType
   readonly vocabulary: Driver['vocabulary']
-  /** Writes names so that a query can take them over. */
+  /** Writes names so that a query can use them unchanged. */
   readonly typed: Driver['typed']
   readonly table: CatalogTable
   readonly profile: ReadonlyMap<string, KeptColumn>
   readonly pointers: readonly Pointer[]
-  /** Single-column primary keys of the other exposed tables, by their column's type. */
+  /** Single-column primary keys of the other exposed tables. */
   readonly keys: readonly Key[]
 }
 
@@ -28,11 +28,11 @@ export interface Key {
   readonly schema: string
   readonly table: string
   readonly column: CatalogColumn
-  /** A column that names a row of it to people; the key itself where there is none. */
+  /** A column that names a row for people; the key itself if there is none. */
   readonly label: string
 }
 
-/** One for each exposed table that is asked for, in the catalog's order. */
+/** One context per requested exposed table, in catalog order. */
 export function writerContexts(
   driver: Pick<Driver, 'type' | 'vocabulary' | 'typed'>,
   exposed: Pick<Catalog, 'tables'>,
@@ -62,7 +62,7 @@ export function writerContexts(
   }))
 }
 
-/** What was seen of columns that are of another type now, or not shown, says nothing. */
+/** Drops columns that are not exposed or whose type has changed. */
 function profileOf(table: CatalogTable, kept: KeptProfile | undefined): ReadonlyMap<string, KeptColumn> {
   const types = new Map(table.columns.map((column) => [column.name, column.type]))
   return new Map(

@@ -243,7 +243,7 @@ for (const dialect of DIALECTS) {
       isDone = true
       await others
       assert.equal(saved.tables.length, 2_000)
-      assert.ok(turns > 5, `others were served ${turns} times meanwhile`)
+      assert.ok(turns > 5, `yielded ${turns} times`)
       assert.equal(await catalogs.exposedTableCount((await place(id)).row), 2_000)
     })
   })

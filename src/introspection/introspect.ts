@@ -1,5 +1,5 @@
-// Introspection: looks at a database over a fresh connection and keeps what it found as the newest catalog, in a job, as
-// it may take long. Nothing of a catalog is shown by that: what is new is hidden until an exposure is saved.
+// Introspects a database over a new connection and stores the result as the newest catalog. It runs as a job, because
+// it may take long. It exposes nothing: new columns are hidden until an exposure is saved.
 import { z } from 'zod'
 import { changesOf, listedOf, pathName, type Changes } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
@@ -23,10 +23,10 @@ import { changedMeanwhile, requireEnabled } from '../datasources/refusals.ts'
 import { readRow, type DatasourceRow } from '../datasources/rows.ts'
 
 const INTROSPECT_MS = 30 * 60_000
-/** Longer than this, and the caller gets a job. */
+/** After this time the caller gets a job. */
 const PATIENCE_MS = 10_000
 
-/** What an introspection needs of the rooms. */
+/** The dependencies of an introspection. */
 export type IntrospectDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases'>
 
 const Introspected = z.object({
@@ -39,8 +39,8 @@ const Introspected = z.object({
 export type Introspected = z.infer<typeof Introspected>
 
 /**
- * Reads the schema and stores it; the answer is a job where that takes over 10 s. One at a time a datasource: whoever
- * asks meanwhile waits for the same. Throws DATASOURCE_DISABLED and what connecting and introspecting throw.
+ * Reads the schema and stores it; answers with a job if that takes over 10 s. One introspection runs per datasource,
+ * and concurrent callers share it. Throws DATASOURCE_DISABLED and what connecting and introspecting throw.
  */
 export async function introspectDatasource(
   deps: DatasourceDeps,
@@ -53,17 +53,17 @@ export async function introspectDatasource(
     try {
       return await introspect(deps, call, at, progress, signal)
     } catch (error) {
-      // Told here, as whoever asked may have their answer, a job, long since.
+      // Recorded here, because the caller may already have received the job as the answer.
       deps.audit.refused(call, { teamId: at.teamId, datasourceId: at.id }, error)
       throw error
     }
   })
-  // Whoever shares a job did ask, too.
+  // A caller who joins a running job is audited too.
   if (job.isShared) {
     const target = { kind: 'job', id: job.id, name: INTROSPECT } as const
     deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', target })
   }
-  // It ends where this process cannot tell why: whoever asks looks at the job.
+  // This process cannot learn why a job in another process ends. The caller polls the job.
   if (job.isElsewhere) return { jobId: job.id }
   const { promise: late, resolve } = Promise.withResolvers<null>()
   const timer = setTimeout(() => resolve(null), patienceMs)
@@ -75,12 +75,12 @@ export async function introspectDatasource(
   }
 }
 
-/** The kind of its jobs: one at a time a datasource, whoever asks. */
+/** The job kind. One runs per datasource, whoever starts it. */
 export const INTROSPECT = 'introspect'
 
 /**
- * Reads the schema and stores it as the newest; `call` is null where nobody asked. Throws CONFLICT where it was ended, and
- * what connecting and introspecting throw.
+ * Reads the schema and stores it as the newest catalog. `call` is null for a scheduled run. Throws CONFLICT if it was
+ * cancelled, and what connecting and introspecting throw.
  */
 export async function introspect(
   deps: IntrospectDeps,
@@ -96,52 +96,55 @@ export async function introspect(
     await using connection = await deps.leases.connect(at, signal)
     catalog = await connection.introspect(signal, progress)
   } catch (error) {
-    if (ended.aborted) throw new AppError('CONFLICT', 'The introspection was ended.', { cause: error })
+    if (ended.aborted) throw new AppError('CONFLICT', 'The introspection was cancelled.', { cause: error })
     if (signal.aborted)
       throw new AppError(
         'QUERY_TIMEOUT',
-        'The introspection took too long. Try again when the database is less busy, or let the login see fewer schemas.',
+        'The introspection took too long. Try again when the database is less busy, or restrict the login to fewer schemas.',
         { cause: error },
       )
     await noteFailure(deps, at, error)
     throw error
   }
-  const { after, differs } = await keep(deps, call, at, catalog)
-  const { added, removed, changed } = differs
+  const { after, differences: differences } = await keep(deps, call, at, catalog)
+  const { added, removed, changed } = differences
   const counts = { added: added.length, removed: removed.length, changed: changed.length }
   return { schemaCapturedAt: after.capturedAt, tableCount: after.tables.length, ...counts }
 }
 
-/** The newest catalog, and in what it differs from the one before. */
-interface Kept {
+/** The newest catalog and its differences from the previous one. */
+interface Stored {
   readonly after: Catalog
-  readonly differs: Differs
+  readonly differences: Differences
 }
 
-/** Stores it beside those that may still be read: the one before by another process, the exposure's by drift. */
+/**
+ * Stores the catalog. Keeps the catalogs that may still be read: the previous one (by other processes) and the
+ * exposure's (for drift).
+ */
 async function keep(
   deps: IntrospectDeps,
   call: Call | null,
   at: LeaseTarget & { readonly teamId: TeamId },
   found: Catalog,
-): Promise<Kept> {
+): Promise<Stored> {
   for (let tried = 1; ; tried++) {
     const row = await readRow(deps.store, at.id)
     if (row?.connection_version !== at.row.connection_version) throw changedMeanwhile()
     const before = await deps.catalogs.full(row)
-    // Of another database, or another login's view of it, nothing is carried on.
+    // Nothing is retained from another database or from another login's view.
     const shown = await deps.catalogs.shown(row)
     const isSame = before !== null && (await connectionOf(deps.store, row)) === row.connection_version
     const after = isSame ? retainUnsampled(before, found, shown) : found
-    const kept = { after, differs: compare(before, after) }
-    if (await write(deps, call, { teamId: at.teamId, row, shown }, kept)) return kept
+    const stored = { after, differences: compare(before, after) }
+    if (await write(deps, call, { teamId: at.teamId, row, shown }, stored)) return stored
     if (tried === KEEP_TRIES) throw changedMeanwhile()
   }
 }
 
 const KEEP_TRIES = 5
 
-/** The connection that the newest catalog was captured by; null where that is not known. */
+/** The connection version that captured the newest catalog; null if unknown. */
 async function connectionOf(store: Store, row: DatasourceRow): Promise<number | null> {
   const catalog = await store.db
     .selectFrom('catalogs')
@@ -152,7 +155,7 @@ async function connectionOf(store: Store, row: DatasourceRow): Promise<number | 
   return catalog?.connection_version ?? null
 }
 
-/** False where another introspection was faster, or an exposure was saved. */
+/** False if another introspection was stored first, or an exposure was saved. */
 async function write(
   deps: IntrospectDeps,
   call: Call | null,
@@ -161,7 +164,7 @@ async function write(
     row,
     shown,
   }: { readonly teamId: TeamId; readonly row: DatasourceRow; readonly shown: readonly ShownTable[] },
-  { after: catalog, differs }: Kept,
+  { after: catalog, differences: differences }: Stored,
 ): Promise<boolean> {
   const text = writeCatalog(catalog)
   const exposed = cut(catalog, shown)
@@ -203,7 +206,7 @@ async function write(
     if (call !== null) {
       const changes = {
         ...changesOf({ catalogVersion: row.catalog_version }, { catalogVersion: version }),
-        ...tableChanges(differs),
+        ...tableChanges(differences),
       }
       const what = { target: await targetOf(tx, 'datasource', row.id), changes }
       await deps.audit.change(tx, call, { teamId, datasourceId: row.id }, what)
@@ -212,7 +215,7 @@ async function write(
   })
 }
 
-/** By tableKey: of which a column that the exposure names is there, but may not be exposed. */
+/** By tableKey: tables with a column that the exposure names and that exists, but may not be exposed. */
 function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownTable[]): ReadonlySet<string> {
   const keyed = ({ tables }: Catalog) =>
     new Map(tables.map((each) => [tableKey(each.schema, each.table), each.columns]))
@@ -225,21 +228,21 @@ function barredTables(catalog: Catalog, exposed: Catalog, shown: readonly ShownT
   return new Set(barred.map((each) => tableKey(each.schema, each.table)))
 }
 
-/** As the audit tells them. */
-function tableChanges({ added, removed, changed }: Differs): Changes {
+/** The differences as the audit records them. */
+function tableChanges({ added, removed, changed }: Differences): Changes {
   const names = (tables: readonly CatalogTable[]) => tables.map(({ schema, table }) => pathName(schema, table))
   const isSame = added.length + removed.length + changed.length === 0
   return isSame ? {} : { tables: listedOf(names(removed), names(added), names(changed)) }
 }
 
-interface Differs {
+interface Differences {
   readonly added: readonly CatalogTable[]
   readonly removed: readonly CatalogTable[]
   readonly changed: readonly CatalogTable[]
 }
 
-/** Which tables are new, gone, or of other columns than before. */
-function compare(before: Catalog | null, after: Catalog): Differs {
+/** The tables that were added, removed or changed. */
+function compare(before: Catalog | null, after: Catalog): Differences {
   const keyed = (catalog: Catalog | null) =>
     new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const [was, is] = [keyed(before), keyed(after)]

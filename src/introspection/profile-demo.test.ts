@@ -1,4 +1,4 @@
-// The statistics of the demo shop, as its description tells them, beside plain SQL over the same rows.
+// The demo shop's statistics in its description, compared with plain SQL over the same rows.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
@@ -49,7 +49,7 @@ describe('the profile of the demo shop', () => {
   const cells = () =>
     told.flatMap(({ table, columns }) => columns.map((column) => ({ table, ...column, at: `${table}.${column.name}` })))
 
-  test('null shares and distinct counts are what is counted', async () => {
+  test('null shares and distinct counts are exact', async () => {
     let compared = 0
     for (const { at, table, name, stats } of cells()) {
       assert.ok(stats, at)
@@ -58,23 +58,23 @@ describe('the profile of the demo shop', () => {
       if (stats.distinctCount === undefined) continue
       const [distinct] = (await plain(`SELECT count(DISTINCT "${name}") FROM "${table}"`)).map(Number)
       const off = Math.abs(stats.distinctCount - (distinct ?? NaN)) / Math.max(1, distinct ?? 0)
-      assert.ok(off < 0.05, `${at}: ${stats.distinctCount} told, ${distinct} counted`)
+      assert.ok(off < 0.05, `${at}: ${stats.distinctCount} described, ${distinct} counted`)
       compared++
     }
     assert.ok(compared > 40, String(compared))
   })
 
-  test('most common values are the most common, with their shares; none is of fewer than five rows', async () => {
+  test('lists the most common values with their shares, and none with fewer than five rows', async () => {
     let compared = 0
     for (const { at, table, name, stats } of cells()) {
       for (const { value, share } of stats?.values ?? []) {
-        // A label that no row holds has none.
+        // A label that no row holds has no share.
         if (share === undefined) continue
         const counted = `SELECT count(*) FILTER (WHERE "${name}"::text = '${String(value).replaceAll("'", "''")}'), count(*) FROM "${table}"`
         const [having = 0, rows = 0] = (await plain(counted)).map(Number)
         assert.ok(
           having >= 5 && Math.abs(share - having / rows) < 0.02,
-          `${at} ${String(value)}: ${share} told, ${having} of ${rows}`,
+          `${at} ${String(value)}: ${share} described, ${having} of ${rows}`,
         )
         compared++
       }
@@ -82,7 +82,7 @@ describe('the profile of the demo shop', () => {
     assert.ok(compared > 30, String(compared))
   })
 
-  test('ranges end where the data does', async () => {
+  test("ranges end at the data's minimum and maximum", async () => {
     let compared = 0
     for (const { at, table, name, type, stats } of cells()) {
       if (stats?.range === undefined) continue
@@ -98,7 +98,7 @@ describe('the profile of the demo shop', () => {
     assert.ok(compared > 15, String(compared))
   })
 
-  test('of hidden columns and of people nothing is kept', () => {
+  test('stores nothing about hidden columns and personal data', () => {
     for (const hidden of ['password_hash', 'purchase_price', 'iban', 'salary', 'card_last4', 'postal_code']) {
       assert.ok(!stored.includes(`"${hidden}"`), hidden)
     }
@@ -109,7 +109,7 @@ describe('the profile of the demo shop', () => {
   })
 })
 
-/** Of a time as an answer or as PostgreSQL writes it, in milliseconds. */
+/** A time as an answer or PostgreSQL writes it, in milliseconds. */
 function momentOf(text: string): number {
   const iso = text.replace(' ', 'T').replace(/\+00$/, 'Z')
   return Date.parse(/T/.test(iso) && !iso.endsWith('Z') ? `${iso}Z` : iso)

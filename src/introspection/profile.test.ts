@@ -1,4 +1,4 @@
-// The job behind POST …/profile: what it keeps and lets go, and what becomes of it when something goes wrong.
+// The job behind POST …/profile: what it stores and deletes, and how it handles failures.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openRooms, type Rooms } from '../../test/support/connected.ts'
@@ -57,7 +57,7 @@ describe('profiles', () => {
   const whole = (table: string) => ({ schema: 'public', table, columns: null })
   const SHOWN = [whole('customers'), whole('orders')]
 
-  test('the description tells what plain SQL counts', async () => {
+  test('the description shows what plain SQL counts', async () => {
     const at = await shop()
     assert.equal((await at.describe()).profileCapturedAt, null)
     assert.deepEqual(await at.profile(), { tables: 2, columns: 15, skipped: [] })
@@ -82,7 +82,7 @@ describe('profiles', () => {
     assert.ok(Date.parse((await at.describe()).profileCapturedAt ?? '') > Date.now() - 60_000)
   })
 
-  test('of what looks personal neither values nor ends are kept, and no value that fewer than five rows share', async () => {
+  test('stores no values and no range of personal columns, and no value shared by fewer than five rows', async () => {
     const at = await shop()
     await at.profile()
     for (const name of ['full_name', 'email', 'phone', 'born_on', 'note']) {
@@ -97,7 +97,7 @@ describe('profiles', () => {
     assert.doesNotMatch(await at.stored(), /example\.com|Ada|4930|1980|only four|call me/)
   })
 
-  test('labels of an enum and of a CHECK stand in the description before any profile, those unmet behind it after one', async () => {
+  test('shows labels of enums and CHECKs before any profile, and unseen labels after the seen ones later', async () => {
     const at = await shop(
       `CREATE TYPE mood AS ENUM ('sad', 'it''s ok', 'happy'); CREATE DOMAIN feeling AS mood NOT NULL;
        CREATE TABLE moods (id int PRIMARY KEY, now feeling, was mood, level int CHECK (level IN (1, 2, 3)),
@@ -121,7 +121,7 @@ describe('profiles', () => {
     ])
   })
 
-  test('JSON columns tell the top-level keys that rows share, and none that is somebody’s', async () => {
+  test('lists the top-level keys that rows of a JSON column share, but no personal keys', async () => {
     const at = await shop(
       `CREATE TABLE docs (id int PRIMARY KEY, body jsonb, old json, patient_address jsonb, by_mail jsonb, map jsonb, scalars jsonb, odd json);
        INSERT INTO docs SELECT n,
@@ -173,7 +173,7 @@ describe('profiles', () => {
     assert.ok(!(await at.stored()).includes('lines'))
   })
 
-  test('a mark by hand takes values away at once, and gives them back with the next profile', async () => {
+  test('a personal mark deletes values at once; removing it shows them after the next profile', async () => {
     const at = await shop()
     await at.profile()
     const before = (await at.at()).row.profile_version
@@ -195,7 +195,7 @@ describe('profiles', () => {
     assert.equal((await at.stats('customers', 'full_name'))?.values?.length, 3)
   })
 
-  test('what an exposure no longer shows is deleted with it', async () => {
+  test('deletes the profile of columns that an exposure hides', async () => {
     const at = await shop()
     await at.profile()
     await at.expose([{ schema: 'public', table: 'customers', columns: ['id', 'vip'] }])
@@ -214,7 +214,7 @@ describe('profiles', () => {
     assert.equal(await at.stats('orders', 'state'), null)
   })
 
-  test('a table that is gone or too dear is skipped, told, and the rest is done', async () => {
+  test('skips and reports a missing or too expensive table, and finishes the rest', async () => {
     const at = await shop(
       'CREATE TABLE gone (id int); CREATE VIEW dear AS SELECT count(*) FROM generate_series(1, 100000) a, orders b, orders c;',
       [...SHOWN, whole('gone'), whole('dear')],
@@ -226,7 +226,7 @@ describe('profiles', () => {
     assert.ok(result.skipped.every(({ why }) => why.endsWith('.')))
   })
 
-  test('no value comes out of an error of the database', async () => {
+  test('no value leaks from a database error', async () => {
     const raised = `CREATE FUNCTION tell(email text) RETURNS int LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'it is %', email USING DETAIL = email, HINT = email, COLUMN = email; END $$;
       CREATE VIEW tells AS SELECT tell(email) FROM customers; CREATE VIEW casts AS SELECT email::int AS n FROM customers;`
@@ -238,7 +238,7 @@ describe('profiles', () => {
     assert.doesNotMatch(JSON.stringify([job, told]), /example\.com|a[012]@/)
   })
 
-  test('what is not shown since the database changed goes with the next exposure that is saved', async () => {
+  test('the next exposure deletes the profile of columns that the database no longer has', async () => {
     const at = await shop()
     await at.profile()
     await postgres.query(at.database, 'ALTER TABLE orders DROP COLUMN state; ALTER TABLE customers DROP COLUMN country')
@@ -248,7 +248,7 @@ describe('profiles', () => {
     assert.match(await at.stored(), /placed_at/)
   })
 
-  test('an exposure that is saved in the middle holds for what is kept', async () => {
+  test('respects an exposure that is saved while the profile runs', async () => {
     const at = await shop('CREATE VIEW a_slow AS SELECT * FROM slow;', [whole('a_slow'), ...SHOWN])
     const job = await at.start()
     await active(at.database, 'a_slow', 1)
@@ -263,7 +263,7 @@ describe('profiles', () => {
     assert.doesNotMatch(await at.stored(), /customer|paid|slept/)
   })
 
-  test('one at a time, the same order shared; a cancelled one ends in the database and keeps what it has', async () => {
+  test('runs one profile at a time and shares equal requests; cancelling stops the database and keeps finished tables', async () => {
     const at = await shop('', [...SHOWN, whole('slow')])
     const job = await at.start()
     assert.equal(await at.start(), job)
@@ -275,7 +275,7 @@ describe('profiles', () => {
     assert.ok((await at.stats('orders', 'state')) !== null)
   })
 
-  test('orders that make no sense are refused', async () => {
+  test('refuses invalid requests', async () => {
     const at = await shop('', [whole('orders')])
     await assert.rejects(at.start({ tables: [{ schema: 'public', table: 'customers' }] }), isCode('INVALID_REQUEST'))
     await rooms.store.write((tx) =>
@@ -284,7 +284,7 @@ describe('profiles', () => {
     await assert.rejects(at.start(), isCode('DATASOURCE_DISABLED'))
   })
 
-  test('a database that goes away in the middle: FAILED by a sentence, what was kept is shown', async () => {
+  test('fails with our own text if the database goes away, and keeps finished tables', async () => {
     await using own = await startPostgres({ settings: {} })
     const database = await own.createDatabase('profiled', SQL)
     const at = await Profiled.connect(rooms, orderOf(database, own), [...SHOWN, whole('slow')])
@@ -298,7 +298,7 @@ describe('profiles', () => {
     assert.equal((await at.at()).row.status, 'ERROR')
   })
 
-  test('a process that was killed: the next goes on where it was', async () => {
+  test('resumes after the process was killed', async () => {
     await using source = await storeSource('sqlite')
     const config = await source.config()
     const database = await postgres.createDatabase(`profiled${++made}`, SQL)
@@ -307,7 +307,7 @@ describe('profiles', () => {
     withProfiles(first)
     const at = await Profiled.connect(first, orderOf(database), SHOWN)
     await at.profile()
-    // As a kill leaves it: running, and one table written by this run.
+    // The state after a kill: a running job with one finished table.
     const job = { id: left, datasource_id: at.id, kind: 'profile', state: 'RUNNING', done: 1, total: 2 } as const
     const when = { created_at: new Date().toISOString(), updated_at: new Date().toISOString() }
     await first.store.write(async (tx) => {
@@ -330,7 +330,7 @@ describe('profiles', () => {
     assert.equal(kept.find(({ table }) => table === 'customers')?.captured_at, '2020-01-01T00:00:00.000Z')
   })
 
-  /** Waits until so many of our statements that name it run. */
+  /** Waits until `count` of our statements that name it are running. */
   async function active(database: string, name: string, count: number): Promise<void> {
     const sql = `SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}' AND state = 'active'
       AND query ~ '(${name}).*LIMIT' AND pid <> pg_backend_pid()`

@@ -1,5 +1,5 @@
-// Profiles: looks at the values of exposed columns over a connection of its own, a table at a time, in a job that goes on
-// after a restart. What is kept of them is decided by profiles/privacy.ts, under the exposure as it stands when it is.
+// Profiles the values of exposed columns, table by table over its own connection, in a job that survives restarts.
+// profiles/privacy.ts decides what is stored, under the exposure at the time of writing.
 import { z } from 'zod'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
@@ -11,8 +11,8 @@ import { requireUsable } from '../exposure/refusals.ts'
 import type { DatasourceId, JobId } from '../ids.ts'
 import type { Work } from '../jobs/jobs.ts'
 import { marksOf } from '../profiles/marks.ts'
-import { auditText } from '../profiles/privacy.ts'
-import { keepProfile, raiseVersion, writtenBy } from '../profiles/stored.ts'
+import { allowedProfile } from '../profiles/privacy.ts'
+import { saveProfile, raiseVersion, writtenBy } from '../profiles/stored.ts'
 import { settingsOf } from '../teams/settings.ts'
 import { noteFailure } from '../datasources/connect.ts'
 import type { DatasourceDeps } from '../datasources/datasources.ts'
@@ -26,7 +26,7 @@ export type ProfileDeps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 
   readonly config: Pick<Config, 'ceilings'>
 }
 
-/** What is asked for; `sample` counts only where reading is paid by bytes. */
+/** The request. `sample` matters only if reads are billed by bytes. */
 interface Order {
   readonly tables?: readonly { readonly schema: string; readonly table: string }[]
   readonly sample?: boolean
@@ -40,17 +40,17 @@ interface Profiled {
 }
 
 const KIND = 'profile'
-/** In all; what was kept until then stays. */
+/** The total deadline. Finished tables are kept. */
 const PROFILE_MS = 30 * 60_000
 const TABLE_MS = 60_000
-/** A statement; a team may allow its queries less. */
+/** The deadline of a statement. A team may set a lower one for its queries. */
 const STATEMENT_MS = 10_000
 const ROWS = 10_000
 const KEEP_TRIES = 5
 
 /**
- * Starts the job; the same asked for again while it runs is the same job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before
- * the first introspection, INVALID_REQUEST for a table that is not exposed, and CONFLICT while another runs.
+ * Starts the job; an equal request joins the running job. Throws DATASOURCE_DISABLED, NOT_CONNECTED before the first
+ * introspection, INVALID_REQUEST for a table that is not exposed, and CONFLICT while another profile runs.
  */
 export async function profileDatasource(
   deps: ProfileDeps,
@@ -67,7 +67,7 @@ export async function profileDatasource(
   )
   if (problems.length > 0) throw invalidRequest(problems)
   const input = { ...(order.tables !== undefined && { tables: order.tables }), sample: order.sample === true }
-  const busy = 'Another profile of this datasource runs already. Wait for it, or cancel it.'
+  const busy = 'Another profile of this datasource is already running. Wait for it to finish, or cancel it.'
   return await orderJob(deps, call, at, { kind: KIND, input, atMost: 1, busy })
 }
 
@@ -76,7 +76,7 @@ const Input = z.object({
   sample: z.boolean(),
 })
 
-/** Makes profiles go on after a restart; said once, before the first is asked for. */
+/** Registers the job kind, so that profiles resume after a restart. Call it once, before the first profile. */
 export function resumeProfiles(deps: ProfileDeps): void {
   deps.jobs.resumable(KIND, (id, input) => async (progress, ended, run) => {
     const order = Input.parse(input)
@@ -86,7 +86,7 @@ export function resumeProfiles(deps: ProfileDeps): void {
       return await profiler.all(progress)
     } catch (error) {
       if (!deadline.timedOut) throw error
-      const message = 'The profile took too long. What was profiled until then is kept; ask for the rest by its tables.'
+      const message = 'The profile took too long. Finished tables are kept. Profile the remaining tables by name.'
       throw new AppError('QUERY_TIMEOUT', message, { cause: error })
     }
   })
@@ -125,8 +125,8 @@ class Profiler implements AsyncDisposable {
     requireEnabled(row)
     const exposed = await deps.catalogs.exposed(row)
     if (exposed === null) throw notIntrospected()
-    const asked = order.tables && new Set(order.tables.map(({ schema, table }) => tableKey(schema, table)))
-    const tables = exposed.tables.filter((table) => asked?.has(tableKey(table.schema, table.table)) ?? true)
+    const requested = order.tables && new Set(order.tables.map(({ schema, table }) => tableKey(schema, table)))
+    const tables = exposed.tables.filter((table) => requested?.has(tableKey(table.schema, table.table)) ?? true)
     const { statementTimeoutMs, bigqueryMaxBytes } = await settingsOf(deps, row.team_id)
     const timeoutMs = Math.min(STATEMENT_MS, statementTimeoutMs)
     const bounds = { rows: ROWS, timeoutMs, bytes: order.sample ? bigqueryMaxBytes : null }
@@ -152,7 +152,7 @@ class Profiler implements AsyncDisposable {
     return { tables, columns, skipped }
   }
 
-  /** Also what was kept before a failure is shown. */
+  /** Also publishes the tables stored before a failure. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#disconnect()
     if (this.#kept === 0) return
@@ -164,7 +164,7 @@ class Profiler implements AsyncDisposable {
     })
   }
 
-  /** How many columns were kept, or why none was. */
+  /** The number of stored columns, or why there are none. */
   async #table(schema: string, name: string): Promise<{ readonly columns: number } | { readonly why: string }> {
     const now = await this.#exposedNow(schema, name)
     if (now === null) return { why: NOT_EXPOSED }
@@ -178,7 +178,7 @@ class Profiler implements AsyncDisposable {
       } catch (error) {
         this.#signal.throwIfAborted()
         if (!(error instanceof AppError)) throw error
-        // The connection may have had its own end; a database that is gone does not take the next either.
+        // Retry once with a new connection. An unreachable database fails the second attempt too.
         if (error.code === 'DATASOURCE_UNAVAILABLE' && tried === 1) continue
         if (!SKIPPED.has(error.code)) throw error
         return { why: error.message }
@@ -210,7 +210,7 @@ class Profiler implements AsyncDisposable {
     await connection?.[Symbol.asyncDispose]()
   }
 
-  /** Null where it is not exposed any more. Throws CONFLICT where the datasource is another by now. */
+  /** Null if the table is no longer exposed. Throws CONFLICT if the datasource's connection changed. */
   async #exposedNow(
     schema: string,
     name: string,
@@ -224,15 +224,15 @@ class Profiler implements AsyncDisposable {
   }
 
   /**
-   * Keeps what privacy lets through, under the exposure and the marks that hold in the transaction itself: both change
-   * only together with this row. How many columns; null where the table is not exposed any more.
+   * Stores what the privacy rules allow, under the exposure and the personal marks as this transaction sees them: both
+   * change only together with this row. Returns the number of columns, or null if the table is no longer exposed.
    */
   async #keep(schema: string, name: string, profile: TableProfile, capturedAt: string): Promise<number | null> {
     const { store } = this.#deps
     for (let tried = 1; tried <= KEEP_TRIES; tried++) {
       const now = await this.#exposedNow(schema, name)
       if (now === null) return null
-      const kept = await store.append(async (tx) => {
+      const columnCount = await store.append(async (tx) => {
         const { numUpdatedRows } = await tx
           .updateTable('datasources')
           .set((eb) => ({ profile_version: eb.ref('profile_version') }))
@@ -242,11 +242,11 @@ class Profiler implements AsyncDisposable {
           .executeTakeFirstOrThrow()
         if (numUpdatedRows !== 1n) return null
         const marks = await marksOf(tx, this.#at.id, { schema, table: name })
-        const seen = auditText(profile, now.table, marks, capturedAt)
-        await keepProfile(tx, this.#at.id, this.#run, seen)
+        const seen = allowedProfile(profile, now.table, marks, capturedAt)
+        await saveProfile(tx, this.#at.id, this.#run, seen)
         return seen.columns.length
       })
-      if (kept !== null) return kept
+      if (columnCount !== null) return columnCount
     }
     throw changedMeanwhile()
   }
@@ -257,6 +257,6 @@ interface Todo {
   readonly bounds: ProfileBounds
 }
 
-const NOT_EXPOSED = 'It is not exposed any more.'
-/** What is wrong with one table alone. */
+const NOT_EXPOSED = 'It is no longer exposed.'
+/** Errors that concern one table only. */
 const SKIPPED = new Set(['SCHEMA_STALE', 'QUERY_TIMEOUT', 'QUERY_FAILED', 'QUERY_DENIED'])

@@ -1,5 +1,5 @@
-// Databases are looked at again when it is time and not before, on both stores: by one process of several, across
-// restarts, without hammering one that is down.
+// Scheduled introspection on both stores: on time, in one of several processes, across restarts, and with backoff for a
+// database that is down.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -37,7 +37,7 @@ for (const dialect of DIALECTS) {
       await postgres[Symbol.asyncDispose]()
     })
 
-    /** A store with one team, and a clock that only the test moves. */
+    /** A store with one team, and a clock that only the test advances. */
     async function opened(at?: StoreConfig) {
       const config = at ?? (await source.config())
       const rooms = await openRooms({ at: config })
@@ -46,13 +46,13 @@ for (const dialect of DIALECTS) {
       return { config, rooms, clock, scheduled, [Symbol.asyncDispose]: () => rooms[Symbol.asyncDispose]() }
     }
 
-    /** Makes the newest catalog so old. */
+    /** Backdates the newest catalog. */
     async function age(rooms: Rooms, id: DatasourceId, ms: number): Promise<void> {
       const set = { captured_at: new Date(Date.now() - ms).toISOString() }
       await rooms.store.write((tx) => tx.updateTable('catalogs').set(set).where('datasource_id', '=', id).execute())
     }
 
-    /** A datasource over a database of its own. */
+    /** A datasource on its own database. */
     async function connected(rooms: Rooms, config: object = {}) {
       const teamId = await addTeam(rooms)
       const owner = await addMember(rooms, teamId, 'OWNER')
@@ -87,7 +87,7 @@ for (const dialect of DIALECTS) {
       }
     }
 
-    test('is done after the hours that were set, a tenth later at most, and counted from the last one', async () => {
+    test('runs after the configured hours, at most a tenth later, counted from the last introspection', async () => {
       await using world = await opened()
       const shop = await connected(world.rooms, { reintrospectHours: 10 })
       await using scheduled = world.scheduled()
@@ -113,7 +113,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await versionAfter(10_000 * HOUR), 4)
     })
 
-    test('what is told by drift is found by it, and the catalog of the exposure is kept', async () => {
+    test('finds drift, and keeps the catalog of the exposure', async () => {
       await using world = await opened()
       const { rooms } = world
       const shop = await connected(rooms)
@@ -139,7 +139,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await rooms.catalogs.exposed(await shop.row()))?.tables[0]?.columns.length, 1)
     })
 
-    test('one that is down is in ERROR with the reason, tried again later and later, and forgiven when it is back', async () => {
+    test('sets an unreachable database to ERROR with the reason, retries with backoff, and clears the error on success', async () => {
       await using world = await opened()
       const { rooms, clock } = world
       const shop = await connected(rooms)
@@ -169,7 +169,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([row.status, row.last_error, row.catalog_version], ['CONNECTED', null, 2])
     })
 
-    test('a restart neither hastens nor forgets it', async () => {
+    test('a restart neither triggers nor skips a run', async () => {
       const config = await source.config()
       let shop: Awaited<ReturnType<typeof connected>>
       {
@@ -188,7 +188,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await again.row()).catalog_version, 2)
     })
 
-    test('a claim of another process is left alone while it lasts', async () => {
+    test('respects the claim of another process until it expires', async () => {
       await using world = await opened()
       const { rooms, clock } = world
       const shop = await connected(rooms)
@@ -216,7 +216,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await shop.row()).catalog_version, 2)
     })
 
-    test('one under way is shared by whoever asks, and ended by a delete, a disable and the end of the service', async () => {
+    test('a scheduled run is shared by callers, and cancelled by delete, disable and shutdown', async () => {
       await using world = await opened()
       const { rooms, clock } = world
       const shop = await connected(rooms)
@@ -224,7 +224,7 @@ for (const dialect of DIALECTS) {
       await using _locker = await lockedCatalog(shop.database)
       await age(rooms, shop.id, 27 * HOUR)
       const claims = async () => rooms.store.db.selectFrom('reintrospections').selectAll().execute()
-      /** A run that has begun, and its end. */
+      /** A run that has started, and its end. */
       const begun = async (scheduled: ReturnType<typeof world.scheduled>) => {
         const ended = scheduled.run()
         while ((await running(rooms, shop.id)) === 0) await new Promise(setImmediate)
@@ -236,7 +236,7 @@ for (const dialect of DIALECTS) {
         (await rooms.audit.page(shop.teamId, { datasourceIds: [shop.id], limit: 1 })).items[0]?.id
       const before = await newest()
       const shared = assert.rejects(introspectDatasource(rooms, shop.call, await shop.at()), { code: 'CONFLICT' })
-      // Whoever shares one is in the audit before it ends.
+      // A caller who joins a run is audited before the run ends.
       while ((await newest()) === before) await rooms.audit.flush().then(() => new Promise(setImmediate))
       await ending[Symbol.asyncDispose]()
       await first.ended
@@ -259,7 +259,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await claims(), [])
     })
 
-    test('its end does not wait for an introspection that somebody asked for', async () => {
+    test('shutdown does not wait for an introspection that a caller started', async () => {
       await using world = await opened()
       const { rooms } = world
       const shop = await connected(rooms)
@@ -279,7 +279,7 @@ for (const dialect of DIALECTS) {
       assert.ok('tableCount' in (await asked))
     })
 
-    /** How many introspections of it run. */
+    /** The number of running introspections. */
     async function running(rooms: Rooms, id: DatasourceId): Promise<number> {
       const { store } = rooms
       const jobs = store.db
@@ -290,7 +290,7 @@ for (const dialect of DIALECTS) {
       return (await jobs.where('kind', '=', 'introspect').execute()).length
     }
 
-    /** Makes whoever reads the catalog of a database wait. */
+    /** Blocks readers of a database's catalog. */
     async function lockedCatalog(database: string) {
       const client = new Client({ connectionString: postgres.url(database) })
       await client.connect()
@@ -301,7 +301,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('of two processes on one PostgreSQL one does it', async () => {
+test('one of two processes on one PostgreSQL runs it', async () => {
   await using postgres = await startPostgres()
   await using source = await storeSource('postgres')
   const at = await source.config()

@@ -1,6 +1,6 @@
-// Looks at databases again by itself, `config.reintrospectHours` after the last time, so that drift is told without
-// anybody asking. When that is stands in the store: a restart neither hastens nor forgets it, and of several processes one
-// does it. It never touches a database that is DISABLED or was never introspected.
+// Introspects databases again on schedule, `config.reintrospectHours` after the last time, so that drift is detected
+// without a caller. The schedule is in the store: a restart neither triggers nor skips a run, and one of several
+// processes runs it. It never touches a database that is DISABLED or was never introspected.
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { AppError } from '../errors.ts'
@@ -10,7 +10,7 @@ import type { DatasourceDeps } from '../datasources/datasources.ts'
 import { INTROSPECT, introspect } from './introspect.ts'
 
 export interface Reintrospection extends AsyncDisposable {
-  /** Starts what is due, and settles when all of it has ended. It does so by itself once a minute. */
+  /** Starts all due introspections and resolves when they have ended. A timer also does this once a minute. */
   run(): Promise<void>
 }
 
@@ -24,14 +24,14 @@ type Deps = Pick<DatasourceDeps, 'store' | 'audit' | 'catalogs' | 'leases' | 'jo
 }
 
 const EVERY_MS = 60_000
-/** Of one process; each is one connection to somebody's database. */
+/** Per process. Each run opens one connection to the database. */
 const AT_ONCE = 3
-/** Renewed by each look, so that what a dead process held is taken up soon. */
+/** Renewed by each check, so that the claims of a dead process expire soon. */
 const CLAIM_MS = 5 * EVERY_MS
 const HOUR_MS = 3_600_000
-/** So that what was introspected at once is not for ever: later by up to this part of the interval. */
+/** Delays each run by up to this share of the interval, so that datasources introspected together spread out. */
 const JITTER = 0.1
-/** After a first failure; doubled by each further one, up to the interval. */
+/** The delay after the first failure. Each further failure doubles it, up to the interval. */
 const RETRY_MS = 15 * 60_000
 
 export function openReintrospection(deps: Deps): Reintrospection {
@@ -72,11 +72,11 @@ class Scheduled implements Reintrospection {
     await Promise.all(this.#active.values())
   }
 
-  /** One look at a time; what fails of it is said, and tried again by the next. */
+  /** One check at a time. An error is logged, and the next check retries. */
   #look(): Promise<void> {
     this.#looking = this.#looking
       .then(() => (this.#closing.signal.aborted ? undefined : this.#fill()))
-      .catch((err: unknown) => this.#deps.log?.error({ err }, 'what is due cannot be introspected'))
+      .catch((err: unknown) => this.#deps.log?.error({ err }, 'the check for due introspections failed'))
     return this.#looking
   }
 
@@ -86,15 +86,15 @@ class Scheduled implements Reintrospection {
       if (this.#active.size >= AT_ONCE) return
       if (this.#active.has(due.row.id) || !(await this.#claim(due))) continue
       const work = this.#work(due)
-        .catch((err: unknown) => this.#deps.log?.error({ err }, 'a scheduled introspection left no trace'))
+        .catch((err: unknown) => this.#deps.log?.error({ err }, 'a scheduled introspection could not be recorded'))
         .finally(() => this.#active.delete(due.row.id))
-        // There is room for the next.
+        // A slot is free for the next one.
         .then(() => this.#look())
       this.#active.set(due.row.id, work)
     }
   }
 
-  /** What is due and nobody works at, the longest overdue first. */
+  /** The due datasources without a claim, longest overdue first. */
   async #due(): Promise<readonly Due[]> {
     const now = this.#now()
     const rows = await this.#deps.store.db
@@ -118,7 +118,7 @@ class Scheduled implements Reintrospection {
       .sort((a, b) => a.at - b.at)
   }
 
-  /** False where another process has it, or had it since it was found due. */
+  /** False if another process holds the claim, or has held it since the datasource was found due. */
   async #claim({ row, failures }: Due): Promise<boolean> {
     const now = this.#now()
     return await this.#deps.store.append(async (tx) => {
@@ -160,23 +160,26 @@ class Scheduled implements Reintrospection {
       const driver = this.#deps.drivers.get(row.type)
       if (driver === undefined) throw new AppError('INTERNAL', `There is no driver for ${row.type}.`)
       const at = { id: row.id, teamId: row.team_id, row, driver }
-      // As a job: whoever asks for an introspection meanwhile shares it, and what ends a datasource's jobs ends it.
+      // Run it as a job: concurrent callers share it, and cancelling the datasource's jobs cancels it.
       const job = await this.#deps.jobs.start(row.id, INTROSPECT, (progress, ended) =>
         introspect(this.#deps, null, at, progress, AbortSignal.any([ended, this.#closing.signal])),
       )
-      // One that somebody asked for goes on when this closes; the jobs know how to end it.
+      // A job that a caller started continues after shutdown begins. The job room ends it.
       const found = await unlessAborted(job.ended(), this.#closing.signal)
       await this.#forgive(due)
-      this.#deps.log?.info({ ...datasource, found }, 'introspected again, as scheduled')
+      this.#deps.log?.info({ ...datasource, found }, 'scheduled introspection finished')
     } catch (error) {
       if (this.#closing.signal.aborted) return await this.#release(row.id)
       await this.#failed(due, error)
       const code = error instanceof AppError ? error.code : 'INTERNAL'
-      this.#deps.log?.warn({ ...datasource, code }, 'a scheduled introspection failed')
+      this.#deps.log?.warn({ ...datasource, code }, 'scheduled introspection failed')
     }
   }
 
-  /** Takes back the ERROR that a failure here has left; one that something else left stays. The row went with the success. */
+  /**
+   * Clears an ERROR that a failure here has set. An ERROR from elsewhere stays. The success deleted the
+   * reintrospections row.
+   */
   async #forgive({ row, error }: Due): Promise<void> {
     if (error === null) return
     await this.#deps.store.write((tx) =>
@@ -193,8 +196,8 @@ class Scheduled implements Reintrospection {
 
   async #failed({ row, failures }: Due, error: unknown): Promise<void> {
     const wait = Math.min(RETRY_MS * 2 ** Math.min(failures, 20), row.reintrospect_hours * HOUR_MS)
-    const told = error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE' ? error.message : null
-    const set = { claimed_until: null, failures: failures + 1, retry_at: iso(this.#now() + wait), error: told }
+    const message = error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE' ? error.message : null
+    const set = { claimed_until: null, failures: failures + 1, retry_at: iso(this.#now() + wait), error: message }
     await this.#deps.store.append((tx) =>
       tx.updateTable('reintrospections').set(set).where('datasource_id', '=', row.id).execute(),
     )
@@ -207,10 +210,10 @@ class Scheduled implements Reintrospection {
   }
 }
 
-/** What the work gives; rejects at once when the signal aborts, and leaves nothing behind at it. */
+/** The result of the work. Rejects at once when the signal aborts, and removes its listener. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const end = () => reject(new AppError('CONFLICT', 'The service is ending.'))
+  const end = () => reject(new AppError('CONFLICT', 'The service is shutting down.'))
   if (signal.aborted) end()
   signal.addEventListener('abort', end)
   try {
@@ -231,7 +234,7 @@ function dueAt(row: {
   return row.retry_at === null ? due : Math.max(due, Date.parse(row.retry_at))
 }
 
-/** From 0 to 1, always the same for a datasource. */
+/** A number from 0 to 1, constant per datasource. */
 function fractionOf(id: DatasourceId): number {
   return createHash('sha256').update(id).digest().readUInt32BE() / 2 ** 32
 }

@@ -1,46 +1,46 @@
-// Pure: kinds that learn columns from a sample of rows do not meet a rare one each time. What the last introspection knew
-// and this one did not meet is carried on for as long as that can be chance, so that neither the exposure nor the drift
-// flaps with the sample.
+// Pure: a sample of rows does not show a rare column every time. Columns of the last introspection that this sample
+// missed are retained as long as the miss can be chance. Otherwise the exposure and the drift would change with every
+// sample.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
 import { tableKey, type ShownTable } from '../exposure/cut.ts'
 
-/** Less likely than this it is no chance that a column was not met: it is gone. */
+/** Below this probability, a miss is not chance: the column is removed. */
 const CHANCE_MIN = 0.001
-/** Of an exposed column met in fewer rows than this share, no sample can tell that it is gone. */
+/** For an exposed column in fewer rows than this share, no sample can show that it is gone. */
 const RARE = 0.01
-/** Columns a table is carried up to; exposed ones are carried beyond. */
+/** The limit of columns per table for retaining. Exposed columns are retained beyond it. */
 const COLUMNS_MAX = 500
 
-/** `before` is of the same connection; `exposed` is what must not come and go. */
+/** `before` was captured by the same connection. `exposed` lists the columns that must stay stable. */
 export function retainUnsampled(before: Catalog, after: Catalog, exposed: readonly ShownTable[]): Catalog {
   const known = new Map(before.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const shown = new Map(exposed.map((table) => [tableKey(table.schema, table.table), new Set(table.columns)]))
   const tables = after.tables.map((table) => {
     const key = tableKey(table.schema, table.table)
     const was = known.get(key)
-    return was === undefined ? table : carriedTable(was, table, shown.get(key) ?? new Set())
+    return was === undefined ? table : withRetained(was, table, shown.get(key) ?? new Set())
   })
   return { ...after, tables }
 }
 
-function carriedTable(was: CatalogTable, table: CatalogTable, exposed: ReadonlySet<string>): CatalogTable {
+function withRetained(was: CatalogTable, table: CatalogTable, exposed: ReadonlySet<string>): CatalogTable {
   const { looked } = table
-  // All rows were looked at: what was not met is not there. But of no rows nothing is learnt: it may be filled anew.
+  // If all rows were read, a missing column is gone. Zero rows say nothing: the table may be filled again.
   if (looked === undefined || (looked.all && looked.rows > 0)) return table
   const met = new Set(table.columns.map((column) => column.name))
-  const kept = new Map<string, CatalogColumn>()
+  const retained = new Map<string, CatalogColumn>()
   let free = COLUMNS_MAX - met.size
   for (const column of was.columns) {
     if (met.has(column.name)) continue
     const isExposed = exposed.has(column.name)
     const aged = agedColumn(column, looked.rows, isExposed)
     if (aged === null || (!isExposed && --free < 0)) continue
-    kept.set(column.name, aged)
+    retained.set(column.name, aged)
   }
-  return kept.size === 0 ? table : { ...table, columns: inserted(was.columns, table.columns, kept) }
+  return retained.size === 0 ? table : { ...table, columns: inserted(was.columns, table.columns, retained) }
 }
 
-/** The column after `rows` more in which it was not; null where it is gone. */
+/** The column after `rows` more sampled rows without it; null if it is gone. */
 function agedColumn(column: CatalogColumn, rows: number, isExposed: boolean): CatalogColumn | null {
   const { seen } = column
   if (rows === 0) return column
@@ -51,17 +51,17 @@ function agedColumn(column: CatalogColumn, rows: number, isExposed: boolean): Ca
   return isChance ? { ...column, nullable: true, seen: { ...seen, missed } } : null
 }
 
-/** Each kept column behind the one that it stood behind before. */
+/** Puts each retained column back behind its former predecessor. */
 function inserted(
   was: readonly CatalogColumn[],
   is: readonly CatalogColumn[],
-  kept: ReadonlyMap<string, CatalogColumn>,
+  retained: ReadonlyMap<string, CatalogColumn>,
 ): readonly CatalogColumn[] {
   const behind = new Map<string | null, CatalogColumn[]>()
   let last: string | null = null
   const met = new Set(is.map((column) => column.name))
   for (const { name } of was) {
-    const column = kept.get(name)
+    const column = retained.get(name)
     if (column !== undefined) behind.set(last, [...(behind.get(last) ?? []), column])
     else if (met.has(name)) last = name
   }

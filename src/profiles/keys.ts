@@ -1,18 +1,18 @@
-// Which columns look like a key of another table although the database declares none: by name and type, and by values
-// that lie within the key's. Of exposed tables alone, so no name that is not shown can come of it.
+// Finds columns that look like foreign keys although the database declares none: by name, type, and values within the
+// key's range. It uses exposed tables only, so it never reveals a hidden name.
 import type { Catalog, CatalogColumn, CatalogTable, Scalar } from '../drivers/driver.ts'
 import { compare } from '../drivers/column-sample.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { KeptColumn } from './stored.ts'
 
-/** The column of another table that one looks like the key of. */
+/** The column of another table that a column seems to reference. */
 export interface LikelyKey {
   readonly schema: string
   readonly table: string
   readonly column: string
 }
 
-/** What of a table's profile it is told by; a KeptProfile fits. */
+/** The part of a profile that is needed; a KeptProfile fits. */
 export interface SeenTable {
   readonly rowsSampled: number
   readonly columns: readonly Pick<KeptColumn, 'name' | 'unique' | 'range'>[]
@@ -23,7 +23,7 @@ interface Key extends LikelyKey {
   readonly range: KeptColumn['range']
 }
 
-/** By tableKey, then by column. `exposed` is what is shown today. */
+/** By tableKey, then by column. `exposed` is the current exposure. */
 export function likelyKeys(
   exposed: Catalog,
   profiles: ReadonlyMap<string, SeenTable>,
@@ -46,7 +46,7 @@ export function likelyKeys(
   return found
 }
 
-/** Primary keys of one column, by each name that a column which points to them would have. */
+/** Single-column primary keys, by each name that a referencing column would have. */
 function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>): ReadonlyMap<string, readonly Key[]> {
   const keys = new Map<string, Key[]>()
   for (const table of exposed.tables) {
@@ -54,7 +54,7 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
     if (column === undefined || others.length > 0) continue
     const profile = profiles.get(tableKey(table.schema, table.table))
     const kept = profile?.columns.find((each) => each.name === column.name)
-    // The one exposed column of a key of several.
+    // This is the only exposed column of a composite key.
     if (kept !== undefined && !kept.unique && (profile?.rowsSampled ?? 0) > 1) continue
     const range = kept?.range ?? null
     const key = { schema: table.schema, table: table.table, column: column.name, type: column.type, range }
@@ -67,7 +67,7 @@ function keysByName(exposed: Catalog, profiles: ReadonlyMap<string, SeenTable>):
   return keys
 }
 
-/** customers.id → customer_id, customers_id; of a key whose name says more than `id` also that name. */
+/** customers.id → customer_id, customers_id. A key with a more specific name than `id` is also found by that name. */
 function namesFor(table: string, column: string): ReadonlySet<string> {
   const [plain, key] = [folded(table), folded(column).replace(/^id$|^key$/, 'id')]
   const stems = [plain, plain.replace(/ies$/, 'y'), plain.replace(/(?:es|s)$/, ''), plain.replace(/s$/, '')]
@@ -76,7 +76,7 @@ function namesFor(table: string, column: string): ReadonlySet<string> {
   return names
 }
 
-/** A dotted path by its last part; without separators and case: customerId is customer_id. */
+/** The last part of a dotted path, without separators and case: customerId equals customer_id. */
 function folded(name: string): string {
   return name
     .toLowerCase()
@@ -84,7 +84,7 @@ function folded(name: string): string {
     .replace(/^_+/, '')
 }
 
-/** `keys`: those whose name it has. */
+/** `keys`: the keys that the column's name fits. */
 function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, keys: readonly Key[]): Key | null {
   if (keys.length === 0 || column.references !== null || column.primaryKey) return null
   const kept = seen.columns.find((each) => each.name === column.name)
@@ -100,7 +100,7 @@ function likelyKey(table: CatalogTable, column: CatalogColumn, seen: SeenTable, 
   return only === undefined || others.length > 0 ? null : only
 }
 
-/** Where one of both is not known, nothing speaks against it. */
+/** True if either range is unknown. */
 function isWithin(range: KeptColumn['range'], key: KeptColumn['range']): boolean {
   if (range === null || key === null) return true
   return isUpTo(key.min, range.min) && isUpTo(range.max, key.max)

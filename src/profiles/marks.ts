@@ -1,4 +1,4 @@
-// Which columns a person marked as personal or not, as it stands in the drafts of the documentation.
+// Reads which columns a person marked as personal or not, from the documentation drafts.
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import { byName } from '../contract/by-name.ts'
@@ -6,12 +6,12 @@ import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Marks } from './privacy.ts'
 
-/** Of a draft, only the marks. */
+/** Only the marks of a draft. */
 const Draft = z.object({
   columns: byName(z.object({ personal: z.boolean().nullable().optional() })).optional(),
 })
 
-/** Of one table. In a transaction, what it reads holds until that ends. */
+/** The marks of one table. In a transaction they stay valid until it ends. */
 export async function marksOf(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,

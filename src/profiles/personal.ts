@@ -1,15 +1,15 @@
-// Whether a column is about a person by what it is called: in several languages, however its words are joined. It errs
-// on the side of a person; by hand it can be said otherwise.
+// Decides by name whether a column holds personal data, in several languages and however the words are joined. In doubt
+// the answer is yes; a person can override it.
 import type { ValueKind } from '../drivers/driver.ts'
 
 interface Category {
-  /** Kinds of values that can be such a thing at all: email_sent_at is no e-mail address. */
+  /** The kinds of values that can be such data. A time, such as email_sent_at, is no e-mail address. */
   readonly kinds: readonly ValueKind[]
   /** Whole words. */
   readonly words: ReadonlySet<string>
-  /** Parts of the name without its separators. */
+  /** Substrings of the name without separators. */
   readonly stems: readonly string[]
-  /** Also where the last word says that it is about the thing (`_id`, `_type`). */
+  /** Also applies if the last word describes the thing (`_id`, `_type`). */
   readonly always?: true
 }
 
@@ -109,7 +109,7 @@ const CATEGORIES: readonly Category[] = [
   ),
 ]
 
-/** What is called so is a person's where the column or its table is about people. */
+/** These words mean a person's name if the column or its table is about people. */
 const NAME = new Set('name names nom nombre nome naam namn nimi имя'.split(' '))
 const PEOPLE = new Set(
   [
@@ -122,7 +122,7 @@ const PEOPLE = new Set(
     .join(' ')
     .split(' '),
 )
-/** The last word of what is said of a thing, and not the thing itself: phone_type, email_verified. */
+/** A last word that describes the thing but is not the thing itself: phone_type, email_verified. */
 const ABOUT = new Set(
   [
     'id ids key fk ref type kind status state count total flag verified confirmed enabled active at on category class',
@@ -131,16 +131,16 @@ const ABOUT = new Set(
     .join(' ')
     .split(' '),
 )
-/** The first word of a question with two answers: has_email. */
+/** The first word of a yes/no question: has_email. */
 const ASKS = new Set('has have is are can may needs wants allow allows hat ist'.split(' '))
 
-/** True where the name says so, and the values can be such a thing. `column` may be a dotted path. */
+/** True if the name says so and the values can be such data. `column` may be a dotted path. */
 export function isPersonalName(at: {
   readonly table: string
   readonly column: string
   readonly kind: ValueKind
 }): boolean {
-  // Labels of a type and two truth values tell of nobody.
+  // Labels of a type and booleans identify nobody.
   if (at.kind === 'boolean' || at.kind === 'label') return false
   const words = wordsOf(at.column)
   const joined = words.join('')
@@ -164,7 +164,7 @@ function isPeople(word: string): boolean {
   return PEOPLE.has(word) || (word.endsWith('s') && PEOPLE.has(word.slice(0, -1)))
 }
 
-/** Lower case, without accents and figures, split where case changes or anything but a letter stands. */
+/** Lowercase words without accents and digits, split where the case changes and at every non-letter. */
 function wordsOf(name: string): string[] {
   return name
     .normalize('NFKD')
@@ -180,6 +180,6 @@ function wordsOf(name: string): string[] {
 }
 
 function of(kinds: readonly ValueKind[], words: string, stems: readonly string[]): Category {
-  // The same letters as in a name that was split: without accents.
+  // Normalize like names: without accents.
   return { kinds, words: new Set(words.split(' ')), stems: stems.map((stem) => wordsOf(stem).join('')) }
 }

@@ -1,30 +1,32 @@
-// The one place that decides what of a column's values may be kept: values that many rows share and that are nobody's,
-// the ends of what is not personal, and counts. What it does not let through is written nowhere.
+// The only place that decides what may be stored of a column's values: values that many rows share and that are not
+// personal, ranges of non-personal columns, and counts. Nothing else is ever written.
 import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
 import { lookOf } from '../drivers/looks.ts'
 import { isPersonalName } from './personal.ts'
 import { signalsOf } from './signals.ts'
 import type { KeptColumn, KeptKey, KeptProfile } from './stored.ts'
 
-/** A value that fewer rows share may tell of one of them. */
+/** A value shared by fewer rows may identify one of them. */
 const ROWS_MIN = 5
-/** Columns of more distinct values are no categories. */
+/** A column with more distinct values is not categorical. */
 const DISTINCT_MAX = 50
 const CHARS_MAX = 64
-/** Of the texts, from which on a column is one of such. */
+/** The share of texts that makes the whole column personal. */
 const PERSONAL_SHARE = 0.2
 const LOOK_SHARE = 0.5
 
 const PERSONAL_LOOKS: ReadonlySet<string> = new Set(['email', 'phone', 'iban', 'card', 'nationalId', 'ipAddress'])
 
-/** By column: true or false where a person said so, else null or nothing. */
+/** By column: true or false if a person decided, else null or absent. */
 export type Marks = ReadonlyMap<string, boolean | null>
 
-/**
- * What of a profile may be kept, of the columns of `table` alone: that is the exposed one as it stands when this is
- * written.
- */
-export function auditText(profile: TableProfile, table: CatalogTable, marks: Marks, capturedAt: string): KeptProfile {
+/** What may be stored of a profile, for the columns of `table` only: the exposed table at the time of writing. */
+export function allowedProfile(
+  profile: TableProfile,
+  table: CatalogTable,
+  marks: Marks,
+  capturedAt: string,
+): KeptProfile {
   const columns = new Map(table.columns.map((column) => [column.name, column]))
   return {
     schema: table.schema,
@@ -34,12 +36,12 @@ export function auditText(profile: TableProfile, table: CatalogTable, marks: Mar
     complete: profile.complete,
     columns: profile.columns.flatMap((seen) => {
       const column = columns.get(seen.name)
-      return column === undefined ? [] : [keptColumn(seen, column, table, marks.get(seen.name) ?? null, profile)]
+      return column === undefined ? [] : [allowedColumn(seen, column, table, marks.get(seen.name) ?? null, profile)]
     }),
   }
 }
 
-function keptColumn(
+function allowedColumn(
   seen: ColumnProfile,
   column: CatalogColumn,
   table: CatalogTable,
@@ -65,7 +67,9 @@ function keptColumn(
   }
 }
 
-/** By its name, or because what was seen of it looks so. Values that are known but were not looked at are taken for personal. */
+/**
+ * By name, or because the sampled values look personal. Values that are known but were not sampled count as personal.
+ */
 function isPersonal(seen: ColumnProfile, table: string): boolean {
   if (isPersonalName({ table, column: seen.name, kind: seen.kind })) return true
   const looks = Object.entries(seen.sample?.looks ?? {})
@@ -75,7 +79,7 @@ function isPersonal(seen: ColumnProfile, table: string): boolean {
   return isUnseen && (seen.kind === 'text' || seen.kind === 'other')
 }
 
-/** Null where they are no categories. A value that by itself looks personal is left out, unless a person said otherwise. */
+/** Null if the column is not categorical. Leaves out values that look personal, unless a person cleared the column. */
 function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean): KeptColumn['values'] {
   if (values === null || distinctCount === null || distinctCount > DISTINCT_MAX) return null
   const kept = values.filter(({ value, rows }) => {
@@ -90,8 +94,8 @@ function shareable({ values, distinctCount }: ColumnProfile, isCleared: boolean)
 }
 
 /**
- * Keys may be data, as in a map from e-mail addresses: those that few objects share, and those that look like anything
- * but a name, are left out. If most of many keys are, the rest tells of rows too. Null where none is left.
+ * Keys may be data, such as a map from e-mail addresses. Leaves out keys that few objects share, and keys that do not
+ * look like a name. If most of many keys are rare, the others may identify rows too. Null if no key is left.
  */
 function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: boolean): readonly KeptKey[] | null {
   if (keys === null) return null
@@ -103,8 +107,8 @@ function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: bo
 }
 
 /**
- * Whole numbers of nine digits and more, nearly each of its own, as telephone and identity numbers are, under a name that says
- * nothing: an end of their range may be a person's. Of a key it is not.
+ * Whole numbers of nine or more digits that are nearly all distinct, such as telephone and identity numbers under a
+ * neutral name: the ends of their range may be a person's. Does not apply to keys.
  */
 function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: CatalogColumn): boolean {
   if (
@@ -134,7 +138,7 @@ function lookAt({ kind, sample }: ColumnProfile): string | null {
   return found?.[0] ?? null
 }
 
-/** Four digits tell enough; what is not quite 0 or 1 never reads so. */
+/** Rounds to four digits. A share that is not exactly 0 or 1 is never rounded to it. */
 function rounded(share: number | null): number | null {
   if (share === null || share === 0 || share === 1) return share
   return Math.min(0.9999, Math.max(0.0001, Math.round(share * 10_000) / 10_000))

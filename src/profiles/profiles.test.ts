@@ -1,4 +1,4 @@
-// What counts as personal by name, what privacy lets through, and what is told of it.
+// What counts as personal by name, what the privacy rules let through, and the signals.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ColumnSample } from '../drivers/column-sample.ts'
@@ -6,7 +6,7 @@ import type { Catalog, CatalogColumn, CatalogTable, Scalar, ValueKind } from '..
 import { tableKey } from '../drivers/table-key.ts'
 import { likelyKeys } from './keys.ts'
 import { isPersonalName } from './personal.ts'
-import { auditText } from './privacy.ts'
+import { allowedProfile } from './privacy.ts'
 import { shownSignals } from './signals.ts'
 import type { KeptColumn } from './stored.ts'
 
@@ -15,7 +15,7 @@ describe('personal by name', () => {
     columns.split(' ').map((column) => [column, isPersonalName({ table, column, kind })])
   const all = (columns: string, personal: boolean) => columns.split(' ').map((column) => [column, personal])
 
-  test('in several languages, however the words are joined', () => {
+  test('recognizes several languages, however the words are joined', () => {
     const texts =
       'email e_mail EMailAddress primaryEmail work.email user_email2 courriel correo phone phoneNumber Telefon telefonnummer ' +
       'teléfono mobile_no first_name lastName FIRSTNAME Nachname prénom apellidos username author street Straße address1 ' +
@@ -25,7 +25,7 @@ describe('personal by name', () => {
     assert.deepEqual(says(texts, 'text'), all(texts, true))
   })
 
-  test('numbers and dates too, where they can be such a thing', () => {
+  test('includes numbers and dates if they can be such data', () => {
     assert.deepEqual(
       says('phone card_number ssn salary birth_year latitude pin', 'number'),
       all('phone card_number ssn salary birth_year latitude pin', true),
@@ -41,14 +41,14 @@ describe('personal by name', () => {
     )
   })
 
-  test('not what is only about it, nor truth values and labels', () => {
+  test('excludes columns that only describe such data, booleans and labels', () => {
     const about = 'email_verified phone_type address_country has_email card_brand token_type'
     assert.deepEqual(says(about, 'text'), all(about, false))
     assert.deepEqual(says('email phone ssn', 'boolean'), all('email phone ssn', false))
     assert.deepEqual(says('email phone ssn', 'label'), all('email phone ssn', false))
   })
 
-  test('names of things are not names of people', () => {
+  test('distinguishes names of things from names of people', () => {
     const things = 'name product_name title status country currency sku category description city state channel segment'
     assert.deepEqual(says(things, 'text'), all(things, false))
     assert.deepEqual(says('name', 'text', 'customers'), all('name', true))
@@ -98,14 +98,19 @@ function kept(
     columns: [sample.profile(name, { rows: null, complete })],
   }
   const marks = new Map(mark === undefined ? [] : [[name, mark]])
-  const [one] = auditText(profile, table('things', [column(name, more)]), marks, '2026-01-01T00:00:00.000Z').columns
+  const [one] = allowedProfile(
+    profile,
+    table('things', [column(name, more)]),
+    marks,
+    '2026-01-01T00:00:00.000Z',
+  ).columns
   assert.ok(one)
   return one
 }
 const times = <T>(n: number, value: T): T[] => Array.from({ length: n }, () => value)
 
-describe('what privacy lets through', () => {
-  test('values that five rows share, of at most fifty, of at most 64 characters', () => {
+describe('the privacy rules', () => {
+  test('keep values that five rows share, at most fifty values of at most 64 characters', () => {
     const one = kept('state', [...times(5, 'open'), ...times(4, 'rare'), ...times(9, 'x'.repeat(65))])
     assert.deepEqual(
       one.values?.map(({ value }) => value),
@@ -134,7 +139,7 @@ describe('what privacy lets through', () => {
     )
   })
 
-  test('no end of long numbers that are nearly each of their own, but of a key and by hand', () => {
+  test('hide the range of long, mostly distinct numbers, except for keys and cleared columns', () => {
     const numbers = Array.from({ length: 100 }, (_, n) => 4_930_000_000 + n)
     const of = (values: readonly number[], more = {}) => kept('extra', values, { kind: 'number', ...more }).range
     assert.equal(of(numbers), null)
@@ -145,7 +150,7 @@ describe('what privacy lets through', () => {
     assert.deepEqual(of([3, 5]), { min: 3, max: 5 })
   })
 
-  test('nothing of a column a fifth of which looks personal, and no such value elsewhere', () => {
+  test('hide a column if a fifth of it looks personal, and such values elsewhere', () => {
     for (const text of [
       'ada@example.com',
       '+49 30 901820',
@@ -161,35 +166,35 @@ describe('what privacy lets through', () => {
     }
   })
 
-  test('card numbers that are stored as numbers have no range', () => {
+  test('hide the range of card numbers stored as numbers', () => {
     const cards = [4111111111111111, 5500000000000004, 378282246310005]
     const one = kept('reference', cards, { kind: 'number' })
     assert.deepEqual([one.personal, one.range, one.values], [true, null, null])
   })
 
-  test('a person decides otherwise', () => {
+  test("follow a person's decision", () => {
     assert.equal(kept('email', times(9, 'ada@example.com'), { mark: false }).values?.length, 1)
     const hidden = kept('total', times(9, 4), { kind: 'number', mark: true })
     assert.deepEqual([hidden.values, hidden.range, hidden.personal], [null, null, true])
   })
 
-  test('a text that was never looked at is taken for personal', () => {
+  test('treat texts that were never sampled as personal', () => {
     const profile = { rowsSampled: 0, complete: false, estimatedRows: null }
     const seen = new ColumnSample('text').profile('state', { rows: null, complete: false })
     const columns = [{ ...seen, nullFrac: 0, distinctCount: 2, values: [{ value: 'a', share: 1, rows: 90 }] }]
-    const [one] = auditText({ ...profile, columns }, table('things', [column('state')]), new Map(), '').columns
+    const [one] = allowedProfile({ ...profile, columns }, table('things', [column('state')]), new Map(), '').columns
     assert.deepEqual([one?.personal, one?.values], [true, null])
   })
 
-  test('no column that is not in the table', () => {
+  test('keep no column that is not in the table', () => {
     const seen = new ColumnSample('text').profile('hidden', { rows: null, complete: true })
     const profile = { rowsSampled: 0, complete: true, estimatedRows: 0, columns: [seen] }
-    assert.deepEqual(auditText(profile, table('things', [column('shown')]), new Map(), '').columns, [])
+    assert.deepEqual(allowedProfile(profile, table('things', [column('shown')]), new Map(), '').columns, [])
   })
 })
 
 describe('signals', () => {
-  test('say what was seen, and no more than that', () => {
+  test('report what was seen and nothing more', () => {
     assert.deepEqual(kept('a', ['x', 'y', 'x']).signals, ['always populated although nullable'])
     assert.deepEqual(kept('a', ['x', 'y', 'x'], { more: { nullable: false } }).signals, [])
     assert.deepEqual(kept('a', ['x', 'y', null]).signals, ['unique'])
@@ -200,22 +205,22 @@ describe('signals', () => {
     assert.deepEqual(kept('a', ['12', '13', '12', null]).signals, ['numbers written as text'])
   })
 
-  test('enumerated only where the values shown are all there are', () => {
+  test('report an enumeration only if the values shown are complete', () => {
     const at = '2026-01-10T00:00:00.000Z'
     assert.deepEqual(shownSignals(kept('a', [...times(5, 'x'), ...times(5, 'y')]), at), ['enumerated'])
     assert.deepEqual(shownSignals(kept('a', [...times(5, 'x'), ...times(5, 'y'), 'z']), at), [])
   })
 
-  test('the age of the newest time', () => {
+  test('report the age of the newest time', () => {
     const at = '2026-01-10T12:00:00.000Z'
     const age = (value: string): readonly string[] =>
       shownSignals(kept('at', [value, '2020-01-01'], { kind: 'time' }), at)
-    assert.deepEqual(age('2026-01-10T11:00:00Z'), ['newest value was of the day of the profile'])
+    assert.deepEqual(age('2026-01-10T11:00:00Z'), ['newest value was from the day of the profile'])
     assert.deepEqual(age('2026-01-07'), ['newest value was 3 days old'])
-    assert.deepEqual(age('2031-01-01T00:00:00'), ['reaches into the future'])
+    assert.deepEqual(age('2031-01-01T00:00:00'), ['contains dates in the future'])
   })
 
-  test('a key of another table by name, type and ends; never of one that is not exposed', () => {
+  test('find likely keys by name, type and range, and never keys of hidden tables', () => {
     const number = { type: 'int' }
     const customers = table('customers', [column('id', { ...number, primaryKey: true })])
     const orders = table('orders', [

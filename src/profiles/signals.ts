@@ -1,5 +1,5 @@
-// Short observations, derived from what was seen: first those that are kept with a profile, which name nothing and hold
-// no value; then those that are made when a description is written, from what it shows anyway.
+// Short observations about a column. Stored signals name nothing and hold no value; the others are derived when a
+// description is written, from what it shows anyway.
 import type { CatalogColumn, ColumnProfile } from '../drivers/driver.ts'
 import type { KeptColumn } from './stored.ts'
 
@@ -12,9 +12,9 @@ interface About {
 }
 
 const MOSTLY = 0.9
-/** Fewer rows say nothing of what is always so. */
+/** Fewer rows prove no regularity. */
 const ROWS_MIN = 2
-/** So many of a sample, seen once each, are no accident. */
+/** So many distinct values in a sample are no coincidence. */
 const UNIQUE_MIN = 100
 const LONG_CHARS = 256
 
@@ -33,13 +33,13 @@ const LOOKS: Readonly<Record<string, string>> = {
   freeText: 'free text',
 }
 
-/** What is kept with the profile of a column. */
+/** The signals stored with a column's profile. */
 export function signalsOf(seen: ColumnProfile, column: CatalogColumn, about: About): readonly string[] {
   return [
     ...ofNulls(seen, column),
     ...ofDistinct(seen, column, about),
     ...ofLooks(seen, about),
-    // Of a key it goes without saying.
+    // A key has these signals by definition.
     ...(column.primaryKey ? [] : seen.signals),
     ...(about.personal ? ['personal: its values are not shown'] : []),
   ]
@@ -71,10 +71,10 @@ function ofLooks({ sample, kind }: ColumnProfile, { look }: About): string[] {
 }
 
 const DAY_MS = 86_400_000
-/** Share of the rows that the values shown must make up to be all there are. */
+/** The minimum share of rows that the values shown must cover to count as all values. */
 const ALL = 0.9995
 
-/** What follows from what is shown of a column, when it is shown. */
+/** The signals derived from what a description shows of a column. */
 export function shownSignals(kept: KeptColumn, capturedAt: string): readonly string[] {
   const signals: string[] = []
   const isChoice = kept.values?.some(({ value }) => typeof value !== 'boolean') === true
@@ -87,7 +87,7 @@ export function shownSignals(kept: KeptColumn, capturedAt: string): readonly str
   return signals
 }
 
-/** Of times, the last, in milliseconds. */
+/** The latest time, in milliseconds; null for other types. */
 function newestOf({ range }: KeptColumn): number | null {
   if (range === null || typeof range.max !== 'string' || !/^\d{4}-\d{2}-\d{2}/.test(range.max)) return null
   const text = /^\d{4}-\d{2}-\d{2}$/.test(range.max) || range.max.endsWith('Z') ? range.max : `${range.max}Z`
@@ -97,7 +97,7 @@ function newestOf({ range }: KeptColumn): number | null {
 
 function ageOf(newest: number, captured: number): string {
   const days = Math.floor((captured - newest) / DAY_MS)
-  if (days < -1) return 'reaches into the future'
-  if (days < 1) return 'newest value was of the day of the profile'
+  if (days < -1) return 'contains dates in the future'
+  if (days < 1) return 'newest value was from the day of the profile'
   return `newest value was ${days} ${days === 1 ? 'day' : 'days'} old`
 }

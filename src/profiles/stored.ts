@@ -1,46 +1,46 @@
-// The profiles as the store keeps them: read for a description, written by a run, and deleted as soon as an exposure or a
-// mark says so. Nothing is written here that privacy.ts did not let through.
+// Stored profiles: read for a description, written by a run, deleted as soon as an exposure or a mark requires it. Only
+// data that privacy.ts let through is written here.
 import type { Kysely, Transaction } from 'kysely'
 import type { CatalogTable, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 
-/** What is kept of one column's values. */
+/** The stored profile of one column. */
 export interface KeptColumn {
   readonly name: string
-  /** As it was when it was profiled: of another type, nothing of this holds any more. */
+  /** The type when profiled. If the type changed, the profile no longer applies. */
   readonly type: string
-  /** From 0 to 1; null where no row was seen. */
+  /** From 0 to 1; null if no row was seen. */
   readonly nullFrac: number | null
-  /** Over the whole table, estimated where not every row was read. */
+  /** For the whole table; estimated if not every row was read. */
   readonly distinctCount: number | null
-  /** The most common first; null for a personal column, and where the values are no categories. */
+  /** The most common values first; null for a personal column, and if the column is not categorical. */
   readonly values: readonly { readonly value: Scalar; readonly share: number }[] | null
-  /** Of numbers and times; null for a personal column. */
+  /** For numbers and times; null for a personal column. */
   readonly range: { readonly min: Scalar; readonly max: Scalar } | null
-  /** Of JSON: the top-level keys of its objects, the most common first; absent for a personal column. */
+  /** For JSON: the top-level keys, most common first; absent for a personal column. */
   readonly keys?: readonly KeptKey[]
-  /** By its name, its values or by hand. */
+  /** By name, by values or by a person's mark. */
   readonly personal: boolean
   /** No value was seen twice. */
   readonly unique: boolean
   /** What at least half of its texts look like (looks.ts), if anything. */
   readonly look: string | null
-  /** Short observations without any name but its own. */
+  /** Short observations that contain no name but the column's own. */
   readonly signals: readonly string[]
 }
 
 /** A key that several objects share. */
 export interface KeptKey {
   readonly key: string
-  /** Of the objects, from 0 to 1. */
+  /** The share of objects with this key, from 0 to 1. */
   readonly share: number
-  /** JSON types of its values. */
+  /** The JSON types of its values. */
   readonly types: readonly string[]
 }
 
-/** One table's profile. */
+/** The profile of one table. */
 export interface KeptProfile {
   readonly schema: string
   readonly table: string
@@ -55,8 +55,8 @@ export interface KeptProfile {
 type Stored = Omit<KeptProfile, 'schema' | 'table' | 'capturedAt'>
 
 /**
- * All that is kept of a datasource, by tableKey; of tables of these names alone, where they are told. What of it is
- * exposed today is for the caller to say.
+ * All stored profiles of a datasource by tableKey, or only those of the given table names. The caller restricts the
+ * result to the current exposure.
  */
 export async function profilesOf(
   db: Kysely<Tables>,
@@ -77,13 +77,13 @@ export async function profilesOf(
   )
 }
 
-/** Which profile of a table is kept: another run is another, and so is one of which something was taken. */
+/** The version of a table's profile: it differs after another run and after a deletion from it. */
 export interface Stamp {
   readonly table: string
   readonly stamp: string
 }
 
-/** By tableKey, without reading a profile. */
+/** By tableKey, without reading the profiles. */
 export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): Promise<ReadonlyMap<string, Stamp>> {
   const rows = await db
     .selectFrom('profiles')
@@ -99,8 +99,8 @@ export async function stampsOf(db: Kysely<Tables>, datasourceId: DatasourceId): 
 }
 
 /**
- * Looks at every member by hand: of a thousand tables these are megabytes, which zod takes several times as long for.
- * Throws TypeError for what was not written here: a defect or a damaged store.
+ * Checks every member by hand: the profiles of a thousand tables are megabytes, for which zod takes several times as
+ * long. Throws TypeError for invalid JSON: a defect or a damaged store.
  */
 function readProfile(json: string): Stored {
   const read: unknown = JSON.parse(json)
@@ -160,7 +160,7 @@ function isRange(it: unknown): boolean {
   return isObject(it) && isScalar(it['min']) && isScalar(it['max'])
 }
 
-/** What a run has written until now: how many columns of each table, by tableKey. */
+/** What a run has written so far: the number of columns of each table, by tableKey. */
 export async function writtenBy(
   db: Kysely<Tables>,
   datasourceId: DatasourceId,
@@ -175,8 +175,8 @@ export async function writtenBy(
   return new Map(rows.map((row) => [tableKey(row.schema, row.table), readProfile(row.profile).columns.length]))
 }
 
-/** Writes one table's profile in place of the one before. */
-export async function keepProfile(
+/** Replaces one table's profile. */
+export async function saveProfile(
   tx: Transaction<Tables>,
   datasourceId: DatasourceId,
   run: string,
@@ -191,8 +191,9 @@ export async function keepProfile(
 }
 
 /**
- * Deletes what is not shown any more: whole tables, and of others the columns. `shrunk`: the tables, by tableKey, of which
- * fewer columns may be shown than before; null where any may be. No other is read, and one at a time.
+ * Deletes what is no longer exposed: whole tables, and single columns of others. `shrunk` names the tables, by
+ * tableKey, that may show fewer columns than before; null means any table may. Other tables are not read, and tables
+ * are read one at a time.
  */
 export async function forgetHidden(
   tx: Transaction<Tables>,
@@ -224,8 +225,8 @@ export async function forgetHidden(
 }
 
 /**
- * Deletes the values, the range and the keys of columns that were marked personal, in the transaction that keeps the mark. Whoever
- * marks one must call this even where no profile is known: it also makes a run that is under way see the mark.
+ * Deletes the values, the range and the keys of columns marked personal, in the transaction that saves the mark. Call
+ * it for every mark, even without a profile: it also makes a running profile see the mark.
  */
 export async function forgetPersonal(
   tx: Transaction<Tables>,
@@ -244,13 +245,13 @@ export async function forgetPersonal(
   )
 }
 
-/** Deletes all of a datasource whose connection is another one now. */
+/** Deletes all profiles of a datasource whose connection changed. */
 export async function forgetAll(tx: Transaction<Tables>, datasourceId: DatasourceId): Promise<void> {
   await tx.deleteFrom('profiles').where('datasource_id', '=', datasourceId).execute()
   await raiseVersion(tx, datasourceId)
 }
 
-/** Makes descriptions that were written from the profiles as they were be written anew. */
+/** Invalidates descriptions that were rendered from the previous profiles. */
 export async function raiseVersion(tx: Transaction<Tables>, datasourceId: DatasourceId): Promise<void> {
   await tx
     .updateTable('datasources')

@@ -53,7 +53,7 @@ describe('a running query', () => {
     using deadline = deadlineOf(call.signal, 60_000)
     using _running = running.add(call, at, deadline)
     await once(deadline.signal, 'abort')
-    assert.match(String(deadline.ended?.message), /changed just now/)
+    assert.match(String(deadline.ended?.message), /has just changed/)
   })
 
   test('is cancelled when its team requires a second factor that the caller lacks', async () => {

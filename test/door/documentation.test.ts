@@ -40,7 +40,7 @@ for (const dialect of DIALECTS) {
       assert.ok(texts.includes('Join on customer_id = public.customers.id.'), texts.join('\n'))
       assert.ok(texts.includes('status is one of “open” or “paid”.'))
       assert.match(draft.columns.total_cents.text, /cents/)
-      assert.match(draft.summary.text, /orders; it belongs to customers/)
+      assert.match(draft.summary.text, /^One row per order\. Each order belongs to a customer/)
       assert.match(draft.examples.text, /GROUP BY/)
       assert.ok([draft.summary, ...draft.statements].every((said: Text) => said.status === 'PROPOSED' && !said.stale))
       const empty = await shop.described('orders')

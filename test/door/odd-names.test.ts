@@ -104,7 +104,7 @@ describe('columns that are called as members of every object are', () => {
     for (const name of NAMES) assert.equal(stats.get(name)?.values === undefined, name === '__proto__', name)
     const unknown = await put(JSON.stringify({ columns: { valueOf: { text: 'No such column.' } } }))
     assert.deepEqual([unknown.status, unknown.json.code], [400, 'INVALID_REQUEST'])
-    assert.match(JSON.stringify(unknown.json.details), /valueOf is no column of this table/)
+    assert.match(JSON.stringify(unknown.json.details), /valueOf is not a column of this table/)
   })
 
   test('queried', async () => {

@@ -203,7 +203,7 @@ describe('BigQuery over HTTP', () => {
     ]) {
       const { status, text } = await owner.ask('PATCH', at, more)
       assert.equal(status, 400, text)
-      assert.match(text, /serviceAccountKey: must come along/)
+      assert.match(text, /serviceAccountKey: must be sent again/)
     }
     const { status } = await owner.ask('PATCH', at, { config: { apiEndpoint: double.url, location: 'US' } })
     assert.equal(status, 200)
