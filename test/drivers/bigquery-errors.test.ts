@@ -165,7 +165,7 @@ describe('an error of BigQuery', () => {
     assert.ok(Number((await at.refusal(SMALL)).extra['retryAfter']) >= 1)
   })
 
-  const said: readonly (readonly [string, Code, RegExp])[] = [
+  const messages: readonly (readonly [string, Code, RegExp])[] = [
     ['Name price not found inside _vt at [1:30]', 'SCHEMA_STALE', /introspect/],
     [
       'No matching signature for function CONCAT for argument types: INT64. Supported signature: CONCAT(STRING, [STRING, ...]) at [2:3]',
@@ -199,7 +199,7 @@ describe('an error of BigQuery', () => {
     ['x'.repeat(5_000), 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ['', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
   ]
-  for (const [message, code, expected] of said) {
+  for (const [message, code, expected] of messages) {
     test(`with message "${message.slice(0, 60)}" in a dry run is ${code}`, async () => {
       at.double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message }))
       const refusal = await at.refusal(SMALL)

@@ -5,11 +5,11 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
-import { Pools } from '../../src/drivers/bigquery/session/pools.ts'
-import { Refused } from '../../src/drivers/bigquery/session/refused.ts'
+import { Pools } from '../../src/drivers/bigquery/session/socket-pools.ts'
+import { ErrorResponse } from '../../src/drivers/bigquery/session/error-response.ts'
 import { Rest } from '../../src/drivers/bigquery/session/rest.ts'
 import { GOOGLE, targetOf } from '../../src/drivers/bigquery/session/settings.ts'
-import { Tokens } from '../../src/drivers/bigquery/session/tokens.ts'
+import { Tokens } from '../../src/drivers/bigquery/session/access-tokens.ts'
 import type { Limits } from '../../src/drivers/driver.ts'
 import { cut } from '../../src/exposure/cut.ts'
 
@@ -63,7 +63,7 @@ describe('a real project', { skip }, () => {
   /** Adds one line to the report: BigQuery's answer or error. */
   const line = async (what: string, ask: () => Promise<unknown>): Promise<void> => {
     const said = await ask().catch((error: unknown) =>
-      error instanceof Refused ? `refused: ${error.message}` : Promise.reject(error),
+      error instanceof ErrorResponse ? `refused: ${error.message}` : Promise.reject(error),
     )
     report.push(`${what}: ${typeof said === 'string' ? said : JSON.stringify(said)}`)
   }

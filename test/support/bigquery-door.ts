@@ -54,9 +54,9 @@ export class TestDoor {
   #wrong(form: Readonly<Record<string, string>>): string | null {
     if (form['grant_type'] !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') return 'grant_type'
     const [header = '', claims = '', signature = ''] = (form['assertion'] ?? '').split('.')
-    const said = (part: string): Record<string, unknown> => JSON.parse(Buffer.from(part, 'base64url').toString())
-    const { alg } = said(header)
-    const { iss, scope, aud, iat, exp } = said(claims)
+    const decoded = (part: string): Record<string, unknown> => JSON.parse(Buffer.from(part, 'base64url').toString())
+    const { alg } = decoded(header)
+    const { iss, scope, aud, iat, exp } = decoded(claims)
     if (alg !== 'RS256') return 'alg'
     const verify = createVerify('RSA-SHA256').update(`${header}.${claims}`)
     if (!verify.verify(this.#keys.publicKey, Buffer.from(signature, 'base64url'))) return 'signature'

@@ -94,7 +94,7 @@ export function confined(catalog: Catalog, sql: string): BigQueryQuery {
 }
 
 /** A verdict in one line: the printed text, or the refusal as `kind name`, or `malformed: why`. */
-export function told(catalog: Catalog, sql: string): string {
+export function outcomeOf(catalog: Catalog, sql: string): string {
   const verdict = judge(catalog, sql)
   if (verdict.kind === 'confined') return unseal<BigQueryQuery>(verdict.query, 'BIGQUERY').text
   return verdict.kind === 'denied' ? `${verdict.blocked.kind} ${verdict.blocked.name}` : `malformed: ${verdict.why}`

@@ -11,9 +11,9 @@ import { identifier, typedPath } from './quote.ts'
 import type { BigQueryQuery } from './query.ts'
 import { connect } from './session/connect.ts'
 import type { Disagreement } from './session/dry-run.ts'
-import { Pools, type Connector } from './session/pools.ts'
+import { Pools, type Connector } from './session/socket-pools.ts'
 import { readSettings, targetOf } from './session/settings.ts'
-import { Tokens } from './session/tokens.ts'
+import { Tokens } from './session/access-tokens.ts'
 
 const readSqlBody = sqlBodyReader({ bytesMax: 100_000, params: 'byPlaceOrName' })
 

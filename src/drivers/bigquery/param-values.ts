@@ -13,7 +13,7 @@ export type BoundValue =
 type Scalar = Exclude<Param, object> | null
 
 /** The value does not match its type. The message says what would. */
-export class Unfit extends Error {
+export class InvalidValue extends Error {
   override readonly name = 'Unfit'
 }
 
@@ -36,7 +36,7 @@ const DATE = String.raw`(\d{4})-(\d{1,2})-(\d{1,2})`
 const TIME = String.raw`([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d|60)(?:\.\d{1,6})?`
 const ZONE = String.raw`(?:Z|[+-]\d{1,2}(?::?\d{2})?| ?[A-Za-z][\w/+-]{0,60})?`
 
-/** By type: writes the value as the bound string. Throws Unfit. */
+/** By type: writes the value as the bound string. Throws InvalidValue. */
 const WRITERS: Readonly<Record<string, (value: boolean | number | string) => string>> = {
   BOOL: (value) => {
     if (typeof value === 'boolean') return String(value)
@@ -44,7 +44,7 @@ const WRITERS: Readonly<Record<string, (value: boolean | number | string) => str
   },
   INT64: (value) => {
     const text = matching(value, /^[+-]?\d{1,19}$/, 'a whole number')
-    if (BigInt.asIntN(64, BigInt(text)) !== BigInt(text)) throw new Unfit('a whole number of 64 bits')
+    if (BigInt.asIntN(64, BigInt(text)) !== BigInt(text)) throw new InvalidValue('a whole number of 64 bits')
     return text
   },
   FLOAT64: (value) =>
@@ -73,7 +73,7 @@ const WRITERS: Readonly<Record<string, (value: boolean | number | string) => str
   GEOGRAPHY: (value) => matching(string(value, 'WKT'), /^[\w ().,+-]+$/, 'WKT, as POINT(1 2)', Infinity),
   JSON: (value) => {
     if (typeof value !== 'string') return String(value)
-    if (json(value) === undefined) throw new Unfit('JSON as a string')
+    if (json(value) === undefined) throw new InvalidValue('JSON as a string')
     return value
   },
 }
@@ -83,7 +83,7 @@ const TYPES = `${Object.keys(WRITERS).join(', ')} and ARRAY<…> of them`
 
 /**
  * Binds a parameter. A parameter without a type gets BOOL, INT64, FLOAT64 or STRING by its value, and STRING for null.
- * Throws Unfit.
+ * Throws InvalidValue.
  */
 export function bind(param: Param): BoundValue {
   if (typeof param !== 'object' || param === null) return scalar(untyped(param), param)
@@ -95,7 +95,7 @@ export function bind(param: Param): BoundValue {
 
 function typeNamed(written: string): string {
   const type = Object.hasOwn(ALIASES, written) ? (ALIASES[written] ?? written) : written
-  if (!Object.hasOwn(WRITERS, type)) throw new Unfit(`a type that a parameter may have: ${TYPES}`)
+  if (!Object.hasOwn(WRITERS, type)) throw new InvalidValue(`a type that a parameter may have: ${TYPES}`)
   return type
 }
 
@@ -118,17 +118,17 @@ function scalar(type: string, value: Scalar): BoundValue {
 function array(type: string, value: Scalar): BoundValue {
   const why = `a JSON array of ${type} as a string, without null`
   const elements = typeof value === 'string' ? json(value) : undefined
-  if (!Array.isArray(elements)) throw new Unfit(why)
+  if (!Array.isArray(elements)) throw new InvalidValue(why)
   const arrayValues = elements.map((element: unknown) => {
-    if (element instanceof Exact) return { value: exact(type, element) }
-    if (!isScalar(element)) throw new Unfit(why)
+    if (element instanceof ExactNumber) return { value: exact(type, element) }
+    if (!isScalar(element)) throw new InvalidValue(why)
     return { value: write(type, element) }
   })
   return { parameterType: { type: 'ARRAY', arrayType: { type } }, parameterValue: { arrayValues } }
 }
 
 /** A number as written, because JSON.parse may round it. */
-class Exact {
+class ExactNumber {
   readonly source: string
 
   constructor(source: string) {
@@ -137,7 +137,7 @@ class Exact {
 }
 
 /** The type must accept numbers: a type that accepts strings only must not accept the digits. */
-function exact(type: string, { source }: Exact): string {
+function exact(type: string, { source }: ExactNumber): string {
   write(type, 0)
   return write(type, source)
 }
@@ -153,14 +153,14 @@ function write(type: string, value: boolean | number | string): string {
 }
 
 function string(value: boolean | number | string, wanted: string): string {
-  if (typeof value !== 'string') throw new Unfit(wanted)
+  if (typeof value !== 'string') throw new InvalidValue(wanted)
   return value
 }
 
 /** Checks a number or string against a form. Booleans never match. */
 function matching(value: boolean | number | string, form: RegExp, wanted: string, lengthMax = LENGTH_MAX): string {
   const text = String(value)
-  if (typeof value === 'boolean' || text.length > lengthMax || !form.test(text)) throw new Unfit(wanted)
+  if (typeof value === 'boolean' || text.length > lengthMax || !form.test(text)) throw new InvalidValue(wanted)
   return text
 }
 
@@ -171,7 +171,7 @@ function decimal(value: boolean | number | string, whole: number, scale: number)
   const [before = '', behind = ''] = mantissa.split('.')
   const moved = Number(exponent)
   if (before.replace(/^0+/, '').length + moved > whole || behind.replace(/0+$/, '').length - moved > scale) {
-    throw new Unfit(wanted)
+    throw new InvalidValue(wanted)
   }
   return text
 }
@@ -184,15 +184,15 @@ function dated(value: boolean | number | string, form: RegExp, wanted: string): 
   const [y = 0, m = 0, d = 0] = parts
   const at = new Date(0)
   at.setUTCFullYear(y, m - 1, d)
-  if (y < 1 || at.getUTCMonth() !== m - 1 || at.getUTCDate() !== d) throw new Unfit(wanted)
+  if (y < 1 || at.getUTCMonth() !== m - 1 || at.getUTCDate() !== d) throw new InvalidValue(wanted)
   return text
 }
 
-/** Parses JSON with numbers that are not safe integers as Exact. Undefined for invalid JSON. */
+/** Parses JSON with numbers that are not safe integers as ExactNumber. Undefined for invalid JSON. */
 function json(text: string): unknown {
   try {
     return JSON.parse(text, (_key, value: unknown, written?: { source?: string }) =>
-      typeof value === 'number' && !Number.isSafeInteger(value) ? new Exact(written?.source ?? '') : value,
+      typeof value === 'number' && !Number.isSafeInteger(value) ? new ExactNumber(written?.source ?? '') : value,
     )
   } catch {
     return undefined

@@ -3,9 +3,9 @@
 import { invalidRequest } from '../../errors.ts'
 import type { Param, Params } from '../driver.ts'
 import { lex } from './guard/lex.ts'
-import { Broken, Refusal } from './guard/refusal.ts'
+import { Malformed, Refusal } from './guard/refusal.ts'
 import type { Token } from './guard/tokens.ts'
-import { bind, Unfit, type BoundValue } from './param-values.ts'
+import { bind, InvalidValue, type BoundValue } from './param-values.ts'
 
 /** `queryParameters` and `parameterMode` of a request. */
 export interface Bound {
@@ -32,7 +32,7 @@ function tokensOf(text: string): readonly Token[] | null {
   try {
     return lex(text)
   } catch (error) {
-    if (error instanceof Broken || error instanceof Refusal) return null
+    if (error instanceof Malformed || error instanceof Refusal) return null
     throw error
   }
 }
@@ -79,7 +79,7 @@ function valueDetails({ values }: Params): string[] {
     try {
       bind(param)
     } catch (error) {
-      if (!(error instanceof Unfit)) throw error
+      if (!(error instanceof InvalidValue)) throw error
       details.push(`params.${shown}: must be ${error.message}`)
     }
   }

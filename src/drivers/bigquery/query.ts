@@ -2,7 +2,7 @@
 // report.
 import type { ShardFamily } from './capture.ts'
 import type { Bound } from './params.ts'
-import type { Families } from './shards.ts'
+import type { Families } from './shard-families.ts'
 
 /** A table that the printed text reads. */
 export interface ReadTable {

@@ -7,8 +7,8 @@ import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
 import type { BigQueryQuery } from '../../../src/drivers/bigquery/query.ts'
 import { CAPS } from '../../support/bigquery-guard.ts'
 import { catalogOf } from './catalog.ts'
-import { strays } from './strays.ts'
-import { ATTACKS, LEGIT, shownOf, WORLD } from './world.ts'
+import { strays } from './check-printed.ts'
+import { ATTACKS, LEGIT, shownOf, WORLD } from './sample-project.ts'
 
 const CATALOG = catalogOf(WORLD, shownOf)
 /**
@@ -35,8 +35,8 @@ for (const [kind, ids] of Object.entries(SAID)) {
   test(`${ids.split(' ').length} attacks end as ${kind}`, () => {
     for (const { id, sql } of ATTACKS.filter((each) => ids.split(' ').includes(each.id.slice(4)))) {
       const verdict = judged(sql)
-      const said = verdict.kind === 'denied' ? verdict.blocked.kind : verdict.kind
-      assert.equal(said, kind, `${id}: ${sql.slice(0, 200)}`)
+      const outcome = verdict.kind === 'denied' ? verdict.blocked.kind : verdict.kind
+      assert.equal(outcome, kind, `${id}: ${sql.slice(0, 200)}`)
       if (verdict.kind !== 'confined') continue
       const { text } = unseal<BigQueryQuery>(verdict.query, 'BIGQUERY')
       assert.deepEqual(strays(text, WORLD.project, shownOf), [], id)

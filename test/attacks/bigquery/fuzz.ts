@@ -9,8 +9,8 @@ import { Engine, languageOptions } from '../../engines/bigquery/engine.ts'
 import { openZetasql, ZetasqlError } from '../../engines/bigquery/zetasql.ts'
 import { catalogOf } from './catalog.ts'
 import { QueryMaker } from './random-query.ts'
-import { strays } from './strays.ts'
-import { CUT, isHidden, OTHER_WORLD, shownOf, WORLD } from './world.ts'
+import { strays } from './check-printed.ts'
+import { CUT, isHidden, OTHER_WORLD, shownOf, WORLD } from './sample-project.ts'
 
 export interface Tally {
   mutants: number

@@ -5,14 +5,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
 import type { BigQueryQuery } from '../../../src/drivers/bigquery/query.ts'
-import { Work } from '../../../src/drivers/bigquery/guard/work.ts'
+import { Work } from '../../../src/drivers/bigquery/guard/work-budget.ts'
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Verdict } from '../../../src/drivers/driver.ts'
 import { CAPS } from '../../support/bigquery-guard.ts'
 import { catalogOf } from './catalog.ts'
-import { Grower } from './grower.ts'
+import { Grower } from './random-growth.ts'
 import { DEEP, FAMILIES, GROWN } from './growth.ts'
-import { shownOf, WORLD } from './world.ts'
+import { shownOf, WORLD } from './sample-project.ts'
 
 const CASES = Number(process.env['GROW'] ?? 400)
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)

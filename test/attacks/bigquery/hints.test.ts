@@ -10,7 +10,7 @@ import { judge, SHOP } from '../../support/bigquery-guard.ts'
 import { engineOrSkip } from '../../support/no-such-engine.ts'
 import { catalogOf } from './catalog.ts'
 import { DEEP, FAMILIES, GROWN } from './growth.ts'
-import { ATTACKS, DATASETS, LEGIT, shownOf, WORLD } from './world.ts'
+import { ATTACKS, DATASETS, LEGIT, shownOf, WORLD } from './sample-project.ts'
 
 const CATALOG = catalogOf(WORLD, shownOf)
 

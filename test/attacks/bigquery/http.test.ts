@@ -8,8 +8,8 @@ import { ZetasqlError } from '../../engines/bigquery/zetasql.ts'
 import { startApp, type Answer } from '../../support/app.ts'
 import { startBigQuery, type BigQueryDouble } from '../../support/bigquery.ts'
 import { engineOrSkip } from '../../support/no-such-engine.ts'
-import { told } from './told.ts'
-import { ATTACKS, CUT, DATASETS, EXPOSED, FIXTURE, isHidden, LEGIT, WORLD, type Item } from './world.ts'
+import { expectedValue } from './expected-value.ts'
+import { ATTACKS, CUT, DATASETS, EXPOSED, FIXTURE, isHidden, LEGIT, WORLD, type Item } from './sample-project.ts'
 
 interface Stage extends AsyncDisposable {
   readonly brain: GoogleBrain
@@ -70,7 +70,7 @@ async function truth({ oracle }: Stage, sql: string): Promise<{ columns: Analyze
   try {
     const { columns } = await oracle.analyze(sql)
     const rows = await oracle.evaluate(sql)
-    return { columns, rows: rows.map((row) => row.map((cell, n) => told(columns[n]?.type, cell))) }
+    return { columns, rows: rows.map((row) => row.map((cell, n) => expectedValue(columns[n]?.type, cell))) }
   } catch (error) {
     if (error instanceof ZetasqlError) return null
     throw error

@@ -8,7 +8,7 @@ import type { Token } from '../../../src/drivers/bigquery/guard/tokens.ts'
 import { languageOptions } from '../../engines/bigquery/engine.ts'
 import { openZetasql, ZetasqlError, type Message } from '../../engines/bigquery/zetasql.ts'
 import { engineOrSkip } from '../../support/no-such-engine.ts'
-import { chance } from './chance.ts'
+import { chance } from './seeded-random.ts'
 
 const COUNT = Number(process.env['N'] ?? 3000)
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
@@ -74,14 +74,14 @@ test(`the lexer splits ${COUNT} texts like Google's parser (seed ${SEED})`, asyn
     const tokens = tokensOf(sql)
     if (tokens === null) continue
     const printed = tokens.map((token) => token.text).join(' ')
-    const [said, read, masked] = await Promise.all([parse(sql), parse(printed), parse(tokens.map(other).join(' '))])
+    const [originalTree, read, masked] = await Promise.all([parse(sql), parse(printed), parse(tokens.map(other).join(' '))])
     if (read !== null) {
       assert.ok(masked !== null, `other literals, another reading: ${JSON.stringify([sql, printed])}`)
       assert.equal(form(masked, true), form(read, true), JSON.stringify([sql, printed]))
     }
-    if (said === null) continue
+    if (originalTree === null) continue
     assert.ok(read !== null, `printed, it is no query any more: ${JSON.stringify([sql, printed])}`)
-    assert.equal(form(read, false), form(said, false), JSON.stringify([sql, printed]))
+    assert.equal(form(read, false), form(originalTree, false), JSON.stringify([sql, printed]))
     compared++
   }
   t.diagnostic(`${compared} compared`)

@@ -8,9 +8,9 @@ import { confine } from '../../../src/drivers/bigquery/guard/confine.ts'
 import type { BigQueryQuery } from '../../../src/drivers/bigquery/query.ts'
 import { CAPS } from '../../support/bigquery-guard.ts'
 import { catalogOf } from './catalog.ts'
-import { chance } from './chance.ts'
-import { strays } from './strays.ts'
-import { ATTACKS, LEGIT, shownOf, WORLD } from './world.ts'
+import { chance } from './seeded-random.ts'
+import { strays } from './check-printed.ts'
+import { ATTACKS, LEGIT, shownOf, WORLD } from './sample-project.ts'
 
 const COUNT = Number(process.env['N'] ?? 20_000)
 const SEED = Number(process.env['SEED'] ?? 20_261_121)

@@ -9,7 +9,7 @@ import { openBrain, type GoogleBrain } from '../../engines/bigquery/brain.ts'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../../support/bigquery-connected.ts'
 import { engineOrSkip } from '../../support/no-such-engine.ts'
 import { catalogOf } from './catalog.ts'
-import { DATASETS, FIXTURE, shownOf, WORLD } from './world.ts'
+import { DATASETS, FIXTURE, shownOf, WORLD } from './sample-project.ts'
 
 const CATALOG = catalogOf(WORLD, shownOf)
 const HOSTILE = "x' OR TRUE UNION ALL SELECT ssn FROM shop.customers -- `\\"

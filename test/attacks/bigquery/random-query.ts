@@ -1,8 +1,8 @@
 // Random queries over the sample project. They first follow the grammar: every place where a table or column can be
 // named, names that shadow others, hidden names among exposed ones. Then they are damaged: tokens are removed, swapped,
 // repeated or moved.
-import { chance } from './chance.ts'
-import { ATTACKS, LEGIT } from './world.ts'
+import { chance } from './seeded-random.ts'
+import { ATTACKS, LEGIT } from './sample-project.ts'
 
 /** Exposed tables with their spellings, and the columns that a query may name. */
 const SHOWN: readonly (readonly [string, readonly string[]])[] = [

@@ -29,22 +29,22 @@ function query(words: readonly Word[]): string {
     }
     const end = closing(words, at)
     const inside = words.slice(at + 1, end)
-    flat.push({ text: `( ${inside.some(({ key }) => key === '|>') ? query(inside) : said(inside)} )`, key: '()' })
+    flat.push({ text: `( ${inside.some(({ key }) => key === '|>') ? query(inside) : textOf(inside)} )`, key: '()' })
     at = end
   }
   const parts = split(flat, '|>')
-  if (parts.length === 1) return said(flat)
+  if (parts.length === 1) return textOf(flat)
   const [base = [], ...pipes] = parts
   const start = base[0]?.key === 'WITH' ? base.findIndex(({ key }) => key === 'FROM' || key === 'SELECT') : 0
-  return `${said(base.slice(0, start))} ${piped(base.slice(start), pipes)}`
+  return `${textOf(base.slice(0, start))} ${piped(base.slice(start), pipes)}`
 }
 
 function piped(base: readonly Word[], pipes: readonly (readonly Word[])[]): string {
-  let from = base[0]?.key === 'FROM' ? said(base.slice(1)) : `( ${said(base)} )`
+  let from = base[0]?.key === 'FROM' ? textOf(base.slice(1)) : `( ${textOf(base)} )`
   let where = ''
   const taken = (list: string, rest = ''): string => `( SELECT ${list} FROM ${from}${where} ${rest} )`
   for (const [first, ...words] of pipes) {
-    const rest = said(words)
+    const rest = textOf(words)
     if (first?.key === 'WHERE' && where === '') {
       where = ` WHERE ${rest}`
       continue
@@ -84,11 +84,11 @@ function stepped(
     case 'UNION':
     case 'INTERSECT':
     case 'EXCEPT':
-      return `( ${[taken('*'), ...split(words.slice(1), ',').map(said)].join(` ${first.key} ${words[0]?.text} `)} )`
+      return `( ${[taken('*'), ...split(words.slice(1), ',').map(textOf)].join(` ${first.key} ${words[0]?.text} `)} )`
     case 'AGGREGATE': {
       const at = words.findIndex(({ key }) => key === 'GROUP')
-      const keys = at < 0 ? [] : split(words.slice(at + 2), ',').map(said)
-      const list = [...keys, ...(at === 0 ? [] : [said(at < 0 ? words : words.slice(0, at))])].join(', ')
+      const keys = at < 0 ? [] : split(words.slice(at + 2), ',').map(textOf)
+      const list = [...keys, ...(at === 0 ? [] : [textOf(at < 0 ? words : words.slice(0, at))])].join(', ')
       return taken(list, keys.length === 0 ? '' : `GROUP BY ${keys.map((_, n) => n + 1).join(', ')}`)
     }
     default:
@@ -96,7 +96,7 @@ function stepped(
   }
 }
 
-function said(words: readonly Word[]): string {
+function textOf(words: readonly Word[]): string {
   return words.map(({ text }) => text).join(' ')
 }
 

@@ -2,8 +2,8 @@
 // for partitioning and clustering.
 import type { CatalogColumn } from '../../driver.ts'
 import type { BigQueryColumnDetail, PseudoColumn } from '../capture.ts'
-import type { Field } from '../session/types.ts'
-import type { Resource } from './resource.ts'
+import type { Field } from '../session/schema-types.ts'
+import type { Resource } from './table-resource.ts'
 
 /** The top-level columns, then the pseudo columns. Of names that differ only in case, the first is listed. */
 export function columnsOf(resource: Resource, project: string): readonly CatalogColumn[] {

@@ -1,13 +1,13 @@
 // The datasets of a project and their locations. A job runs in one location and reads no other, so a datasource has
 // one.
 import { z } from 'zod'
-import { mapSome } from '../session/abort.ts'
-import { Unreadable } from '../session/exchange.ts'
+import { mapConcurrently } from '../session/abort.ts'
+import { Unreadable } from '../session/http-exchange.ts'
 import { unavailable } from '../session/failure.ts'
-import { Refused } from '../session/refused.ts'
+import { ErrorResponse } from '../session/error-response.ts'
 import type { Rest } from '../session/rest.ts'
 import type { Target } from '../session/settings.ts'
-import { readPages } from './pages.ts'
+import { readPages } from './list-pages.ts'
 
 const DATASETS_MAX = 1_000
 const AT_ONCE = 8
@@ -43,7 +43,7 @@ export async function listDatasets(rest: Rest, project: string, max: number, sig
   return [...ids]
 }
 
-/** Reads one dataset. Throws Refused if it does not exist or is not visible. */
+/** Reads one dataset. Throws ErrorResponse if it does not exist or is not visible. */
 async function readDataset(rest: Rest, project: string, id: string, signal: AbortSignal): Promise<Dataset> {
   const read = Read.safeParse(await rest.json({ method: 'GET', path: ['projects', project, 'datasets', id] }, signal))
   if (!read.success) throw new Unreadable('a dataset that is none')
@@ -65,23 +65,23 @@ export async function findDatasets(
       `The project has more than ${DATASETS_MAX} datasets: name those to be looked at in config.datasets.`,
     )
   }
-  const found = await mapSome(ids, AT_ONCE, signal, (id, ended) => {
+  const found = await mapConcurrently(ids, AT_ONCE, signal, (id, ended) => {
     return readDataset(rest, target.project, id, ended).catch((error: unknown) => {
       // The dataset was dropped, or the credentials can see only its name.
-      if (error instanceof Refused && /^(notFound|accessDenied)$/.test(error.reason)) {
+      if (error instanceof ErrorResponse && /^(notFound|accessDenied)$/.test(error.reason)) {
         if (!isChosen) return null
         throw unavailable(`The dataset ${id} does not exist, or may not be seen by the credentials.`, error)
       }
       throw error
     })
   })
-  return placed(
+  return chooseLocation(
     found.filter((each) => each !== null),
     target,
   )
 }
 
-function placed(datasets: readonly Dataset[], { location, datasets: chosen }: Target) {
+function chooseLocation(datasets: readonly Dataset[], { location, datasets: chosen }: Target) {
   const places = [...new Set(datasets.flatMap((each) => each.location ?? []))]
   if (location === null) {
     const [only] = places

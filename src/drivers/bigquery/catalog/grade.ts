@@ -2,10 +2,10 @@
 // the commands that create a better service account. Grading changes nothing: it uses dry runs only.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
-import { mapSome } from '../session/abort.ts'
+import { mapConcurrently } from '../session/abort.ts'
 import { dryRun, type Place } from '../session/dry-run.ts'
 import { accessFailure } from '../session/failure.ts'
-import { Refused } from '../session/refused.ts'
+import { ErrorResponse } from '../session/error-response.ts'
 import type { Rest } from '../session/rest.ts'
 import { GOOGLE, type Target } from '../session/settings.ts'
 import { betterLogin } from './better-login.ts'
@@ -98,7 +98,7 @@ async function mayQuery({ rest, place, signal, better }: Facts): Promise<TestSte
     return pass(name, `Queries may run in the project ${place.billingProject}.`)
   } catch (error) {
     signal.throwIfAborted()
-    const failed = error instanceof Refused ? accessFailure(error) : null
+    const failed = error instanceof ErrorResponse ? accessFailure(error) : null
     if (failed?.code !== 'DATASOURCE_UNAVAILABLE') throw error
     return { name, status: 'FAIL', message: failed.message, remedy: better }
   }
@@ -111,7 +111,7 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
   const name = 'writes'
   if (target.emulator) return pass(name, 'Not tried: an emulator may create the table instead of doing a dry run.')
   const tried = datasets.slice(0, TRIED_MAX)
-  const verdicts = await mapSome(tried, AT_ONCE, signal, async ({ id }, ended) => {
+  const verdicts = await mapConcurrently(tried, AT_ONCE, signal, async ({ id }, ended) => {
     const table = `\`${target.project}.${id}.vitrine_write_check\``
     const expires = 'expiration_timestamp = TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL 1 HOUR)'
     return await isAllowed(rest, place, `CREATE TABLE ${table} (x INT64) OPTIONS (${expires})`, ended)
@@ -131,7 +131,7 @@ async function reads({ rest, target, exposed, place, better, signal }: Facts): P
   const name = 'tables'
   if (exposed === null) return pass(name, 'Nothing is exposed yet to compare the rights with.')
   const tried = exposed.tables.slice(0, TRIED_MAX)
-  const verdicts = await mapSome(tried, AT_ONCE, signal, ({ schema, table }, ended) =>
+  const verdicts = await mapConcurrently(tried, AT_ONCE, signal, ({ schema, table }, ended) =>
     isAllowed(rest, place, `SELECT COUNT(*) FROM \`${target.project}.${schema}.${table}\``, ended),
   )
   const missing = tried.filter((_, n) => verdicts[n] === false).map(({ schema, table }) => `${schema}.${table}`)
@@ -146,7 +146,7 @@ async function isAllowed(rest: Rest, place: Place, text: string, signal: AbortSi
     return true
   } catch (error) {
     signal.throwIfAborted()
-    if (!(error instanceof Refused)) throw error
+    if (!(error instanceof ErrorResponse)) throw error
     return error.reason === 'accessDenied' ? false : null
   }
 }

@@ -2,16 +2,16 @@
 // only: lists, tables.get, and dry runs of views to find the tables under them. It runs no query.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type TableType } from '../capture.ts'
-import { mapSome } from '../session/abort.ts'
+import { mapConcurrently } from '../session/abort.ts'
 import { dryRun, tablesOf, type Place } from '../session/dry-run.ts'
 import { accessFailure, unavailable } from '../session/failure.ts'
-import { Refused } from '../session/refused.ts'
+import { ErrorResponse } from '../session/error-response.ts'
 import type { Rest } from '../session/rest.ts'
 import type { Target } from '../session/settings.ts'
 import { columnsOf, needsFilter, pseudoColumnsOf } from './columns.ts'
 import { findDatasets } from './datasets.ts'
-import { readResource, type Resource } from './resource.ts'
-import { Size } from './size.ts'
+import { readResource, type Resource } from './table-resource.ts'
+import { Size } from './catalog-size.ts'
 import { findTables, newRoom, type Found, type FoundTables } from './tables.ts'
 
 const AT_ONCE = 8
@@ -30,7 +30,7 @@ export async function introspect(
   const { project } = target
   const { datasets, location } = await findDatasets(rest, target, signal)
   const room = newRoom()
-  const found = await mapSome(datasets, AT_ONCE, signal, ({ id }, ended) =>
+  const found = await mapConcurrently(datasets, AT_ONCE, signal, ({ id }, ended) =>
     findTables(rest, project, id, room, ended).catch((error: unknown) => notListed(target, id, error)),
   )
   const all = found.flatMap(({ tables }) => tables)
@@ -39,7 +39,7 @@ export async function introspect(
   }
   const at = { rest, target, place: { billingProject: target.billingProject, location }, size: new Size() }
   let done = 0
-  const tables = await mapSome(all, AT_ONCE, signal, async (each, ended) => {
+  const tables = await mapConcurrently(all, AT_ONCE, signal, async (each, ended) => {
     const table = await tableOf(at, each, ended)
     progress?.(++done, all.length)
     return table
@@ -56,7 +56,7 @@ export async function introspect(
 
 /** A dataset that was dropped meanwhile, or whose tables may not be listed, counts as empty unless config names it. */
 function notListed(target: Target, dataset: string, error: unknown): FoundTables {
-  if (!(error instanceof Refused) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error
+  if (!(error instanceof ErrorResponse) || !/^(notFound|accessDenied)$/.test(error.reason)) throw error
   if (target.datasets.length === 0) return { ids: [], tables: [] }
   throw unavailable(`The tables of the dataset ${dataset} may not be listed by the credentials.`, error)
 }
@@ -76,7 +76,7 @@ async function tableOf(at: At, found: Found, signal: AbortSignal): Promise<Catal
   try {
     resource = readResource(await at.rest.json({ method: 'GET', path }, signal))
   } catch (error) {
-    if (error instanceof Refused && /^(notFound|accessDenied)$/.test(error.reason)) return null
+    if (error instanceof ErrorResponse && /^(notFound|accessDenied)$/.test(error.reason)) return null
     throw error
   }
   at.size.add(resource)
@@ -117,13 +117,14 @@ async function closureOf(at: At, { dataset, newest }: Found, signal: AbortSignal
   const text = `SELECT * FROM \`${at.target.project}.${dataset}.${newest.id}\``
   try {
     const answer = await dryRun(at.rest, at.place, { text, params: null }, signal)
-    const isTold = answer.statistics.query.referencedTables !== undefined
+    const isReported = answer.statistics.query.referencedTables !== undefined
     // An emulator reports no tables.
-    return isTold || at.target.emulator ? tablesOf(answer) : null
+    return isReported || at.target.emulator ? tablesOf(answer) : null
   } catch (error) {
     signal.throwIfAborted()
     // A broken view, or one that the credentials may not read, must not stop the introspection.
-    if (error instanceof Refused && (accessFailure(error) === null || error.reason === 'accessDenied')) return null
+    if (error instanceof ErrorResponse && (accessFailure(error) === null || error.reason === 'accessDenied'))
+      return null
     throw error
   }
 }

@@ -5,7 +5,7 @@ import type { CatalogColumn, ValueKind } from '../../driver.ts'
 import { KEY_CHARS_MAX } from '../../key-sample.ts'
 import type { BigQueryTableDetail, TableType } from '../capture.ts'
 import type { BigQueryQuery } from '../query.ts'
-import { Families } from '../shards.ts'
+import { Families } from '../shard-families.ts'
 
 /** One column of a profile. */
 export interface ReadColumn {

@@ -7,13 +7,13 @@ import { AppError } from '../../../errors.ts'
 import type { BigQueryTableDetail } from '../capture.ts'
 import { exposedOf, type Exposed, type ExposedTable } from '../guard/exposed.ts'
 import { schemaStale } from '../session/failure.ts'
-import { Refused } from '../session/refused.ts'
+import { ErrorResponse } from '../session/error-response.ts'
 import { endOfValue, firstOf, nextOf } from '../session/json-scan.ts'
 import { runQuery, type Running } from '../session/run.ts'
-import { Turns } from '../session/turns.ts'
-import { Families } from '../shards.ts'
+import { TimeSlices } from '../session/time-slices.ts'
+import { Families } from '../shard-families.ts'
 import { keysIn, readColumn, sampleOf, type ReadColumn, type Sample } from './profile-query.ts'
-import { readResource, type Resource } from './resource.ts'
+import { readResource, type Resource } from './table-resource.ts'
 
 /** The most cells sampled in one table; a wide table is sampled with fewer rows. */
 const CELLS_MAX = 400_000
@@ -65,7 +65,7 @@ export async function profileTable(
     rowsSampled: seen.rows,
     complete,
     estimatedRows: complete ? seen.rows : known,
-    columns: facts.map((each) => together(each, seen.samples.get(each.name), whole)),
+    columns: facts.map((each) => mergeSample(each, seen.samples.get(each.name), whole)),
   }
 }
 
@@ -97,7 +97,7 @@ async function resourceOf(at: Running, project: string, dataset: string, id: str
   try {
     return readResource(await at.rest.json({ method: 'GET', path }, at.signal))
   } catch (error) {
-    throw error instanceof Refused && error.reason === 'notFound' ? schemaStale(error) : error
+    throw error instanceof ErrorResponse && error.reason === 'notFound' ? schemaStale(error) : error
   }
 }
 
@@ -158,7 +158,7 @@ async function readSample(
   const samples = columns.map(({ kind, hasKeys }): Sampled => {
     return { values: new ColumnSample(kind), keys: hasKeys === true ? new KeySample() : null }
   })
-  await new Turns(at.signal).run(countCells(Buffer.from(answer.rows), samples))
+  await new TimeSlices(at.signal).run(countCells(Buffer.from(answer.rows), samples))
   const named = new Map(
     columns.flatMap(({ name }, n) => (samples[n] === undefined ? [] : [[name, samples[n]] as const])),
   )
@@ -166,7 +166,7 @@ async function readSample(
 }
 
 /** Counting this many values takes some milliseconds. */
-const CELLS_A_TURN = 1_000
+const CELLS_PER_SLICE = 1_000
 
 /** Counts the cells of all rows, in the JSON of Connection.run(). Yields between two slices. */
 export function* countCells(json: Buffer, samples: readonly Sampled[]): Generator<undefined, void> {
@@ -183,7 +183,7 @@ export function* countCells(json: Buffer, samples: readonly Sampled[]): Generato
     }
     at = nextOf(json, end)
     cells += samples.length
-    if (cells < CELLS_A_TURN) continue
+    if (cells < CELLS_PER_SLICE) continue
     cells = 0
     yield
   }
@@ -214,7 +214,7 @@ function scalarOf(cell: unknown): Scalar | null | undefined {
   return undefined
 }
 
-function together(
+function mergeSample(
   known: ColumnProfile,
   seen: Sampled | undefined,
   whole: Parameters<ColumnSample['profile']>[1],

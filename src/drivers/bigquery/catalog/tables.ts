@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { ShardFamily, TableType } from '../capture.ts'
 import { unavailable } from '../session/failure.ts'
 import type { Rest } from '../session/rest.ts'
-import { readPages } from './pages.ts'
+import { readPages } from './list-pages.ts'
 
 const PAGE_MAX = 1_000
 /** The most ids of all datasets together; each shard counts. */
@@ -86,7 +86,7 @@ export async function findTables(
     if (known === undefined || !NAME.test(tableReference.tableId)) continue
     listed.push({ id: tableReference.tableId, type: known, createdAt: creationTime ?? null })
   }
-  return { ids: [...ids], tables: collapsed(dataset, listed, [...ids]) }
+  return { ids: [...ids], tables: groupShards(dataset, listed, [...ids]) }
 }
 
 /** The prefix of a shard's name; null for another name. */
@@ -98,7 +98,7 @@ function prefixOf(id: string): string | null {
  * A family takes the place of its first shard. One name with a valid date makes a family. Then every table with eight
  * digits after the prefix belongs to it, because a wildcard reads those tables too.
  */
-function collapsed(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
+function groupShards(dataset: string, listed: readonly Listed[], ids: readonly string[]): Found[] {
   const dated = listed.filter(({ type, id }) => type === 'TABLE' && DATED.test(id))
   const prefixes = new Set(dated.map(({ id }) => prefixOf(id)))
   const families = new Map<string, Listed[]>()

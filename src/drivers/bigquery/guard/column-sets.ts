@@ -1,7 +1,7 @@
 // Sets of the columns that the parts of a query show. Each table and each list of names is one set with one bit. A
 // star, a join or a WITH query is a mask of bits. A query that repeats `a.*` a thousand times therefore copies no
 // names, and one AND decides whether a name is among the columns.
-import type { Source } from './source.ts'
+import type { Source } from './table-source.ts'
 
 /** A union of sets, one bit each. */
 export type Columns = bigint
@@ -31,9 +31,9 @@ export class ColumnSets {
   }
 
   /** `isCertain` is false if the names may not be columns: a hint then leaves them out. */
-  ofNames(names: readonly string[], isTold = true): Columns {
+  ofNames(names: readonly string[], isCertain = true): Columns {
     if (names.length === 0) return NO_COLUMNS
-    const bit = this.#add(isTold ? names : [])
+    const bit = this.#add(isCertain ? names : [])
     for (const name of names) {
       const key = name.toLowerCase()
       this.#listed.set(key, (this.#listed.get(key) ?? NO_COLUMNS) | bit)

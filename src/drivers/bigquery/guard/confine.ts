@@ -4,20 +4,20 @@ import { seal } from '../../confined.ts'
 import type { Catalog, Limits, QueryBody, Verdict } from '../../driver.ts'
 import type { BigQueryQuery, ReadTable } from '../query.ts'
 import { boundOf, unbound } from '../params.ts'
-import { Families } from '../shards.ts'
+import { Families } from '../shard-families.ts'
 import { ColumnSets } from './column-sets.ts'
-import { PrintedColumns } from './columns.ts'
+import { PrintedColumns } from './printed-columns.ts'
 import { exposedOf, isLikeOurs, type Exposed } from './exposed.ts'
 import { lex } from './lex.ts'
 import { parse } from './parse.ts'
 import { print } from './print.ts'
-import { Broken, refusedStatement, Refusal } from './refusal.ts'
+import { Malformed, refusedStatement, Refusal } from './refusal.ts'
 import { resolveQuery } from './resolve.ts'
-import { columnHint } from './sight.ts'
-import type { Walk } from './walk.ts'
-import type { Source } from './source.ts'
+import { columnHint } from './column-hint.ts'
+import type { Walk } from './walk-state.ts'
+import type { Source } from './table-source.ts'
 import type { Token } from './tokens.ts'
-import { Work } from './work.ts'
+import { Work } from './work-budget.ts'
 
 /**
  * Confines one query to the exposed catalog. The sealed value is a BigQueryQuery. Throws AppError SCHEMA_STALE if the
@@ -29,7 +29,7 @@ export function confine(body: QueryBody, exposed: Catalog, limits: Limits, work 
   try {
     return { kind: 'confined', query: seal('BIGQUERY', rewrite(body, lookUp, rowCap, work)) }
   } catch (error) {
-    if (error instanceof Broken) return { kind: 'malformed', why: error.message, position: error.at }
+    if (error instanceof Malformed) return { kind: 'malformed', why: error.message, position: error.at }
     if (!(error instanceof Refusal)) throw error
     const position = error.at < 0 ? {} : { position: error.at }
     const blocked = { kind: error.kind, name: error.blocked }
@@ -57,7 +57,7 @@ function rewrite(body: QueryBody, exposed: Exposed, rowCap: number, work: Work):
     sources: new Map(),
     spellings: new Map(),
     renamed: new Map(),
-    kept: new Set(),
+    unrenamed: new Set(),
   }
   resolveQuery(walk, query, null, null)
   const read = [...walk.paths.values()].filter((resolved) => resolved.kind === 'table')

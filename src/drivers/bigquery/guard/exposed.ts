@@ -4,8 +4,8 @@ import type { Catalog, CatalogTable } from '../../driver.ts'
 import { madeOnce } from '../../made-once.ts'
 import { AppError } from '../../../errors.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../capture.ts'
-import { Families } from '../shards.ts'
-import { quotedPath } from './near.ts'
+import { Families } from '../shard-families.ts'
+import { quotedPath } from './suggestions.ts'
 
 export interface ExposedTable {
   readonly dataset: string

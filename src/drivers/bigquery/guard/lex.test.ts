@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { lex } from './lex.ts'
-import { Broken, Refusal } from './refusal.ts'
+import { Malformed, Refusal } from './refusal.ts'
 
 const texts = (text: string): string[] => lex(text).map((token) => token.text)
 const SELECT = 'SELECT'
@@ -18,7 +18,7 @@ describe('comments', () => {
     ['comments separate tokens', 'SELECT/**/a/**/./**/b', [SELECT, 'a', '.', 'b']],
   ] as const)
     test(name, () => assert.deepEqual(texts(text), wanted))
-  test('a block comment must be closed', () => assert.throws(() => lex('SELECT 1 /* '), Broken))
+  test('a block comment must be closed', () => assert.throws(() => lex('SELECT 1 /* '), Malformed))
 })
 
 describe('strings', () => {
@@ -39,7 +39,7 @@ describe('strings', () => {
   ])
     test(`${JSON.stringify(text)} is one token`, () => assert.deepEqual(texts(`SELECT ${text} x`), [SELECT, text, 'x']))
   for (const text of [`'a\nb'`, `"a\rb"`, `'a\\\nb'`, `'a`, `"a'`, `'''a''`, String.raw`r'\'`, `'a''b'`, `'a'"b"`])
-    test(`${JSON.stringify(text)} is refused`, () => assert.throws(() => lex(`SELECT ${text}`), Broken))
+    test(`${JSON.stringify(text)} is refused`, () => assert.throws(() => lex(`SELECT ${text}`), Malformed))
   test('a word before a quote is a prefix only if it is a valid one', () => {
     assert.deepEqual(texts(`SELECT DATE'2024-01-01', xr'a'`), [SELECT, 'DATE', `'2024-01-01'`, ',', 'xr', `'a'`])
   })
@@ -65,11 +65,12 @@ describe('names', () => {
   })
   test('a reserved word after a dot is refused if no name is before the dot', () => {
     for (const text of ['SELECT .FROM x', 'SELECT CASE WHEN a THEN b END.FROM x', 'SELECT 1 .FROM x', 'SELECT ..FROM'])
-      assert.throws(() => lex(text), Broken, text)
+      assert.throws(() => lex(text), Malformed, text)
   })
   test('a name in backquotes contains no backslash, backquote or control character, and is not empty', () => {
     assert.deepEqual(texts('SELECT `häß lich.x-1*`'), [SELECT, '`häß lich.x-1*`'])
-    for (const name of ['``', '`a\\`b`', '`a\nb`', '`a', '`\u0000`']) assert.throws(() => lex(`SELECT ${name}`), Broken)
+    for (const name of ['``', '`a\\`b`', '`a\nb`', '`a', '`\u0000`'])
+      assert.throws(() => lex(`SELECT ${name}`), Malformed)
   })
 })
 
@@ -133,7 +134,7 @@ describe('other tokens', () => {
     assert.equal(lex(text).at(-1)?.at, text.indexOf('x'))
   })
   test('refuses NUL, long texts and long lists of tokens', () => {
-    assert.throws(() => lex("SELECT '\0'"), Broken)
+    assert.throws(() => lex("SELECT '\0'"), Malformed)
     assert.throws(() => lex(`SELECT '${'a'.repeat(100_000)}'`), /bound of 100000/)
     assert.throws(() => lex(`SELECT ${','.repeat(20_001)}`), /bound of 20000/)
   })

@@ -1,9 +1,9 @@
 // The lexer: splits a text into tokens by GoogleSQL's lexical rules and drops comments. It reads each character once.
 // It refuses unknown characters, and also some valid forms that nobody needs.
-import { Broken, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
-import { checkStart } from './statements.ts'
+import { Malformed, refusedLimit, refusedOperator, refusedStatement, shown } from './refusal.ts'
+import { checkStart } from './first-word.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
-import { Work } from './work.ts'
+import { Work } from './work-budget.ts'
 
 const TOKENS_MAX = 20_000
 /** UTF-16 units. The reader of the body has already checked the length in bytes; this bounds other callers. */
@@ -36,10 +36,10 @@ interface Lexer {
   readonly tokens: Token[]
 }
 
-/** Splits one statement into tokens, without a trailing semicolon. Throws Broken and Refusal. */
+/** Splits one statement into tokens, without a trailing semicolon. Throws Malformed and Refusal. */
 export function lex(text: string, work = new Work()): Token[] {
   const nul = text.indexOf('\0')
-  if (nul >= 0) throw new Broken('the text holds a NUL', nul)
+  if (nul >= 0) throw new Malformed('the text holds a NUL', nul)
   if (text.length > TEXT_MAX) {
     const why = `the query has ${text.length} characters, more than the bound of ${TEXT_MAX}`
     throw refusedLimit('length', why, 0, 'Send a shorter text: put long lists of values into a table or a range.')
@@ -48,7 +48,7 @@ export function lex(text: string, work = new Work()): Token[] {
   const { tokens } = lexer
   while (skip(lexer)) {
     if (text[lexer.at] === ';') {
-      ended(lexer)
+      expectEnd(lexer)
       break
     }
     const token = next(lexer)
@@ -78,12 +78,12 @@ function skip(lexer: Lexer): boolean {
 /** Comments in GoogleSQL do not nest. */
 function pastComment({ text, at }: Lexer): number {
   const end = text.indexOf('*/', at + 2)
-  if (end < 0) throw new Broken('a comment is not closed', at)
+  if (end < 0) throw new Malformed('a comment is not closed', at)
   return end + 2
 }
 
 /** Only further semicolons may follow a semicolon. */
-function ended(lexer: Lexer): void {
+function expectEnd(lexer: Lexer): void {
   while (skip(lexer)) {
     if (lexer.text[lexer.at] !== ';') {
       throw refusedStatement('a second statement', lexer.at, 'Send one query at a time, without scripting.')
@@ -109,7 +109,7 @@ function next(lexer: Lexer): Token {
   const word = match(WORD, lexer.text, lexer.at)
   if (word !== null) {
     const token = wordToken(text.slice(at, word), at, word)
-    if (before?.key === '.' && RESERVED.has(token.key)) throw new Broken(`unexpected ${token.text} behind a dot`, at)
+    if (before?.key === '.' && RESERVED.has(token.key)) throw new Malformed(`unexpected ${token.text} behind a dot`, at)
     return token
   }
   if (text[at] === '`') return quotedToken(lexer)
@@ -154,7 +154,7 @@ function memberToken(name: string, at: number, end: number): Token {
 function quotedToken(lexer: Lexer): Token {
   const end = match(QUOTED, lexer.text, lexer.at)
   if (end === null) {
-    throw new Broken('a name in backquotes is empty, not closed, or holds a backslash or line break', lexer.at)
+    throw new Malformed('a name in backquotes is empty, not closed, or holds a backslash or line break', lexer.at)
   }
   const text = lexer.text.slice(lexer.at, end)
   return { kind: 'quoted', text, key: '', name: text.slice(1, -1), at: lexer.at, end }
@@ -164,8 +164,8 @@ function stringToken(lexer: Lexer, open: number): Token {
   const { text, at } = lexer
   const body = BODY.get(text.slice(at, open).replace(/^[a-z]+/i, ''))
   const end = body === undefined ? null : match(body, text, open)
-  if (end === null) throw new Broken('a string is not closed', at)
-  if (text[end] === '"' || text[end] === "'") throw new Broken('a quote stands directly behind a string', end)
+  if (end === null) throw new Malformed('a string is not closed', at)
+  if (text[end] === '"' || text[end] === "'") throw new Malformed('a quote stands directly behind a string', end)
   return { kind: 'string', text: text.slice(at, end), key: '', name: '', at, end }
 }
 
@@ -181,7 +181,7 @@ function numberToken(lexer: Lexer, end: number): Token {
   const head = tokens.at(-2)
   const inName = dash?.key === '-' && dash.end === at && head !== undefined && isName(head) && head.end === dash.at
   const part = inName ? match(MEMBER, lexer.text, lexer.at) : null
-  if (part === null) throw new Broken(`a number is glued to ${shown(after)}`, end)
+  if (part === null) throw new Malformed(`a number is glued to ${shown(after)}`, end)
   // Its key makes every expression refuse it.
   return { kind: 'number', text: text.slice(at, part), key: PART, name: text.slice(at, part), at, end: part }
 }
@@ -205,13 +205,15 @@ function unknown({ text, at, tokens }: Lexer): Error {
     const why = 'hints (@{…}) are not supported, and a parameter is written @name'
     return refusedStatement('@', at, 'Leave the hint out; write a parameter as @name, with its value in `params`.', why)
   }
-  if (sign === '{' || sign === '}') return new Broken('a brace: templates must be filled in before they are sent', at)
+  if (sign === '{' || sign === '}')
+    return new Malformed('a brace: templates must be filled in before they are sent', at)
   if (text.startsWith('::', at)) {
     const type = /^::\s*(\w{1,40})/.exec(text.slice(at, at + 60))?.[1] ?? 'type'
     const before = tokens.at(-1)
     const value = before !== undefined && isName(before) ? before.text : 'x'
     return refusedOperator('::', `Write CAST(${value} AS ${typeOf(type)}).`, at)
   }
-  if (sign === ':') return new Broken('unexpected : (a table is written dataset.table; legacy SQL is not spoken)', at)
-  return new Broken(`unexpected ${shown(sign)}`, at)
+  if (sign === ':')
+    return new Malformed('unexpected : (a table is written dataset.table; legacy SQL is not spoken)', at)
+  return new Malformed(`unexpected ${shown(sign)}`, at)
 }

@@ -1,10 +1,10 @@
 // Parses FROM clauses: paths, UNNEST, sub-queries, joins, with their aliases, pivots and samples. It refuses table
 // functions and time travel before it reads their arguments.
-import { readPivoted, readRun, LIST } from './expression.ts'
+import { readPivoted, readRun, LIST } from './parse-expression.ts'
 import type { Derived, From, FromItem, FromPart, Path, Piece, Pivot, Unnest } from './nodes.ts'
 import { isQueryStart, readQuery, takeNames } from './parse.ts'
-import { deeper, expect, key, peek, take, takeName, takeWords, unexpected, type Reader } from './reader.ts'
-import { refusedFunction, refusedStatement, type Broken } from './refusal.ts'
+import { withDepth, expect, key, peek, take, takeName, takeWords, unexpected, type Reader } from './token-reader.ts'
+import { refusedFunction, refusedStatement, type Malformed } from './refusal.ts'
 import { isName, PART, type Token } from './tokens.ts'
 
 /** Reads the items after the word FROM, up to the first token that is not a join. */
@@ -57,7 +57,7 @@ function readItem(reader: Reader): FromItem {
 function readUnnest(reader: Reader): Unnest {
   take(reader)
   expect(reader, '(')
-  const run = deeper(reader, () => readRun(reader, LIST))
+  const run = withDepth(reader, () => readRun(reader, LIST))
   expect(reader, ')')
   return { kind: 'unnest', run, alias: takeAlias(reader), offset: takeOffset(reader) }
 }
@@ -65,7 +65,7 @@ function readUnnest(reader: Reader): Unnest {
 /** Reads ( query ) or ( joins ). ((query) …) is a query if it continues as a query, or ends there. */
 function readGroup(reader: Reader): FromItem {
   expect(reader, '(')
-  const inside = deeper(reader, (): FromItem => {
+  const inside = withDepth(reader, (): FromItem => {
     if (isQueryStart(reader)) return derived(readQuery(reader))
     const from = readFrom(reader)
     const [first] = from.parts
@@ -108,7 +108,7 @@ function readPath(reader: Reader): Path {
   return { kind: 'path', parts, tokens, alias, offset, sample, pivots, at, end: tokens.at(-1)?.end ?? at }
 }
 
-function wildcard(reader: Reader): Broken {
+function wildcard(reader: Reader): Malformed {
   return unexpected(reader, 'the name of a wildcard table stands in backquotes')
 }
 

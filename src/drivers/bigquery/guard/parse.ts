@@ -1,18 +1,18 @@
 // A recursive-descent parser for the structure of a query: WITH, SELECT, set operations, ORDER BY, pipes. Everything
 // that can name a table is a node; the rest is runs of tokens.
-import { LIST, readRun, type Wanted } from './expression.ts'
+import { LIST, readRun, type Wanted } from './parse-expression.ts'
 import { readFrom, takeAlias } from './parse-from.ts'
-import { readPipe } from './pipe.ts'
+import { readPipe } from './parse-pipe.ts'
 import type { Cte, From, Nested, Operand, Piece, Pipe, Query, Select, SelectItem, Star, With } from './nodes.ts'
-import { deeper, expect, key, peek, take, takeName, takeWords, unexpected, type Reader } from './reader.ts'
-import { Broken, refusedStatement } from './refusal.ts'
+import { withDepth, expect, key, peek, take, takeName, takeWords, unexpected, type Reader } from './token-reader.ts'
+import { Malformed, refusedStatement } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
-import type { Work } from './work.ts'
+import type { Work } from './work-budget.ts'
 
-/** Parses the tokens as one query. Throws Broken and Refusal. */
+/** Parses the tokens as one query. Throws Malformed and Refusal. */
 export function parse(tokens: readonly Token[], work: Work): Query {
   const reader: Reader = { tokens, work, at: 0, depth: 0 }
-  if (tokens.length === 0) throw new Broken('there is no query', 0)
+  if (tokens.length === 0) throw new Malformed('there is no query', 0)
   const query = readQuery(reader)
   if (reader.at < tokens.length) throw unexpected(reader)
   return query
@@ -45,7 +45,7 @@ export function readWith(reader: Reader): With {
   const ctes: Cte[] = []
   do {
     const name = takeName(reader)
-    if (name.name.includes('.')) throw new Broken('the name of a WITH query holds a dot', name.at)
+    if (name.name.includes('.')) throw new Malformed('the name of a WITH query holds a dot', name.at)
     expect(reader, 'AS')
     ctes.push({ name, query: readNested(reader).query })
   } while (takeComma(reader) && isName(peek(reader) ?? END))
@@ -63,7 +63,7 @@ function takeComma(reader: Reader): boolean {
 /** ( query ). */
 export function readNested(reader: Reader): Nested {
   expect(reader, '(')
-  const query = deeper(reader, () => readQuery(reader))
+  const query = withDepth(reader, () => readQuery(reader))
   expect(reader, ')')
   return { kind: 'nested', query }
 }
@@ -184,7 +184,7 @@ function readStar(reader: Reader, of: readonly Piece[]): Star {
   const replace: Piece[] = []
   if (key(reader) === 'REPLACE' && key(reader, 1) === '(') {
     replace.push(take(reader), expect(reader, '('))
-    replace.push(...deeper(reader, () => readRun(reader, LIST)))
+    replace.push(...withDepth(reader, () => readRun(reader, LIST)))
     replace.push(expect(reader, ')'))
   }
   return { kind: 'star', of, except: except.filter(isName), replace }

@@ -1,9 +1,9 @@
 // The printer: prints tokens unchanged with one space between, without comments. Each item of FROM has one of four
 // forms: a sub-select of exposed columns, UNNEST, the name of a WITH query, or parentheses with items in them.
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
-import { Out, type From as Place, type Printed } from './out.ts'
-import type { Resolved, Walk } from './walk.ts'
-import type { Suffixes } from './source.ts'
+import { Out, type From as Place, type Printed } from './printed-text.ts'
+import type { Resolved, Walk } from './walk-state.ts'
+import type { Suffixes } from './table-source.ts'
 import { isName, type Token } from './tokens.ts'
 
 /** Throws Refusal (limit) if the text becomes longer than BigQuery accepts. */
@@ -52,8 +52,8 @@ class Printer {
   /** Prints a token unchanged, except for pseudo columns, which our sub-selects return under names of ours. */
   #token(token: Token): void {
     this.#last = token
-    const { renamed, kept } = this.#walk
-    const isOurs = renamed.size > 0 && isName(token) && !kept.has(token)
+    const { renamed, unrenamed } = this.#walk
+    const isOurs = renamed.size > 0 && isName(token) && !unrenamed.has(token)
     const text = isOurs ? (renamed.get(token.name.toUpperCase()) ?? token.text) : token.text
     this.#out.word(text, token)
   }

@@ -1,7 +1,7 @@
 // Removes literals and comments from a text that the lexer accepts, as sent or as printed: for an audit that may not
 // store them.
 import { lex } from './lex.ts'
-import { Broken, Refusal } from './refusal.ts'
+import { Malformed, Refusal } from './refusal.ts'
 import { PART } from './tokens.ts'
 
 /** A quoted name that contains only a path. Other quoted names may contain any text. */
@@ -18,7 +18,7 @@ export function redactedSql(text: string): string | null {
       })
       .join(' ')
   } catch (error) {
-    if (error instanceof Broken || error instanceof Refusal) return null
+    if (error instanceof Malformed || error instanceof Refusal) return null
     throw error
   }
 }

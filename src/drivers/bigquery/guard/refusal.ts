@@ -22,7 +22,7 @@ export class Refusal extends Error {
 }
 
 /** The text has a syntax error. */
-export class Broken extends Error {
+export class Malformed extends Error {
   override readonly name = 'Broken'
   readonly at: number
 

@@ -1,14 +1,14 @@
 // Walks through FROM: decides for each path whether it is a WITH query, an array of a visible item, or an exposed
 // table, and refuses all others.
 import type { From, FromItem, FromPart, Path, Run } from './nodes.ts'
-import { checkUnpivot, isJoinedBy, ourName, readWhole, refusedBeside } from './pseudo.ts'
-import { Broken, refusedColumn, refusedLimit } from './refusal.ts'
+import { checkUnpivot, isJoinedBy, ourName, readWhole, refusedBeside } from './pseudo-columns.ts'
+import { Malformed, refusedColumn, refusedLimit } from './refusal.ts'
 import { resolveQuery, resolveRun } from './resolve.ts'
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import { entryOf, Scope, type Ctes } from './scope.ts'
-import { beginsWithTable, sourceOf, type Source } from './source.ts'
+import { beginsWithTable, sourceOf, type Source } from './table-source.ts'
 import { isName, type Token } from './tokens.ts'
-import type { Walk } from './walk.ts'
+import type { Walk } from './walk-state.ts'
 
 const TABLES_MAX = 50
 
@@ -95,7 +95,7 @@ function resolvePath(walk: Walk, path: Path, ctes: Ctes | null, scope: Scope): v
   const cte = path.tokens.length === 1 && !first.includes('.') ? (ctes?.find(first) ?? null) : null
   const isArray = cte === null && path.parts.length > 1 && path.tokens[1]?.key === '.' && scope.has(first)
   if (isArray) return resolveArray(walk, path, scope)
-  if (path.offset.length > 0) throw new Broken('WITH OFFSET needs an array', path.offset[0]?.at ?? path.at)
+  if (path.offset.length > 0) throw new Malformed('WITH OFFSET needs an array', path.offset[0]?.at ?? path.at)
   if (cte !== null) {
     walk.paths.set(path, { kind: 'cte' })
     scope.add(entryOf(path.alias?.name ?? first, cte))
@@ -106,7 +106,7 @@ function resolvePath(walk: Walk, path: Path, ctes: Ctes | null, scope: Scope): v
 
 function resolveArray(walk: Walk, path: Path, scope: Scope): void {
   const misplaced = path.sample[0] ?? path.pivots[0]?.run[0]
-  if (misplaced !== undefined) throw new Broken('an array takes neither a sample nor a pivot', path.at)
+  if (misplaced !== undefined) throw new Malformed('an array takes neither a sample nor a pivot', path.at)
   const last = path.parts.at(-1) ?? ''
   walk.paths.set(path, { kind: 'array', implicit: path.alias === null ? last : null })
   scope.add(entryOf(path.alias?.name ?? last, offsetOf(walk, path.offset)))

@@ -2,11 +2,11 @@
 // print.ts prints the result.
 import type { Operand, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
-import { checkField, checkFields, checkRow, checkStar, isField, readWhole, refusedBeside } from './pseudo.ts'
+import { checkField, checkFields, checkRow, checkStar, isField, readWhole, refusedBeside } from './pseudo-columns.ts'
 import { resolveFrom, resolvePart } from './resolve-from.ts'
 import { Ctes, entryOf, Scope } from './scope.ts'
 import { isName } from './tokens.ts'
-import type { Walk } from './walk.ts'
+import type { Walk } from './walk-state.ts'
 
 /** Returns the columns of the query, as far as they are known. */
 export function resolveQuery(walk: Walk, query: Query, outerCtes: Ctes | null, outer: Scope | null): Columns {
@@ -101,7 +101,7 @@ export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope
       continue
     }
     if (!isName(piece)) continue
-    if (isField(run, index, scope)) walk.kept.add(piece)
+    if (isField(run, index, scope)) walk.unrenamed.add(piece)
     const [before, after] = [run[index - 1], run[index + 1]]
     if (isKey(before, '.') || isKey(after, '.') || isKey(after, '(') || isKey(before, 'AS')) continue
     const entry = scope?.item(piece.name) ?? null
@@ -131,7 +131,7 @@ function resolvePipes(
     switch (pipe.kind) {
       case 'run':
         resolveRun(walk, pipe.run, own, scope)
-        scope.add(entryOf(aliasOf(pipe.run), walk.sets.ofNames(named(pipe.run), false)))
+        scope.add(entryOf(aliasOf(pipe.run), walk.sets.ofNames(definedNames(pipe.run), false)))
         break
       case 'join':
         resolvePart(walk, pipe.part, own, outer, scope)
@@ -156,6 +156,6 @@ function aliasOf(run: Run): string {
 }
 
 /** Names that a pipe may have defined: aliases and listed names. */
-function named(run: Run): string[] {
+function definedNames(run: Run): string[] {
   return run.flatMap((piece) => (piece.kind !== 'nested' && isName(piece) ? [piece.name] : []))
 }

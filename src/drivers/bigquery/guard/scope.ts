@@ -1,7 +1,7 @@
 // What a path can name: the items of FROM so far, those of the outer queries, and the WITH queries. Names ignore case,
 // as in GoogleSQL.
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
-import type { Walk } from './walk.ts'
+import type { Walk } from './walk-state.ts'
 
 /** One item of FROM. */
 export interface Entry {

@@ -3,8 +3,8 @@
 // filters the suffix to what the wildcard may read.
 import type { PseudoColumn } from '../capture.ts'
 import type { Exposed, ExposedFamily, ExposedTable } from './exposed.ts'
-import type { Source, Suffixes } from './source.ts'
-import type { Work } from './work.ts'
+import type { Source, Suffixes } from './table-source.ts'
+import type { Work } from './work-budget.ts'
 
 /** Letters, marks, digits, dash, space, underscore: characters with no special meaning in a pattern or string. */
 const SAFE = /^[\p{L}\p{M}\p{N}_ -]*$/u

@@ -1,7 +1,7 @@
 // Helpers that stop waiting when a signal aborts, for work that cannot be aborted itself.
 
 /** Waits for the work. If the signal aborts first, throws its reason and no longer waits for the work. */
-export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
@@ -19,7 +19,7 @@ export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promi
  * Runs `work` on all items, at most `atOnce` at a time, and returns the results in order. The first failure ends the
  * rest.
  */
-export async function mapSome<T, R>(
+export async function mapConcurrently<T, R>(
   all: readonly T[],
   atOnce: number,
   signal: AbortSignal,

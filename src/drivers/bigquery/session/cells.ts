@@ -2,15 +2,15 @@
 // the form of a value does not show its type. The bytes must have been checked by endOfValue() of json-scan.
 import type { ColumnType } from '../capture.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
-import { Unreadable } from './exchange.ts'
+import { Unreadable } from './http-exchange.ts'
 import { endOfValue, firstOf, isArray, isNull, nextOf, skipSpace, valueOf } from './json-scan.ts'
 import { scalarWriter, writeJson } from './scalars.ts'
-import type { Pace } from './turns.ts'
+import type { SlicePace } from './time-slices.ts'
 
 /** Writes the value that begins at `at`, and returns where it ends. */
 type WriteShort = (json: Buffer, at: number, out: JsonBytes) => number
 /** Does the same for a value that may be long (it contains an array or JSON), and yields between two slices. */
-type WriteCell = (json: Buffer, at: number, out: JsonBytes, pace: Pace) => number | Generator<undefined, number>
+type WriteCell = (json: Buffer, at: number, out: JsonBytes, pace: SlicePace) => number | Generator<undefined, number>
 
 const COMMA = 0x2c
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
@@ -78,7 +78,7 @@ function arrayWriter(element: WriteCell): WriteCell {
       for (let n = 0; each !== null; n++) {
         if (n > 0) out.byte(COMMA)
         const written = element(json, valueOf(json, each, V), out, pace)
-        end = behind(json, each, typeof written === 'number' ? written : yield* written)
+        end = endAfter(json, each, typeof written === 'number' ? written : yield* written)
         if (pace.isDue(end)) yield
         each = nextOf(json, end)
       }
@@ -125,19 +125,19 @@ function writeShort(
   for (const [n, write] of cells.entries()) {
     if (each === null) throw new Unreadable('a row with too few cells')
     writeKey(n, keys, out)
-    end = behind(json, each, write(json, valueOf(json, each, V), out))
+    end = endAfter(json, each, write(json, valueOf(json, each, V), out))
     each = nextOf(json, end)
   }
   if (each !== null) throw new Unreadable('a row with too many cells')
   out.byte(keys === null ? CLOSE_ARRAY : CLOSE_OBJECT)
-  return behind(json, start, skipSpace(json, end) + 1)
+  return endAfter(json, start, skipSpace(json, end) + 1)
 }
 
 interface LongCells {
   readonly cells: readonly WriteCell[]
   readonly keys: readonly Buffer[] | null
   readonly out: JsonBytes
-  readonly pace: Pace
+  readonly pace: SlicePace
 }
 
 /** Writes the row or struct that begins at `start`, and returns where it ends. */
@@ -149,13 +149,13 @@ function* writeLong(json: Buffer, start: number, { cells, keys, out, pace }: Lon
     if (each === null) throw new Unreadable('a row with too few cells')
     writeKey(n, keys, out)
     const written = write(json, valueOf(json, each, V), out, pace)
-    end = behind(json, each, typeof written === 'number' ? written : yield* written)
+    end = endAfter(json, each, typeof written === 'number' ? written : yield* written)
     if (pace.isDue(end)) yield
     each = nextOf(json, end)
   }
   if (each !== null) throw new Unreadable('a row with too many cells')
   out.byte(keys === null ? CLOSE_ARRAY : CLOSE_OBJECT)
-  return behind(json, start, skipSpace(json, end) + 1)
+  return endAfter(json, start, skipSpace(json, end) + 1)
 }
 
 /** Returns where the cells begin. */
@@ -179,7 +179,7 @@ function writeKey(n: number, keys: readonly Buffer[] | null, out: JsonBytes): vo
  * Returns the end of the object that begins at `start`. Its value of interest ended at `end`, and is usually the only
  * one.
  */
-function behind(json: Buffer, start: number, end: number): number {
+function endAfter(json: Buffer, start: number, end: number): number {
   const at = skipSpace(json, end)
   return json[at] === CLOSE_OBJECT ? at + 1 : endOfValue(json, start)
 }

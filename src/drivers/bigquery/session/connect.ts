@@ -6,11 +6,11 @@ import { listDatasets } from '../catalog/datasets.ts'
 import { BigQueryConnection } from './connection.ts'
 import type { Disagreement } from './dry-run.ts'
 import { accessFailure, failure, unavailable } from './failure.ts'
-import type { Pools } from './pools.ts'
-import { Refused } from './refused.ts'
+import type { Pools } from './socket-pools.ts'
+import { ErrorResponse } from './error-response.ts'
 import { Rest } from './rest.ts'
 import type { Target } from './settings.ts'
-import type { Tokens } from './tokens.ts'
+import type { Tokens } from './access-tokens.ts'
 
 const CONNECT_MS = 10_000
 
@@ -49,6 +49,6 @@ async function isThere(rest: Rest, target: Target, signal: AbortSignal): Promise
   try {
     await listDatasets(rest, target.project, 1, signal)
   } catch (error) {
-    if (!(error instanceof Refused) || accessFailure(error) !== null) throw error
+    if (!(error instanceof ErrorResponse) || accessFailure(error) !== null) throw error
   }
 }

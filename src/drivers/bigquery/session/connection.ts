@@ -128,8 +128,8 @@ export class BigQueryConnection implements Connection {
       return await work(ended.signal)
     } catch (error) {
       // An error of the work that says how the job ended is more specific than the deadline.
-      const isTold = error instanceof AppError && error.code === 'QUERY_TIMEOUT' && isDeadline(ended.signal)
-      if (ended.signal.aborted && !isTold) throw ended.signal.reason
+      const saysHowItEnded = error instanceof AppError && error.code === 'QUERY_TIMEOUT' && isDeadline(ended.signal)
+      if (ended.signal.aborted && !saysHowItEnded) throw ended.signal.reason
       throw failure(error)
     } finally {
       clearTimeout(timer)

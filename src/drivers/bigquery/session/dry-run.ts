@@ -1,13 +1,13 @@
-// The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what the
-// query is and reads. The dry run does not report columns; the guard alone checks those. A missing field counts against
-// the query, except with an emulator.
+// The second wall (docs/drivers/bigquery.md#the-second-wall): before a query runs, BigQuery reports in a dry run what
+// the query is and reads. The dry run does not report columns; the guard alone checks those. A missing field counts
+// against the query, except with an emulator.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
 import { mayReport, type BigQueryQuery } from '../query.ts'
-import { overCost } from './cost.ts'
-import { Unreadable } from './exchange.ts'
-import { refusedByJob } from './refused.ts'
+import { overCost } from './cost-refusal.ts'
+import { Unreadable } from './http-exchange.ts'
+import { jobErrorOf } from './error-response.ts'
 import type { Rest } from './rest.ts'
 
 /** Where jobs run and who pays. */
@@ -52,7 +52,9 @@ type Answer = z.infer<typeof Answer>
 /** BigQuery's answer to a dry run. */
 export type DryRun = Answer
 
-/** A dry run runs nothing and costs nothing. Throws what Rest.json() throws, and Refused for an error in a 200. */
+/**
+ * A dry run runs nothing and costs nothing. Throws what Rest.json() throws, and ErrorResponse for an error in a 200.
+ */
 export async function dryRun(
   rest: Rest,
   place: Place,
@@ -69,7 +71,7 @@ export async function dryRun(
     jobReference: { projectId: place.billingProject, location: place.location },
   }
   const json = await rest.json({ method: 'POST', path: ['projects', place.billingProject, 'jobs'], body }, signal)
-  const refused = refusedByJob(json, false)
+  const refused = jobErrorOf(json, false)
   if (refused !== null) throw refused
   const answer = Answer.safeParse(json)
   if (!answer.success) throw new Unreadable('a dry run that says nothing')

@@ -33,7 +33,7 @@ const UNEQUAL =
 const SHRUNK =
   'A star stands for the exposed columns only, which may be fewer than a table has: name the columns you want in its place.'
 
-export function failureHint(said: string, hasStar: boolean): string {
-  if (hasStar && UNEQUAL.test(said)) return SHRUNK
-  return HINTS.find(([pattern]) => pattern.test(said))?.[1] ?? TRY
+export function failureHint(googleText: string, hasStar: boolean): string {
+  if (hasStar && UNEQUAL.test(googleText)) return SHRUNK
+  return HINTS.find(([pattern]) => pattern.test(googleText))?.[1] ?? TRY
 }

@@ -1,11 +1,11 @@
-// What a caller sees when Google refuses or fails (docs/errors.md#query_failed): a sentence of ours, chosen by BigQuery's
-// reason. Google's own message helps to choose the sentence. The caller sees that message only after a dry run, which
-// has read no data.
+// What a caller sees when Google refuses or fails (docs/errors.md#query_failed): a sentence of ours, chosen by
+// BigQuery's reason. Google's own message helps to choose the sentence. The caller sees that message only after a dry
+// run, which has read no data.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../address.ts'
 import { networkSentence } from '../../network-failure.ts'
-import { Unreadable } from './exchange.ts'
-import { Refused } from './refused.ts'
+import { Unreadable } from './http-exchange.ts'
+import { ErrorResponse } from './error-response.ts'
 
 const BUSY_SECONDS = 10
 
@@ -75,7 +75,7 @@ const QUERY: ReadonlyMap<string, string> = new Map(
  */
 export function accessFailure(error: unknown): AppError | null {
   if (error instanceof AppError) return error
-  if (error instanceof Refused) return refusedAccess(error)
+  if (error instanceof ErrorResponse) return refusedAccess(error)
   if (error instanceof Unreadable) {
     return unavailable('The server at the address of this datasource does not answer like BigQuery.', error)
   }
@@ -87,12 +87,12 @@ export function accessFailure(error: unknown): AppError | null {
 export function failure(error: unknown): AppError {
   const known = accessFailure(error)
   if (known !== null) return known
-  if (error instanceof Refused) return unavailable(error.reason === 'notFound' ? NOTHING : REFUSED, error)
+  if (error instanceof ErrorResponse) return unavailable(error.reason === 'notFound' ? NOTHING : REFUSED, error)
   return new AppError('INTERNAL', 'Something went wrong in Vitrine.', { cause: error })
 }
 
-function refusedAccess(refused: Refused): AppError | null {
-  const { reason, status, said } = refused
+function refusedAccess(refused: ErrorResponse): AppError | null {
+  const { reason, status, googleText } = refused
   if (BUSY.has(reason) || (status === 429 && !QUERY.has(reason))) return busy(refused)
   if (TIMED_OUT.has(reason)) return cancelled(refused)
   if (ITS_OWN.has(reason)) return unavailable(FAILING, refused)
@@ -100,26 +100,26 @@ function refusedAccess(refused: Refused): AppError | null {
   if (sentence !== undefined) return unavailable(sentence, refused)
   // The query does not cause any other 403 either, and its text may not be shown.
   if (DENYING.has(reason) || (status === 403 && reason !== '' && !QUERY.has(reason))) return denied(refused)
-  if (reason === 'notFound' && /^Not found: Project\b/i.test(said)) return unavailable(NO_PROJECT, refused)
+  if (reason === 'notFound' && /^Not found: Project\b/i.test(googleText)) return unavailable(NO_PROJECT, refused)
   if (status >= 500 || (status >= 300 && status < 400)) return unavailable(FAILING, refused)
   // An HTML page, an empty body, or a proxy's own error.
   return reason === '' && status >= 400 ? unavailable(REFUSED, refused) : null
 }
 
-function denied(refused: Refused): AppError {
-  const { said } = refused
-  if (/has not been used in project|it is disabled/i.test(said)) return unavailable(DISABLED, refused)
-  if (/billing (?:has not been enabled|is disabled|account)/i.test(said)) {
+function denied(refused: ErrorResponse): AppError {
+  const { googleText } = refused
+  if (/has not been used in project|it is disabled/i.test(googleText)) return unavailable(DISABLED, refused)
+  if (/billing (?:has not been enabled|is disabled|account)/i.test(googleText)) {
     return unavailable('Billing is not enabled in the project.', refused)
   }
-  if (/VPC Service Controls|organization.{0,3}s policy/i.test(said)) {
+  if (/VPC Service Controls|organization.{0,3}s policy/i.test(googleText)) {
     return unavailable('A policy of the organization refuses this datasource the access.', refused)
   }
-  return unavailable(/bigquery\.jobs\.create/.test(said) ? JOBS_DENIED : DENIED, refused)
+  return unavailable(/bigquery\.jobs\.create/.test(googleText) ? JOBS_DENIED : DENIED, refused)
 }
 
 /** The error for a reason that the query causes; null if BigQuery's message matters. */
-export function queryFailure(refused: Refused): AppError | null {
+export function queryFailure(refused: ErrorResponse): AppError | null {
   const sentence = QUERY.get(refused.reason)
   if (sentence !== undefined) return new AppError('QUERY_FAILED', sentence, { cause: refused })
   if (refused.reason === 'notFound') return schemaStale(refused)
@@ -148,7 +148,7 @@ export function unavailable(sentence: string, cause?: unknown): AppError {
   return new AppError('DATASOURCE_UNAVAILABLE', sentence, { cause })
 }
 
-function busy(refused: Refused): AppError {
+function busy(refused: ErrorResponse): AppError {
   const sentence =
     refused.reason === 'quotaExceeded'
       ? 'A quota of the project in BigQuery is used up; try again later.'

@@ -1,8 +1,8 @@
 // Walks through JSON as bytes, so that a response of ten megabytes never becomes a tree of objects. endOfValue() checks
 // every byte of a value against the JSON grammar, and membersOf() does so for an object. The other functions need
 // checked bytes.
-import { Unreadable } from './exchange.ts'
-import { atOnce, TURN_BYTES } from './turns.ts'
+import { Unreadable } from './http-exchange.ts'
+import { runToEnd, SLICE_BYTES } from './time-slices.ts'
 
 /** BigQuery nests at most 15 levels of arrays of structs, which are 80 levels of JSON. */
 const DEPTH_MAX = 128
@@ -28,7 +28,7 @@ export function skipSpace(json: Buffer, at: number): number {
 /** The end of the value that begins at `at`. Throws Unreadable if there is none, or if it is nested too deeply. */
 export function endOfValue(json: Buffer, at: number): number {
   if (json[at] !== OPEN_OBJECT && json[at] !== OPEN_ARRAY) return endOfPlain(json, at)
-  return atOnce(overValue(json, at))
+  return runToEnd(overValue(json, at))
 }
 
 /** Checks the value like endOfValue(), and yields between two slices. */
@@ -37,7 +37,7 @@ export function* overValue(json: Buffer, start: number): Generator<undefined, nu
   let close = 0
   /** The closing bytes of the outer ones. */
   const around: number[] = []
-  let pause = start + TURN_BYTES
+  let pause = start + SLICE_BYTES
   let at = start
   for (;;) {
     const opened = closeOf(json[at])
@@ -61,7 +61,7 @@ export function* overValue(json: Buffer, start: number): Generator<undefined, nu
     at = skipSpace(json, at + 1)
     if (close === CLOSE_OBJECT) at = behindKey(json, at)
     if (at < pause) continue
-    pause = at + TURN_BYTES
+    pause = at + SLICE_BYTES
     yield
   }
 }

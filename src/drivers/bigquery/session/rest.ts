@@ -2,9 +2,9 @@
 // It sends any path and body; its callers decide what may be sent.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
-import { exchange, isPassing, jsonOf, Unreadable } from './exchange.ts'
-import { Refused } from './refused.ts'
-import type { TokenSource } from './tokens.ts'
+import { sendRequest, isTemporary, jsonOf, Unreadable } from './http-exchange.ts'
+import { ErrorResponse } from './error-response.ts'
+import type { TokenSource } from './access-tokens.ts'
 
 /** The pauses before each retry; up to half of the pause is added at random. */
 const RETRY_AFTER_MS = [100, 300, 900] as const
@@ -35,10 +35,10 @@ export class Rest {
   /** Fetches a token. Throws if there is none. */
   async signIn(signal: AbortSignal): Promise<void> {
     const tokens = this.#tokens
-    if (tokens !== null) await tried(() => tokens.get(signal), signal)
+    if (tokens !== null) await withRetries(() => tokens.get(signal), signal)
   }
 
-  /** Returns a response as JSON. Throws Refused, Unreadable, the socket's error, the signal's reason. */
+  /** Returns a response as JSON. Throws ErrorResponse, Unreadable, the socket's error, the signal's reason. */
   async json(call: Call, signal: AbortSignal): Promise<unknown> {
     const json = jsonOf(await this.bytes(call, signal))
     if (typeof json !== 'object' || json === null) throw new Unreadable('an answer that is no JSON object')
@@ -50,7 +50,7 @@ export class Rest {
    * has begun is read until `whole` aborts.
    */
   async bytes(call: Call, signal: AbortSignal, whole = signal): Promise<Buffer> {
-    return await tried(() => this.#withToken(call, whole), signal)
+    return await withRetries(() => this.#withToken(call, whole), signal)
   }
 
   async #withToken(call: Call, signal: AbortSignal): Promise<Buffer> {
@@ -59,7 +59,7 @@ export class Rest {
     try {
       return await this.#send(call, token, signal)
     } catch (error) {
-      if (!(error instanceof Refused) || error.status !== 401) throw error
+      if (!(error instanceof ErrorResponse) || error.status !== 401) throw error
       this.#tokens.forget(token)
       return await this.#send(call, await this.#tokens.get(signal), signal)
     }
@@ -77,22 +77,22 @@ export class Rest {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       bytesMax: bytesMax ?? METADATA_BYTES_MAX,
     }
-    return exchange(this.#dispatcher, request, signal)
+    return sendRequest(this.#dispatcher, request, signal)
   }
 }
 
 /** The work, done again a few times while what it fails of may pass. */
-async function tried<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+async function withRetries<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   for (let attempt = 0; ; attempt++) {
     try {
       return await work()
     } catch (error) {
       const pause = RETRY_AFTER_MS[attempt]
-      if (pause === undefined || signal.aborted || !isPassing(error)) throw error
-      const asked = error instanceof Refused ? (error.retryAfterMs ?? 0) : 0
-      if (asked > PATIENCE_MS) throw error
-      await sleep(Math.max(asked, pause * (1 + Math.random() / 2)), undefined, { signal })
+      if (pause === undefined || signal.aborted || !isTemporary(error)) throw error
+      const retryAfterMs = error instanceof ErrorResponse ? (error.retryAfterMs ?? 0) : 0
+      if (retryAfterMs > PATIENCE_MS) throw error
+      await sleep(Math.max(retryAfterMs, pause * (1 + Math.random() / 2)), undefined, { signal })
     }
   }
 }

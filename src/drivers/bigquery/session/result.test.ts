@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { JsonBytes } from '../../json-bytes.ts'
-import { Unreadable } from './exchange.ts'
-import { Refused } from './refused.ts'
+import { Unreadable } from './http-exchange.ts'
+import { ErrorResponse } from './error-response.ts'
 import { readPage, Result } from './result.ts'
-import { Turns } from './turns.ts'
+import { TimeSlices } from './time-slices.ts'
 
 interface Column {
   readonly type: string
@@ -25,9 +25,9 @@ function answer(column: Column, ...values: readonly unknown[]) {
   return rowsOf(JSON.stringify(page))
 }
 
-async function rowsOf(page: string, caps = { rowCap: 1000, bytesMax: 1_000_000 }, turns = new Turns(null)) {
+async function rowsOf(page: string, caps = { rowCap: 1000, bytesMax: 1_000_000 }, slices = new TimeSlices(null)) {
   const result = new Result(caps, new Map(), new JsonBytes(16))
-  await result.add(await readPage(Buffer.from(page), turns), turns)
+  await result.add(await readPage(Buffer.from(page), slices), slices)
   const { columns, rows, ...rest } = result.finish()
   const text = String(rows)
   // Any input must give valid JSON.
@@ -193,8 +193,8 @@ describe('a page', () => {
 
   test('of a failed job is an error; warnings with a result are not', async () => {
     const errors = '"errors":[{"reason":"invalidQuery","message":"Division by zero"}]'
-    await assert.rejects(readPage(Buffer.from(`{"jobComplete":true,${errors}}`), new Turns(null)), (error) => {
-      return error instanceof Refused && error.reason === 'invalidQuery'
+    await assert.rejects(readPage(Buffer.from(`{"jobComplete":true,${errors}}`), new TimeSlices(null)), (error) => {
+      return error instanceof ErrorResponse && error.reason === 'invalidQuery'
     })
     assert.equal((await rowsOf(page(`[${row}]`, `,${errors}`))).text, '[[1]]')
   })
@@ -239,18 +239,18 @@ describe('a page', () => {
   test('with invalid UTF-8 is still JSON', async () => {
     const bytes = Buffer.from(page('[{"f":[{"v":"\u00ff"}]}]').replace('INTEGER', 'STRING'), 'latin1')
     const result = new Result({ rowCap: 1, bytesMax: 100 }, new Map(), new JsonBytes(16))
-    const turns = new Turns(null)
-    await result.add(await readPage(bytes, turns), turns)
+    const slices = new TimeSlices(null)
+    await result.add(await readPage(bytes, slices), slices)
     assert.deepEqual(JSON.parse(String(result.finish().rows)), [['\ufffd']])
   })
 
   test('yields to the event loop every 128 kB while reading and writing', async () => {
     const bytes = page(`[${Array.from({ length: 40_000 }, (_, n) => `{"f":[{"v":"${n}"}]}`).join(',')}]`)
-    const turns = new Turns(null)
-    const { rowCount } = await rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, turns)
+    const slices = new TimeSlices(null)
+    const { rowCount } = await rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, slices)
     const each = Math.floor(bytes.length / (128 * 1024 + 30))
-    assert.deepEqual([rowCount, turns.count >= 2 * each, each > 5], [40_000, true, true])
-    const short = new Turns(null)
+    assert.deepEqual([rowCount, slices.count >= 2 * each, each > 5], [40_000, true, true])
+    const short = new TimeSlices(null)
     await rowsOf(page('[{"f":[{"v":"1"}]}]'), undefined, short)
     assert.equal(short.count, 0)
   })
@@ -268,17 +268,17 @@ describe('a page', () => {
   ] as const) {
     test(`yields within one long row: ${what}`, async () => {
       const bytes = page(`[{"f":[{"v":${value}}]}]`).replace('"INTEGER"', type)
-      const turns = new Turns(null)
-      const { rowCount } = await rowsOf(bytes, { rowCap: 1, bytesMax: 10_000_000 }, turns)
+      const slices = new TimeSlices(null)
+      const { rowCount } = await rowsOf(bytes, { rowCap: 1, bytesMax: 10_000_000 }, slices)
       const least = Math.floor(bytes.length / (128 * 1024 + 30))
-      assert.deepEqual([rowCount, turns.count >= (type === '"JSON"' ? least : 2 * least), least > 5], [1, true, true])
+      assert.deepEqual([rowCount, slices.count >= (type === '"JSON"' ? least : 2 * least), least > 5], [1, true, true])
     })
   }
 
   test('is abandoned between two slices when its signal aborts', async () => {
     const bytes = page(`[${Array.from({ length: 40_000 }, () => '{"f":[{"v":"1"}]}').join(',')}]`)
     const gone = new AbortController()
-    const reading = rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, new Turns(gone.signal))
+    const reading = rowsOf(bytes, { rowCap: 100_000, bytesMax: 10_000_000 }, new TimeSlices(gone.signal))
     gone.abort(new Error('gone'))
     await assert.rejects(reading, /gone/)
   })

@@ -4,11 +4,11 @@ import { z } from 'zod'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { rowWriter, type WriteRow } from './cells.ts'
-import { jsonOf, Unreadable } from './exchange.ts'
+import { jsonOf, Unreadable } from './http-exchange.ts'
 import { firstOf, isArray, membersOf, nextOf, skipSpace } from './json-scan.ts'
-import { refusedByJob } from './refused.ts'
-import { Pace, type Turns } from './turns.ts'
-import { readSchema } from './types.ts'
+import { jobErrorOf } from './error-response.ts'
+import { SlicePace, type TimeSlices } from './time-slices.ts'
+import { readSchema } from './schema-types.ts'
 
 const OPEN = 0x5b
 const CLOSE = 0x5d
@@ -57,11 +57,11 @@ const Head = z.object({
 const HEAD_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Parses a response of jobs.query or getQueryResults. Throws Unreadable, Refused if the job failed, and as Turns.run()
- * does.
+ * Parses a response of jobs.query or getQueryResults. Throws Unreadable, ErrorResponse if the job failed, and as
+ * TimeSlices.run() does.
  */
-export async function readPage(bytes: Buffer, turns: Turns): Promise<Page> {
-  const { members, end: pageEnd } = await turns.run(membersOf(bytes, skipSpace(bytes, 0)))
+export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page> {
+  const { members, end: pageEnd } = await slices.run(membersOf(bytes, skipSpace(bytes, 0)))
   if (skipSpace(bytes, pageEnd) !== bytes.length) throw new Unreadable('bytes behind a page')
   const head: Record<string, unknown> = Object.create(null)
   let rowsAt: number | null = null
@@ -76,7 +76,7 @@ export async function readPage(bytes: Buffer, turns: Turns): Promise<Page> {
     head[key] = jsonOf(bytes.subarray(at, end))
   }
   const page = Head.safeParse(head)
-  const refused = refusedByJob(head, head['schema'] !== undefined)
+  const refused = jobErrorOf(head, head['schema'] !== undefined)
   if (refused !== null && head['jobComplete'] !== false) throw refused
   if (!page.success) throw new Unreadable('a page without jobComplete')
   const { jobComplete, jobReference, schema, pageToken, totalRows } = page.data
@@ -126,15 +126,15 @@ export class Result {
   }
 
   /**
-   * Adds the next page. Returns false if no more rows are wanted or available. Throws Unreadable, and as Turns.run()
-   * does.
+   * Adds the next page. Returns false if no more rows are wanted or available. Throws Unreadable, and as
+   * TimeSlices.run() does.
    */
-  async add(page: Page, turns: Turns): Promise<boolean> {
-    return await turns.run(this.#add(page))
+  async add(page: Page, slices: TimeSlices): Promise<boolean> {
+    return await slices.run(this.#add(page))
   }
 
   *#add(page: Page): Generator<undefined, boolean> {
-    const pace = new Pace()
+    const pace = new SlicePace()
     const writeRow = (this.#writeRow ??= this.#begin(page))
     const out = this.#out
     const json = page.bytes

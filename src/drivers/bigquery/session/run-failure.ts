@@ -1,10 +1,10 @@
 // What a caller sees when a query fails while it runs: a sentence of ours, chosen by BigQuery's reason. BigQuery's own
 // message may contain values, so it only helps to choose the sentence.
 import { AppError } from '../../../errors.ts'
-import { overCost } from './cost.ts'
+import { overCost } from './cost-refusal.ts'
 import { accessFailure, failure, queryFailure } from './failure.ts'
-import { Refused } from './refused.ts'
-import { bytesIn } from './said.ts'
+import { ErrorResponse } from './error-response.ts'
+import { bytesIn } from './dry-run-failure.ts'
 
 const FAILED = 'BigQuery failed the query while it ran: a value does not fit what the query does with it.'
 
@@ -42,10 +42,10 @@ const SENTENCES: readonly (readonly [RegExp, string])[] = [
 export function runFailure(error: unknown, bytesMax: number): AppError {
   const access = accessFailure(error)
   if (access !== null) return access
-  if (!(error instanceof Refused)) return failure(error)
-  if (error.reason === 'bytesBilledLimitExceeded') return overCost(bytesIn(error.said), bytesMax, error)
+  if (!(error instanceof ErrorResponse)) return failure(error)
+  if (error.reason === 'bytesBilledLimitExceeded') return overCost(bytesIn(error.googleText), bytesMax, error)
   const known = queryFailure(error)
   if (known !== null) return known
-  const sentence = SENTENCES.find(([pattern]) => pattern.test(error.said))?.[1]
+  const sentence = SENTENCES.find(([pattern]) => pattern.test(error.googleText))?.[1]
   return new AppError('QUERY_FAILED', sentence ?? FAILED, { cause: error })
 }

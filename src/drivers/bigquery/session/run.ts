@@ -8,16 +8,16 @@ import type { JsonBytes } from '../../json-bytes.ts'
 import { noAnswer } from '../../no-answer.ts'
 import { timeLeft } from '../../time-left.ts'
 import type { BigQueryQuery } from '../query.ts'
-import { orAborted } from './abort.ts'
+import { untilAborted } from './abort.ts'
 import { bytesOf, checkCost, dryRun, judge, type Judging, type Place } from './dry-run.ts'
-import { Unreadable } from './exchange.ts'
+import { Unreadable } from './http-exchange.ts'
 import { cancelled, isDeadline } from './failure.ts'
-import { Refused } from './refused.ts'
+import { ErrorResponse } from './error-response.ts'
 import type { Rest } from './rest.ts'
 import { readPage, Result, type Page } from './result.ts'
 import { runFailure } from './run-failure.ts'
-import { Turns } from './turns.ts'
-import { dryRunFailure } from './said.ts'
+import { TimeSlices } from './time-slices.ts'
+import { dryRunFailure } from './dry-run-failure.ts'
 
 export interface Running {
   readonly rest: Rest
@@ -52,7 +52,7 @@ export async function estimateQuery(at: Running, query: BigQueryQuery, limits: L
     return bytesOf(answer) ?? 0
   } catch (error) {
     at.signal.throwIfAborted()
-    throw dryRunFailure(asTold(error, at.judging), query, limits.maxCost)
+    throw dryRunFailure(withQueryReason(error, at.judging), query, limits.maxCost)
   }
 }
 
@@ -64,8 +64,8 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   try {
     const result = new Result({ rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }, query.names, at.out)
     let page = await job.start()
-    const turns = new Turns(at.signal)
-    for (let pages = 1; await result.add(page, turns); pages++) {
+    const slices = new TimeSlices(at.signal)
+    for (let pages = 1; await result.add(page, slices); pages++) {
       if (pages >= PAGES_MAX) throw new Unreadable('an answer of too many pages')
       page = await job.page(page.pageToken, result.wanted)
     }
@@ -73,14 +73,14 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
   } catch (error) {
     const isLate = at.signal.aborted && isDeadline(at.signal)
     const ended = job.abandon(isLate)
-    if (ended !== null && isLate) throw await toldOf(ended, error)
+    if (ended !== null && isLate) throw await timeoutError(ended, error)
     at.signal.throwIfAborted()
-    throw error instanceof AppError ? error : runFailure(asTold(error, at.judging), limits.maxCost)
+    throw error instanceof AppError ? error : runFailure(withQueryReason(error, at.judging), limits.maxCost)
   }
 }
 
 /** The timeout error: says whether the job has ended, if that is known within a moment after the deadline. */
-async function toldOf(ended: Promise<boolean>, cause: unknown): Promise<AppError> {
+async function timeoutError(ended: Promise<boolean>, cause: unknown): Promise<AppError> {
   const moment = new AbortController()
   try {
     const known = await Promise.race([ended, sleep(CONFIRM_MS, false, { signal: moment.signal })])
@@ -92,13 +92,13 @@ async function toldOf(ended: Promise<boolean>, cause: unknown): Promise<AppError
 
 /** Whether BigQuery reports that a cancel or its timeout ended the job. */
 function isStopped(error: unknown): boolean {
-  return error instanceof Refused && (error.reason === 'stopped' || error.reason === 'timeout')
+  return error instanceof ErrorResponse && (error.reason === 'stopped' || error.reason === 'timeout')
 }
 
 /** An emulator uses one reason for everything that it cannot do. We treat it as an error of the query. */
-function asTold(error: unknown, { lenient }: Judging): unknown {
-  if (!lenient || !(error instanceof Refused) || error.reason !== 'jobInternalError') return error
-  return new Refused(error.status, 'invalidQuery', error.said)
+function withQueryReason(error: unknown, { lenient }: Judging): unknown {
+  if (!lenient || !(error instanceof ErrorResponse) || error.reason !== 'jobInternalError') return error
+  return new ErrorResponse(error.status, 'invalidQuery', error.googleText)
 }
 
 /** The job of one query in BigQuery. */
@@ -122,7 +122,7 @@ class Job {
   async start(): Promise<Page> {
     const { signal } = this.#at
     this.#started = this.#post()
-    const page = await orAborted(this.#started, signal)
+    const page = await untilAborted(this.#started, signal)
     return page.isComplete ? page : await this.page(null, this.#query.rowCap + 1)
   }
 
@@ -132,7 +132,7 @@ class Job {
     if (this.#known === null) throw new Unreadable('an answer without its job')
     const { id, location } = this.#known
     for (let pause: number = PAUSE_MS[0]; ; pause = Math.min(pause * 2, PAUSE_MS[1])) {
-      const asked = performance.now()
+      const requestedAt = performance.now()
       const bytes = await rest.bytes(
         {
           method: 'GET',
@@ -150,7 +150,7 @@ class Job {
       )
       const page = await this.#read(bytes)
       if (page.isComplete) return page
-      if (performance.now() - asked < pause) await sleep(pause, undefined, { signal })
+      if (performance.now() - requestedAt < pause) await sleep(pause, undefined, { signal })
     }
   }
 
@@ -163,9 +163,9 @@ class Job {
     if (this.#started === null || this.#isOver) return null
     const named = this.#known === null ? this.#started : Promise.resolve()
     const ended = named.then(() => this.#cancel(asks), isStopped)
-    const told = ended.catch(() => false)
-    this.#at.inBackground(told)
-    return told
+    const confirmed = ended.catch(() => false)
+    this.#at.inBackground(confirmed)
+    return confirmed
   }
 
   async #post(): Promise<Page> {
@@ -195,7 +195,7 @@ class Job {
   async #read(bytes: Buffer): Promise<Page> {
     try {
       // The signal does not end this: the page names the job, which must then be cancelled.
-      const page = await readPage(bytes, new Turns(null))
+      const page = await readPage(bytes, new TimeSlices(null))
       if (page.job !== null) this.#known = { id: page.job.id, location: page.job.location ?? this.#at.place.location }
       this.#isOver = page.isComplete
       return page
@@ -229,7 +229,7 @@ class Job {
     try {
       const path = ['projects', place.billingProject, 'queries', id]
       const bytes = await rest.bytes({ method: 'GET', path, query, bytesMax: PAGE_BYTES_MAX }, whole)
-      return (await readPage(bytes, new Turns(whole))).isComplete
+      return (await readPage(bytes, new TimeSlices(whole))).isComplete
     } catch (error) {
       return isStopped(error)
     }

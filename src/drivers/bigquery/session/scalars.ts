@@ -126,7 +126,7 @@ export function* writeJson(json: Buffer, start: number, end: number, out: JsonBy
   return end
 }
 
-/** Where its one value begins and ends; null where it is no JSON: what BigQuery calls JSON then stands as the text it is. */
+/** Where the one JSON value begins and ends; null if the text is not JSON, and it is then written as a string. */
 function* spanOf(inner: Buffer): Generator<undefined, readonly [number, number] | null> {
   try {
     const at = skipSpace(inner, 0)

@@ -4,9 +4,9 @@ import type { Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
 import type { Columns } from './column-sets.ts'
 import type { Scope } from './scope.ts'
-import type { Source } from './source.ts'
+import type { Source } from './table-source.ts'
 import { isName, type Token } from './tokens.ts'
-import type { Walk } from './walk.ts'
+import type { Walk } from './walk-state.ts'
 
 export type Pseudo = Source['pseudoColumns'][number]
 

@@ -1,7 +1,7 @@
 // Seeded random queries that grow with a size: a part of a real query is made wide, deep or repeated within another
 // query.
-import { chance } from './chance.ts'
-import { ATTACKS, LEGIT } from './world.ts'
+import { chance } from './seeded-random.ts'
+import { ATTACKS, LEGIT } from './sample-project.ts'
 
 type Make = (size: number) => string
 

@@ -16,8 +16,8 @@ export function near(name: string, candidates: Iterable<string>, write: (name: s
     const isFitting = candidate.length >= least && candidate.length <= most
     if (fitting.length < COMPARED_MAX && (isFitting || candidate.toLowerCase().includes(lower))) fitting.push(candidate)
   }
-  const told = didYouMean(nearest(name, fitting).map(write))
-  return told === '' ? '' : `${told} `
+  const sentence = didYouMean(nearest(name, fitting).map(write))
+  return sentence === '' ? '' : `${sentence} `
 }
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/

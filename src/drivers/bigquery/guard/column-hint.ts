@@ -1,8 +1,8 @@
 // The hint for a column that BigQuery does not find: the names that are visible at that position of the caller's text.
 // It is computed only after a query has failed, from the state of the walk, which lives as long as the query.
-import { near, quoted } from './near.ts'
+import { near, quoted } from './suggestions.ts'
 import type { Scope } from './scope.ts'
-import type { Walk } from './walk.ts'
+import type { Walk } from './walk-state.ts'
 
 const SHOWN_MAX = 40
 const ITEMS_MAX = 20
@@ -40,10 +40,10 @@ function shown(scope: Scope): string {
   const parts: string[] = []
   for (const { alias, names } of scope.items(ITEMS_MAX, SHOWN_MAX + 1)) {
     if (left <= 0) break
-    const told = names.slice(0, left).map(quoted)
-    left -= told.length
+    const listed = names.slice(0, left).map(quoted)
+    left -= listed.length
     parts.push(
-      `${alias === '' ? 'a part of FROM' : quoted(alias)} (${told.join(', ')}${names.length > told.length ? ', …' : ''})`,
+      `${alias === '' ? 'a part of FROM' : quoted(alias)} (${listed.join(', ')}${names.length > listed.length ? ', …' : ''})`,
     )
   }
   return parts.length === 0 ? 'FROM shows no columns here.' : `FROM shows ${parts.join('; ')}.`

@@ -3,10 +3,10 @@
 import type { PseudoColumn } from '../capture.ts'
 import type { AllowedShards } from '../query.ts'
 import type { Exposed } from './exposed.ts'
-import { near, quotedPath } from './near.ts'
+import { near, quotedPath } from './suggestions.ts'
 import { refusedTable } from './refusal.ts'
 import { wildcard } from './wildcard.ts'
-import type { Work } from './work.ts'
+import type { Work } from './work-budget.ts'
 
 export interface Source {
   readonly dataset: string
@@ -38,11 +38,11 @@ export function sourceOf(exposed: Exposed, work: Work, parts: readonly string[],
   // A domain-scoped project contains dots itself, so the whole text is compared.
   const own = name.startsWith(`${project}.`) ? name.slice(project.length + 1).split('.') : parts
   const [dataset, table] = own
-  if (dataset === undefined || table === undefined || own.length !== 2) throw foreign(project, name, at)
+  if (dataset === undefined || table === undefined || own.length !== 2) throw otherProject(project, name, at)
   const source = table.endsWith('*')
     ? wildcard(exposed, work, dataset, table.slice(0, -1))
-    : plain(exposed, dataset, table)
-  if (source === 'view') throw closed(name, at)
+    : plainTable(exposed, dataset, table)
+  if (source === 'view') throw unknownView(name, at)
   if (source === null)
     throw refusedTable(name, `${near(own.join('.'), exposed.names, quotedPath)}${exposed.listed}`, at)
   return source
@@ -56,7 +56,7 @@ export function beginsWithTable(exposed: Exposed, parts: readonly string[]): boo
   return exposed.holds(dataset, table) || exposed.find(dataset, table) !== null
 }
 
-function plain(exposed: Exposed, dataset: string, table: string): Source | 'view' | null {
+function plainTable(exposed: Exposed, dataset: string, table: string): Source | 'view' | null {
   const found = exposed.find(dataset, table)
   if (found === null) return null
   const { of, id } = found
@@ -92,11 +92,11 @@ function checkMetadata(parts: readonly string[], name: string, at: number): void
   throw refusedTable(name, 'GET …/schema lists what can be read; BigQuery’s own catalogs cannot.', at)
 }
 
-function foreign(project: string, name: string, at: number): Error {
+function otherProject(project: string, name: string, at: number): Error {
   return refusedTable(name, `A table is named dataset.table; only project ${project} can be read here.`, at)
 }
 
-function closed(name: string, at: number): Error {
+function unknownView(name: string, at: number): Error {
   const hint =
     'An administrator must introspect again; until then read the tables that the view reads, if they are exposed.'
   return refusedTable(name, hint, at)

@@ -3,48 +3,51 @@
 // replaced: for example, an error inside a view names the tables under it.
 import { AppError, type Code } from '../../../errors.ts'
 import type { BigQueryQuery } from '../query.ts'
-import { overCost } from './cost.ts'
+import { overCost } from './cost-refusal.ts'
 import { failureHint, TRY } from './failure-hint.ts'
-import { placeIn, withoutPositions } from './place.ts'
+import { placeIn, withoutPositions } from './message-position.ts'
 import { accessFailure, failure, queryFailure, schemaStale } from './failure.ts'
-import { Refused } from './refused.ts'
+import { ErrorResponse } from './error-response.ts'
 
 const MESSAGE_MAX = 1_000
 /** The most different names in a message that are searched for in the printed text. */
 const NAMES_MAX = 20
-const QUIET = 'BigQuery refuses the query.'
+const NO_TEXT = 'BigQuery refuses the query.'
 
 /** Turns an error of a dry run, or of the calls before it, into an AppError. */
 export function dryRunFailure(error: unknown, query: BigQueryQuery, bytesMax: number): AppError {
   const access = accessFailure(error)
   if (access !== null) return access
-  if (!(error instanceof Refused)) return failure(error)
-  if (error.reason === 'bytesBilledLimitExceeded') return overCost(bytesIn(error.said), bytesMax, error)
+  if (!(error instanceof ErrorResponse)) return failure(error)
+  if (error.reason === 'bytesBilledLimitExceeded') return overCost(bytesIn(error.googleText), bytesMax, error)
   return queryFailure(error) ?? refusedText(error, query)
 }
 
 /** The number of bytes in BigQuery's message that a query would need. */
-export function bytesIn(said: string): number | null {
-  const digits = /(\d{1,15}) or higher required/.exec(said)?.[1]
+export function bytesIn(googleText: string): number | null {
+  const digits = /(\d{1,15}) or higher required/.exec(googleText)?.[1]
   return digits === undefined ? null : Number(digits)
 }
 
-function refusedText(refused: Refused, query: BigQueryQuery): AppError {
-  const said = withoutPositions(refused.said)
+function refusedText(refused: ErrorResponse, query: BigQueryQuery): AppError {
+  const googleText = withoutPositions(refused.googleText)
   const alias = escaped(query.alias)
-  if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(said)) return schemaStale(refused)
+  if (new RegExp(`not found inside ${alias}\\b|in ${alias}\\b.*not found`, 'i').test(googleText))
+    return schemaStale(refused)
   // In a message about a view, the position is in the view's text, and so is any name that the query does not contain.
-  const isOfView = /\bview\b/i.test(said)
-  const at = isOfView ? null : placeIn(refused.said, query)
+  const isOfView = /\bview\b/i.test(googleText)
+  const at = isOfView ? null : placeIn(refused.googleText, query)
   const names = new PrintedNames(query)
-  const column = columnIn(said)
-  const quiet = (code: Code) => new AppError(code, QUIET, { extra: { hint: TRY, ...positionOf(at) }, cause: refused })
-  if (column !== null && (!names.hold(column) || /\bfailed to parse view\b/i.test(said))) return quiet('QUERY_FAILED')
-  if (column !== null) return hiddenColumn(namedBack(column, query), at, query, refused)
-  const message = passed(said, query, names)
-  const code = /^Syntax error\b/i.test(said) ? 'INVALID_QUERY' : 'QUERY_FAILED'
-  if (message === QUIET) return quiet(code)
-  const extra = { hint: failureHint(said, query.hasStar), ...positionOf(at), ...columnNamed(message, query) }
+  const column = columnIn(googleText)
+  const withoutText = (code: Code) =>
+    new AppError(code, NO_TEXT, { extra: { hint: TRY, ...positionOf(at) }, cause: refused })
+  if (column !== null && (!names.hold(column) || /\bfailed to parse view\b/i.test(googleText)))
+    return withoutText('QUERY_FAILED')
+  if (column !== null) return hiddenColumn(callerName(column, query), at, query, refused)
+  const message = messageFor(googleText, query, names)
+  const code = /^Syntax error\b/i.test(googleText) ? 'INVALID_QUERY' : 'QUERY_FAILED'
+  if (message === NO_TEXT) return withoutText(code)
+  const extra = { hint: failureHint(googleText, query.hasStar), ...positionOf(at), ...columnNamed(message, query) }
   return new AppError(code, message, { extra, cause: refused })
 }
 
@@ -68,40 +71,40 @@ const NO_COLUMN = [
 ].map((pattern) => new RegExp(pattern, 'i'))
 
 /** The column that BigQuery does not find. A hidden column and a missing column look the same to BigQuery. */
-function columnIn(said: string): string | null {
+function columnIn(googleText: string): string | null {
   for (const pattern of NO_COLUMN) {
-    const name = pattern.exec(said)?.[1]
+    const name = pattern.exec(googleText)?.[1]
     if (name !== undefined) return name.replace(/^`|`$/g, '')
   }
   return null
 }
 
-function hiddenColumn(name: string, at: number | null, query: BigQueryQuery, cause: Refused): AppError {
+function hiddenColumn(name: string, at: number | null, query: BigQueryQuery, cause: ErrorResponse): AppError {
   return new AppError('QUERY_DENIED', `column ${name} does not exist or is not exposed`, {
     extra: { blocked: { kind: 'column', name }, hint: query.columnHint(name, at ?? -1), ...positionOf(at) },
     cause,
   })
 }
 
-function namedBack(name: string, query: BigQueryQuery): string {
+function callerName(name: string, query: BigQueryQuery): string {
   return query.names.get(name) ?? name
 }
 
 /** BigQuery's message, or a sentence of ours if the message says more than the query does. */
-function passed(said: string, query: BigQueryQuery, names: PrintedNames): string {
-  if (/without a filter over column/i.test(said)) {
+function messageFor(googleText: string, query: BigQueryQuery, names: PrintedNames): string {
+  if (/without a filter over column/i.test(googleText)) {
     return 'BigQuery reads a table of this query only with a filter on the column that it is partitioned by.'
   }
-  if (/\bview\b/i.test(said)) return 'BigQuery refuses the query: a view of it may no longer work.'
-  if (said.length > MESSAGE_MAX) return QUIET
-  const plain = said.replace(/[^.]*https?:\/\/\S+/g, '').trim()
+  if (/\bview\b/i.test(googleText)) return 'BigQuery refuses the query: a view of it may no longer work.'
+  if (googleText.length > MESSAGE_MAX) return NO_TEXT
+  const plain = googleText.replace(/[^.]*https?:\/\/\S+/g, '').trim()
   // Matches a.b, p:d.t, and text in quotes or backquotes.
   const named = new Set(plain.match(/[A-Za-z_][\w-]*(?:[.:][\w*-]+)+|'[^']*'|"[^"]*"|`[^`]*`/g) ?? [])
-  if (named.size > NAMES_MAX || ![...named].every((name) => names.hold(name))) return QUIET
+  if (named.size > NAMES_MAX || ![...named].every((name) => names.hold(name))) return NO_TEXT
   let message = plain
   for (const [ours, theirs] of query.names) message = message.replaceAll(ours, theirs)
   message = message.replace(new RegExp(`\\b${escaped(query.alias)}\\w*\\.?`, 'g'), '').replace(/  +/g, ' ')
-  return message === '' ? QUIET : message
+  return message === '' ? NO_TEXT : message
 }
 
 /**

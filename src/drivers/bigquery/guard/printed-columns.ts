@@ -1,6 +1,6 @@
 // The printed list of a table's columns. Each list is made once, however often the text names the table.
-import type { Source } from './source.ts'
-import type { Work } from './work.ts'
+import type { Source } from './table-source.ts'
+import type { Work } from './work-budget.ts'
 
 /** The printed column list of each table. */
 export class PrintedColumns {

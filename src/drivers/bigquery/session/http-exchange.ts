@@ -1,7 +1,7 @@
 // Sends one HTTP request and reads a bounded response. It follows no redirects, decodes no compression and always has a
 // signal.
 import type { Dispatcher } from 'undici'
-import { Refused, refusedBy } from './refused.ts'
+import { ErrorResponse, errorResponseOf } from './error-response.ts'
 
 export interface Request {
   readonly method: 'GET' | 'POST'
@@ -23,10 +23,10 @@ const ERROR_BYTES_MAX = 64 * 1024
 const RETRY_AFTER_MS_MAX = 60_000
 
 /**
- * Returns the body of a 2xx response. Throws Refused for another status, Unreadable, the socket's error, the signal's
- * reason.
+ * Returns the body of a 2xx response. Throws ErrorResponse for another status, Unreadable, the socket's error, the
+ * signal's reason.
  */
-export async function exchange(dispatcher: Dispatcher, request: Request, signal: AbortSignal): Promise<Buffer> {
+export async function sendRequest(dispatcher: Dispatcher, request: Request, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted()
   const { method, path, headers, body, bytesMax } = request
   const answer = await dispatcher.request({
@@ -36,10 +36,10 @@ export async function exchange(dispatcher: Dispatcher, request: Request, signal:
     ...(body === undefined ? {} : { body }),
     signal,
   })
-  const isFine = answer.statusCode >= 200 && answer.statusCode < 300
-  const bytes = await readAll(answer.body, isFine ? bytesMax : ERROR_BYTES_MAX, isFine)
-  if (isFine) return bytes
-  throw refusedBy(answer.statusCode, jsonOf(bytes), retryAfterMs(answer.headers['retry-after']))
+  const isSuccess = answer.statusCode >= 200 && answer.statusCode < 300
+  const bytes = await readAll(answer.body, isSuccess ? bytesMax : ERROR_BYTES_MAX, isSuccess)
+  if (isSuccess) return bytes
+  throw errorResponseOf(answer.statusCode, jsonOf(bytes), retryAfterMs(answer.headers['retry-after']))
 }
 
 /** Parses the bytes as JSON; undefined if they are not JSON. */
@@ -80,8 +80,8 @@ const NEVER_RETRIED = new Set(['quotaExceeded', 'invalidQuery'])
 const RETRIED_CODE = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** Whether the same request may succeed a little later. All our requests may be sent twice. */
-export function isPassing(error: unknown): boolean {
-  if (error instanceof Refused) {
+export function isTemporary(error: unknown): boolean {
+  if (error instanceof ErrorResponse) {
     if (NEVER_RETRIED.has(error.reason)) return false
     return RETRIED_STATUS.has(error.status) || RETRIED_REASON.has(error.reason)
   }

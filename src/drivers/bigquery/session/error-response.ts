@@ -3,29 +3,29 @@
 // sentences.
 import { z } from 'zod'
 
-/** An error response. `said` is Google's own message, which must not be shown unchecked. */
-export class Refused extends Error {
+/** An error response. `googleText` is Google's own message, which must not be shown unchecked. */
+export class ErrorResponse extends Error {
   override readonly name = 'Refused'
   /** The HTTP status; 200 for an error reported by a job. */
   readonly status: number
   /** BigQuery's reason (invalidQuery, notFound …), the token endpoint's error (invalid_grant …), or empty. */
   readonly reason: string
-  readonly said: string
+  readonly googleText: string
   /** From the Retry-After header, in milliseconds; null without one. */
   readonly retryAfterMs: number | null
 
-  constructor(status: number, reason: string, said: string, retryAfterMs: number | null = null) {
-    super(`${status} ${reason}: ${said}`.slice(0, SAID_MAX))
+  constructor(status: number, reason: string, googleText: string, retryAfterMs: number | null = null) {
+    super(`${status} ${reason}: ${googleText}`.slice(0, GOOGLE_TEXT_MAX))
     this.status = status
     this.reason = reason
-    this.said = said
+    this.googleText = googleText
     this.retryAfterMs = retryAfterMs
   }
 }
 
-const SAID_MAX = 2_000
+const GOOGLE_TEXT_MAX = 2_000
 
-const Text = z.string().transform((text) => text.slice(0, SAID_MAX))
+const Text = z.string().transform((text) => text.slice(0, GOOGLE_TEXT_MAX))
 /** An entry of `errors[]` of an error, or of `errorResult` or `errors[]` of a job. */
 const Entry = z.object({ reason: Text.catch(''), message: Text.catch('') }).catch({ reason: '', message: '' })
 const Entries = z.array(Entry).min(1)
@@ -45,15 +45,15 @@ const Carrier = z.object({
 const TokenError = z.object({ error: Text, error_description: Text.catch('') })
 
 /** Makes the error of an HTTP response that is not 2xx. Any body is accepted. */
-export function refusedBy(status: number, body: unknown, retryAfterMs: number | null): Refused {
+export function errorResponseOf(status: number, body: unknown, retryAfterMs: number | null): ErrorResponse {
   const token = TokenError.safeParse(body)
-  if (token.success) return new Refused(status, token.data.error, token.data.error_description, retryAfterMs)
+  if (token.success) return new ErrorResponse(status, token.data.error, token.data.error_description, retryAfterMs)
   const carrier = Carrier.safeParse(body)
-  if (!carrier.success) return new Refused(status, '', '', retryAfterMs)
+  if (!carrier.success) return new ErrorResponse(status, '', '', retryAfterMs)
   const { error } = carrier.data
   const [first] = error.errors ?? []
   const detail = error.details?.find(({ reason }) => reason !== undefined)?.reason
-  return new Refused(
+  return new ErrorResponse(
     status,
     first?.reason || detail || error.status,
     error.message || first?.message || '',
@@ -73,10 +73,10 @@ const Job = z.object({
  * The error of a job, from a response that is a success in HTTP: `status.errorResult` of a job, or the `errors` of a
  * query that is complete and has no schema. Null if the job has not failed: with a result, `errors` contains warnings.
  */
-export function refusedByJob(body: unknown, hasAnswer: boolean): Refused | null {
+export function jobErrorOf(body: unknown, hasAnswer: boolean): ErrorResponse | null {
   const job = Job.safeParse(body)
   if (!job.success) return null
   const entry =
     job.data.status?.errorResult ?? (hasAnswer ? undefined : (job.data.errors?.[0] ?? job.data.status?.errors?.[0]))
-  return entry === undefined ? null : new Refused(200, entry.reason, entry.message)
+  return entry === undefined ? null : new ErrorResponse(200, entry.reason, entry.message)
 }

@@ -5,13 +5,13 @@ import type { BigQueryQuery } from '../query.ts'
 const PLACE = / ?(?:at )?\[(?:at )?(\d{1,7}):(\d{1,7})\]/g
 const TAB = 8
 
-export function withoutPositions(said: string): string {
-  return said.replace(PLACE, '').trim()
+export function withoutPositions(googleText: string): string {
+  return googleText.replace(PLACE, '').trim()
 }
 
 /** The last position of a message, in the caller's text; null if the message has none in the printed text. */
-export function placeIn(said: string, query: BigQueryQuery): number | null {
-  const [, line, column] = [...said.matchAll(PLACE)].at(-1) ?? []
+export function placeIn(googleText: string, query: BigQueryQuery): number | null {
+  const [, line, column] = [...googleText.matchAll(PLACE)].at(-1) ?? []
   if (line === undefined || column === undefined) return null
   const offset = offsetOf(query.text, Number(line), Number(column))
   return offset === null ? null : query.placeOf(offset)

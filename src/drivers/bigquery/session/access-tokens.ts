@@ -3,10 +3,10 @@
 // address only.
 import { createHash, sign, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import { orAborted } from './abort.ts'
-import { exchange, jsonOf, Unreadable } from './exchange.ts'
+import { untilAborted } from './abort.ts'
+import { sendRequest, jsonOf, Unreadable } from './http-exchange.ts'
 import { unavailable } from './failure.ts'
-import type { Pools } from './pools.ts'
+import type { Pools } from './socket-pools.ts'
 import { TOKEN_URI, type ServiceAccount } from './service-account.ts'
 import type { Credentials } from './settings.ts'
 
@@ -20,7 +20,7 @@ const SOURCES_MAX = 500
 
 /** Returns a valid token. Call forget() after a token was refused. */
 export interface TokenSource {
-  /** Throws Refused, Unreadable, the socket's error, the signal's reason. */
+  /** Throws ErrorResponse, Unreadable, the socket's error, the signal's reason. */
   get(signal: AbortSignal): Promise<string>
   forget(token: string): void
 }
@@ -59,7 +59,7 @@ export class Tokens {
 
   #newSource(credentials: Exclude<Credentials, { kind: 'none' }>, allowPrivateHosts: boolean): TokenSource {
     if (credentials.kind === 'application default') return applicationDefault()
-    return kept((signal) => fetchToken(this.#pools, credentials.account, allowPrivateHosts, signal))
+    return cachedSource((signal) => fetchToken(this.#pools, credentials.account, allowPrivateHosts, signal))
   }
 }
 
@@ -76,7 +76,7 @@ interface Fetched {
 }
 
 /** Fetches a token when necessary. Concurrent callers share one fetch. */
-function kept(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSource {
+function cachedSource(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSource {
   let now: Fetched | null = null
   let under: Promise<Fetched> | null = null
   return {
@@ -85,7 +85,7 @@ function kept(fetch: (signal: AbortSignal) => Promise<Fetched>): TokenSource {
       if (now !== null && performance.now() < now.until) return now.token
       // The fetch has a timeout of its own, because the caller that began it may disconnect while others wait.
       under ??= fetch(AbortSignal.timeout(FETCH_MS)).finally(() => (under = null))
-      now = await orAborted(under, signal)
+      now = await untilAborted(under, signal)
       return now.token
     },
     forget(token) {
@@ -102,16 +102,16 @@ async function fetchToken(
 ): Promise<Fetched> {
   const { origin, pathname } = new URL(TOKEN_URI)
   await using held = await pools.hold(origin, allowPrivateHosts)
-  const asked = performance.now()
+  const requestedAt = performance.now()
   const body = new URLSearchParams({
     grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
     assertion: assertionOf(account, Math.floor(Date.now() / 1000)),
   }).toString()
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   const request = { method: 'POST', path: pathname, headers, body, bytesMax: ANSWER_BYTES_MAX } as const
-  const answer = Answer.safeParse(jsonOf(await exchange(held.dispatcher, request, signal)))
+  const answer = Answer.safeParse(jsonOf(await sendRequest(held.dispatcher, request, signal)))
   if (!answer.success) throw new Unreadable('a token answer without a token')
-  return { token: answer.data.access_token, until: asked + answer.data.expires_in * 1000 - BEFORE_END_MS }
+  return { token: answer.data.access_token, until: requestedAt + answer.data.expires_in * 1000 - BEFORE_END_MS }
 }
 
 /** A JWT that requests a token, signed with the account's own key (RS256). */
@@ -143,7 +143,9 @@ function applicationDefault(): TokenSource {
       signal.throwIfAborted()
       auth ??= open()
       const fetched = auth.then((library) => library.getAccessToken())
-      const token = await orAborted(fetched, AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)])).catch(noIdentity)
+      const token = await untilAborted(fetched, AbortSignal.any([signal, AbortSignal.timeout(FETCH_MS)])).catch(
+        noIdentity,
+      )
       signal.throwIfAborted()
       return typeof token === 'string' && TOKEN.test(token) ? token : noIdentity(undefined)
     },

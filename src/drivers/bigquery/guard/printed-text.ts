@@ -1,7 +1,7 @@
 // Builds the printed text from parts with one space between them. It checks BigQuery's length limit, and remembers for
 // each part the position in the caller's text.
 import { refusedLimit } from './refusal.ts'
-import type { Work } from './work.ts'
+import type { Work } from './work-budget.ts'
 
 /** Bytes. BigQuery takes a query of 1 MB. */
 const PRINTED_MAX = 1_000_000

@@ -1,8 +1,8 @@
 // Parses the response of tables.get without trusting it: a field that does not match the documentation counts as
 // absent.
 import { z } from 'zod'
-import { Unreadable } from '../session/exchange.ts'
-import { readSchema, type Field } from '../session/types.ts'
+import { Unreadable } from '../session/http-exchange.ts'
+import { readSchema, type Field } from '../session/schema-types.ts'
 
 const TEXT_MAX = 16_384
 const CONSTRAINTS_MAX = 1_000

@@ -1,6 +1,6 @@
 // Hints for functions, operators and words of other SQL dialects: what GoogleSQL calls the same thing.
-import { PLAIN_FUNCTIONS } from './functions.ts'
-import { near } from './near.ts'
+import { PLAIN_FUNCTIONS } from './allowed-functions.ts'
+import { near } from './suggestions.ts'
 
 /** By function name in capitals: what to write instead. */
 const FUNCTIONS: Readonly<Record<string, string>> = {

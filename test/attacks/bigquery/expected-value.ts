@@ -3,14 +3,14 @@
 import type { WireValue } from '../../support/bigquery-brain.ts'
 import type { Type } from '../../engines/bigquery/types.ts'
 
-export function told(type: Type | undefined, cell: WireValue): unknown {
-  if (type?.kind === 'array') return (cell as { v: WireValue }[]).map(({ v }) => told(type.of, v))
+export function expectedValue(type: Type | undefined, cell: WireValue): unknown {
+  if (type?.kind === 'array') return (cell as { v: WireValue }[]).map(({ v }) => expectedValue(type.of, v))
   if (cell === null || type === undefined) return null
   if (type.kind === 'struct') {
     const { f } = cell as { f: { v: WireValue }[] }
     const seen = new Map<string, number>()
     return Object.fromEntries(
-      type.fields.map((field, n) => [unique(seen, field.name, n), told(field.type, f[n]?.v ?? null)]),
+      type.fields.map((field, n) => [unique(seen, field.name, n), expectedValue(field.type, f[n]?.v ?? null)]),
     )
   }
   const text = String(cell)

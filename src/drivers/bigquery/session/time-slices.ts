@@ -3,16 +3,16 @@
 import { setImmediate } from 'node:timers/promises'
 
 /** Reading and writing this many bytes takes about 5 ms. */
-export const TURN_BYTES = 128 * 1024
+export const SLICE_BYTES = 128 * 1024
 
 /** Runs sliced work without a pause. */
-export function atOnce<T>(work: Generator<undefined, T>): T {
+export function runToEnd<T>(work: Generator<undefined, T>): T {
   let step = work.next()
   while (step.done !== true) step = work.next()
   return step.value
 }
 
-export class Turns {
+export class TimeSlices {
   readonly #signal: AbortSignal | null
   /** How often run() yielded to the event loop. */
   count = 0
@@ -33,12 +33,12 @@ export class Turns {
 }
 
 /** Decides when to yield, by the position in one text. */
-export class Pace {
+export class SlicePace {
   #began = 0
 
   /** True once for each slice. */
   isDue(at: number): boolean {
-    if (at - this.#began < TURN_BYTES) return false
+    if (at - this.#began < SLICE_BYTES) return false
     this.#began = at
     return true
   }

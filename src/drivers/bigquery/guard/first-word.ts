@@ -1,7 +1,7 @@
 // Checks the first word of a text: a query is required. All other statements of GoogleSQL are refused by name, before
 // their syntax is parsed.
-import { near } from './near.ts'
-import { Broken, refusedStatement, shown } from './refusal.ts'
+import { near } from './suggestions.ts'
+import { Malformed, refusedStatement, shown } from './refusal.ts'
 import type { Token } from './tokens.ts'
 
 const WRITES = new Set(
@@ -20,12 +20,12 @@ const HINTS: Readonly<Record<string, string>> = {
   EXPLAIN: 'POST …/check shows what a query would read, without running it.',
 }
 
-/** Throws Refusal for another statement than a query, and Broken for a text that is no statement. */
+/** Throws Refusal for another statement than a query, and Malformed for a text that is no statement. */
 export function checkStart(token: Token): void {
   const { key, at } = token
   if (key === 'SELECT' || key === 'WITH' || key === 'FROM' || key === '(') return
   if (token.kind === 'word' && WRITES.has(key)) throw refusedStatement(key, at, HINTS[key])
   const like = token.kind === 'word' ? near(token.name, ['SELECT', 'WITH', 'FROM'], (word) => word).trimEnd() : ''
   const why = `a query begins with SELECT, WITH, FROM or a parenthesis, not with ${shown(token.text)}`
-  throw new Broken(like === '' ? why : `${why}. ${like}`, at)
+  throw new Malformed(like === '' ? why : `${why}. ${like}`, at)
 }

@@ -2,7 +2,7 @@
 // ARRAY). The schema is not trusted: its size is bounded, and an invalid schema is Unreadable.
 import { z } from 'zod'
 import type { ColumnType } from '../capture.ts'
-import { Unreadable } from './exchange.ts'
+import { Unreadable } from './http-exchange.ts'
 
 /** BigQuery nests at most 15 levels, and has at most 10,000 columns including nested ones. */
 const DEPTH_MAX = 32

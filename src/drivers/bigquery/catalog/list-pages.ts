@@ -1,6 +1,6 @@
 // Reads the items of a list in pages, up to a maximum number of pages.
 import { z } from 'zod'
-import { Unreadable } from '../session/exchange.ts'
+import { Unreadable } from '../session/http-exchange.ts'
 import type { Rest } from '../session/rest.ts'
 
 const PAGES_MAX = 1_000

@@ -1,12 +1,12 @@
 // The state of the walk over a query: what it looks names up in, and what it has found so far.
 import type { ColumnSets } from './column-sets.ts'
-import type { PrintedColumns } from './columns.ts'
+import type { PrintedColumns } from './printed-columns.ts'
 import type { Exposed } from './exposed.ts'
 import type { Path, Run, Star } from './nodes.ts'
 import type { Entry, Scope } from './scope.ts'
-import type { Source } from './source.ts'
+import type { Source } from './table-source.ts'
 import type { Token } from './tokens.ts'
-import type { Work } from './work.ts'
+import type { Work } from './work-budget.ts'
 
 export type Resolved =
   | { readonly kind: 'cte' }
@@ -37,5 +37,5 @@ export interface Walk {
   /** Our names of the pseudo columns in use, by the caller's name in capitals. */
   readonly renamed: Map<string, string>
   /** Names like pseudo columns that are fields of values and stay unchanged. */
-  readonly kept: Set<Token>
+  readonly unrenamed: Set<Token>
 }

@@ -1,10 +1,10 @@
 // Parses pipe operators (|> WHERE …). Operators that only shape rows are runs of tokens; operators that add tables are
 // structure. Other operators are refused by name.
-import { readRun, type Wanted } from './expression.ts'
+import { readRun, type Wanted } from './parse-expression.ts'
 import type { Piece, Pipe, Query } from './nodes.ts'
 import { readHead, readNested, readWith, takeSetOperator } from './parse.ts'
 import { readPart, readPivot, takeJoin } from './parse-from.ts'
-import { expect, key, peek, take, unexpected, type Reader } from './reader.ts'
+import { expect, key, peek, take, unexpected, type Reader } from './token-reader.ts'
 import { refusedStatement } from './refusal.ts'
 
 const RUN: Wanted = { commas: true, words: new Set(['GROUP', 'BY', 'ORDER', 'WINDOW', 'EXCEPT']), stars: true }

@@ -2,7 +2,7 @@
 // controls it.
 import type { ColumnType } from '../capture.ts'
 import { unavailable } from '../session/failure.ts'
-import type { Resource } from './resource.ts'
+import type { Resource } from './table-resource.ts'
 
 /** The most fields of all tables together, including the fields of structs. */
 const FIELDS_MAX = 500_000

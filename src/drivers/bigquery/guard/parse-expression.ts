@@ -1,12 +1,12 @@
 // Parses expressions as runs of tokens: it checks the brackets, finds sub-queries, looks up calls, and knows every
 // reserved word. BigQuery checks what the tokens mean together. The guard finds every place that can name a table, so
 // an unknown word ends the run.
-import { functionHint, partFirst } from './alternatives.ts'
-import { isNoCall, mayCall } from './functions.ts'
+import { functionHint, partFirst } from './dialect-hints.ts'
+import { isNoCall, mayCall } from './allowed-functions.ts'
 import type { Piece, Query } from './nodes.ts'
 import { isQueryStart, readQuery } from './parse.ts'
-import { deeper, expect, key, peek, take, unexpected, type Reader } from './reader.ts'
-import { Broken, CALLABLE, refusedFunction, refusedOperator, refusedStatement } from './refusal.ts'
+import { withDepth, expect, key, peek, take, unexpected, type Reader } from './token-reader.ts'
+import { Malformed, CALLABLE, refusedFunction, refusedOperator, refusedStatement } from './refusal.ts'
 import { isName, PART, RESERVED, type Token } from './tokens.ts'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/))
@@ -21,7 +21,7 @@ const INSIDE = words(
   `BY CURRENT EXCLUDE FOLLOWING GROUP GROUPS HAVING LIMIT NO ORDER PARTITION PRECEDING ROWS UNBOUNDED WHERE`,
 )
 /** Words after which `((SELECT …)` is a query that continues. */
-const GOES_ON = words('UNION INTERSECT EXCEPT ORDER LIMIT FULL LEFT INNER |>')
+const CONTINUATIONS = words('UNION INTERSECT EXCEPT ORDER LIMIT FULL LEFT INNER |>')
 
 export interface Wanted {
   /** Commas are part of the run. */
@@ -38,7 +38,8 @@ const ARGUMENTS: Wanted = { commas: true, words: INSIDE, stars: true }
 const PIVOTED: Wanted = { commas: true, words: new Set([...INSIDE, 'FOR']), stars: true }
 
 /**
- * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Broken if empty.
+ * Reads one expression or a list of expressions, up to the first token that is not part of it. Throws Malformed if
+ * empty.
  */
 export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
   const run: Piece[] = []
@@ -49,18 +50,18 @@ export function readRun(reader: Reader, wanted: Wanted = EXPRESSION): Piece[] {
 
 function readInto(reader: Reader, run: Piece[], wanted: Wanted): void {
   for (let token = peek(reader); token !== undefined; token = peek(reader)) {
-    if (token.key === PART) throw new Broken('a number is glued to a name', token.at)
+    if (token.key === PART) throw new Malformed('a number is glued to a name', token.at)
     const isTaken =
       token.kind === 'symbol'
-        ? sign(reader, run, wanted)
+        ? readSymbol(reader, run, wanted)
         : RESERVED.has(token.key)
-          ? reserved(reader, run, wanted)
-          : plain(reader, run)
+          ? readReserved(reader, run, wanted)
+          : readPlain(reader, run)
     if (!isTaken) return
   }
 }
 
-function sign(reader: Reader, run: Piece[], wanted: Wanted): boolean {
+function readSymbol(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   switch (key(reader)) {
     case ')':
     case ']':
@@ -77,7 +78,7 @@ function sign(reader: Reader, run: Piece[], wanted: Wanted): boolean {
       return true
     case '[':
       run.push(take(reader))
-      deeper(reader, () => readInto(reader, run, ARGUMENTS))
+      withDepth(reader, () => readInto(reader, run, ARGUMENTS))
       run.push(expect(reader, ']'))
       return true
   }
@@ -86,7 +87,7 @@ function sign(reader: Reader, run: Piece[], wanted: Wanted): boolean {
 }
 
 /** The five words that name tables or begin queries are allowed in an expression only by these lines. */
-function reserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
+function readReserved(reader: Reader, run: Piece[], wanted: Wanted): boolean {
   const word = key(reader)
   const opens = key(reader, 1) === '('
   switch (word) {
@@ -137,7 +138,7 @@ function isDistinctFrom(run: readonly Piece[]): boolean {
 /** (part FROM expression): the only FROM that a call may contain. */
 function readExtract(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
-  deeper(reader, () => {
+  withDepth(reader, () => {
     readInto(reader, run, EXPRESSION)
     run.push(expect(reader, 'FROM'))
     readInto(reader, run, EXPRESSION)
@@ -146,7 +147,7 @@ function readExtract(reader: Reader, run: Piece[]): void {
 }
 
 /** Reads a name, a word outside the grammar, or a literal. */
-function plain(reader: Reader, run: Piece[]): boolean {
+function readPlain(reader: Reader, run: Piece[]): boolean {
   const token = take(reader)
   const calls = isName(token) && key(reader) === '('
   if (calls && !isNoCall(token.key)) checkCall(token, run)
@@ -191,15 +192,15 @@ const DIALECT = words('ILIKE RLIKE REGEXP SIMILAR')
 
 function checkCall(token: Token, run: readonly Piece[]): void {
   const names = [token.name]
-  let behind = run.length - 1
-  for (; keyOf(run[behind]) === '.'; behind -= 2) {
-    const owner = run[behind - 1]
+  let ownerAt = run.length - 1
+  for (; keyOf(run[ownerAt]) === '.'; ownerAt -= 2) {
+    const owner = run[ownerAt - 1]
     if (owner === undefined || owner.kind === 'nested' || !isName(owner)) break
     names.push(owner.name)
   }
   const path = names.reverse()
   // (x).f() is a chained call of a built-in function. With a longer path it would call a user-defined routine.
-  const chained = keyOf(run[behind]) === '.'
+  const chained = keyOf(run[ownerAt]) === '.'
   if (!mayCall(path) || (chained && path.length > 1)) throw refusedFunction(path.join('.'), token.at, hintOf(path))
 }
 
@@ -218,7 +219,7 @@ function checkTableArgument(reader: Reader, token: Token, run: readonly Piece[])
  */
 function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: boolean): void {
   const open = expect(reader, '(')
-  deeper(reader, () => {
+  withDepth(reader, () => {
     if (isQueryStart(reader)) {
       run.push({ kind: 'nested', query: readQuery(reader) })
       expect(reader, ')')
@@ -227,7 +228,7 @@ function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: b
     const start = run.push(open)
     if (!isCall && key(reader) === '(') {
       readParentheses(reader, run, ARGUMENTS, false)
-      const query = goesOn(reader, run, start)
+      const query = continuedQuery(reader, run, start)
       if (query !== null) {
         run.length = start - 1
         run.push({ kind: 'nested', query })
@@ -241,16 +242,16 @@ function readParentheses(reader: Reader, run: Piece[], inside: Wanted, isCall: b
 }
 
 /** ((SELECT …) UNION ALL …): the group is a query whose first operand was just read. */
-function goesOn(reader: Reader, run: readonly Piece[], start: number): Query | null {
+function continuedQuery(reader: Reader, run: readonly Piece[], start: number): Query | null {
   const first = run[start]
-  if (run.length !== start + 1 || first?.kind !== 'nested' || !GOES_ON.has(key(reader))) return null
+  if (run.length !== start + 1 || first?.kind !== 'nested' || !CONTINUATIONS.has(key(reader))) return null
   return readQuery(reader, first)
 }
 
 /** The parentheses of PIVOT or UNPIVOT. */
 export function readPivoted(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
-  deeper(reader, () => readInto(reader, run, PIVOTED))
+  withDepth(reader, () => readInto(reader, run, PIVOTED))
   run.push(expect(reader, ')'))
 }
 

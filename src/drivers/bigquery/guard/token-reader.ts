@@ -1,8 +1,8 @@
 // The tokens of a text and the position of the parser. This file has look-ahead and the error for an unexpected token,
 // but no grammar.
-import { Broken, refusedLimit, shown } from './refusal.ts'
+import { Malformed, refusedLimit, shown } from './refusal.ts'
 import { isName, type Token } from './tokens.ts'
-import type { Work } from './work.ts'
+import type { Work } from './work-budget.ts'
 
 const DEPTH_MAX = 64
 
@@ -51,7 +51,7 @@ export function takeWords(reader: Reader, words: readonly string[]): Token[] {
 }
 
 /** Runs `inside` one level deeper. Throws Refusal past the limit, because the parser is recursive. */
-export function deeper<T>(reader: Reader, inside: () => T): T {
+export function withDepth<T>(reader: Reader, inside: () => T): T {
   reader.depth += 1
   if (reader.depth > DEPTH_MAX) {
     const why = `the query is nested ${reader.depth} levels deep, more than the bound of ${DEPTH_MAX}`
@@ -67,8 +67,8 @@ export function deeper<T>(reader: Reader, inside: () => T): T {
   return made
 }
 
-export function unexpected(reader: Reader, why?: string): Broken {
+export function unexpected(reader: Reader, why?: string): Malformed {
   const token = peek(reader)
   const what = token === undefined ? 'the text ends too early' : `unexpected ${shown(token.text)}`
-  return new Broken(why === undefined ? what : `${what}: ${why}`, token?.at ?? reader.tokens.at(-1)?.end ?? 0)
+  return new Malformed(why === undefined ? what : `${what}: ${why}`, token?.at ?? reader.tokens.at(-1)?.end ?? 0)
 }
