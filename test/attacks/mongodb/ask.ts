@@ -5,11 +5,11 @@ import { AppError } from '../../../src/errors.ts'
 import { unseal } from '../../../src/drivers/confined.ts'
 import type { Catalog, Limits } from '../../../src/drivers/driver.ts'
 import { confine } from '../../../src/drivers/mongodb/guard/confine.ts'
-import { lift } from '../../../src/drivers/mongodb/guard/lift.ts'
-import { outgoing } from '../../../src/drivers/mongodb/guard/outgoing.ts'
+import { parseEjson } from '../../../src/drivers/mongodb/guard/parse-ejson.ts'
+import { toBson } from '../../../src/drivers/mongodb/session/to-bson.ts'
 import type { BsonDocument, MongoQuery } from '../../../src/drivers/mongodb/query.ts'
-import { readBody } from '../../../src/drivers/mongodb/guard/read.ts'
-import { received, sent } from '../../../src/drivers/mongodb/guard/sent.ts'
+import { readBody } from '../../../src/drivers/mongodb/guard/read-body.ts'
+import { unpackQuery, packQuery } from '../../../src/drivers/mongodb/guard/query-transfer.ts'
 import { mongoCatalog } from '../../support/mongo-catalog.ts'
 import { EXPOSED, FULL, isDocument } from './fixture.ts'
 
@@ -63,7 +63,7 @@ export async function ask(full: Db, exposed: Catalog, body: unknown): Promise<Ou
   if ('kind' in query) return query
   await checkSent(query)
   const answered = async (form: readonly BsonDocument[]): Promise<readonly Document[]> => {
-    const pipeline = form.map((stage) => outgoing({ BSON }, stage))
+    const pipeline = form.map((stage) => toBson({ BSON }, stage))
     return await full.collection(query.collection).aggregate(pipeline, OPTIONS).toArray()
   }
   const early = query.early === null ? null : await answered(query.early).catch(() => null)
@@ -76,7 +76,7 @@ export async function ask(full: Db, exposed: Catalog, body: unknown): Promise<Ou
 
 /** What a thread hands over of a query is the same query: all that is tried on an engine is tried so too. */
 export async function checkSent(query: MongoQuery): Promise<void> {
-  const { printed, outline, unwinds, ...plain } = await received(structuredClone(sent(query)), () => Promise.resolve())
+  const { printed, outline, unwinds, ...plain } = await unpackQuery(structuredClone(packQuery(query)), () => Promise.resolve())
   assert.deepEqual({ ...query, ...plain }, query)
   assert.deepEqual([...unwinds], [...query.unwinds])
   assert.equal(printed(), query.printed())
@@ -96,7 +96,7 @@ export async function unguarded(
 ): Promise<readonly Document[] | null> {
   const stages = [...(Object.keys(filter).length === 0 ? [] : [{ $match: filter }]), ...pipeline]
   try {
-    const lifted = stages.map((stage) => outgoing({ BSON }, lift(stage) as BsonDocument))
+    const lifted = stages.map((stage) => toBson({ BSON }, parseEjson(stage) as BsonDocument))
     return await bare.collection(collection).aggregate(lifted, OPTIONS).toArray()
   } catch {
     return null

@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { BSON, type Db, type Document } from 'mongodb'
 import type { Catalog } from '../../../src/drivers/driver.ts'
-import { outgoing } from '../../../src/drivers/mongodb/guard/outgoing.ts'
+import { toBson } from '../../../src/drivers/mongodb/session/to-bson.ts'
 import type { MongoQuery } from '../../../src/drivers/mongodb/query.ts'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
 import { engineOrSkip } from '../../support/no-such-engine.ts'
@@ -84,7 +84,7 @@ function heaviest({ body, sizes }: Heavy, exposed: Catalog): MongoQuery[] {
 
 /** Milliseconds beyond the timeout. */
 async function ask(full: Db, query: MongoQuery): Promise<number> {
-  const pipeline: Document[] = query.pipeline.map((stage) => outgoing({ BSON }, stage))
+  const pipeline: Document[] = query.pipeline.map((stage) => toBson({ BSON }, stage))
   const began = performance.now()
   await full
     .collection(query.collection)

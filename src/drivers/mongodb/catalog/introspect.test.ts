@@ -7,7 +7,7 @@ import { cut } from '../../../exposure/cut.ts'
 import { freeze } from '../../../exposure/freeze.ts'
 import type { Catalog, CatalogTable, Connection, Driver, Limits, SettingsInput } from '../../driver.ts'
 import { createMongoDriver } from '../driver.ts'
-import { isDetail } from '../guard/reads.ts'
+import { isDetail } from '../guard/read-collections.ts'
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000)
 const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 23, timeoutMs: 10_000, maxCost: 1e6 }

@@ -3,7 +3,7 @@
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogColumn, CatalogIndex, CatalogTable } from '../../driver.ts'
 import { CAPTURE_VERSION, type MongoCapture, type MongoColumnDetail, type MongoTableDetail } from '../capture.ts'
-import { findCollections, type FoundCollection } from '../guard/collections.ts'
+import { findCollections, type FoundCollection } from './list-collections.ts'
 import type { Login } from '../session/connect.ts'
 import { failure } from '../session/failure.ts'
 import { Sample, type Sampled, type SampledPath } from './sample.ts'

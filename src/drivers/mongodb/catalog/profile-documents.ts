@@ -4,8 +4,8 @@ import { ColumnSample } from '../../column-sample.ts'
 import type { CatalogColumn, ColumnProfile, Scalar, ValueKind } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
 import type { MongoColumnDetail } from '../capture.ts'
-import { AT_ONCE } from '../session/large.ts'
-import { endOfName, lengthAt, sizeOf, writeValue } from '../session/values.ts'
+import { AT_ONCE } from '../session/write-large.ts'
+import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.ts'
 
 /** Longer texts are counted by their beginning. */
 const CHARS_MAX = 257

@@ -6,9 +6,9 @@ import type { Catalog, CatalogTable, ProfileBounds, TableProfile } from '../../d
 import { AppError } from '../../../errors.ts'
 import { timeLeft } from '../../time-left.ts'
 import { barrierOf, exposedOf } from '../guard/exposed.ts'
-import { outgoing } from '../guard/outgoing.ts'
+import { toBson } from '../session/to-bson.ts'
 import type { BsonDocument } from '../query.ts'
-import { takeBatch } from '../session/batch.ts'
+import { takeBatch } from '../session/take-batch.ts'
 import { schemaStale } from '../session/failure.ts'
 import { count, isThere, shared, type Running } from '../session/run.ts'
 import { Documents } from './profile-documents.ts'
@@ -62,7 +62,7 @@ async function readAll(
   limits: { readonly maxTimeMS: number; readonly batchSize: number },
   into: Documents,
 ): Promise<boolean> {
-  const stages: mongodb.Document[] = pipeline.map((stage) => outgoing(at.login.library, stage))
+  const stages: mongodb.Document[] = pipeline.map((stage) => toBson(at.login.library, stage))
   const options = { raw: true, ...limits, allowDiskUse: false, comment: 'vitrine' } as const
   const cursor = at.login.db.collection(name).aggregate(stages, { ...shared(at), ...options })
   let bytes = 0

@@ -1,6 +1,6 @@
 // What a schemaless collection looks like, from some of its documents: dotted paths, the types seen at each, and in how
 // many documents. It keeps names and counts, never a value.
-import { ALIASES, endOfName, sizeOf } from '../session/values.ts'
+import { ALIASES, endOfName, sizeOf } from '../session/write-value.ts'
 
 const DEPTH_MAX = 8
 /** More names than this under one parent are data, not names. */

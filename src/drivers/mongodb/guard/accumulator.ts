@@ -1,13 +1,13 @@
 // Accumulators of $group, $bucket and $bucketAuto, and the operators of $setWindowFields: by their lists.
-import { fieldsOf, operatorOf, textOf } from './arguments.ts'
+import { fieldsOf, operatorOf, textOf } from './read-arguments.ts'
 import { reasonAgainst, type Fields } from './expression-list.ts'
-import { computed } from './computed.ts'
-import { gatheredList, largest, list, SMALL, type Extent } from './extent.ts'
-import { numberOf } from './lift.ts'
+import { computed } from './computed-value.ts'
+import { gatheredList, largest, list, SMALL, type Extent } from './value-size.ts'
+import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedOperator, shown } from './refusal.ts'
 import { needVersion, type Scope } from './scope.ts'
-import { sortSpecOf } from './sort.ts'
+import { sortSpecOf } from './sort-spec.ts'
 import { suggested } from './suggestions.ts'
 
 type Form = 'expression' | 'nothing' | 'sorted' | Fields

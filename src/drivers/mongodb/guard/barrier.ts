@@ -3,7 +3,7 @@
 // drops a projection in front of a $group that reads whole documents. A $limit does not hold them: it moves to the front
 // itself, and with two projections in a row (a view's, then ours) the $match follows. What does: a stage that computes
 // the field anew, to the same value; nothing that reads the field can pass it, and what it reads is kept.
-import type { Check } from './held.ts'
+import type { Check } from './runtime-checks.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
 export class Barrier {

@@ -3,14 +3,14 @@
 import { seal } from '../../confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../driver.ts'
 import { HERE, IN_THREAD, judge, type Case, type Judged } from './judge.ts'
-import type { MongoBody } from './read.ts'
+import type { MongoBody } from './read-body.ts'
 import { refusedLimit } from './refusal.ts'
-import { received, type Sent } from './sent.ts'
+import { unpackQuery, type PackedQuery } from './query-transfer.ts'
 
 /** What a thread says of a body. */
-export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'sent'; readonly query: Sent }
+export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'packed'; readonly query: PackedQuery }
 
-/** The threads are handed in, so that the guard itself does no I/O; threads.ts has those that are used. */
+/** The threads are handed in, so that the guard itself does no I/O; judge-threads.ts has those that are used. */
 export interface Threads {
   /** Null where no thread could judge it. Rejects for an aborted signal alone, with its reason. */
   judge(asked: Case, signal: AbortSignal): Promise<Answer | null>
@@ -35,8 +35,8 @@ export async function confineAside(
   if (here.kind !== 'heavy') return verdictOf(here)
   const answer = await threads.judge(asked, signal)
   if (answer === null || answer.kind === 'heavy') return tooHeavy()
-  if (answer.kind !== 'sent') return answer
-  return verdictOf({ kind: 'made', query: await received(answer.query, () => threads.turn()) })
+  if (answer.kind !== 'packed') return answer
+  return verdictOf({ kind: 'made', query: await unpackQuery(answer.query, () => threads.turn()) })
 }
 
 /** The same on the spot, whatever it takes. */

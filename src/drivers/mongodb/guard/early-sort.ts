@@ -1,7 +1,7 @@
 // A sort with a limit on a path through a partly shown object, in front of the projection, where an index can serve it.
 // There a hidden scalar in an array sorts as null, so the order may differ: the form printed here proves of every document
 // it takes that it does not, and fails in the database otherwise; then the form with the projection first is sent.
-import { numberOf } from './lift.ts'
+import { numberOf } from './parse-ejson.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
 export interface EarlySort {

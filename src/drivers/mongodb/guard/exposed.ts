@@ -5,10 +5,10 @@ import { madeOnce } from '../../made-once.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
 import { Barrier } from './barrier.ts'
 import type { MongoCapture } from '../capture.ts'
-import { SMALL, STORED, stored, type Extent } from './extent.ts'
-import { withoutGaps } from './gaps.ts'
+import { SMALL, STORED, stored, type Extent } from './value-size.ts'
+import { withoutGaps } from './close-gaps.ts'
 import type { BsonDocument } from '../query.ts'
-import { closed, isPlace, WHOLE, type Shape } from './shape.ts'
+import { closed, isPlace, WHOLE, type Shape } from './document-shape.ts'
 
 /** Exposed components; null where everything below is exposed. */
 export interface Tree extends ReadonlyMap<string, Tree | null> {}

@@ -1,17 +1,17 @@
 // Aggregation expressions: every operator by the list, every path and variable resolved, and printed anew. Nothing that is
 // not understood is passed on.
-import { arrayOf, booleanOf, fieldsOf, textOf } from './arguments.ts'
+import { arrayOf, booleanOf, fieldsOf, textOf } from './read-arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
-import { checkPattern, numberOf } from './lift.ts'
+import { checkPattern, numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
-import { capped, isShort } from './range.ts'
-import { within } from './place.ts'
-import { checkReduce } from './reduce.ts'
+import { capped, isShort } from './range-length.ts'
+import { within } from './error-place.ts'
+import { checkReduce } from './reduce-depth.ts'
 import { Broken, refusedOperator, refusedPath } from './refusal.ts'
 import { ordered } from './literal.ts'
-import { checkName, checkOrder } from './names.ts'
+import { checkName, checkOrder } from './field-names.ts'
 import { fieldsHint, needVersion, resolve, variable, withVariables, type Scope } from './scope.ts'
-import { sortSpecOf } from './sort.ts'
+import { sortSpecOf } from './sort-spec.ts'
 import { suggested } from './suggestions.ts'
 
 /** The expression as it is printed. Throws Refusal and Broken. */

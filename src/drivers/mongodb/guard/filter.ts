@@ -1,17 +1,17 @@
 // Filters: every operator by the list, every path resolved, values literal, and printed anew. It also tells whether a
 // filter may stand in front of the projection, where indexes serve it (docs/guard/mongodb.md#how-it-is-confined).
-import { arrayOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
+import { arrayOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { reasonAgainst } from './expression-list.ts'
-import { computed } from './computed.ts'
-import { checkPattern, numberOf } from './lift.ts'
+import { computed } from './computed-value.ts'
+import { checkPattern, numberOf } from './parse-ejson.ts'
 import { literal } from './literal.ts'
-import { within } from './place.ts'
+import { within } from './error-place.ts'
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
-import { elementsOf } from './extent.ts'
+import { elementsOf } from './value-size.ts'
 import { patternSteps, TEXT_BYTES } from './pattern-steps.ts'
 import { hold, locate, type Located, type Scope } from './scope.ts'
-import { extentAt } from './shape.ts'
+import { extentAt } from './document-shape.ts'
 import { suggested } from './suggestions.ts'
 
 const LIST_MAX = 2000

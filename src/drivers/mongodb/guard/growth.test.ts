@@ -5,7 +5,7 @@ import type { Verdict } from '../../driver.ts'
 import { unseal } from '../../confined.ts'
 import type { MongoQuery } from '../query.ts'
 import { confine } from './confine.ts'
-import { readBody } from './read.ts'
+import { readBody } from './read-body.ts'
 
 const PATHS = ['_id', 'a', 'b', 's', 'n', 'big']
 const CATALOG = mongoCatalog({ people: PATHS }, { documents: 10, arrays: { big: 5_000 } })

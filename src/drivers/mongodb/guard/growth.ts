@@ -17,12 +17,12 @@ import {
   timesOf,
   wholeOf,
   type Extent,
-} from './extent.ts'
-import { numberOf } from './lift.ts'
-import { tooLarge, BYTES_MAX, type Meter } from './meter.ts'
+} from './value-size.ts'
+import { numberOf } from './parse-ejson.ts'
+import { tooLarge, BYTES_MAX, type Meter } from './step-meter.ts'
 import { LOOKED_AT, readsOf, stepsOf, worstSteps } from './operator-steps.ts'
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
-import { boundOf, itemsBetween, RANGE_MAX, writtenItems } from './range.ts'
+import { boundOf, itemsBetween, RANGE_MAX, writtenItems } from './range-length.ts'
 import { refusedGrowth } from './refusal.ts'
 import type { Variables } from './variables.ts'
 

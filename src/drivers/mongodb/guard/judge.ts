@@ -1,21 +1,21 @@
-// The whole way of a body: size, lift, walk, what it became or why not. It is synchronous and pure, so that a short body can
-// be judged on the spot and a long one in a thread (threads.ts), by the same code.
+// The whole way of a body: size, parseEjson, walk, what it became or why not. It is synchronous and pure, so that a short body can
+// be judged on the spot and a long one in a thread (judge-threads.ts), by the same code.
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import { sortedEarly } from './early-sort.ts'
 import { exposedOf } from './exposed.ts'
-import { Whole } from './flow.ts'
-import { lift } from './lift.ts'
-import { LENGTHS, Load } from './meter.ts'
-import { outlineOf } from './shape.ts'
-import { placeOf, positionOf, within, type Path } from './place.ts'
+import { Whole } from './pipeline-state.ts'
+import { parseEjson } from './parse-ejson.ts'
+import { LENGTHS, Load } from './step-meter.ts'
+import { outlineOf } from './document-shape.ts'
+import { placeOf, positionOf, within, type Path } from './error-place.ts'
 import { printed } from './print.ts'
 import { isArray, type Bson, type MongoQuery } from '../query.ts'
-import type { MongoBody } from './read.ts'
-import { readsOf } from './reads.ts'
+import type { MongoBody } from './read-body.ts'
+import { readsOf } from './read-collections.ts'
 import { Broken, Growth, Refusal, refusedCollection, refusedLimit } from './refusal.ts'
-import { confineSource } from './source.ts'
+import { confinePipeline } from './confine-pipeline.ts'
 import { Variables } from './variables.ts'
-import { TooMuchHere, Work, WORK_MAX } from './work.ts'
+import { TooMuchHere, Work, WORK_MAX } from './work-budget.ts'
 
 const DEPTH_MAX = 24
 const NODES_MAX = 20_000
@@ -68,8 +68,8 @@ function judged(asked: Case, bounds: Bounds, work: Work): Judged {
   try {
     checkSize(body)
     if (body.text.length > bounds.characters || body.nodes > bounds.nodes) return HEAVY
-    lifted.filter = lift(body.filter)
-    lifted.pipeline = lift(body.pipeline ?? [])
+    lifted.filter = parseEjson(body.filter)
+    lifted.pipeline = parseEjson(body.pipeline ?? [])
     return { kind: 'made', query: query(body, stagesOf(lifted), { ...asked, work }) }
   } catch (error) {
     if (error instanceof TooMuchHere) return HEAVY
@@ -154,7 +154,7 @@ function queryOf(body: MongoBody, stages: Bson, { catalog, rowCap }: Asked, load
     if (!found) throw refusedCollection(body.collection, exposed.hint(body.collection))
     return found
   })
-  const flow = confineSource(whole, collection, stages, new Variables())
+  const flow = confinePipeline(whole, collection, stages, new Variables())
   whole.holdSizes()
   flow.out.push({ $limit: rowCap + 1 })
   const { database, name } = collection

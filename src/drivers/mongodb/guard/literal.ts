@@ -1,6 +1,6 @@
 // Values that are compared, not computed: at no depth a key that starts with $.
 import { reasonAgainst } from './expression-list.ts'
-import { checkOrder } from './names.ts'
+import { checkOrder } from './field-names.ts'
 import { isArray, isDocument, type Bson } from '../query.ts'
 import { refusedOperator } from './refusal.ts'
 

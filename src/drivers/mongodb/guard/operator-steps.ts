@@ -1,6 +1,6 @@
 // How many steps an operator takes for its arguments, beside computing these: by their elements, their bytes, or both. The
 // numbers are measured on mongod 6.0 and on the newest engine; a step is some 50 ns of the slower one.
-import type { Extent } from './extent.ts'
+import type { Extent } from './value-size.ts'
 import { patternSteps } from './pattern-steps.ts'
 import { isDocument, Scalar, type Bson } from '../query.ts'
 

@@ -1,5 +1,5 @@
 // What the database is sent, as relaxed Extended JSON: for the audit and `check`. What a thread confined is
-// handed over in this form (sent.ts).
+// handed over in this form (query-transfer.ts).
 import { isArray, isDocument, Scalar, type Bson, type MongoQuery, type ScalarValue } from '../query.ts'
 
 /** {"aggregate": collection, "pipeline": […]} on one line; with `otherwise`, what is sent where the first one fails. */
@@ -17,7 +17,7 @@ export function assembled(collection: string, pipeline: readonly string[], early
   return `{"aggregate":${JSON.stringify(collection)},"pipeline":[${(early ?? pipeline).join(',')}]${otherwise}}`
 }
 
-/** What lift() reads as the same value. */
+/** What parseEjson() reads as the same value. */
 export function printedValue(value: Bson): string {
   if (value instanceof Scalar) return JSON.stringify(wrapped(value.of))
   if (isArray(value)) return `[${value.map(printedValue).join(',')}]`

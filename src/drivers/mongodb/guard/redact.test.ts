@@ -1,7 +1,7 @@
 // No value of a body or of a printed pipeline is left in what is kept of it; names of fields and operators are.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readBody } from './read.ts'
+import { readBody } from './read-body.ts'
 import { redactedJson } from './redact.ts'
 
 test('values are taken out, the names of fields, operators and the collection stay', () => {

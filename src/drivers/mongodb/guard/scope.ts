@@ -2,13 +2,13 @@
 import { didYouMean, nearest } from '../../nearest.ts'
 import type { Barrier } from './barrier.ts'
 import type { Exposed } from './exposed.ts'
-import { STORED, type Extent } from './extent.ts'
-import type { Meter } from './meter.ts'
-import { componentsOf } from './names.ts'
+import { STORED, type Extent } from './value-size.ts'
+import type { Meter } from './step-meter.ts'
+import { componentsOf } from './field-names.ts'
 import { Broken, refusedOperator, refusedPath, refusedStage, refusedVariable } from './refusal.ts'
-import { find, pathsOf, type Found, type Shape } from './shape.ts'
+import { find, pathsOf, type Found, type Shape } from './document-shape.ts'
 import type { Variables } from './variables.ts'
-import { missing, type Vocabulary } from './versions.ts'
+import { missing, type Vocabulary } from './minimum-versions.ts'
 
 export interface Scope {
   readonly exposed: Exposed

@@ -3,7 +3,7 @@
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../query.ts'
-import { joinReads, type Joined } from './joined.ts'
+import { joinReads, type Joined } from './join-reads.ts'
 
 /** Measurements in one bucket of a time-series collection. */
 const BUCKET = 1_000

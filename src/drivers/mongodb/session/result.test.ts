@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { BSON } from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import { JsonBytes } from '../../json-bytes.ts'
-import { AT_ONCE, inTurns } from './large.ts'
+import { AT_ONCE, runInSlices } from './write-large.ts'
 import { Result } from './result.ts'
-import { sizeOf, writeValue } from './values.ts'
+import { sizeOf, writeValue } from './write-value.ts'
 
 const { Binary, BSONRegExp, Code, DBRef, Decimal128, Double, Long, MaxKey, MinKey, ObjectId, Timestamp, UUID } = BSON
 const caps = { rowCap: 1_000, bytesMax: 1 << 20 }
@@ -239,5 +239,5 @@ test('a name of a column that is too long is refused in words', () => {
 test('turns end with the signal', async () => {
   const result = new Result({ rowCap: 10, bytesMax: 64 << 20 }, [])
   const ended = AbortSignal.abort(new Error('ended'))
-  await assert.rejects(inTurns(result.addAll(batchOf([{ v: 'x'.repeat(n * 32) }])), ended), /ended/)
+  await assert.rejects(runInSlices(result.addAll(batchOf([{ v: 'x'.repeat(n * 32) }])), ended), /ended/)
 })

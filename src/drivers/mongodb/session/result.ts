@@ -3,8 +3,8 @@
 import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
-import { AT_ONCE, writeLarge } from './large.ts'
-import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './values.ts'
+import { AT_ONCE, writeLarge } from './write-large.ts'
+import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
 const COLUMNS_MAX = 1_000
 /** Of a column's name: names are sent whole, and written without a pause. */

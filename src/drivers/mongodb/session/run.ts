@@ -4,13 +4,13 @@ import type * as mongodb from 'mongodb'
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import { timeLeft } from '../../time-left.ts'
-import { takeBatch } from './batch.ts'
+import { takeBatch } from './take-batch.ts'
 import type { Login } from './connect.ts'
 import { checkCost, costBound, planCost, type Sizes } from './estimate.ts'
 import { failure, schemaStale } from './failure.ts'
-import { inTurns } from './large.ts'
-import { isRemembered, lookupOf, remember, type Lookups } from './lookups.ts'
-import { outgoing } from '../guard/outgoing.ts'
+import { runInSlices } from './write-large.ts'
+import { isRemembered, lookupOf, remember, type Lookups } from './plan-cache.ts'
+import { toBson } from './to-bson.ts'
 import type { BsonDocument, MongoQuery } from '../query.ts'
 import { Result } from './result.ts'
 
@@ -92,12 +92,12 @@ async function rowsOf(
   try {
     let wanted = true
     while (wanted && (await cursor.hasNext())) {
-      wanted = await inTurns(result.addAll(takeBatch(cursor)), at.signal)
+      wanted = await runInSlices(result.addAll(takeBatch(cursor)), at.signal)
     }
   } finally {
     await cursor.close().catch(() => undefined)
   }
-  return await inTurns(result.finish(), at.signal)
+  return await runInSlices(result.finish(), at.signal)
 }
 
 /** The plan alone. Throws AppError as runQuery() does. */
@@ -107,7 +107,7 @@ export async function estimateQuery(at: Running, query: MongoQuery, limits: Limi
 }
 
 function stages({ login }: Running, pipeline: readonly BsonDocument[]): mongodb.Document[] {
-  return pipeline.map((stage) => outgoing(login.library, stage))
+  return pipeline.map((stage) => toBson(login.library, stage))
 }
 
 function collectionOf(at: Running, query: MongoQuery): mongodb.Collection {

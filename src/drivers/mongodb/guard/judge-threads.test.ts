@@ -7,8 +7,8 @@ import { unseal } from '../../confined.ts'
 import type { Catalog, Verdict } from '../../driver.ts'
 import type { MongoQuery } from '../query.ts'
 import { confine, confineAside, type Threads } from './confine.ts'
-import { readBody } from './read.ts'
-import { openThreads } from './threads.ts'
+import { readBody } from './read-body.ts'
+import { openThreads } from './judge-threads.ts'
 
 const SIGNAL = AbortSignal.timeout(60_000)
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }

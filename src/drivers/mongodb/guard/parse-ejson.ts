@@ -1,6 +1,6 @@
 // From parsed JSON to BSON values, strictly: an object with an Extended JSON wrapper as its one key is that scalar, in
 // its exact form or not at all; everything else stays what it is. The client library's own reader is never used on a body.
-import { within } from './place.ts'
+import { within } from './error-place.ts'
 import { Broken, refusedLimit } from './refusal.ts'
 import { Scalar, type Bson, type ScalarValue } from '../query.ts'
 
@@ -11,10 +11,10 @@ const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 type Json = Readonly<Record<string, unknown>>
 
 /** Throws Broken for a wrapper that is not of its exact form, Refusal for a pattern too long. The depth is checked before. */
-export function lift(value: unknown): Bson {
+export function parseEjson(value: unknown): Bson {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   if (typeof value === 'number') return plainNumber(value)
-  if (Array.isArray(value)) return value.map((each, n) => within(value, n, () => lift(each)))
+  if (Array.isArray(value)) return value.map((each, n) => within(value, n, () => parseEjson(each)))
   if (!isJson(value)) throw new Broken('a value is not JSON')
   const keys = Object.keys(value)
   const wrapper = keys.find((key) => Object.hasOwn(WRAPPERS, key))
@@ -22,7 +22,7 @@ export function lift(value: unknown): Bson {
     return within(value, wrapper, () => new Scalar(scalar(wrapper, keys.length, value[wrapper])))
   }
   const lifted: Record<string, Bson> = {}
-  for (const key of keys) lifted[key] = within(value, key, () => lift(value[key]))
+  for (const key of keys) lifted[key] = within(value, key, () => parseEjson(value[key]))
   return lifted
 }
 

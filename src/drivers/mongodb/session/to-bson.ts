@@ -5,7 +5,7 @@ import { isArray, Scalar, type Bson, type BsonDocument } from '../query.ts'
 type Library = Pick<typeof mongodb, 'BSON'>
 
 /** Keys stay in their order; nothing is added. */
-export function outgoing(library: Library, value: BsonDocument): mongodb.Document {
+export function toBson(library: Library, value: BsonDocument): mongodb.Document {
   const document: mongodb.Document = {}
   for (const [name, inner] of Object.entries(value)) {
     Object.defineProperty(document, name, {
@@ -22,7 +22,7 @@ function converted(library: Library, value: Bson): unknown {
   if (value === null || typeof value !== 'object') return value
   if (value instanceof Scalar) return scalar(library.BSON, value)
   if (isArray(value)) return value.map((each) => converted(library, each))
-  return outgoing(library, value)
+  return toBson(library, value)
 }
 
 function scalar(bson: typeof mongodb.BSON, { of }: Scalar): unknown {

@@ -1,9 +1,9 @@
 // What a query makes the database do for one document: steps, counted with every loop around them, and the largest value.
 // mongod looks for a cancel between documents, in old versions only at every 128th of a pipeline, and never within an
 // operator; so the whole must be small for one document before it is sent.
-import { isStored, type Extent } from './extent.ts'
+import { isStored, type Extent } from './value-size.ts'
 import { refusedGrowth } from './refusal.ts'
-import type { Work } from './work.ts'
+import type { Work } from './work-budget.ts'
 
 /** A step takes mongod some 50 ns, so these take about 0.2 s. */
 export const STEPS_MAX = 4_000_000

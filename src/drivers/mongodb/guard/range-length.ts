@@ -1,7 +1,7 @@
 // How many elements $range makes. Where the query does not say, the printed form fails in the database beyond the bound:
 // mongod makes the array at once, whatever memory that takes, and no cancel reaches it there.
-import { arrayOf } from './arguments.ts'
-import { numberOf } from './lift.ts'
+import { arrayOf } from './read-arguments.ts'
+import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, type Bson } from '../query.ts'
 import { Broken, refusedLimit } from './refusal.ts'
 

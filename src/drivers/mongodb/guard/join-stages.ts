@@ -1,20 +1,20 @@
 // $lookup, $unionWith, $graphLookup: only into exposed collections, what they bring projected anew before anything sees it.
-import { fieldsOf, textOf, wholeOf } from './arguments.ts'
+import { fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { Barrier } from './barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
-import { computed } from './computed.ts'
-import { gatheredList, type Extent } from './extent.ts'
-import { withoutGaps } from './gaps.ts'
+import { computed } from './computed-value.ts'
+import { gatheredList, type Extent } from './value-size.ts'
+import { withoutGaps } from './close-gaps.ts'
 import { filter } from './filter.ts'
-import { within } from './place.ts'
-import type { Flow } from './flow.ts'
-import { outputPath } from './names.ts'
+import { within } from './error-place.ts'
+import type { Flow } from './pipeline-state.ts'
+import { outputPath } from './field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { Broken, refusedCollection, refusedOperator, refusedPath, refusedStage } from './refusal.ts'
 import { fieldsHint, resolve, withVariables, type Scope } from './scope.ts'
-import { confineSource } from './source.ts'
-import { checkWeight, extentAt, union, WHOLE, type Shape } from './shape.ts'
-import { atLeast } from './versions.ts'
+import { confinePipeline } from './confine-pipeline.ts'
+import { checkWeight, extentAt, union, WHOLE, type Shape } from './document-shape.ts'
+import { atLeast } from './minimum-versions.ts'
 
 function collectionOf(of: string, name: Bson | undefined, flow: Flow): ExposedCollection {
   const text = textOf(of, name)
@@ -41,7 +41,7 @@ export function lookup(value: Bson, flow: Flow): void {
   const { scope, bound } = letOf(read['let'], flow)
   const perDocument = fields !== null || bound !== null || !flow.variables.isEmpty
   flow.whole.join({ stage: '$lookup', collection: from.name, foreignField: fields?.foreignField ?? null, perDocument })
-  const inner = confineSource(flow.whole, from, pipeline ?? [], scope.variables)
+  const inner = confinePipeline(flow.whole, from, pipeline ?? [], scope.variables)
   flow.out.push({
     $lookup: { from: from.name, ...fields, ...(bound === null ? {} : { let: bound }), pipeline: inner.out, as },
   })
@@ -105,7 +105,7 @@ export function unionWith(value: Bson, flow: Flow): void {
   const from = within(read, 'coll', () => collectionOf('$unionWith', read['coll'], flow))
   flow.whole.join({ stage: '$unionWith', collection: from.name, foreignField: null, perDocument: false })
   const pipeline = 'pipeline' in read ? read['pipeline'] : undefined
-  const inner = confineSource(flow.whole, from, pipeline ?? [], flow.variables)
+  const inner = confinePipeline(flow.whole, from, pipeline ?? [], flow.variables)
   flow.out.push({ $unionWith: { coll: from.name, pipeline: inner.out } })
   flow.shape = union(flow.shape, inner.shape)
   checkWeight(flow.shape)

@@ -2,7 +2,7 @@
 // The reader of the client library is not used. It throws on a date past JavaScript's, half a character or a strange regular
 // expression, and one bad stored value must never fail a query.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
-import { writeDecimal } from '../guard/decimal.ts'
+import { writeDecimal } from './decimal128.ts'
 
 /** BSON's own name of each type; undefined (6) is as good as null. */
 export const ALIASES: Readonly<Record<number, string>> = {

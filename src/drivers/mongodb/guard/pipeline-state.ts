@@ -3,16 +3,16 @@ import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
 import type { Exposed, ExposedCollection } from './exposed.ts'
-import type { Extent } from './extent.ts'
-import { lookedAt, notLarger, notLonger, QUICK, type Gathered } from './held.ts'
-import { Meter, STEPS_MAX, type Load } from './meter.ts'
-import { outputPath } from './names.ts'
+import type { Extent } from './value-size.ts'
+import { cancelPoints, readCheck, lengthCheck, QUICK_STEPS, type Gathered } from './runtime-checks.ts'
+import { Meter, STEPS_MAX, type Load } from './step-meter.ts'
+import { outputPath } from './field-names.ts'
 import type { Scope } from './scope.ts'
-import { Draft, type Shape } from './shape.ts'
+import { Draft, type Shape } from './document-shape.ts'
 import { refusedGrowth, refusedLimit } from './refusal.ts'
 import type { Variables } from './variables.ts'
-import { atLeast } from './versions.ts'
-import type { Work } from './work.ts'
+import { atLeast } from './minimum-versions.ts'
+import type { Work } from './work-budget.ts'
 
 const JOINS_MAX = 4
 const STAGES_MAX = 80
@@ -54,7 +54,7 @@ export class Whole {
   holdSizes(): void {
     if (!atLeast(this.exposed.server, [4, 4])) return
     for (const [label, barrier] of this.#sources) {
-      const check = notLarger(this.load.reads, `${label}.`)
+      const check = readCheck(this.load.reads, `${label}.`)
       if (check !== null) barrier.check(check)
     }
   }
@@ -119,26 +119,26 @@ export class Flow {
   /** Stages that look for a cancel before the next one, by the steps that it takes. */
   #looks(): (steps: number) => readonly BsonDocument[] {
     const { kids, open } = this.shape
-    if (kids === null || open) return (steps) => lookedAt(steps, null)
+    if (kids === null || open) return (steps) => cancelPoints(steps, null)
     let name = 'vt_look'
     while (kids.has(name)) name += '_'
-    return (steps) => lookedAt(steps, name)
+    return (steps) => cancelPoints(steps, name)
   }
 
   /** The database fails arrays that are longer than were reckoned with, or than `most`. */
   hold(gathered: readonly Gathered[], most = Infinity): void {
     const length = Math.min(this.whole.load.held ?? Infinity, most)
     if (length === Infinity || gathered.length === 0) return
-    this.out.push(notLonger(gathered, length))
+    this.out.push(lengthCheck(gathered, length))
   }
 
   /** Of a stage that sorts its documents before it computes anything for them: nothing in front of it helps. */
   checkSorted(name: string): void {
     const { worst: steps } = this.#meter
-    if (steps <= QUICK) return
+    if (steps <= QUICK_STEPS) return
     throw refusedGrowth(
       'steps',
-      `${name} takes about ${Math.round(steps)} steps for one document; ${QUICK} is the most in this stage`,
+      `${name} takes about ${Math.round(steps)} steps for one document; ${QUICK_STEPS} is the most in this stage`,
       `Compute the values in a $set before ${name}, and name their fields in it.`,
     )
   }

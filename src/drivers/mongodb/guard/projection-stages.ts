@@ -1,14 +1,14 @@
 // $project, $set, $addFields, $unset: which fields there are behind them.
-import { arrayOf, flagOf, textOf } from './arguments.ts'
-import { computed, type Computed } from './computed.ts'
-import { list } from './extent.ts'
-import type { Flow } from './flow.ts'
-import { outputPath } from './names.ts'
+import { arrayOf, flagOf, textOf } from './read-arguments.ts'
+import { computed, type Computed } from './computed-value.ts'
+import { list } from './value-size.ts'
+import type { Flow } from './pipeline-state.ts'
+import { outputPath } from './field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
-import { within } from './place.ts'
+import { within } from './error-place.ts'
 import { Broken } from './refusal.ts'
 import { resolve, type Scope } from './scope.ts'
-import { closed, Draft, extentAt, objectsAt, WHOLE, type Shape } from './shape.ts'
+import { closed, Draft, extentAt, objectsAt, WHOLE, type Shape } from './document-shape.ts'
 
 interface Leaf {
   readonly path: string

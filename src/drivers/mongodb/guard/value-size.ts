@@ -1,6 +1,6 @@
 // How large the value of an expression may be: bytes, elements, and how often it holds what a variable stands for. Constants
 // are known; of stored values a sample tells, or a usual size is taken.
-import { numberOf } from './lift.ts'
+import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, Scalar, type Bson } from '../query.ts'
 
 export interface Extent {

@@ -1,11 +1,11 @@
 // A sort specification: 1 or -1 by field, in the order written.
-import { numberOf } from './lift.ts'
+import { numberOf } from './parse-ejson.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
-import { within } from './place.ts'
+import { within } from './error-place.ts'
 import { Broken, refusedLimit, refusedOperator } from './refusal.ts'
-import { componentsOf } from './names.ts'
+import { componentsOf } from './field-names.ts'
 import { resolve, type Scope } from './scope.ts'
-import { isPlace } from './shape.ts'
+import { isPlace } from './document-shape.ts'
 
 const KEYS_MAX = 32
 

@@ -1,16 +1,16 @@
 // Stages that make new documents out of many: $group, $bucket, $bucketAuto, $sortByCount, $count; and the windows.
 import { accumulator, bounds, windowOperator } from './accumulator.ts'
-import { arrayOf, fieldsOf, textOf, wholeOf } from './arguments.ts'
-import { computed } from './computed.ts'
-import type { Flow } from './flow.ts'
-import type { Gathered } from './held.ts'
-import { checkName, outputPath } from './names.ts'
+import { arrayOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
+import { computed } from './computed-value.ts'
+import type { Flow } from './pipeline-state.ts'
+import type { Gathered } from './runtime-checks.ts'
+import { checkName, outputPath } from './field-names.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
-import { within } from './place.ts'
+import { within } from './error-place.ts'
 import { Broken, shown } from './refusal.ts'
 import { resolve } from './scope.ts'
-import { checkWeight, closed, WHOLE, type Shape } from './shape.ts'
-import { sortSpecOf } from './sort.ts'
+import { checkWeight, closed, WHOLE, type Shape } from './document-shape.ts'
+import { sortSpecOf } from './sort-spec.ts'
 
 /** `written`: what the query itself names; MongoDB's own `count` is a column only where a document holds it. */
 function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[] = [...outputs.shapes.keys()]): void {

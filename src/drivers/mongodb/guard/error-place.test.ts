@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
 import type { Denied, Malformed } from '../../driver.ts'
 import { confine } from './confine.ts'
-import { readBody } from './read.ts'
+import { readBody } from './read-body.ts'
 
 const PATHS = ['_id', 'name', 'home.city', 'cards.brand', 'tags']
 const catalog = mongoCatalog({ people: PATHS, orders: PATHS })

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
 import type { QueryBody } from '../../driver.ts'
-import { isJson } from './lift.ts'
+import { isJson } from './parse-ejson.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
 /** Deeper ones are refused anyway: their text is not kept, for writing it would recurse. */

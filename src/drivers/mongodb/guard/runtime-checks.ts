@@ -1,6 +1,6 @@
 // Stages of ours that hold the database to what the guard reckoned with: no longer arrays than that are gathered, and a look
 // for a cancel often enough where a stage takes long for one document.
-import { STEPS_MAX, type Over, type Read } from './meter.ts'
+import { STEPS_MAX, type Over, type Read } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
 /** A field that a stage gathers from many documents. */
@@ -10,7 +10,7 @@ export interface Gathered {
 }
 
 /** Fails, by an error of its own, where one of them holds more than so many elements or fields. */
-export function notLonger(gathered: readonly Gathered[], length: number): BsonDocument {
+export function lengthCheck(gathered: readonly Gathered[], length: number): BsonDocument {
   const sizes = gathered.map(({ path, as }): Bson => {
     const value = `$${path}`
     const list = as === 'object' ? { $objectToArray: { $ifNull: [value, {}] } } : value
@@ -46,7 +46,7 @@ interface Measured {
 }
 
 /** Null where no document can be too large. `label`: of the documents' own parts. */
-export function notLarger(reads: readonly Read[], label: string): Check | null {
+export function readCheck(reads: readonly Read[], label: string): Check | null {
   const own = reads.filter(({ part }) => part.startsWith(label))
   const measured = new Map<string, Measured>()
   for (const { part, over, times } of own) {
@@ -88,13 +88,13 @@ function lengthOf(path: string): Bson {
 const UNSEEN = 128
 
 /** Steps that a stage may take for one document without being looked at: 128 documents take what one may. */
-export const QUICK = Math.floor(STEPS_MAX / UNSEEN)
+export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
 
 /**
  * Makes more documents of each and drops them again, so that mongod looks for a cancel after as many steps as one document
  * may take at most. `name` is a field that no document has; null where nobody knows, so that each is put into one of ours.
  */
-export function lookedAt(steps: number, name: string | null): readonly BsonDocument[] {
+export function cancelPoints(steps: number, name: string | null): readonly BsonDocument[] {
   const times = Math.min(UNSEEN, Math.ceil((steps * UNSEEN) / STEPS_MAX))
   if (times <= 1) return []
   const look = name ?? 'vt_look'

@@ -1,9 +1,9 @@
 // What fields a document is known to have at one place of a pipeline. Safety does not rest on it, the injected projection
 // does; it gives the honest refusal of a hidden name, and tells which paths lead through a partly shown object.
-import { below as partOf, elementsOf, ITEMS, list, object, STORED, sum, type Extent } from './extent.ts'
-import { within } from './meter.ts'
+import { below as partOf, elementsOf, ITEMS, list, object, STORED, sum, type Extent } from './value-size.ts'
+import { within } from './step-meter.ts'
 import { refusedLimit } from './refusal.ts'
-import type { Work } from './work.ts'
+import type { Work } from './work-budget.ts'
 
 /** A projection that cut an object: raise() keeps what reads it from moving in front. */
 interface Cut {

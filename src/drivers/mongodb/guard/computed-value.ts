@@ -1,11 +1,11 @@
 // An expression of a stage: printed anew, held to the bounds, and what is known of its value. That of a path is what the
 // path leads to, that of an object its fields.
 import { expression } from './expression.ts'
-import type { Extent } from './extent.ts'
+import type { Extent } from './value-size.ts'
 import { grown } from './growth.ts'
 import { isDocument, type Bson } from '../query.ts'
 import { variable, type Scope } from './scope.ts'
-import { closed, extentAt, find, WHOLE, type Shape } from './shape.ts'
+import { closed, extentAt, find, WHOLE, type Shape } from './document-shape.ts'
 
 export interface Computed {
   readonly printed: Bson

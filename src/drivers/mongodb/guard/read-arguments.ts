@@ -1,6 +1,6 @@
 // Reading an argument that is an object with fixed fields, a number, a name: Broken says which stage or operator it was.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
-import { numberOf } from './lift.ts'
+import { numberOf } from './parse-ejson.ts'
 import { Broken, shown } from './refusal.ts'
 
 /** The object itself. Throws Broken where it is none, lacks a field, or has another. */

@@ -3,7 +3,7 @@
 import type * as mongodb from 'mongodb'
 import { failure } from '../session/failure.ts'
 import type { CollectionKind } from '../capture.ts'
-import { privilegesOf } from '../catalog/privileges.ts'
+import { privilegesOf } from './privileges.ts'
 
 export interface FoundCollection {
   readonly name: string

@@ -1,17 +1,17 @@
 // A pipeline on a collection: what reads the same before and behind the projection goes in front, where indexes serve it,
 // then the projection, then everything else (docs/guard/mongodb.md#how-it-is-confined).
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
-import type { Extent } from './extent.ts'
+import type { Extent } from './value-size.ts'
 import { filter } from './filter.ts'
-import { Flow, type Whole } from './flow.ts'
+import { Flow, type Whole } from './pipeline-state.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
-import { within } from './place.ts'
-import { sortSpecOf } from './sort.ts'
+import { within } from './error-place.ts'
+import { sortSpecOf } from './sort-spec.ts'
 import { checkStages, confineStage, stageOf } from './stages.ts'
 import type { Variables } from './variables.ts'
 
 /** Throws Refusal and Broken. */
-export function confineSource(
+export function confinePipeline(
   whole: Whole,
   collection: ExposedCollection,
   pipeline: Bson,

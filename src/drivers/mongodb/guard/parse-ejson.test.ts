@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { lift } from './lift.ts'
+import { parseEjson } from './parse-ejson.ts'
 import { Scalar } from '../query.ts'
 import { Broken, Refusal } from './refusal.ts'
 
 function of(value: unknown): unknown {
-  const lifted = lift(value)
+  const lifted = parseEjson(value)
   assert.ok(lifted instanceof Scalar)
   return lifted.of
 }
@@ -32,7 +32,7 @@ test('every wrapper in its exact form is its scalar', () => {
     options: 'is',
   })
   assert.deepEqual(of({ $timestamp: { t: 1, i: 4294967295 } }), { kind: '$timestamp', t: 1, i: 4294967295 })
-  assert.deepEqual(lift({ a: [1, 'x', null], $gt: 1e30 }), { a: [1, 'x', null], $gt: 1e30 })
+  assert.deepEqual(parseEjson({ a: [1, 'x', null], $gt: 1e30 }), { a: [1, 'x', null], $gt: 1e30 })
 })
 
 test('a wrapper beside another key, or of another form, is refused and never guessed at', () => {
@@ -59,7 +59,7 @@ test('a wrapper beside another key, or of another form, is refused and never gue
     9007199254740992,
     Number.POSITIVE_INFINITY,
   ]) {
-    assert.throws(() => lift({ deep: [value] }), Broken, JSON.stringify(value))
+    assert.throws(() => parseEjson({ deep: [value] }), Broken, JSON.stringify(value))
   }
-  assert.throws(() => lift({ $regularExpression: { pattern: 'a'.repeat(513), options: '' } }), Refusal)
+  assert.throws(() => parseEjson({ $regularExpression: { pattern: 'a'.repeat(513), options: '' } }), Refusal)
 })

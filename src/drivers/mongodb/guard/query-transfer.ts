@@ -1,11 +1,14 @@
 // A confined query on its way from the thread that judged it: its stages as printed. The main thread reads them again, so
 // what is sent to the database is what was printed; to read a text takes a tenth of what it takes to judge it.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
-import { lift } from './lift.ts'
+import { parseEjson } from './parse-ejson.ts'
 import { assembled, printedValue } from './print.ts'
 
 /** Plain data. */
-export interface Sent extends Pick<MongoQuery, 'database' | 'collection' | 'rowCap' | 'columns' | 'joins' | 'reads'> {
+export interface PackedQuery extends Pick<
+  MongoQuery,
+  'database' | 'collection' | 'rowCap' | 'columns' | 'joins' | 'reads'
+> {
   /** The stages of both forms, each once. */
   readonly stages: readonly string[]
   /** By their places in `stages`. */
@@ -19,7 +22,7 @@ export interface Sent extends Pick<MongoQuery, 'database' | 'collection' | 'rowC
 /** Characters that the main thread reads without a pause. */
 const CHARACTERS_AT_ONCE = 16_384
 
-export function sent(query: MongoQuery): Sent {
+export function packQuery(query: MongoQuery): PackedQuery {
   const { database, collection, rowCap, columns, joins, reads, pipeline, early, unwinds } = query
   const stages = [...new Set([...pipeline, ...(early ?? [])])]
   const places = new Map(stages.map((stage, n) => [stage, n]))
@@ -34,8 +37,8 @@ export function sent(query: MongoQuery): Sent {
   }
 }
 
-/** Throws for what sent() did not make. */
-export async function received(query: Sent, turn: () => Promise<void>): Promise<MongoQuery> {
+/** Throws for what packQuery() did not make. */
+export async function unpackQuery(query: PackedQuery, turn: () => Promise<void>): Promise<MongoQuery> {
   const { database, collection, rowCap, columns, joins, reads, outline } = query
   const stages: BsonDocument[] = []
   let characters = 0
@@ -59,7 +62,7 @@ export async function received(query: Sent, turn: () => Promise<void>): Promise<
 }
 
 function stageOf(text: string): BsonDocument {
-  const stage = lift(JSON.parse(text))
+  const stage = parseEjson(JSON.parse(text))
   if (!isDocument(stage)) throw new TypeError('not a stage')
   return stage
 }
@@ -69,7 +72,10 @@ function known<T>(value: T | undefined): T {
   return value
 }
 
-function unwindSizes(stages: readonly BsonDocument[], sizes: Sent['unwinds']): ReadonlyMap<BsonDocument, number> {
+function unwindSizes(
+  stages: readonly BsonDocument[],
+  sizes: PackedQuery['unwinds'],
+): ReadonlyMap<BsonDocument, number> {
   if (sizes.length === 0) return new Map()
   const pairs = [...unwindsIn(stages)].map((stage, n) => [stage, known(sizes[n])] as const)
   return new Map(pairs.flatMap(([stage, size]) => (size === null ? [] : [[stage, size] as const])))

@@ -2,7 +2,7 @@
 // The output is the same as that of writeValue().
 import { setImmediate } from 'node:timers/promises'
 import { writeBody, type JsonBytes } from '../../json-bytes.ts'
-import { endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './values.ts'
+import { endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
 /** Bytes of BSON that are written without a pause: at most some 5 ms, of dates, decimals and UUIDs too. */
 export const AT_ONCE = 64 * 1024
@@ -10,7 +10,7 @@ export const AT_ONCE = 64 * 1024
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
 /** Runs work to its end; other requests are served at each of its pauses. Throws the reason of `signal`. */
-export async function inTurns<T>(work: Generator<undefined, T>, signal: AbortSignal): Promise<T> {
+export async function runInSlices<T>(work: Generator<undefined, T>, signal: AbortSignal): Promise<T> {
   let step = work.next()
   while (step.done !== true) {
     await setImmediate()
