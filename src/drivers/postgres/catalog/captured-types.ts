@@ -2,8 +2,8 @@
 // Decides over rows; asks nothing. What it does not know it refuses.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from '../capture.ts'
-import { FUNCTIONS } from '../guard/functions.ts'
-import { isLookedUp } from '../guard/looked-up.ts'
+import { FUNCTIONS } from '../guard/allowed-functions.ts'
+import { isLookedUp } from '../guard/column-read-type.ts'
 import { isOfTrusted } from './trust.ts'
 
 export interface TypeRows {
@@ -62,7 +62,7 @@ export function readTypes(
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   }
   const judge = judgement(known)
-  // A column of a domain, or of an array of one, is read as what lies below (looked-up.ts): its CHECK does not count. An
+  // A column of a domain, or of an array of one, is read as what lies below (column-read-type.ts): its CHECK does not count. An
   // array of a domain over arrays has nothing below it; what a literal beside it may tell is whether the CHECK takes it.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {

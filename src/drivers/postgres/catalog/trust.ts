@@ -3,8 +3,8 @@
 import { AppError } from '../../../errors.ts'
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
 import type { CapturedExtension } from '../capture.ts'
-import { OWN_OPERATORS } from '../guard/allowed.ts'
-import { FUNCTIONS } from '../guard/functions.ts'
+import { OWN_OPERATORS } from '../guard/types-and-extensions.ts'
+import { FUNCTIONS } from '../guard/allowed-functions.ts'
 
 /**
  * Extensions whose functions, operators, casts and types are known to read nothing but their arguments, with the oldest

@@ -1,7 +1,7 @@
 // Collations by name: PostgreSQL's own and those that initdb takes from the operating system and from ICU. All of them
 // are in pg_catalog. A collation that somebody made is never named to the server, so nothing tells whether it exists.
 import { didYouMean, nearest } from '../../nearest.ts'
-import { word, words, type Node, type Struct } from './nodes.ts'
+import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
 
 /** Every server's own collations, with the first version (major) that has each. */

@@ -7,7 +7,7 @@ import { exposedOf } from './exposed.ts'
 import { HERE, judge, lostText } from './judge.ts'
 import { bindParams, boundTexts } from './param-values.ts'
 import type { Case, Parser } from './parser.ts'
-import { recall, remember, shapeOf } from './shapes.ts'
+import { recall, remember, shapeOf } from './shape-cache.ts'
 
 /** A body of POST …/query for this kind. */
 export type PostgresBody = QueryBody

@@ -7,8 +7,8 @@ import { catalog, shop, table, type } from '../../../../test/support/postgres-ca
 import { openGuard, type Guard } from '../../../../test/support/postgres-guard.ts'
 import type { Catalog, Verdict } from '../../driver.ts'
 import { identifier, typed } from '../quote.ts'
-import { FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE } from './elsewhere.ts'
-import { FUNCTIONS } from './functions.ts'
+import { FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE } from './other-dialects.ts'
+import { FUNCTIONS } from './allowed-functions.ts'
 
 let guard: Guard
 before(async () => {

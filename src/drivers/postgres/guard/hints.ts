@@ -2,10 +2,10 @@
 // allowed, each as it must be typed, and never more than a screen of it.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { typed, typedPath } from '../quote.ts'
-import { EXTENSION_FUNCTIONS, TYPES } from './allowed.ts'
-import { FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE } from './elsewhere.ts'
+import { EXTENSION_FUNCTIONS, TYPES } from './types-and-extensions.ts'
+import { FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE } from './other-dialects.ts'
 import type { Exposed, ExposedTable } from './exposed.ts'
-import { FUNCTIONS, SINCE } from './functions.ts'
+import { FUNCTIONS, SINCE } from './allowed-functions.ts'
 
 /** Names looked at for the nearest, so that a hint costs no more than a refusal may. */
 const CANDIDATES_MAX = 1_000

@@ -1,25 +1,25 @@
 // The whole way of a text that nothing is known of: look, parse, confine, print, parse again, compare. It is synchronous
-// and pure, so that a short text can be judged on the spot and a long one in a thread (parse.ts), by the same code.
+// and pure, so that a short text can be judged on the spot and a long one in a thread (parser-pool.ts), by the same code.
 import type { Denied, Malformed } from '../../driver.ts'
-import { costBound } from './bound.ts'
+import { costBound } from './cost-bound.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed.ts'
-import { checkGrowth } from './growth.ts'
-import { limited } from './limit.ts'
-import { sourceOf, type Places } from './locate.ts'
-import type { SelectStmt } from './nodes.ts'
+import { checkGrowth } from './value-growth.ts'
+import { limited } from './row-cap.ts'
+import { sourceOf, type Places } from './source-position.ts'
+import type { SelectStmt } from './allowed-nodes.ts'
 import { newParams, type Params } from './params.ts'
 import type { Case, Judged, Parse, Sought } from './parser.ts'
-import { fromBytes, toBytes } from './position.ts'
+import { fromBytes, toBytes } from './text-offsets.ts'
 import { DEPTH_MAX, prescan, TOKENS_MAX } from './prescan.ts'
 import { printSelect } from './print.ts'
 import type { PostgresQuery, ReadTable, RecordShape } from '../query.ts'
 import { readStatement } from './read-tree.ts'
 import { Refusal, refusedLimit, refusedStatement } from './refusal.ts'
 import { TooMuchHere, type Walk } from './scope.ts'
-import { select, type Selected } from './select.ts'
+import { select, type Selected } from './walk-select.ts'
 import { syntaxHint } from './syntax-hints.ts'
-import { isSameTree } from './verify.ts'
-import { checkWeight } from './weight.ts'
+import { isSameTree } from './verify-printed.ts'
+import { checkWeight } from './query-weight.ts'
 
 /** What one text may cost where it is judged. */
 export interface Bounds {

@@ -3,7 +3,7 @@
 import type { Param, Params } from '../../driver.ts'
 import { invalidRequest } from '../../../errors.ts'
 import type { Exposed } from './exposed.ts'
-import { word, type Node } from './nodes.ts'
+import { word, type Node } from './allowed-nodes.ts'
 import type { ParamForm } from './params.ts'
 import { Refusal } from './refusal.ts'
 import type { SqlType } from './scope.ts'

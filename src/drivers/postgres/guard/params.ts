@@ -1,7 +1,7 @@
 // Parameters in a query's text. A parameter means what its value would mean written there: a number is typed by its size, a
 // boolean is one, a string or null has no type until its place gives it one. {type, value} is a cast. What is printed holds
 // $1 and casts of ours, never a value.
-import { word, type Node, type Struct } from './nodes.ts'
+import { word, type Node, type Struct } from './allowed-nodes.ts'
 import { refusedLimit, refusedStatement } from './refusal.ts'
 import type { Level, SqlType, Typed, Walk } from './scope.ts'
 

@@ -1,7 +1,7 @@
 // One text through libpg_query, in whichever thread this is.
 import { hasSqlDetails, parseSync } from 'libpg-query'
 import type { Parsed } from './parser.ts'
-import { fromCodePoints } from './position.ts'
+import { fromCodePoints } from './text-offsets.ts'
 
 /** Characters of the caller's text that a message repeats at most. */
 const QUOTED_MAX = 60

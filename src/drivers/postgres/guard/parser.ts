@@ -1,5 +1,5 @@
 // What the guard asks of a parser, and what comes of judging a text. The parser is handed in, so that the guard itself does
-// no I/O; parse.ts is the one that is used.
+// no I/O; parser-pool.ts is the one that is used.
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import type { PostgresQuery } from '../query.ts'
 import type { ParamForm } from './params.ts'

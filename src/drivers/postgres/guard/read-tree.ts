@@ -1,6 +1,6 @@
 // Reads what the parser answered: one SELECT, made of allow-listed nodes and keys alone, no deeper than its caps. An
 // unknown node or key is refused, whatever it means: that is how INTO, FOR UPDATE and every future clause are caught.
-import { NODES, type NodeName, type SelectStmt } from './nodes.ts'
+import { NODES, type NodeName, type SelectStmt } from './allowed-nodes.ts'
 import { type Refusal, refusedFunction, refusedLimit, refusedStatement } from './refusal.ts'
 
 /** Nested nodes of one expression; the deepest of 1,953 real queries has about 60. */

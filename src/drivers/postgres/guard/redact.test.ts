@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
-import { openParser } from './parse.ts'
+import { openParser } from './parser-pool.ts'
 import { redactedSql } from './redact.ts'
 
 const parser = await openParser({ threads: 1 })

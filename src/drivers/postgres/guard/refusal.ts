@@ -1,7 +1,7 @@
 // How the guard says no from deep inside a tree: one throwable, turned into a verdict by confine.ts, and the sentences.
 // A hidden name and one that does not exist are refused by the same words; a hint names only what is exposed.
 import type { BlockedKind } from '../../driver.ts'
-import { FUNCTIONS_ELSEWHERE } from './elsewhere.ts'
+import { FUNCTIONS_ELSEWHERE } from './other-dialects.ts'
 import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './hints.ts'
 
 /** A refusal on its way out of the walkers. `at` is a byte offset in the caller's text, -1 where not known. */

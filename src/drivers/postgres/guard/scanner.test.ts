@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { loadModule, scanSync } from 'libpg-query'
-import { fromBytes } from './position.ts'
+import { fromBytes } from './text-offsets.ts'
 import { prescan } from './prescan.ts'
 import { Scanner } from './scanner.ts'
 

@@ -1,11 +1,11 @@
 // Who is who in a query: what each name in it means, as PostgreSQL would resolve it, over exposed columns alone. A name
 // that is not found here is never printed, so the server is never asked what it might mean.
 import type { Exposed, ExposedTable } from './exposed.ts'
-import type { Places } from './locate.ts'
-import { word, type Node, type Struct } from './nodes.ts'
+import type { Places } from './source-position.ts'
+import { word, type Node, type Struct } from './allowed-nodes.ts'
 import type { Params } from './params.ts'
 import { refusedLimit } from './refusal.ts'
-import type { Shown } from './shown.ts'
+import type { Shown } from './visible-names.ts'
 
 /** What is known of an expression's type; null where nothing is (most of the time nothing needs to be). */
 export type SqlType =

@@ -3,7 +3,7 @@
 import type { CapturedExtension } from '../capture.ts'
 import { identifier } from '../quote.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
-import { words, type Node } from './nodes.ts'
+import { words, type Node } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
 
 /** Overloads that take a configuration first, by name and number of arguments. */

@@ -1,13 +1,13 @@
 // Types as a query may name them: PostgreSQL's own by list, the schema's where introspection found nothing behind them
 // that runs. Always printed with their schema; '…'::regclass and row types of tables are no types here.
-import { TYPES } from './allowed.ts'
+import { TYPES } from './types-and-extensions.ts'
 import type { CapturedType, TypeName } from '../capture.ts'
 import type { Exposed } from './exposed.ts'
 import { typeHint } from './hints.ts'
-import { word, words, type Node, type Struct } from './nodes.ts'
+import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { refusedType } from './refusal.ts'
 import type { Field, SqlType, Walk } from './scope.ts'
-import { isShown, shownTypes } from './shown-types.ts'
+import { isShown, shownTypes } from './nameable-types.ts'
 
 /** A TypeName, confined, and what it means. Throws Refusal. */
 export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {

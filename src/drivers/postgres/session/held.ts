@@ -7,7 +7,7 @@ import { identifier, qualified } from '../quote.ts'
 import { readFields, type Field } from './messages.ts'
 import type { Expectation } from './wire.ts'
 
-/** The statement that stands for a table's columns. Its columns are not qualified: see wrap() in guard/from.ts. */
+/** The statement that stands for a table's columns. Its columns are not qualified: see wrap() in guard/walk-from.ts. */
 export function heldSql({ schema, table, columns }: ReadTable): string {
   return `SELECT ${columns.map(({ name }) => identifier(name)).join(', ')} FROM ${qualified([schema, table])}`
 }

@@ -1,6 +1,6 @@
 // The name of an output column that was given none, as PostgreSQL makes it (FigureColname in parse_target.c): printed
 // with AS, so that what the guard made of the expression does not show.
-import { words, type Node, type Struct } from './nodes.ts'
+import { words, type Node, type Struct } from './allowed-nodes.ts'
 
 export interface NameRules {
   /** 14, 15 … */

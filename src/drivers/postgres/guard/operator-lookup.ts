@@ -1,80 +1,20 @@
-// Operators: PostgreSQL's own by OPERATOR(pg_catalog.x) wherever the grammar has a place for it, an extension's where
-// pg_depend says it is. LIKE and its kin become the operators they stand for.
+// Finds the operator that a symbol means. PostgreSQL's own operators are printed as OPERATOR(pg_catalog.x) where the grammar
+// allows that, an extension's operators where pg_depend says that they belong to the extension.
 import { didYouMean } from '../../nearest.ts'
-import { boundedPattern, boundedText } from './call-arguments.ts'
-import { OPERATOR_ADVICE, OWN_OPERATORS } from './allowed.ts'
 import type { CapturedExtension } from '../capture.ts'
 import { typed } from '../quote.ts'
-import { expression } from './expression.ts'
-import { word, words, type Node, type Struct } from './nodes.ts'
-import { refusedOperator, refusedStatement, type Refusal } from './refusal.ts'
-import type { Level, SqlType, Typed, Walk } from './scope.ts'
-import { extensionOf, isSearched, mayBeText } from './type-names.ts'
+import { word, type Node } from './allowed-nodes.ts'
+import { refusedOperator, type Refusal } from './refusal.ts'
+import type { SqlType, Typed, Walk } from './scope.ts'
+import { extensionOf } from './type-names.ts'
+import { OPERATOR_ADVICE, OWN_OPERATORS } from './types-and-extensions.ts'
 
 const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
-
-/** Kinds written as `a op b`, and those that become so. */
-const PLAIN: ReadonlySet<string> = new Set(['AEXPR_OP', 'AEXPR_LIKE', 'AEXPR_ILIKE', 'AEXPR_SIMILAR'])
 const LIKE: ReadonlySet<string> = new Set(['~~', '!~~', '~~*', '!~~*'])
-const OVER_ARRAY: ReadonlySet<string> = new Set(['AEXPR_OP_ANY', 'AEXPR_OP_ALL'])
-/** Kinds with words of their own, and the operators that the server looks up for them by name. */
-const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
-  ['AEXPR_DISTINCT', ['=']],
-  ['AEXPR_NOT_DISTINCT', ['=']],
-  ['AEXPR_NULLIF', ['=']],
-  ['AEXPR_IN', ['=', '<>']],
-  ['AEXPR_BETWEEN', ['>=', '<=']],
-  ['AEXPR_NOT_BETWEEN', ['<', '>']],
-  ['AEXPR_BETWEEN_SYM', ['>=', '<=']],
-  ['AEXPR_NOT_BETWEEN_SYM', ['<', '>']],
-])
-
-/** An A_Expr, confined. Throws Refusal. */
-export function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): Typed {
-  const { kind = '', lexpr, rexpr, location } = node
-  if (!rexpr) throw refusedStatement('an operator without its right side', location)
-  const left = lexpr && expression(walk, level, lexpr)
-  const right = side(walk, level, rexpr)
-  const types = [...compared(left), ...right.types]
-  const operands = { ...(left && { lexpr: left.node }), rexpr: right.node }
-  if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
-    const name = operatorName(walk, words(node.name), types, location)
-    const isLike = isLikeOperator(words(node.name)) && left && mayBeText(walk.exposed, left.type)
-    const bounded = isLike ? like(PLAIN.has(kind), left, right.node) : operands
-    return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }, type: null }
-  }
-  const needed = WORDED.get(kind)
-  const written = words(node.name)
-  if (!needed || written.length !== 1 || !left) throw refusedStatement(kind || 'an operator', location)
-  for (const symbol of needed) checkComparison(walk, symbol, types, location)
-  const type = kind === 'AEXPR_NULLIF' ? left.type : null
-  return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
-}
-
-function like(isOne: boolean, { node, type }: Typed, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
-  const kept = type?.kind === 'named' && !isSearched(type) ? type : undefined
-  if (!isOne) return { lexpr: boundedText(node, pattern, kept), rexpr: pattern }
-  const [lexpr, rexpr] = boundedPattern(node, pattern, kept)
-  return { lexpr, rexpr }
-}
 
 /** Whether LIKE or one of its kin is meant. */
 export function isLikeOperator(names: readonly string[]): boolean {
   return LIKE.has(names.at(-1) ?? '')
-}
-
-/** The right side: an expression, or the list of IN and BETWEEN. */
-function side(
-  walk: Walk,
-  level: Level,
-  node: Node,
-): { readonly node: Node; readonly types: readonly (SqlType | null)[] } {
-  if (!node.List) {
-    const one = expression(walk, level, node)
-    return { node: one.node, types: compared(one) }
-  }
-  const items = (node.List.items ?? []).map((item) => expression(walk, level, item))
-  return { node: { List: { items: items.map((item) => item.node) } }, types: items.flatMap(compared) }
 }
 
 /** The types that an operator meets: of (a, b) each of its own, of anything else the value's. */

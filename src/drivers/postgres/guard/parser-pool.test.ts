@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'
-import { openParser } from './parse.ts'
+import { openParser } from './parser-pool.ts'
 
 const SIGNAL = AbortSignal.timeout(60_000)
 const catalog = shop()

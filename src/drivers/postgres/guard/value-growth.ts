@@ -10,9 +10,9 @@ import {
   REFUSED_COUNT,
   REPEATED_MAX,
   wholeNumber,
-} from './call-arguments.ts'
-import { AGGREGATES, COUNT_MAX } from './functions.ts'
-import { word, words, type Node, type SelectStmt, type Struct } from './nodes.ts'
+} from './argument-bounds.ts'
+import { AGGREGATES, COUNT_MAX } from './allowed-functions.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
 
 /** Bytes of one value that the query's own constants make. */
@@ -380,7 +380,7 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
   }
 }
 
-/** A count that call-arguments.ts leaves as it is multiplies; any other is stopped by the database at REPEATED_MAX. */
+/** A count that argument-bounds.ts leaves as it is multiplies; any other is stopped by the database at REPEATED_MAX. */
 function repeated(text: Size, count: number | undefined): Size {
   if (count === REFUSED_COUNT) return NOTHING
   const isKnown = count !== undefined && (count <= FREE_COUNT || (text.times === 0 && text.before.size === 0))

@@ -4,9 +4,9 @@ import { unseal } from '../../confined.ts'
 import type { Catalog, Limits } from '../../driver.ts'
 import { CAPTURE_VERSION, type PostgresCapture, type TableDetail } from '../capture.ts'
 import { confine } from './confine.ts'
-import { openParser } from './parse.ts'
+import { openParser } from './parser-pool.ts'
 import type { PostgresQuery } from '../query.ts'
-import { shapeOf } from './shapes.ts'
+import { shapeOf } from './shape-cache.ts'
 
 const parser = await openParser({ threads: 1 })
 after(() => parser[Symbol.asyncDispose]())

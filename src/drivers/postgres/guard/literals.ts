@@ -1,6 +1,6 @@
 // Literals, as the oldest server reads them: 0x1F, 1_000 and their kin become decimal, since a server before 16 takes
 // them for a number and an alias.
-import type { Node, Struct } from './nodes.ts'
+import type { Node, Struct } from './allowed-nodes.ts'
 import { refusedStatement } from './refusal.ts'
 
 const DECIMAL = /^-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/

@@ -1,12 +1,14 @@
-// SQL/JSON: constructors, IS JSON, JSON_QUERY and its kin (PostgreSQL 16 and 17). Every RETURNING goes through the type
-// list, every PASSING and DEFAULT through the expression walker: DEFAULT pg_read_file(…) ON EMPTY read the file.
-import { expression, optional } from './expression.ts'
-import type { Node, Struct } from './nodes.ts'
+// Walks SQL/JSON: constructors, IS JSON, JSON_QUERY and similar functions (PostgreSQL 16 and 17), JSON_TABLE in FROM. Each
+// RETURNING type goes through the type list. Each PASSING and DEFAULT goes through expression(): without that,
+// DEFAULT pg_read_file(…) ON EMPTY would read a file.
+import type { Node, Struct } from './allowed-nodes.ts'
 import { Refusal, refusedStatement } from './refusal.ts'
-import type { Level, Typed, Walk } from './scope.ts'
-import { select } from './select.ts'
+import type { Field, Level, Typed, Walk } from './scope.ts'
 import { typeName } from './type-names.ts'
-import { sortKeys, window } from './windows.ts'
+import { Shown } from './visible-names.ts'
+import { expression, optional, sortKeys, window } from './walk-expression.ts'
+import { namedItem, type From } from './walk-from.ts'
+import { select } from './walk-select.ts'
 
 /** The node as one of SQL/JSON's, confined; undefined where it is none of them. Throws Refusal. */
 export function jsonExpression(walk: Walk, level: Level, node: Node): Typed | undefined {
@@ -141,21 +143,13 @@ function pair(walk: Walk, level: Level, node: Struct<'JsonKeyValue'> | undefined
 }
 
 /** A value with its FORMAT. Throws Refusal. */
-export function jsonValue(
-  walk: Walk,
-  level: Level,
-  node: Struct<'JsonValueExpr'> | undefined,
-): Struct<'JsonValueExpr'> {
+function jsonValue(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | undefined): Struct<'JsonValueExpr'> {
   if (!node?.raw_expr) throw refusedStatement('a JSON value')
   return { raw_expr: expression(walk, level, node.raw_expr).node, format: formatOf(node.format) }
 }
 
 /** PASSING, as a key to spread. Throws Refusal. */
-export function jsonPassing(
-  walk: Walk,
-  level: Level,
-  list: readonly Node[] | undefined,
-): { passing?: readonly Node[] } {
+function jsonPassing(walk: Walk, level: Level, list: readonly Node[] | undefined): { passing?: readonly Node[] } {
   if (!list) return {}
   const passing = list.map(({ JsonArgument: each }): Node => {
     if (each?.name === undefined) throw refusedStatement('PASSING')
@@ -165,12 +159,12 @@ export function jsonPassing(
 }
 
 /** ON EMPTY, ON ERROR. Throws Refusal. */
-export function jsonBehavior(walk: Walk, level: Level, node: Struct<'JsonBehavior'>): Struct<'JsonBehavior'> {
+function jsonBehavior(walk: Walk, level: Level, node: Struct<'JsonBehavior'>): Struct<'JsonBehavior'> {
   return { btype: node.btype ?? '', ...optional(walk, level, 'expr', node.expr) }
 }
 
 /** FORMAT JSON ENCODING …; the printer knows which there are. */
-export function formatOf(format: Struct<'JsonFormat'> | undefined): Struct<'JsonFormat'> {
+function formatOf(format: Struct<'JsonFormat'> | undefined): Struct<'JsonFormat'> {
   return { format_type: format?.format_type ?? '', encoding: format?.encoding ?? '' }
 }
 
@@ -188,9 +182,73 @@ function flags<K extends string>(given: { readonly [P in K]: true | undefined })
 }
 
 /** Refuses what this server does not have yet. */
-export function since(walk: Walk, version: number, name: string, at: number | undefined): void {
+function since(walk: Walk, version: number, name: string, at: number | undefined): void {
   const { major } = walk.exposed
   if (major >= version) return
   const hint = `${name.toUpperCase()} needs PostgreSQL ${version}, this server is ${major}`
   throw new Refusal('function', name, `function ${name} does not exist or may not be called`, hint, at)
+}
+
+// JSON_TABLE in FROM (PostgreSQL 17). Each column must have a listed type: a regclass column would tell what exists.
+
+/** A JsonTable, confined. Throws Refusal. */
+export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): From {
+  since(walk, 17, 'json_table', node.location)
+  walk.rowFunctions += 1
+  const { lateral, on_error, alias } = node
+  const { nodes, fields } = columnsOf(walk, level, node.columns ?? [])
+  const made = namedItem(walk, { name: alias?.aliasname ?? 'json_table', alias, fields })
+  const confined = {
+    context_item: jsonValue(walk, level, node.context_item),
+    pathspec: path(node.pathspec),
+    ...jsonPassing(walk, level, node.passing),
+    columns: nodes,
+    ...(on_error && { on_error: jsonBehavior(walk, level, on_error) }),
+    alias: made.alias,
+    ...(lateral && { lateral }),
+  }
+  return { node: { JsonTable: confined }, shown: Shown.of(made.item) }
+}
+
+interface Columns {
+  readonly nodes: readonly Node[]
+  /** As the server orders them: those of a level before those nested in it. */
+  readonly fields: readonly Field[]
+}
+
+function columnsOf(walk: Walk, level: Level, list: readonly Node[]): Columns {
+  const own: Field[] = []
+  const nested: Field[] = []
+  const nodes = list.map((item): Node => {
+    const column = item.JsonTableColumn
+    if (!column?.coltype) throw refusedStatement('JSON_TABLE')
+    const { coltype, name, on_empty, on_error, wrapper = '', quotes = '' } = column
+    const inner = column.columns && columnsOf(walk, level, column.columns)
+    nested.push(...(inner?.fields ?? []))
+    const type = column.typeName && typeName(walk, column.typeName)
+    if (coltype !== 'JTC_NESTED') own.push({ name: name ?? '', type: type?.type ?? null })
+    return {
+      JsonTableColumn: {
+        coltype,
+        ...(name !== undefined && { name }),
+        ...(type && { typeName: type.node }),
+        ...(column.pathspec && { pathspec: path(column.pathspec) }),
+        ...(column.format && { format: formatOf(column.format) }),
+        wrapper,
+        quotes,
+        ...(inner && { columns: inner.nodes }),
+        ...(on_empty && { on_empty: jsonBehavior(walk, level, on_empty) }),
+        ...(on_error && { on_error: jsonBehavior(walk, level, on_error) }),
+      },
+    }
+  })
+  return { nodes, fields: [...own, ...nested] }
+}
+
+/** A path is a plain text, and may have a name. */
+function path(spec: Struct<'JsonTablePathSpec'> | undefined): Struct<'JsonTablePathSpec'> {
+  const text = spec?.string?.A_Const?.sval
+  if (!text) throw refusedStatement('JSON_TABLE without a path')
+  const string: Node = { A_Const: { sval: { sval: text.sval ?? '' } } }
+  return { string, ...(spec?.name !== undefined && { name: spec.name }) }
 }

@@ -2,9 +2,9 @@
 // another one is long. A constant is judged here. What only the database can know is bounded there: the argument is
 // printed inside a CASE whose other branch fails the query (over-bound.ts), so an answer is never cut short.
 import { overBoundText } from '../over-bound.ts'
-import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from './functions.ts'
+import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from './allowed-functions.ts'
 import type { TypeName } from '../capture.ts'
-import { word, words, type Node, type SelectStmt, type Struct } from './nodes.ts'
+import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { Refusal, type Refusal as Refused } from './refusal.ts'
 
 /** Bytes that repeat() may make. */

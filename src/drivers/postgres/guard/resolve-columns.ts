@@ -1,8 +1,8 @@
 // From a name to the column it means: level by level outwards, as PostgreSQL looks, over what FROM shows. Everything else
 // that `a.b` could mean to a server (a function of a row, a cast, a system column) is refused: rule F1.
-import { WITHOUT_EQUALITY } from './allowed.ts'
+import { WITHOUT_EQUALITY } from './types-and-extensions.ts'
 import { columnHint, NOTHING_SHOWN } from './hints.ts'
-import { word, words, type Node, type Struct } from './nodes.ts'
+import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { typed } from '../quote.ts'
 import { Refusal, refusedColumn } from './refusal.ts'
 import { spend, type Column, type Item, type Level, type SqlType, type Typed, type Walk } from './scope.ts'

@@ -1,7 +1,7 @@
 // The row cap, in the query's own LIMIT: one row more than is answered, to tell whether there are more.
-import { word, type Node, type SelectStmt } from './nodes.ts'
+import { word, type Node, type SelectStmt } from './allowed-nodes.ts'
 import { columnRef, distinctNames, newAlias, type Walk } from './scope.ts'
-import type { Selected } from './select.ts'
+import type { Selected } from './walk-select.ts'
 
 /** The query, asking for at most `rows` rows. */
 export function limited(walk: Walk, query: Selected, rows: number): SelectStmt {

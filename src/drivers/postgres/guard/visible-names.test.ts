@@ -1,7 +1,7 @@
 // What FROM shows after joins: the columns of `*` in order, a bare name's column, and where two bear it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Shown } from './shown.ts'
+import { Shown } from './visible-names.ts'
 import type { Column, Item } from './scope.ts'
 
 const column = (table: string, name: string): Column => ({

@@ -1,0 +1,498 @@
+// Walks expressions: operators, calls, casts, sub-queries, windows, fields. One function handles one parse node and names
+// each key that it copies. An unknown node is refused. Every sub-expression goes through expression() again.
+// The four walk-*.ts files call each other, because expressions hold queries and queries hold expressions.
+import { AGGREGATES, FUNCTIONS, RETURNS_ROWS } from './allowed-functions.ts'
+import { word, words, type Node, type Struct } from './allowed-nodes.ts'
+import { boundedArguments, boundedPattern, boundedPatterns, boundedText } from './argument-bounds.ts'
+import { collationName } from './collations.ts'
+import { findFunction, mayBeCalled, resultType, unknownFunction } from './function-lookup.ts'
+import { constant } from './literals.ts'
+import { checkComparison, compared, isLikeOperator, operatorName } from './operator-lookup.ts'
+import { asText, parameter, typedArguments } from './params.ts'
+import { refusedColumn, refusedFunction, refusedStatement } from './refusal.ts'
+import { columnOfRow, reference, resolve, rowMeant, starColumns } from './resolve-columns.ts'
+import { checkColumns, newAlias, spend, type Field, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
+import { notePlace } from './source-position.ts'
+import { withConfiguration, withDictionary } from './text-search.ts'
+import { fieldsOf, isSearched, mayBeText, typeName } from './type-names.ts'
+import { TYPES, VALUE_FUNCTIONS } from './types-and-extensions.ts'
+import { jsonExpression } from './walk-json.ts'
+import { select } from './walk-select.ts'
+
+/** Confines one expression as seen from `level`. Throws Refusal. */
+export function expression(walk: Walk, level: Level, node: Node): Typed {
+  const typed = confined(walk, level, node)
+  notePlace(walk.places, typed.node, node)
+  return typed
+}
+
+function confined(walk: Walk, level: Level, node: Node): Typed {
+  walk.operations += 1
+  spend(walk, 1)
+  if (node.ColumnRef) return resolve(walk, level, node.ColumnRef)
+  if (node.A_Const) return { node: constant(node.A_Const), type: null }
+  if (node.ParamRef) return parameter(walk, level, node.ParamRef)
+  if (node.FuncCall) return call(walk, level, node.FuncCall)
+  if (node.A_Expr) return operatorExpression(walk, level, node.A_Expr)
+  if (node.BoolExpr) return boolean(walk, level, node.BoolExpr)
+  if (node.TypeCast) return cast(walk, level, node.TypeCast)
+  if (node.SubLink) return subLink(walk, level, node.SubLink)
+  if (node.NullTest) return nullTest(walk, level, node.NullTest)
+  if (node.CaseExpr) return caseOf(walk, level, node.CaseExpr)
+  if (node.CoalesceExpr) return coalesce(walk, level, node.CoalesceExpr)
+  return rarer(walk, level, node)
+}
+
+function rarer(walk: Walk, level: Level, node: Node): Typed {
+  if (node.A_Indirection) return indirection(walk, level, node.A_Indirection)
+  if (node.A_ArrayExpr) return array(walk, level, node.A_ArrayExpr)
+  if (node.RowExpr) return row(walk, level, node.RowExpr)
+  if (node.MinMaxExpr) return minMax(walk, level, node.MinMaxExpr)
+  if (node.SQLValueFunction) return valueFunction(node.SQLValueFunction)
+  if (node.BooleanTest) return booleanTest(walk, level, node.BooleanTest)
+  if (node.CollateClause) return collate(walk, level, node.CollateClause)
+  if (node.GroupingFunc) {
+    const args = expressions(walk, level, node.GroupingFunc.args)
+    return { node: { GroupingFunc: { args: args.map((arg) => arg.node) } }, type: null }
+  }
+  const json = jsonExpression(walk, level, node)
+  if (json) return json
+  throw refusedStatement(Object.keys(node)[0] ?? 'an empty expression')
+}
+
+/** Several expressions, in order. */
+function expressions(walk: Walk, level: Level, nodes: readonly Node[] | undefined): Typed[] {
+  return (nodes ?? []).map((node) => expression(walk, level, node))
+}
+
+/** An expression that may be missing, as a key to spread. */
+export function optional<K extends string>(
+  walk: Walk,
+  level: Level,
+  key: K,
+  node: Node | undefined,
+): { [P in K]?: Node } {
+  const out: { [P in K]?: Node } = {}
+  if (node) out[key] = expression(walk, level, node).node
+  return out
+}
+
+/** Elements of ROW() and VALUES, where `t.*` stands for all of its columns. */
+export function elements(walk: Walk, level: Level, nodes: readonly Node[] | undefined): Typed[] {
+  const items = (nodes ?? []).flatMap((node) => {
+    const ref = node.ColumnRef
+    if (!ref?.fields?.some((field) => field.A_Star)) return [expression(walk, level, node)]
+    return starColumns(walk, level, ref).map((found) => reference(found.column, found.level))
+  })
+  checkColumns(items.length)
+  return items
+}
+
+function boolean(walk: Walk, level: Level, { boolop, args }: Struct<'BoolExpr'>): Typed {
+  if (boolop !== 'AND_EXPR' && boolop !== 'OR_EXPR' && boolop !== 'NOT_EXPR')
+    throw refusedStatement(boolop ?? 'BoolExpr')
+  return { node: { BoolExpr: { boolop, args: expressions(walk, level, args).map((arg) => arg.node) } }, type: null }
+}
+
+function cast(walk: Walk, level: Level, { arg, typeName: to, location }: Struct<'TypeCast'>): Typed {
+  if (!arg || !to) throw refusedStatement('CAST', location)
+  const target = typeName(walk, to)
+  return { node: { TypeCast: { arg: expression(walk, level, arg).node, typeName: target.node } }, type: target.type }
+}
+
+function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
+  const query = link.subselect?.SelectStmt
+  if (!query) throw refusedStatement('a sub-query that is no SELECT', link.location)
+  const inner = select(walk, query, level, level.ctes)
+  const first = inner.outputs[0]
+  const subselect: Node = { SelectStmt: inner.node }
+  const { subLinkType } = link
+  const type = first?.type ?? null
+  switch (subLinkType) {
+    case 'EXISTS_SUBLINK':
+      return { node: { SubLink: { subLinkType, subselect } }, type: null }
+    case 'EXPR_SUBLINK':
+      if (first) walk.sublinkNames.set(link, first.name)
+      return { node: { SubLink: { subLinkType, subselect } }, type }
+    case 'ARRAY_SUBLINK':
+      return { node: { SubLink: { subLinkType, subselect } }, type: type && { kind: 'array', of: type } }
+    case 'ANY_SUBLINK':
+    case 'ALL_SUBLINK': {
+      if (!link.testexpr) throw refusedStatement('ANY', link.location)
+      const test = expression(walk, level, link.testexpr)
+      const types = inner.outputs.map((output) => output.type)
+      const operName = operatorName(
+        walk,
+        words(link.operName ?? [word('=')]),
+        [...compared(test), ...types],
+        link.location,
+      )
+      // A pattern of each row, looked for in the text of each row.
+      const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
+      const sought: Node = isLike
+        ? { SelectStmt: boundedPatterns(inner.node, newAlias(walk, 't', 'the patterns')) }
+        : subselect
+      return { node: { SubLink: { subLinkType, testexpr: test.node, operName, subselect: sought } }, type: null }
+    }
+    default:
+      throw refusedStatement(subLinkType ?? 'SubLink', link.location)
+  }
+}
+
+function nullTest(walk: Walk, level: Level, { arg, nulltesttype, location }: Struct<'NullTest'>): Typed {
+  if (!arg || (nulltesttype !== 'IS_NULL' && nulltesttype !== 'IS_NOT_NULL')) throw refusedStatement('IS', location)
+  const subject = asText(expression(walk, level, arg))
+  return { node: { NullTest: { arg: subject.node, nulltesttype } }, type: null }
+}
+
+function booleanTest(walk: Walk, level: Level, { arg, booltesttype, location }: Struct<'BooleanTest'>): Typed {
+  if (!arg || !booltesttype) throw refusedStatement('IS', location)
+  return { node: { BooleanTest: { arg: expression(walk, level, arg).node, booltesttype } }, type: null }
+}
+
+function caseOf(walk: Walk, level: Level, { arg, args, defresult, location }: Struct<'CaseExpr'>): Typed {
+  const subject = arg && expression(walk, level, arg)
+  const types: (SqlType | null)[] = []
+  const whens = (args ?? []).map((node): Node => {
+    const when = node.CaseWhen
+    if (!when?.expr || !when.result) throw refusedStatement('CASE', location)
+    const test = expression(walk, level, when.expr)
+    if (subject) checkComparison(walk, '=', [...compared(subject), ...compared(test)], location)
+    const result = expression(walk, level, when.result)
+    types.push(result.type)
+    return { CaseWhen: { expr: test.node, result: result.node } }
+  })
+  const otherwise = defresult && expression(walk, level, defresult)
+  if (otherwise) types.push(otherwise.type)
+  const node = {
+    CaseExpr: { ...(subject && { arg: subject.node }), args: whens, ...(otherwise && { defresult: otherwise.node }) },
+  }
+  return { node, type: known(types) }
+}
+
+function known(types: readonly (SqlType | null)[]): SqlType | null {
+  return types.find((type) => type !== null) ?? null
+}
+
+function coalesce(walk: Walk, level: Level, { args }: Struct<'CoalesceExpr'>): Typed {
+  const items = expressions(walk, level, args)
+  return {
+    node: { CoalesceExpr: { args: items.map((item) => item.node) } },
+    type: known(items.map((item) => item.type)),
+  }
+}
+
+function minMax(walk: Walk, level: Level, { op, args, location }: Struct<'MinMaxExpr'>): Typed {
+  if (op !== 'IS_GREATEST' && op !== 'IS_LEAST') throw refusedStatement('GREATEST', location)
+  const items = expressions(walk, level, args)
+  return {
+    node: { MinMaxExpr: { op, args: items.map((item) => item.node) } },
+    type: known(items.map((item) => item.type)),
+  }
+}
+
+function array(walk: Walk, level: Level, { elements: nodes }: Struct<'A_ArrayExpr'>): Typed {
+  const items = expressions(walk, level, nodes)
+  const type = known(items.map((item) => item.type))
+  const of = type?.kind === 'array' ? type.of : type
+  return { node: { A_ArrayExpr: { elements: items.map((item) => item.node) } }, type: of && { kind: 'array', of } }
+}
+
+function row(walk: Walk, level: Level, { args, row_format, location }: Struct<'RowExpr'>): Typed {
+  if (row_format !== 'COERCE_EXPLICIT_CALL' && row_format !== 'COERCE_IMPLICIT_CAST')
+    throw refusedStatement('ROW', location)
+  const items = elements(walk, level, args)
+  // (t.*, 1) with one exposed column is still a row, which only ROW() can say.
+  const format = items.length > 1 ? row_format : 'COERCE_EXPLICIT_CALL'
+  const columns = items.map((item, index) => ({ name: `f${index + 1}`, type: item.type }))
+  return {
+    node: { RowExpr: { args: items.map((item) => item.node), row_format: format } },
+    type: { kind: 'row', columns },
+  }
+}
+
+/** CURRENT_DATE and its kin; CURRENT_USER and its kin are none of a caller's business. */
+export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction'>): Typed {
+  if (op === undefined || !VALUE_FUNCTIONS.has(op)) {
+    throw refusedFunction((op ?? '').replace('SVFOP_', '').toLowerCase(), location)
+  }
+  // The parser leaves a zero out: CURRENT_TIME(0).
+  return { node: { SQLValueFunction: { op, ...(typmod !== undefined && { typmod }) } }, type: null }
+}
+
+function collate(walk: Walk, level: Level, node: Struct<'CollateClause'>): Typed {
+  if (!node.arg) throw refusedStatement('COLLATE', node.location)
+  const collname = collationName(node, walk.exposed.major)
+  const inner = expression(walk, level, node.arg)
+  return { node: { CollateClause: { arg: inner.node, collname } }, type: inner.type }
+}
+
+// Operators. LIKE, ILIKE and SIMILAR TO become the operators that they stand for.
+
+/** Kinds written as `a op b`, and those that become so. */
+const PLAIN: ReadonlySet<string> = new Set(['AEXPR_OP', 'AEXPR_LIKE', 'AEXPR_ILIKE', 'AEXPR_SIMILAR'])
+const OVER_ARRAY: ReadonlySet<string> = new Set(['AEXPR_OP_ANY', 'AEXPR_OP_ALL'])
+/** Kinds with words of their own, and the operators that the server looks up for them by name. */
+const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
+  ['AEXPR_DISTINCT', ['=']],
+  ['AEXPR_NOT_DISTINCT', ['=']],
+  ['AEXPR_NULLIF', ['=']],
+  ['AEXPR_IN', ['=', '<>']],
+  ['AEXPR_BETWEEN', ['>=', '<=']],
+  ['AEXPR_NOT_BETWEEN', ['<', '>']],
+  ['AEXPR_BETWEEN_SYM', ['>=', '<=']],
+  ['AEXPR_NOT_BETWEEN_SYM', ['<', '>']],
+])
+
+/** An A_Expr, confined. Throws Refusal. */
+function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): Typed {
+  const { kind = '', lexpr, rexpr, location } = node
+  if (!rexpr) throw refusedStatement('an operator without its right side', location)
+  const left = lexpr && expression(walk, level, lexpr)
+  const right = side(walk, level, rexpr)
+  const types = [...compared(left), ...right.types]
+  const operands = { ...(left && { lexpr: left.node }), rexpr: right.node }
+  if (PLAIN.has(kind) || OVER_ARRAY.has(kind)) {
+    const name = operatorName(walk, words(node.name), types, location)
+    const isLike = isLikeOperator(words(node.name)) && left && mayBeText(walk.exposed, left.type)
+    const bounded = isLike ? like(PLAIN.has(kind), left, right.node) : operands
+    return { node: { A_Expr: { kind: PLAIN.has(kind) ? 'AEXPR_OP' : kind, name, ...bounded } }, type: null }
+  }
+  const needed = WORDED.get(kind)
+  const written = words(node.name)
+  if (!needed || written.length !== 1 || !left) throw refusedStatement(kind || 'an operator', location)
+  for (const symbol of needed) checkComparison(walk, symbol, types, location)
+  const type = kind === 'AEXPR_NULLIF' ? left.type : null
+  return { node: { A_Expr: { kind, name: written.map(word), ...operands } }, type }
+}
+
+function like(isOne: boolean, { node, type }: Typed, pattern: Node): { readonly lexpr: Node; readonly rexpr: Node } {
+  const kept = type?.kind === 'named' && !isSearched(type) ? type : undefined
+  if (!isOne) return { lexpr: boundedText(node, pattern, kept), rexpr: pattern }
+  const [lexpr, rexpr] = boundedPattern(node, pattern, kept)
+  return { lexpr, rexpr }
+}
+
+/** The right side: an expression, or the list of IN and BETWEEN. */
+function side(
+  walk: Walk,
+  level: Level,
+  node: Node,
+): { readonly node: Node; readonly types: readonly (SqlType | null)[] } {
+  if (!node.List) {
+    const one = expression(walk, level, node)
+    return { node: one.node, types: compared(one) }
+  }
+  const items = (node.List.items ?? []).map((item) => expression(walk, level, item))
+  return { node: { List: { items: items.map((item) => item.node) } }, types: items.flatMap(compared) }
+}
+
+// Function calls, printed as "pg_catalog"."f" or with the schema of the function's extension.
+
+/** A call, confined, with what FROM must know of the columns it returns. */
+export interface Called extends Typed {
+  readonly name: string
+  /** Names of OUT parameters; empty where its one column has none of its own. */
+  readonly out: readonly string[]
+}
+
+/** A call inside an expression. Throws Refusal. */
+function call(walk: Walk, level: Level, node: Struct<'FuncCall'>): Typed {
+  const asCast = castWritten(node)
+  if (asCast) return expression(walk, level, { TypeCast: asCast })
+  const called = callOf(walk, level, node)
+  if (called.name !== 'pg_typeof') return called
+  // regtype would print with the search_path's eyes; as text it is the same for all.
+  const text = { names: [word('pg_catalog'), word('text')], typemod: -1 }
+  return { node: { TypeCast: { arg: called.node, typeName: text } }, type: null }
+}
+
+/** uuid('…') where PostgreSQL has no such function: the same as a cast. */
+function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
+  const written = words(node.funcname)
+  const name = written.at(-1) ?? ''
+  const { args = [], location } = node
+  const [arg] = args
+  const isPlain = !(node.agg_order ?? node.agg_filter ?? node.over ?? node.agg_distinct ?? node.func_variadic)
+  const isBuiltIn = written.length === 1 || (written.length === 2 && written[0] === 'pg_catalog')
+  if (!arg || args.length > 1 || !isPlain || !isBuiltIn || FUNCTIONS.has(name) || !TYPES.has(name)) return undefined
+  const to = { names: [word('pg_catalog'), word(name)], typemod: -1 }
+  return arg.NamedArgExpr ? undefined : { arg, typeName: to, ...(location !== undefined && { location }) }
+}
+
+/** A call, wherever it stands. Throws Refusal. */
+export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Called {
+  const written = words(node.funcname)
+  const name = written.at(-1) ?? ''
+  // Before its arguments: of DATEADD(day, 1, x) the function is what is wrong, not the column day.
+  if (!mayBeCalled(walk.exposed, name)) throw unknownFunction(walk.exposed, written, node.location)
+  const isAggregate = AGGREGATES.has(name) && !node.over
+  if (isAggregate) level.aggregates += 1
+  const given = argumentsOf(walk, name, node).map((arg) =>
+    // pg_typeof(pg_typeof(x)) is regtype: only the outer one becomes text.
+    isTypeOf(name, arg) ? callOf(walk, level, arg.FuncCall) : argument(walk, level, arg),
+  )
+  const args = typedArguments(name, given)
+  const types = args.map((arg) => arg.type)
+  const found = findFunction(walk.exposed, written, types, node.location)
+  const nodes = args.map((arg) => arg.node)
+  const [first = null] = types
+  const isText = mayBeText(walk.exposed, first)
+  const printed = found.schema === 'pg_catalog' ? boundedArguments(name, node, nodes, isText) : nodes
+  if (RETURNS_ROWS.has(name)) walk.rowFunctions += 1
+  const funcname = [word(found.schema), word(name)]
+  const rest = modifiers(walk, level, node)
+  if (isAggregate) level.aggregates -= 1
+  const confined: Node = {
+    FuncCall: {
+      funcname,
+      ...(printed.length > 0 && { args: printed }),
+      ...rest,
+      ...(node.over && { over: window(walk, level, node.over) }),
+      funcformat: 'COERCE_EXPLICIT_CALL',
+    },
+  }
+  return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
+}
+
+/** The arguments as written, but for names that the server would look up. Throws Refusal. */
+function argumentsOf(walk: Walk, name: string, { args = [], location }: Struct<'FuncCall'>): readonly Node[] {
+  const named = withDictionary(walk.exposed.extension('unaccent'), name, args, location)
+  return withConfiguration(name, named, location)
+}
+
+function isTypeOf(name: string, arg: Node): arg is Node & { readonly FuncCall: Struct<'FuncCall'> } {
+  return name === 'pg_typeof' && words(arg.FuncCall?.funcname).at(-1) === 'pg_typeof'
+}
+
+function argument(walk: Walk, level: Level, node: Node): Typed {
+  const named = node.NamedArgExpr
+  if (!named) return expression(walk, level, node)
+  if (!named.arg || !named.name) throw refusedStatement('=>', named.location)
+  const inner = expression(walk, level, named.arg)
+  return { node: { NamedArgExpr: { arg: inner.node, name: named.name, argnumber: -1 } }, type: inner.type }
+}
+
+function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>): Partial<Struct<'FuncCall'>> {
+  return {
+    ...(node.agg_order && { agg_order: sortKeys(walk, level, node.agg_order) }),
+    ...optional(walk, level, 'agg_filter', node.agg_filter),
+    ...(node.agg_within_group && { agg_within_group: true as const }),
+    ...(node.agg_star && { agg_star: true as const }),
+    ...(node.agg_distinct && { agg_distinct: true as const }),
+    ...(node.func_variadic && { func_variadic: true as const }),
+  }
+}
+
+// Windows, and the sort keys of aggregates and windows. A name in a sort key means a column here, never an output.
+
+/** Sort keys whose expressions are plain ones. Throws Refusal. */
+export function sortKeys(walk: Walk, level: Level, keys: readonly Node[]): Node[] {
+  walk.sorts = true
+  return keys.map((key) => {
+    const sort = key.SortBy
+    if (!sort?.node) throw refusedStatement('ORDER BY')
+    return sortKey(walk, sort, expression(walk, level, sort.node))
+  })
+}
+
+/** A sort key around its confined expression. */
+export function sortKey(walk: Walk, sort: Struct<'SortBy'>, { node, type }: Typed): Node {
+  const { sortby_dir = '', sortby_nulls = '', useOp, location } = sort
+  return {
+    SortBy: {
+      node,
+      sortby_dir,
+      sortby_nulls,
+      ...(useOp && { useOp: operatorName(walk, words(useOp), [type, type], location) }),
+    },
+  }
+}
+
+/** OVER (…), OVER name, or one of WINDOW. Throws Refusal. */
+export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Struct<'WindowDef'> {
+  const partition = def.partitionClause?.map((node) => expression(walk, level, node).node)
+  walk.sorts = true
+  return {
+    ...(def.name !== undefined && { name: def.name }),
+    ...(def.refname !== undefined && { refname: def.refname }),
+    ...(partition && { partitionClause: partition }),
+    ...(def.orderClause && { orderClause: sortKeys(walk, level, def.orderClause) }),
+    frameOptions: def.frameOptions ?? 0,
+    ...optional(walk, level, 'startOffset', def.startOffset),
+    ...optional(walk, level, 'endOffset', def.endOffset),
+  }
+}
+
+// (x).field, (x).* and x[1]. A field can be taken only of a row whose columns the guard knows: PostgreSQL may also read
+// (x).field as the call field(x), and (x).regclass as a cast.
+
+/** An A_Indirection, confined. Throws Refusal. */
+export function indirection(walk: Walk, level: Level, { arg, indirection: steps }: Struct<'A_Indirection'>): Typed {
+  if (!arg) throw refusedStatement('a subscript of nothing')
+  const list = steps ?? []
+  const field = list[0]?.String?.sval
+  const row = field !== undefined && arg.ColumnRef ? rowMeant(walk, level, arg.ColumnRef) : undefined
+  if (row && field !== undefined && arg.ColumnRef) {
+    return applied(walk, level, columnOfRow(row, field, arg.ColumnRef), list.slice(1))
+  }
+  return applied(walk, level, expression(walk, level, arg), list)
+}
+
+/** The fields that `(x).*` stands for, each an expression of its own; undefined where x is no row that is known. */
+export function starFields(
+  walk: Walk,
+  level: Level,
+  { arg, indirection: steps }: Struct<'A_Indirection'>,
+): readonly Field[] {
+  const { type } = indirection(walk, level, { ...(arg && { arg }), indirection: (steps ?? []).slice(0, -1) })
+  const fields = fieldsOf(walk.exposed, type)
+  if (!fields) throw refusedColumn('*', NOT_A_ROW, undefined)
+  return fields
+}
+
+const NOT_A_ROW =
+  'A field can be taken of a table in FROM, of a column of a composite type, and of a function that returns named columns.'
+
+function applied(walk: Walk, level: Level, base: Typed, steps: readonly Node[]): Typed {
+  if (steps.length === 0) return base
+  let type = base.type
+  let isSlice = false
+  const out = steps.map((step, index): Node => {
+    if (step.A_Indices) {
+      isSlice = isSlice || step.A_Indices.is_slice === true
+      if (!steps[index + 1]?.A_Indices) {
+        type = elementOf(type, isSlice)
+        isSlice = false
+      }
+      return subscript(walk, level, step.A_Indices)
+    }
+    const name = step.String?.sval
+    if (name === undefined) throw refusedColumn('*', NOT_A_ROW, undefined)
+    const found = fieldsOf(walk.exposed, type)?.filter((field) => field.name === name)
+    if (found?.length !== 1) throw refusedColumn(name, NOT_A_ROW, columnLocation(base.node))
+    type = found[0]?.type ?? null
+    return { String: { sval: name } }
+  })
+  return { node: { A_Indirection: { arg: base.node, indirection: out } }, type }
+}
+
+/** An array's element; of anything else that takes a subscript (jsonb) nothing is known. */
+function elementOf(type: SqlType | null, isSlice: boolean): SqlType | null {
+  if (type?.kind !== 'array') return null
+  return isSlice ? type : type.of
+}
+
+function subscript(walk: Walk, level: Level, { is_slice, lidx, uidx }: Struct<'A_Indices'>): Node {
+  return {
+    A_Indices: {
+      ...(is_slice && { is_slice }),
+      ...(lidx && { lidx: expression(walk, level, lidx).node }),
+      ...(uidx && { uidx: expression(walk, level, uidx).node }),
+    },
+  }
+}
+
+function columnLocation(node: Node): number | undefined {
+  return words(node.ColumnRef?.fields).length > 0 ? node.ColumnRef?.location : undefined
+}

@@ -1,0 +1,591 @@
+// Walks a SELECT, VALUES or UNION: WITH, the select list, GROUP BY, ORDER BY. It resolves names, gives each output an
+// explicit name, and reads only from the FROM items that walk-from.ts made.
+import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
+import { constant } from './literals.ts'
+import { outputName } from './output-names.ts'
+import { ambiguousOutput, Refusal, refusedLimit, refusedStatement } from './refusal.ts'
+import { columnHere, reference, rowMeant, starColumns, unqualifiedHere, type ColumnOf } from './resolve-columns.ts'
+import {
+  checkColumns,
+  distinctNames,
+  newAlias,
+  newLevel,
+  type Base,
+  type Column,
+  type Cte,
+  type CteColumn,
+  type CteScope,
+  type Field,
+  type Level,
+  type SqlType,
+  type Typed,
+  type Walk,
+} from './scope.ts'
+import { notePlace } from './source-position.ts'
+import { elements, expression, indirection, optional, sortKey, starFields, window } from './walk-expression.ts'
+import { fromItems } from './walk-from.ts'
+
+export interface Selected {
+  readonly node: SelectStmt
+  readonly outputs: readonly Field[]
+}
+
+/** Told what the left arm of a UNION answers, before the right one is walked: a recursive CTE needs it. */
+type OnLeft = (outputs: readonly Field[]) => void
+
+/** Confines a query as seen from `parent`, the query around it where it can see it. Throws Refusal. */
+export function select(
+  walk: Walk,
+  raw: SelectStmt,
+  parent: Level | null,
+  outer: CteScope | null,
+  onLeft?: OnLeft,
+): Selected {
+  walk.selects += 1
+  walk.depth += 1
+  const selected = selectAt(walk, raw, parent, outer, onLeft)
+  walk.depth -= 1
+  return selected
+}
+
+function selectAt(
+  walk: Walk,
+  raw: SelectStmt,
+  parent: Level | null,
+  outer: CteScope | null,
+  onLeft?: OnLeft,
+): Selected {
+  const clause = raw.withClause && walkWith(walk, raw.withClause, parent, outer)
+  const ctes = clause?.scope ?? outer
+  const withClause = clause && { withClause: clause.node }
+  if (raw.op !== 'SETOP_NONE') return setOperation(walk, raw, parent, ctes, withClause, onLeft)
+  if (raw.valuesLists) return values(walk, raw, parent, ctes, withClause)
+  return plain(walk, raw, newLevel(parent, ctes), withClause)
+}
+
+type With = { readonly withClause: Struct<'WithClause'> } | undefined
+
+function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Selected {
+  const fromClause = fromItems(walk, level, raw.fromClause ?? [])
+  const targets = planTargets(walk, level, raw.targetList ?? [])
+  level.phase = 'where'
+  const where = optional(walk, level, 'whereClause', raw.whereClause)
+  const groups = groupBy(walk, level, raw.groupClause, targets)
+  level.phase = 'output'
+  const outputs = targets.map((target) => confinedTarget(walk, level, target))
+  const having = optional(walk, level, 'havingClause', raw.havingClause)
+  const windows = raw.windowClause?.map((node): Node => {
+    if (!node.WindowDef) throw refusedStatement('WINDOW')
+    return { WindowDef: window(walk, level, node.WindowDef) }
+  })
+  const distinct = raw.distinctClause && distinctOn(walk, level, raw.distinctClause, outputs)
+  const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
+  const grouped = groups && [...groups, ...level.ungrouped.values()]
+  if (grouped || raw.distinctClause || raw.havingClause) walk.sorts = true
+  const node = {
+    ...(distinct && { distinctClause: distinct }),
+    targetList: outputs.map((output): Node => ({ ResTarget: { name: output.name, val: output.node } })),
+    fromClause,
+    ...where,
+    ...(grouped && { groupClause: grouped }),
+    ...(raw.groupDistinct && { groupDistinct: true as const }),
+    ...having,
+    ...(windows && { windowClause: windows }),
+    ...(sort && { sortClause: sort }),
+    ...limits(walk, raw, level),
+    ...withClause,
+    op: 'SETOP_NONE',
+  }
+  return { node, outputs: outputs.map(({ name, type }) => ({ name, type })) }
+}
+
+/** LIMIT and OFFSET, which see only the queries around. */
+function limits(walk: Walk, raw: SelectStmt, { parent, ctes }: Level): Partial<SelectStmt> {
+  const level = newLevel(parent, ctes)
+  const { limitOption = 'LIMIT_OPTION_DEFAULT' } = raw
+  if (!/^LIMIT_OPTION_(DEFAULT|COUNT|WITH_TIES)$/.test(limitOption)) throw refusedStatement(limitOption)
+  return {
+    ...optional(walk, level, 'limitOffset', raw.limitOffset),
+    ...optional(walk, level, 'limitCount', raw.limitCount),
+    limitOption,
+  }
+}
+
+function values(walk: Walk, raw: SelectStmt, parent: Level | null, ctes: CteScope | null, withClause: With): Selected {
+  const level = newLevel(parent, ctes)
+  const rows = (raw.valuesLists ?? []).map((list) => elements(walk, level, list.List?.items))
+  const outputs = (rows[0] ?? []).map((_, index) => {
+    const typed = rows.find((row) => (row[index]?.type ?? null) !== null)
+    return { name: `column${index + 1}`, type: typed?.[index]?.type ?? null }
+  })
+  const valuesLists = rows.map((row): Node => ({ List: { items: row.map((item) => item.node) } }))
+  const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
+  const node = {
+    valuesLists,
+    ...(sort && { sortClause: sort }),
+    ...limits(walk, raw, level),
+    ...withClause,
+    op: 'SETOP_NONE',
+  }
+  return { node, outputs }
+}
+
+const OPERATIONS: ReadonlySet<string> = new Set(['SETOP_UNION', 'SETOP_INTERSECT', 'SETOP_EXCEPT'])
+
+function setOperation(
+  walk: Walk,
+  raw: SelectStmt,
+  parent: Level | null,
+  ctes: CteScope | null,
+  withClause: With,
+  onLeft?: OnLeft,
+): Selected {
+  const { op, larg, rarg } = raw
+  if (!larg || !rarg || op === undefined || !OPERATIONS.has(op)) throw refusedStatement(op ?? 'UNION')
+  const left = select(walk, larg, parent, ctes)
+  onLeft?.(left.outputs)
+  const right = select(walk, rarg, parent, ctes)
+  const outputs = left.outputs.map(({ name, type }, index) => ({
+    name,
+    type: type ?? right.outputs[index]?.type ?? null,
+  }))
+  const level = newLevel(parent, ctes)
+  const sort = raw.sortClause && sortBy(walk, level, raw.sortClause, outputs)
+  if (sort || raw.all !== true) walk.sorts = true
+  const node = {
+    ...(sort && { sortClause: sort }),
+    ...limits(walk, raw, level),
+    ...withClause,
+    op,
+    ...(raw.all && { all: true as const }),
+    larg: left.node,
+    rarg: right.node,
+  }
+  return { node, outputs }
+}
+
+// WITH: the scope, columns and weight of each common table expression. Each gets a generated name, so a mistake about
+// scope ends in "does not exist" and never reads another table.
+
+/** Common table expressions in one statement; the largest of 2,033 real queries has 15. */
+const CTES_MAX = 100
+
+interface Walked {
+  readonly node: Struct<'WithClause'>
+  readonly scope: CteScope
+}
+
+/** A WITH clause, confined, and what it adds to the names that FROM may mean. Throws Refusal. */
+function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null, outer: CteScope | null): Walked {
+  const raw = (clause.ctes ?? []).map((node) => {
+    if (!node.CommonTableExpr) throw refusedStatement('WITH', clause.location)
+    return node.CommonTableExpr
+  })
+  walk.ctes += raw.length
+  if (walk.ctes > CTES_MAX)
+    throw refusedLimit('WITH', `more than ${CTES_MAX} common table expressions`, clause.location)
+  const isRecursive = clause.recursive === true
+  const bodies: Body[] = []
+  const byName = new Map<string, Body>()
+  // Without RECURSIVE one sees only those written before it; its own name still means a table.
+  const scope: CteScope = { parent: outer, find: (name) => byName.get(name) }
+  for (const each of raw) {
+    const name = each.ctename ?? ''
+    if (bodies.some((body) => body.name === name)) throw twice(name, each.location)
+    const body = new Body(walk, each, { parent, scope, isRecursive })
+    bodies.push(body)
+    if (isRecursive) byName.set(name, body)
+  }
+  for (const body of bodies) {
+    body.columns()
+    byName.set(body.name, body)
+  }
+  const ctes = bodies.map((body): Node => ({ CommonTableExpr: body.confined() }))
+  return { node: { ctes, ...(isRecursive && { recursive: true as const }) }, scope }
+}
+
+function twice(name: string, at: number | undefined): Refusal {
+  return new Refusal('table', name, `table ${name} is given more than once in WITH`, 'Give each its own name.', at)
+}
+
+interface Where {
+  readonly parent: Level | null
+  readonly scope: CteScope
+  readonly isRecursive: boolean
+}
+
+/** One common table expression; walked when first needed, since RECURSIVE lets a name be used before it is written. */
+class Body implements Cte {
+  readonly name: string
+  readonly alias: string
+  readonly weight = { items: 0, ctes: new Map<Cte, number>() }
+  readonly materialized: string | undefined
+  readonly depth: number
+  references = 0
+  #state: 'waiting' | 'walking' | 'done' = 'waiting'
+  #columns: readonly Field[] | undefined
+  #node: Struct<'CommonTableExpr'> | undefined
+  #refersToItself = false
+  readonly #walk: Walk
+  readonly #raw: Struct<'CommonTableExpr'>
+  readonly #where: Where
+
+  constructor(walk: Walk, raw: Struct<'CommonTableExpr'>, where: Where) {
+    this.name = raw.ctename ?? ''
+    this.alias = newAlias(walk, 'c', this.name)
+    this.materialized = raw.ctematerialized
+    this.depth = walk.depth
+    this.#walk = walk
+    this.#raw = raw
+    this.#where = where
+  }
+
+  isRecursive(): boolean {
+    return this.#refersToItself
+  }
+
+  /** Its columns; inside itself, those of its first arm. Throws Refusal. */
+  columns(): readonly CteColumn[] {
+    if (this.#state === 'waiting') this.#walkBody()
+    if (this.#state === 'walking') this.#refersToItself = true
+    if (!this.#columns) {
+      const why = `table ${this.name} refers to itself where it may not`
+      const hint = 'In WITH RECURSIVE only the second arm of UNION may name the expression itself.'
+      throw new Refusal('table', this.name, why, hint, this.#raw.location)
+    }
+    const added = this.#added().map((name) => ({ name, type: null, added: true }))
+    return [...this.#columns, ...added]
+  }
+
+  confined(): Struct<'CommonTableExpr'> {
+    if (!this.#node) throw new TypeError('a common table expression that was never walked')
+    return this.#node
+  }
+
+  #walkBody(): void {
+    const query = this.#raw.ctequery?.SelectStmt
+    const tag = Object.keys(this.#raw.ctequery ?? {})[0] ?? 'WITH'
+    if (!query) throw refusedStatement(tag, this.#raw.location)
+    this.#state = 'walking'
+    const { weight } = this.#walk
+    this.#walk.weight = this.weight
+    const { parent, scope, isRecursive } = this.#where
+    const onLeft = (outputs: readonly Field[]): void => {
+      if (isRecursive) this.#columns = this.#named(outputs)
+    }
+    const { node, outputs } = select(this.#walk, query, parent, scope, onLeft)
+    this.#walk.weight = weight
+    this.#columns = this.#named(outputs)
+    this.#state = 'done'
+    const names = distinctNames(this.#columns.map((column) => column.name))
+    this.#node = {
+      ctename: this.alias,
+      ...(names.length > 0 && { aliascolnames: names.map(word) }),
+      ctematerialized: this.#materialized(),
+      ctequery: { SelectStmt: node },
+      ...this.#search(),
+      ...this.#cycle(),
+    }
+  }
+
+  #named(outputs: readonly Field[]): readonly Field[] {
+    const given = words(this.#raw.aliascolnames)
+    if (given.length > outputs.length) {
+      const why = `table ${this.name} has ${outputs.length} columns, ${given.length} are named`
+      throw new Refusal('table', this.name, why, 'Name as many columns as the query has.', this.#raw.location)
+    }
+    return outputs.map(({ name, type }, index) => ({ name: given[index] ?? name, type }))
+  }
+
+  #materialized(): string {
+    const { ctematerialized = 'CTEMaterializeDefault' } = this.#raw
+    if (!/^CTEMaterialize(Default|Always|Never)$/.test(ctematerialized)) throw refusedStatement('MATERIALIZED')
+    return ctematerialized
+  }
+
+  /** Columns that SEARCH and CYCLE add behind its own. */
+  #added(): string[] {
+    const { search_clause: search, cycle_clause: cycle } = this.#raw
+    return [search?.search_seq_column, cycle?.cycle_mark_column, cycle?.cycle_path_column].filter(
+      (name) => name !== undefined,
+    )
+  }
+
+  #search(): Pick<Struct<'CommonTableExpr'>, 'search_clause'> {
+    const search = this.#raw.search_clause
+    if (!search) return {}
+    return {
+      search_clause: {
+        search_col_list: words(search.search_col_list).map(word),
+        ...(search.search_breadth_first && { search_breadth_first: true as const }),
+        search_seq_column: search.search_seq_column ?? '',
+      },
+    }
+  }
+
+  #cycle(): Pick<Struct<'CommonTableExpr'>, 'cycle_clause'> {
+    const cycle = this.#raw.cycle_clause
+    if (!cycle) return {}
+    return {
+      cycle_clause: {
+        cycle_col_list: words(cycle.cycle_col_list).map(word),
+        cycle_mark_column: cycle.cycle_mark_column ?? '',
+        cycle_mark_value: mark(cycle.cycle_mark_value, cycle.location),
+        cycle_mark_default: mark(cycle.cycle_mark_default, cycle.location),
+        cycle_path_column: cycle.cycle_path_column ?? '',
+      },
+    }
+  }
+}
+
+/** TO and DEFAULT of CYCLE: the grammar takes a literal. Throws Refusal for anything else. */
+function mark(node: Node | undefined, at: number | undefined): Node {
+  if (!node?.A_Const) throw refusedStatement('CYCLE … TO what is no plain literal', at)
+  return constant(node.A_Const)
+}
+
+// The select list: expands stars and names each output.
+
+/** An output before it is walked: GROUP BY is walked first, and may mean it by place or name. */
+type Target =
+  /** One of a star's columns; `from` is the star. */
+  | { readonly kind: 'column'; readonly name: string; readonly of: ColumnOf; readonly from: Node }
+  | { readonly kind: 'field'; readonly name: string; readonly of: Struct<'A_Indirection'> }
+  | { readonly kind: 'expression'; readonly name: string; readonly given: string | undefined; readonly node: Node }
+
+interface Output {
+  readonly name: string
+  readonly node: Node
+  readonly type: SqlType | null
+}
+
+/** The outputs that a select list stands for, in order. Throws Refusal. */
+function planTargets(walk: Walk, level: Level, list: readonly Node[]): Target[] {
+  const targets = list.flatMap((node): Target[] => {
+    const target = node.ResTarget
+    if (!target?.val) throw refusedStatement('a select list')
+    const { val, name } = target
+    if (val.ColumnRef?.fields?.some((field) => field.A_Star))
+      return columnTargets(starColumns(walk, level, val.ColumnRef), val)
+    const of = val.A_Indirection
+    if (of?.indirection?.at(-1)?.A_Star) return starTargets(walk, level, of)
+    return [{ kind: 'expression', name: name ?? nameFor(walk, val), given: name, node: val }]
+  })
+  checkColumns(targets.length)
+  return targets
+}
+
+function columnTargets(columns: readonly ColumnOf[], from: Node): Target[] {
+  return columns.map((of) => ({ kind: 'column', name: of.column.name, of, from }))
+}
+
+/** (t).* is t.*; (x).* of a composite is its fields, each taken from x. */
+function starTargets(walk: Walk, level: Level, of: Struct<'A_Indirection'>): Target[] {
+  const { arg, indirection: steps = [] } = of
+  const row = steps.length === 1 ? arg?.ColumnRef : undefined
+  if (row && isRow(walk, level, row)) {
+    const fields = [...(row.fields ?? []).filter((field) => !field.A_Star), { A_Star: {} }]
+    return columnTargets(starColumns(walk, level, { ...row, fields }), { A_Indirection: of })
+  }
+  return starFields(walk, level, of).map(({ name }) => ({
+    kind: 'field',
+    name,
+    of: { ...(arg && { arg }), indirection: [...steps.slice(0, -1), { String: { sval: name } }] },
+  }))
+}
+
+function isRow(walk: Walk, level: Level, row: Struct<'ColumnRef'>): boolean {
+  return rowMeant(walk, level, row) !== undefined
+}
+
+/** The output, confined, under its final name. Throws Refusal. */
+function confinedTarget(walk: Walk, level: Level, target: Target): Output {
+  if (target.kind === 'column') {
+    const { node, type } = reference(target.of.column, target.of.level)
+    notePlace(walk.places, node, target.from)
+    return { name: target.name, node, type }
+  }
+  if (target.kind === 'field') return { name: target.name, ...indirection(walk, level, target.of) }
+  const { node, type } = expression(walk, level, target.node)
+  return { name: target.given ?? nameFor(walk, target.node), node, type }
+}
+
+function nameFor(walk: Walk, node: Node): string {
+  return outputName(node, { major: walk.exposed.major, subLink: (link) => walk.sublinkNames.get(link) })
+}
+
+// GROUP BY. An output that is named or numbered is printed as its number. If GROUP BY holds a table's primary key, other
+// columns read from the table are added: PostgreSQL knows keys of tables, not of the sub-selects around them.
+
+const SETS: ReadonlySet<string> = new Set([
+  'GROUPING_SET_EMPTY',
+  'GROUPING_SET_ROLLUP',
+  'GROUPING_SET_CUBE',
+  'GROUPING_SET_SETS',
+])
+
+/** The GROUP BY list, confined; notes in `level` which tables it covers. Throws Refusal. */
+function groupBy(
+  walk: Walk,
+  level: Level,
+  clause: readonly Node[] | undefined,
+  targets: readonly Target[],
+): Node[] | undefined {
+  if (!clause) return undefined
+  level.phase = 'group'
+  const grouping: Grouping = { targets, places: new Map() }
+  const out = clause.map((node) => groupItem(walk, level, node, grouping))
+  if (!clause.some((node) => node.GroupingSet)) cover(level, flatten(clause), walk, grouping)
+  return out
+}
+
+interface Grouping {
+  readonly targets: readonly Target[]
+  /** Places of outputs by name, as found before; -1 where the name means a column. */
+  readonly places: Map<string, number>
+}
+
+function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Node {
+  const set = node.GroupingSet
+  if (set) {
+    if (set.kind === undefined || !SETS.has(set.kind)) throw refusedStatement('GROUPING SETS', set.location)
+    const content = set.content?.map((item) => groupItem(walk, level, item, targets))
+    return { GroupingSet: { kind: set.kind, ...(content && { content }) } }
+  }
+  const row = node.RowExpr
+  if (row?.row_format === 'COERCE_IMPLICIT_CAST') {
+    const args = (row.args ?? []).map((item) => groupItem(walk, level, item, targets))
+    return { RowExpr: { args, row_format: row.row_format } }
+  }
+  const place = positionMeant(walk, level, node, targets)
+  if (place !== undefined) {
+    const constant: Node = { A_Const: { ival: { ival: place } } }
+    notePlace(walk.places, constant, node)
+    return constant
+  }
+  return expression(walk, level, node).node
+}
+
+/** The output that a bare name means: one of FROM's columns comes before it. A written place is left as it is. */
+function positionMeant(walk: Walk, level: Level, node: Node, { targets, places }: Grouping): number | undefined {
+  if (node.A_Const?.ival) return node.A_Const.ival.ival
+  const ref = node.ColumnRef
+  const name = ref?.fields?.length === 1 ? ref.fields[0]?.String?.sval : undefined
+  if (name === undefined) return undefined
+  const index = places.get(name) ?? positionOf(walk, level, name, targets, ref?.location)
+  places.set(name, index)
+  return index < 0 ? undefined : index + 1
+}
+
+function positionOf(
+  walk: Walk,
+  level: Level,
+  name: string,
+  targets: readonly Target[],
+  at: number | undefined,
+): number {
+  if (unqualifiedHere(level, name, at)) return -1
+  const index = targets.findIndex((target) => target.name === name)
+  if (index < 0) return index
+  const first = meaning(walk, level, targets[index])
+  for (const other of targets.slice(index + 1)) {
+    if (other.name === name && meaning(walk, level, other) !== first) throw ambiguousOutput(name, at)
+  }
+  return index
+}
+
+/** What an output is, comparable: its column, or its text as a tree. */
+function meaning(walk: Walk, level: Level, target: Target | undefined): unknown {
+  if (target?.kind === 'column') return target.of.column
+  const node = target?.kind === 'expression' ? target.node : undefined
+  const column = node?.ColumnRef && columnHere(walk, level, node.ColumnRef)
+  return column ?? JSON.stringify(node, (key, value: unknown) => (key === 'location' ? undefined : value))
+}
+
+/** (a, b) is a and b. */
+function flatten(nodes: readonly Node[]): Node[] {
+  return nodes.flatMap((node) => {
+    const row = node.RowExpr
+    return row?.row_format === 'COERCE_IMPLICIT_CAST' ? flatten(row.args ?? []) : [node]
+  })
+}
+
+/** Notes the tables whose whole key is among the columns grouped by. */
+function cover(level: Level, items: readonly Node[], walk: Walk, grouping: Grouping): void {
+  const grouped = new Map<Base, Set<string>>()
+  for (const node of items) {
+    const origin = columnGrouped(walk, level, node, grouping)?.origin
+    if (!origin) continue
+    const names = grouped.get(origin.base) ?? new Set()
+    grouped.set(origin.base, names.add(origin.column))
+  }
+  for (const [base, names] of grouped) {
+    const { primaryKey } = base.table
+    if (primaryKey.length > 0 && primaryKey.every((name) => names.has(name))) level.covered.set(base, names)
+  }
+}
+
+function columnGrouped(walk: Walk, level: Level, node: Node, grouping: Grouping): Column | undefined {
+  const place = positionMeant(walk, level, node, grouping)
+  const target = place === undefined ? undefined : grouping.targets[place - 1]
+  if (target?.kind === 'column') return target.of.column
+  const meant = target ? (target.kind === 'expression' ? target.node : undefined) : node
+  return meant?.ColumnRef && columnHere(walk, level, meant.ColumnRef)
+}
+
+// ORDER BY and DISTINCT ON. A bare name means an output first, then a column. An output's name is printed as the output's
+// number, so that the server cannot resolve it differently.
+
+/**
+ * ORDER BY of a SELECT; `outputs` with their confined expressions, or without where only outputs may be meant (UNION and
+ * its kin, VALUES). Throws Refusal.
+ */
+function sortBy(walk: Walk, level: Level, clause: readonly Node[], outputs: readonly SortOutput[]): Node[] {
+  walk.sorts = true
+  const places = new Map<string, number>()
+  return clause.map(({ SortBy: sort }) => {
+    if (!sort?.node) throw refusedStatement('ORDER BY')
+    return sortKey(walk, sort, outputOr(walk, level, sort.node, outputs, places))
+  })
+}
+
+interface SortOutput extends Field {
+  readonly node?: Node
+}
+
+/** DISTINCT, or DISTINCT ON (…). Throws Refusal. */
+function distinctOn(walk: Walk, level: Level, clause: readonly Node[], outputs: readonly SortOutput[]): Node[] {
+  const places = new Map<string, number>()
+  return clause.map((node) => (Object.keys(node).length === 0 ? {} : outputOr(walk, level, node, outputs, places).node))
+}
+
+/** The place of the output that a bare name means, or else the expression. `places` are those found before. */
+function outputOr(
+  walk: Walk,
+  level: Level,
+  node: Node,
+  outputs: readonly SortOutput[],
+  places: Map<string, number>,
+): Typed {
+  const ref = node.ColumnRef
+  const name = ref?.fields?.length === 1 ? ref.fields[0]?.String?.sval : undefined
+  if (name === undefined) return expression(walk, level, node)
+  const index = places.get(name) ?? outputIndex(name, outputs, ref?.location)
+  places.set(name, index)
+  const meant = outputs[index]
+  if (!meant) return expression(walk, level, node)
+  const place: Node = { A_Const: { ival: { ival: index + 1 } } }
+  notePlace(walk.places, place, node)
+  return { node: place, type: meant.type }
+}
+
+/** The first output of this name, -1 where there is none. Throws Refusal where another one of it says something else. */
+function outputIndex(name: string, outputs: readonly SortOutput[], at: number | undefined): number {
+  const index = outputs.findIndex((output) => output.name === name)
+  if (index < 0) return index
+  const text = JSON.stringify(outputs[index]?.node)
+  for (const other of outputs.slice(index + 1)) {
+    if (other.name === name && JSON.stringify(other.node) !== text) throw ambiguousOutput(name, at)
+  }
+  return index
+}
