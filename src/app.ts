@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import type { Authenticator } from './auth/caller.ts'
 import type { Config } from './config.ts'
 import type { Route } from './contract/route.ts'
 import { ROUTES } from './contract/routes.ts'
@@ -10,7 +11,7 @@ import { deadlineOf } from './datasources/deadline.ts'
 import { arrivalsOf, type Arrivals } from './http/arrivals.ts'
 import { openMetrics, serveMetrics } from './http/metrics.ts'
 import { createServer } from './http/server.ts'
-import { bind, openOperations, type AnyDefinition } from './operations/operations.ts'
+import { bind, openOperations, type AnyDefinition, type Operations } from './operations/operations.ts'
 import type { RunningQueries } from './query/running.ts'
 import { houseOf, openRooms } from './rooms.ts'
 
@@ -36,6 +37,9 @@ export interface App extends AsyncDisposable {
   setupToken(): Promise<string | null>
   /** Returns true if the store has no account yet. */
   isNew(): Promise<boolean>
+  /** For other doors in this process. */
+  readonly authenticator: Authenticator
+  readonly operations: Operations
 }
 
 /** How often a draining service closes idle connections. */
@@ -54,12 +58,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   const rooms = opened.use(await openRooms({ config, log, origin }))
   const { store, signIn } = rooms
   const house = houseOf(rooms)
+  const operations = openOperations(house, rooms)
   const more = options.more === undefined ? {} : bind(house, options.more.routes, options.more.operations)
   const metrics = config.metricsAddr === null ? null : openMetrics()
   const server = createServer({
     authenticator: rooms.authenticator,
     routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
-    operations: { ...openOperations(house, rooms), ...more },
+    operations: { ...operations, ...more },
     signIn,
     ready: async () => (await store.db.selectFrom('teams').select('id').limit(1).execute()).length >= 0,
     trustProxy: config.trustProxy,
@@ -85,6 +90,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       signIn.warm().catch((err: unknown) => log.error({ err }, 'loading sign-in failed'))
       return listening
     },
+    authenticator: rooms.authenticator,
+    operations,
     drain,
     setupToken: () => signIn.setupToken(),
     isNew: async () => (await store.db.selectFrom('accounts').select('id').limit(1).execute()).length === 0,

@@ -145,7 +145,7 @@ describe('the access matrix', () => {
 
   after(() => app[Symbol.asyncDispose]())
 
-  const ask = (name: OperationId, token?: string, at: { team?: string; id?: string; headers?: Headers } = {}) => {
+  const request = (name: OperationId, token?: string, at: { team?: string; id?: string; headers?: Headers } = {}) => {
     const { method, path } = TABLE[name]
     const filled = path
       .replace('{teamId}', at.team ?? teamId)
@@ -153,7 +153,17 @@ describe('the access matrix', () => {
       .replace('{accountId}', people[2]?.id ?? NOBODY)
       .replace(/\{\w+\}/g, NOBODY)
     const hasBody = method !== 'GET' && method !== 'DELETE'
-    return app.ask(method, `${filled}?nope=1`, { token, headers: at.headers ?? {}, ...(hasBody ? { body: {} } : {}) })
+    const asked = { token, headers: at.headers ?? {}, ...(hasBody ? { body: {} } : {}) }
+    return { method, path: `${filled}?nope=1`, asked }
+  }
+  const ask = (...of: Parameters<typeof request>) => {
+    const { method, path, asked } = request(...of)
+    return app.ask(method, path, asked)
+  }
+  /** The same call of the operation itself, without HTTP. */
+  const operate = (...of: Parameters<typeof request>) => {
+    const { method, path, asked } = request(...of)
+    return app.operate(method, path, asked)
   }
   /** What each of the people is told, by access token. */
   const toldAll = (name: OperationId, at: { team?: string; id?: string } = {}) =>
@@ -210,6 +220,31 @@ describe('the access matrix', () => {
 
     test(`${name}: by access token of a stranger, an invited, a member, an admin, an owner`, async () => {
       assert.deepEqual(await toldAll(name), byPerson)
+    })
+
+    test(`${name}: the operation itself tells every caller the same as HTTP`, async () => {
+      const tokens = [
+        undefined,
+        'sk_live_nonsense',
+        ...ended,
+        ...keys.values(),
+        ...theirKeys,
+        ...people.map((it) => it.jwt),
+      ]
+      const places = [
+        {},
+        { id: ownersId },
+        { id: listedId },
+        { team: foreign.teamId },
+        { team: foreign.teamId, id: foreign.id },
+      ]
+      for (const at of TABLE[name].path.includes('/datasources/{id}') ? places : [{}]) {
+        const told = async (token?: string) => [
+          (await operate(name, token, at)).json,
+          (await ask(name, token, at)).json,
+        ]
+        for (const [operation, http] of await Promise.all(tokens.map(told))) assert.deepEqual(operation, http)
+      }
     })
 
     if (scope !== null) {

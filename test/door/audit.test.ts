@@ -65,6 +65,43 @@ describe('the audit', () => {
     }
   })
 
+  test('a call of the operation itself leaves the same row as over HTTP, with its own door and client', async () => {
+    const calls: readonly (readonly [string, string, string, unknown])[] = [
+      [shop.key, 'POST', '/query', { sql: 'SELECT id FROM customers LIMIT 1' }],
+      [shop.key, 'POST', '/query', { sql: 'SELECT email FROM customers' }],
+      [shop.key, 'POST', '/query', { sql: 'SELEC 1' }],
+      [shop.key, 'GET', '/schema', undefined],
+      [shop.key, 'GET', '/schema?full=2', undefined],
+      [shop.owner.jwt, 'POST', '/check', { sql: 'SELECT 1' }],
+      [shop.owner.jwt, 'GET', '/exposure', undefined],
+      [shop.owner.jwt, 'PATCH', '', { minRole: 'NOBODY' }],
+      [shop.owner.jwt, 'POST', '/enable', undefined],
+      [shop.owner.jwt, 'PUT', '/exposure', { tables: [{ schema: 'public', table: 'nosuch', columns: null }] }],
+    ]
+    for (const [token, method, rest, body] of calls) {
+      const newest = async () => {
+        const {
+          id: _id,
+          at: _at,
+          durationMs: _ms,
+          ...row
+        } = (await shop.owner.must('GET', `${path}/audit?limit=1`)).items[0]
+        return row
+      }
+      const { status } = await shop.app.ask(method, at + rest, { token, body })
+      const http = await newest()
+      const { json } = await shop.app.operate(method, at + rest, { token, body })
+      assert.equal(json?.code === undefined, status < 300)
+      const { actor, ...operation } = await newest()
+      assert.deepEqual([operation.via, actor.client], ['CONNECTOR', 'test/1.0'])
+      assert.deepEqual(
+        { ...operation, via: http.via, actor: { ...actor, client: http.actor.client } },
+        http,
+        `${method} ${rest}`,
+      )
+    }
+  })
+
   test('reads of a datasource, and a check', async () => {
     for (const [action, method, rest, body] of [
       ['describeDatasource', 'GET', '/schema', undefined],

@@ -76,7 +76,10 @@ describe('of several refusals', () => {
       .replace('{teamId}', team)
       .replace('{id}', id)
       .replace(/\{\w+\}/g, NOBODY)
-    return (await owner.ask(method, filled, { nope: [1] })).json.code
+    const asked = { token: owner.jwt, body: { nope: [1] } }
+    const { code } = (await app.ask(method, filled, asked)).json
+    assert.equal((await app.operate(method, filled, asked)).json.code, code, 'the operation itself')
+    return code
   }
 
   test('every route with a body is known here', () => {

@@ -3,10 +3,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
-import { createApp } from '../../src/app.ts'
-import type { AppOptions } from '../../src/app.ts'
+import { createApp, type App, type AppOptions } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
+import type { Route } from '../../src/contract/route.ts'
+import { ROUTES } from '../../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
+import { AppError } from '../../src/errors.ts'
+import type { Operations } from '../../src/operations/operations.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -54,9 +60,10 @@ let people = 0
 export class TestApp implements AsyncDisposable {
   readonly url: string
   readonly dataDir: string
-  readonly #app: AsyncDisposable
+  readonly #app: AsyncDisposable & Partial<App>
 
-  constructor(url: string, dataDir: string, app: AsyncDisposable) {
+  /** `app`: what is disposed with it; operate() needs the whole app. */
+  constructor(url: string, dataDir: string, app: AsyncDisposable & Partial<App>) {
     this.url = url
     this.dataDir = dataDir
     this.#app = app
@@ -77,6 +84,16 @@ export class TestApp implements AsyncDisposable {
     })
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, json: parse(text) }
+  }
+
+  /** Like ask(), but calls the operation of the route directly, as a door beside REST would. */
+  async operate(
+    method: string,
+    path: string,
+    asked: Omit<Asked, 'headers'> = {},
+  ): Promise<Pick<Answer, 'text' | 'json'>> {
+    const text = await answerOf(this.#app, method, path, asked)
+    return { text, json: parse(text) }
   }
 
   async must(method: string, path: string, asked: Asked = {}): Promise<Answer['json']> {
@@ -156,6 +173,53 @@ export class TestApp implements AsyncDisposable {
     await this.#app[Symbol.asyncDispose]()
     await rm(this.dataDir, { recursive: true, force: true })
   }
+}
+
+const TABLE: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
+
+async function answerOf(
+  { authenticator, operations }: Partial<App>,
+  method: string,
+  path: string,
+  asked: Asked,
+): Promise<string> {
+  const url = new URL(path, 'http://localhost')
+  if (authenticator === undefined || operations === undefined) throw new Error('this service is another process')
+  try {
+    const caller = await authenticator.authenticate(`Bearer ${asked.token ?? ''}`)
+    const signal = asked.signal ?? new AbortController().signal
+    const arrival = { caller, knownAt: performance.now(), via: 'CONNECTOR', client: 'test/1.0', signal } as const
+    for (const [id, route] of Object.entries(TABLE)) {
+      const params = route.method === method ? paramsOf(route.path, url.pathname) : null
+      if (params === null) continue
+      const input = { params, query: Object.fromEntries(url.searchParams), body: asked.body }
+      return await textOf(await operations[id as keyof Operations](arrival, input))
+    }
+  } catch (error) {
+    if (error instanceof AppError) return JSON.stringify({ error: error.message, code: error.code, ...error.extra })
+    throw error
+  }
+  throw new Error(`no operation has the route ${method} ${path}`)
+}
+
+/** The parameters of a path, if it fits the route. */
+function paramsOf(route: string, path: string): Record<string, string> | null {
+  const names = route.split('/')
+  const parts = path.split('/')
+  if (names.length !== parts.length) return null
+  const params: Record<string, string> = {}
+  for (const [n, name] of names.entries()) {
+    const part = parts[n] ?? ''
+    if (name.startsWith('{')) params[name.slice(1, -1)] = decodeURIComponent(part)
+    else if (name !== part) return null
+  }
+  return params
+}
+
+async function textOf(value: unknown): Promise<string> {
+  if (typeof value !== 'object' || value === null) return ''
+  if ('parts' in value) return await text(Readable.from(value.parts as AsyncIterable<string>))
+  return 'json' in value ? String(value.json) : JSON.stringify(value)
 }
 
 /** Starts the service with its own environment, independent of the tests' environment. */
