@@ -1,7 +1,7 @@
 // Quotes names for GoogleSQL.
 import { RESERVED } from './guard/tokens.ts'
 
-/** Always in backquotes. Introspection leaves out names that contain a backquote or a backslash. */
+/** The name in backquotes. Introspection and the lexer accept no name that contains a backquote or a backslash. */
 export function identifier(name: string): string {
   return `\`${name}\``
 }
@@ -9,7 +9,12 @@ export function identifier(name: string): string {
 /** A path as a caller must type it, quoted only where necessary. Only a path of fields contains dots. */
 export function typedPath(names: readonly string[]): string {
   const parts = names.flatMap((name) => name.split('.'))
-  return parts.map((part) => (isPlain(part) ? part : identifier(part))).join('.')
+  return parts.map(typedName).join('.')
+}
+
+/** A name as a caller must type it: in backquotes only if necessary. */
+export function typedName(name: string): string {
+  return isPlain(name) ? name : identifier(name)
 }
 
 function isPlain(name: string): boolean {

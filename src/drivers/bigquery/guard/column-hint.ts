@@ -1,6 +1,7 @@
 // The hint for a column that BigQuery does not find: the names that are visible at that position of the caller's text.
 // It is computed only after a query has failed, from the state of the walk, which lives as long as the query.
-import { near, quoted } from './suggestions.ts'
+import { typedName } from '../quote.ts'
+import { near } from './suggestions.ts'
 import type { Scope } from './scope.ts'
 import type { Walk } from './walk-state.ts'
 
@@ -18,7 +19,7 @@ export function columnHint({ runs, sets }: Walk, name: string, at: number): stri
   if (scope === null) return 'FROM shows no columns here: GET …/schema lists the columns of each table.'
   const names = namesIn(scope, sets)
   const [, , last = name] = /^(.*\.)?([^.]+)$/.exec(name) ?? []
-  return `${near(last, names, quoted)}${shown(scope)}`
+  return `${near(last, names, typedName)}${shown(scope)}`
 }
 
 /** The visible names, the nearest first. A long list is cut, because comparing it would block the event loop. */
@@ -40,10 +41,10 @@ function shown(scope: Scope): string {
   const parts: string[] = []
   for (const { alias, names } of scope.items(ITEMS_MAX, SHOWN_MAX + 1)) {
     if (left <= 0) break
-    const listed = names.slice(0, left).map(quoted)
+    const listed = names.slice(0, left).map(typedName)
     left -= listed.length
     parts.push(
-      `${alias === '' ? 'a part of FROM' : quoted(alias)} (${listed.join(', ')}${names.length > listed.length ? ', …' : ''})`,
+      `${alias === '' ? 'a part of FROM' : typedName(alias)} (${listed.join(', ')}${names.length > listed.length ? ', …' : ''})`,
     )
   }
   return parts.length === 0 ? 'FROM shows no columns here.' : `FROM shows ${parts.join('; ')}.`

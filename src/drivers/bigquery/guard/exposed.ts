@@ -1,8 +1,7 @@
 // The guard's look-up of an exposed catalog: finds tables, views and shard families by name. It is built once for each
 // catalog. A catalog of another kind of database is a TypeError.
 import type { Catalog, CatalogTable } from '../../driver.ts'
-import { madeOnce } from '../../made-once.ts'
-import { AppError } from '../../../errors.ts'
+import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../capture.ts'
 import { Families } from '../shard-families.ts'
 import { quotedPath } from './suggestions.ts'
@@ -55,7 +54,7 @@ const PRINTABLE = /^[^`\\\p{Cc}]+$/u
  * The look-up of an exposed catalog, cached by the object. Throws AppError SCHEMA_STALE for a capture of another
  * version.
  */
-export const exposedOf: (catalog: Catalog) => Exposed = madeOnce(build)
+export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('BigQuery', isCapture, build)
 
 interface Dataset {
   readonly tables: Map<string, ExposedTable>
@@ -69,15 +68,8 @@ interface Dataset {
 const NO_FAMILY = new Families<ExposedFamily>([])
 const NOTHING: Dataset = { tables: new Map(), families: [], byShard: NO_FAMILY, spellings: null }
 
-function build(catalog: Catalog): Exposed {
-  const { capture } = catalog
-  if (!isCapture(capture)) throw new TypeError('not a catalog of BigQuery')
-  if (capture.version !== CAPTURE_VERSION) {
-    throw new AppError(
-      'SCHEMA_STALE',
-      'This project was introspected by another version of the service. An administrator must introspect it again.',
-    )
-  }
+function build(catalog: Catalog, capture: BigQueryCapture): Exposed {
+  checkVersion(capture, CAPTURE_VERSION, 'project')
   const tables = catalog.tables.map(tableOf).filter((table) => table !== null)
   const datasets = datasetsOf(tables, capture)
   const dataset = (name: string) => datasets.get(name) ?? NOTHING
@@ -99,7 +91,7 @@ function build(catalog: Catalog): Exposed {
     named: (name) => tables.filter(({ table }) => table === name).map(nameOf),
     likeOurs: tables.flatMap(({ all }) => [...all].filter(isLikeOurs)),
     names: tables.map(({ dataset: own, table }) => `${own}.${table}`),
-    listed: listed(tables),
+    listed: listedTables(tables, nameOf),
   }
 }
 
@@ -152,28 +144,22 @@ export function isLikeOurs(name: string): boolean {
   return name.startsWith(OURS)
 }
 
-const LISTED_MAX = 30
-
-function listed(tables: readonly ExposedTable[]): string {
-  if (tables.length === 0) return 'No table is exposed here.'
-  const more = tables.length > LISTED_MAX ? ` and ${tables.length - LISTED_MAX} more` : ''
-  return `Exposed are: ${tables.slice(0, LISTED_MAX).map(nameOf).join(', ')}${more}.`
-}
-
 function nameOf({ dataset, table }: ExposedTable): string {
   return quotedPath(`${dataset}.${table}`)
 }
 
 function isCapture(value: unknown): value is BigQueryCapture {
-  return has(value, 'project', 'string') && has(value, 'location', 'string') && has(value, 'tableIds', 'object')
+  return (
+    hasField(value, 'project', 'string') &&
+    hasField(value, 'location', 'string') &&
+    hasField(value, 'tableIds', 'object')
+  )
 }
 
 function isDetail(value: unknown): value is BigQueryTableDetail {
-  return has(value, 'tableType', 'string') && has(value, 'columns', 'object') && has(value, 'pseudoColumns', 'object')
-}
-
-function has(value: unknown, key: string, type: 'string' | 'object'): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  const held: unknown = Object.getOwnPropertyDescriptor(value, key)?.value
-  return typeof held === type && held !== null
+  return (
+    hasField(value, 'tableType', 'string') &&
+    hasField(value, 'columns', 'object') &&
+    hasField(value, 'pseudoColumns', 'object')
+  )
 }

@@ -13,6 +13,11 @@ export type Piece = Token | Nested
 
 export type Run = readonly Piece[]
 
+/** The keyword or sign of a token; empty for other tokens, a sub-query, and nothing. */
+export function keyOf(piece: Piece | undefined): string {
+  return piece === undefined || piece.kind === 'nested' ? '' : piece.key
+}
+
 export interface Cte {
   readonly name: Token
   readonly query: Query

@@ -3,7 +3,7 @@
 // an unknown word ends the run.
 import { functionHint, partFirst } from './dialect-hints.ts'
 import { isNoCall, mayCall } from './allowed-functions.ts'
-import type { Piece, Query } from './nodes.ts'
+import { keyOf, type Piece, type Query } from './nodes.ts'
 import { isQueryStart, readQuery } from './parse.ts'
 import { withDepth, expect, key, peek, take, unexpected, type Reader } from './token-reader.ts'
 import { Malformed, CALLABLE, refusedFunction, refusedOperator, refusedStatement } from './refusal.ts'
@@ -253,8 +253,4 @@ export function readPivoted(reader: Reader, run: Piece[]): void {
   run.push(expect(reader, '('))
   withDepth(reader, () => readInto(reader, run, PIVOTED))
   run.push(expect(reader, ')'))
-}
-
-function keyOf(piece: Piece | undefined): string {
-  return piece === undefined || piece.kind === 'nested' ? '' : piece.key
 }

@@ -1,5 +1,6 @@
 // The printer: prints tokens unchanged with one space between, without comments. Each item of FROM has one of four
 // forms: a sub-select of exposed columns, UNNEST, the name of a WITH query, or parentheses with items in them.
+import { identifier } from '../quote.ts'
 import type { From, FromItem, FromPart, Operand, Path, Piece, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
 import { Out, type From as Place, type Printed } from './printed-text.ts'
 import type { Resolved, Walk } from './walk-state.ts'
@@ -205,7 +206,7 @@ class Printer {
 
   #aliasOf(path: Path, implicit: string | null): void {
     if (implicit === null) this.#alias(path.alias)
-    else this.#own(`AS ${quote(implicit)}`)
+    else this.#own(`AS ${identifier(implicit)}`)
   }
 
   #subSelect(path: Path, { source, entry }: Extract<Resolved, { kind: 'table' }>): void {
@@ -217,7 +218,7 @@ class Printer {
       return ours === undefined ? [] : [`${prefix}.${each} AS ${ours}`]
     })
     const columns = printed.of(source, entry.isWhole).list
-    const table = quote(`${exposed.capture.project}.${source.dataset}.${source.table}`)
+    const table = identifier(`${exposed.capture.project}.${source.dataset}.${source.table}`)
     this.#own(`SELECT ${[columns, ...pseudo].join(', ')} FROM ${table} AS ${prefix}`)
     this.#words(path.sample)
     if (source.suffixes !== null) this.#own(`WHERE ${filter(`${prefix}._TABLE_SUFFIX`, source.suffixes)}`)
@@ -244,9 +245,4 @@ function filter(suffix: string, { patterns, list }: Suffixes): string {
   const terms = patterns.map((pattern) => `REGEXP_CONTAINS(${suffix}, r'${pattern}')`)
   if (list.length > 0) terms.push(`${suffix} IN (${list.map((each) => `'${each}'`).join(', ')})`)
   return terms.join(' OR ')
-}
-
-/** Names come from the catalog or from between backquotes, so they contain neither backquotes nor backslashes. */
-function quote(name: string): string {
-  return `\`${name}\``
 }

@@ -1,6 +1,6 @@
 // Pseudo columns (_TABLE_SUFFIX, _PARTITIONTIME). A sub-select returns them under names of ours, and only if the query
 // names them. The guard refuses a query that would show such a name, or that would make a row contain a pseudo column.
-import type { Run } from './nodes.ts'
+import { keyOf, type Run } from './nodes.ts'
 import { refusedStatement } from './refusal.ts'
 import type { Columns } from './column-sets.ts'
 import type { Scope } from './scope.ts'
@@ -110,8 +110,4 @@ function isPseudo(token: Token): boolean {
 
 function isRenamed(token: Token, renamed: ReadonlyMap<string, string>): boolean {
   return isName(token) && renamed.has(token.name.toUpperCase())
-}
-
-function keyOf(piece: Run[number] | undefined): string {
-  return piece === undefined || piece.kind === 'nested' ? '' : piece.key
 }

@@ -1,6 +1,6 @@
 // Walks over a parsed query, scope by scope: expressions, stars, WITH queries, pipes. It does not change the query;
 // print.ts prints the result.
-import type { Operand, Pipe, Query, Run, Select, Star, With } from './nodes.ts'
+import { keyOf, type Operand, type Pipe, type Query, type Run, type Select, type Star, type With } from './nodes.ts'
 import { NO_COLUMNS, type Columns } from './column-sets.ts'
 import { checkField, checkFields, checkRow, checkStar, isField, readWhole, refusedBeside } from './pseudo-columns.ts'
 import { resolveFrom, resolvePart } from './resolve-from.ts'
@@ -103,7 +103,7 @@ export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope
     if (!isName(piece)) continue
     if (isField(run, index, scope)) walk.unrenamed.add(piece)
     const [before, after] = [run[index - 1], run[index + 1]]
-    if (isKey(before, '.') || isKey(after, '.') || isKey(after, '(') || isKey(before, 'AS')) continue
+    if (keyOf(before) === '.' || keyOf(after) === '.' || keyOf(after) === '(' || keyOf(before) === 'AS') continue
     const entry = scope?.item(piece.name) ?? null
     if (entry === null) continue
     entry.isWhole = true
@@ -111,10 +111,6 @@ export function resolveRun(walk: Walk, run: Run, ctes: Ctes | null, scope: Scope
     if (entry.exports.length > 0) throw refusedBeside(form, piece.at)
     checkRow(walk, entry.columns, form, piece.at)
   }
-}
-
-function isKey(piece: Run[number] | undefined, key: string): boolean {
-  return piece !== undefined && piece.kind !== 'nested' && piece.key === key
 }
 
 /** What a pipe adds is visible to the pipes after it. */
@@ -152,7 +148,7 @@ function resolvePipes(
 /** |> AS t. */
 function aliasOf(run: Run): string {
   const [word, name] = run
-  return isKey(word, 'AS') && name !== undefined && name.kind !== 'nested' ? name.name : ''
+  return keyOf(word) === 'AS' && name !== undefined && name.kind !== 'nested' ? name.name : ''
 }
 
 /** Names that a pipe may have defined: aliases and listed names. */

@@ -1,7 +1,7 @@
 // "Did you mean" for GoogleSQL names, quoted as they must be typed. The candidates must be exposed or allowed names
 // only.
 import { didYouMean, nearest } from '../../nearest.ts'
-import { RESERVED } from './tokens.ts'
+import { identifier, typedName } from '../quote.ts'
 
 /** The most names that are compared letter by letter. In a long list, only names of a similar length are compared. */
 const COMPARED_MAX = 400
@@ -20,15 +20,8 @@ export function near(name: string, candidates: Iterable<string>, write: (name: s
   return sentence === '' ? '' : `${sentence} `
 }
 
-const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/
-
-/** A name as it is typed, in backquotes only if necessary. */
-export function quoted(name: string): string {
-  return PLAIN.test(name) && !RESERVED.has(name.toUpperCase()) ? name : `\`${name}\``
-}
-
 /** `dataset.table` as it is typed. */
 export function quotedPath(path: string): string {
   const parts = path.split('.')
-  return parts.every((part) => quoted(part) === part) ? path : `\`${path}\``
+  return parts.every((part) => typedName(part) === part) ? path : identifier(path)
 }

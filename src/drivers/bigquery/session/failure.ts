@@ -88,7 +88,7 @@ export function failure(error: unknown): AppError {
   const known = accessFailure(error)
   if (known !== null) return known
   if (error instanceof ErrorResponse) return unavailable(error.reason === 'notFound' ? NOTHING : REFUSED, error)
-  return new AppError('INTERNAL', 'Something went wrong in Vitrine.', { cause: error })
+  return new AppError('INTERNAL', 'Something went wrong here.', { cause: error })
 }
 
 function refusedAccess(refused: ErrorResponse): AppError | null {

@@ -1,7 +1,7 @@
 // What a caller may read, as the guard looks it up: collections of the exposed catalog by name, each with the projection
 // that is put in front of everything. Built once for a catalog; a catalog that is not one of MongoDB is a TypeError.
 import type { Catalog, CatalogTable } from '../../driver.ts'
-import { madeOnce } from '../../made-once.ts'
+import { catalogLookup } from '../../catalog-lookup.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
 import { Barrier } from './barrier.ts'
 import type { MongoCapture } from '../capture.ts'
@@ -38,11 +38,9 @@ export interface Exposed {
 }
 
 /** The look-up of an exposed catalog; made once for the object. */
-export const exposedOf: (catalog: Catalog) => Exposed = madeOnce(build)
+export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('MongoDB', isCapture, build)
 
-function build(catalog: Catalog): Exposed {
-  const { capture } = catalog
-  if (!isCapture(capture)) throw new TypeError('not a catalog of MongoDB')
+function build(catalog: Catalog, capture: MongoCapture): Exposed {
   const collections = new Map<string, ExposedCollection>()
   for (const table of catalog.tables) {
     const isOurs = table.schema === capture.database && !table.table.startsWith('system.')

@@ -1,10 +1,9 @@
 // What a caller may read, as the guard looks it up: tables and columns of the exposed catalog by name, and the types and
 // extensions of its capture. Built once for a catalog; a catalog that is not one of PostgreSQL is a TypeError.
 import type { Catalog } from '../../driver.ts'
-import { madeOnce } from '../../made-once.ts'
+import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import type { ReadTable } from '../query.ts'
 import { tableTyped } from './hints.ts'
-import { AppError } from '../../../errors.ts'
 import {
   CAPTURE_VERSION,
   type CapturedExtension,
@@ -54,17 +53,10 @@ export interface Exposed {
 }
 
 /** The look-up of an exposed catalog; made once for the object. */
-export const exposedOf: (catalog: Catalog) => Exposed = madeOnce(build)
+export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('PostgreSQL', isCapture, build)
 
-function build(catalog: Catalog): Exposed {
-  const { capture } = catalog
-  if (!isCapture(capture)) throw new TypeError('not a catalog of PostgreSQL')
-  if (capture.version !== CAPTURE_VERSION) {
-    throw new AppError(
-      'SCHEMA_STALE',
-      'This database was introspected by another version of the service. An administrator must introspect it again.',
-    )
-  }
+function build(catalog: Catalog, capture: PostgresCapture): Exposed {
+  checkVersion(capture, CAPTURE_VERSION, 'database')
   const domains = new Map(
     capture.types.flatMap(({ oid, kind, ofOid }) => (kind === 'domain' ? [[oid, ofOid] as const] : [])),
   )
@@ -96,7 +88,7 @@ function build(catalog: Catalog): Exposed {
         .flatMap((extension) => extension.operators),
     ),
     longestPrefix: Math.max(-1, ...columnsLikeAliases(tables)),
-    listed: listed(tables, capture.searchPath),
+    listed: listedTables(tables, (table) => tableTyped(table, capture.searchPath)),
   }
 }
 
@@ -133,29 +125,22 @@ function columnsLikeAliases(tables: readonly ExposedTable[]): number[] {
   return names.filter((name) => /^_*[tc]\d+$/.test(name)).map((name) => name.search(/[tc]/))
 }
 
-const LISTED_MAX = 30
-
-function listed(tables: readonly ExposedTable[], path: readonly string[]): string {
-  if (tables.length === 0) return 'No table is exposed here.'
-  const names = tables.slice(0, LISTED_MAX).map((table) => tableTyped(table, path))
-  const more = tables.length > LISTED_MAX ? ` and ${tables.length - LISTED_MAX} more` : ''
-  return `Exposed are: ${names.join(', ')}${more}.`
-}
-
 function isCapture(value: unknown): value is PostgresCapture {
-  return has(value, 'serverVersion', 'number') && has(value, 'database', 'string') && has(value, 'types', 'object')
+  return (
+    hasField(value, 'serverVersion', 'number') &&
+    hasField(value, 'database', 'string') &&
+    hasField(value, 'types', 'object')
+  )
 }
 
 function isTableDetail(value: unknown): value is TableDetail {
-  return has(value, 'kind', 'string') && has(value, 'oid', 'number') && has(value, 'primaryKey', 'object')
+  return (
+    hasField(value, 'kind', 'string') && hasField(value, 'oid', 'number') && hasField(value, 'primaryKey', 'object')
+  )
 }
 
 function isColumnDetail(value: unknown): value is ColumnDetail {
-  return has(value, 'number', 'number') && has(value, 'typeOid', 'number') && has(value, 'type', 'object')
-}
-
-function has(value: unknown, key: string, type: 'number' | 'string' | 'object'): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  const held: unknown = Object.getOwnPropertyDescriptor(value, key)?.value
-  return typeof held === type && held !== null
+  return (
+    hasField(value, 'number', 'number') && hasField(value, 'typeOid', 'number') && hasField(value, 'type', 'object')
+  )
 }
