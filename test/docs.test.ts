@@ -1,5 +1,5 @@
-// The docs and the code name the same things: every error code, operation, environment variable, verb and kind of
-// database has its heading, and no heading stands for what is gone.
+// Checks that docs and code agree: every error code, operation, environment variable, command and database kind has a
+// heading, and no heading describes something that was removed.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
@@ -23,7 +23,7 @@ function headings(path: string, pattern: RegExp): string[] {
 
 const sorted = (names: Iterable<string>) => [...names].sort()
 
-test('every error code has its heading in docs/errors.md, under its status', () => {
+test('every error code has a heading in docs/errors.md under its status', () => {
   assert.deepEqual(sorted(headings('docs/errors.md', /^[A-Z_]{3,}$/)), sorted(Object.keys(STATUS)))
   let status = 0
   for (const heading of headings('docs/errors.md', /./)) {
@@ -32,7 +32,7 @@ test('every error code has its heading in docs/errors.md, under its status', () 
   }
 })
 
-test('every operation has its heading in docs/api.md, with its method and path', () => {
+test('every operation has a heading in docs/api.md with its method and path', () => {
   const routes = { ...ROUTES, ...SESSION_ROUTES }
   assert.deepEqual(sorted(headings('docs/api.md', /^[a-z]+[A-Z]\w+$/)), sorted(Object.keys(routes)))
   for (const [id, { method, path }] of Object.entries(routes)) {
@@ -43,20 +43,20 @@ test('every operation has its heading in docs/api.md, with its method and path',
   }
 })
 
-test('the table of team settings in docs/operating.md is that of the code', () => {
+test('the table of team settings in docs/operating.md matches the code', () => {
   const rows = [
     ...read('docs/operating.md').matchAll(/^\| `([a-z][\w.]+)` +\| (\S+) +\| (\S+) +\| (\S+) +\| (\S+) +\|$/gm),
   ]
-  const told = rows.map((row) => row.slice(1))
+  const documented = rows.map((row) => row.slice(1))
   const { properties = {} } = z.toJSONSchema(TeamSettings)
-  const leaves = (of: object, path: readonly string[] = []): readonly (readonly string[])[] =>
-    Object.entries(of).flatMap(([name, value]: [string, unknown]) =>
+  const leaves = (parent: object, path: readonly string[] = []): readonly (readonly string[])[] =>
+    Object.entries(parent).flatMap(([name, value]: [string, unknown]) =>
       typeof value === 'object' && value !== null ? leaves(value, [...path, name]) : [[...path, name]],
     )
   const defaults = holding('{}', {})
   const at = (from: unknown, path: readonly string[]): unknown =>
     path.reduce((value: unknown, name) => (value as Record<string, unknown>)[name], from)
-  const meant = leaves(defaults).map((path) => {
+  const expected = leaves(defaults).map((path) => {
     const schema = at(
       properties,
       path.flatMap((name, n) => (n === 0 ? [name] : ['properties', name])),
@@ -64,10 +64,10 @@ test('the table of team settings in docs/operating.md is that of the code', () =
     return [path.join('.'), at(defaults, path), schema['minimum'] ?? '–', schema['maximum'] ?? '–'].map(String)
   })
   assert.deepEqual(
-    told.map((row) => row.slice(0, 4)),
-    meant,
+    documented.map((row) => row.slice(0, 4)),
+    expected,
   )
-  const ceilings = told.filter(([, , , , name]) => name !== '–')
+  const ceilings = documented.filter(([, , , , name]) => name !== '–')
   assert.deepEqual(
     ceilings.map(([, , , , name = '']) => Object.keys(readConfig({ [name.replaceAll('`', '')]: '1' }).ceilings)),
     ceilings.map(([setting = '']) => [setting.split('.')[0]]),
@@ -75,7 +75,7 @@ test('the table of team settings in docs/operating.md is that of the code', () =
   assert.equal(ceilings.length, read('src/config.ts').match(/'VITRINE_MAX_\w+'/g)?.length)
 })
 
-test('every environment variable has its heading in docs/operating.md', () => {
+test('every environment variable has a heading in docs/operating.md', () => {
   const names = [...read('src/config.ts').matchAll(/'((?:VITRINE_[A-Z_]+)|PORT|HOST|[A-Z]+_URL|LOG_LEVEL)'/g)]
   // Known names that this version refuses have no heading.
   const refused = [...read('src/config.ts').matchAll(/`?'?([A-Z_]+): this version/g)].map((match) => match[1] ?? '')
@@ -86,20 +86,20 @@ test('every environment variable has its heading in docs/operating.md', () => {
   )
 })
 
-test('no file but config.ts, main.ts and cli.ts reads the environment', () => {
+test('only main.ts and cli.ts read process.env', () => {
   const files = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.test.ts'))
   const readers = files.filter((file) => /process\.env/.test(read(file)))
   assert.deepEqual(sorted(readers), ['src/cli.ts', 'src/main.ts'])
 })
 
-test('every verb of the command line has its heading in docs/operating.md', () => {
+test('every command of the CLI has a heading in docs/operating.md', () => {
   assert.deepEqual(
     sorted(headings('docs/operating.md', /^vitrine \w+$/)),
     sorted(Object.keys(VERBS).map((verb) => `vitrine ${verb}`)),
   )
 })
 
-test('every kind of database has its page', () => {
+test('every database kind has a page in docs/drivers', () => {
   const kinds = globSync('src/drivers/*/driver.ts', { cwd: ROOT }).map((path) => path.split('/')[2] ?? '')
   assert.deepEqual(
     sorted(globSync('docs/drivers/*.md', { cwd: ROOT }).map((path) => path.slice('docs/drivers/'.length, -3))),
@@ -107,7 +107,7 @@ test('every kind of database has its page', () => {
   )
 })
 
-test('links within the docs lead somewhere', () => {
+test('relative links in the docs resolve', () => {
   const pages = [...globSync('docs/**/*.md', { cwd: ROOT }), ...globSync('*.md', { cwd: ROOT })]
   for (const page of pages) {
     for (const [, link = ''] of read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)) {
@@ -117,23 +117,23 @@ test('links within the docs lead somewhere', () => {
   }
 })
 
-/** A file name with a path or without, and perhaps a heading of that page. URLs, patterns and placeholders are not matched. */
+/** Matches a file name with an optional path and heading, but no URLs, glob patterns or placeholders. */
 const CITED =
   /(?<![\w./:$*{}<>…-])((?:\.{1,2}\/)*(?:[\w.-]+\/)*\w[\w-]*(?:\.[\w-]+)*\.(?:ts|md|sql))(?![\w(/-])(?:#([\w-]+)|,? §(\d+))?/g
 
-/** Every file of the repo, relative to its root. */
+/** The code and documentation files, relative to the root of the repository. */
 const FILES = globSync('**/*.{ts,md,sql}', {
   cwd: ROOT,
   exclude: (path) => /(?:^|\/)(?:node_modules|dist|data)$/.test(path),
 })
 
-/** The files that a citation may mean: beside the citing file, from the root, or anywhere by the end of the path. */
+/** Resolves a citation: next to the citing file, from the root, or by the end of a path. */
 function filesOf(cited: string, citing: string): string[] {
   const beside = posix.join(posix.dirname(citing), cited)
   return FILES.filter((file) => file === cited || file === beside || file.endsWith(`/${cited}`))
 }
 
-/** The anchors of a page as GitHub makes them. */
+/** The heading anchors of a page, as GitHub generates them. */
 function anchorsOf(page: string): Set<string> {
   const titles = [...withoutCode(read(page)).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title)
   return new Set(
@@ -162,7 +162,7 @@ function brokenCitations(file: string, text: string): string[] {
   return [...text.matchAll(CITED)]
     .filter(([, cited = '', anchor, section]) => {
       const found = filesOf(cited, file)
-      return !found.some((each) => hasHeading(each, anchor, section))
+      return !found.some((page) => hasHeading(page, anchor, section))
     })
     .map(([citation]) => `${file} cites ${citation}`)
 }
@@ -183,7 +183,7 @@ test('every file and heading that a page cites exists', () => {
   )
 })
 
-test('links to a heading lead to one', () => {
+test('links to headings resolve', () => {
   const broken = FILES.filter((file) => /^(?:docs\/.*|[A-Z]+)\.md$/.test(file)).flatMap((page) =>
     [...withoutCode(read(page)).matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
       .filter(([, link = '', anchor = '']) => {
@@ -195,7 +195,7 @@ test('links to a heading lead to one', () => {
   assert.deepEqual(broken, [])
 })
 
-test('a citation of nothing is found', () => {
+test('broken citations are detected', () => {
   const cites = (text: string) => brokenCitations('src/errors.ts', text).length
   assert.deepEqual(
     [
@@ -216,11 +216,11 @@ test('a citation of nothing is found', () => {
   )
 })
 
-test('the version is that of package.json', () => {
+test('VERSION matches package.json', () => {
   assert.equal(VERSION, JSON.parse(read('package.json')).version)
 })
 
-/** `VITRINE_MAX_ROW_CAP and VITRINE_MAX_…` stands for each. */
+/** A heading may name several variables: `VITRINE_MAX_ROW_CAP and VITRINE_MAX_…`. */
 function namesOf(heading: string): string[] {
   return heading.match(/[A-Z][A-Z_]+/g) ?? []
 }

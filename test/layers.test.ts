@@ -1,4 +1,4 @@
-// The arrows of ARCHITECTURE.md: which room may import which. Down and past, never up or sideways.
+// Enforces the import rules of ARCHITECTURE.md: a room imports only rooms below it.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const SRC = fileURLToPath(new URL('../src/', import.meta.url))
 
-/** From the top down; those on one line do not know each other. */
+/** The rooms from top to bottom. Rooms on one line do not import each other. */
 const ORDER: readonly (readonly string[])[] = [
   ['main', 'cli'],
   ['verbs'],
@@ -60,12 +60,12 @@ function room(path: string): string {
   return (path.split('/')[0] ?? '').replace(/\.ts$/, '')
 }
 
-/** Within src; what lies beside it is `outside`. */
-function target(each: Import): string | null {
-  return each.to.startsWith('.') ? normalize(join(dirname(each.file), each.to)) : null
+/** The imported path relative to src, or null for a package. */
+function target(entry: Import): string | null {
+  return entry.to.startsWith('.') ? normalize(join(dirname(entry.file), entry.to)) : null
 }
 
-const isOutside = (each: Import) => target(each)?.startsWith('..') === true
+const isOutside = (entry: Import) => target(entry)?.startsWith('..') === true
 
 function level(name: string): number {
   const index = ORDER.findIndex((rooms) => rooms.includes(name))
@@ -73,84 +73,86 @@ function level(name: string): number {
   return index
 }
 
-const say = (each: Import) => `${each.file} imports ${each.to}`
+const describeImport = (entry: Import) => `${entry.file} imports ${entry.to}`
 
-test('the imports are found', () => {
+test('the pattern finds value imports and type imports', () => {
   assert.ok(imports.length > files.length)
-  assert.ok(imports.some((each) => each.typeOnly) && imports.some((each) => !each.typeOnly))
+  assert.ok(imports.some((entry) => entry.typeOnly) && imports.some((entry) => !entry.typeOnly))
 })
 
 test('imports point down', () => {
-  const wrong = imports.filter((each) => {
-    const to = target(each)
-    if (to === null || room(to) === room(each.file) || isOutside(each)) return false
-    // Types of the wire, and of whoever calls, are for everybody.
-    if (each.typeOnly && (room(to) === 'contract' || to === 'auth/caller.ts')) return false
-    return level(room(each.file)) >= level(room(to))
+  const wrong = imports.filter((entry) => {
+    const to = target(entry)
+    if (to === null || room(to) === room(entry.file) || isOutside(entry)) return false
+    // Every room may import the types of the contract and of the caller.
+    if (entry.typeOnly && (room(to) === 'contract' || to === 'auth/caller.ts')) return false
+    return level(room(entry.file)) >= level(room(to))
   })
-  assert.deepEqual(wrong.map(say), [])
+  assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('nothing outside src is imported but the demo, by its one file', () => {
-  const wrong = imports.filter((each) => isOutside(each) && !(each.file === 'demo.ts' && /^\.\.\/demo\//.test(each.to)))
-  assert.deepEqual(wrong.map(say), [])
+test('only demo.ts imports from outside src, and only the demo', () => {
+  const wrong = imports.filter(
+    (entry) => isOutside(entry) && !(entry.file === 'demo.ts' && /^\.\.\/demo\//.test(entry.to)),
+  )
+  assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('a door imports operations, auth, contract and errors only', () => {
-  const wrong = imports.filter((each) => {
-    const to = target(each)
-    if (room(each.file) !== 'http' || to === null || room(to) === 'http') return false
+test('http imports only operations, auth, contract and errors', () => {
+  const wrong = imports.filter((entry) => {
+    const to = target(entry)
+    if (room(entry.file) !== 'http' || to === null || room(to) === 'http') return false
     return !/^(operations|auth|contract|errors)$/.test(room(to))
   })
-  assert.deepEqual(wrong.map(say), [])
+  assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('drivers import nothing outside but errors', () => {
-  const wrong = imports.filter((each) => {
-    const to = target(each)
-    return room(each.file) === 'drivers' && to !== null && room(to) !== 'drivers' && room(to) !== 'errors'
+test('drivers import no other room than errors', () => {
+  const wrong = imports.filter((entry) => {
+    const to = target(entry)
+    return room(entry.file) === 'drivers' && to !== null && room(to) !== 'drivers' && room(to) !== 'errors'
   })
-  assert.deepEqual(wrong.map(say), [])
+  assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('contract imports zod and errors only', () => {
-  const wrong = imports.filter((each) => {
-    const to = target(each)
-    if (room(each.file) !== 'contract') return false
-    return to === null ? each.to !== 'zod' : room(to) !== 'contract' && room(to) !== 'errors'
+test('contract imports only zod and errors', () => {
+  const wrong = imports.filter((entry) => {
+    const to = target(entry)
+    if (room(entry.file) !== 'contract') return false
+    return to === null ? entry.to !== 'zod' : room(to) !== 'contract' && room(to) !== 'errors'
   })
-  assert.deepEqual(wrong.map(say), [])
+  assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('only rooms.ts chooses the drivers', () => {
-  const wrong = imports.filter((each) => target(each) === 'drivers/index.ts' && each.file !== 'rooms.ts')
-  assert.deepEqual(wrong.map(say), [])
+test('only rooms.ts imports drivers/index.ts', () => {
+  const wrong = imports.filter((entry) => target(entry) === 'drivers/index.ts' && entry.file !== 'rooms.ts')
+  assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('one kind of database does not know another', () => {
+test('drivers do not import each other', () => {
   const kind = (path: string) => /^drivers\/(\w+)\//.exec(path)?.[1]
-  const wrong = imports.filter((each) => {
-    const [from, to] = [kind(each.file), kind(target(each) ?? '')]
+  const wrong = imports.filter((entry) => {
+    const [from, to] = [kind(entry.file), kind(target(entry) ?? '')]
     return from !== undefined && to !== undefined && from !== to
   })
-  assert.deepEqual(wrong.map(say), [])
+  assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('confine.ts and what it imports do no I/O', () => {
+test('confine.ts and its imports do no I/O', () => {
   for (const start of files.filter((file) => /^drivers\/\w+\/guard\/confine\.ts$/.test(file))) {
     const seen = new Set<string>([start])
     for (const file of seen) {
-      for (const each of importsOf(file)) {
-        if (each.typeOnly) continue
-        const to = target(each)
-        assert.notEqual(to, null, `${say(each)}: a guard must do no I/O`)
+      for (const entry of importsOf(file)) {
+        if (entry.typeOnly) continue
+        const to = target(entry)
+        assert.notEqual(to, null, `${describeImport(entry)}: a guard must do no I/O`)
         if (to !== null) seen.add(to)
       }
     }
   }
 })
 
-test('only a guard seals', () => {
+test('only a guard imports seal', () => {
   const wrong = files.filter(
     (file) =>
       /import[^;]*\bseal\b[^;]*confined/.test(readFileSync(join(SRC, file), 'utf8')) &&

@@ -1,5 +1,5 @@
-// What is hidden leaves no trace in what is said of tables: of the databases made to be attacked, everything proposed is
-// accepted and published, and no canary stands in a draft, a statement, an example or a description.
+// Hidden data must not appear in documentation. The tests accept and publish every proposal for the attack databases,
+// then search drafts, statements, examples and descriptions for canaries.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
@@ -12,15 +12,18 @@ import { EXPOSED, FULL, load } from './mongodb/fixture.ts'
 
 const read = (name: string): string => readFileSync(new URL(`postgres/${name}`, import.meta.url), 'utf8')
 
-/** Drafts and description, after the whole way. */
-async function wholeWay(owner: Person, at: string): Promise<{ readonly draft: string; readonly described: string }> {
+/** Profiles, generates, accepts and publishes. Returns the drafts and the description as text. */
+async function documentEverything(
+  owner: Person,
+  at: string,
+): Promise<{ readonly draft: string; readonly described: string }> {
   for (const path of ['profile', 'documentation/generate']) {
     const { jobId } = await owner.must('POST', `${at}/${path}`)
     let job = await owner.must('GET', `${at}/jobs/${jobId}`)
     for (; job.state === 'RUNNING'; job = await owner.must('GET', `${at}/jobs/${jobId}`)) await setTimeout(20)
     assert.equal(job.state, 'DONE', JSON.stringify(job))
   }
-  const accepted = (said: object | null) => said && { ...said, status: 'ACCEPTED' }
+  const accepted = (proposal: object | null) => proposal && { ...proposal, status: 'ACCEPTED' }
   const draft = await owner.must('GET', `${at}/documentation`)
   for (const { schema, table, summary, examples, statements, columns } of draft.tables) {
     const put = `${at}/documentation/${encodeURIComponent(schema)}/${encodeURIComponent(table)}`
@@ -28,15 +31,15 @@ async function wholeWay(owner: Person, at: string): Promise<{ readonly draft: st
       summary: accepted(summary),
       examples: accepted(examples),
       statements: statements.map(accepted),
-      columns: Object.fromEntries(Object.entries<object>(columns).map(([name, said]) => [name, accepted(said)])),
+      columns: Object.fromEntries(Object.entries<object>(columns).map(([name, proposal]) => [name, accepted(proposal)])),
     })
-    assert.deepEqual(warnings, [], 'whatever is proposed can be shown')
+    assert.deepEqual(warnings, [], 'every proposal can be shown')
   }
   await owner.must('POST', `${at}/documentation/publish`)
   const { tables } = await owner.must('GET', `${at}/schema`)
-  const said = tables.map((table: { readonly documentation: unknown }) => table.documentation)
-  assert.equal(said.filter((each: unknown) => each !== null).length, draft.tables.length)
-  return { draft: JSON.stringify(draft), described: JSON.stringify(said) }
+  const published = tables.map((table: { readonly documentation: unknown }) => table.documentation)
+  assert.equal(published.filter((documentation: unknown) => documentation !== null).length, draft.tables.length)
+  return { draft: JSON.stringify(draft), described: JSON.stringify(published) }
 }
 
 test('PostgreSQL: no canary in any draft, publication or description', async () => {
@@ -48,8 +51,8 @@ test('PostgreSQL: no canary in any draft, publication or description', async () 
   const { host, port, superuser: username, password } = server
   const { tables } = JSON.parse(read('exposure.json'))
   const id = await app.datasource(owner, teamId, { host, port, database, username, password }, tables)
-  const told = await wholeWay(owner, `/teams/${teamId}/datasources/${id}`)
-  for (const text of Object.values(told)) {
+  const texts = await documentEverything(owner, `/teams/${teamId}/datasources/${id}`)
+  for (const text of Object.values(texts)) {
     assert.match(text, /country/)
     assert.doesNotMatch(text, /CANARY|\b9876[5-8]\d{4}\b|ssn|password_hash|secret_tier|credit_limit/)
   }
@@ -66,13 +69,13 @@ test('MongoDB: no canary in any draft, publication or description', { skip: awai
   const at = `/teams/${teamId}/datasources/${id}`
   const known = await owner.must('GET', `${at}/schema?full=1`)
   const tables = Object.entries(EXPOSED).map(([table, paths]) => {
-    const found = known.tables.find((each: { readonly table: string }) => each.table === table)
+    const found = known.tables.find((entry: { readonly table: string }) => entry.table === table)
     const names = new Set(found.columns.map((column: { readonly name: string }) => column.name))
     return { schema: FULL, table, columns: paths.filter((path) => names.has(path)) }
   })
   await owner.must('PUT', `${at}/exposure`, { tables })
-  const told = await wholeWay(owner, at)
-  for (const text of Object.values(told)) {
+  const texts = await documentEverything(owner, at)
+  for (const text of Object.values(texts)) {
     assert.match(text, /pipeline/)
     assert.doesNotMatch(text, /SECRET|\b9000\d\d\b|ssn|number|street|vault|people_all/)
   }

@@ -1,5 +1,4 @@
-// What is hidden leaves no trace in a profile: of the databases made to be attacked, no canary stands in what is stored
-// of values, nor in a description.
+// Hidden data must not appear in a profile: stored values and descriptions of the attack databases hold no canary.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -12,7 +11,7 @@ import { EXPOSED, FULL, load } from './mongodb/fixture.ts'
 
 const read = (name: string): string => readFileSync(new URL(`postgres/${name}`, import.meta.url), 'utf8')
 
-test('PostgreSQL: no canary in what is stored of values, nor in a description', async () => {
+test('PostgreSQL: no canary in stored values or in a description', async () => {
   await using server = await startPostgres({ settings: { autovacuum: 'off' } })
   const database = await server.createDatabase('shop', `${read('fixture.sql')}; ANALYZE;`)
   await using rooms = await openRooms()
@@ -32,17 +31,17 @@ test('PostgreSQL: no canary in what is stored of values, nor in a description', 
   }
 })
 
-test('MongoDB: no canary in what is stored of values, nor in a description', { skip: await skipWithout(startMongod) }, async () => {
+test('MongoDB: no canary in stored values or in a description', { skip: await skipWithout(startMongod) }, async () => {
   await using server = await startMongod()
   await load(server.client.db(FULL), server.client.db('bare'))
   await using rooms = await openRooms()
   withProfiles(rooms)
   const order = { type: 'MONGODB', host: server.host, port: server.port, database: FULL, username: null }
   const shop = await Profiled.connect(rooms, order, [])
-  const known = await rooms.catalogs.full((await shop.at()).row)
+  const catalog = await rooms.catalogs.full((await shop.at()).row)
   await shop.expose(
     Object.entries(EXPOSED).map(([table, paths]) => {
-      const columns = known?.tables.find((each) => each.table === table)?.columns.map((column) => column.name)
+      const columns = catalog?.tables.find((entry) => entry.table === table)?.columns.map((column) => column.name)
       return { schema: FULL, table, columns: paths.filter((path) => columns?.includes(path)) }
     }),
   )

@@ -1,5 +1,5 @@
-// `vitrine audit verify` as an operator runs it: beside a running service on PostgreSQL, after a kill, and on the embedded
-// store once the service has ended; by its exit code and what it names.
+// Runs `vitrine audit verify` as an operator does: next to running services on PostgreSQL, after a kill, and on the
+// embedded store after the service ended. Checks exit codes and reported rows.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -27,16 +27,16 @@ async function vitrine(args: readonly string[], env: Env) {
 }
 const verify = (env: Env) => vitrine(['audit', 'verify'], env)
 
-/** A service in a process of its own, with an account that makes teams. */
+/** Starts a service in its own process, and signs up an account that creates teams. */
 async function serve(env: Env) {
   const child = spawn(process.execPath, [join(ROOT, 'src/main.ts')], { env: environment({ PORT: '0', ...env }) })
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += String(chunk)))
-  while (!/listens at \S+/.test(said)) {
-    if (child.exitCode !== null) throw new Error(said)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
+  while (!/listens at \S+/.test(output)) {
+    if (child.exitCode !== null) throw new Error(output)
     await Promise.race([once(child.stdout, 'data'), once(child, 'close')])
   }
-  const base = /listens at (\S+)/.exec(said)?.[1] ?? ''
+  const base = /listens at (\S+)/.exec(output)?.[1] ?? ''
   const post = (path: string, body: object, headers: Env, method = 'POST') =>
     fetch(base + path, {
       method,
@@ -44,22 +44,22 @@ async function serve(env: Env) {
       body: JSON.stringify(body),
     })
   const email = `ada-${randomBytes(4).toString('hex')}@example.test`
-  const up = await post(
+  const signUp = await post(
     '/auth/sign-up/email',
     { name: 'Ada', email, password: 'a long enough password' },
     { origin: base },
   )
-  const cookie = up.headers
+  const cookie = signUp.headers
     .getSetCookie()
-    .map((each) => each.split(';', 1)[0])
+    .map((line) => line.split(';', 1)[0])
     .join('; ')
   const { token } = (await (await fetch(`${base}/auth/token`, { headers: { cookie } })).json()) as { token: string }
   const authorization = `Bearer ${token}`
   let [teams, last] = [0, '']
   return {
-    /** What it has printed. */
-    said: () => said,
-    /** One change, in the audit when it is answered: a team, or where there are as many as may be, another name for it. */
+    /** Everything that the service has printed. */
+    output: () => output,
+    /** Makes one audited change: creates a team or, after 100 teams, renames the last one. */
     async team(): Promise<void> {
       const body = { name: `Team ${++teams}` }
       if (teams > 100) {
@@ -87,7 +87,7 @@ async function folder(): Promise<string> {
 }
 
 describe('audit verify on the embedded store', () => {
-  test('says that the service must end first; then that all holds; then which row was changed', async () => {
+  test('refuses while the service runs, then reports an intact audit, then names the changed row', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
     const service = await serve(env)
     for (let n = 0; n < 5; n++) await service.team()
@@ -96,10 +96,10 @@ describe('audit verify on the embedded store', () => {
     assert.match(busy.err, /is in use by another Vitrine process. Stop that process first/)
     await service.end('SIGTERM')
 
-    const held = await verify(env)
-    assert.deepEqual([held.code, held.err], [0, ''])
+    const intact = await verify(env)
+    assert.deepEqual([intact.code, intact.err], [0, ''])
     assert.match(
-      held.out,
+      intact.out,
       /^chain 1 \(\S+, begun 20\S+\): holds: \d+ rows; ends at number \d+, \S+\nThe audit holds\.\n$/,
     )
 
@@ -127,7 +127,7 @@ describe('audit verify on the embedded store', () => {
     assert.ok(!(await readdir(copy)).includes('secret.key'))
   })
 
-  test('a start after a kill links what was left, and every chain holds', async () => {
+  test('a start after a kill links the remaining rows, and every chain holds', async () => {
     const env = { VITRINE_DATA_DIR: await folder() }
     for (let start = 0; start < 2; start++) {
       const service = await serve(env)
@@ -138,14 +138,14 @@ describe('audit verify on the embedded store', () => {
     }
     assert.match((await verify(env)).out, /not linked yet: written by this service: [1-9]/)
     const service = await serve(env)
-    while (!/left without a link/.test(service.said())) await service.team()
+    while (!/left without a link/.test(service.output())) await service.team()
     await service.end('SIGTERM')
     const { code, out } = await verify(env)
     assert.equal(code, 0, out)
     assert.doesNotMatch(out, /not linked yet/)
   })
 
-  test('makes nothing where there is no store, changes no older one, and says how it is used', async () => {
+  test('creates no store, does not change an older store, and prints its usage', async () => {
     const empty = await folder()
     const none = await verify({ VITRINE_DATA_DIR: empty })
     assert.deepEqual([none.code, none.out], [2, ''])
@@ -178,7 +178,7 @@ describe('audit verify on PostgreSQL', () => {
   })
   after(() => source[Symbol.asyncDispose]())
 
-  test('holds beside two running services, after one was killed, and finds what was removed', async () => {
+  test('holds next to two running services and after a kill, and reports a removed row', async () => {
     const { databaseUrl } = await source.config()
     assert.ok(databaseUrl !== null)
     const env = { DATABASE_URL: databaseUrl, VITRINE_SECRET_KEY: randomBytes(32).toString('base64') }

@@ -1,5 +1,5 @@
-// SIGTERM with queries under way: a query that ends within the grace is answered; the rest are cancelled in the database,
-// answered 503 with JSON, and stand in the audit.
+// SIGTERM with running queries: a query that ends within the grace period is answered. The others are cancelled in the
+// database, answered with 503 and JSON, and audited.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -50,7 +50,7 @@ async function serve(dataDir: string, env: Record<string, string> = {}): Promise
 
 describe('SIGTERM', () => {
   let postgres: TestPostgres
-  let watch: Client
+  let monitor: Client
   let spec: object
   before(async () => {
     postgres = await startPostgres()
@@ -58,27 +58,27 @@ describe('SIGTERM', () => {
       'drain',
       'CREATE TABLE n (i int); INSERT INTO n SELECT generate_series(1, 2000); ANALYZE',
     )
-    watch = new Client({ connectionString: postgres.url(database) })
-    await watch.connect()
+    monitor = new Client({ connectionString: postgres.url(database) })
+    await monitor.connect()
     const { host, port, superuser: username, password } = postgres
     spec = { host, port, database, username, password }
   })
   after(async () => {
-    await watch.end()
+    await monitor.end()
     await postgres[Symbol.asyncDispose]()
   })
 
-  async function becomes(count: number): Promise<void> {
+  async function untilActive(count: number): Promise<void> {
     const until = performance.now() + 20_000
     const active = async () =>
       (
-        await watch.query(
+        await monitor.query(
           `SELECT 1 FROM pg_stat_activity
            WHERE datname = current_database() AND state = 'active' AND query LIKE '%count%' AND pid <> pg_backend_pid()`,
         )
       ).rows.length
     while ((await active()) !== count) {
-      assert.ok(performance.now() < until, `there are not ${count} queries`)
+      assert.ok(performance.now() < until, `there are still not ${count} running queries`)
       await pause(10)
     }
   }
@@ -95,17 +95,17 @@ describe('SIGTERM', () => {
     const id = await app.datasource(owner, teamId, spec, [{ schema: 'public', table: 'n', columns: null }])
     const token = await app.key(owner)
     const answer = app.ask('POST', `/teams/${teamId}/datasources/${id}/query`, { token, body: { sql } })
-    await becomes(1)
+    await untilActive(1)
     await then(app, answer)
     assert.equal(await app.ended, 0)
-    await becomes(0)
+    await untilActive(0)
     await using again = await serve(dataDir)
     const back = await again.signIn(owner.email)
     const { items } = await back.must('GET', `/teams/${teamId}/audit?action=runQuery`)
     return items
   }
 
-  test('lets a query end within the grace', async () => {
+  test('lets a query finish within the grace period', async () => {
     const items = await withQuery(SHORT, {}, async (app, answer) => {
       app.signal('SIGTERM')
       const { status, json } = await answer
@@ -114,7 +114,7 @@ describe('SIGTERM', () => {
     assert.deepEqual([items.length, items[0].outcome], [1, 'ANSWERED'])
   })
 
-  test('answers 503 at the end of the grace, and the database is told', async () => {
+  test('answers 503 when the grace period ends, and cancels the query in the database', async () => {
     const items = await withQuery(ENDLESS, { VITRINE_GRACE_MS: '300' }, async (app, answer) => {
       app.signal('SIGTERM')
       const { status, json, headers } = await answer
@@ -126,13 +126,13 @@ describe('SIGTERM', () => {
 
   for (const [what, sent] of [
     ['that sent nothing', ''],
-    ['with half of a head', 'GET /health/live HTTP/1.1\r\nhost: x\r\nx-slow: '],
+    ['that sent half a header', 'GET /health/live HTTP/1.1\r\nhost: x\r\nx-slow: '],
     [
-      'with half of a body',
+      'that sent half a body',
       'POST /auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{',
     ],
   ] as const) {
-    test(`does not wait out the grace for a connection ${what}`, async () => {
+    test(`does not wait for a connection ${what}`, async () => {
       const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
       await using app = await serve(dataDir, { VITRINE_GRACE_MS: '600000' })
       const { port, hostname } = new URL(app.url)
@@ -140,7 +140,7 @@ describe('SIGTERM', () => {
       await once(socket, 'connect')
       socket.on('error', () => undefined)
       if (sent !== '') socket.write(sent)
-      // The service has met the connection, and what it sent, before this is answered.
+      // This answer proves that the service has accepted the connection and read its bytes.
       assert.equal((await app.ask('GET', '/health/live')).status, 200)
       app.signal('SIGTERM')
       assert.equal(await app.ended, 0)
@@ -148,10 +148,10 @@ describe('SIGTERM', () => {
     })
   }
 
-  test('a second signal ends the grace', async () => {
+  test('a second signal ends the grace period', async () => {
     await withQuery(ENDLESS, { VITRINE_GRACE_MS: '600000' }, async (app, answer) => {
       app.signal('SIGTERM')
-      // The service has heard the first one when it takes no more connections.
+      // The service has received the first signal once it refuses connections.
       while (
         await fetch(`${app.url}/health/live`, { headers: { connection: 'close' } }).then(
           () => true,

@@ -1,5 +1,5 @@
-// A full disk under the store: nothing is lost or half-written, what cannot be written down is refused with 503, and when
-// there is room again everything is there. On a real file system of a few megabytes, so only where one may be mounted.
+// A full disk under the store: no row is lost or half-written, and requests that cannot be recorded get 503. When there is
+// space again, every row is present. Needs the permission to mount a small file system.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { openShop } from '../support/shop.ts'
 
 const MEGABYTES = 24
 
-/** A small disk, or why there is none. */
+/** Mounts a small disk, or returns the reason why it cannot. */
 function smallDisk(): { readonly path: string; [Symbol.dispose](): void } | string {
   const path = mkdtempSync(join(tmpdir(), 'vitrine-small-disk-'))
   try {
@@ -31,7 +31,7 @@ function smallDisk(): { readonly path: string; [Symbol.dispose](): void } | stri
   }
 }
 
-/** Leaves no byte. */
+/** Fills the disk to the last byte. */
 function fill(path: string): void {
   for (let size = 1 << 20; size >= 512; size /= 2) {
     for (let n = 0; statfsSync(path).bavail > 0; n++) {
@@ -46,61 +46,61 @@ function fill(path: string): void {
   writeEnd(path)
 }
 
-/** What is left of the last page. */
+/** Fills the rest of the last page. */
 function writeEnd(path: string): void {
   try {
     writeFileSync(join(path, 'filler-end'), Buffer.alloc(4096))
   } catch {
-    // It was full already.
+    // The disk was already full.
   }
 }
 
-function empty(path: string): void {
+function removeFillers(path: string): void {
   execFileSync('sh', ['-c', 'rm -f "$1"/filler-*', 'sh', path])
 }
 
-test('a full disk under the audit', async (context) => {
+test('a full disk loses no audit row, and requests get 503', async (context) => {
   const disk = smallDisk()
   if (typeof disk === 'string') return context.skip(disk)
   using at = disk
   const dataDir = join(at.path, 'data')
   const config = { dataDir, databaseUrl: null, secretKey: null }
-  const paths = { team: '', queries: 0 }
+  const seen = { team: '', queries: 0 }
   {
     await using shop = await openShop({ env: { VITRINE_DATA_DIR: dataDir } })
-    paths.team = `/teams/${shop.teamId}`
-    const audit = async () => (await shop.owner.must('GET', `${paths.team}/audit?limit=1&action=changeTeam`)).items[0]
+    seen.team = `/teams/${shop.teamId}`
+    const audit = async () => (await shop.owner.must('GET', `${seen.team}/audit?limit=1&action=changeTeam`)).items[0]
     assert.equal((await shop.query('SELECT 1')).status, 200)
-    paths.queries++
+    seen.queries++
     fill(at.path)
 
-    // Queries are answered while their rows can wait in memory, then refused; none is answered without its row.
+    // Queries are answered while the queue in memory holds their rows, then refused. No query is answered without a row.
     const long = `SELECT 1 /* ${'x'.repeat(60_000)} */`
-    const told = new Map<string, number>()
-    for (let n = 0; n < 3_000 && !told.has('503 OVERLOADED'); n++) {
+    const counts = new Map<string, number>()
+    for (let n = 0; n < 3_000 && !counts.has('503 OVERLOADED'); n++) {
       const answer = await shop.query(long)
-      if (answer.status === 200) paths.queries++
+      if (answer.status === 200) seen.queries++
       const code = `${answer.status} ${answer.json?.code ?? ''}`.trim()
-      told.set(code, (told.get(code) ?? 0) + 1)
+      counts.set(code, (counts.get(code) ?? 0) + 1)
       if (answer.status === 503) assert.ok(Number(answer.headers.get('retry-after')) > 0)
     }
-    assert.deepEqual([...told.keys()].sort(), ['200', '503 OVERLOADED'])
-    assert.ok((told.get('200') ?? 0) > 100)
-    const change = await shop.owner.ask('PATCH', paths.team, { name: 'changed while full' })
+    assert.deepEqual([...counts.keys()].sort(), ['200', '503 OVERLOADED'])
+    assert.ok((counts.get('200') ?? 0) > 100)
+    const change = await shop.owner.ask('PATCH', seen.team, { name: 'changed while full' })
     assert.deepEqual([change.status, change.json.code], [503, 'OVERLOADED'])
-    assert.notEqual((await shop.owner.must('GET', paths.team)).name, 'changed while full')
+    assert.notEqual((await shop.owner.must('GET', seen.team)).name, 'changed while full')
     for (const path of ['audit', 'audit/export', 'usage']) {
-      assert.deepEqual([path, (await shop.owner.ask('GET', `${paths.team}/${path}`)).status], [path, 503])
+      assert.deepEqual([path, (await shop.owner.ask('GET', `${seen.team}/${path}`)).status], [path, 503])
     }
     assert.equal((await shop.app.ask('GET', '/health/live')).status, 200)
 
-    empty(at.path)
-    // The small disk holds only some of what waits: a larger one, as an operator would make it.
+    removeFillers(at.path)
+    // The queued rows do not fit on the small disk, so enlarge it as an operator would.
     execFileSync('mount', ['-o', `remount,size=${MEGABYTES * 20}m`, at.path])
     assert.equal((await audit()).action, 'changeTeam')
     assert.equal((await shop.query('SELECT 2')).status, 200)
-    paths.queries++
-    assert.equal((await shop.owner.ask('PATCH', paths.team, { name: 'changed' })).status, 200)
+    seen.queries++
+    assert.equal((await shop.owner.ask('PATCH', seen.team, { name: 'changed' })).status, 200)
   }
   await using store = await openStore(config)
   const answered = await store.db
@@ -109,6 +109,6 @@ test('a full disk under the audit', async (context) => {
     .where('action', '=', 'runQuery')
     .where('outcome', '=', 'ANSWERED')
     .executeTakeFirstOrThrow()
-  assert.equal(answered.rows, paths.queries)
+  assert.equal(answered.rows, seen.queries)
   assert.deepEqual(await findingsOf(store, (await openSecrets(config)).derive('audit chain')), [])
 })

@@ -1,5 +1,5 @@
-// The process as an operator meets it: it says where it listens, ends when told to, and whatever stops a start is one
-// sentence.
+// The process as an operator sees it: startup prints the address, signals stop the process, and every startup error is
+// one sentence.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ async function folder(): Promise<string> {
   return made
 }
 
-/** Without what the environment of the tests would make of it. */
+/** Excludes the environment of the test run. */
 const environment = (env: Record<string, string>) => ({ PATH: process.env['PATH'], VITRINE_DEMO: '0', ...env })
 
 interface Ended {
@@ -47,11 +47,11 @@ function collect(stream: NodeJS.ReadableStream): () => string {
   return () => text
 }
 
-/** A service of its own process, once it has said where it listens, and what else is waited for. */
-async function serve(env: Record<string, string>, said = /listens at (\S+)/) {
+/** Starts a service in its own process, and waits until its output matches `ready`. */
+async function serve(env: Record<string, string>, ready = /listens at (\S+)/) {
   const child = spawn(process.execPath, [MAIN], { env: environment({ PORT: '0', ...env }) })
   const [out, err] = [collect(child.stdout), collect(child.stderr)]
-  while (!said.test(out())) {
+  while (!ready.test(out())) {
     if (child.exitCode !== null) throw new Error(err())
     await Promise.race([once(child.stdout, 'data'), once(child, 'close')])
   }
@@ -69,7 +69,7 @@ async function serve(env: Record<string, string>, said = /listens at (\S+)/) {
 
 describe('the process', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`${signal} ends it, with exit code 0`, async () => {
+    test(`${signal} stops the process with exit code 0`, async () => {
       const service = await serve({ VITRINE_DATA_DIR: await folder() })
       assert.equal((await fetch(`${service.address}/health/ready`)).status, 200)
       const ended = await service.end(signal)
@@ -77,7 +77,7 @@ describe('the process', () => {
     })
   }
 
-  test('a second one on the same data folder is refused in a sentence', async () => {
+  test('a second process on the same data folder is refused with one sentence', async () => {
     const dataDir = await folder()
     const first = await serve({ VITRINE_DATA_DIR: dataDir })
     const second = await run(MAIN, [], { PORT: '0', VITRINE_DATA_DIR: dataDir })
@@ -87,8 +87,8 @@ describe('the process', () => {
     assert.equal((await first.end('SIGTERM')).code, 0)
   })
 
-  test('a demo whose account would have to answer a mail is none, in a sentence', async () => {
-    // Nobody listens there, and nothing is sent.
+  test('the demo is off, with a message, if accounts must confirm their mail address', async () => {
+    // No server listens on this port, and no mail is sent.
     const mail = { SMTP_URL: 'smtp://127.0.0.1:1', VITRINE_DEMO: '1' }
     const service = await serve({ VITRINE_DATA_DIR: await folder(), ...mail }, /The demo is off: .*\n/)
     const ended = await service.end('SIGTERM')
@@ -96,7 +96,7 @@ describe('the process', () => {
     assert.doesNotMatch(ended.out + ended.err, /\n\s+at /)
   })
 
-  test('a port in use is told with what to do', async () => {
+  test('a port in use is reported with a remedy', async () => {
     const first = await serve({ VITRINE_DATA_DIR: await folder() })
     const { port } = new URL(first.address)
     const second = await run(MAIN, [], { PORT: port, VITRINE_DATA_DIR: await folder() })
@@ -112,7 +112,7 @@ describe('the process', () => {
     ['0.0.0.0', '0.0.0.0', '127.0.0.1'],
     ['::', '[::]', '[::1]'],
   ] as const) {
-    test(`HOST=${host} tells that every address listens, and one to open`, async () => {
+    test(`HOST=${host} prints the wildcard address and an address to open`, async () => {
       const service = await serve({ VITRINE_DATA_DIR: await folder(), HOST: host }, /setupToken: \S+\n/)
       const { port } = new URL(service.address)
       assert.equal((await fetch(`http://${open}:${port}/health/ready`)).status, 200)
@@ -122,7 +122,7 @@ describe('the process', () => {
     })
   }
 
-  test('a store without its key is refused, and nothing is written beside it', async () => {
+  test('a store without its key is refused, and no file is written', async () => {
     const dataDir = await folder()
     await (await serve({ VITRINE_DATA_DIR: dataDir })).end('SIGTERM')
     const store = await readFile(join(dataDir, 'vitrine.db'))
@@ -151,14 +151,14 @@ describe('the process', () => {
     assert.equal((await (await serve({ VITRINE_DATA_DIR: dataDir })).end('SIGTERM')).code, 0)
   })
 
-  test('all that is wrong with the environment is told at once, without a secret', async () => {
+  test('all errors of the environment are reported at once, without secrets', async () => {
     const ended = await run(MAIN, [], { PORT: 'x', VITRINE_TYPO: '1', VITRINE_SECRET_KEY: 'not-32-bytes' })
     assert.equal(ended.code, 1)
     for (const name of ['PORT', 'VITRINE_TYPO', 'VITRINE_SECRET_KEY']) assert.match(ended.err, new RegExp(name))
     assert.doesNotMatch(ended.err, /not-32-bytes|\n\s+at /)
   })
 
-  test('what was answered before a kill -9 is there after it', async () => {
+  test('an account that was created before kill -9 exists afterwards', async () => {
     const dataDir = await folder()
     const first = await serve({ VITRINE_DATA_DIR: dataDir })
     const headers = { 'content-type': 'application/json', origin: first.address }
@@ -182,10 +182,10 @@ describe('the process', () => {
   })
 })
 
-describe('a start on a PostgreSQL that cannot be the store', () => {
+describe('a start with an unusable DATABASE_URL', () => {
   let server: TestPostgres
   let tls: TestPostgres
-  let silent: Server
+  let otherServer: Server
   let certificates: Certificates
   before(async () => {
     certificates = await makeCertificates()
@@ -195,12 +195,12 @@ describe('a start on a PostgreSQL that cannot be the store', () => {
       tls: { certFile: file('server.crt'), keyFile: file('server.key') },
       hba: 'local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256',
     })
-    silent = createServer((socket) => socket.end('SSH-2.0-Nobody\r\n')).listen(0, '127.0.0.1')
-    await once(silent, 'listening')
+    otherServer = createServer((socket) => socket.end('SSH-2.0-Nobody\r\n')).listen(0, '127.0.0.1')
+    await once(otherServer, 'listening')
   })
   after(async () => {
-    silent.close()
-    await Promise.all([server, tls, certificates].map((each) => each[Symbol.asyncDispose]()))
+    otherServer.close()
+    await Promise.all([server, tls, certificates].map((resource) => resource[Symbol.asyncDispose]()))
   })
 
   const portOf = (listening: Server) => {
@@ -239,18 +239,18 @@ describe('a start on a PostgreSQL that cannot be the store', () => {
       /^DATABASE_URL: \S+ has no TLS, but sslmode requires TLS\. Turn on TLS on the server, /,
     ],
     [
-      'a server that asks for TLS',
+      'a server that requires TLS',
       () => tls.url('postgres'),
       /^DATABASE_URL: \S+ does not admit the user postgres from this machine\. Add \?sslmode=verify-full /,
     ],
     [
-      'a certificate that nobody vouches for',
+      'a certificate of an unknown authority',
       () => `${tls.url('postgres')}?sslmode=verify-full`,
       /^DATABASE_URL: The TLS certificate of \S+ comes from an authority that this machine does not trust\. Add /,
     ],
     [
-      'a port that speaks no PostgreSQL',
-      () => `postgres://u:hunter2@127.0.0.1:${portOf(silent)}/d`,
+      'a port with another protocol',
+      () => `postgres://u:hunter2@127.0.0.1:${portOf(otherServer)}/d`,
       /^DATABASE_URL: \S+ is not a PostgreSQL server\. Correct host and port\.\n$/,
     ],
     [
@@ -263,23 +263,23 @@ describe('a start on a PostgreSQL that cannot be the store', () => {
       /^DATABASE_URL: The user small_user may not use the database \S+\. Make the user its owner /,
     ],
     [
-      'a password that cuts the address',
+      'a password with an unescaped slash',
       () => 'postgres://u:12/hunter2@127.0.0.1/d',
       /^DATABASE_URL: the database cannot be reached or rejects the login\. .* Percent-encode special characters in the password\.\n$/,
     ],
     [
-      'a password that stands where the database does',
+      'a password in the database name',
       () => `${server.url('postgres')}&password=hunter2`,
       /^DATABASE_URL: the database cannot be reached or rejects the login\. .* Percent-encode special characters in the password\.\n$/,
     ],
   ]
-  for (const [title, url, said] of cases) {
-    test(`${title} has its own sentence, which says what to do and shows no password`, async () => {
+  for (const [title, url, message] of cases) {
+    test(`${title}: the error says what to do and shows no password`, async () => {
       const key = Buffer.alloc(32, 7).toString('base64')
       const env = { VITRINE_DATA_DIR: await folder(), DATABASE_URL: await url(), VITRINE_SECRET_KEY: key }
       const ended = await run(MAIN, [], { PORT: '0', ...env })
       assert.equal(ended.code, 1)
-      assert.match(ended.err, said)
+      assert.match(ended.err, message)
       assert.doesNotMatch(ended.err, /hunter2|\n\s+at /)
       assert.ok(!ended.err.includes(server.password))
     })
@@ -287,7 +287,7 @@ describe('a start on a PostgreSQL that cannot be the store', () => {
 })
 
 describe('the command line', () => {
-  test('--help lists the verbs, and so does nothing at all, as a mistake', async () => {
+  test('--help lists the commands; no argument is an error with the same list', async () => {
     const help = await run(CLI, ['--help'])
     assert.equal(help.code, 0)
     for (const verb of ['serve', 'migrate', 'openapi']) assert.match(help.out, new RegExp(`^  ${verb} `, 'm'))
@@ -295,12 +295,12 @@ describe('the command line', () => {
     assert.deepEqual([nothing.code, nothing.err], [2, help.out])
   })
 
-  test('--version is that of the package', async () => {
+  test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
     assert.deepEqual(await run(CLI, ['--version']), { code: 0, out: `${version}\n`, err: '' })
   })
 
-  test('an unknown verb, or anything after a verb, is told with the usage', async () => {
+  test('an unknown command or an extra argument is refused with the usage', async () => {
     for (const args of [['serv'], ['openapi', '--yaml']]) {
       const ended = await run(CLI, args)
       assert.equal(ended.code, 2)
@@ -314,7 +314,7 @@ describe('the command line', () => {
     assert.equal(out, await readFile(join(ROOT, 'openapi.json'), 'utf8'))
   })
 
-  test('migrate makes the store, and a second time leaves it', async () => {
+  test('migrate creates the store, and can run twice', async () => {
     const dataDir = await folder()
     for (let time = 0; time < 2; time++) {
       const { code, out } = await run(CLI, ['migrate'], { VITRINE_DATA_DIR: dataDir })

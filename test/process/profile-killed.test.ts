@@ -1,4 +1,4 @@
-// A service that is killed (-9) in the middle of a profile: what was kept is whole, and the next process goes on.
+// kill -9 during a profile: the stored profiles are complete, and the next process finishes the job.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,19 +17,19 @@ INSERT INTO first SELECT n, CASE n % 2 WHEN 0 THEN 'open' ELSE 'paid' END FROM g
 CREATE TABLE second (LIKE first INCLUDING ALL); INSERT INTO second SELECT * FROM first; ANALYZE;`
 const PERSON = { email: 'ada@example.test', password: 'a long enough password' }
 
-test('a kill -9 in the middle of a profile: nothing half-written, and the job is done by the next process', async () => {
+test('kill -9 during a profile leaves no partial row, and the next process finishes the job', async () => {
   await using stack = new AsyncDisposableStack()
   const postgres = stack.use(await startPostgres())
   const database = await postgres.createDatabase('killed', SQL)
   const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-killed-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
-  const holder = new Client({ connectionString: postgres.url(database) })
-  await holder.connect()
-  stack.defer(() => holder.end())
+  const locker = new Client({ connectionString: postgres.url(database) })
+  await locker.connect()
+  stack.defer(() => locker.end())
 
   const first = await serve(dataDir, stack)
-  const made = await signed(first.address, 'sign-up')
-  const team = await made('POST', '/teams', { name: 'Team' })
+  const ask = await enter(first.address, 'sign-up')
+  const team = await ask('POST', '/teams', { name: 'Team' })
   const { host, port, superuser: username, password } = postgres
   const spec = {
     name: 'shop',
@@ -38,14 +38,14 @@ test('a kill -9 in the middle of a profile: nothing half-written, and the job is
     sslMode: 'disable',
     accessMode: 'ROLE_BASED',
   }
-  const where = { host, port, database, username, password, minRole: 'MEMBER', config: {} }
-  const { id } = await made('POST', `/teams/${text(team['id'])}/datasources`, { ...spec, ...where })
+  const login = { host, port, database, username, password, minRole: 'MEMBER', config: {} }
+  const { id } = await ask('POST', `/teams/${text(team['id'])}/datasources`, { ...spec, ...login })
   const at = `/teams/${text(team['id'])}/datasources/${text(id)}`
-  await made('POST', `${at}/introspect`, {})
+  await ask('POST', `${at}/introspect`, {})
   const tables = ['first', 'second'].map((table) => ({ schema: 'public', table, columns: null }))
-  await made('PUT', `${at}/exposure`, { tables })
-  await holder.query('BEGIN; LOCK TABLE second IN ACCESS EXCLUSIVE MODE')
-  const jobId = text((await made('POST', `${at}/profile`, {}))['jobId'])
+  await ask('PUT', `${at}/exposure`, { tables })
+  await locker.query('BEGIN; LOCK TABLE second IN ACCESS EXCLUSIVE MODE')
+  const jobId = text((await ask('POST', `${at}/profile`, {}))['jobId'])
   const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock'`
   while (Number((await postgres.query('postgres', waiting))[0]?.[0]) === 0) assert.ok(first.isRunning())
   await first.kill()
@@ -63,14 +63,14 @@ test('a kill -9 in the middle of a profile: nothing half-written, and the job is
     ['id', 'state'],
   )
 
-  await holder.query('ROLLBACK')
+  await locker.query('ROLLBACK')
   const second = await serve(dataDir, stack)
-  const again = await signed(second.address, 'sign-in')
-  const job = async () => await again('GET', `${at}/jobs/${jobId}`)
+  const askAgain = await enter(second.address, 'sign-in')
+  const job = async () => await askAgain('GET', `${at}/jobs/${jobId}`)
   while ((await job())['state'] === 'RUNNING') assert.ok(second.isRunning())
   const { state, result } = await job()
   assert.deepEqual([state, result], ['DONE', { tables: 2, columns: 4, skipped: [] }])
-  const described = JSON.stringify(await again('GET', `${at}/schema`))
+  const described = JSON.stringify(await askAgain('GET', `${at}/schema`))
   assert.equal(described.match(/"values":\[\{"value":"(open|paid)","share":0.5\}/g)?.length, 2)
   await second.kill()
 })
@@ -95,15 +95,15 @@ async function serve(dataDir: string, stack: AsyncDisposableStack) {
   return { address: /listens at (\S+)/.exec(out)?.[1] ?? '', kill, isRunning }
 }
 
-/** Asks as the person of the test; every answer is a success. */
-async function signed(address: string, how: 'sign-up' | 'sign-in') {
-  const entered = await fetch(`${address}/auth/${how}/email`, {
+/** Signs up or in, and returns a function that sends requests. Every request must succeed. */
+async function enter(address: string, how: 'sign-up' | 'sign-in') {
+  const signedIn = await fetch(`${address}/auth/${how}/email`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: address },
     body: JSON.stringify(how === 'sign-up' ? { ...PERSON, name: 'Ada' } : PERSON),
   })
-  assert.equal(entered.status, 200, `${how}: ${entered.status}`)
-  const cookie = entered.headers.getSetCookie().map((part) => part.split(';')[0])
+  assert.equal(signedIn.status, 200, `${how}: ${signedIn.status}`)
+  const cookie = signedIn.headers.getSetCookie().map((part) => part.split(';')[0])
   const { token } = (await (
     await fetch(`${address}/auth/token`, { headers: { cookie: cookie.join('; ') } })
   ).json()) as { token: string }
@@ -114,9 +114,9 @@ async function signed(address: string, how: 'sign-up' | 'sign-in') {
       headers,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const answered = await res.text()
-    assert.ok(res.ok, `${method} ${path}: ${res.status} ${answered}`)
-    return JSON.parse(answered) as Record<string, unknown>
+    const responseText = await res.text()
+    assert.ok(res.ok, `${method} ${path}: ${res.status} ${responseText}`)
+    return JSON.parse(responseText) as Record<string, unknown>
   }
 }
 

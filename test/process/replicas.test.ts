@@ -1,5 +1,5 @@
-// Two services on one PostgreSQL store: what one of them answered to a change holds in the other within a second. The
-// last request that was still answered by what held before must have begun in that second; how long it took is no matter.
+// Two services on one PostgreSQL store: a change at one service is effective at the other within one second. A request may
+// still see the old state only if it began within that second, however long it takes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -8,7 +8,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const WITHIN_MS = 1_000
 
-describe('a change made at one replica', () => {
+describe('a change at one replica', () => {
   let server: TestPostgres
   let one: TestApp
   let other: TestApp
@@ -47,65 +47,66 @@ describe('a change made at one replica', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  /** Asks the other replica until it is told what holds now. */
-  async function holds(ask: () => Promise<Answer>, isNow: (answer: Answer) => boolean): Promise<void> {
+  /** Polls the other replica until the change is effective. */
+  async function untilEffective(ask: () => Promise<Answer>, isEffective: (answer: Answer) => boolean): Promise<void> {
     const changed = performance.now()
     for (;;) {
       const began = performance.now()
       const answer = await ask()
-      if (isNow(answer)) return
+      if (isEffective(answer)) return
       assert.ok(began - changed < WITHIN_MS, `${began - changed} ms later: ${answer.status} ${answer.text}`)
     }
   }
   const status = (wanted: number) => (answer: Answer) => answer.status === wanted
   const schema = (token: string) => () => other.ask('GET', `/teams/${teamId}/datasources/${id}/schema`, { token })
-  const list = (accountIds: string[]) => owner.must('PUT', `/teams/${teamId}/datasources/${id}/access`, { accountIds })
+  const setAccess = (accountIds: string[]) =>
+    owner.must('PUT', `/teams/${teamId}/datasources/${id}/access`, { accountIds })
 
-  test('gives and takes access, by token and by key', async () => {
+  test('grants and revokes access at the other, by token and by key', async () => {
     const key = await one.key(bo)
     for (const token of [bo.jwt, key]) {
       assert.equal((await schema(token)()).status, 404)
-      await list([bo.id])
-      await holds(schema(token), status(200))
-      await list([])
-      await holds(schema(token), status(404))
+      await setAccess([bo.id])
+      await untilEffective(schema(token), status(200))
+      await setAccess([])
+      await untilEffective(schema(token), status(404))
     }
     await owner.must('PATCH', `/teams/${teamId}/datasources/${id}`, { accessMode: 'ROLE_BASED', minRole: 'MEMBER' })
-    await holds(schema(bo.jwt), status(200))
+    await untilEffective(schema(bo.jwt), status(200))
     await owner.must('PATCH', `/teams/${teamId}/datasources/${id}`, { minRole: 'ADMIN' })
-    await holds(schema(bo.jwt), status(404))
+    await untilEffective(schema(bo.jwt), status(404))
   })
 
-  test('raises and lowers a role', async () => {
+  test('raises and lowers a role at the other', async () => {
     const managed = () => other.ask('GET', `/teams/${teamId}/datasources/${id}`, { token: bo.jwt })
     assert.equal((await managed()).status, 404)
     await owner.must('PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'ADMIN' })
-    await holds(managed, status(200))
+    await untilEffective(managed, status(200))
     await owner.must('PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'MEMBER' })
-    await holds(managed, status(404))
+    await untilEffective(managed, status(404))
   })
 
-  test('ends a key, a session, a membership', async () => {
+  test('ends a key, a session and a membership at the other', async () => {
     const key = await one.key(bo)
     const me = (token: string) => () => other.ask('GET', '/users/me', { token })
     assert.equal((await me(key)()).status, 200)
     const keys = await bo.must('GET', '/users/me/keys')
     await bo.must('DELETE', `/users/me/keys/${keys.at(-1).id}`)
-    await holds(me(key), status(401))
+    await untilEffective(me(key), status(401))
 
     const again = await one.signIn(bo.email)
     assert.equal((await me(again.jwt)()).status, 200)
     await one.must('POST', '/auth/sign-out', { body: {}, headers: { cookie: again.cookie, origin: one.url } })
-    await holds(me(again.jwt), status(401))
+    await untilEffective(me(again.jwt), status(401))
 
     const team = () => other.ask('GET', `/teams/${teamId}`, { token: bo.jwt })
     assert.equal((await team()).status, 200)
     await owner.must('DELETE', `/teams/${teamId}/members/${bo.id}`)
-    await holds(team, status(404))
+    await untilEffective(team, status(404))
   })
 })
 
-test('a job that one replica runs is the other one’s too: shared, ended there, and in the way of another', async () => {
+test('a job of one replica can be joined and cancelled at the other, and conflicts with a different job there', async () => {
   await using server = await startPostgres()
   const [store, shop] = [
     await server.createDatabase('replicas'),
@@ -125,7 +126,7 @@ test('a job that one replica runs is the other one’s too: shared, ended there,
   const at = `/teams/${teamId}/datasources/${await one.datasource(owner, teamId, { ...login, database: shop }, exposed)}`
   const post = (app: TestApp, path: string, body?: object) =>
     app.ask('POST', `${at}/${path}`, { token: owner.jwt, body })
-  const end = (app: TestApp, jobId: string) => app.ask('DELETE', `${at}/jobs/${jobId}`, { token: owner.jwt })
+  const cancel = (app: TestApp, jobId: string) => app.ask('DELETE', `${at}/jobs/${jobId}`, { token: owner.jwt })
 
   const locker = new Client({ connectionString: server.url(shop) })
   await locker.connect()
@@ -138,19 +139,19 @@ test('a job that one replica runs is the other one’s too: shared, ended there,
     assert.deepEqual([again.status, again.json], [202, first.json], path)
     const another = await post(other, path, { tables: [b] })
     assert.deepEqual([another.status, another.json.code], [409, 'CONFLICT'], path)
-    assert.equal((await end(other, first.json.jobId)).status, 204)
+    assert.equal((await cancel(other, first.json.jobId)).status, 204)
     const next = await post(other, path, { tables: [a] })
     assert.equal(next.status, 202, next.text)
-    assert.equal((await end(other, next.json.jobId)).status, 204)
+    assert.equal((await cancel(other, next.json.jobId)).status, 204)
   }
 
-  const asked = post(one, 'introspect')
+  const introspected = post(one, 'introspect')
   const running = `SELECT 1 FROM jobs WHERE kind = 'introspect' AND state = 'RUNNING'`
   while ((await server.query(store, running)).length === 0);
   const shared = await post(other, 'introspect')
   assert.equal(shared.status, 202, shared.text)
   await locker.query('ROLLBACK')
-  assert.equal((await asked).status, 200)
+  assert.equal((await introspected).status, 200)
   const job = await other.must('GET', `${at}/jobs/${shared.json.jobId}`, { token: owner.jwt })
   assert.deepEqual([job.state, job.result.tableCount], ['DONE', 2])
 })
