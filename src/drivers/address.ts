@@ -118,13 +118,13 @@ export function refusal(address: string, allowPrivateHosts: boolean): string | n
   return null
 }
 
-/** The error of judgedLookup() when every address is refused. Its message may be shown to the caller. */
+/** The error of checkedLookup() when every address is refused. Its message may be shown to the caller. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
 }
 
 /** The `lookup` option of a socket: returns allowed addresses only. Node skips it when the host is an IP address. */
-export function judgedLookup(allowPrivateHosts: boolean): LookupFunction {
+export function checkedLookup(allowPrivateHosts: boolean): LookupFunction {
   return (host, options, callback) =>
     lookup(host, { all: true, order: 'verbatim' }, (error, found) => {
       if (error !== null) return callback(error, [])
@@ -161,7 +161,7 @@ export async function dial(
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
     ...(receive === undefined ? {} : { onread: intoOneBuffer(receive) }),
-    lookup: judgedLookup(allowPrivateHosts),
+    lookup: checkedLookup(allowPrivateHosts),
   })
   try {
     await connected(socket, signal)

@@ -1,24 +1,26 @@
-// One thread of a guard: what it is sent, what it answers, and which catalogs it holds. Its owner is the pool in
-// guard-threads.ts; the other end is serve-guard.ts. What is judged, and how, the driver of each kind says.
+// One worker thread of a guard: sends messages to the thread, and remembers which catalogs the thread has. The pool in
+// guard-threads.ts owns it; serve-guard.ts is the other end. Each kind's driver decides what the thread does.
 import { Worker } from 'node:worker_threads'
 import { setImmediate } from 'node:timers/promises'
 import type { Catalog } from './driver.ts'
 
-/** A message to the thread; each is answered by one Reply. `Asked` is plain data, without the catalog. */
-export type Ask<Asked> =
-  /** A catalog, some tables at a time. */
+/**
+ * A message to the thread. The thread answers each message with one Reply. `Task` is plain data, without the catalog.
+ */
+export type Message<Task> =
+  /** A catalog, sent in parts of some tables. */
   | { readonly kind: 'catalog'; readonly id: number; readonly part: Catalog; readonly isLast: boolean }
   | { readonly kind: 'forget'; readonly id: number }
-  | { readonly kind: 'judge'; readonly id: number; readonly asked: Asked }
+  | { readonly kind: 'judge'; readonly id: number; readonly task: Task }
 
-/** `answer: null` where the thread must be ended: the text broke it. */
+/** `answer` is null if the text broke the thread, which must then be ended. */
 export type Reply<Answer> = 'ready' | { readonly answer: Answer | null }
 
-/** Catalogs that one thread keeps. */
-const KEPT_MAX = 4
-/** Columns in one message: to write it takes about a millisecond. */
+/** The most catalogs that one thread keeps. */
+const CATALOGS_MAX = 4
+/** The most columns in one message: serializing a message takes about a millisecond. */
 const COLUMNS_MAX = 1_000
-/** How long a thread may take to read a part of a catalog. */
+/** The timeout for reading a part of a catalog. */
 const CATALOG_MS = 5_000
 
 const ids = new WeakMap<Catalog, number>()
@@ -30,28 +32,28 @@ function idOf(catalog: Catalog): number {
   return id
 }
 
-export class GuardThread<Asked, Answer> {
+export class GuardThread<Task, Answer> {
   readonly #worker: Worker
   readonly #deadlineMs: number
-  /** In the order of their last use. */
-  readonly #kept = new Set<number>()
+  /** Ordered by last use. */
+  readonly #catalogIds = new Set<number>()
 
-  /** `onEnd` is told once, when the thread has ended by itself. */
+  /** Calls `onEnd` if the thread ends by itself. */
   constructor(script: URL, deadlineMs: number, onReady: () => void, onEnd: () => void) {
     this.#deadlineMs = deadlineMs
     this.#worker = new Worker(script)
-    // It must not keep the process alive.
+    // The thread must not keep the process alive.
     this.#worker.unref()
     this.#worker.once('message', onReady)
     this.#worker.once('error', onEnd)
     this.#worker.once('exit', onEnd)
   }
 
-  /** One at a time. Null where the thread broke or took too long: it must be ended then. */
-  async judge(catalog: Catalog, asked: Asked): Promise<Answer | null> {
+  /** Judges one task at a time. Null if the thread broke or took too long: it must then be ended. */
+  async judge(catalog: Catalog, task: Task): Promise<Answer | null> {
     const id = idOf(catalog)
-    if (!(await this.#holds(id, catalog))) return null
-    const reply = await this.#ask({ kind: 'judge', id, asked }, this.#deadlineMs)
+    if (!(await this.#ensureCatalog(id, catalog))) return null
+    const reply = await this.#send({ kind: 'judge', id, task }, this.#deadlineMs)
     return reply === undefined || reply === 'ready' ? null : reply.answer
   }
 
@@ -59,27 +61,27 @@ export class GuardThread<Asked, Answer> {
     await this.#worker.terminate()
   }
 
-  /** Sends the catalog where the thread has not got it. False where it took too long. */
-  async #holds(id: number, catalog: Catalog): Promise<boolean> {
-    if (this.#kept.delete(id)) {
-      this.#kept.add(id)
+  /** Sends the catalog unless the thread has it. Returns false if that took too long. */
+  async #ensureCatalog(id: number, catalog: Catalog): Promise<boolean> {
+    if (this.#catalogIds.delete(id)) {
+      this.#catalogIds.add(id)
       return true
     }
-    const [oldest] = this.#kept
-    if (oldest !== undefined && this.#kept.size >= KEPT_MAX) {
-      this.#kept.delete(oldest)
-      await this.#ask({ kind: 'forget', id: oldest }, CATALOG_MS)
+    const [oldest] = this.#catalogIds
+    if (oldest !== undefined && this.#catalogIds.size >= CATALOGS_MAX) {
+      this.#catalogIds.delete(oldest)
+      await this.#send({ kind: 'forget', id: oldest }, CATALOG_MS)
     }
     for (const { part, isLast } of parts(catalog)) {
-      if ((await this.#ask({ kind: 'catalog', id, part, isLast }, CATALOG_MS)) !== 'ready') return false
+      if ((await this.#send({ kind: 'catalog', id, part, isLast }, CATALOG_MS)) !== 'ready') return false
       await setImmediate()
     }
-    this.#kept.add(id)
+    this.#catalogIds.add(id)
     return true
   }
 
-  /** Undefined where nothing came in time. */
-  #ask(ask: Ask<Asked>, withinMs: number): Promise<Reply<Answer> | undefined> {
+  /** Undefined if no reply came in time. */
+  #send(message: Message<Task>, withinMs: number): Promise<Reply<Answer> | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply<Answer> | undefined>()
     const onEnd = (): void => {
       resolve(undefined)
@@ -87,7 +89,7 @@ export class GuardThread<Asked, Answer> {
     const timer = setTimeout(onEnd, withinMs)
     this.#worker.once('message', resolve)
     this.#worker.once('exit', onEnd)
-    this.#worker.postMessage(ask)
+    this.#worker.postMessage(message)
     return promise.finally(() => {
       clearTimeout(timer)
       this.#worker.off('message', resolve)
@@ -96,7 +98,7 @@ export class GuardThread<Asked, Answer> {
   }
 }
 
-/** A catalog in messages of so many columns each, so that writing one holds nobody up. */
+/** Splits a catalog into messages of COLUMNS_MAX columns, so that serializing one does not block the event loop. */
 function* parts(catalog: Catalog): Generator<{ readonly part: Catalog; readonly isLast: boolean }> {
   let tables: Catalog['tables'][number][] = []
   let columns = 0

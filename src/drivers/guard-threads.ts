@@ -1,47 +1,47 @@
-// The threads of a guard: what would hold up other requests is judged by one of them, within a deadline. A thread is ended,
-// and another started, when a text breaks it or takes too long.
+// A pool of worker threads for a guard. Texts that would block the event loop are judged in a thread, with a deadline.
+// If a text breaks a thread or takes too long, the thread is ended and replaced.
 import type { Catalog } from './driver.ts'
 import { GuardThread } from './guard-thread.ts'
 
-export interface GuardThreadsOptions<Asked> {
-  /** What a thread runs: it must call serveGuard(). */
+export interface GuardThreadsOptions<Task> {
+  /** The script of the threads, which must call serveGuard(). */
   readonly script: URL
   readonly threads: number
-  /** How long one text may take. */
+  /** The deadline of one task. */
   readonly deadlineMs: number
-  /** Told of what broke a thread, or took it too long. */
-  readonly onLost: (asked: Asked) => void
+  /** Called with a task that broke a thread or took too long. */
+  readonly onLost: (task: Task) => void
 }
 
-/** Texts waiting for a thread; the next one is turned away as too much. */
+/** The most waiting tasks; further tasks are refused. */
 const WAITING_MAX = 1_000
 
-interface Job<Asked, Answer> {
+interface Job<Task, Answer> {
   readonly catalog: Catalog
-  readonly asked: Asked
+  readonly task: Task
   readonly resolve: (answer: Answer | null) => void
   readonly isDropped: () => boolean
 }
 
-/** Threads and the texts that wait for one. */
-export class GuardThreads<Asked, Answer> {
-  readonly #idle: GuardThread<Asked, Answer>[] = []
-  readonly #all = new Set<GuardThread<Asked, Answer>>()
-  readonly #waiting: Job<Asked, Answer>[] = []
-  readonly #options: GuardThreadsOptions<Asked>
+/** The threads, and the tasks that wait for one. */
+export class GuardThreads<Task, Answer> {
+  readonly #idle: GuardThread<Task, Answer>[] = []
+  readonly #all = new Set<GuardThread<Task, Answer>>()
+  readonly #waiting: Job<Task, Answer>[] = []
+  readonly #options: GuardThreadsOptions<Task>
   #isEnded = false
 
-  constructor(options: GuardThreadsOptions<Asked>) {
+  constructor(options: GuardThreadsOptions<Task>) {
     this.#options = options
   }
 
-  /** Starts all threads now. Without it each is started when a text waits and none is idle. */
+  /** Starts all threads now. Without this call, a thread starts when a task waits and no thread is idle. */
   start(): void {
     for (let n = 0; n < this.#options.threads; n++) this.#start()
   }
 
-  /** Null where no thread could judge it. Rejects for an aborted signal alone, with its reason. */
-  async judge(catalog: Catalog, asked: Asked, signal: AbortSignal): Promise<Answer | null> {
+  /** Null if no thread could judge the task. Rejects only if the signal aborts, with its reason. */
+  async judge(catalog: Catalog, task: Task, signal: AbortSignal): Promise<Answer | null> {
     signal.throwIfAborted()
     if (this.#isEnded || this.#waiting.length >= WAITING_MAX) return null
     const { promise, resolve, reject } = Promise.withResolvers<Answer | null>()
@@ -49,7 +49,7 @@ export class GuardThreads<Asked, Answer> {
       reject(signal.reason)
     }
     signal.addEventListener('abort', onAbort, { once: true })
-    this.#waiting.push({ catalog, asked, resolve, isDropped: () => signal.aborted })
+    this.#waiting.push({ catalog, task, resolve, isDropped: () => signal.aborted })
     void this.#next()
     try {
       return await promise
@@ -74,12 +74,12 @@ export class GuardThreads<Asked, Answer> {
     const onEnd = (): void => {
       this.#drop(thread)
     }
-    const thread = new GuardThread<Asked, Answer>(script, deadlineMs, onReady, onEnd)
+    const thread = new GuardThread<Task, Answer>(script, deadlineMs, onReady, onEnd)
     this.#all.add(thread)
   }
 
-  /** Ends a thread and starts another. */
-  #drop(thread: GuardThread<Asked, Answer>): void {
+  /** Ends a thread and starts another one. */
+  #drop(thread: GuardThread<Task, Answer>): void {
     if (!this.#all.delete(thread)) return
     const place = this.#idle.indexOf(thread)
     if (place >= 0) this.#idle.splice(place, 1)
@@ -87,7 +87,7 @@ export class GuardThreads<Asked, Answer> {
     this.#start()
   }
 
-  /** Gives waiting texts to idle threads. */
+  /** Gives waiting tasks to idle threads. */
   async #next(): Promise<void> {
     while (this.#waiting[0]?.isDropped()) this.#waiting.shift()
     if (this.#waiting.length === 0) return
@@ -98,10 +98,10 @@ export class GuardThreads<Asked, Answer> {
     }
     const job = this.#waiting.shift()
     if (job === undefined) return
-    const answer = await thread.judge(job.catalog, job.asked)
+    const answer = await thread.judge(job.catalog, job.task)
     job.resolve(answer)
     if (answer === null) {
-      if (!this.#isEnded) this.#options.onLost(job.asked)
+      if (!this.#isEnded) this.#options.onLost(job.task)
       this.#drop(thread)
     } else if (this.#all.has(thread)) this.#idle.push(thread)
     await this.#next()

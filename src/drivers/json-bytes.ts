@@ -6,9 +6,9 @@ const BACKSLASH = 0x5c
 const SLICE = 4096
 /** A short string is sent in one write with its headers; bytes are cheaper for a longer result. */
 const STRING_MAX = 32_768
-const SHEET_BYTES = 16 * 1024
+const BUFFER_BYTES = 16 * 1024
 /** A larger buffer is not reused for another result. */
-const SHEET_KEPT_BYTES = 4 * 1024 * 1024
+const REUSED_BYTES_MAX = 4 * 1024 * 1024
 
 // 0: not escaped; 'u': \u00XX; otherwise the letter after the backslash.
 const ESCAPES = new Uint8Array(256).fill(0x75, 0, 0x20)
@@ -56,35 +56,35 @@ export class JsonBytes {
   json(): string | Buffer {
     const { bytes, length } = this
     if (length <= STRING_MAX) return bytes.toString('utf8', 0, length)
-    if (length <= SHEET_KEPT_BYTES) return Buffer.copyBytesFrom(bytes, 0, length)
-    this.bytes = Buffer.allocUnsafeSlow(SHEET_BYTES)
+    if (length <= REUSED_BYTES_MAX) return Buffer.copyBytesFrom(bytes, 0, length)
+    this.bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES)
     this.length = 0
     return bytes.subarray(0, length)
   }
 }
 
-const KEPT_BYTES = 16 * 1024 * 1024
+const POOL_BYTES_MAX = 16 * 1024 * 1024
 
 /**
  * Buffers reused from result to result: growing a new buffer for each large result costs more than writing the result.
  */
-export class Sheets {
-  readonly #kept: JsonBytes[] = []
+export class BufferPool {
+  readonly #free: JsonBytes[] = []
   #bytes = 0
 
   take(): JsonBytes {
-    const sheet = this.#kept.pop()
-    if (sheet === undefined) return new JsonBytes(SHEET_BYTES)
-    this.#bytes -= sheet.bytes.length
-    return sheet
+    const buffer = this.#free.pop()
+    if (buffer === undefined) return new JsonBytes(BUFFER_BYTES)
+    this.#bytes -= buffer.bytes.length
+    return buffer
   }
 
-  /** The caller must not write into the sheet afterwards. */
-  giveBack(sheet: JsonBytes): void {
-    const size = sheet.bytes.length
-    if (size > SHEET_KEPT_BYTES || this.#bytes + size > KEPT_BYTES) return
+  /** The caller must not write into the buffer afterwards. */
+  release(buffer: JsonBytes): void {
+    const size = buffer.bytes.length
+    if (size > REUSED_BYTES_MAX || this.#bytes + size > POOL_BYTES_MAX) return
     this.#bytes += size
-    this.#kept.push(sheet)
+    this.#free.push(buffer)
   }
 }
 

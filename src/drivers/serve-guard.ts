@@ -1,41 +1,41 @@
-// The other end of guard-thread.ts: it runs in the thread, keeps the catalogs that it is sent, and judges.
+// Runs in a worker thread, as the other end of guard-thread.ts: stores the catalogs that it receives, and judges tasks.
 import { parentPort } from 'node:worker_threads'
 import type { Catalog } from './driver.ts'
-import type { Ask, Reply } from './guard-thread.ts'
+import type { Message, Reply } from './guard-thread.ts'
 
-export interface Judging<Asked, Answer> {
-  /** Told of each catalog once, before it is asked for: what is looked up in it can be made then. */
+export interface Judging<Task, Answer> {
+  /** Called once for each catalog, before its first task, to build the look-up of the catalog. */
   readonly prepare: (catalog: Catalog) => void
-  /** Null where the thread must be ended. */
-  readonly judge: (catalog: Catalog, asked: Asked) => Answer | null
+  /** Null if the thread must be ended. */
+  readonly judge: (catalog: Catalog, task: Task) => Answer | null
 }
 
-/** Answers the thread's owner until the thread is ended. */
-export function serveGuard<Asked, Answer>({ prepare, judge }: Judging<Asked, Answer>): void {
-  /** By the owner's number. */
+/** Answers the messages of the owner until the thread is ended. */
+export function serveGuard<Task, Answer>({ prepare, judge }: Judging<Task, Answer>): void {
+  /** By the owner's id. */
   const catalogs = new Map<number, Catalog>()
-  const reply = (ask: Ask<Asked>): Reply<Answer> => {
-    switch (ask.kind) {
+  const reply = (message: Message<Task>): Reply<Answer> => {
+    switch (message.kind) {
       case 'catalog': {
-        const known = catalogs.get(ask.id)
-        const catalog = { ...ask.part, tables: [...(known?.tables ?? []), ...ask.part.tables] }
-        catalogs.set(ask.id, catalog)
-        if (ask.isLast) prepare(catalog)
+        const known = catalogs.get(message.id)
+        const catalog = { ...message.part, tables: [...(known?.tables ?? []), ...message.part.tables] }
+        catalogs.set(message.id, catalog)
+        if (message.isLast) prepare(catalog)
         return 'ready'
       }
       case 'forget':
-        catalogs.delete(ask.id)
+        catalogs.delete(message.id)
         return 'ready'
       case 'judge': {
-        const catalog = catalogs.get(ask.id)
-        return { answer: catalog === undefined ? null : judge(catalog, ask.asked) }
+        const catalog = catalogs.get(message.id)
+        return { answer: catalog === undefined ? null : judge(catalog, message.task) }
       }
       default:
-        return ask satisfies never
+        return message satisfies never
     }
   }
-  parentPort?.on('message', (ask: Ask<Asked>) => {
-    parentPort?.postMessage(reply(ask))
+  parentPort?.on('message', (message: Message<Task>) => {
+    parentPort?.postMessage(reply(message))
   })
   parentPort?.postMessage('ready')
 }

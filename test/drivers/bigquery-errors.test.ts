@@ -17,7 +17,7 @@ before(async () => {
 afterEach(() => {
   at.double.unrig()
   assert.deepEqual(at.double.violations, [])
-  at.double.asked.length = 0
+  at.double.requests.length = 0
 })
 after(async () => {
   await at[Symbol.asyncDispose]()

@@ -121,43 +121,43 @@ describe('BigQuery over HTTP', () => {
   })
 
   test('a check makes a dry run and no run', async () => {
-    double.asked.length = 0
+    double.requests.length = 0
     const checked = await owner.must('POST', path('/check'), { sql: SMALL })
     assert.partialDeepStrictEqual(checked, { verdict: 'ALLOWED' })
     assert.deepEqual(
-      double.asked.map(({ kind }) => kind),
+      double.requests.map(({ kind }) => kind),
       ['dry run'],
     )
   })
 
   test('a refusal of the dry run is the verdict of a check, with the words that a query gets', async () => {
     const sql = 'SELECT id, supplier_secret FROM shop.products LIMIT 2'
-    const said = (message: string) => failed({ status: 400, reason: 'invalidQuery', message })
-    double.rig('dry run', said('Unrecognized name: supplier_secret at [1:12]'), 2)
-    const told = await query(sql)
-    assert.deepEqual([told.status, told.json.code], [403, 'QUERY_DENIED'])
-    const { error, blocked, hint } = told.json
+    const refusal = (message: string) => failed({ status: 400, reason: 'invalidQuery', message })
+    double.rig('dry run', refusal('Unrecognized name: supplier_secret at [1:12]'), 2)
+    const response = await query(sql)
+    assert.deepEqual([response.status, response.json.code], [403, 'QUERY_DENIED'])
+    const { error, blocked, hint } = response.json
     const denied = await owner.must('POST', path('/check'), { sql })
     assert.partialDeepStrictEqual(denied, { verdict: 'DENIED', error, blocked, hint })
-    double.rig('dry run', said('Syntax error: Unexpected end of input at [1:40]'))
+    double.rig('dry run', refusal('Syntax error: Unexpected end of input at [1:40]'))
     const invalid = await owner.must('POST', path('/check'), { sql: SMALL })
     assert.partialDeepStrictEqual(invalid, { verdict: 'INVALID', error: 'Syntax error: Unexpected end of input' })
   })
 
   test('a refused column of the dry run is recognized as hidden, or as missing', async () => {
-    const told = async (column: string, from = 'shop.products') => {
+    const fromRefusal = async (column: string, from = 'shop.products') => {
       double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message: `Unrecognized name: ${column}` }))
       assert.equal((await query(`SELECT id, ${column} FROM ${from}`)).json.code, 'QUERY_DENIED')
       const { items } = await owner.must('GET', `/teams/${team}/audit?limit=1`)
       return await owner.ask('POST', path(`/exposure/from-refusal/${items[0].id}`))
     }
-    const hidden = await told('supplier_secret')
+    const hidden = await fromRefusal('supplier_secret')
     assert.equal(hidden.status, 200, hidden.text)
     assert.deepEqual(hidden.json.added, [{ schema: 'shop', table: 'products', columns: ['supplier_secret'] }])
-    const typo = await told('pirce')
+    const typo = await fromRefusal('pirce')
     assert.deepEqual([typo.status, typo.json.code], [409, 'CONFLICT'], typo.text)
     assert.match(typo.json.error, /none of the tables it names has pirce in the catalog/)
-    const unread = await told('supplier_secret', "UNNEST([STRUCT(1 AS id, 'products' AS name)])")
+    const unread = await fromRefusal('supplier_secret', "UNNEST([STRUCT(1 AS id, 'products' AS name)])")
     assert.deepEqual([unread.status, unread.json.code], [409, 'CONFLICT'], 'a table that the query only says')
   })
 
@@ -177,7 +177,7 @@ describe('BigQuery over HTTP', () => {
   ]
   for (const [what, more, field] of wrong) {
     test(`${what} is 400 and names the field, and nothing is sent`, async () => {
-      double.asked.length = 0
+      double.requests.length = 0
       const { status, json, text } = await owner.ask('POST', `/teams/${team}/datasources`, { name: 'x', ...spec(more) })
       assert.equal(status, 400, text)
       assert.equal(json.code, 'INVALID_REQUEST')
@@ -186,7 +186,7 @@ describe('BigQuery over HTTP', () => {
         text,
       )
       assert.ok(!text.includes(CANARY))
-      assert.deepEqual(double.asked, [])
+      assert.deepEqual(double.requests, [])
     })
   }
 

@@ -62,10 +62,10 @@ describe('a real project', { skip }, () => {
     })
   /** Adds one line to the report: BigQuery's answer or error. */
   const line = async (what: string, ask: () => Promise<unknown>): Promise<void> => {
-    const said = await ask().catch((error: unknown) =>
+    const answer = await ask().catch((error: unknown) =>
       error instanceof ErrorResponse ? `refused: ${error.message}` : Promise.reject(error),
     )
-    report.push(`${what}: ${typeof said === 'string' ? said : JSON.stringify(said)}`)
+    report.push(`${what}: ${typeof answer === 'string' ? answer : JSON.stringify(answer)}`)
   }
   const tables = async (sql: string): Promise<Json> =>
     (await dry(sql)).statistics.query.referencedTables?.map((each: Json) => each.tableId)

@@ -93,20 +93,21 @@ describe('a profile', () => {
   })
 
   async function profile(name: string, bounds: ProfileBounds): Promise<TableProfile> {
-    at.double.asked.length = 0
+    at.double.requests.length = 0
     const table = exposed.tables.find((each) => each.table === name)
     assert.ok(table !== undefined, name)
     return await at.connection.profile(table, exposed, bounds, soon())
   }
 
   /** The texts of the runs. */
-  const ran = (): string[] => at.double.asked.filter(({ kind }) => kind === 'run').map(({ body }) => String(body.query))
+  const ran = (): string[] =>
+    at.double.requests.filter(({ kind }) => kind === 'run').map(({ body }) => String(body.query))
 
   test('uses metadata only if no bytes may be read: one free call, no dry run', async () => {
     const { rowsSampled, complete, estimatedRows, columns } = await profile('products', FREE)
     assert.deepEqual([rowsSampled, complete, estimatedRows], [0, false, 40_000])
     assert.deepEqual(
-      at.double.asked.map(({ kind }) => kind),
+      at.double.requests.map(({ kind }) => kind),
       ['table'],
     )
     assert.deepEqual(
@@ -130,10 +131,10 @@ describe('a profile', () => {
       `SELECT _vt.\`id\` AS c0, LEFT(_vt.\`name\`, 257) AS c1, _vt.\`price\` AS c2, _vt.\`added\` AS c3 FROM \`${PROJECT}.shop.products\` AS _vt TABLESAMPLE SYSTEM (2.500000 PERCENT) LIMIT 1001`,
     ])
     assert.deepEqual(
-      at.double.asked.map(({ kind }) => kind),
+      at.double.requests.map(({ kind }) => kind),
       ['table', 'dry run', 'run'],
     )
-    assert.equal(at.double.asked.at(-1)?.body.maximumBytesBilled, '1000000000')
+    assert.equal(at.double.requests.at(-1)?.body.maximumBytesBilled, '1000000000')
     assert.deepEqual([rowsSampled, complete, estimatedRows], [4, false, 40_000])
     assert.deepEqual(column(columns, 'id').range, { min: 1, max: '9007199254740993' })
     assert.deepEqual(column(columns, 'price').range, { min: 1.5, max: '12345678901234567890.5' })
@@ -198,7 +199,7 @@ describe('a profile', () => {
   })
 
   test('reads columns of the exposed catalog only, whatever table is passed', async () => {
-    at.double.asked.length = 0
+    at.double.requests.length = 0
     const whole = at.catalog.tables.find(({ table }) => table === 'products')
     assert.ok(whole !== undefined)
     const cut = { ...at.catalog, tables: [{ ...whole, columns: whole.columns.slice(0, 1) }] }
@@ -247,13 +248,13 @@ test('a sample on Google’s engine reads no hidden column, and counts like plai
     )
     if (names === null) continue
     const cut = { ...table, columns: table.columns.filter(({ name }) => names.includes(name)) }
-    brain.asked.length = 0
+    brain.requests.length = 0
     const profile = await at.connection.profile(cut, { ...at.catalog, tables: [cut] }, PAID, soon())
     assert.deepEqual(
       profile.columns.map(({ name }) => name),
       cut.columns.map(({ name }) => name),
     )
-    assert.deepEqual(brain.asked.flatMap(({ reads }) => reads).filter(isHidden), [])
+    assert.deepEqual(brain.requests.flatMap(({ reads }) => reads).filter(isHidden), [])
     for (const sentinel of FIXTURE.sentinels) assert.ok(!JSON.stringify(profile).includes(sentinel), sentinel)
     if (table.table !== 'customers') continue
     const counted = await at.run(
@@ -344,7 +345,7 @@ test('counting JSON keys reads no value on Google’s engine; without JSON_KEYS 
   assert.deepEqual(column(columns, 'id').range, { min: 0, max: 4 })
   assert.equal(column(columns, 'body').keys, undefined)
   // The engine of the tests does not have JSON_KEYS, so the test supplies its result.
-  const dryRuns = at.double.asked.filter(({ kind }) => kind === 'dry run')
+  const dryRuns = at.double.requests.filter(({ kind }) => kind === 'dry run')
   const text = String(dryRuns[0]?.body.configuration.query.query)
   const cells = await brain.evaluate(text.replace(/JSON_KEYS\([^)]*\)/, "['city', 'tags', '\"a.b\"']"))
   assert.ok('rows' in cells, JSON.stringify(cells))

@@ -65,7 +65,7 @@ describe('the check of the dry run', () => {
   for (const [what, reply] of refused) {
     test(`runs nothing if a dry run reports ${what}, and raises the alarm`, async () => {
       alarms.length = 0
-      at.double.asked.length = 0
+      at.double.requests.length = 0
       at.double.rig('dry run', reply)
       const refusal = await at.refusal(SMALL)
       assert.equal(refusal.code, 'QUERY_DENIED')
@@ -86,7 +86,7 @@ describe('the check of the dry run', () => {
   ]
   for (const [what, reply] of unreadable) {
     test(`runs nothing if a dry run returns ${what}`, async () => {
-      at.double.asked.length = 0
+      at.double.requests.length = 0
       at.double.rig('dry run', reply)
       assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
       assert.equal(at.double.count('run'), 0)

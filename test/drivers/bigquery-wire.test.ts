@@ -6,7 +6,7 @@ import type { WireValue } from '../support/bigquery-brain.ts'
 import { createBigQueryDriver } from '../../src/drivers/bigquery/driver.ts'
 import { connectBigQuery, soon, WIDE, type ConnectedBigQuery } from '../support/bigquery-connected.ts'
 import { select } from '../support/bigquery-shop.ts'
-import { failed, ok, type Asked } from '../support/bigquery.ts'
+import { failed, ok, type DoubleRequest } from '../support/bigquery.ts'
 
 const ID = { name: 'id', type: 'INTEGER' }
 const cells = (count: number): WireValue[][] => Array.from({ length: count }, (_, n) => [String(n + 1)])
@@ -32,17 +32,17 @@ describe('requests to BigQuery', () => {
     at.double.unrig()
     assert.deepEqual(at.double.violations, [])
     assert.deepEqual(at.door.refused, [])
-    at.double.asked.length = 0
+    at.double.requests.length = 0
   })
   after(async () => {
     await at[Symbol.asyncDispose]()
   })
-  const kinds = (): string[] => at.double.asked.map(({ kind }) => kind)
+  const kinds = (): string[] => at.double.requests.map(({ kind }) => kind)
 
   test('a small query makes one dry run and one run of the same text', async () => {
     await at.run(SMALL)
     assert.deepEqual(kinds(), ['dry run', 'run'])
-    const [dry, run] = at.double.asked
+    const [dry, run] = at.double.requests
     assert.equal(dry?.body.configuration.query.query, run?.body.query)
     const { requestId, jobTimeoutMs, query, ...body } = run?.body ?? {}
     assert.ok(Number(jobTimeoutMs) <= 10_000 && requestId.length === 36 && /shop\W+products/.test(query))
@@ -60,7 +60,7 @@ describe('requests to BigQuery', () => {
 
   test('comments and other words of the caller are not sent', async () => {
     await at.run(`/* CANARY */ ${SMALL} -- CANARY`)
-    assert.doesNotMatch(JSON.stringify(at.double.asked), /CANARY/)
+    assert.doesNotMatch(JSON.stringify(at.double.requests), /CANARY/)
   })
 
   test('reads all pages of a result', async () => {
@@ -74,7 +74,7 @@ describe('requests to BigQuery', () => {
     const answer = await at.run(MANY, limits)
     assert.deepEqual([answer.rowCount, answer.truncated], [701, true])
     assert.deepEqual(kinds(), ['dry run', 'run', 'results'])
-    assert.equal(at.double.asked.at(-1)?.url.searchParams.get('maxResults'), '2')
+    assert.equal(at.double.requests.at(-1)?.url.searchParams.get('maxResults'), '2')
     await at.run(MANY, { ...WIDE, maxResponseBytes: 100 })
     assert.equal(at.double.count('results'), 1)
   })
@@ -108,7 +108,7 @@ describe('requests to BigQuery', () => {
 
   test('a caller who disconnects before the run starts no run', async () => {
     const gone = new AbortController()
-    at.double.rig('dry run', (asked: Asked) => {
+    at.double.rig('dry run', (asked: DoubleRequest) => {
       gone.abort()
       return ok({ nothing: asked.kind })
     })
@@ -153,7 +153,7 @@ describe('requests to BigQuery', () => {
     at.double.rig('dry run', 'reset')
     at.double.rig('run', 'reset', 2)
     assert.equal((await at.run(SMALL)).rowCount, 2)
-    const ids = at.double.asked.filter(({ kind }) => kind === 'run').map(({ body }) => body.requestId)
+    const ids = at.double.requests.filter(({ kind }) => kind === 'run').map(({ body }) => body.requestId)
     assert.deepEqual([ids.length, new Set(ids).size], [3, 1])
   })
 
@@ -165,7 +165,7 @@ describe('requests to BigQuery', () => {
 
   test('a permanent error is not retried', async () => {
     for (const reason of ['quotaExceeded', 'invalidQuery']) {
-      at.double.asked.length = 0
+      at.double.requests.length = 0
       at.double.rig('dry run', { status: 403, body: { error: { code: 403, errors: [{ reason, message: 'x' }] } } })
       await at.refusal(SMALL)
       assert.equal(at.double.count('dry run'), 1, reason)
@@ -186,7 +186,7 @@ describe('requests to BigQuery', () => {
     at.door.revoke()
     await at.run(SMALL)
     assert.deepEqual(kinds().slice(2), ['dry run', 'token', 'dry run', 'run'])
-    at.double.asked.length = 0
+    at.double.requests.length = 0
     at.double.rig('dry run', { status: 401, body: { error: { code: 401, status: 'UNAUTHENTICATED' } } }, 99)
     assert.equal((await at.refusal(SMALL)).code, 'DATASOURCE_UNAVAILABLE')
     assert.deepEqual(kinds(), ['dry run', 'token', 'dry run'])
@@ -199,7 +199,7 @@ describe('requests to BigQuery', () => {
     await at.run(SMALL)
     at.door.expiresIn = 3600
     assert.ok(at.double.count('token') >= 3)
-    const other = at.double.asked.filter(
+    const other = at.double.requests.filter(
       ({ url, authorization }) => authorization !== undefined && !/^\/bigquery/.test(url.pathname),
     )
     assert.deepEqual(other, [])

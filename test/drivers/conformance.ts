@@ -111,13 +111,13 @@ export function conformance(
 
     duty('introspection', 'reports its progress to the end', async () => {
       await using connection = await connect()
-      const told: (readonly [number, number])[] = []
-      await connection.introspect(soon(), (done, total) => told.push([done, total]))
-      const [last] = told.slice(-1)
+      const progress: (readonly [number, number])[] = []
+      await connection.introspect(soon(), (done, total) => progress.push([done, total]))
+      const [last] = progress.slice(-1)
       assert.ok(last !== undefined && last[0] === last[1])
       assert.deepEqual(
-        told.map(([done]) => done),
-        told.map((_, n) => n + 1),
+        progress.map(([done]) => done),
+        progress.map((_, n) => n + 1),
       )
     })
 

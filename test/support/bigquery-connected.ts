@@ -97,6 +97,6 @@ export async function connectBigQuery(options: ConnectedOptions = {}): Promise<C
       return { schema, table, columns: options.columns ?? columns.map(({ name }) => name) }
     }),
   )
-  double.asked.length = 0
+  double.requests.length = 0
   return new ConnectedBigQuery({ door, double, driver, settings, catalog, exposed, connection }, stack.move())
 }

@@ -37,7 +37,7 @@ export interface DoubleOptions {
   readonly door?: TestDoor
 }
 
-export interface Asked {
+export interface DoubleRequest {
   readonly kind:
     'token' | 'datasets' | 'dataset' | 'tables' | 'table' | 'dry run' | 'run' | 'results' | 'cancel' | 'other'
   readonly method: string
@@ -70,14 +70,14 @@ interface Job {
 }
 
 interface Rigged {
-  readonly fits: (asked: Asked) => boolean
-  readonly reply: Reply | ((asked: Asked) => Reply)
+  readonly fits: (request: DoubleRequest) => boolean
+  readonly reply: Reply | ((request: DoubleRequest) => Reply)
   times: number
 }
 
 export class BigQueryDouble implements AsyncDisposable {
   readonly url: string
-  readonly asked: Asked[] = []
+  readonly requests: DoubleRequest[] = []
   /** Breaches of the REST interface, or of our own promises. */
   readonly violations: string[] = []
   readonly options: DoubleOptions
@@ -111,13 +111,13 @@ export class BigQueryDouble implements AsyncDisposable {
     })
   }
 
-  count(kind: Asked['kind']): number {
-    return this.asked.filter((each) => each.kind === kind).length
+  count(kind: DoubleRequest['kind']): number {
+    return this.requests.filter((each) => each.kind === kind).length
   }
 
   /** Gives this response to the next matching requests. */
-  rig(fits: Asked['kind'] | ((asked: Asked) => boolean), reply: Rigged['reply'], times = 1): void {
-    const isIt = typeof fits === 'string' ? (asked: Asked) => asked.kind === fits : fits
+  rig(fits: DoubleRequest['kind'] | ((request: DoubleRequest) => boolean), reply: Rigged['reply'], times = 1): void {
+    const isIt = typeof fits === 'string' ? (request: DoubleRequest) => request.kind === fits : fits
     this.#rigged.push({ fits: isIt, reply, times })
   }
 
@@ -143,15 +143,15 @@ export class BigQueryDouble implements AsyncDisposable {
 
   async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
     try {
-      const asked = await this.#read(req)
-      this.asked.push(asked)
-      const rigged = this.#rigged.find((each) => each.times > 0 && each.fits(asked))
+      const request = await this.#read(req)
+      this.requests.push(request)
+      const rigged = this.#rigged.find((each) => each.times > 0 && each.fits(request))
       if (rigged !== undefined) rigged.times--
       const reply =
         rigged === undefined
-          ? await this.#answer(asked)
+          ? await this.#answer(request)
           : typeof rigged.reply === 'function'
-            ? rigged.reply(asked)
+            ? rigged.reply(request)
             : rigged.reply
       if (reply === 'hang') return
       if (reply === 'reset') return void req.socket.destroy()
@@ -164,7 +164,7 @@ export class BigQueryDouble implements AsyncDisposable {
     }
   }
 
-  async #read(req: IncomingMessage): Promise<Asked> {
+  async #read(req: IncomingMessage): Promise<DoubleRequest> {
     const parts: Buffer[] = []
     for await (const part of req) parts.push(part as Buffer)
     const raw = Buffer.concat(parts).toString()
@@ -173,41 +173,41 @@ export class BigQueryDouble implements AsyncDisposable {
     const isForm = req.headers['content-type'] === 'application/x-www-form-urlencoded'
     const body: Json = isForm ? Object.fromEntries(new URLSearchParams(raw)) : raw === '' ? null : JSON.parse(raw)
     const { authorization } = req.headers
-    const asked = { kind: kindOf(method, url, body), method, url, body, authorization }
-    const host = asked.kind === 'token' ? 'oauth2.googleapis.com' : 'bigquery.googleapis.com'
+    const request = { kind: kindOf(method, url, body), method, url, body, authorization }
+    const host = request.kind === 'token' ? 'oauth2.googleapis.com' : 'bigquery.googleapis.com'
     if (this.options.door !== undefined) this.#check(req.headers.host === host, `asked ${req.headers.host} for ${url}`)
-    return asked
+    return request
   }
 
-  async #answer(asked: Asked): Promise<Reply> {
+  async #answer(request: DoubleRequest): Promise<Reply> {
     const { door, project } = this.options
-    if (asked.kind === 'token') {
+    if (request.kind === 'token') {
       this.#check(door !== undefined, 'a token was requested without a door')
-      return door?.exchange(asked.body) ?? failed({ status: 400, reason: 'invalid', message: 'no door' })
+      return door?.exchange(request.body) ?? failed({ status: 400, reason: 'invalid', message: 'no door' })
     }
-    if (door === undefined) this.#check(asked.authorization === undefined, 'a token sent where none may be')
-    else if (!door.admits(asked.authorization)) {
+    if (door === undefined) this.#check(request.authorization === undefined, 'a token sent where none may be')
+    else if (!door.admits(request.authorization)) {
       return failed({ status: 401, reason: 'authError', message: 'Invalid Credentials' })
     }
-    const [projects, named, room, id, inner, innerId] = asked.url.pathname
+    const [projects, named, room, id, inner, innerId] = request.url.pathname
       .replace(/^\/bigquery\/v2\//, '')
       .split('/')
       .map(decodeURIComponent)
-    this.#check(asked.url.pathname.startsWith('/bigquery/v2/projects/'), `a path ${asked.url.pathname}`)
+    this.#check(request.url.pathname.startsWith('/bigquery/v2/projects/'), `a path ${request.url.pathname}`)
     if (projects !== 'projects' || named !== project)
       return failed({ status: 404, reason: 'notFound', message: `Not found: Project ${named}` })
-    if (room === 'datasets' && id === undefined) return this.#datasets(asked)
+    if (room === 'datasets' && id === undefined) return this.#datasets(request)
     if (room === 'datasets' && inner === undefined) return this.#dataset(id ?? '')
-    if (room === 'datasets' && inner === 'tables') return this.#tables(asked, id ?? '', innerId)
-    if (asked.kind === 'dry run') return await this.#dryRun(asked)
-    if (asked.kind === 'run') return await this.#run(asked)
-    if (asked.kind === 'results') return await this.#results(asked, id ?? '')
-    if (asked.kind === 'cancel') return this.#cancel(asked, id ?? '')
-    this.violations.push(`unexpected request ${asked.method} ${asked.url.pathname}`)
+    if (room === 'datasets' && inner === 'tables') return this.#tables(request, id ?? '', innerId)
+    if (request.kind === 'dry run') return await this.#dryRun(request)
+    if (request.kind === 'run') return await this.#run(request)
+    if (request.kind === 'results') return await this.#results(request, id ?? '')
+    if (request.kind === 'cancel') return this.#cancel(request, id ?? '')
+    this.violations.push(`unexpected request ${request.method} ${request.url.pathname}`)
     return failed({ status: 404, reason: 'notFound', message: 'Not found' })
   }
 
-  #datasets({ url }: Asked): Reply {
+  #datasets({ url }: DoubleRequest): Reply {
     const { project, location, datasets } = this.options
     const all = Object.entries(datasets).map(([datasetId, dataset]) => ({
       kind: 'bigquery#dataset',
@@ -229,7 +229,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return ok({ kind: 'bigquery#dataset', id: `${project}:${datasetId}`, datasetReference, location, ...resource })
   }
 
-  #tables({ url }: Asked, datasetId: string, tableId: string | undefined): Reply {
+  #tables({ url }: DoubleRequest, datasetId: string, tableId: string | undefined): Reply {
     const { project, location, datasets } = this.options
     const dataset = datasets[datasetId]
     if (dataset === undefined)
@@ -268,7 +268,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return { items: all.slice(from, to), next: to < all.length ? { nextPageToken: `p${to}` } : {} }
   }
 
-  async #dryRun({ body }: Asked): Promise<Reply> {
+  async #dryRun({ body }: DoubleRequest): Promise<Reply> {
     const { project, location } = this.options
     const { query } = body.configuration
     this.#check(body.jobReference?.projectId === project, 'a dry run without a project')
@@ -290,7 +290,7 @@ export class BigQueryDouble implements AsyncDisposable {
     })
   }
 
-  async #run({ body }: Asked): Promise<Reply> {
+  async #run({ body }: DoubleRequest): Promise<Reply> {
     this.#checkQuery(body, 'run')
     this.#check(this.#dry.has(asWhole(body)), `a run that no dry run came before: ${body.query}`)
     this.#check(/^[1-9]\d*$/.test(body.maximumBytesBilled), `maximumBytesBilled ${body.maximumBytesBilled}`)
@@ -305,7 +305,7 @@ export class BigQueryDouble implements AsyncDisposable {
     // The same requestId is the same job, which retries rely on.
     const job = this.#requestIds.get(body.requestId) ?? (await this.#newJob(body))
     this.#requestIds.set(body.requestId, job)
-    return await this.#told(job, 0, body.maxResults, Number(body.timeoutMs ?? 10_000))
+    return await this.#answerOf(job, 0, body.maxResults, Number(body.timeoutMs ?? 10_000))
   }
 
   async #newJob(body: Json): Promise<Job> {
@@ -316,17 +316,17 @@ export class BigQueryDouble implements AsyncDisposable {
     return job
   }
 
-  async #results({ url }: Asked, id: string): Promise<Reply> {
+  async #results({ url }: DoubleRequest, id: string): Promise<Reply> {
     const job = this.#jobs.get(id)
     const query = url.searchParams
     this.#check(query.get('location') === this.options.location, `results from ${query.get('location')}`)
     this.#check(query.get('formatOptions.useInt64Timestamp') === 'true', 'timestamps as floats')
     if (job === undefined) return failed({ status: 404, reason: 'notFound', message: `Not found: Job ${id}` })
     const from = Number(query.get('pageToken')?.slice(1) ?? 0)
-    return await this.#told(job, from, Number(query.get('maxResults')), Number(query.get('timeoutMs') ?? 10_000))
+    return await this.#answerOf(job, from, Number(query.get('maxResults')), Number(query.get('timeoutMs') ?? 10_000))
   }
 
-  #cancel({ url }: Asked, id: string): Reply {
+  #cancel({ url }: DoubleRequest, id: string): Reply {
     const job = this.#jobs.get(id)
     this.#check(url.searchParams.get('location') === this.options.location, 'a cancel without its location')
     if (job === undefined) return failed({ status: 404, reason: 'notFound', message: `Not found: Job ${id}` })
@@ -334,7 +334,7 @@ export class BigQueryDouble implements AsyncDisposable {
     return ok({ kind: 'bigquery#jobCancelResponse', job: { status: { state: 'RUNNING' } } })
   }
 
-  async #told(job: Job, from: number, wanted: number, timeoutMs: number): Promise<Reply> {
+  async #answerOf(job: Job, from: number, wanted: number, timeoutMs: number): Promise<Reply> {
     const { project, location } = this.options
     const jobReference = { projectId: project, jobId: job.id, location }
     const open = { kind: 'bigquery#queryResponse', jobReference, jobComplete: false }
@@ -442,7 +442,7 @@ function settledOf(evaluation: Evaluation): Evaluation {
   return 'waits' in evaluation ? settledOf(evaluation.then) : evaluation
 }
 
-function kindOf(method: string, url: URL, body: Json): Asked['kind'] {
+function kindOf(method: string, url: URL, body: Json): DoubleRequest['kind'] {
   const path = url.pathname
   if (path === '/token') return 'token'
   if (method === 'GET' && /\/datasets$/.test(path)) return 'datasets'

@@ -18,11 +18,11 @@ export async function follow(blocks: readonly string[]): Promise<string[]> {
       env: { PATH: process.env['PATH'] },
       stdio: ['pipe', 'pipe', 'inherit'],
     })
-    const said = text(shell.stdout)
+    const output = text(shell.stdout)
     shell.stdin.end(blocks.map((block) => `${block}\nprintf '%s' '${CUT}'\n`).join(''))
     const [code] = await once(shell, 'close')
     assert.equal(code, 0)
-    return (await said).split(CUT).slice(0, -1)
+    return (await output).split(CUT).slice(0, -1)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -9,14 +9,14 @@ import { NoSuchEngine } from './no-such-engine.ts'
  * fill a folder, which is then renamed to `name` inside the cache folder. Throws NoSuchEngine.
  */
 export async function makeOnce(
-  kept: string,
+  cache: string,
   name: string,
   result: string,
   make: (folder: string) => Promise<void>,
 ): Promise<void> {
   if (await isThere(result)) return
-  await mkdir(kept, { recursive: true })
-  const lock = join(kept, `${name}.making`)
+  await mkdir(cache, { recursive: true })
+  const lock = join(cache, `${name}.making`)
   const mine = await mkdir(lock).then(
     () => true,
     () => false,
@@ -26,10 +26,10 @@ export async function makeOnce(
     if (await isThere(result)) return
     throw new NoSuchEngine(`The engine's ${name} could not be made for the tests (see ${lock}).`)
   }
-  const folder = await mkdtemp(join(kept, `${name}-`))
+  const folder = await mkdtemp(join(cache, `${name}-`))
   try {
     await make(folder)
-    if ((await readdir(folder)).length > 0) await rename(folder, join(kept, name))
+    if ((await readdir(folder)).length > 0) await rename(folder, join(cache, name))
   } catch (error) {
     const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''
     throw new NoSuchEngine(`The engine's ${name} could not be had for the tests (${why}).`)

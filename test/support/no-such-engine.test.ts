@@ -76,9 +76,9 @@ test('with TEST_ENGINES=required, no MongoDB test file passes or skips without i
     for (const file of files) {
       const run = ['--test', '--test-reporter=tap', file]
       const child = spawn(process.execPath, run, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'ignore'] })
-      const [said, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+      const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
       assert.equal(code, 1, `${file} passes without its engine`)
-      assert.doesNotMatch(said, /# SKIP/, `${file} skips`)
+      assert.doesNotMatch(output, /# SKIP/, `${file} skips`)
     }
   } finally {
     await rm(nowhere, { recursive: true, force: true })

@@ -1,7 +1,7 @@
 // Assembles the BigQuery driver from the guard, the settings and the connections.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
-import { Sheets } from '../json-bytes.ts'
+import { BufferPool } from '../json-bytes.ts'
 import { sqlBodyReader } from '../sql-body.ts'
 import { questionInSql } from '../sql-question.ts'
 import { confine } from './guard/confine.ts'
@@ -41,7 +41,12 @@ export async function createBigQueryDriver(options: BigQueryOptions = {}): Promi
     endpoint: options.allowEndpoint ?? false,
   }
   const pools = new Pools(options.connector ?? null)
-  const shared = { pools, tokens: new Tokens(pools), sheets: new Sheets(), alarm: options.alarm ?? (() => undefined) }
+  const shared = {
+    pools,
+    tokens: new Tokens(pools),
+    buffers: new BufferPool(),
+    alarm: options.alarm ?? (() => undefined),
+  }
   return {
     type: 'BIGQUERY',
     vocabulary: { schema: 'dataset', table: 'table', queryLanguage: 'GoogleSQL' },

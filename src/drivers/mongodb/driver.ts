@@ -1,7 +1,7 @@
 // The MongoDB driver put together: the guard judges, connections do. Nothing here decides anything of its own.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
-import { sharedKnown } from '../shared-known.ts'
+import { sharedCache } from '../shared-cache.ts'
 import { confineAside } from './guard/confine.ts'
 import { logIn } from './session/connect.ts'
 import { MongoConnection } from './session/connection.ts'
@@ -16,7 +16,7 @@ import { readSettings, targetOf } from './session/settings.ts'
 /** The client library is loaded by the first connection, a thread of the guard started by the first long body. */
 export async function createMongoDriver(): Promise<Driver> {
   const threads = openThreads()
-  const knownOf = sharedKnown<Known>(() => ({ sizes: new Map(), lookups: new Map() }))
+  const knownOf = sharedCache<Known>(() => ({ sizes: new Map(), lookups: new Map() }))
   return {
     type: 'MONGODB',
     vocabulary: { schema: 'database', table: 'collection', queryLanguage: 'MongoDB filter and aggregation pipeline' },

@@ -1,7 +1,7 @@
 // The PostgreSQL driver put together: the guard judges, connections do. Nothing here decides anything of its own.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
-import { sharedKnown } from '../shared-known.ts'
+import { sharedCache } from '../shared-cache.ts'
 import { sqlBodyReader } from '../sql-body.ts'
 import { questionInSql } from '../sql-question.ts'
 import { confine } from './guard/confine.ts'
@@ -20,7 +20,7 @@ const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 /** Parses a first query, so that the first caller does not wait for it. Dispose ends the parser's workers. */
 export async function createPostgresDriver(): Promise<Driver> {
   const parser = await openParser()
-  const knownOf = sharedKnown<Known>(() => ({ types: new TypeBook(), sizes: new Map(), implicit: null }))
+  const knownOf = sharedCache<Known>(() => ({ types: new TypeBook(), sizes: new Map(), implicit: null }))
   return {
     type: 'POSTGRES',
     vocabulary: { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' },

@@ -92,10 +92,10 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
     await using stage = opened
     for (const attack of ATTACKS) {
       await t.test(attack.id, async () => {
-        const from = stage.brain.asked.length
+        const from = stage.brain.requests.length
         const answer = await stage.query(attack.sql)
         assert.deepEqual(faults(attack, answer), [], answer.text.slice(0, 300))
-        const asked = stage.brain.asked.slice(from)
+        const asked = stage.brain.requests.slice(from)
         assert.deepEqual(asked.flatMap(({ reads }) => reads.filter(isHidden)), [])
         assert.ok(!asked.some(({ unseen }) => unseen), 'BigQuery was asked what its dry run does not see')
       })
@@ -116,7 +116,7 @@ describe('the corpus over HTTP, with Google’s engine behind the double', () =>
         // The query is newer than the engine of 2023: the guard accepts it, and the engine reports that it cannot run
         // it.
         assert.match(`${answer.status} ${answer.json.code}`, /^(422 QUERY_FAILED|400 INVALID_QUERY)$/, answer.text)
-        assert.ok(stage.brain.failed.includes(stage.double.asked.at(-1)?.body?.configuration?.query?.query), answer.text)
+        assert.ok(stage.brain.failed.includes(stage.double.requests.at(-1)?.body?.configuration?.query?.query), answer.text)
       })
     }
     await t.test('an error caused by a shorter star says so', async () => {

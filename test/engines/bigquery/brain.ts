@@ -30,7 +30,7 @@ export interface World {
 }
 
 /** One dry run or run that was requested. */
-export interface Asked {
+export interface BrainRequest {
   readonly kind: 'analyze' | 'evaluate'
   readonly sql: string
   /** `project.dataset.table.column`, as the analyzer reports it. */
@@ -42,7 +42,7 @@ export interface Asked {
 const FORBIDDEN = new Set(['session_user', 'external_object_transform'])
 const UNSEEN_TABLE = /^(information_schema|__tables__|__tables_summary__)$/i
 
-interface Looked extends Asked {
+interface Looked extends BrainRequest {
   readonly statistics: WireStatistics
 }
 
@@ -51,7 +51,7 @@ export class GoogleBrain implements Brain, AsyncDisposable {
   readonly #world: World
   readonly #engine: Engine
   readonly #functions: ReadonlySet<string>
-  readonly asked: Asked[] = []
+  readonly requests: BrainRequest[] = []
   /** Texts that BigQuery would refuse. */
   readonly failed: string[] = []
 
@@ -64,8 +64,8 @@ export class GoogleBrain implements Brain, AsyncDisposable {
 
   async analyze(sql: string, params?: WireParams): Promise<Analysis> {
     try {
-      const { statistics, ...asked } = await this.#look(sql, 'analyze', params)
-      this.asked.push(asked)
+      const { statistics, ...request } = await this.#look(sql, 'analyze', params)
+      this.requests.push(request)
       return { statistics }
     } catch (error) {
       this.failed.push(sql)
@@ -75,17 +75,17 @@ export class GoogleBrain implements Brain, AsyncDisposable {
 
   async evaluate(sql: string, params?: WireParams): Promise<Evaluation> {
     try {
-      const { statistics, ...asked } = await this.#look(sql, 'evaluate', params)
-      this.asked.push(asked)
+      const { statistics, ...request } = await this.#look(sql, 'evaluate', params)
+      this.requests.push(request)
       const schema = statistics.schema ?? { fields: [] }
-      if (asked.unseen) return { schema, rows: [[REACHED]] }
+      if (request.unseen) return { schema, rows: [[REACHED]] }
       return { schema, rows: statistics.statementType === 'SELECT' ? await this.#engine.evaluate(sql, params) : [] }
     } catch (error) {
       return { error: this.#failure(error) }
     }
   }
 
-  async #look(sql: string, kind: Asked['kind'], params?: WireParams): Promise<Looked> {
+  async #look(sql: string, kind: BrainRequest['kind'], params?: WireParams): Promise<Looked> {
     const parsed = await this.#engine.parse(sql)
     if (parsed.statement !== 'query') {
       const statistics = { statementType: parsed.statement.toUpperCase(), totalBytesProcessed: '0' }

@@ -106,7 +106,7 @@ describe('credentials', () => {
     const { report, step } = await grade(at)
     assert.deepEqual([step('connection').status, step('writes').status], ['WARN', 'PASS'])
     assert.match(report.serverVersion ?? '', /emulator/)
-    assert.ok(at.double.asked.every(({ body }) => !JSON.stringify(body ?? '').includes('CREATE')))
+    assert.ok(at.double.requests.every(({ body }) => !JSON.stringify(body ?? '').includes('CREATE')))
   })
 
   test('get a role on the dataset for families of shards', async () => {

@@ -123,7 +123,7 @@ describe('a project', () => {
   test('is read in pages, by free calls only', async () => {
     await using at = await connectBigQuery({ known: KNOWN, double: { datasets: LAKE, pageItems: 1 } })
     await at.connection.introspect(AbortSignal.timeout(10_000))
-    assert.deepEqual([...new Set(at.double.asked.map(({ kind }) => kind))].sort(), [
+    assert.deepEqual([...new Set(at.double.requests.map(({ kind }) => kind))].sort(), [
       'dataset',
       'datasets',
       'dry run',
@@ -251,7 +251,7 @@ describe('a project', () => {
       soon(),
     )
     assert.ok(query.kind === 'confined')
-    const said = (tableId: string) => ({
+    const report = (tableId: string) => ({
       status: 200,
       body: {
         configuration: { jobType: 'QUERY' },
@@ -264,9 +264,9 @@ describe('a project', () => {
         },
       },
     })
-    at.double.rig('dry run', said('events_20240101'))
+    at.double.rig('dry run', report('events_20240101'))
     assert.deepEqual(await at.connection.estimate(query.query, WIDE, soon()), { cost: 1 })
-    at.double.rig('dry run', said('events_20240107'))
+    at.double.rig('dry run', report('events_20240107'))
     await assert.rejects(at.connection.estimate(query.query, WIDE, soon()), { code: 'QUERY_DENIED' })
   })
 

@@ -46,7 +46,7 @@ describe('an address', () => {
     const gone = new AbortController()
     const connecting = driver.connect(settings, { allowPrivateHosts: true }, gone.signal)
     connecting.catch(() => undefined)
-    while (double.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    while (double.requests.length === 0) await new Promise((resolve) => setImmediate(resolve))
     gone.abort(new Error('gone'))
     await assert.rejects(connecting, /gone/)
   })
@@ -106,7 +106,7 @@ test('a token is sent to Google’s two addresses only, whatever the datasource 
   await using connection = await driver.connect(settings, { allowPrivateHosts: true }, soon())
   await connection.introspect(soon())
   assert.deepEqual(
-    double.asked.filter(({ authorization }) => authorization !== undefined),
+    double.requests.filter(({ authorization }) => authorization !== undefined),
     [],
   )
   assert.deepEqual(double.violations, [])

@@ -1,7 +1,7 @@
 // Opens a connection: sockets to one address, and a token if the address is Google's. It checks only that the
 // credentials are valid, or that the address answers. `test` and each query find out what the credentials may do.
 import type { Connection } from '../../driver.ts'
-import type { Sheets } from '../../json-bytes.ts'
+import type { BufferPool } from '../../json-bytes.ts'
 import { listDatasets } from '../catalog/datasets.ts'
 import { BigQueryConnection } from './connection.ts'
 import type { Disagreement } from './dry-run.ts'
@@ -18,13 +18,13 @@ const CONNECT_MS = 10_000
 export interface Shared {
   readonly pools: Pools
   readonly tokens: Tokens
-  readonly sheets: Sheets
+  readonly buffers: BufferPool
   readonly alarm: (disagreement: Disagreement) => void
 }
 
 /** Throws AppError DATASOURCE_UNAVAILABLE, or the signal's reason on abort. */
 export async function connect(
-  { pools, tokens, sheets, alarm }: Shared,
+  { pools, tokens, buffers, alarm }: Shared,
   target: Target,
   allowPrivateHosts: boolean,
   signal: AbortSignal,
@@ -41,7 +41,7 @@ export async function connect(
     signal.throwIfAborted()
     throw deadline.aborted ? unavailable('BigQuery did not answer in time.', error) : failure(error)
   }
-  return new BigQueryConnection({ rest, target, sheets, alarm, release: async () => held[Symbol.asyncDispose]() })
+  return new BigQueryConnection({ rest, target, buffers, alarm, release: async () => held[Symbol.asyncDispose]() })
 }
 
 /** Without a token, no request has been sent to the address yet. */

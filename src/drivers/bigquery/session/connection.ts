@@ -15,7 +15,7 @@ import type {
 } from '../../driver.ts'
 import { reportOf } from '../../test-report.ts'
 import { AppError } from '../../../errors.ts'
-import type { Sheets } from '../../json-bytes.ts'
+import type { BufferPool } from '../../json-bytes.ts'
 import { grade } from '../catalog/grade.ts'
 import { introspect } from '../catalog/introspect.ts'
 import { profileTable, type Within } from '../catalog/profile.ts'
@@ -34,7 +34,7 @@ const INTROSPECT_MS = 30 * 60_000
 export interface Parts {
   readonly rest: Rest
   readonly target: Target
-  readonly sheets: Sheets
+  readonly buffers: BufferPool
   readonly alarm: (disagreement: Disagreement) => void
   /** Releases what the connection holds. */
   readonly release: () => Promise<void>
@@ -98,9 +98,9 @@ export class BigQueryConnection implements Connection {
     signal: AbortSignal,
     work: (at: Running) => Promise<T>,
   ): Promise<T> {
-    const { rest, target, sheets, alarm } = this.#parts
+    const { rest, target, buffers, alarm } = this.#parts
     return this.#within(timeoutMs, signal, async (ended) => {
-      const out = sheets.take()
+      const out = buffers.take()
       try {
         return await work({
           rest,
@@ -111,7 +111,7 @@ export class BigQueryConnection implements Connection {
           out,
         })
       } finally {
-        sheets.giveBack(out)
+        buffers.release(out)
       }
     })
   }

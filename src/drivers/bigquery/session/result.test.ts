@@ -154,8 +154,8 @@ const VALUES: readonly (readonly [string, Column, unknown, string, string])[] = 
 describe('a value', () => {
   for (const [what, column, value, json, dataType] of VALUES) {
     test(`${what} is ${json.slice(0, 60)}`, async () => {
-      const { text, dataType: said } = await answer(column, value)
-      assert.deepEqual([text, said], [`[[${json}]]`, dataType])
+      const { text, dataType: shownType } = await answer(column, value)
+      assert.deepEqual([text, shownType], [`[[${json}]]`, dataType])
     })
   }
 })

@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import type { Dispatcher, Pool, buildConnector } from 'undici'
 import { AppError } from '../../../errors.ts'
-import { judgedLookup, refusal } from '../../address.ts'
+import { checkedLookup, refusal } from '../../address.ts'
 
 /** Opens the socket of a request. Tests use it to replace Google's servers. */
 export type Connector = buildConnector.connector
@@ -69,7 +69,7 @@ async function openPool(origin: string, allowPrivateHosts: boolean, connector: C
     connect:
       connector ??
       buildConnector({
-        lookup: judgedLookup(allowPrivateHosts),
+        lookup: checkedLookup(allowPrivateHosts),
         timeout: CONNECT_MS,
         allowH2: false,
         keepAlive: true,

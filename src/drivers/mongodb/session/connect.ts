@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import type * as mongodb from 'mongodb'
 import type { MongoClient, MongoClientOptions, ServerHeartbeatSucceededEvent, TopologyDescription } from 'mongodb'
 import { AppError } from '../../../errors.ts'
-import { judgedLookup, refusal } from '../../address.ts'
+import { checkedLookup, refusal } from '../../address.ts'
 import type { SslMode } from '../../connection-fields.ts'
 import { loginFailure } from './login-failure.ts'
 import type { Target } from './settings.ts'
@@ -100,7 +100,7 @@ function optionsOf(target: Target, allowPrivateHosts: boolean): MongoClientOptio
     waitQueueTimeoutMS: SELECTION_MS,
     retryWrites: false,
     readPreference: target.readPreference,
-    lookup: judgedLookup(allowPrivateHosts),
+    lookup: checkedLookup(allowPrivateHosts),
     ...(target.direct ? { directConnection: true } : {}),
     ...(target.replicaSet === null ? {} : { replicaSet: target.replicaSet }),
     ...(target.srvServiceName === null ? {} : { srvServiceName: target.srvServiceName }),

@@ -22,7 +22,7 @@ import { grade } from '../catalog/grade.ts'
 import { introspect, INTROSPECTION_QUERIES } from '../catalog/introspect.ts'
 import { profileTable } from '../catalog/profile.ts'
 import { profiledTable } from '../catalog/profile-columns.ts'
-import { Sheets } from '../../json-bytes.ts'
+import { BufferPool } from '../../json-bytes.ts'
 import type { PostgresQuery } from '../query.ts'
 import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from './run.ts'
 import type { Session } from './session.ts'
@@ -34,7 +34,7 @@ const GRACE_MS = 500
 const SEEN_MS = 500
 // One catalog query of introspection; large catalogs take their time.
 const ASK_MS = 60_000
-const sheets = new Sheets()
+const buffers = new BufferPool()
 
 /** A logged-in connection; what `known` answers is shared with the other connections of its datasource. */
 export class PostgresConnection implements Connection {
@@ -58,11 +58,11 @@ export class PostgresConnection implements Connection {
   run(confined: Confined, limits: Limits, signal: AbortSignal): Promise<Rows> {
     const query = unseal<PostgresQuery>(confined, 'POSTGRES')
     return this.#within(limits.timeoutMs + GRACE_MS, signal, async () => {
-      const out = sheets.take()
+      const out = buffers.take()
       try {
         return await runQuery(this.#running(), query, limits, out)
       } finally {
-        sheets.giveBack(out)
+        buffers.release(out)
       }
     })
   }
