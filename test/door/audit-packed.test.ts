@@ -1,5 +1,5 @@
-// What is asked many times at once lies packed in the store, and nobody who asks for the audit can tell: list, pages, filters,
-// file, preview, and what verifies it. Over HTTP, on both stores.
+// The store packs audit rows of many simultaneous queries. Packed rows must read like single rows in lists, pages, filters,
+// exports, usage, previews and verification. Over HTTP, on both stores.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -10,14 +10,14 @@ import { findingsOf } from '../support/audited.ts'
 import { openShop } from '../support/shop.ts'
 import { DIALECTS, storeSource } from '../support/stores.ts'
 
-const ASKED = 400
+const QUERIES = 400
 
 for (const dialect of DIALECTS) {
-  test(`what is asked many times at once stands in the audit like all else, on ${dialect}`, async () => {
+  test(`packed audit rows read like single rows, on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     const { databaseUrl, dataDir } = await source.config()
     const secretKey = randomBytes(32)
-    const texts = Array.from({ length: ASKED }, (_, n) => `SELECT id FROM customers WHERE id = ${n}`)
+    const texts = Array.from({ length: QUERIES }, (_, n) => `SELECT id FROM customers WHERE id = ${n}`)
     {
       await using shop = await openShop({
         env: {
@@ -46,7 +46,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(lines.map(({ query }) => query), seen.slice(1)) // prettier-ignore
       assert.equal((await shop.owner.ask('POST', `${shop.at}/exposure/from-refusal/${lines[7]?.id}`)).status, 200)
       const { days } = Usage.parse(await shop.owner.must('GET', `${path}/usage`))
-      assert.equal(days.reduce((sum, { queries }) => sum + queries, 0), ASKED + 1) // prettier-ignore
+      assert.equal(days.reduce((sum, { queries }) => sum + queries, 0), QUERIES + 1) // prettier-ignore
     }
     const config = { dataDir, databaseUrl, secretKey }
     await using store = await openStore(config)

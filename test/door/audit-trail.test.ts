@@ -1,5 +1,5 @@
-// The audit and usage as a team's managers meet them, on both stores: filters, files, counts, and what a MEMBER or an ADMIN
-// without reach is not told.
+// Audit and usage over HTTP, on both stores: filters, exports, counts, and the limits for a MEMBER and for an ADMIN without
+// access to a datasource.
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
 import { once } from 'node:events'
@@ -31,14 +31,15 @@ for (const dialect of DIALECTS) {
       const { items } = await who.must('GET', `${path}/audit?limit=500&${filter}`)
       return AuditPage.shape.items.parse(items)
     }
-    const file = async (query: string, who: Person = shop.owner) => who.ask('GET', `${path}/audit/export?${query}`)
+    const exportAudit = async (query: string, who: Person = shop.owner) =>
+      who.ask('GET', `${path}/audit/export?${query}`)
     const usage = async (who: Person = shop.owner, query = '') => {
       const json = await who.must('GET', `${path}/usage${query}`)
       assert.deepEqual(Usage.parse(json), json)
       return Usage.parse(json)
     }
 
-    test('each filter leaves the rows that fit, and those alone; together they narrow', async () => {
+    test('each filter returns exactly the matching rows, and filters combine', async () => {
       await shop.query('SELECT id FROM customers LIMIT 1')
       await shop.query('SELECT email FROM customers')
       await shop.app.ask('POST', `${shop.at}/query`, {
@@ -50,7 +51,7 @@ for (const dialect of DIALECTS) {
       const [first] = all
       assert.match(first?.actor.client ?? '', /^filter-test\/1\.0/)
       const keyId = all.find((row) => row.via === 'API_KEY')?.actor.keyId ?? ''
-      for (const [filter, fits] of [
+      for (const [filter, matches] of [
         [`datasourceId=${shop.datasourceId}`, (row) => row.datasourceId === shop.datasourceId],
         [`accountId=${shop.owner.id}`, (row) => row.actor.accountId === shop.owner.id],
         [`keyId=${keyId}`, (row) => row.actor.keyId === keyId],
@@ -62,7 +63,7 @@ for (const dialect of DIALECTS) {
         [`keyId=${keyId}&outcome=ANSWERED`, (row) => row.actor.keyId === keyId && row.outcome === 'ANSWERED'],
       ] as const satisfies readonly (readonly [string, (row: AuditRow) => boolean])[]) {
         const found = await list(filter)
-        assert.deepEqual(found, all.filter(fits), filter)
+        assert.deepEqual(found, all.filter(matches), filter)
         assert.ok(found.length > 0, filter)
       }
       for (const filter of [
@@ -76,7 +77,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a page after the other, with a filter, is what one page is', async () => {
+    test('small pages with a filter add up to one large page', async () => {
       for (let n = 0; n < 7; n++) await shop.query(n % 2 === 0 ? 'SELECT 1' : 'SELECT nothing')
       const whole = await list('outcome=DENIED')
       const seen: unknown[] = []
@@ -89,7 +90,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(seen, whole)
     })
 
-    test('a filter that is none is refused', async () => {
+    test('an invalid filter is refused', async () => {
       for (const bad of [
         'from=yesterday',
         'from=2026-01-01',
@@ -123,9 +124,9 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('the file of JSON lines is the list, and being taken stands in the audit', async () => {
+    test('the JSON Lines export equals the list, and the export is audited', async () => {
       const rows = await list('')
-      const answer = await file('format=jsonl')
+      const answer = await exportAudit('format=jsonl')
       assert.equal(answer.headers.get('content-type'), 'application/jsonl; charset=utf-8')
       assert.match(
         answer.headers.get('content-disposition') ?? '',
@@ -138,15 +139,15 @@ for (const dialect of DIALECTS) {
         lines.map((line) => AuditItem.parse(JSON.parse(line))),
         rows,
       )
-      const [taken] = await list('action=exportAudit')
+      const [exported] = await list('action=exportAudit')
       assert.deepEqual(
-        [taken?.outcome, taken?.rowCount, taken?.actor.accountId],
+        [exported?.outcome, exported?.rowCount, exported?.actor.accountId],
         ['ANSWERED', rows.length, shop.owner.id],
       )
-      assert.equal((await file('format=jsonl&action=nothing')).text, '')
+      assert.equal((await exportAudit('format=jsonl&action=nothing')).text, '')
     })
 
-    test('the CSV is read back as it was, and nothing in it becomes a formula', async () => {
+    test('the CSV export parses back to the same texts, and no cell is a formula', async () => {
       const texts = [
         '=HYPERLINK("http://evil.test";"x")',
         '+1',
@@ -159,7 +160,7 @@ for (const dialect of DIALECTS) {
         "'",
       ]
       for (const sql of texts) await shop.query(sql)
-      const answer = await file('action=runQuery')
+      const answer = await exportAudit('action=runQuery')
       assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8; header=present')
       const [head, ...rows] = parseCsv(answer.text)
       const column = head?.indexOf('query') ?? -1
@@ -171,10 +172,10 @@ for (const dialect of DIALECTS) {
       assert.ok(answer.text.endsWith('\r\n'))
       assert.equal(rows.length, (await list('action=runQuery')).length)
       assert.ok(rows.every((row) => row.length === head?.length))
-      assert.equal(parseCsv((await file('action=nothing')).text).length, 1)
+      assert.equal(parseCsv((await exportAudit('action=nothing')).text).length, 1)
     })
 
-    test('whoever hangs up in the middle of a file ends it', async () => {
+    test('a client that disconnects ends its export', async () => {
       const sql = `SELECT 1 /* ${'x'.repeat(60_000)} */`
       await Promise.all(Array.from({ length: 300 }, () => shop.query(sql)))
       const { length } = await list('action=runQuery')
@@ -184,14 +185,14 @@ for (const dialect of DIALECTS) {
       const [response] = await once(request, 'response')
       await once(response, 'data')
       response.destroy()
-      let taken: AuditRow | undefined
-      // The row is written when the service has noticed; asking is what passes the time.
-      while (taken === undefined) [taken] = await list('action=exportAudit&outcome=FAILED')
-      assert.ok((taken.rowCount ?? length) < length, `${taken.rowCount} of ${length}`)
+      let exported: AuditRow | undefined
+      // The service writes the row once it notices the disconnect, so poll for the row.
+      while (exported === undefined) [exported] = await list('action=exportAudit&outcome=FAILED')
+      assert.ok((exported.rowCount ?? length) < length, `${exported.rowCount} of ${length}`)
     })
 
-    test('two files of a team are read at once; the next one is told to wait', async () => {
-      const held = await Promise.all(
+    test('a team may run two exports at once; a third export is rate limited', async () => {
+      const responses = await Promise.all(
         [1, 2].map(async () => {
           const request = get(`${shop.app.url}${path}/audit/export?format=jsonl`, {
             headers: { authorization: `Bearer ${shop.owner.jwt}` },
@@ -201,25 +202,25 @@ for (const dialect of DIALECTS) {
           return response
         }),
       )
-      const third = await file('format=csv')
+      const third = await exportAudit('format=csv')
       assert.deepEqual([third.status, third.json.code, third.json.retryAfter], [429, 'RATE_LIMITED', 10])
       assert.equal(third.headers.get('retry-after'), '10')
-      for (const response of held) response.destroy()
-      // Their places are free when the service has noticed; asking is what passes the time.
-      while ((await file('format=csv&action=nothing')).status === 429);
+      for (const response of responses) response.destroy()
+      // The service frees the two places once it notices the disconnects, so poll until then.
+      while ((await exportAudit('format=csv&action=nothing')).status === 429);
       const rows = await list('action=exportAudit&code=RATE_LIMITED')
       assert.ok(rows.length > 0 && rows.every((row) => row.outcome === 'DENIED'))
     })
 
-    test('an ADMIN takes and counts only what they reach; a MEMBER takes nothing, and counts without the others’ keys', async () => {
+    test('an ADMIN exports and counts only reachable datasources; a MEMBER exports nothing and sees only own keys', async () => {
       const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
       await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
       await shop.app.join(shop.owner, shop.teamId, member)
       const memberKey = await shop.app.key(member)
       await shop.query('SELECT 1', memberKey)
       await shop.query('SELECT nothing', memberKey)
-      assert.ok((await file('format=jsonl', admin)).text.includes(shop.datasourceId))
-      assert.equal((await file('', member)).json.code, 'ROLE_REQUIRED')
+      assert.ok((await exportAudit('format=jsonl', admin)).text.includes(shop.datasourceId))
+      assert.equal((await exportAudit('', member)).json.code, 'ROLE_REQUIRED')
       const [all, own] = [await usage(admin), await usage(member)]
       assert.deepEqual(all.days, own.days)
       assert.deepEqual(all.datasources, own.datasources)
@@ -229,7 +230,7 @@ for (const dialect of DIALECTS) {
         [['string', { accountId: member.id, queries: 2, denied: 1, failed: 0, rows: 1 }]],
       )
       await shop.owner.must('PATCH', shop.at, { accessMode: 'EXPLICIT' })
-      assert.ok(!(await file('format=jsonl', admin)).text.includes(`"datasourceId":"${shop.datasourceId}"`))
+      assert.ok(!(await exportAudit('format=jsonl', admin)).text.includes(`"datasourceId":"${shop.datasourceId}"`))
       assert.deepEqual(await list(`datasourceId=${shop.datasourceId}`, admin), [])
       const none = await usage(admin)
       assert.deepEqual([none.keys, none.datasources], [[], []])
@@ -237,7 +238,7 @@ for (const dialect of DIALECTS) {
       await shop.owner.must('PATCH', shop.at, { accessMode: 'ROLE_BASED' })
     })
 
-    test('usage counts by day, key and datasource, and spends nothing of the budget', async () => {
+    test('usage counts by day, key and datasource, and does not use the budget', async () => {
       const before = await usage()
       const spent = await shop.query('SELECT id FROM customers LIMIT 3')
       await shop.query('SELECT email FROM customers')
@@ -255,7 +256,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([grown('queries'), grown('denied'), grown('failed'), grown('rows')], [3, 1, 1, 3])
       for (const part of [now.keys, now.datasources]) {
         assert.equal(
-          part.reduce((sum, each) => sum + each.queries, 0),
+          part.reduce((sum, item) => sum + item.queries, 0),
           is.queries,
         )
       }
@@ -263,7 +264,7 @@ for (const dialect of DIALECTS) {
       const remaining = Number(spent.headers.get('ratelimit-remaining')) - 2
       for (let n = 0; n < 3; n++) {
         const { budget } = await usage()
-        // Another minute may have begun.
+        // A new budget window may have begun.
         assert.ok(budget.limit === limit && [remaining, limit].includes(budget.remaining), JSON.stringify(budget))
         if (budget.remaining === remaining) assert.ok(Date.parse(budget.resetsAt ?? '') > Date.now() - 1_000)
       }
@@ -272,7 +273,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(budget, { limit: 1_000_000, remaining: 1_000_000, resetsAt: null })
     })
 
-    test('a refused budget counts what was refused', async () => {
+    test('usage counts the queries that the budget refused', async () => {
       await shop.owner.must('PATCH', path, { settings: { queryBudget: { limit: 1, windowSeconds: 3600 } } })
       const before = (await usage()).days.at(-1)
       for (let n = 0; n < 4; n++) await shop.query('SELECT 1')
@@ -291,7 +292,7 @@ for (const dialect of DIALECTS) {
 
 type AuditRow = (typeof AuditPage)['_output']['items'][number]
 
-/** RFC 4180, strictly. */
+/** Parses RFC 4180 strictly. */
 function parseCsv(text: string): string[][] {
   const rows: string[][] = []
   let row: string[] = []

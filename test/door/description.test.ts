@@ -1,5 +1,5 @@
-// The description through the door, on both stores: a restart answers the same bytes, and after every change of what a
-// description depends on, the next answer is a new one.
+// The description over HTTP, on both stores: a restart does not change a byte, and every change of its inputs shows in the
+// next answer.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Answer, type Person, type TestApp } from '../support/app.ts'
@@ -25,7 +25,7 @@ for (const dialect of DIALECTS) {
       shop = await openDocumentedShop({ env })
       ;({ app, owner } = shop)
       const { tables } = await owner.must('GET', `${shop.at}/schema?full=1`)
-      assert.ok(JSON.stringify(tables).includes('canary_note'), 'there is something to hide')
+      assert.ok(JSON.stringify(tables).includes('canary_note'), 'the schema holds a hidden column')
       assert.equal((await shop.run('profile')).state, 'DONE')
     })
     after(async () => {
@@ -37,14 +37,14 @@ for (const dialect of DIALECTS) {
     const ask = (full = false): Promise<Answer> =>
       full ? owner.ask('GET', `${shop.at}/schema?full=1`) : app.ask('GET', `${shop.at}/schema`, { token: shop.key })
 
-    /** Ends the service and starts another one on the same store. */
+    /** Restarts the service on the same store. */
     async function restart(): Promise<void> {
       await app[Symbol.asyncDispose]()
       app = await startApp({ env })
       owner = await app.signIn(owner.email)
     }
 
-    test('is after a restart what it was before, byte for byte, to members and to managers', async () => {
+    test('is the same after a restart, byte for byte, for members and for managers', async () => {
       const before = [await ask(), await ask(true)]
       await restart()
       const after = [await ask(), await ask(true)]
@@ -57,57 +57,61 @@ for (const dialect of DIALECTS) {
       assert.equal((await app.ask('GET', `${shop.at}/schema`, { token: shop.key, headers })).status, 304)
     })
 
-    test('is another one from the next request on, whatever is changed, and so is its tag', async () => {
+    test('changes in the next answer after every change, and so does its ETag', async () => {
       const seen = new Map<string, string>()
-      const told = async (what: string, change: () => Promise<unknown>, holds: (text: string) => boolean) => {
+      const expectChange = async (
+        what: string,
+        change: () => Promise<unknown>,
+        isExpected: (text: string) => boolean,
+      ) => {
         await change()
         const answer = await ask()
-        assert.ok(holds(answer.text), what)
+        assert.ok(isExpected(answer.text), what)
         const etag = answer.headers.get('etag') ?? ''
         assert.ok(!seen.has(etag), what)
         seen.set(etag, answer.text)
         const full = await ask(true)
         const fullTag = full.headers.get('etag') ?? ''
-        assert.equal(seen.get(fullTag) ?? full.text, full.text, `${what}, to managers`)
+        assert.equal(seen.get(fullTag) ?? full.text, full.text, `${what}, for managers`)
         seen.set(fullTag, full.text)
         assert.ok(!answer.text.toLowerCase().includes(CANARY.toLowerCase()), what)
       }
       const publish = () => owner.must('POST', `${shop.at}/documentation/publish`)
-      const say = (body: object) => owner.must('PUT', `${shop.at}/documentation/public/orders`, body)
+      const document = (body: object) => owner.must('PUT', `${shop.at}/documentation/public/orders`, body)
       const expose = (tables: readonly object[]) => owner.must('PUT', `${shop.at}/exposure`, { tables })
       const [first, ...others] = EXPOSED
-      await told(
-        'as it was',
+      await expectChange(
+        'no change',
         async () => undefined,
         (text) => text.includes('"country"'),
       )
       const fewer = [{ ...first, columns: ['id', 'name'] }, ...others]
-      await told(
-        'an exposure',
+      await expectChange(
+        'a narrower exposure',
         () => expose(fewer),
         (text) => !text.includes('"country"'),
       )
-      await told(
-        'and back',
+      await expectChange(
+        'the former exposure',
         () => expose(EXPOSED),
         (text) => text.includes('"country"'),
       )
       assert.match((await ask()).text, /"value":"paid"/)
-      const mark = () => say({ columns: { status: { personal: true } } })
-      await told('a mark', mark, (text) => !text.includes('"value":"paid"'))
-      await told(
+      const mark = () => document({ columns: { status: { personal: true } } })
+      await expectChange('a personal mark', mark, (text) => !text.includes('"value":"paid"'))
+      await expectChange(
         'a publication',
         async () => {
-          await say({ summary: { text: 'What was bought.', restsOn: [] } })
+          await document({ summary: { text: 'What was bought.', restsOn: [] } })
           await publish()
         },
         (text) => text.includes('What was bought.'),
       )
       const rename = () => owner.must('PATCH', shop.at, { name: 'the other shop' })
-      await told('a name', rename, (text) => text.includes('"name":"the other shop"'))
+      await expectChange('a new name', rename, (text) => text.includes('"name":"the other shop"'))
       await shop.sql('ALTER TABLE doomed ALTER COLUMN note TYPE varchar(12)')
       const introspect = () => owner.must('POST', `${shop.at}/introspect`)
-      await told('an introspection', introspect, (text) => text.includes('varying(12)'))
+      await expectChange('an introspection', introspect, (text) => text.includes('varying(12)'))
       const { profileCapturedAt } = (await ask()).json
       const profile = async () => {
         const { jobId } = await owner.must('POST', `${shop.at}/profile`, {})
@@ -115,10 +119,10 @@ for (const dialect of DIALECTS) {
         while (job.state === 'RUNNING') job = await owner.must('GET', `${shop.at}/jobs/${jobId}`)
         assert.equal(job.state, 'DONE')
       }
-      await told('a profile', profile, (text) => !text.includes(profileCapturedAt))
+      await expectChange('a profile', profile, (text) => !text.includes(profileCapturedAt))
       const last = await ask()
       await restart()
-      assert.equal((await ask()).text, last.text, 'what was written step by step is what is written at once')
+      assert.equal((await ask()).text, last.text, 'step-by-step updates and a fresh build give the same text')
     })
   })
 }

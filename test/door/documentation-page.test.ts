@@ -1,5 +1,5 @@
-// The page about documentation is followed as it is written, in one shell, on the demo: only where the service is and the
-// password that the demo prints are put in.
+// Runs the commands of docs/documentation.md as written, in one shell, on the demo. Only the address and the printed
+// password are filled in.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -9,19 +9,19 @@ import { startApp } from '../support/app.ts'
 
 const PAGE = readFileSync(new URL('../../docs/documentation.md', import.meta.url), 'utf8')
 
-test('the page about documentation can be followed on the demo with curl alone', async () => {
+test('the commands of docs/documentation.md work on the demo with curl alone', async () => {
   await using app = await startApp()
   const place = { address: app.url, dataDir: app.dataDir, setupToken: null, asksMail: false, isNew: true }
   await using demo = await openDemo({ ...place, signal: new AbortController().signal })
   const password = /with the password (\S+),/.exec(demo?.story ?? '')?.[1]
   assert.ok(password)
   const blocks = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => match[1] ?? '')
-  const placed = blocks.map((block) =>
+  const commands = blocks.map((block) =>
     block.replace('http://127.0.0.1:3000', app.url).replace('the printed password', password),
   )
-  assert.equal(placed.join('').split(password).length, 2)
-  const told = await follow(placed)
-  const [, profiled, marked, proposed, judged, published, narrower] = told
+  assert.equal(commands.join('').split(password).length, 2)
+  const outputs = await follow(commands)
+  const [, profiled, marked, proposed, judged, published, narrower] = outputs
   assert.match(profiled ?? '', /"state":"DONE".*"tables":10/)
   assert.match(marked ?? '', /"channel":\{"personal":true\}/)
   assert.match(proposed ?? '', /"state":"DONE".*“returned” or “shipped”/s)
@@ -32,5 +32,5 @@ test('the page about documentation can be followed on the demo with curl alone',
   assert.match(published ?? '', /"description":"Where it was ordered\."/)
   assert.match(narrower ?? '', /"statements":\[\]/)
   assert.ok(!narrower?.includes('Where it was ordered'))
-  assert.ok(!told.join('').includes('"code":"'), told.join('\n'))
+  assert.ok(!outputs.join('').includes('"code":"'), outputs.join('\n'))
 })

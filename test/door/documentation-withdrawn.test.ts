@@ -1,5 +1,5 @@
-// Nothing of a column that is hidden, or marked as a person's, stays in the store: neither what was seen of its values nor
-// what was generated from it. Looked for through the door and in the rows of the store itself, on both kinds of it.
+// The store keeps nothing from a column that is hidden or marked personal: no observed values and no generated texts. The
+// tests look over HTTP and in the rows of both stores.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,14 +15,14 @@ interface Text {
   readonly restsOn: readonly string[]
 }
 
-/** Stands in the values of orders.status, and in what is generated from them. */
+/** Part of the text that is generated from the values of orders.status. */
 const VALUES = '“open” or “paid”'
-const withoutStatus = EXPOSED.map((each) =>
-  each.table === 'orders' ? { ...each, columns: ['id', 'customer_id', 'total_cents', 'placed_at'] } : each,
+const withoutStatus = EXPOSED.map((table) =>
+  table.table === 'orders' ? { ...table, columns: ['id', 'customer_id', 'total_cents', 'placed_at'] } : table,
 )
 
 for (const dialect of DIALECTS) {
-  describe(`what rests on a hidden column, with the store on ${dialect}`, () => {
+  describe(`texts about a hidden column, with the store on ${dialect}`, () => {
     let source: StoreSource
     let shop: DocumentedShop
     let rows: (sql: string) => Promise<readonly unknown[]>
@@ -36,7 +36,7 @@ for (const dialect of DIALECTS) {
       })
       rows = async (sql) => {
         if (databaseUrl === null) {
-          // The service holds its file for itself; a copy is what somebody who takes the disk would see.
+          // The service locks its file, so read a copy: a thief of the disk would see the same.
           const copy = await mkdtemp(join(tmpdir(), 'vitrine-test-copy-'))
           for (const name of ['vitrine.db', 'vitrine.db-wal']) await cp(join(shop.app.dataDir, name), join(copy, name))
           using file = new DatabaseSync(join(copy, 'vitrine.db'))
@@ -62,15 +62,15 @@ for (const dialect of DIALECTS) {
         await rows('SELECT * FROM publications'),
         await rows('SELECT * FROM profiles'),
       ])
-    /** All that is proposed of a table, accepted as it is. */
+    /** Accepts every proposal for a table unchanged. */
     const accept = async (table: string, more: readonly object[] = []) => {
-      const accepted = (said: Text) => ({ text: said.text, restsOn: said.restsOn, origin: 'GENERATED' })
+      const accepted = ({ text, restsOn }: Text) => ({ text, restsOn, origin: 'GENERATED' })
       const { summary, examples, statements } = await shop.draft(table)
       const answer = await shop.put(table, {
         summary: summary === null ? null : accepted(summary),
         examples: examples === null ? null : accepted(examples),
         statements: [
-          ...statements.filter((said: { readonly origin: string }) => said.origin === 'GENERATED').map(accepted),
+          ...statements.filter((entry: { readonly origin: string }) => entry.origin === 'GENERATED').map(accepted),
           ...more,
         ],
       })
@@ -87,10 +87,10 @@ for (const dialect of DIALECTS) {
     })
 
     const ways: readonly (readonly [string, () => Promise<unknown>])[] = [
-      ['a PUT', () => shop.expose(withoutStatus)],
-      ['the table that goes whole', () => shop.expose(EXPOSED.filter((each) => each.table !== 'orders'))],
+      ['a narrower PUT', () => shop.expose(withoutStatus)],
+      ['hiding the whole table', () => shop.expose(EXPOSED.filter(({ table }) => table !== 'orders'))],
       [
-        'a version that is restored',
+        'restoring a version',
         async () => {
           await shop.expose(withoutStatus)
           const { items } = await shop.owner.must('GET', `${shop.at}/exposure/versions?limit=1`)
@@ -104,7 +104,7 @@ for (const dialect of DIALECTS) {
         },
       ],
       [
-        'an introspection that finds it may be exposed no more',
+        'an introspection that finds the column unexposable',
         async () => {
           await shop.sql(`
             CREATE TYPE state AS (of regclass);
@@ -114,11 +114,11 @@ for (const dialect of DIALECTS) {
       ],
     ]
     for (const [way, hide] of ways) {
-      test(`goes from draft, publications and profile by ${way}`, async () => {
+      test(`are removed from draft, publications and profile by ${way}`, async () => {
         await hide()
         assert.ok(!/“open”|"open\\*"/.test(await stored()))
         const draft = await shop.draft('orders')
-        const texts = JSON.stringify(draft.statements.map((said: Text) => said.text))
+        const texts = JSON.stringify(draft.statements.map(({ text }: Text) => text))
         assert.doesNotMatch(texts, /status/)
         await shop.sql(`
           ALTER TABLE orders ALTER COLUMN status TYPE text USING (ARRAY['paid','open'])[id % 2 + 1];
@@ -126,18 +126,18 @@ for (const dialect of DIALECTS) {
         await shop.owner.must('POST', `${shop.at}/introspect`)
         await shop.expose()
         const { documentation } = await shop.described('orders')
-        assert.doesNotMatch(JSON.stringify(documentation), /“open”/, 'nor does it come back by itself')
+        assert.doesNotMatch(JSON.stringify(documentation), /“open”/, 'it does not come back by itself')
       })
     }
 
-    test('stays where a person wrote it, unseen until its columns are shown again', async () => {
+    test('stay if a person wrote them, unseen until their columns are exposed again', async () => {
       const before = await shop.owner.must('GET', `${shop.at}/documentation`)
       await shop.expose(withoutStatus)
-      const said = (await shop.draft('orders')).statements.find((each: Text) => each.text === 'Only paid ones count.')
-      assert.deepEqual([said.origin, said.stale], ['HUMAN', false])
+      const own = (await shop.draft('orders')).statements.find(({ text }: Text) => text === 'Only paid ones count.')
+      assert.deepEqual([own.origin, own.stale], ['HUMAN', false])
       assert.doesNotMatch(JSON.stringify(await shop.described('orders')), /Only paid/)
       const now = await shop.owner.must('GET', `${shop.at}/documentation`)
-      assert.ok(now.version > before.version, 'whoever read the draft before is told')
+      assert.ok(now.version > before.version, 'a new version, so that edits of the former draft conflict')
       await shop.expose()
       assert.deepEqual(
         (await shop.described('orders')).documentation.statements.filter((text: string) => text.startsWith('Only')),
@@ -145,7 +145,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('stays where it rests on what is shown, and where nothing was hidden nothing changes', async () => {
+    test('stay if their columns remain exposed, and do not change if nothing was hidden', async () => {
       const all = await rows('SELECT * FROM documentation ORDER BY "table"')
       await shop.expose()
       assert.deepEqual(await rows('SELECT * FROM documentation ORDER BY "table"'), all)
@@ -153,12 +153,16 @@ for (const dialect of DIALECTS) {
       await shop.expose(withoutStatus)
       assert.ok((await shop.described('orders')).documentation.statements.includes(join))
       await shop.expose(
-        withoutStatus.map((each) => (each.table === 'customers' ? { ...each, columns: ['name'] } : each)),
+        withoutStatus.map((table) => (table.table === 'customers' ? { ...table, columns: ['name'] } : table)),
       )
-      assert.doesNotMatch(JSON.stringify(await shop.draft('orders')), /public\.customers\.id/, 'on another table’s too')
+      assert.doesNotMatch(
+        JSON.stringify(await shop.draft('orders')),
+        /public\.customers\.id/,
+        'a hidden column of another table counts too',
+      )
     })
 
-    test('is not a person’s by being accepted without a change', async () => {
+    test('stay generated if a person accepts them unchanged', async () => {
       const { statements } = await shop.draft('orders')
       const answer = await shop.put('orders', { statements: statements.map(({ text }: Text) => ({ text })) })
       const [values] = answer.json.statements.filter(({ text }: Text) => text.includes(VALUES))

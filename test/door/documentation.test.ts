@@ -1,5 +1,5 @@
-// The documentation through the door, on both stores: proposed, judged, published, described; and what of it vanishes
-// with the exposure.
+// Documentation over HTTP, on both stores: proposed, judged, published and described, and hidden again together with the
+// exposure.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { CANARY, EXPOSED, openDocumentedShop, type DocumentedShop } from '../support/documented.ts'
@@ -31,20 +31,26 @@ for (const dialect of DIALECTS) {
       await source[Symbol.asyncDispose]()
     })
 
-    test('goes the whole way: profiled, proposed, judged, published, described', async () => {
+    test('passes every stage: profiled, proposed, judged, published, described', async () => {
       assert.equal((await shop.run('profile')).state, 'DONE')
       const job = await shop.run('documentation/generate')
       assert.deepEqual([job.state, job.done, job.total, job.result.failed], ['DONE', 4, 4, []])
       const draft = await shop.draft('orders')
-      const texts = (draft.statements as Text[]).map((said) => said.text)
+      const texts = (draft.statements as Text[]).map(({ text }) => text)
       assert.ok(texts.includes('Join on customer_id = public.customers.id.'), texts.join('\n'))
       assert.ok(texts.includes('status is one of “open” or “paid”.'))
       assert.match(draft.columns.total_cents.text, /cents/)
       assert.match(draft.summary.text, /^One row per order\. Each order belongs to a customer/)
       assert.match(draft.examples.text, /GROUP BY/)
-      assert.ok([draft.summary, ...draft.statements].every((said: Text) => said.status === 'PROPOSED' && !said.stale))
+      assert.ok(
+        [draft.summary, ...draft.statements].every(({ status, stale }: Text) => status === 'PROPOSED' && !stale),
+      )
       const empty = await shop.described('orders')
-      assert.deepEqual([empty.documentation, empty.description], [null, null], 'nothing is seen before it is published')
+      assert.deepEqual(
+        [empty.documentation, empty.description],
+        [null, null],
+        'drafts stay unseen until they are published',
+      )
 
       const [first, second, ...others] = draft.statements as Text[]
       assert.ok(first && second)
@@ -60,7 +66,11 @@ for (const dialect of DIALECTS) {
         columns: { total_cents: { ...draft.columns.total_cents, text: 'In cents, without tax.', status: 'ACCEPTED' } },
       })
       assert.equal(saved.status, 200, saved.text)
-      assert.equal(saved.json.columns.total_cents.origin, 'HUMAN', 'who changes a generated text has written it')
+      assert.equal(
+        saved.json.columns.total_cents.origin,
+        'HUMAN',
+        'a person who changes a generated text becomes its author',
+      )
       assert.equal(saved.json.statements[0].origin, 'GENERATED')
       assert.equal((await shop.described('orders')).documentation, null)
       const { publishedAt } = await shop.owner.must('POST', `${shop.at}/documentation/publish`)
@@ -80,26 +90,26 @@ for (const dialect of DIALECTS) {
       assert.equal(answer.status, 200, answer.text)
     })
 
-    test('leaves alone what people judged when it proposes again', async () => {
+    test('keeps judged texts when it is generated again', async () => {
       const draft = await shop.draft('orders')
-      const rejected = (draft.statements as Text[]).find((said) => said.status === 'REJECTED')
+      const rejected = (draft.statements as Text[]).find(({ status }) => status === 'REJECTED')
       const again = await shop.run('documentation/generate')
       assert.equal(again.result.proposed, 0)
       const after = await shop.draft('orders')
       assert.deepEqual(
-        after.statements.map((said: Text) => [said.text, said.status]).sort(),
-        draft.statements.map((said: Text) => [said.text, said.status]).sort(),
+        after.statements.map(({ text, status }: Text) => [text, status]).sort(),
+        draft.statements.map(({ text, status }: Text) => [text, status]).sort(),
       )
-      assert.equal((after.statements as Text[]).filter((said) => said.text === rejected?.text).length, 1)
+      assert.equal((after.statements as Text[]).filter(({ text }) => text === rejected?.text).length, 1)
     })
 
-    test('tells whoever read an older version, and lets one of two who publish at once', async () => {
+    test('refuses an outdated version, and one of two simultaneous publications of the same version', async () => {
       const { version } = await shop.owner.must('GET', `${shop.at}/documentation`)
       const saved = await shop.put('doomed', { summary: { text: 'Of no use.' }, version })
       assert.equal(saved.json.version, version + 1)
       const late = await shop.put('doomed', { summary: { text: 'Of some use.' }, version })
       assert.deepEqual([late.status, late.json.code], [409, 'CONFLICT'])
-      assert.equal((await shop.draft('doomed')).summary.text, 'Of no use.', 'nothing of it was written')
+      assert.equal((await shop.draft('doomed')).summary.text, 'Of no use.', 'the refused request wrote nothing')
       const both = await Promise.all(
         [1, 2].map(() => shop.owner.ask('POST', `${shop.at}/documentation/publish`, { version: version + 1 })),
       )
@@ -108,11 +118,11 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(
         free.map((answer) => answer.status),
         [200, 200],
-        'without a version, one after the other',
+        'without a version, both succeed in turn',
       )
     })
 
-    test('shows less from the next request on when the exposure is narrower, and more when it is wider again', async () => {
+    test('shrinks with a narrower exposure from the next request on, and grows back with the former exposure', async () => {
       await shop.put('orders', {
         summary: { text: 'What was bought.', restsOn: [] },
         examples: {
@@ -128,7 +138,7 @@ for (const dialect of DIALECTS) {
       })
       await shop.publish()
       const orders = (columns: readonly string[]) =>
-        EXPOSED.map((each) => (each.table === 'orders' ? { ...each, columns } : each))
+        EXPOSED.map((table) => (table.table === 'orders' ? { ...table, columns } : table))
       const all = await shop.described('orders')
       assert.equal(all.documentation.statements.length, 4)
       assert.ok(all.documentation.examples)
@@ -138,21 +148,21 @@ for (const dialect of DIALECTS) {
       await shop.expose(orders(['id', 'customer_id', 'total_cents']))
       assert.notEqual(await etag(), before)
       const noStatus = await shop.described('orders')
-      assert.deepEqual(noStatus.documentation.statements.length, 3, 'what rests on, or names, status')
+      assert.deepEqual(noStatus.documentation.statements.length, 3, 'the text that rests on status is hidden')
       assert.ok(!JSON.stringify(noStatus).includes('Where it stands'))
       await shop.expose(orders(['id', 'customer_id', 'status']))
       const noTotal = await shop.described('orders')
-      assert.ok(!JSON.stringify(noTotal).includes('Never sum'), 'a text that names a hidden column')
-      await shop.expose(EXPOSED.filter((each) => each.table !== 'customers'))
+      assert.ok(!JSON.stringify(noTotal).includes('Never sum'), 'the text that names a hidden column is hidden')
+      await shop.expose(EXPOSED.filter(({ table }) => table !== 'customers'))
       const noCustomers = await shop.described('orders')
       assert.deepEqual(
         [noCustomers.documentation.examples, noCustomers.documentation.statements.includes('Every customer is known.')],
         [undefined, false],
-        'a join to a table that was hidden later',
+        'texts that need a hidden table are hidden',
       )
       const full = await shop.owner.must('GET', `${shop.at}/schema?full=1`)
-      assert.ok(!JSON.stringify(full).includes('Every customer is known'), 'in the full description neither')
-      await shop.expose(EXPOSED.filter((each) => each.table !== 'orders'))
+      assert.ok(!JSON.stringify(full).includes('Every customer is known'), 'also hidden in the full description')
+      await shop.expose(EXPOSED.filter(({ table }) => table !== 'orders'))
       assert.ok(
         !(await shop.app.ask('GET', `${shop.at}/schema?full=1`, { token: shop.owner.jwt })).text.includes(
           'What was bought',
@@ -162,7 +172,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual((await shop.described('orders')).documentation, all.documentation)
     })
 
-    test('warns of texts that will not be shown, and shows none that names what is hidden', async () => {
+    test('warns about texts that will not be shown, and shows no text that names hidden data', async () => {
       const saved = await shop.put('orders', {
         statements: [
           { text: 'The canary note is for the staff.' },
@@ -181,7 +191,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('refuses what is too long, too much, unknown or of a wrong shape, and writes nothing of it', async () => {
+    test('refuses texts that are too long, too many, unknown or malformed, and writes nothing', async () => {
       const before = await shop.draft('customers')
       const wrong: readonly (readonly [string, object])[] = [
         ['summary too long', { summary: { text: 'x'.repeat(2_001) } }],
@@ -207,11 +217,11 @@ for (const dialect of DIALECTS) {
       assert.match(JSON.stringify(named.json.details), /nope.*|.*nada/)
       assert.deepEqual(await shop.draft('customers'), before)
       assert.equal((await shop.put('nowhere', { summary: { text: 'x' } })).status, 404)
-      const asked = await shop.owner.ask('POST', `${shop.at}/documentation/generate`, {
+      const hidden = await shop.owner.ask('POST', `${shop.at}/documentation/generate`, {
         tables: [{ schema: 'public', table: 'canary_payroll' }],
       })
-      assert.equal(asked.status, 400, 'a table that is not exposed')
-      assert.ok(!asked.text.includes('salary'))
+      assert.equal(hidden.status, 400, 'a table that is not exposed')
+      assert.ok(!hidden.text.includes('salary'))
       assert.equal(
         (await shop.owner.ask('POST', `${shop.at}/documentation/generate`, { model: true })).status,
         400,
@@ -219,7 +229,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('takes names with slashes, dots, spaces and letters of all kinds', async () => {
+    test('accepts names with slashes, dots, spaces and non-ASCII letters', async () => {
       const odd = 'odd/name.of table Ü'
       const saved = await shop.put(odd, {
         columns: { 'c/d': { text: 'Text.' } },
@@ -235,7 +245,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a mark as personal takes the values out of the description at once', async () => {
+    test('a personal mark removes the values from the description at once', async () => {
       const statsOf = async () => {
         const { columns } = await shop.described('customers')
         return columns.find((column: { readonly name: string }) => column.name === 'country').stats
@@ -245,7 +255,7 @@ for (const dialect of DIALECTS) {
       await shop.run('documentation/generate')
       assert.match(JSON.stringify((await shop.draft('customers')).statements), /“DE”/)
       const { statements: proposed } = await shop.draft('customers')
-      await shop.put('customers', { statements: proposed.map((said: Text) => ({ ...said, status: 'ACCEPTED' })) })
+      await shop.put('customers', { statements: proposed.map((entry: Text) => ({ ...entry, status: 'ACCEPTED' })) })
       await shop.publish()
       const published = async () => (await shop.described('customers')).documentation.statements
       const all = await published()
@@ -258,13 +268,13 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([(await statsOf()).values, (await statsOf()).range], [undefined, undefined])
       assert.doesNotMatch(JSON.stringify((await shop.draft('customers')).statements), /“DE”/)
       await shop.run('profile', { tables: [{ schema: 'public', table: 'customers' }] })
-      assert.equal((await statsOf()).values, undefined, 'nor does the next profile keep them')
+      assert.equal((await statsOf()).values, undefined, 'the next profile does not store the values')
       await shop.run('documentation/generate')
       const { statements } = await shop.draft('customers')
       assert.ok(!JSON.stringify(statements).includes('“DE”'))
     })
 
-    test('a mark stays until it is said otherwise, and one that is taken back shows nothing before the next profile', async () => {
+    test('a mark stays until it is changed, and its removal shows values only after the next profile', async () => {
       const valuesOf = async (name: string) => {
         const { columns } = await shop.described('customers')
         return columns.find((column: { readonly name: string }) => column.name === name).stats.values
@@ -281,10 +291,10 @@ for (const dialect of DIALECTS) {
       await shop.put('customers', { columns: { country: { personal: null }, name: { personal: null } } })
       assert.equal(await valuesOf('country'), undefined)
       await shop.run('profile', { tables })
-      assert.equal((await valuesOf('country')).length, 2, 'the rules find it to be nobody’s')
+      assert.equal((await valuesOf('country')).length, 2, 'the rules do not find the column personal')
     })
 
-    test('is stale where a column was retyped or dropped, and outlives its table until it is emptied', async () => {
+    test('is stale if a column was retyped or dropped, and stays without its table until it is emptied', async () => {
       await shop.put('doomed', {
         summary: { text: 'Of no use.', restsOn: ['note'] },
         statements: [{ text: 'Rests on id.', restsOn: ['id'] }],
@@ -298,13 +308,9 @@ for (const dialect of DIALECTS) {
         [changed.summary.stale, changed.statements[0].stale, changed.columns.note.stale],
         [true, true, true],
       )
-      assert.equal(
-        (await shop.described('doomed')).documentation.summary,
-        undefined,
-        'a column that has gone is not exposed',
-      )
+      assert.equal((await shop.described('doomed')).documentation.summary, undefined, 'a dropped column is not exposed')
       const kept = await shop.put('doomed', { statements: [{ text: 'Rests on id.', restsOn: ['id'] }] })
-      assert.equal(kept.json.statements[0].stale, false, 'saving it anew looks at the types of now')
+      assert.equal(kept.json.statements[0].stale, false, 'saving records the current types')
 
       await shop.sql('DROP TABLE doomed')
       await shop.owner.must('POST', `${shop.at}/introspect`)
@@ -321,16 +327,16 @@ for (const dialect of DIALECTS) {
       assert.equal((await shop.put('doomed', { summary: { text: 'x' } })).status, 404)
     })
 
-    test('nothing hidden and nothing personal is in any draft, publication or description', async () => {
+    test('no draft, publication or description holds hidden or personal data', async () => {
       await shop.owner.must('PUT', `${shop.at}/documentation/public/orders`, { statements: [] })
       await shop.run('profile')
       await shop.run('documentation/generate')
       const { tables } = await shop.owner.must('GET', `${shop.at}/documentation`)
       for (const { schema, table, summary, examples, statements, columns } of tables) {
-        const accepted = (said: Text | null) => (said === null ? null : { ...said, status: 'ACCEPTED' })
+        const accepted = (entry: Text | null) => (entry === null ? null : { ...entry, status: 'ACCEPTED' })
         const all = { summary: accepted(summary), examples: accepted(examples), statements: statements.map(accepted) }
         const texts = Object.entries<Text>(columns).map(
-          ([name, said]) => [name, said.text ? accepted(said) : said] as const,
+          ([name, entry]) => [name, entry.text ? accepted(entry) : entry] as const,
         )
         await shop.owner.must('PUT', `${shop.at}/documentation/${schema}/${encodeURIComponent(table)}`, {
           ...all,
@@ -338,13 +344,13 @@ for (const dialect of DIALECTS) {
         })
       }
       await shop.publish()
-      const told = await Promise.all(
+      const responses = await Promise.all(
         ['/schema', '/documentation'].map(
           async (path) => (await shop.app.ask('GET', shop.at + path, { token: shop.owner.jwt })).text,
         ),
       )
-      assert.ok(told.every((text) => text.length > 1_000))
-      for (const text of told) assert.ok(!text.toLowerCase().includes(CANARY.toLowerCase()), text)
+      assert.ok(responses.every((text) => text.length > 1_000))
+      for (const text of responses) assert.ok(!text.toLowerCase().includes(CANARY.toLowerCase()), text)
     })
   })
 }

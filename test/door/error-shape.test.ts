@@ -1,5 +1,4 @@
-// Every refusal is JSON {error, code, …} with a known code under its own status, whatever went wrong, and tells nothing
-// of the inside.
+// Every refusal is JSON {error, code, …} with a known code under its status, and reveals no internals.
 import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { connect } from 'node:net'
@@ -42,12 +41,12 @@ describe('refusals', () => {
   const cases: readonly [string, string, string, keyof typeof STATUS, Asked?][] = [
     ['an unknown route', 'GET', '/no/such/route', 'NOT_FOUND'],
     ['an unknown route under /auth', 'GET', '/auth/no-such-route', 'NOT_FOUND'],
-    ['metrics are not here', 'GET', '/metrics', 'NOT_FOUND'],
+    ['metrics on the main port', 'GET', '/metrics', 'NOT_FOUND'],
     ['a path that cannot be decoded', 'GET', '/teams/%zz/datasources', 'NOT_FOUND'],
     ['a trailing slash', 'GET', '/teams/', 'NOT_FOUND'],
     ['a method the path does not have', 'PUT', '/teams', 'METHOD_NOT_ALLOWED'],
     ['a method a public path does not have', 'POST', '/openapi.json', 'METHOD_NOT_ALLOWED'],
-    ['a method hardly anything has', 'OPTIONS', '/users/me', 'METHOD_NOT_ALLOWED'],
+    ['OPTIONS', 'OPTIONS', '/users/me', 'METHOD_NOT_ALLOWED'],
     ['no token', 'GET', '/users/me', 'UNAUTHENTICATED'],
   ]
   for (const [title, method, path, code, asked] of cases) {
@@ -55,7 +54,7 @@ describe('refusals', () => {
   }
 
   const asAda: readonly [string, string, string, keyof typeof STATUS, Asked][] = [
-    ['cut JSON', 'POST', '/teams', 'INVALID_REQUEST', { body: '{"name":' }],
+    ['truncated JSON', 'POST', '/teams', 'INVALID_REQUEST', { body: '{"name":' }],
     ['an empty body', 'POST', '/teams', 'INVALID_REQUEST', { body: '' }],
     ['no body', 'POST', '/teams', 'INVALID_REQUEST', {}],
     ['a list', 'POST', '/teams', 'INVALID_REQUEST', { body: [] }],
@@ -65,9 +64,21 @@ describe('refusals', () => {
     ['NUL in a name', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x\0' } }],
     ['a lone surrogate in a name', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: 'x\ud800' } }],
     ['a name of spaces', 'POST', '/teams', 'INVALID_REQUEST', { body: { name: '  ' } }],
-    ['a body where none is taken', 'POST', '/invitations/x/accept', 'INVALID_REQUEST', { body: { grace: 1 } }],
+    [
+      'a body for an operation without a body',
+      'POST',
+      '/invitations/x/accept',
+      'INVALID_REQUEST',
+      { body: { grace: 1 } },
+    ],
     ['an unknown parameter', 'GET', '/users/me?x=1', 'INVALID_REQUEST', {}],
-    ['text', 'POST', '/teams', 'UNSUPPORTED_MEDIA_TYPE', { body: 'x', headers: { 'content-type': 'text/plain' } }],
+    [
+      'plain text',
+      'POST',
+      '/teams',
+      'UNSUPPORTED_MEDIA_TYPE',
+      { body: 'x', headers: { 'content-type': 'text/plain' } },
+    ],
     [
       'a form',
       'POST',
@@ -77,7 +88,7 @@ describe('refusals', () => {
     ],
     ['2 MiB', 'POST', '/teams', 'BODY_TOO_LARGE', { body: { name: 'x'.repeat(2 << 20) } }],
     ['an id with a NUL', 'GET', '/teams/%00', 'NOT_FOUND', {}],
-    ['an id that is no id', 'GET', "/teams/'%20OR%201=1", 'NOT_FOUND', {}],
+    ['an id with SQL', 'GET', "/teams/'%20OR%201=1", 'NOT_FOUND', {}],
     ['an id of 600 letters', 'GET', `/teams/${'x'.repeat(600)}`, 'NOT_FOUND', {}],
   ]
   for (const [title, method, path, code, asked] of asAda) {
@@ -88,21 +99,21 @@ describe('refusals', () => {
     })
   }
 
-  test('405 lists the methods the path has', async () => {
+  test('405 lists the methods of the path', async () => {
     const answer = await app.ask('DELETE', '/teams')
     assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST')
   })
 
-  for (const method of METHODS.filter((each) => !/^(GET|HEAD|POST|CONNECT)$/.test(each))) {
-    test(`${method} on a known path is 405 with Allow, on an unknown one 404, whatever its body`, async () => {
+  for (const method of METHODS.filter((name) => !/^(GET|HEAD|POST|CONNECT)$/.test(name))) {
+    test(`${method} gets 405 with Allow on a known path and 404 on an unknown path, whatever the body`, async () => {
       for (const [path, status] of [
         ['/teams', 405],
         ['/no/such/route', 404],
       ] as const) {
         for (const rest of ['\r\n', 'Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nx']) {
-          const told = await bytes(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`)
-          assert.match(told, new RegExp(`^HTTP/1\\.1 ${status} `), rest)
-          assert.equal(/^allow: (.*)\r$/m.exec(told)?.[1], status === 405 ? 'GET, HEAD, POST' : undefined)
+          const response = await sendRaw(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`)
+          assert.match(response, new RegExp(`^HTTP/1\\.1 ${status} `), rest)
+          assert.equal(/^allow: (.*)\r$/m.exec(response)?.[1], status === 405 ? 'GET, HEAD, POST' : undefined)
         }
       }
     })
@@ -111,7 +122,7 @@ describe('refusals', () => {
   const ambiguous: readonly [string, Buffer][] = [
     ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0x6e, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d])],
     ['a lone surrogate as an escape', Buffer.from(String.raw`{"n":"\ud800"}`)],
-    ['a name that stands twice', Buffer.from('{"n":"x","n":"y"}')],
+    ['a duplicate name', Buffer.from('{"n":"x","n":"y"}')],
     ['a parameter that would be rounded', Buffer.from('{"params":[0.12345678901234567890]}')],
     ['UTF-16', Buffer.from('\ufeff{"n":"x"}', 'utf16le')],
   ]
@@ -128,12 +139,12 @@ describe('refusals', () => {
     })
   }
 
-  test('a byte order mark before the JSON is passed over', async () => {
+  test('a byte order mark before the JSON is ignored', async () => {
     await ada.must('POST', '/teams', '\ufeff{"name":"Marked"}')
   })
 
   for (const body of ['null', '[]', '"x"', '5', 'true']) {
-    test(`a body that is ${body} and no object is refused by every PATCH and PUT`, async () => {
+    test(`every PATCH and PUT refuses the body ${body}, which is not an object`, async () => {
       const { id } = await ada.must('POST', '/teams', { name: 'Bodies' })
       const routes: Record<string, Route> = SESSION_ROUTES
       for (const [route, { method, path, place }] of Object.entries(routes)) {
@@ -144,48 +155,48 @@ describe('refusals', () => {
     })
   }
 
-  test('a defect is told by its number, never by its text', async () => {
+  test('an internal error shows its request id, never its text', async () => {
     const answer = await app.ask('GET', '/broken', { token: ada.jwt })
     assertRefusal(answer, 'INTERNAL')
     assert.match(answer.json.requestId, /^[0-9a-f-]{36}$/)
     assert.doesNotMatch(answer.text, /hunter2|postgres/)
   })
 
-  test('the details of an unknown field name it', async () => {
+  test('the details name an unknown field', async () => {
     const answer = await ada.ask('POST', '/teams', { name: 'x', settngs: {} })
     assert.match(JSON.stringify(answer.json.details), /settngs/)
   })
 
-  /** The whole answer to what is sent as it stands. */
-  async function bytes(sent: string): Promise<string> {
+  /** Sends raw bytes, and returns the whole response. */
+  async function sendRaw(sent: string): Promise<string> {
     const { port, hostname } = new URL(app.url)
     const socket = connect(Number(port), hostname)
     socket.write(sent)
     return Buffer.concat(await socket.toArray()).toString()
   }
 
-  test('bytes that are no HTTP get a JSON refusal too', async () => {
-    const text = await bytes('GARBAGE\r\n\r\n')
+  test('bytes that are not HTTP get a JSON error', async () => {
+    const text = await sendRaw('GARBAGE\r\n\r\n')
     assert.match(text, /^HTTP\/1\.1 400 /)
     assert.equal(JSON.parse(text.slice(text.indexOf('{'))).code, 'INVALID_REQUEST')
   })
 
-  test('a Host header that names no host is refused under /auth', async () => {
+  test('an invalid Host header is refused under /auth', async () => {
     const { hostname, port } = new URL(app.url)
     for (const host of ['a b', '[', 'user:word@host', 'host:99999999']) {
       const socket = connect(Number(port), hostname)
       socket.write(`GET /auth/get-session HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
-      const told = Buffer.concat(await socket.toArray()).toString()
-      assert.match(told, /^HTTP\/1\.1 400 .*"code":"INVALID_REQUEST"/s, host)
+      const response = Buffer.concat(await socket.toArray()).toString()
+      assert.match(response, /^HTTP\/1\.1 400 .*"code":"INVALID_REQUEST"/s, host)
     }
   })
 
-  test('a body nested without end is refused under /auth', async () => {
+  test('a deeply nested body is refused under /auth', async () => {
     const body = '['.repeat(30_000) + ']'.repeat(30_000)
     assertRefusal(await app.ask('POST', '/auth/sign-in/email', { body }), 'INVALID_REQUEST')
   })
 
-  test('a body that is wrong in very many places is told a hundred of them', async () => {
+  test('a body with thousands of errors gets a limited list of details', async () => {
     const { id } = await ada.must('POST', '/teams', { name: 'Wrong' })
     const config = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key${n}`, n]))
     const order = { name: 'x', type: 'POSTGRES', connectionMode: 'DIRECT', host: 'h', database: 'd', username: 'u' }
@@ -194,14 +205,14 @@ describe('refusals', () => {
     assert.ok(answer.json.details.length >= 100 && answer.text.length < 50_000, `${answer.text.length} bytes`)
   })
 
-  test('a defect that a room has named so has its number too', async () => {
+  test('an AppError with the code INTERNAL also shows its request id, never its text', async () => {
     const answer = await app.ask('GET', '/named', { token: ada.jwt })
     assertRefusal(answer, 'INTERNAL')
     assert.match(answer.json.requestId, /^[0-9a-f-]{36}$/)
     assert.doesNotMatch(answer.text, /hunter2/)
   })
 
-  test('no answer says what serves it', async () => {
+  test('no answer names the server software', async () => {
     const answer = await app.ask('GET', '/health/live')
     assert.deepEqual([answer.headers.get('server'), answer.headers.get('x-powered-by')], [null, null])
     assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')

@@ -1,5 +1,5 @@
-// The same of MongoDB over HTTP: dotted paths that drift, previews of filters and pipelines, and the paths that a refused
-// one needs. Skipped where there is no mongod.
+// MongoDB exposures over HTTP: drift of dotted paths, previews of filters and pipelines, and the paths that a refused query
+// needs. Skipped without mongod.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as shape from '../../src/contract/exposure-schemas.ts'
@@ -29,15 +29,15 @@ async function openDocs() {
   const app = stack.use(await startApp())
   const owner = await app.person('Olga')
   const teamId = await app.team(owner)
-  const of = names(database)
-  const exposed = [of('orders', ['_id', 'product']), of('products', ['_id', 'name', 'supplier.name'])]
+  const exposureOf = names(database)
+  const exposed = [exposureOf('orders', ['_id', 'product']), exposureOf('products', ['_id', 'name', 'supplier.name'])]
   const spec = { type: 'MONGODB', host: server.host, port: server.port, database, username: 'reader' }
   const login = { password: 'reader-pw', config: { authSource: database } }
   const id = await app.datasource(owner, teamId, { ...spec, ...login }, exposed)
   const at = `/teams/${teamId}/datasources/${id}`
   return {
     db,
-    of,
+    exposureOf,
     exposed,
     must: (method: string, rest: string, body?: unknown) => owner.must(method, at + rest, body),
     ask: (method: string, rest: string, body?: unknown) => owner.ask(method, at + rest, body),
@@ -57,7 +57,7 @@ async function openDocs() {
 const skip = await skipWithout(() => startMongod({ auth: true }))
 
 describe('the exposure of MongoDB', { skip }, () => {
-  test('drift tells paths and collections that are new or gone, and values of other types', async () => {
+  test('drift lists new and removed paths and collections, and changed types of values', async () => {
     await using docs = await openDocs()
     const { must, db } = docs
     const drift = async () => shape.Drift.parse(await must('GET', '/drift'))
@@ -70,14 +70,14 @@ describe('the exposure of MongoDB', { skip }, () => {
     await must('POST', '/introspect')
     const { added, removed, retyped } = await drift()
     const [products, fresh, secrets] = ['products', 'fresh', 'secrets'].map((table) => ({
-      schema: docs.of('', null).schema,
+      schema: docs.exposureOf('', null).schema,
       table,
     }))
     assert.deepEqual(added, [fresh, { ...products, column: 'supplier.city', type: 'bson' }])
     assert.deepEqual(removed, [{ ...products, column: 'name', was: 'bson' }, secrets])
     assert.deepEqual(retyped, [{ ...products, column: 'price', type: 'string', was: 'int' }])
     assert.deepEqual((await must('GET', '/exposure')).gone, [{ ...products, column: 'name' }])
-    // Emptied for a moment, as by a nightly reload: nothing is gone for that.
+    // A nightly reload may empty a collection for a moment. Its paths do not count as gone.
     await db.collection('products').deleteMany({})
     await must('POST', '/introspect')
     assert.deepEqual((await must('GET', '/exposure')).gone, [{ ...products, column: 'name' }])
@@ -85,7 +85,7 @@ describe('the exposure of MongoDB', { skip }, () => {
 
   test('a preview judges filters and pipelines', async () => {
     await using docs = await openDocs()
-    const { ask, of, ended } = docs
+    const { ask, exposureOf, ended } = docs
     for (const body of [
       { collection: 'products', filter: { name: 'p1' } },
       { collection: 'products', filter: { price: 1 } },
@@ -96,7 +96,7 @@ describe('the exposure of MongoDB', { skip }, () => {
       await ask('POST', '/query', body)
     }
     const { json } = await ask('POST', '/exposure/preview', {
-      tables: [of('products', ['_id', 'name', 'price'])],
+      tables: [exposureOf('products', ['_id', 'name', 'price'])],
       days: 1,
     })
     const { result } = await ended(json.jobId)
@@ -104,23 +104,23 @@ describe('the exposure of MongoDB', { skip }, () => {
     assert.deepEqual([nowRefused.count, nowAllowed.count, cannotTell.count], [2, 1, 0])
   })
 
-  test('a refused query is let through by the least that it needs', async () => {
+  test('from-refusal proposes the smallest addition that lets a query pass', async () => {
     await using docs = await openDocs()
-    const { ask, must, of, exposed, last } = docs
+    const { ask, must, exposureOf, exposed, last } = docs
     const group = (value: string) => [{ $group: { _id: null, most: { $max: value } } }]
     for (const [body, added] of [
-      [{ collection: 'products', filter: { price: { $gt: 1 } } }, [of('products', ['price'])]],
+      [{ collection: 'products', filter: { price: { $gt: 1 } } }, [exposureOf('products', ['price'])]],
       [
         { collection: 'products', pipeline: [{ $project: { 'supplier.secret': 1 } }] },
-        [of('products', ['supplier.secret'])],
+        [exposureOf('products', ['supplier.secret'])],
       ],
       [
         { collection: 'products', pipeline: [{ $match: { 'tags.score': 1 } }, { $count: 'n' }] },
-        [of('products', ['tags.score'])],
+        [exposureOf('products', ['tags.score'])],
       ],
-      [{ collection: 'secrets' }, [of('secrets', ['_id', 'token', 'level'])]],
-      [{ collection: 'secrets', pipeline: [{ $count: 'n' }] }, [of('secrets', ['_id'])]],
-      [{ collection: 'secrets', pipeline: group('$level') }, [of('secrets', ['level'])]],
+      [{ collection: 'secrets' }, [exposureOf('secrets', ['_id', 'token', 'level'])]],
+      [{ collection: 'secrets', pipeline: [{ $count: 'n' }] }, [exposureOf('secrets', ['_id'])]],
+      [{ collection: 'secrets', pipeline: group('$level') }, [exposureOf('secrets', ['level'])]],
       [
         {
           collection: 'orders',
@@ -129,7 +129,7 @@ describe('the exposure of MongoDB', { skip }, () => {
             { $project: { 's.token': 1 } },
           ],
         },
-        [of('orders', ['qty']), of('secrets', ['token', 'level'])],
+        [exposureOf('orders', ['qty']), exposureOf('secrets', ['token', 'level'])],
       ],
       [
         {
@@ -137,31 +137,31 @@ describe('the exposure of MongoDB', { skip }, () => {
           filter: { qty: 1 },
           pipeline: [{ $lookup: { from: 'products', pipeline: [{ $match: { qty: 2 } }], as: 'p' } }],
         },
-        [of('orders', ['qty']), of('products', ['qty'])],
+        [exposureOf('orders', ['qty']), exposureOf('products', ['qty'])],
       ],
       [
         {
           collection: 'orders',
           pipeline: [{ $lookup: { from: 'products', localField: 'product', foreignField: 'supplier', as: 'p' } }],
         },
-        [of('products', ['supplier'])],
+        [exposureOf('products', ['supplier'])],
       ],
       [
         { collection: 'products', pipeline: [{ $unwind: '$tags' }, { $group: { _id: '$tags.label' } }] },
-        [of('products', ['tags.label'])],
+        [exposureOf('products', ['tags.label'])],
       ],
       [
         {
           collection: 'products',
           pipeline: [{ $project: { x: { $map: { input: '$tags', as: 't', in: '$$t.score' } } } }],
         },
-        [of('products', ['tags.score'])],
+        [exposureOf('products', ['tags.score'])],
       ],
       [
         { collection: 'products', pipeline: [{ $project: { n: { $size: '$tags' } } }] },
-        [of('products', ['tags.label'])],
+        [exposureOf('products', ['tags.label'])],
       ],
-      [{ collection: 'products', pipeline: [{ $unwind: '$tags' }] }, [of('products', ['tags'])]],
+      [{ collection: 'products', pipeline: [{ $unwind: '$tags' }] }, [exposureOf('products', ['tags'])]],
     ] as const) {
       const text = JSON.stringify(body)
       assert.equal((await ask('POST', '/query', body)).json.code, 'QUERY_DENIED', text)
@@ -175,7 +175,7 @@ describe('the exposure of MongoDB', { skip }, () => {
     }
   })
 
-  test('is a CONFLICT where no path would', async () => {
+  test('from-refusal answers CONFLICT if no path would help', async () => {
     await using docs = await openDocs()
     const { ask, last } = docs
     for (const body of [
@@ -190,7 +190,7 @@ describe('the exposure of MongoDB', { skip }, () => {
     }
   })
 
-  test('a path that is nowhere is told as such, whatever its parent may hold', async () => {
+  test('from-refusal names a path that does not exist, even below an existing path', async () => {
     await using docs = await openDocs()
     const { ask, last } = docs
     for (const [collection, path] of [

@@ -1,5 +1,5 @@
-// What an exposure's managers are told over HTTP: how the database drifted away, what was saved by whom, what a change
-// would do to the queries that people ask, and which change a refused query needs.
+// The exposure over HTTP: drift of the database, versions with their authors, previews of a change on past queries, and the
+// change that a refused query needs.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as shape from '../../src/contract/exposure-schemas.ts'
@@ -15,15 +15,15 @@ CREATE TABLE empty_one (only_one int);
 CREATE SCHEMA hr; CREATE TABLE hr.people (id int PRIMARY KEY, "Full Name" text, name text);
 CREATE VIEW totals AS SELECT customer_id, sum(total) AS total FROM orders GROUP BY 1;
 CREATE TYPE odd AS (a int);
-CREATE FUNCTION told(odd) RETURNS text LANGUAGE sql AS 'SELECT 1::text';
-CREATE CAST (odd AS text) WITH FUNCTION told(odd);
+CREATE FUNCTION odd_text(odd) RETURNS text LANGUAGE sql AS 'SELECT 1::text';
+CREATE CAST (odd AS text) WITH FUNCTION odd_text(odd);
 CREATE TABLE strange (id int, odd odd);
 CREATE TYPE place AS (street text, city text);
 CREATE TABLE homes (id int, home place);
 `
 const names = (table: string, columns: readonly string[] | null, schema = 'public') => ({ schema, table, columns })
 const EXPOSED = [names('customers', ['id', 'name', 'country']), names('orders', ['id', 'customer_id', 'total'])]
-const NOBODY = '00000000-0000-4000-8000-000000000000'
+const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 
 describe('the exposure', () => {
   let shop: Shop
@@ -33,8 +33,8 @@ describe('the exposure', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  /** A datasource of its own over a database of its own, exposed as told. */
-  async function opened(tables: readonly object[] | null = EXPOSED) {
+  /** Creates a database and a datasource with the given exposure. */
+  async function openDatasource(tables: readonly object[] | null = EXPOSED) {
     const database = await shop.postgres.createDatabase(`exposure_${++databases}`, SQL)
     const id = await shop.app.datasource(shop.owner, shop.teamId, { ...shop.spec, database }, tables ?? undefined)
     const at = `/teams/${shop.teamId}/datasources/${id}`
@@ -48,7 +48,7 @@ describe('the exposure', () => {
       must,
       alter: (sql: string) => shop.postgres.query(database, sql),
       query: (sql: string) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } }),
-      /** The audit id of the query asked last. */
+      /** The audit id of the last request. */
       async last(): Promise<string> {
         const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
         return items[0].id
@@ -63,14 +63,14 @@ describe('the exposure', () => {
   }
 
   describe('drift', () => {
-    test('tells what is new, gone and retyped since the exposure was saved, until it is saved again', async () => {
-      const { must, alter } = await opened()
+    test('lists new, removed and retyped columns since the exposure was saved, until it is saved again', async () => {
+      const { must, alter } = await openDatasource()
       const empty = { added: [], removed: [], retyped: [] }
-      const told = async () => {
+      const driftNow = async () => {
         const drift = shape.Drift.parse(await must('GET', '/drift'))
         return { added: drift.added, removed: drift.removed, retyped: drift.retyped }
       }
-      assert.deepEqual(await told(), empty)
+      assert.deepEqual(await driftNow(), empty)
       await alter(`ALTER TABLE customers ADD phone text; ALTER TABLE customers DROP country CASCADE;
         ALTER TABLE orders ALTER note TYPE varchar(9); CREATE TABLE fresh (x int); DROP TABLE payroll`)
       const counts = await must('POST', '/introspect')
@@ -86,30 +86,30 @@ describe('the exposure', () => {
         ],
         retyped: [{ schema: 'public', table: 'orders', column: 'note', type: 'character varying(9)', was: 'text' }],
       }
-      assert.deepEqual(await told(), changed)
-      // Counts are since the introspection before; drift is since the exposure was saved, however often it is looked.
+      assert.deepEqual(await driftNow(), changed)
+      // Counts compare with the previous introspection. Drift compares with the last save of the exposure.
       for (let n = 0; n < 3; n++) {
         const again = await must('POST', '/introspect')
         assert.deepEqual([again.added, again.removed, again.changed], [0, 0, 0])
       }
-      assert.deepEqual(await told(), changed)
-      // What was exposed and is gone is kept, and marked; what is new is hidden.
+      assert.deepEqual(await driftNow(), changed)
+      // A removed column stays in the exposure, marked as gone. A new column is hidden.
       const exposure = await must('GET', '/exposure')
       assert.deepEqual(exposure.gone, [{ schema: 'public', table: 'customers', column: 'country' }])
       assert.deepEqual(exposure.tables[0].columns, ['id', 'name', 'country'])
       await must('PUT', '/exposure', { tables: exposure.tables, version: exposure.version })
-      assert.deepEqual(await told(), empty)
+      assert.deepEqual(await driftNow(), empty)
       assert.deepEqual((await must('GET', '/exposure')).gone.length, 1)
       await alter('ALTER TABLE customers ADD country char(2)')
       await must('POST', '/introspect')
-      assert.deepEqual((await told()).added, [
+      assert.deepEqual((await driftNow()).added, [
         { schema: 'public', table: 'customers', column: 'country', type: 'character(2)' },
       ])
       assert.deepEqual((await must('GET', '/exposure')).gone, [])
     })
 
-    test('is empty without an exposure, before an introspection, and for one that was saved before it', async () => {
-      const { must } = await opened(null)
+    test('is empty without an exposure, without an introspection, and if the exposure was saved first', async () => {
+      const { must } = await openDatasource(null)
       const drift = await must('GET', '/drift')
       assert.deepEqual([drift.added, drift.since, typeof drift.schemaCapturedAt], [[], null, 'string'])
       const spec = { name: 'new', type: 'POSTGRES', connectionMode: 'DIRECT', sslMode: 'disable', ...shop.spec }
@@ -124,8 +124,8 @@ describe('the exposure', () => {
   })
 
   describe('versions', () => {
-    test('are listed with their author, page by page, and restored by saving one again', async () => {
-      const { must, ask } = await opened()
+    test('are listed in pages with their authors, and restored by saving one again', async () => {
+      const { must, ask } = await openDatasource()
       const admin = await shop.app.person('Ada')
       await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
       const second = await ask('PUT', '/exposure', { tables: [names('orders', ['id'])], version: 1 }, admin)
@@ -147,7 +147,7 @@ describe('the exposure', () => {
   })
 
   describe('a preview', () => {
-    const asked = [
+    const past = [
       'SELECT id, name FROM customers',
       'SELECT id, name FROM customers',
       'SELECT email FROM customers',
@@ -158,9 +158,9 @@ describe('the exposure', () => {
     ]
     const proposed = [names('customers', ['id', 'email'])]
 
-    test('counts what would be refused and what would pass, by the queries that were asked', async () => {
-      const { ask, must, query, ended, at } = await opened()
-      for (const sql of asked) await query(sql)
+    test('counts the past queries that would be refused and that would pass', async () => {
+      const { ask, must, query, ended, at } = await openDatasource()
+      for (const sql of past) await query(sql)
       await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { auditRedactLiterals: true } })
       await query("SELECT id FROM customers WHERE name = 'redacted'")
       await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { auditRedactLiterals: false } })
@@ -177,19 +177,16 @@ describe('the exposure', () => {
       const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=100`)
       const texts = (ids: readonly string[]) =>
         ids.map((id) => items.find((item: { id: string }) => item.id === id).query)
-      assert.deepEqual(texts(result.nowRefused.auditIds), [asked[3], asked[0], asked[0]])
+      assert.deepEqual(texts(result.nowRefused.auditIds), [past[3], past[0], past[0]])
       assert.deepEqual(texts(result.nowAllowed.auditIds), ['SELECT email FROM customers'])
-      // Nothing is changed by it, and it is in the audit itself.
+      // The preview changes nothing, and is itself audited.
       assert.equal((await must('GET', '/exposure')).version, 1)
       assert.ok(items.some((item: { action: string }) => item.action === 'previewExposure'))
-      assert.equal(
-        (await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql: asked[2] } })).status,
-        403,
-      )
+      assert.equal((await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql: past[2] } })).status, 403)
     })
 
-    test('refuses tables as a save does, and what is no proposal', async () => {
-      const { ask } = await opened()
+    test('refuses unknown tables as a save does, and malformed proposals', async () => {
+      const { ask } = await openDatasource()
       const unknown = await ask('POST', '/exposure/preview', {
         tables: [names('nosuch', null), names('customers', ['q'])],
         days: 1,
@@ -220,18 +217,18 @@ describe('the exposure', () => {
       assert.equal((await ask('POST', '/exposure/preview', { tables: [names(fits, null)], days: 1 })).status, 400)
     })
 
-    test('needs an introspection, a manager, and a job of its own datasource', async () => {
-      const { ask, ended } = await opened()
+    test('needs an introspection and a manager, and its job belongs to its datasource', async () => {
+      const { ask, ended } = await openDatasource()
       const spec = { name: 'new', type: 'POSTGRES', connectionMode: 'DIRECT', sslMode: 'disable', ...shop.spec }
       const { id } = await shop.owner.must('POST', `/teams/${shop.teamId}/datasources`, spec)
       const path = `/teams/${shop.teamId}/datasources/${id}`
       const early = await shop.owner.ask('POST', `${path}/exposure/preview`, { tables: [], days: 1 })
       assert.deepEqual([early.status, early.json.code], [409, 'NOT_CONNECTED'])
-      const refused = await shop.owner.ask('POST', `${path}/exposure/from-refusal/${NOBODY}`)
+      const refused = await shop.owner.ask('POST', `${path}/exposure/from-refusal/${UNKNOWN}`)
       assert.equal(refused.status, 404)
       const member = await shop.app.person('Mia')
       await shop.app.join(shop.owner, shop.teamId, member)
-      // It reaches it, and is told so; who does not is told nothing.
+      // The member reaches the datasource, so 403 reveals nothing. Others get 404.
       const asMember = await ask('POST', '/exposure/preview', { tables: [], days: 1 }, member)
       assert.deepEqual([asMember.status, asMember.json.code], [403, 'ROLE_REQUIRED'])
       const started = await ask('POST', '/exposure/preview', { tables: [], days: 1 })
@@ -258,8 +255,8 @@ describe('the exposure', () => {
       { sql: 'SELECT p.name FROM payroll p JOIN hr.people USING (id)', added: [names('people', ['id'], 'hr'), names('payroll', ['id', 'name'])] },
     ] // prettier-ignore
 
-    test('answers the smallest exposure that lets the query pass, as a body for PUT', async () => {
-      const { ask, must, query, last } = await opened()
+    test('returns the smallest exposure that lets the query pass, as a body for PUT', async () => {
+      const { ask, must, query, last } = await openDatasource()
       for (const { sql, added } of cases) {
         assert.equal((await query(sql)).json.code, 'QUERY_DENIED', sql)
         const answer = await ask('POST', `/exposure/from-refusal/${await last()}`)
@@ -273,8 +270,8 @@ describe('the exposure', () => {
       }
     })
 
-    test('is a CONFLICT with the reason where no change would', async () => {
-      const { ask, query, last } = await opened([...EXPOSED, names('strange', ['id'])])
+    test('answers CONFLICT with the reason if no change would help', async () => {
+      const { ask, query, last } = await openDatasource([...EXPOSED, names('strange', ['id'])])
       for (const [sql, why] of [
         ['SELECT pg_read_file(email) FROM customers', /pg_read_file/],
         ['DELETE FROM payroll', /DELETE/],
@@ -295,8 +292,8 @@ describe('the exposure', () => {
       }
     })
 
-    test('adds nothing where the query passes already, and cannot tell without its text', async () => {
-      const { ask, query, last, must } = await opened()
+    test('adds nothing if the query already passes, and answers CONFLICT without the text of the query', async () => {
+      const { ask, query, last, must } = await openDatasource()
       await query('SELECT id FROM customers')
       const passes = await ask('POST', `/exposure/from-refusal/${await last()}`)
       assert.deepEqual([passes.status, passes.json.added, passes.json.tables], [200, [], EXPOSED])
@@ -315,12 +312,12 @@ describe('the exposure', () => {
       assert.match(cost.json.error, /cost/)
     })
 
-    test('an audit id that is not of this datasource, or none at all, is not found', async () => {
-      const [one, other] = [await opened(), await opened()]
+    test('an audit id of another datasource and an unknown audit id are not found', async () => {
+      const [one, other] = [await openDatasource(), await openDatasource()]
       await one.query('SELECT email FROM customers')
       const id = await one.last()
       const missing = await Promise.all(
-        [NOBODY, 'x', 'x.y', id].map((each) => other.ask('POST', `/exposure/from-refusal/${each}`)),
+        [UNKNOWN, 'x', 'x.y', id].map((auditId) => other.ask('POST', `/exposure/from-refusal/${auditId}`)),
       )
       assert.deepEqual(new Set(missing.map((answer) => `${answer.status} ${answer.text}`)).size, 1)
       assert.equal(missing[0]?.status, 404)

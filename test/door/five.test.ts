@@ -10,7 +10,7 @@ import type { Shop } from '../support/shop.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 
-/** The answer is what its schema says, and holds nothing that the schema does not. */
+/** The answer matches its schema and holds no undeclared field. */
 function assertShape(schema: ZodType, value: unknown): void {
   assert.deepEqual(schema.parse(value), value)
 }
@@ -48,7 +48,7 @@ describe('the five endpoints', () => {
     assert.match(json.createdAt, TIME)
   })
 
-  test('GET /teams lists every team of the account, those not opened too', async () => {
+  test('GET /teams lists every team of the account, including unopened teams', async () => {
     const other = await shop.app.team(shop.owner, 'Not opened')
     await shop.app.join(shop.owner, other, member, 'ADMIN', false)
     const { json } = await get('/teams', {}, memberKey)
@@ -68,7 +68,7 @@ describe('the five endpoints', () => {
     ])
   })
 
-  test('GET …/datasources lists what is reached, without a secret', async () => {
+  test('GET …/datasources lists reachable datasources, without secrets', async () => {
     const { text, json } = await get(`/teams/${shop.teamId}/datasources`, {}, memberKey)
     assertShape(z.array(shape.Datasource), json)
     const [only] = json
@@ -78,7 +78,7 @@ describe('the five endpoints', () => {
     assert.ok(!text.includes(shop.postgres.password))
   })
 
-  test('GET …/schema describes what is exposed', async () => {
+  test('GET …/schema describes the exposed tables and columns', async () => {
     const { json, text } = await get(`${shop.at}/schema`)
     assertShape(shape.Description, json)
     assert.deepEqual(json.vocabulary, { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' })
@@ -125,7 +125,7 @@ describe('the five endpoints', () => {
     assert.doesNotMatch(text, /email|payroll|salary/)
   })
 
-  test('GET …/schema?full=1 describes all, to managers only', async () => {
+  test('GET …/schema?full=1 describes the whole schema, for managers only', async () => {
     const full = await get(`${shop.at}/schema?full=1`)
     assertShape(shape.Description, full.json)
     const names = full.json.tables.map((table: { table: string }) => table.table)
@@ -137,7 +137,7 @@ describe('the five endpoints', () => {
     }
   })
 
-  test('a description is kept by its ETag, and by nobody else', async () => {
+  test('a description is revalidated by its ETag, and cached by its caller only', async () => {
     const first = await get(`${shop.at}/schema`)
     const etag = first.headers.get('etag') ?? ''
     assert.match(etag, /^"[^"]+"$/)
@@ -151,7 +151,7 @@ describe('the five endpoints', () => {
     assert.equal((await get(`${shop.at}/schema?full=1`, { 'if-none-match': etag })).status, 200)
   })
 
-  test('POST …/query answers columns and rows by position', async () => {
+  test('POST …/query returns columns, and rows by position', async () => {
     const { status, json, headers } = await shop.query(
       'SELECT id, total, placed_at, NULL AS id FROM orders ORDER BY 1 LIMIT 2',
     )
@@ -169,7 +169,7 @@ describe('the five endpoints', () => {
     assert.match(headers.get('ratelimit-remaining') ?? '', /^\d+$/)
   })
 
-  test('POST …/query refuses what is not exposed, and says how to go on', async () => {
+  test('POST …/query refuses hidden data, and its hint says how to go on', async () => {
     for (const [sql, kind, name] of [
       ['SELECT salary FROM payroll', 'table', 'payroll'],
       ['SELECT email FROM customers', 'column', 'email'],
@@ -183,13 +183,13 @@ describe('the five endpoints', () => {
     }
   })
 
-  test('a hidden name reads like one that does not exist', async () => {
+  test('a hidden name gets the same answer as an unknown name', async () => {
     const hidden = await shop.query('SELECT salary FROM payroll')
     const none = await shop.query('SELECT salary FROM payrull')
     assert.equal(hidden.text.replaceAll('payroll', '*'), none.text.replaceAll('payrull', '*'))
   })
 
-  test('POST …/query: 404, then 409, then 400 for a parameter or a body', async () => {
+  test('POST …/query checks for 404 first, then 409, then 400', async () => {
     const { id } = await shop.owner.must('POST', `/teams/${shop.teamId}/datasources`, {
       ...shop.spec,
       name: 'fresh',
@@ -218,7 +218,7 @@ describe('the five endpoints', () => {
     await shop.owner.must('DELETE', `/teams/${shop.teamId}/datasources/${id}`)
   })
 
-  test('a client that hangs up ends the query in the database', async () => {
+  test('a client that disconnects ends its query in the database', async () => {
     const gone = new AbortController()
     const sql = 'SELECT count(*) FROM orders a, orders b, orders c, orders d'
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { postgresMaxPlanCost: 1e15 } })
@@ -227,12 +227,12 @@ describe('the five endpoints', () => {
         shop.database,
         `SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND datname = current_database()`,
       )
-    const asked = shop.app
+    const request = shop.app
       .ask('POST', `${shop.at}/query`, { token: shop.key, body: { sql }, signal: gone.signal })
       .catch((error: unknown) => error)
     while ((await running())[0]?.[0] === '0') await new Promise(setImmediate)
     gone.abort()
-    await asked
+    await request
     const until = Date.now() + 5_000
     while ((await running())[0]?.[0] !== '0') assert.ok(Date.now() < until, 'still running')
   })

@@ -1,4 +1,4 @@
-// Metrics are on an address of their own, and only where one was asked for.
+// Metrics have their own address, and only if one is configured.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -15,7 +15,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-test('answers are counted by operation and status, on the address of VITRINE_METRICS_ADDR only', async () => {
+test('answers are counted by operation and status, only at VITRINE_METRICS_ADDR', async () => {
   const address = `127.0.0.1:${await freePort()}`
   await using app = await startApp({ env: { VITRINE_METRICS_ADDR: address } })
   await app.ask('GET', '/users/me')

@@ -1,5 +1,4 @@
-// What is not there and what is not yours are the same bytes: one datasource that exists and one that never did, asked
-// by everybody who reaches neither.
+// An unknown datasource and an unreachable datasource give the same bytes, to every caller who reaches neither.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ROUTES } from '../../src/contract/routes.ts'
@@ -7,18 +6,18 @@ import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
 import { startApp } from '../support/app.ts'
 import type { Answer, TestApp } from '../support/app.ts'
 
-const NONE = '00000000-0000-4000-8000-000000000000'
+const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 const IN_DATASOURCE = Object.entries({ ...ROUTES, ...SESSION_ROUTES }).filter(([, route]) =>
   route.path.includes('{id}'),
 )
 
-/** All of an answer but the moment it was given. */
-function face(answer: Answer): unknown[] {
+/** The answer without the headers that change with time. */
+function comparable(answer: Answer): unknown[] {
   const names = [...answer.headers.keys()].filter((name) => !/^(date|connection|keep-alive)$/.test(name))
   return [answer.status, answer.text, names.sort()]
 }
 
-describe('the one 404', () => {
+describe('the uniform 404', () => {
   let app: TestApp
   let mine: string
   let id: string
@@ -60,7 +59,7 @@ describe('the one 404', () => {
   after(() => app[Symbol.asyncDispose]())
 
   for (const [name, route] of IN_DATASOURCE) {
-    test(`${name}: a datasource out of reach and one that never was`, async () => {
+    test(`${name} answers the same for an unreachable and an unknown datasource`, async () => {
       for (const [who, token] of callers) {
         if (token.startsWith('sk_') && !('scope' in route)) continue
         const team = who === 'the owner, under another team’s path' ? otherTeam : mine
@@ -68,26 +67,29 @@ describe('the one 404', () => {
           const path = route.path
             .replace('{teamId}', team)
             .replace('{id}', datasourceId)
-            .replace(/\{\w+\}/g, NONE)
+            .replace(/\{\w+\}/g, UNKNOWN)
           const body = route.method === 'GET' || route.method === 'DELETE' ? {} : { body: {} }
           return app.ask(route.method, path, { token, ...body })
         }
-        const there = await ask(id)
-        assert.equal(there.status, 404, `${who}: ${there.text}`)
-        assert.deepEqual(face(there), face(await ask(NONE)), who)
-        assert.deepEqual(face(there), face(await ask('nonsense!')), who)
+        const unreachable = await ask(id)
+        assert.equal(unreachable.status, 404, `${who}: ${unreachable.text}`)
+        assert.deepEqual(comparable(unreachable), comparable(await ask(UNKNOWN)), who)
+        assert.deepEqual(comparable(unreachable), comparable(await ask('nonsense!')), who)
       }
     })
   }
 
-  test('a team one is not in and no team: the same 404, and for the datasource list the same 403', async () => {
+  test('a foreign and an unknown team give the same 404, and for the datasource list the same 403', async () => {
     const token = callers.get('a stranger')
     assert.deepEqual(
-      face(await app.ask('GET', `/teams/${mine}`, { token })),
-      face(await app.ask('GET', `/teams/${NONE}`, { token })),
+      comparable(await app.ask('GET', `/teams/${mine}`, { token })),
+      comparable(await app.ask('GET', `/teams/${UNKNOWN}`, { token })),
     )
     const forbidden = await app.ask('GET', `/teams/${mine}/datasources`, { token })
     assert.equal(forbidden.json.code, 'TEAM_FORBIDDEN')
-    assert.deepEqual(face(forbidden), face(await app.ask('GET', `/teams/${NONE}/datasources`, { token })))
+    assert.deepEqual(
+      comparable(forbidden),
+      comparable(await app.ask('GET', `/teams/${UNKNOWN}/datasources`, { token })),
+    )
   })
 })

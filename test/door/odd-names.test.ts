@@ -1,5 +1,5 @@
-// Columns that are called like what every object has by itself: from introspection to a query, they are names like any
-// other. In drafts, marks, profiles, exposure and description none is lost and none is taken for something else.
+// Columns named like members of Object.prototype behave like other columns: in introspection, drafts, marks, profiles,
+// exposures, descriptions and queries.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -7,7 +7,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const NAMES = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '__defineGetter__', 'prototype']
 
-describe('columns that are called as members of every object are', () => {
+describe('columns named like members of Object.prototype are', () => {
   let server: TestPostgres
   let app: TestApp
   let owner: Person
@@ -39,10 +39,10 @@ describe('columns that are called as members of every object are', () => {
 
   const put = (body: string) => app.ask('PUT', `${at}/documentation/public/__proto__`, { token: owner.jwt, body })
   const described = async () => (await app.must('GET', `${at}/schema`, { token: key })).tables[0]
-  /** An object by these names, as JSON.parse makes it: each a member of its own. */
+  /** An object with these names as own properties, as JSON.parse creates it. */
   const byName = (of: (name: string) => unknown) => Object.fromEntries(NAMES.map((name) => [name, of(name)]))
 
-  test('exposed by name, and hidden where they are not', async () => {
+  test('exposed by name, and hidden otherwise', async () => {
     const table = { schema: 'public', table: '__proto__' }
     const one = { tables: [{ ...table, columns: ['id', '__proto__'] }] }
     assert.deepEqual((await owner.must('PUT', `${at}/exposure`, one)).tables, one.tables)
@@ -58,7 +58,7 @@ describe('columns that are called as members of every object are', () => {
     await owner.must('PUT', `${at}/exposure`, { tables: [{ ...table, columns: ['id', ...NAMES] }] })
   })
 
-  test('profiled, written of, marked, judged, published and described', async () => {
+  test('profiled, documented, marked, judged, published and described', async () => {
     const run = async (path: string) => {
       const { jobId } = await owner.must('POST', `${at}/${path}`)
       let job = await owner.must('GET', `${at}/jobs/${jobId}`)
@@ -79,8 +79,8 @@ describe('columns that are called as members of every object are', () => {
     const { tables } = await owner.must('GET', `${at}/documentation`)
     for (const name of NAMES) {
       const text = `${/[A-Z]/.test(name) ? `"${name}"` : name} is one of “off” or “on”.`
-      const said = tables[0].statements.find((each: { readonly text: string }) => each.text === text)
-      assert.deepEqual([said?.restsOn, said?.stale], [[name], false], name)
+      const statement = tables[0].statements.find((entry: { readonly text: string }) => entry.text === text)
+      assert.deepEqual([statement?.restsOn, statement?.stale], [[name], false], name)
     }
 
     const columns = byName((name) => ({ text: `Says ${name}.`, status: 'CONFIRMED', restsOn: ['id'] }))
@@ -124,7 +124,7 @@ describe('columns that are called as members of every object are', () => {
     }
   })
 
-  test('refused as fields of a body, here too', async () => {
+  test('refused as fields of a request body', async () => {
     const bodies = [
       '{"__proto__": {"summary": null}}',
       '{"constructor": {"prototype": {}}}',

@@ -1,9 +1,9 @@
-// Bad input about people, through the door: the statuses of docs/errors.md, and nothing of it is kept.
+// Bad input about accounts, teams and keys, over HTTP: each gets its status of docs/errors.md, and nothing is stored.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
 
-const NOBODY = '00000000-0000-4000-8000-000000000000'
+const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 
 describe('bad input about people', () => {
   let app: TestApp
@@ -22,11 +22,11 @@ describe('bad input about people', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  const told = async (person: Person, method: string, path: string, body?: unknown) => {
+  const codeOf = async (person: Person, method: string, path: string, body?: unknown) => {
     const answer = await person.ask(method, path, body)
     return [answer.status, answer.json.code]
   }
-  /** What there is of a team and of the accounts' keys, to compare. */
+  /** A snapshot of the teams and of the account's keys, to compare. */
   const state = async () =>
     JSON.stringify([
       await ada.must('GET', `/teams/${teamId}`),
@@ -55,7 +55,7 @@ describe('bad input about people', () => {
       'INVALID_REQUEST',
     ],
     [
-      'no address',
+      'an address with a line break',
       ada,
       'POST',
       `/teams/${teamId}/members`,
@@ -73,7 +73,7 @@ describe('bad input about people', () => {
       'INVALID_REQUEST',
     ],
     [
-      'one who is a member',
+      'a person who is already a member',
       ada,
       'POST',
       `/teams/${teamId}/members`,
@@ -81,7 +81,7 @@ describe('bad input about people', () => {
       409,
       'CONFLICT',
     ],
-    ['an unknown member', ada, 'PATCH', `/teams/${teamId}/members/${NOBODY}`, { role: 'ADMIN' }, 404, 'NOT_FOUND'],
+    ['an unknown member', ada, 'PATCH', `/teams/${teamId}/members/${UNKNOWN}`, { role: 'ADMIN' }, 404, 'NOT_FOUND'],
     [
       'a member of another team',
       ada,
@@ -91,9 +91,9 @@ describe('bad input about people', () => {
       404,
       'NOT_FOUND',
     ],
-    ['the last OWNER lowered', ada, 'PATCH', `/teams/${teamId}/members/${ada.id}`, { role: 'MEMBER' }, 409, 'CONFLICT'],
+    ['the last OWNER demoted', ada, 'PATCH', `/teams/${teamId}/members/${ada.id}`, { role: 'MEMBER' }, 409, 'CONFLICT'],
     ['the last OWNER leaving', ada, 'POST', `/teams/${teamId}/leave`, undefined, 409, 'CONFLICT'],
-    ['the last OWNER ended', ada, 'DELETE', '/users/me', { confirm: ada.email }, 409, 'CONFLICT'],
+    ['the last OWNER deleted', ada, 'DELETE', '/users/me', { confirm: ada.email }, 409, 'CONFLICT'],
     ['an account without confirm', bo, 'DELETE', '/users/me', {}, 403, 'REAUTHENTICATION_REQUIRED'],
     [
       'another account’s address as confirm',
@@ -105,7 +105,7 @@ describe('bad input about people', () => {
       'REAUTHENTICATION_REQUIRED',
     ],
     [
-      'a team by another’s slug',
+      'another team’s slug as confirm',
       ada,
       'DELETE',
       `/teams/${teamId}`,
@@ -123,10 +123,10 @@ describe('bad input about people', () => {
       'CONFLICT',
     ],
     ['the slug of another team as its id', ada, 'GET', '/teams/foreign', undefined, 404, 'NOT_FOUND'],
-    ['the slug of one’s own team as its id', ada, 'GET', '/teams/acme', undefined, 404, 'NOT_FOUND'],
+    ['the slug of the caller’s own team as its id', ada, 'GET', '/teams/acme', undefined, 404, 'NOT_FOUND'],
     ['a stranger’s team', ada, 'PATCH', `/teams/${foreignId}`, { name: 'Mine' }, 404, 'NOT_FOUND'],
     [
-      'a key of an unknown scope',
+      'a key with an unknown scope',
       ada,
       'POST',
       '/users/me/keys',
@@ -136,7 +136,7 @@ describe('bad input about people', () => {
     ],
     ['a key without a scope', ada, 'POST', '/users/me/keys', { name: 'k', scopes: [] }, 400, 'INVALID_REQUEST'],
     [
-      'a key that ended yesterday',
+      'a key that expired yesterday',
       ada,
       'POST',
       '/users/me/keys',
@@ -145,7 +145,7 @@ describe('bad input about people', () => {
       'INVALID_REQUEST',
     ],
     [
-      'a key that ends some day',
+      'a key with an invalid expiry time',
       ada,
       'POST',
       '/users/me/keys',
@@ -154,7 +154,7 @@ describe('bad input about people', () => {
       'INVALID_REQUEST',
     ],
     [
-      'a key for another’s team',
+      'a key for a stranger’s team',
       ada,
       'POST',
       '/users/me/keys',
@@ -162,53 +162,53 @@ describe('bad input about people', () => {
       400,
       'INVALID_REQUEST',
     ],
-    ['another’s key rotated', ada, 'POST', `/users/me/keys/${NOBODY}/rotate`, {}, 404, 'NOT_FOUND'],
-    ['an invitation that never was', bo, 'POST', '/invitations/nonsense/accept', undefined, 404, 'NOT_FOUND'],
+    ['an unknown key rotated', ada, 'POST', `/users/me/keys/${UNKNOWN}/rotate`, {}, 404, 'NOT_FOUND'],
+    ['an unknown invitation', bo, 'POST', '/invitations/nonsense/accept', undefined, 404, 'NOT_FOUND'],
     [
-      'an invitation taken back that never was',
+      'an unknown invitation revoked',
       ada,
       'DELETE',
-      `/teams/${teamId}/invitations/${NOBODY}`,
+      `/teams/${teamId}/invitations/${UNKNOWN}`,
       undefined,
       404,
       'NOT_FOUND',
     ],
   ]
 
-  test('is refused as it must be, and nothing is half-written', async () => {
+  test('is refused with its code, and changes nothing', async () => {
     const before = await state()
     for (const [title, person, method, path, body, status, code] of cases()) {
-      assert.deepEqual(await told(person, method, path, body), [status, code], title)
+      assert.deepEqual(await codeOf(person, method, path, body), [status, code], title)
       assert.equal(await state(), before, title)
     }
   })
 
-  test('an invitation is of no use to another address, nor twice, nor after it was taken back', async () => {
+  test('an invitation fails for another address, a second time, and after it was revoked', async () => {
     const invite = async (email: string) =>
       await ada.must('POST', `/teams/${teamId}/members`, { email, role: 'MEMBER' })
     const cy = await app.person('Cy')
     const { inviteToken } = await invite(cy.email)
-    const accept = (person: Person, token = inviteToken) => told(person, 'POST', `/invitations/${token}/accept`)
+    const accept = (person: Person, token = inviteToken) => codeOf(person, 'POST', `/invitations/${token}/accept`)
     assert.deepEqual(await accept(eve), [404, 'NOT_FOUND'])
     assert.deepEqual((await accept(cy))[0], 200)
     assert.deepEqual(await accept(cy), [404, 'NOT_FOUND'])
     const dee = await app.person('Dee')
     const first = await invite(dee.email)
     const second = await invite(dee.email)
-    assert.deepEqual(await accept(dee, first.inviteToken), [404, 'NOT_FOUND'], 'a newer one took its place')
+    assert.deepEqual(await accept(dee, first.inviteToken), [404, 'NOT_FOUND'], 'a newer invitation replaced it')
     await ada.must('DELETE', `/teams/${teamId}/invitations/${second.invitationId}`)
     assert.deepEqual(await accept(dee, second.inviteToken), [404, 'NOT_FOUND'])
   })
 
-  test('ownership is handed over by roles, and then the first OWNER may go', async () => {
+  test('ownership is handed over by roles, and then the first OWNER may leave', async () => {
     await ada.must('PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'OWNER' })
     await ada.must('PATCH', `/teams/${teamId}/members/${ada.id}`, { role: 'MEMBER' })
-    assert.deepEqual(await told(ada, 'PATCH', `/teams/${teamId}`, { name: 'Mine' }), [403, 'ROLE_REQUIRED'])
-    assert.deepEqual(await told(ada, 'PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'MEMBER' }), [
+    assert.deepEqual(await codeOf(ada, 'PATCH', `/teams/${teamId}`, { name: 'Mine' }), [403, 'ROLE_REQUIRED'])
+    assert.deepEqual(await codeOf(ada, 'PATCH', `/teams/${teamId}/members/${bo.id}`, { role: 'MEMBER' }), [
       403,
       'ROLE_REQUIRED',
     ])
     assert.equal((await ada.ask('POST', `/teams/${teamId}/leave`)).status, 204)
-    assert.deepEqual(await told(bo, 'POST', `/teams/${teamId}/leave`), [409, 'CONFLICT'])
+    assert.deepEqual(await codeOf(bo, 'POST', `/teams/${teamId}/leave`), [409, 'CONFLICT'])
   })
 })

@@ -1,5 +1,5 @@
-// People and their access through the door, with mail: from an empty store to a colleague in a team, with the links as
-// they stand in the mails. On both stores.
+// Accounts and their access over HTTP, with mail, on both stores: from an empty store to a colleague in a team, through the
+// links in the mails.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -11,8 +11,8 @@ import { totp } from '../support/totp.ts'
 
 const OTHER = 'another long password'
 
-/** Nothing runs but the page's own script, and nothing is loaded from anywhere. */
-function policyHolds(page: { readonly headers: Headers }, html: string): void {
+/** The policy allows the page's own script only, and no other source. */
+function assertPolicy(page: { readonly headers: Headers }, html: string): void {
   const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? ''
   const hash = createHash('sha256').update(script).digest('base64')
   const csp = page.headers.get('content-security-policy') ?? ''
@@ -23,7 +23,7 @@ function policyHolds(page: { readonly headers: Headers }, html: string): void {
 const linkIn = (text: string): string => /^https?:\/\/\S+$/m.exec(text)?.[0] ?? ''
 
 for (const dialect of DIALECTS) {
-  describe(`people, on ${dialect}`, () => {
+  describe(`accounts, on ${dialect}`, () => {
     let server: TestPostgres | null = null
     let smtp: TestSmtp
     let app: TestApp
@@ -56,23 +56,23 @@ for (const dialect of DIALECTS) {
     const jwtOf = async (cookie: string): Promise<string> =>
       (await app.must('GET', '/auth/token', { headers: { cookie } })).token
 
-    /** Signed in, with a verified address; `inviteToken` where the store has an account already. */
-    async function verified(email: string, more: object = {}): Promise<string> {
+    /** Signs up, verifies the address and signs in. Needs an `inviteToken` if the store already has an account. */
+    async function signUpVerified(email: string, more: object = {}): Promise<string> {
       assert.equal((await post('sign-up/email', { name: 'N', email, password: PASSWORD, ...more })).status, 200)
       const link = linkIn((await smtp.next(email)).text)
       assert.ok(link.startsWith(`${app.url}/auth/verify-email?token=`), link)
       const page = await fetch(link)
       assert.deepEqual([page.status, page.headers.get('referrer-policy')], [200, 'no-referrer'])
-      policyHolds(page, await page.text())
+      assertPolicy(page, await page.text())
       const early = await post('sign-in/email', { email, password: PASSWORD })
-      assert.equal(early.json.reason, 'EMAIL_NOT_VERIFIED', 'a click alone verified the address')
+      assert.equal(early.json.reason, 'EMAIL_NOT_VERIFIED', 'a click alone does not verify the address')
       const token = tokenIn({ text: link })
       assert.equal((await post('verify-email', { token, password: PASSWORD })).status, 200)
       return await jwtOf(cookieOf(await post('sign-in/email', { email, password: PASSWORD })))
     }
 
-    test('the first account comes in, the next by an invitation for its address; accepting makes the member', async () => {
-      const ada = await verified('ada@example.test')
+    test('the first account needs no invitation, the next needs one for its address; accepting adds the member', async () => {
+      const ada = await signUpVerified('ada@example.test')
       const uninvited = await post('sign-up/email', { name: 'Eve', email: 'eve@example.test', password: PASSWORD })
       assert.deepEqual([uninvited.status, uninvited.json.reason], [403, 'INVITATION_NEEDED'])
       const { id } = await app.must('POST', '/teams', { token: ada, body: { name: 'Acme' } })
@@ -89,7 +89,7 @@ for (const dialect of DIALECTS) {
       })
       assert.equal(other.json.reason, 'INVITATION_NEEDED')
 
-      const bo = await verified('bo@example.test', { inviteToken })
+      const bo = await signUpVerified('bo@example.test', { inviteToken })
       assert.deepEqual(await app.must('GET', '/teams', { token: bo }), [])
       assert.equal((await app.ask('POST', `/invitations/${inviteToken}/accept`, { token: ada })).status, 404)
       const joined = await app.must('POST', `/invitations/${inviteToken}/accept`, { token: bo })
@@ -97,7 +97,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await app.ask('POST', `/invitations/${inviteToken}/accept`, { token: bo })).status, 404)
     })
 
-    test('a forgotten password is set on the page that the mail leads to, and signs nobody in', async () => {
+    test('a forgotten password is reset by the mailed link, without a sign-in', async () => {
       const email = 'ada@example.test'
       assert.equal((await post('request-password-reset', { email })).status, 200)
       const mail = await smtp.next(email)
@@ -106,7 +106,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([page.status, page.headers.get('referrer-policy')], [200, 'no-referrer'])
       assert.equal(page.headers.get('cache-control'), 'no-store')
       assert.ok(!html.includes(tokenIn(mail)))
-      policyHolds(page, html)
+      assertPolicy(page, html)
       const set = await post('reset-password', { token: tokenIn(mail), newPassword: OTHER })
       assert.equal(set.status, 200)
       assert.ok(!set.headers.getSetCookie().some((line) => line.includes('session_token')))
@@ -114,12 +114,12 @@ for (const dialect of DIALECTS) {
       const signedIn = await post('sign-in/email', { email, password: OTHER })
       const device = signedIn.headers.getSetCookie().find((line) => line.startsWith('vitrine.known_device='))
       assert.match(device ?? '', /; Path=\/auth; HttpOnly; SameSite=Lax$/)
-      // As a reader's curl has it, without the page; used up now.
+      // The token works once, also in a call without the page.
       const again = await post('reset-password', { token: tokenIn(mail), newPassword: PASSWORD })
       assert.deepEqual([again.status, again.json.code, again.json.reason], [400, 'INVALID_REQUEST', 'INVALID_TOKEN'])
     })
 
-    test('sessions are listed and ended one by one, all others, and all', async () => {
+    test('sessions are listed, and ended one by one, all others, and all', async () => {
       const [one, two, three] = await Promise.all(
         [1, 2, 3].map(async () =>
           cookieOf(await post('sign-in/email', { email: 'bo@example.test', password: PASSWORD })),
@@ -131,11 +131,11 @@ for (const dialect of DIALECTS) {
       const jwt = await jwtOf(two)
       const list = await app.must('GET', '/auth/list-sessions', { headers: { cookie: one } })
       const { session } = await app.must('GET', '/auth/get-session', { headers: { cookie: two } })
-      assert.ok(list.some((each: { token: string }) => each.token === session.token))
+      assert.ok(list.some((entry: { token: string }) => entry.token === session.token))
       assert.equal((await app.ask('GET', '/users/me', { token: jwt })).status, 200)
       await post('revoke-session', { token: session.token }, one)
       assert.deepEqual([await alive(two), (await app.ask('GET', '/users/me', { token: jwt })).status], [false, 401])
-      // Of another account: nothing happens.
+      // Another account cannot end the session.
       const ada = cookieOf(await post('sign-in/email', { email: 'ada@example.test', password: OTHER }))
       const own = await app.must('GET', '/auth/get-session', { headers: { cookie: one } })
       await post('revoke-session', { token: own.session.token }, ada)
@@ -150,7 +150,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a second factor stands between the password and every token', async () => {
+    test('a second factor is required after the password, before any token', async () => {
       const email = 'bo@example.test'
       const cookie = cookieOf(await post('sign-in/email', { email, password: PASSWORD }))
       const { totpURI } = (await post('two-factor/enable', { password: PASSWORD }, cookie)).json
@@ -166,7 +166,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await app.ask('GET', '/users/me', { token: await jwtOf(cookieOf(whole)) })).status, 200)
     })
 
-    test('what is not listed under /auth, and parameters nobody knows, are refused in the one shape', async () => {
+    test('unlisted routes and unknown parameters under /auth are refused in the common error shape', async () => {
       for (const [method, path, status] of [
         ['GET', 'reset-password/x', 404],
         ['POST', 'change-email', 404],
@@ -184,16 +184,20 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('behind a proxy tries are counted by the address that it saw, whatever the caller claims to be', async () => {
+test('behind a proxy, attempts are counted by the address that the proxy saw, not by a claimed address', async () => {
   await using app = await startApp({ env: { VITRINE_TRUST_PROXY: '1' } })
-  const tried = async (claimed: string, seen: string) => {
+  const attempt = async (claimed: string, seen: string) => {
     const headers = { origin: app.url, 'x-forwarded-for': `${claimed}, ${seen}` }
     const body = { email: 'ada@example.test', password: PASSWORD }
     return (await app.ask('POST', '/auth/sign-in/email', { body, headers })).status
   }
   const statuses: number[] = []
-  // Some proxies add the port, which is another one for each connection.
-  for (let i = 0; i < 11; i++) statuses.push(await tried(`10.0.${i}.1`, `192.0.2.1:${40_000 + i}`))
+  // Some proxies add the port, which differs for each connection.
+  for (let i = 0; i < 11; i++) statuses.push(await attempt(`10.0.${i}.1`, `192.0.2.1:${40_000 + i}`))
   assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 401), 429])
-  assert.equal(await tried('192.0.2.1', '198.51.100.1'), 401, 'who claims an address uses up its tries')
+  assert.equal(
+    await attempt('192.0.2.1', '198.51.100.1'),
+    401,
+    'a claimed address does not share the attempts of its owner',
+  )
 })

@@ -1,4 +1,4 @@
-// What needs no token: health, the documents, and sign-in behind its bridge.
+// Routes without a token: health, the documents, and sign-in.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -10,25 +10,25 @@ describe('public routes', () => {
   before(async () => void (app = await startApp()))
   after(() => app[Symbol.asyncDispose]())
 
-  test('health says {status}', async () => {
+  test('health answers {status}', async () => {
     for (const path of ['/health/live', '/health/ready']) {
       const answer = await app.ask('GET', path)
       assert.deepEqual([answer.status, answer.json], [200, { status: 'ok' }])
     }
   })
 
-  test('/openapi.json is the committed one', async () => {
+  test('/openapi.json equals the committed file', async () => {
     const answer = await app.ask('GET', '/openapi.json')
     assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
     assert.equal(answer.text, readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
   })
 
-  test('/ leads to /docs', async () => {
+  test('/ redirects to /docs', async () => {
     const answer = await app.ask('GET', '/')
     assert.deepEqual([answer.status, answer.headers.get('location')], [302, '/docs'])
   })
 
-  test('/docs takes nothing from elsewhere, and no script of its own text', async () => {
+  test('/docs loads nothing from other hosts, and has no inline script', async () => {
     const page = await app.ask('GET', '/docs')
     assert.equal(page.status, 200)
     assert.doesNotMatch(page.text, /https?:\/\//)
@@ -46,12 +46,12 @@ describe('public routes', () => {
     }
   })
 
-  test('HEAD answers as GET does, without the body', async () => {
+  test('HEAD answers like GET, without the body', async () => {
     const answer = await app.ask('HEAD', '/health/live')
     assert.deepEqual([answer.status, answer.text], [200, ''])
   })
 
-  test('a sign-in sets its cookie for /auth only, and another site’s page cannot use it', async () => {
+  test('a sign-in sets its cookie for /auth only, and other sites cannot use it', async () => {
     const ada = await app.person()
     const body = { email: ada.email, password: PASSWORD }
     const signedIn = await app.ask('POST', '/auth/sign-in/email', { body, headers: { origin: app.url } })
@@ -68,13 +68,13 @@ describe('public routes', () => {
     assert.equal((await app.ask('GET', '/auth/token', { headers })).status, 200)
   })
 
-  test('an address that a caller claims in a header is not where they are', async () => {
+  test('a client address in a request header is ignored', async () => {
     const sessions = async (headers: Record<string, string>) => {
       const body = { name: 'Eve', email: `eve-${Math.random()}@example.test`, password: PASSWORD }
       const made = await app.ask('POST', '/auth/sign-up/email', { body, headers: { ...headers, origin: app.url } })
       const cookie = made.headers
         .getSetCookie()
-        .map((each) => each.split(';', 1)[0])
+        .map((line) => line.split(';', 1)[0])
         .join('; ')
       return (await app.ask('GET', '/auth/list-sessions', { headers: { cookie } })).json
     }
@@ -86,7 +86,7 @@ describe('public routes', () => {
     assert.doesNotMatch(JSON.stringify(await sessions(claimed)), /203\.0\.113\.9/)
   })
 
-  test('a body under /auth that is not JSON is refused in the same shape', async () => {
+  test('a body under /auth that is not JSON is refused in the common error shape', async () => {
     const headers = { origin: app.url, 'content-type': 'application/x-www-form-urlencoded' }
     const form = await app.ask('POST', '/auth/sign-in/email', { body: 'email=a', headers })
     assert.deepEqual([form.status, form.json.code], [415, 'UNSUPPORTED_MEDIA_TYPE'])

@@ -1,4 +1,4 @@
-// Names that a query must quote: whatever the service writes of such tables can be copied as it stands. Real servers.
+// Names that need quotes in a query: the generated texts about such tables can be copied unchanged. Uses real servers.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
@@ -10,8 +10,8 @@ interface Text {
   readonly text: string
 }
 
-/** Profiles, proposes, and answers the drafts by table. */
-async function proposed(app: TestApp, owner: Person, at: string) {
+/** Profiles, generates documentation, and returns the drafts. */
+async function draftsOf(app: TestApp, owner: Person, at: string) {
   for (const path of ['profile', 'documentation/generate']) {
     const { jobId } = await owner.must('POST', `${at}/${path}`)
     let job = await owner.must('GET', `${at}/jobs/${jobId}`)
@@ -52,8 +52,8 @@ describe('PostgreSQL names that need quotes', () => {
   })
   after(() => stack.disposeAsync())
 
-  test('examples run as they stand, and names in statements can be copied into a query', async () => {
-    const drafts = await proposed(app, owner, at)
+  test('examples run unchanged, and names in statements can be copied into a query', async () => {
+    const drafts = await draftsOf(app, owner, at)
     assert.deepEqual(drafts.map(({ table }) => table).sort(), [...TABLES].sort())
     for (const { table, statements, examples } of drafts) {
       assert.ok(examples !== null, table)
@@ -64,8 +64,8 @@ describe('PostgreSQL names that need quotes', () => {
       const join = texts.map((text) => /^Join on (.+) = (.+)\.("Id")[;.]/.exec(text)).find((found) => found !== null)
       assert.ok(join, texts.join('\n'))
       const [, own, to, key] = join
-      const own_table = `"Billing"."${table.replaceAll('"', '""')}"`
-      const joined = `SELECT count(*) FROM ${own_table} x JOIN ${to} y ON x.${own} = y.${key}`
+      const ownTable = `"Billing"."${table.replaceAll('"', '""')}"`
+      const joined = `SELECT count(*) FROM ${ownTable} x JOIN ${to} y ON x.${own} = y.${key}`
       const run = await owner.ask('POST', `${at}/query`, { sql: joined })
       assert.equal(run.status, 200, `${joined}: ${run.text}`)
       const listed = texts.map((text) => /^(.+) is one of “off” or “on”\.$/.exec(text)?.[1]).find(Boolean)
@@ -73,7 +73,7 @@ describe('PostgreSQL names that need quotes', () => {
     }
   })
 
-  test('signals and warnings quote them too', async () => {
+  test('are described, and exposed without a warning', async () => {
     const { tables } = await owner.must('GET', `${at}/schema`)
     assert.equal(tables.length, TABLES.length)
     const warned = await owner.must('PUT', `${at}/exposure`, {
@@ -86,7 +86,7 @@ describe('PostgreSQL names that need quotes', () => {
 const skip = await skipWithout(() => startMongod())
 
 describe('MongoDB names that need quotes', { skip }, () => {
-  test('examples run as they stand, and names in statements read as one name', async () => {
+  test('examples run unchanged, and statements quote names with spaces', async () => {
     await using server = await startMongod()
     const database = server.database('quoted')
     const db = server.client.db(database)
@@ -107,14 +107,14 @@ describe('MongoDB names that need quotes', { skip }, () => {
     const tables = names.map((table) => ({ schema: database, table, columns: null }))
     const spec = { type: 'MONGODB', host: server.host, port: server.port, database }
     const at = `/teams/${teamId}/datasources/${await app.datasource(owner, teamId, spec, tables)}`
-    const drafts = await proposed(app, owner, at)
+    const drafts = await draftsOf(app, owner, at)
     assert.deepEqual(drafts.map(({ table }) => table).sort(), [...names].sort())
     for (const { table, statements, examples } of drafts) {
       assert.ok(examples !== null, table)
-      const [said = '', ...body] = examples.text.split('\n')
+      const [title = '', ...body] = examples.text.split('\n')
       const answer = await owner.ask('POST', `${at}/query`, JSON.parse(body.join('\n')))
       assert.equal(answer.status, 200, `${examples.text}: ${answer.text}`)
-      assert.ok(said.includes(/[ ']/.test(table) ? JSON.stringify(table) : table), said)
+      assert.ok(title.includes(/[ ']/.test(table) ? JSON.stringify(table) : table), title)
       const texts = statements.map(({ text }) => text)
       assert.ok(texts.includes('"My State" is one of “off” or “on”.'), texts.join('\n'))
     }

@@ -1,4 +1,4 @@
-// config.reintrospectHours, over HTTP: shown with every kind's own settings, changed without touching the connection.
+// config.reintrospectHours over HTTP: shown for every driver, and changed without touching the connection.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -25,7 +25,7 @@ describe('config.reintrospectHours', () => {
 
   const create = (body: object) => shop.owner.ask('POST', `/teams/${shop.teamId}/datasources`, body)
 
-  test('is 24 unless said otherwise, and shown beside what the driver knows', async () => {
+  test('defaults to 24, and is shown next to the settings of the driver', async () => {
     assert.deepEqual((await shop.owner.must('GET', shop.at)).config, { reintrospectHours: 24 })
     const listed = await shop.app.must('GET', `/teams/${shop.teamId}/datasources`, { token: shop.key })
     assert.deepEqual(listed[0].config, { reintrospectHours: 24 })
@@ -34,7 +34,7 @@ describe('config.reintrospectHours', () => {
     assert.deepEqual(made.json.config, { authSource: 'docs', reintrospectHours: 6 })
   })
 
-  test('is changed without the password, without PENDING, and without the rest of the config', async () => {
+  test('changes without the password, without the status PENDING and without the other settings', async () => {
     await shop.owner.must('POST', `${shop.at}/test`)
     const changed = await shop.owner.must('PATCH', shop.at, { config: { reintrospectHours: 0 } })
     assert.deepEqual([changed.status, changed.config], ['CONNECTED', { reintrospectHours: 0 }])
@@ -44,20 +44,20 @@ describe('config.reintrospectHours', () => {
 
     const { json: mongo } = await create(MONGO)
     const at = `/teams/${shop.teamId}/datasources/${mongo.id}`
-    const kept = await shop.owner.must('PATCH', at, { config: { reintrospectHours: 720 } })
-    assert.deepEqual(kept.config, { authSource: 'docs', reintrospectHours: 720 })
+    const hoursOnly = await shop.owner.must('PATCH', at, { config: { reintrospectHours: 720 } })
+    assert.deepEqual(hoursOnly.config, { authSource: 'docs', reintrospectHours: 720 })
     const both = await shop.owner.must('PATCH', at, { config: { authSource: 'other', reintrospectHours: 1 } })
     assert.deepEqual(both.config, { authSource: 'other', reintrospectHours: 1 })
     const driver = await shop.owner.must('PATCH', at, { config: { authSource: 'third' } })
     assert.deepEqual(driver.config, { authSource: 'third', reintrospectHours: 1 })
-    // What makes a secret come along still does.
+    // A new host still requires the password.
     const moved = await shop.owner.ask('PATCH', at, { host: 'localhost', config: { reintrospectHours: 2 } })
     assert.deepEqual([moved.status, moved.json.code], [400, 'INVALID_REQUEST'])
     assert.equal((await shop.owner.must('GET', at)).config.reintrospectHours, 1)
   })
 
   for (const hours of [-1, 721, 1.5, '24', null, true, [24], {}, 1e300]) {
-    test(`${JSON.stringify(hours)} hours are refused by name, and nothing is changed`, async () => {
+    test(`${JSON.stringify(hours)} hours are refused by name, and nothing changes`, async () => {
       for (const answer of [
         await shop.owner.ask('PATCH', shop.at, { name: 'x', config: { reintrospectHours: hours } }),
         await create({ ...MONGO, config: { reintrospectHours: hours } }),
@@ -69,7 +69,7 @@ describe('config.reintrospectHours', () => {
     })
   }
 
-  test('an unknown setting beside it is refused as before', async () => {
+  test('an unknown setting next to it is refused', async () => {
     const answer = await shop.owner.ask('PATCH', shop.at, { config: { reintrospectHours: 1, nonsense: 1 } })
     assert.equal(answer.status, 400)
     assert.match(JSON.stringify(answer.json.details), /nonsense/)

@@ -1,5 +1,5 @@
-// The page about running a team is followed as it is written, in one shell, against a service with an empty store: only
-// where the service and the database are is put in.
+// Runs the commands of docs/running-a-team.md as written, in one shell, on an empty store. Only the addresses of the
+// service and of the database are filled in.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ const PAGE = readFileSync(new URL('../../docs/running-a-team.md', import.meta.ur
 const SQL = `CREATE TABLE orders (id int PRIMARY KEY, total numeric, note text);
   INSERT INTO orders SELECT n, n * 2 FROM generate_series(1, 21) AS n`
 
-test('the page can be followed with curl alone', async () => {
+test('the commands of docs/running-a-team.md work with curl alone', async () => {
   await using postgres = await startPostgres()
   const database = await postgres.createDatabase('shop', SQL)
   await using app = await startApp()
@@ -27,22 +27,23 @@ test('the page can be followed with curl alone', async () => {
     username: postgres.superuser,
     password: postgres.password,
   }
-  const placed = blocks.map((block) =>
+  const commands = blocks.map((block) =>
     block
       .replace('http://127.0.0.1:3000', app.url)
       .replace(/"host": .*?"password": "…"/, JSON.stringify(login).slice(1, -1)),
   )
   assert.ok(
-    placed.some((block) => block.includes(app.url)) && placed.some((block) => block.includes(String(postgres.port))),
+    commands.some((block) => block.includes(app.url)) &&
+      commands.some((block) => block.includes(String(postgres.port))),
   )
-  const told = await follow(placed)
-  const [, signedUp, , connected, , joined, queried, byKey, taken, roles, audit, removed, ended] = told
+  const outputs = await follow(commands)
+  const [, signedUp, , connected, , joined, queried, byKey, withdrawn, roles, audit, removed, ended] = outputs
   assert.match(signedUp ?? '', /"email":"ada@example\.test"/)
   assert.match(connected ?? '', /"tableCount":1.*"version":1/s)
   assert.match(joined ?? '', /"status":"INVITED".*"status":"ACTIVE".*\[\]$/s)
   assert.match(queried ?? '', /"accountIds":\["[\w-]{36}"\].*"rows":\[\[21\]\]/s)
   assert.match(byKey ?? '', /"rows":\[\[42\]\].*"name":"agent".*"expiring":false/s)
-  assert.match(taken ?? '', /\{"accountIds":\[\]\}.*"code":"NOT_FOUND"/s)
+  assert.match(withdrawn ?? '', /\{"accountIds":\[\]\}.*"code":"NOT_FOUND"/s)
   assert.match(roles ?? '', /"role":"ADMIN".*"role":"OWNER".*"role":"ADMIN"/s)
   for (const action of ['addMember', 'acceptInvitation', 'putAccess', 'runQuery', 'changeMember', 'putExposure']) {
     assert.ok(audit?.includes(`"action":"${action}"`), action)
@@ -50,10 +51,10 @@ test('the page can be followed with curl alone', async () => {
   assert.match(audit ?? '', /"query":"SELECT max\(total\) FROM orders"/)
   assert.match(removed ?? '', /^\{"error":[^}]*"code":"NOT_FOUND"\}$/)
   assert.equal(ended, '')
-  assert.equal(told.join('').match(/"code":"/g)?.length, 2, told.join('\n'))
+  assert.equal(outputs.join('').match(/"code":"/g)?.length, 2, outputs.join('\n'))
 })
 
-test('its table of roles is that of the routes', () => {
+test('the table of roles matches the routes', () => {
   const routes: Readonly<Record<string, Route>> = { ...ROUTES, ...SESSION_ROUTES }
   const rows = [...PAGE.matchAll(/^\| (.*?)\| (.*?)\|$/gm)].map((match) => [match[1] ?? '', match[2] ?? ''] as const)
   const named = (cells: readonly string[]) => cells.flatMap((cell) => cell.match(/(?<=`)\w+(?=`)/g) ?? []).sort()

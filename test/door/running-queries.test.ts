@@ -1,5 +1,5 @@
-// A query under way ends when the right to it ends: in the database within two seconds, for its caller with the refusal
-// that a new request would get, and in the audit.
+// A running query ends when its caller loses access: within two seconds in the database, with the refusal that a new
+// request would get, and with an audit row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -7,38 +7,38 @@ import { Client } from 'pg'
 import type { Person } from '../support/app.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** Runs for minutes where nobody ends it. */
+/** Runs for minutes unless it is cancelled. */
 const SLOW =
   'SELECT count(*) FROM orders a, orders b, orders c, orders d WHERE a.total + b.total + c.total + d.total < 0'
 const WITHIN_MS = 2_000
 
-describe('a query under way', () => {
+describe('a running query', () => {
   let shop: Shop
-  let watch: Client
+  let monitor: Client
   before(async () => {
     shop = await openShop()
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, {
       settings: { statementTimeoutMs: 60_000, postgresMaxPlanCost: 1e15 },
     })
-    watch = new Client({ connectionString: shop.postgres.url(shop.database) })
-    await watch.connect()
+    monitor = new Client({ connectionString: shop.postgres.url(shop.database) })
+    await monitor.connect()
   })
   after(async () => {
-    await watch.end()
+    await monitor.end()
     await shop[Symbol.asyncDispose]()
   })
 
   async function active(): Promise<number> {
-    const { rows } = await watch.query(
+    const { rows } = await monitor.query(
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE '%count%'
        AND pid <> pg_backend_pid()`,
     )
     return rows.length
   }
-  async function becomes(count: number): Promise<void> {
+  async function untilActive(count: number): Promise<void> {
     const until = performance.now() + 20_000
     while ((await active()) !== count) {
-      assert.ok(performance.now() < until, `there are not ${count} queries`)
+      assert.ok(performance.now() < until, `there are still not ${count} running queries`)
       await pause(20)
     }
   }
@@ -70,19 +70,19 @@ describe('a query under way', () => {
       code: 'UNAUTHENTICATED',
     },
     {
-      name: 'its key is ended for the team by a manager',
+      name: 'a manager ends its key for the team',
       end: ({ keyId }) => shop.owner.must('DELETE', `/teams/${shop.teamId}/keys/${keyId}`),
       status: 404,
       code: 'NOT_FOUND',
     },
     {
-      name: 'its member is removed',
+      name: 'its caller is removed from the team',
       end: ({ person }) => shop.owner.must('DELETE', `/teams/${shop.teamId}/members/${person.id}`),
       status: 404,
       code: 'NOT_FOUND',
     },
     {
-      name: 'its role no longer reaches the datasource',
+      name: 'its caller’s role no longer reaches the datasource',
       end: () => shop.owner.must('PATCH', shop.at, { minRole: 'ADMIN' }),
       status: 404,
       code: 'NOT_FOUND',
@@ -94,10 +94,10 @@ describe('a query under way', () => {
     test(`ends within 2 s when ${name}`, async () => {
       const who = await member()
       const answer = shop.query(SLOW, who.key)
-      await becomes(1)
+      await untilActive(1)
       await end(who)
       const ended = performance.now()
-      await becomes(0)
+      await untilActive(0)
       const refused = await answer
       assert.ok(performance.now() - ended < WITHIN_MS, `${performance.now() - ended} ms`)
       assert.deepEqual([refused.status, refused.json.code], [status, code])
@@ -107,16 +107,16 @@ describe('a query under way', () => {
     })
   }
 
-  test('goes on while its right holds, however much else changes', async () => {
+  test('continues while its caller has access, whatever else changes', async () => {
     const who = await member()
-    const sleepy = shop.query(
+    const answer = shop.query(
       'SELECT count(*) FROM orders a, orders b, orders c WHERE a.id < 90 AND a.total + b.total < c.total',
       who.key,
     )
-    await becomes(1)
+    await untilActive(1)
     const other = await member()
     await other.person.must('DELETE', `/users/me/keys/${other.keyId}`)
     await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { name: 'Shop again' })
-    assert.equal((await sleepy).status, 200)
+    assert.equal((await answer).status, 200)
   })
 })

@@ -1,4 +1,4 @@
-// A route that declares no scope is session-only, by default and not by a list: shown on a route added here.
+// A route without a scope is session-only by default, not by a list. Shown on a route that the test adds.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'
@@ -33,6 +33,6 @@ test('a route added without a scope refuses API keys, whatever their scopes', as
   assert.equal((await app.ask('GET', '/added')).status, 401)
 
   const answered = await app.ask('GET', '/added', { token: ada.jwt })
-  assert.deepEqual([answered.status, answered.json], [200, { seen: 'session' }], 'what is not declared never leaves')
+  assert.deepEqual([answered.status, answered.json], [200, { seen: 'session' }], 'undeclared fields are not sent')
   assert.deepEqual((await app.ask('GET', '/added-with-scope', { token: key })).json, { seen: 'key' })
 })
