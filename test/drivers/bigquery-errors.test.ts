@@ -180,7 +180,7 @@ describe('an error of BigQuery', () => {
     ['Column _vt.name is ambiguous', 'QUERY_FAILED', /^Column name is ambiguous$/],
     [`Access to ${PROJECT}.hr.salaries`, 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
     ['Unrecognized name: salary at [1:8]', 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
-    ['No matching signature for operator = at [1:8]; failed to parse view', 'QUERY_FAILED', /a view of it/],
+    ['No matching signature for operator = at [1:8]; failed to parse view', 'QUERY_FAILED', /one of its views/],
     [
       'Unrecognized name: salary at [1:8]; failed to parse view p.hr.v',
       'QUERY_FAILED',
@@ -193,7 +193,7 @@ describe('an error of BigQuery', () => {
     [
       "Cannot query over table 'p.hr.salaries' without a filter over column(s) 'day' that can be used for partition elimination",
       'QUERY_FAILED',
-      /with a filter on the column/,
+      /with a filter on its partitioning column/,
     ],
     ['It fails. See https://cloud.google.com/bigquery/docs/CANARY', 'QUERY_FAILED', /^It fails\.$/],
     ['x'.repeat(5_000), 'QUERY_FAILED', /^BigQuery refuses the query\.$/],
@@ -220,7 +220,7 @@ describe('an error of BigQuery', () => {
       at.double.rig('dry run', failed({ status: 400, reason: 'invalidQuery', message }), 2)
       const starred = await at.refusal('SELECT * FROM shop.products UNION ALL SELECT 1, "a"')
       assert.deepEqual([starred.code, starred.message], ['QUERY_FAILED', message.replace(/ at \[1:2\]$/, '')])
-      assert.match(String(starred.extra['hint']), /^A star stands for the exposed columns only/)
+      assert.match(String(starred.extra['hint']), /^A star contains the exposed columns only/)
       assert.doesNotMatch(String((await at.refusal(SMALL)).extra['hint']), /star/)
     })
   }

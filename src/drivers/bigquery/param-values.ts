@@ -165,7 +165,7 @@ function matching(value: boolean | number | string, form: RegExp, wanted: string
 }
 
 function decimal(value: boolean | number | string, whole: number, scale: number): string {
-  const wanted = `a decimal of at most ${whole} digits before the point and ${scale} behind it`
+  const wanted = `a decimal of at most ${whole} digits before the point and ${scale} after it`
   const text = matching(value, /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?$/, wanted)
   const [mantissa = '', exponent = '0'] = text.replace(/^[+-]/, '').toLowerCase().split('e')
   const [before = '', behind = ''] = mantissa.split('.')

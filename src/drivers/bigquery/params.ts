@@ -89,7 +89,7 @@ function valueDetails({ values }: Params): string[] {
 function mismatches(tokens: readonly Token[], params: Params | undefined): string[] {
   const used = new Set(tokens.filter(isParameter).map(({ text }) => text))
   const places = tokens.filter(({ kind, text }) => kind === 'parameter' && text === '?').length
-  if (places > 0 && used.size > 1) return ['params: the query holds both ? and @name; use one of them']
+  if (places > 0 && used.size > 1) return ['params: the query contains both ? and @name; use one of them']
   const values = params?.values ?? (places > 0 ? [] : new Map<string, Param>())
   if (isList(values)) {
     if (places === values.length && used.size <= 1)

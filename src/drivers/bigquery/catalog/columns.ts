@@ -38,7 +38,7 @@ function columnOf(field: Field, resource: Resource, project: string): CatalogCol
     primaryKey: resource.tableConstraints?.primaryKey?.columns.includes(field.name) === true,
     references: referenceOf(field.name, resource, project),
     description: field.description,
-    unexposable: /[`\\\p{Cc}]/u.test(field.name) ? 'Its name holds characters that no query can write.' : null,
+    unexposable: /[`\\\p{Cc}]/u.test(field.name) ? 'Its name contains characters that no query can write.' : null,
     signals: signalsOf(field.name, resource),
     detail,
   }

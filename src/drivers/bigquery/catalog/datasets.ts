@@ -46,7 +46,7 @@ export async function listDatasets(rest: Rest, project: string, max: number, sig
 /** Reads one dataset. Throws ErrorResponse if it does not exist or is not visible. */
 async function readDataset(rest: Rest, project: string, id: string, signal: AbortSignal): Promise<Dataset> {
   const read = Read.safeParse(await rest.json({ method: 'GET', path: ['projects', project, 'datasets', id] }, signal))
-  if (!read.success) throw new Unreadable('a dataset that is none')
+  if (!read.success) throw new Unreadable('an invalid dataset')
   return { id, location: read.data.location ?? null, isCaseInsensitive: read.data.isCaseInsensitive ?? false }
 }
 

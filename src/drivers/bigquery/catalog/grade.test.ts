@@ -45,7 +45,7 @@ describe('credentials', () => {
   test('get a warning if it is unknown whether they may write', async () => {
     const analysis = { error: { status: 400, reason: 'invalidQuery', message: 'CANARY' } }
     await using at = await connectBigQuery({ known: [{ says: /CREATE TABLE/, analysis }] })
-    assert.match((await grade(at)).step('writes').message, /could not be found out/)
+    assert.match((await grade(at)).step('writes').message, /unknown whether/)
   })
 
   test('get a warning if they may not read what is exposed', async () => {

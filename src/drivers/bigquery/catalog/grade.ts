@@ -121,7 +121,7 @@ async function writes({ rest, target, datasets, place, better, signal }: Facts):
   const [writable, unknown] = [names(true), names(null)]
   if (writable.length > 0) return warn(name, `The credentials may create tables in ${few(writable)}.`, better)
   if (unknown.length > 0) {
-    return warn(name, `Whether the credentials may create tables in ${few(unknown)} could not be found out.`, better)
+    return warn(name, `It is unknown whether the credentials may create tables in ${few(unknown)}.`, better)
   }
   return pass(name, 'The credentials may not create tables.')
 }

@@ -164,7 +164,7 @@ function warningsOf(detail: BigQueryTableDetail, tagged: readonly string[]): rea
     )
   }
   if (detail.requirePartitionFilter) {
-    warnings.push('BigQuery reads this table only with a filter on what it is partitioned by.')
+    warnings.push('BigQuery reads this table only with a filter on its partitioning column.')
   }
   return warnings
 }

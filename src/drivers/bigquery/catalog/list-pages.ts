@@ -22,12 +22,12 @@ export async function* readPages(
 ): AsyncGenerator<unknown> {
   let token: string | undefined
   for (let pages = 0; ; pages++) {
-    if (pages >= PAGES_MAX) throw new Unreadable('a list of too many pages')
+    if (pages >= PAGES_MAX) throw new Unreadable('a list with too many pages')
     const query = { maxResults: String(pageMax), ...(token === undefined ? {} : { pageToken: token }) }
     const page = Page.safeParse(await rest.json({ method: 'GET', path, query }, signal))
-    if (!page.success) throw new Unreadable('a list that is none')
+    if (!page.success) throw new Unreadable('an invalid list')
     const items = page.data[key] ?? []
-    if (!Array.isArray(items)) throw new Unreadable('a list that is none')
+    if (!Array.isArray(items)) throw new Unreadable('an invalid list')
     yield* items
     token = page.data.nextPageToken
     if (token === undefined) return

@@ -129,7 +129,7 @@ function checkSampled({ tableType, closure, requirePartitionFilter }: BigQueryTa
       : closure === null
         ? 'BigQuery did not say what this view reads, so it is not sampled.'
         : requirePartitionFilter
-          ? 'BigQuery reads this table only with a filter on what it is partitioned by, so it is not sampled.'
+          ? 'BigQuery reads this table only with a filter on its partitioning column, so it is not sampled.'
           : null
   if (why !== null) throw new AppError('QUERY_FAILED', why)
 }

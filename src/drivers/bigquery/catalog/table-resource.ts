@@ -64,7 +64,7 @@ export type Resource = Omit<z.infer<typeof Resource>, 'schema'> & { readonly fie
 /** Throws Unreadable. */
 export function readResource(json: unknown): Resource {
   const read = Resource.safeParse(json)
-  if (!read.success) throw new Unreadable('a table that is none')
+  if (!read.success) throw new Unreadable('an invalid table')
   const { schema, ...rest } = read.data
   return { ...rest, fields: readSchema(schema) }
 }

@@ -12,8 +12,8 @@ const WRITES = new Set(
 const LISTED = 'GET …/schema lists the tables and columns that can be read.'
 const HINTS: Readonly<Record<string, string>> = {
   CREATE: 'Functions and tables cannot be created here, not even temporary ones: write the expression, or use WITH.',
-  DECLARE: 'Scripting is not supported: write the value itself into the query, or use WITH.',
-  SET: 'Scripting is not supported: write the value itself into the query, or use WITH.',
+  DECLARE: 'Scripting is not supported: write the value into the query, or use WITH.',
+  SET: 'Scripting is not supported: write the value into the query, or use WITH.',
   TABLE: 'Write SELECT * FROM the table.',
   SHOW: LISTED,
   DESCRIBE: LISTED,

@@ -39,7 +39,7 @@ interface Lexer {
 /** Splits one statement into tokens, without a trailing semicolon. Throws Malformed and Refusal. */
 export function lex(text: string, work = new Work()): Token[] {
   const nul = text.indexOf('\0')
-  if (nul >= 0) throw new Malformed('the text holds a NUL', nul)
+  if (nul >= 0) throw new Malformed('the text contains a NUL', nul)
   if (text.length > TEXT_MAX) {
     const why = `the query has ${text.length} characters, more than the bound of ${TEXT_MAX}`
     throw refusedLimit('length', why, 0, 'Send a shorter text: put long lists of values into a table or a range.')
@@ -109,7 +109,7 @@ function next(lexer: Lexer): Token {
   const word = match(WORD, lexer.text, lexer.at)
   if (word !== null) {
     const token = wordToken(text.slice(at, word), at, word)
-    if (before?.key === '.' && RESERVED.has(token.key)) throw new Malformed(`unexpected ${token.text} behind a dot`, at)
+    if (before?.key === '.' && RESERVED.has(token.key)) throw new Malformed(`unexpected ${token.text} after a dot`, at)
     return token
   }
   if (text[at] === '`') return quotedToken(lexer)
@@ -154,7 +154,7 @@ function memberToken(name: string, at: number, end: number): Token {
 function quotedToken(lexer: Lexer): Token {
   const end = match(QUOTED, lexer.text, lexer.at)
   if (end === null) {
-    throw new Malformed('a name in backquotes is empty, not closed, or holds a backslash or line break', lexer.at)
+    throw new Malformed('a name in backquotes is empty, not closed, or contains a backslash or line break', lexer.at)
   }
   const text = lexer.text.slice(lexer.at, end)
   return { kind: 'quoted', text, key: '', name: text.slice(1, -1), at: lexer.at, end }
@@ -165,7 +165,7 @@ function stringToken(lexer: Lexer, open: number): Token {
   const body = BODY.get(text.slice(at, open).replace(/^[a-z]+/i, ''))
   const end = body === undefined ? null : match(body, text, open)
   if (end === null) throw new Malformed('a string is not closed', at)
-  if (text[end] === '"' || text[end] === "'") throw new Malformed('a quote stands directly behind a string', end)
+  if (text[end] === '"' || text[end] === "'") throw new Malformed('a quote directly after a string', end)
   return { kind: 'string', text: text.slice(at, end), key: '', name: '', at, end }
 }
 
@@ -205,8 +205,7 @@ function unknown({ text, at, tokens }: Lexer): Error {
     const why = 'hints (@{…}) are not supported, and a parameter is written @name'
     return refusedStatement('@', at, 'Leave the hint out; write a parameter as @name, with its value in `params`.', why)
   }
-  if (sign === '{' || sign === '}')
-    return new Malformed('a brace: templates must be filled in before they are sent', at)
+  if (sign === '{' || sign === '}') return new Malformed('a brace: fill in templates before sending the query', at)
   if (text.startsWith('::', at)) {
     const type = /^::\s*(\w{1,40})/.exec(text.slice(at, at + 60))?.[1] ?? 'type'
     const before = tokens.at(-1)
@@ -214,6 +213,6 @@ function unknown({ text, at, tokens }: Lexer): Error {
     return refusedOperator('::', `Write CAST(${value} AS ${typeOf(type)}).`, at)
   }
   if (sign === ':')
-    return new Malformed('unexpected : (a table is written dataset.table; legacy SQL is not spoken)', at)
+    return new Malformed('unexpected : (write a table as dataset.table; legacy SQL is not supported)', at)
   return new Malformed(`unexpected ${shown(sign)}`, at)
 }

@@ -109,7 +109,7 @@ function readPath(reader: Reader): Path {
 }
 
 function wildcard(reader: Reader): Malformed {
-  return unexpected(reader, 'the name of a wildcard table stands in backquotes')
+  return unexpected(reader, 'the name of a wildcard table must be in backquotes')
 }
 
 /** The first part of a path. A project name may contain dashes without quotes (my-project-1.d.t). */
@@ -176,7 +176,7 @@ function takeOffset(reader: Reader): Token[] {
 function refuseTimeTravel(reader: Reader): void {
   if (key(reader) !== 'FOR') return
   if (key(reader, 1) === 'UPDATE') throw refusedStatement('FOR UPDATE', peek(reader)?.at ?? 0)
-  const why = 'FOR SYSTEM_TIME is not supported: it would show rows that are gone'
+  const why = 'FOR SYSTEM_TIME is not supported: it would show deleted rows'
   throw refusedStatement('FOR SYSTEM_TIME', peek(reader)?.at ?? 0, 'Read the table as it is now.', why)
 }
 

@@ -45,7 +45,7 @@ export function readWith(reader: Reader): With {
   const ctes: Cte[] = []
   do {
     const name = takeName(reader)
-    if (name.name.includes('.')) throw new Malformed('the name of a WITH query holds a dot', name.at)
+    if (name.name.includes('.')) throw new Malformed('the name of a WITH query contains a dot', name.at)
     expect(reader, 'AS')
     ctes.push({ name, query: readNested(reader).query })
   } while (takeComma(reader) && isName(peek(reader) ?? END))
@@ -142,7 +142,7 @@ function readSelect(reader: Reader): Select {
 export function readHead(reader: Reader): Token[] {
   if (key(reader) === 'WITH' && key(reader, 1) !== '(') {
     const name = `SELECT WITH ${peek(reader, 1)?.text ?? ''}`.trim()
-    throw refusedStatement(name, peek(reader)?.at ?? 0, 'Leave out what stands between SELECT and the list.')
+    throw refusedStatement(name, peek(reader)?.at ?? 0, 'Leave out the words between SELECT and the list.')
   }
   const head = takeWords(reader, ['ALL', 'DISTINCT'])
   if (key(reader) === 'TOP' && peek(reader, 1)?.kind === 'number') {

@@ -28,7 +28,7 @@ export function ourName(prefix: string, pseudo: Pseudo): string {
 /** `form` is what the query may not contain together with a pseudo column. */
 export function refusedBeside(form: string, at: number): Error {
   const hint = 'Select the columns, and the pseudo column AS another name, in a sub-query first.'
-  const why = `a pseudo column (_TABLE_SUFFIX, _PARTITIONTIME) cannot be read beside ${form}`
+  const why = `a pseudo column (_TABLE_SUFFIX, _PARTITIONTIME) cannot be read together with ${form}`
   return refusedStatement('_TABLE_SUFFIX', at, hint, why)
 }
 

@@ -79,8 +79,8 @@ function unqualified(exposed: Exposed, name: string, at: number): Error {
   const named = exposed.named(name)
   const hint =
     named.length > 0
-      ? `Write ${named.slice(0, 5).join(' or ')}: a table is named with its dataset.`
-      : `${near(name, exposed.names, quotedPath)}A table is named with its dataset (dataset.table). ${exposed.listed}`
+      ? `Write ${named.slice(0, 5).join(' or ')}: write a table with its dataset.`
+      : `${near(name, exposed.names, quotedPath)}Write a table with its dataset (dataset.table). ${exposed.listed}`
   return refusedTable(name, hint, at)
 }
 
@@ -93,7 +93,7 @@ function checkMetadata(parts: readonly string[], name: string, at: number): void
 }
 
 function otherProject(project: string, name: string, at: number): Error {
-  return refusedTable(name, `A table is named dataset.table; only project ${project} can be read here.`, at)
+  return refusedTable(name, `Write a table as dataset.table; only project ${project} can be read here.`, at)
 }
 
 function unknownView(name: string, at: number): Error {

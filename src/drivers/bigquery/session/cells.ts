@@ -50,7 +50,7 @@ function shortWriter(type: ColumnType): WriteShort | null {
 
 const jsonWriter: WriteCell = (json, at, out) => {
   if (isNull(json, at)) return writeNullAt(json, at, out)
-  if (json[at] === OPEN_ARRAY || json[at] === OPEN_OBJECT) throw new Unreadable('a JSON of many parts')
+  if (json[at] === OPEN_ARRAY || json[at] === OPEN_OBJECT) throw new Unreadable('a JSON value with several parts')
   return writeJson(json, at, endOfValue(json, at), out)
 }
 
@@ -59,7 +59,7 @@ function plainWriter(name: string): WriteShort {
   return (json, at, out) => {
     const end = endOfValue(json, at)
     if (isNull(json, at)) writeNull(out)
-    else if (json[at] === OPEN_ARRAY || json[at] === OPEN_OBJECT) throw new Unreadable(`a ${name} of many parts`)
+    else if (json[at] === OPEN_ARRAY || json[at] === OPEN_OBJECT) throw new Unreadable(`a ${name} with several parts`)
     else write(json, at, end, out)
     return end
   }
@@ -71,7 +71,7 @@ function arrayWriter(element: WriteCell): WriteCell {
     out.byte(OPEN_ARRAY)
     let end = at
     if (isNull(json, at)) end = endOfValue(json, at)
-    else if (!isArray(json, at)) throw new Unreadable('an array that is none')
+    else if (!isArray(json, at)) throw new Unreadable('an invalid array')
     else {
       let each = firstOf(json, at)
       end = each === null ? skipSpace(json, at + 1) : at

@@ -7,7 +7,7 @@ export function overCost(estimate: number | null, limit: number, cause?: unknown
   return new AppError('QUERY_DENIED', `This query would ${would} than the limit of ${bytesText(limit)}.`, {
     extra: {
       blocked: { kind: 'cost', name: 'bytes processed' },
-      hint: 'Read less: name the columns you need instead of *, and filter on the column that a table is partitioned by.',
+      hint: 'Read less: name the columns you need instead of *, and filter on the partitioning column of a table.',
       ...(estimate === null ? {} : { estimate }),
       limit,
     },

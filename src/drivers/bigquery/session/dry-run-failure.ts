@@ -93,9 +93,9 @@ function callerName(name: string, query: BigQueryQuery): string {
 /** BigQuery's message, or a sentence of ours if the message says more than the query does. */
 function messageFor(googleText: string, query: BigQueryQuery, names: PrintedNames): string {
   if (/without a filter over column/i.test(googleText)) {
-    return 'BigQuery reads a table of this query only with a filter on the column that it is partitioned by.'
+    return 'BigQuery reads a table of this query only with a filter on its partitioning column.'
   }
-  if (/\bview\b/i.test(googleText)) return 'BigQuery refuses the query: a view of it may no longer work.'
+  if (/\bview\b/i.test(googleText)) return 'BigQuery refuses the query: one of its views may no longer work.'
   if (googleText.length > MESSAGE_MAX) return NO_TEXT
   const plain = googleText.replace(/[^.]*https?:\/\/\S+/g, '').trim()
   // Matches a.b, p:d.t, and text in quotes or backquotes.

@@ -74,7 +74,7 @@ export async function dryRun(
   const refused = jobErrorOf(json, false)
   if (refused !== null) throw refused
   const answer = Answer.safeParse(json)
-  if (!answer.success) throw new Unreadable('a dry run that says nothing')
+  if (!answer.success) throw new Unreadable('an invalid dry run')
   return answer.data
 }
 

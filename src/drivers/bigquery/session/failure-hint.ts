@@ -8,22 +8,25 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
     /No matching signature for (?:operator|function)/i,
     'Convert one side: CAST(x AS STRING), or PARSE_DATE, PARSE_TIMESTAMP for text.',
   ],
-  [/neither grouped nor aggregated/i, 'Add the column to GROUP BY, or read one value of a group by ANY_VALUE(column).'],
-  [/Aggregate function .* not allowed in/i, 'Filter groups by HAVING, or aggregate in a sub-query.'],
-  [/Analytic function .* not allowed in/i, 'Filter by QUALIFY, or compute the window in a sub-query.'],
+  [
+    /neither grouped nor aggregated/i,
+    'Add the column to GROUP BY, or read one value of a group with ANY_VALUE(column).',
+  ],
+  [/Aggregate function .* not allowed in/i, 'Filter groups with HAVING, or aggregate in a sub-query.'],
+  [/Analytic function .* not allowed in/i, 'Filter with QUALIFY, or compute the window in a sub-query.'],
   [/is ambiguous/i, 'Write the alias of its table before the column: t.column.'],
   [
     /Could not cast literal|Invalid (?:date|time|datetime|timestamp)/i,
-    "Write dates as DATE '2024-01-31', or read text by PARSE_DATE.",
+    "Write dates as DATE '2024-01-31', or parse text with PARSE_DATE.",
   ],
-  [/date part/i, 'The date part comes last and stands without quotes: DATE_TRUNC(day, MONTH), DATE_DIFF(a, b, DAY).'],
-  [/without a filter over column/i, 'Add WHERE with a range of the column that the table is partitioned by.'],
+  [/date part/i, 'The date part comes last, without quotes: DATE_TRUNC(day, MONTH), DATE_DIFF(a, b, DAY).'],
+  [/without a filter over column/i, 'Add WHERE with a range of the partitioning column.'],
   [/Duplicate (?:column|alias)/i, 'Give each column an alias of its own.'],
   [
     /Cannot access field|does not have a field|has type ARRAY/i,
-    'Read the elements of an array by UNNEST(array), and a field of a STRUCT by a dot.',
+    'Read the elements of an array with UNNEST(array), and a field of a STRUCT with a dot.',
   ],
-  [/Values referenced in UNNEST must be arrays/i, 'UNNEST takes an array; a STRUCT is read by a dot.'],
+  [/Values referenced in UNNEST must be arrays/i, 'UNNEST takes an array; read a field of a STRUCT with a dot.'],
   [/must have (?:only|exactly) one/i, 'Select one column in the sub-query.'],
 ]
 
@@ -31,7 +34,7 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
 const UNEQUAL =
   /\bmismatched column count\b|^Column \d+ in (?:UNION|INTERSECT|EXCEPT)\b.*\bincompatible types\b|\bmust have (?:only|exactly) one (?:output )?column\b|\bexpands to zero columns\b/i
 const SHRUNK =
-  'A star stands for the exposed columns only, which may be fewer than a table has: name the columns you want in its place.'
+  'A star contains the exposed columns only, which may be fewer than the table has: name the columns that you want instead.'
 
 export function failureHint(googleText: string, hasStar: boolean): string {
   if (hasStar && UNEQUAL.test(googleText)) return SHRUNK

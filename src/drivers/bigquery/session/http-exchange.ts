@@ -57,10 +57,10 @@ async function readAll(body: Dispatcher.ResponseData['body'], bytesMax: number, 
   let length = 0
   // Leaving the loop destroys the body and its socket.
   for await (const part of body) {
-    if (!Buffer.isBuffer(part)) throw new Unreadable('a body that is no bytes')
+    if (!Buffer.isBuffer(part)) throw new Unreadable('a body that is not bytes')
     length += part.length
     if (length > bytesMax) {
-      if (whole) throw new Unreadable(`an answer over ${bytesMax} bytes`)
+      if (whole) throw new Unreadable(`a response over ${bytesMax} bytes`)
       break
     }
     parts.push(part)

@@ -194,5 +194,5 @@ export function isNull(json: Buffer, at: number): boolean {
 }
 
 function broken(at: number): Unreadable {
-  return new Unreadable(`what is no JSON of rows, at byte ${at}`)
+  return new Unreadable(`invalid JSON at byte ${at}`)
 }

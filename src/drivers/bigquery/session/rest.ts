@@ -41,7 +41,7 @@ export class Rest {
   /** Returns a response as JSON. Throws ErrorResponse, Unreadable, the socket's error, the signal's reason. */
   async json(call: Call, signal: AbortSignal): Promise<unknown> {
     const json = jsonOf(await this.bytes(call, signal))
-    if (typeof json !== 'object' || json === null) throw new Unreadable('an answer that is no JSON object')
+    if (typeof json !== 'object' || json === null) throw new Unreadable('a response that is not a JSON object')
     return json
   }
 
@@ -81,7 +81,7 @@ export class Rest {
   }
 }
 
-/** The work, done again a few times while what it fails of may pass. */
+/** Does the work, and retries it a few times after a temporary error. */
 async function withRetries<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   for (let attempt = 0; ; attempt++) {

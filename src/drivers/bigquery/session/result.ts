@@ -62,7 +62,7 @@ const HEAD_BYTES_MAX = 8 * 1024 * 1024
  */
 export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page> {
   const { members, end: pageEnd } = await slices.run(membersOf(bytes, skipSpace(bytes, 0)))
-  if (skipSpace(bytes, pageEnd) !== bytes.length) throw new Unreadable('bytes behind a page')
+  if (skipSpace(bytes, pageEnd) !== bytes.length) throw new Unreadable('bytes after a page')
   const head: Record<string, unknown> = Object.create(null)
   let rowsAt: number | null = null
   let headBytes = 0
@@ -72,7 +72,8 @@ export async function readPage(bytes: Buffer, slices: TimeSlices): Promise<Page>
       continue
     }
     headBytes += end - at
-    if (headBytes > HEAD_BYTES_MAX) throw new Unreadable(`a page with over ${HEAD_BYTES_MAX} bytes beside its rows`)
+    if (headBytes > HEAD_BYTES_MAX)
+      throw new Unreadable(`a page with over ${HEAD_BYTES_MAX} bytes in addition to its rows`)
     head[key] = jsonOf(bytes.subarray(at, end))
   }
   const page = Head.safeParse(head)
@@ -172,7 +173,7 @@ export class Result {
   #begin({ schema }: Page): WriteRow {
     const fields = readSchema(schema)
     // Every query has a column. Without this check, a missing schema would look like an empty result.
-    if (fields.length === 0) throw new Unreadable('an answer without columns')
+    if (fields.length === 0) throw new Unreadable('a result without columns')
     this.#columns = fields.map(({ name, text }) => ({ name: shownName(name, this.#names), dataType: text }))
     return rowWriter(fields.map(({ type }) => type))
   }

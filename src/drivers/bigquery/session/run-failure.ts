@@ -6,36 +6,36 @@ import { accessFailure, failure, queryFailure } from './failure.ts'
 import { ErrorResponse } from './error-response.ts'
 import { bytesIn } from './dry-run-failure.ts'
 
-const FAILED = 'BigQuery failed the query while it ran: a value does not fit what the query does with it.'
+const FAILED = 'BigQuery failed the query while it ran: a value does not fit an operation of the query.'
 
 /** By what BigQuery says of reason invalidQuery. */
 const SENTENCES: readonly (readonly [RegExp, string])[] = [
-  [/division by zero/i, 'Division by zero; SAFE_DIVIDE answers NULL instead.'],
+  [/division by zero/i, 'Division by zero; SAFE_DIVIDE returns NULL instead.'],
   [/overflow|out of range/i, 'A number is out of the range of its type.'],
   [
     /bad (?:int64|double|float64|bool|numeric|bignumeric) value/i,
-    'A value cannot be cast to the type; SAFE_CAST answers NULL instead.',
+    'A value cannot be cast to the type; SAFE_CAST returns NULL instead.',
   ],
   [
     /could not cast|invalid cast|cannot be cast/i,
-    'A value cannot be cast to the type; SAFE_CAST answers NULL instead.',
+    'A value cannot be cast to the type; SAFE_CAST returns NULL instead.',
   ],
   [
     /invalid (?:date|time|timestamp|datetime)|failed to parse|mismatch between format/i,
-    'A text is no date or time of the expected form; SAFE.PARSE_… answers NULL instead.',
+    'A text is not a date or time of the expected form; SAFE.PARSE_… returns NULL instead.',
   ],
-  [/scalar subquery produced more than one element/i, 'A sub-query that must give one value gives several.'],
+  [/scalar subquery produced more than one element/i, 'A sub-query that must return one value returns several.'],
   [
     /array (?:index|element).*out of bounds|out of bounds/i,
-    'An index is outside of an array; SAFE_OFFSET answers NULL instead.',
+    'An index is outside of an array; SAFE_OFFSET returns NULL instead.',
   ],
   [
     /cannot (?:parse|compile) regular expression|invalid regular expression|regexp/i,
     'A regular expression is not valid.',
   ],
-  [/json/i, 'A JSON value is not what the query takes it for.'],
-  [/array cannot have a null element/i, 'An array of the answer holds NULL; IGNORE NULLS leaves it out.'],
-  [/duplicate column names?/i, 'Two columns of the answer have one name; give them aliases.'],
+  [/json/i, 'A JSON value does not have the type that the query expects.'],
+  [/array cannot have a null element/i, 'An array in the result contains NULL; IGNORE NULLS leaves it out.'],
+  [/duplicate column names?/i, 'Two columns of the result have the same name; give them aliases.'],
 ]
 
 /** What a run threw, as an AppError. */

@@ -66,7 +66,7 @@ export async function runQuery(at: Running, query: BigQueryQuery, limits: Limits
     let page = await job.start()
     const slices = new TimeSlices(at.signal)
     for (let pages = 1; await result.add(page, slices); pages++) {
-      if (pages >= PAGES_MAX) throw new Unreadable('an answer of too many pages')
+      if (pages >= PAGES_MAX) throw new Unreadable('a result with too many pages')
       page = await job.page(page.pageToken, result.wanted)
     }
     return result.finish()
@@ -129,7 +129,7 @@ class Job {
   /** Returns the page for the token. Waits until the job is complete. */
   async page(token: string | null, wanted: number): Promise<Page> {
     const { rest, place, signal } = this.#at
-    if (this.#known === null) throw new Unreadable('an answer without its job')
+    if (this.#known === null) throw new Unreadable('a result without its job')
     const { id, location } = this.#known
     for (let pause: number = PAUSE_MS[0]; ; pause = Math.min(pause * 2, PAUSE_MS[1])) {
       const requestedAt = performance.now()

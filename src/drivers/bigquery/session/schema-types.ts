@@ -68,7 +68,7 @@ const GOOGLESQL: ReadonlyMap<string, string> = new Map(
 /** The fields of `{fields: […]}`; empty if absent. Throws Unreadable. */
 export function readSchema(schema: unknown): readonly Field[] {
   const read = Schema.safeParse(schema ?? {})
-  if (!read.success) throw new Unreadable('a schema that is none')
+  if (!read.success) throw new Unreadable('an invalid schema')
   let left = FIELDS_MAX
   const fieldsOf = (fields: readonly unknown[], depth: number): Field[] => {
     left -= fields.length
