@@ -8,7 +8,7 @@ import { ROUTES } from '../../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
 import { AppError, STATUS } from '../../src/errors.ts'
 import { startApp } from '../support/app.ts'
-import type { Answer, Asked, Person, TestApp } from '../support/app.ts'
+import type { Answer, Person, RequestOptions, TestApp } from '../support/app.ts'
 
 function assertRefusal(answer: Answer, code: keyof typeof STATUS): void {
   assert.equal(answer.json?.code, code, answer.text)
@@ -38,7 +38,7 @@ describe('refusals', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  const cases: readonly [string, string, string, keyof typeof STATUS, Asked?][] = [
+  const cases: readonly [string, string, string, keyof typeof STATUS, RequestOptions?][] = [
     ['an unknown route', 'GET', '/no/such/route', 'NOT_FOUND'],
     ['an unknown route under /auth', 'GET', '/auth/no-such-route', 'NOT_FOUND'],
     ['metrics on the main port', 'GET', '/metrics', 'NOT_FOUND'],
@@ -49,11 +49,11 @@ describe('refusals', () => {
     ['OPTIONS', 'OPTIONS', '/users/me', 'METHOD_NOT_ALLOWED'],
     ['no token', 'GET', '/users/me', 'UNAUTHENTICATED'],
   ]
-  for (const [title, method, path, code, asked] of cases) {
-    test(`${title}: ${code}`, async () => assertRefusal(await app.ask(method, path, asked), code))
+  for (const [title, method, path, code, options] of cases) {
+    test(`${title}: ${code}`, async () => assertRefusal(await app.ask(method, path, options), code))
   }
 
-  const asAda: readonly [string, string, string, keyof typeof STATUS, Asked][] = [
+  const asAda: readonly [string, string, string, keyof typeof STATUS, RequestOptions][] = [
     ['truncated JSON', 'POST', '/teams', 'INVALID_REQUEST', { body: '{"name":' }],
     ['an empty body', 'POST', '/teams', 'INVALID_REQUEST', { body: '' }],
     ['no body', 'POST', '/teams', 'INVALID_REQUEST', {}],
@@ -91,9 +91,9 @@ describe('refusals', () => {
     ['an id with SQL', 'GET', "/teams/'%20OR%201=1", 'NOT_FOUND', {}],
     ['an id of 600 letters', 'GET', `/teams/${'x'.repeat(600)}`, 'NOT_FOUND', {}],
   ]
-  for (const [title, method, path, code, asked] of asAda) {
+  for (const [title, method, path, code, options] of asAda) {
     test(`${title}: ${code}`, async () => {
-      const answer = await app.ask(method, path, { ...asked, token: ada.jwt })
+      const answer = await app.ask(method, path, { ...options, token: ada.jwt })
       assertRefusal(answer, code)
       if (code === 'INVALID_REQUEST') assert.ok(answer.json.details.length > 0)
     })

@@ -31,7 +31,7 @@ export interface Answer {
   readonly json: any
 }
 
-export interface Asked {
+export interface RequestOptions {
   readonly token?: string | undefined
   /** Sent as JSON; a string is sent unchanged. */
   readonly body?: unknown
@@ -69,8 +69,8 @@ export class TestApp implements AsyncDisposable {
     this.#app = app
   }
 
-  async ask(method: string, path: string, asked: Asked = {}): Promise<Answer> {
-    const { token, body, headers, signal } = asked
+  async ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+    const { token, body, headers, signal } = options
     const response = await fetch(this.url + path, {
       method,
       redirect: 'manual',
@@ -90,14 +90,14 @@ export class TestApp implements AsyncDisposable {
   async operate(
     method: string,
     path: string,
-    asked: Omit<Asked, 'headers'> = {},
+    options: Omit<RequestOptions, 'headers'> = {},
   ): Promise<Pick<Answer, 'text' | 'json'>> {
-    const text = await answerOf(this.#app, method, path, asked)
+    const text = await answerOf(this.#app, method, path, options)
     return { text, json: parse(text) }
   }
 
-  async must(method: string, path: string, asked: Asked = {}): Promise<Answer['json']> {
-    const answer = await this.ask(method, path, asked)
+  async must(method: string, path: string, options: RequestOptions = {}): Promise<Answer['json']> {
+    const answer = await this.ask(method, path, options)
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
     return answer.json
   }
@@ -181,18 +181,18 @@ async function answerOf(
   { authenticator, operations }: Partial<App>,
   method: string,
   path: string,
-  asked: Asked,
+  options: RequestOptions,
 ): Promise<string> {
   const url = new URL(path, 'http://localhost')
   if (authenticator === undefined || operations === undefined) throw new Error('this service is another process')
   try {
-    const caller = await authenticator.authenticate(`Bearer ${asked.token ?? ''}`)
-    const signal = asked.signal ?? new AbortController().signal
+    const caller = await authenticator.authenticate(`Bearer ${options.token ?? ''}`)
+    const signal = options.signal ?? new AbortController().signal
     const arrival = { caller, knownAt: performance.now(), via: 'CONNECTOR', client: 'test/1.0', signal } as const
     for (const [id, route] of Object.entries(TABLE)) {
       const params = route.method === method ? paramsOf(route.path, url.pathname) : null
       if (params === null) continue
-      const input = { params, query: Object.fromEntries(url.searchParams), body: asked.body }
+      const input = { params, query: Object.fromEntries(url.searchParams), body: options.body }
       return await textOf(await operations[id as keyof Operations](arrival, input))
     }
   } catch (error) {

@@ -40,8 +40,8 @@ export async function openRooms(options: Options = {}) {
       reach: (call, at) => reach(rooms, call, at.teamId, at.id),
     }),
   )
-  const held = opened.move()
-  return { ...rooms, running, [Symbol.asyncDispose]: () => held.disposeAsync() }
+  const resources = opened.move()
+  return { ...rooms, running, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
 
 const ignore = () => undefined

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-const CUT = '----8<----'
+const SEPARATOR = '----8<----'
 
-/** The output of each block of the page. */
+/** Returns the output of each block. */
 export async function follow(blocks: readonly string[]): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'vitrine-page-'))
   try {
@@ -19,10 +19,10 @@ export async function follow(blocks: readonly string[]): Promise<string[]> {
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     const output = text(shell.stdout)
-    shell.stdin.end(blocks.map((block) => `${block}\nprintf '%s' '${CUT}'\n`).join(''))
+    shell.stdin.end(blocks.map((block) => `${block}\nprintf '%s' '${SEPARATOR}'\n`).join(''))
     const [code] = await once(shell, 'close')
     assert.equal(code, 0)
-    return (await output).split(CUT).slice(0, -1)
+    return (await output).split(SEPARATOR).slice(0, -1)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -24,7 +24,7 @@ export interface TestSmtp extends AsyncDisposable {
 /** Accepts every mail without a login by default. */
 export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSmtp> {
   const received: Received[] = []
-  const taken = new Set<Received>()
+  const read = new Set<Received>()
   const news = new EventTarget()
   const server = new SMTPServer({
     authOptional: true,
@@ -57,9 +57,9 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
     received,
     async next(to, about = /^/) {
       for (;;) {
-        const found = received.find((mail) => mail.to.includes(to) && !taken.has(mail) && about.test(mail.text))
+        const found = received.find((mail) => mail.to.includes(to) && !read.has(mail) && about.test(mail.text))
         if (found !== undefined) {
-          taken.add(found)
+          read.add(found)
           return found
         }
         await once(news, 'mail', { signal: AbortSignal.timeout(10_000) })
@@ -86,7 +86,7 @@ function partsOf(message: string): Pick<Received, 'headers' | 'text' | 'html'> {
     body.split(`--${boundary}`).flatMap((part) => {
       const [head = '', content = ''] = split(part.replace(/^\r\n/, ''))
       const type = /content-type: ([\w/]+)/i.exec(head)?.[1]
-      return type === undefined ? [] : [[type, decoded(head, content)] as const]
+      return type === undefined ? [] : [[type, decode(head, content)] as const]
     }),
   )
   return { headers, text: parts.get('text/plain') ?? '', html: parts.get('text/html') ?? '' }
@@ -97,7 +97,7 @@ function split(text: string): [string, string] {
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 4)]
 }
 
-function decoded(head: string, content: string): string {
+function decode(head: string, content: string): string {
   if (/content-transfer-encoding: base64/i.test(head)) return Buffer.from(content, 'base64').toString('utf8')
   if (!/content-transfer-encoding: quoted-printable/i.test(head)) return content
   const bytes = content

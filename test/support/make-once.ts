@@ -14,7 +14,7 @@ export async function makeOnce(
   result: string,
   make: (folder: string) => Promise<void>,
 ): Promise<void> {
-  if (await isThere(result)) return
+  if (await exists(result)) return
   await mkdir(cache, { recursive: true })
   const lock = join(cache, `${name}.making`)
   const mine = await mkdir(lock).then(
@@ -22,8 +22,8 @@ export async function makeOnce(
     () => false,
   )
   if (!mine) {
-    for (let waited = 0; waited < 250 && (await isThere(lock)); waited++) await wait(1000)
-    if (await isThere(result)) return
+    for (let waited = 0; waited < 250 && (await exists(lock)); waited++) await wait(1000)
+    if (await exists(result)) return
     throw new NoSuchEngine(`The engine's ${name} could not be made for the tests (see ${lock}).`)
   }
   const folder = await mkdtemp(join(cache, `${name}-`))
@@ -32,7 +32,7 @@ export async function makeOnce(
     if ((await readdir(folder)).length > 0) await rename(folder, join(cache, name))
   } catch (error) {
     const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''
-    throw new NoSuchEngine(`The engine's ${name} could not be had for the tests (${why}).`)
+    throw new NoSuchEngine(`The engine's ${name} could not be obtained for the tests (${why}).`)
   } finally {
     await rm(folder, { recursive: true, force: true })
     await rm(lock, { recursive: true, force: true })
@@ -40,7 +40,7 @@ export async function makeOnce(
 }
 
 /** Whether a file or folder with this path exists. */
-export function isThere(path: string): Promise<boolean> {
+export function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

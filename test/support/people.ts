@@ -30,22 +30,22 @@ export async function openRooms(source: StoreSource, env: Record<string, string>
   return { ...rooms, logged, gone, ended: async (ids) => void gone.push(...ids), clock }
 }
 
-export interface Asked {
+export interface RequestOptions {
   readonly cookie?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Sends one request under /auth, as the HTTP server passes it on. */
-export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: unknown, asked: Asked = {}) {
+export async function auth(rooms: Pick<Rooms, 'signIn'>, route: string, body?: unknown, options: RequestOptions = {}) {
   const [method = '', path = ''] = route.split(' ')
   const response = await rooms.signIn.handle(
     new Request(`http://127.0.0.1:3000/auth/${path}`, {
       method,
       headers: {
         'x-vitrine-client': '127.0.0.1',
-        ...(asked.cookie === undefined ? {} : { cookie: asked.cookie }),
+        ...(options.cookie === undefined ? {} : { cookie: options.cookie }),
         ...(method === 'GET' ? {} : { 'content-type': 'application/json' }),
-        ...asked.headers,
+        ...options.headers,
       },
       ...(method === 'GET' ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body ?? {}) }),
     }),

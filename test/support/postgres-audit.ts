@@ -21,9 +21,9 @@ export function audit(
     if (tag.endsWith('Stmt') && tag !== 'SelectStmt') return [`a ${tag}`]
     if (node['intoClause'] !== undefined || node['lockingClause'] !== undefined) return ['INTO or FOR UPDATE']
     if (tag === 'RangeVar') return table(node, tables)
-    if (tag === 'FuncCall') return called(node, schemas)
+    if (tag === 'FuncCall') return functionCall(node, schemas)
     if (tag === 'A_Expr') return operator(node, schemas)
-    if (tag === 'TypeCast' || tag === 'ColumnDef') return typed(at(node, 'typeName'), schemas)
+    if (tag === 'TypeCast' || tag === 'ColumnDef') return typeReference(at(node, 'typeName'), schemas)
     return []
   })
 }
@@ -35,7 +35,7 @@ function table(node: Record<string, unknown>, tables: ReadonlySet<string>): stri
   return isKnown ? [] : [`the table ${String(schema)}.${name}`]
 }
 
-function called(node: Record<string, unknown>, schemas: readonly string[]): string[] {
+function functionCall(node: Record<string, unknown>, schemas: readonly string[]): string[] {
   const parts = names(node['funcname'])
   if (parts.length === 1 && parts[0] === 'unnest') return []
   return parts.length === 2 && schemas.includes(parts[0] ?? '') ? [] : [`the function ${parts.join('.')}`]
@@ -47,7 +47,7 @@ function operator(node: Record<string, unknown>, schemas: readonly string[]): st
   return isWorded || (parts.length === 2 && schemas.includes(parts[0] ?? '')) ? [] : [`the operator ${parts.join('.')}`]
 }
 
-function typed(type: unknown, schemas: readonly string[]): string[] {
+function typeReference(type: unknown, schemas: readonly string[]): string[] {
   const parts = names(at(type, 'names'))
   return parts.length === 2 && schemas.includes(parts[0] ?? '') && !/^_?reg/.test(parts[1] ?? '')
     ? []
@@ -62,9 +62,9 @@ function* walk(value: unknown): Generator<Found> {
   if (Array.isArray(value)) {
     for (const item of value) yield* walk(item)
   } else if (isObject(value)) {
-    for (const [tag, held] of Object.entries(value)) {
-      if (isObject(held) && /^[A-Z]/.test(tag)) yield { tag, node: held }
-      yield* walk(held)
+    for (const [tag, child] of Object.entries(value)) {
+      if (isObject(child) && /^[A-Z]/.test(tag)) yield { tag, node: child }
+      yield* walk(child)
     }
   }
 }

@@ -235,7 +235,7 @@ const engines = join(import.meta.dirname, '../engines/postgres')
 async function onDemand(version: PostgresVersion): Promise<string | null> {
   if (platform !== 'linux-x64') return null
   const native = join(engines, 'node_modules', `pg${version}`, 'native')
-  if (await isThere(join(native, 'bin/postgres'))) return native
+  if (await exists(join(native, 'bin/postgres'))) return native
   // Test files run in parallel: one installs, and the others wait for it.
   const installing = join(engines, '.installing')
   if (
@@ -252,13 +252,13 @@ async function onDemand(version: PostgresVersion): Promise<string | null> {
       await rm(installing, { recursive: true })
     }
   } else {
-    for (let waited = 0; waited < 300 && (await isThere(installing)); waited++) await wait(1000)
+    for (let waited = 0; waited < 300 && (await exists(installing)); waited++) await wait(1000)
     await rm(installing, { recursive: true, force: true })
   }
-  return (await isThere(join(native, 'bin/postgres'))) ? native : null
+  return (await exists(join(native, 'bin/postgres'))) ? native : null
 }
 
-function isThere(path: string): Promise<boolean> {
+function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

@@ -55,8 +55,8 @@ export class Profiled {
     const teamId = await addTeam(rooms)
     const owner = await addMember(rooms, teamId, 'OWNER')
     const call = sessionCall(owner.accountId, 'profileDatasource')
-    const asked = { name: 'shop', type: 'POSTGRES', connectionMode: 'DIRECT', sslMode: 'disable', ...order } as const
-    const made = await createDatasource(rooms, call, owner, asked)
+    const input = { name: 'shop', type: 'POSTGRES', connectionMode: 'DIRECT', sslMode: 'disable', ...order } as const
+    const made = await createDatasource(rooms, call, owner, input)
     const profiled = new Profiled(rooms, { teamId, id: asId<DatasourceId>(made.id), accountId: owner.accountId })
     await introspectDatasource(rooms, profiled.call(), await profiled.at())
     const all = (await rooms.catalogs.full((await profiled.at()).row))?.tables ?? []

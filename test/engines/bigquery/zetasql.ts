@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { isThere, makeOnce } from '../../support/make-once.ts'
+import { exists, makeOnce } from '../../support/make-once.ts'
 import { NoSuchEngine } from '../../support/no-such-engine.ts'
 
 const HOME = import.meta.dirname
@@ -147,7 +147,7 @@ export async function openZetasql(): Promise<Zetasql> {
 }
 
 async function install(): Promise<void> {
-  if (await isThere(INSTALLED)) return
+  if (await exists(INSTALLED)) return
   if (process.env['TEST_ENGINES'] !== 'required') {
     throw new NoSuchEngine('Google’s analyzer (340 MB) is not installed: npm ci in test/engines/bigquery.')
   }
