@@ -1,13 +1,13 @@
-// What introspection captures of a MongoDB server for the guard, the runner and the description, beyond collections and
-// paths. It is stored as JSON with the catalog, so plain data only; another CAPTURE_VERSION must be made anew.
+// Facts that introspection captures for the guard, the runner and the description, besides collections and paths. They are
+// stored as JSON with the catalog, so they are plain data. A capture of another CAPTURE_VERSION must be made again.
 
 export const CAPTURE_VERSION = 1
 
 export interface MongoCapture {
   readonly version: number
-  /** buildInfo.versionArray's first three: [6, 0, 5]. */
+  /** The first three numbers of buildInfo.versionArray: [6, 0, 5]. */
   readonly serverVersion: readonly [number, number, number]
-  /** As the server writes it: 6.0.5, 9.0.0-alpha0. */
+  /** The version as the server writes it: 6.0.5, 9.0.0-alpha0. */
   readonly versionText: string
   readonly database: string
 }
@@ -18,22 +18,22 @@ export type CollectionKind = 'collection' | 'view' | 'timeseries'
 export interface MongoTableDetail {
   readonly kind: CollectionKind
   readonly capped: boolean
-  /** Documents, counted for views too (within a time); null where that took too long or was not allowed. */
+  /** Number of documents, also for views; null if counting took too long or was not allowed. */
   readonly documents: number | null
-  /** The first path of each index that can answer an equality alone (no partial, sparse, text, hashed or wildcard one). */
+  /** The first path of each index that serves any equality (not partial, sparse, text, hashed or wildcard). */
   readonly indexedPaths: readonly string[]
-  /** False where the sample held fields beyond the limits on paths, so more exist than are listed. */
+  /** False if the sample held more fields than the limits on paths allow, so that some are not listed. */
   readonly complete: boolean
 }
 
 /** CatalogColumn.detail of a path. */
 export interface MongoColumnDetail {
-  /** BSON aliases seen and in how many of the sampled documents each; arrays on the way are transparent. */
+  /** BSON type aliases, each with the number of sampled documents. Arrays on the path are transparent. */
   readonly types: Readonly<Record<string, number>>
-  /** Share of the sampled documents that hold the path, from 0 to 1. */
+  /** Share of the sampled documents that have the path, from 0 to 1. */
   readonly presence: number
-  /** Elements that its arrays hold, on average of the sampled documents; absent where none held one. */
+  /** Average number of elements of its arrays in the sample; absent if the sample held no array. */
   readonly items?: number
-  /** True where the path is a top-level field: what `columns: null` is frozen into. */
+  /** Whether the path is a top-level field. `columns: null` is frozen into these. */
   readonly top: boolean
 }

@@ -1,4 +1,4 @@
-// The MongoDB driver put together: the guard judges, connections do. Nothing here decides anything of its own.
+// Assembles the MongoDB driver from the guard and the connections. It makes no decisions itself.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { sharedCache } from '../shared-cache.ts'
@@ -13,7 +13,7 @@ import { openThreads } from './guard/judge-threads.ts'
 import type { Known } from './session/run.ts'
 import { readSettings, targetOf } from './session/settings.ts'
 
-/** The client library is loaded by the first connection, a thread of the guard started by the first long body. */
+/** The first connection loads the client library; the first long body starts a guard thread. */
 export async function createMongoDriver(): Promise<Driver> {
   const threads = openThreads()
   const knownOf = sharedCache<Known>(() => ({ sizes: new Map(), lookups: new Map() }))
@@ -44,7 +44,7 @@ export async function createMongoDriver(): Promise<Driver> {
   }
 }
 
-/** Another kind's body, or one that nobody read, is a defect of ours. */
+/** A body of another driver, or one that readBody() did not make, is a defect in the caller. */
 function isMongoBody(body: QueryBody): body is MongoBody {
   return 'collection' in body && 'filter' in body && 'pipeline' in body
 }

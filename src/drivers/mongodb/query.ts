@@ -1,27 +1,27 @@
-// What the MongoDB guard hands to the runner, behind the seal: one aggregate of plain values. What JSON cannot say stands
-// in a Scalar; the driver turns it into the client library's own class, so the guard needs none.
+// The confined query that the MongoDB guard passes to the runner, sealed: one aggregate of plain values. A Scalar holds a
+// value that JSON does not have; to-bson.ts converts it to a class of the client library, so the guard needs no library.
 import type { CollectionKind } from './capture.ts'
 
-/** The Extended JSON wrappers that a body may hold (docs/guard/mongodb.md), each checked to its exact form. */
+/** The Extended JSON wrappers that a body may contain (docs/guard/mongodb.md), after validation. */
 export type ScalarValue =
   | { readonly kind: '$oid'; readonly hex: string }
-  /** Milliseconds since 1970, within what a JavaScript Date can say. */
+  /** Milliseconds since 1970, in the range of a JavaScript Date. */
   | { readonly kind: '$date'; readonly milliseconds: number }
   | { readonly kind: '$numberInt'; readonly value: number }
   | { readonly kind: '$numberLong'; readonly value: bigint }
   /** May be NaN or infinite. */
   | { readonly kind: '$numberDouble'; readonly value: number }
-  /** A decimal text that Decimal128 takes exactly. */
+  /** A decimal that Decimal128 holds exactly. */
   | { readonly kind: '$numberDecimal'; readonly text: string }
   | { readonly kind: '$binary'; readonly base64: string; readonly subType: number }
   | { readonly kind: '$uuid'; readonly text: string }
-  /** Options sorted, each at most once, out of i m s u x. */
+  /** Options are sorted and unique, from i m s u x. */
   | { readonly kind: '$regularExpression'; readonly pattern: string; readonly options: string }
   | { readonly kind: '$timestamp'; readonly t: number; readonly i: number }
   | { readonly kind: '$minKey' }
   | { readonly kind: '$maxKey' }
 
-/** One BSON value that is neither a document, an array nor plain JSON. A caller's JSON can never look like one. */
+/** A BSON value that is not a document, an array or plain JSON. A caller's JSON cannot imitate a Scalar. */
 export class Scalar {
   readonly of: ScalarValue
 
@@ -32,7 +32,7 @@ export class Scalar {
 
 export type Bson = null | boolean | number | string | Scalar | readonly Bson[] | BsonDocument
 
-/** Keys in the order to be sent; never `__proto__`, `_bsontype` or `toBSON`. */
+/** Keys are in the order to be sent, and never `__proto__`, `_bsontype` or `toBSON`. */
 export interface BsonDocument {
   readonly [name: string]: Bson
 }
@@ -45,21 +45,21 @@ export function isArray(value: Bson | undefined): value is readonly Bson[] {
   return Array.isArray(value)
 }
 
-/** A further collection that the pipeline reads: `explain` says nothing of its cost. */
+/** Another collection that the pipeline reads. `explain` does not include its cost. */
 export interface Join {
   readonly stage: '$lookup' | '$unionWith' | '$graphLookup'
   readonly collection: string
-  /** The path that each outer document is looked up by; null where the whole collection is read. */
+  /** The path that matches each outer document; null if the whole collection is read. */
   readonly foreignField: string | null
-  /** Read anew for each outer document ($lookup with fields or variables of the outer document, $graphLookup). */
+  /** Whether it is read again for each outer document ($lookup with outer fields or variables, $graphLookup). */
   readonly perDocument: boolean
 }
 
-/** A collection that the query reads, as introspection found it (CatalogTable.detail): what its cost is reckoned by. */
+/** A collection that the query reads, as introspected (CatalogTable.detail), for the cost estimate. */
 export interface ReadCollection {
   readonly name: string
   readonly kind: CollectionKind
-  /** Documents at introspection, views too; null where they were not counted. */
+  /** Number of documents at introspection, for views too; null if not counted. */
   readonly documents: number | null
   readonly indexedPaths: readonly string[]
 }
@@ -67,21 +67,21 @@ export interface ReadCollection {
 export interface MongoQuery {
   readonly database: string
   readonly collection: string
-  /** Confined; its last stage is a $limit of rowCap + 1. */
+  /** The confined pipeline. Its last stage is a $limit of rowCap + 1. */
   readonly pipeline: readonly BsonDocument[]
-  /** The same with its sort where an index can serve it, to be tried first: it answers alike, or fails. */
+  /** The pipeline with its sort where an index can serve it. It is tried first; it returns the same rows or fails. */
   readonly early: readonly BsonDocument[] | null
-  /** Rows to answer at most. */
+  /** The most rows in the answer. */
   readonly rowCap: number
-  /** Top-level names that the query fixes, in their order; documents may hold further ones. `_id` stands where written. */
+  /** Top-level names whose order the query fixes. Documents may have others. `_id` is where the query puts it. */
   readonly columns: readonly string[]
   readonly joins: readonly Join[]
-  /** How many documents an $unwind makes of one, by its stage in the pipeline: estimated where the array is stored. */
+  /** How many documents each $unwind makes of one, by its stage. An estimate if the array is stored. */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
-  /** The collection itself first, then every other one of the joins, once each. */
+  /** The collection itself, then each joined collection once. */
   readonly reads: readonly ReadCollection[]
-  /** What the database is sent, as a text. */
+  /** The query as sent to the database, as a string. */
   readonly printed: () => string
-  /** What is known of the documents that it answers, as a text to be compared. */
+  /** The known fields of the result documents, as a string for comparison. */
   readonly outline: () => string
 }

@@ -1,13 +1,13 @@
-// The questions as bodies of a MongoDB query.
+// Writes the sample questions as MongoDB query bodies.
 import type { Question } from '../question.ts'
 
-/** The body as JSON; null for a question that crosses collections, where nothing says which documents belong together. */
+/** The body as JSON; null for a question that joins collections, because MongoDB has no foreign keys. */
 export function questionInMongo(question: Question): string | null {
   const pipeline = pipelineOf(question)
   return pipeline === null ? null : JSON.stringify({ collection: question.of.table, pipeline })
 }
 
-/** Collections and paths as they are; in quotes, as JSON writes them, where they would not read as names. */
+/** Collections and paths as they are. Names with unusual characters are quoted as JSON strings. */
 export function typedPath(names: readonly string[]): string {
   return names.map((name) => (PLAIN.test(name) ? name : JSON.stringify(name))).join('.')
 }
@@ -29,7 +29,7 @@ function pipelineOf(question: Question): readonly object[] | null {
   }
 }
 
-/** A path inside another one that is shown goes without saying. */
+/** Leaves out paths below another shown path. */
 function shown(paths: readonly string[]): Readonly<Record<string, 1>> {
   const outer = paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`)))
   return Object.fromEntries(outer.map((path) => [path, 1]))

@@ -1,4 +1,4 @@
-// Accumulators of $group, $bucket and $bucketAuto, and the operators of $setWindowFields: by their lists.
+// The allowed accumulators of $group, $bucket and $bucketAuto, and the allowed operators of $setWindowFields.
 import { fieldsOf, operatorOf, textOf } from './read-arguments.ts'
 import { reasonAgainst, type Fields } from './expression-list.ts'
 import { computed } from './computed-value.ts'
@@ -47,9 +47,9 @@ const WINDOW: ReadonlyMap<string, Form> = new Map<string, Form>([
 export interface Accumulated {
   /** {$sum: …} */
   readonly printed: BsonDocument
-  /** Of the value for a group or window. */
+  /** The extent of the value for one group or window. */
   readonly extent: Extent
-  /** As many elements or fields as documents make them. */
+  /** Set if the value has an element or field for each document. */
   readonly gathers: 'array' | 'object' | null
 }
 
@@ -74,10 +74,10 @@ function gathered(
   if (MANY_OF.has(name)) {
     const n = numberOf(isDocument(value) ? value['n'] : undefined)
     const isFew = n !== undefined && n <= FEW
-    // Unwound, what was gathered is as many documents as before.
+    // $unwind of a gathered array yields as many documents as before.
     return { extent: { ...gatheredList(each, isFew ? n : meter.gathered()), rows: 1 }, gathers: isFew ? null : 'array' }
   }
-  // Of constant names there is one field each.
+  // Each constant name makes one field.
   if (name === '$mergeObjects' && each.fields !== null) return { extent: each, gathers: null }
   if (name === '$mergeObjects') return { extent: gatheredList(each, meter.gathered()), gathers: 'object' }
   if (name === '$concatArrays' || name === '$setUnion') {
@@ -87,10 +87,10 @@ function gathered(
   return { extent: name === '$percentile' ? list(SMALL, each.items) : SMALL, gathers: null }
 }
 
-/** So many elements need no look at how many there are. */
+/** Arrays with this few elements need no length check. */
 const FEW = 100
 
-/** An operator of $setWindowFields beside its window. */
+/** An operator of $setWindowFields and its window. */
 export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Accumulated {
   if (!isDocument(value)) throw new Broken('$setWindowFields takes an object for each output')
   const { window, ...rest } = value
@@ -98,7 +98,7 @@ export function windowOperator(value: Bson, scope: Scope, sortKeys: number): Acc
   if (operator === null) throw refusedShape('$setWindowFields', rest)
   const [name] = operator
   if ((name === '$rank' || name === '$denseRank') && sortKeys !== 1) {
-    throw new Broken(`${name} needs a sortBy of one field`)
+    throw new Broken(`${name} needs a sortBy with exactly one field`)
   }
   const found = operand('window', WINDOW, operator, scope)
   const printed = { [name]: found.printed, ...(window === undefined ? {} : { window: frame(window) }) }
@@ -175,12 +175,12 @@ function frame(window: Bson): Bson {
 }
 
 export function bounds(value: Bson): Bson {
-  if (!isArray(value) || value.length !== 2) throw new Broken('a window has a lower and an upper bound')
+  if (!isArray(value) || value.length !== 2) throw new Broken('a window takes two bounds, [lower, upper]')
   for (const bound of value) {
     if (typeof bound === 'string' && !['current', 'unbounded', 'full', 'partition'].includes(bound)) {
-      throw new Broken(`${shown(bound)} is no bound`)
+      throw new Broken(`${shown(bound)} is not a bound`)
     }
-    if (isArray(bound) || isDocument(bound)) throw new Broken('a bound is a number or a text')
+    if (isArray(bound) || isDocument(bound)) throw new Broken('a bound must be a number or a string')
   }
   return value
 }

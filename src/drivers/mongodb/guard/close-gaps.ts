@@ -1,13 +1,13 @@
-// mongod 6.0, where it projects what it has computed (a view's field, the measurements of a time series), leaves gaps in
-// arrays for the elements that it takes out: nobody sees them in an answer, but $size, $map and $unwind count them. Here
-// the expression that closes them, and keeps everything else.
+// mongod 6.0 leaves gaps in arrays when it projects computed values (fields of a view, measurements of a time series).
+// Answers do not show the gaps, but $size, $map and $unwind count them, which reveals the number of hidden elements. This
+// expression closes the gaps.
 import type { Tree } from './exposed.ts'
 import type { Bson } from '../query.ts'
 
-/** Arrays in an array of an array are emptied: what is left in them is not known to be without gaps. */
+/** Arrays nested more deeply are emptied, because they may still have gaps. */
 const NESTED_MAX = 2
 
-/** The value of a field that the projection cut, without gaps; nothing where there is no such field. */
+/** The value of a field that the projection cut, without gaps. A missing field stays missing. */
 export function withoutGaps(path: string, tree: Tree): Bson {
   return { $cond: [{ $eq: [{ $type: path }, 'missing'] }, '$$REMOVE', closed(path, tree, NESTED_MAX)] }
 }
@@ -21,7 +21,7 @@ function closed(value: string, tree: Tree, nested: number): Bson {
   return { $let: { vars: { a: each }, in: { $cond: [isArray, '$$a', { $arrayElemAt: ['$$a', 0] }] } } }
 }
 
-/** An object with the fields below it that are cut as well. */
+/** An object whose cut fields have no gaps. */
 function parts(value: string, tree: Tree): Bson {
   const fields: Record<string, Bson> = {}
   for (const [name, below] of tree) if (below !== null) fields[name] = withoutGaps(`${value}.${name}`, below)

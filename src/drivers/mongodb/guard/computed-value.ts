@@ -1,5 +1,5 @@
-// An expression of a stage: printed anew, held to the bounds, and what is known of its value. That of a path is what the
-// path leads to, that of an object its fields.
+// Confines an expression of a stage, checks it against the bounds, and computes the shape of its value. A path has the
+// shape of its target; an object has the shape of its fields.
 import { expression } from './expression.ts'
 import type { Extent } from './value-size.ts'
 import { grown } from './growth.ts'
@@ -34,7 +34,7 @@ function shapeOf(value: Bson | undefined, extent: Extent, scope: Scope): Shape {
   return closed(new Map(entries.map(([name, below]) => [name, shapeOf(below, fields?.get(name) ?? extent, scope)])))
 }
 
-/** A shape as that of a whole document. */
+/** The shape of a value that becomes the whole document. */
 export function asDocument(shape: Shape): Shape {
   return shape.kids === null ? { ...shape, kids: new Map(), open: true } : shape
 }

@@ -1,5 +1,5 @@
-// A pipeline on a collection: what reads the same before and behind the projection goes in front, where indexes serve it,
-// then the projection, then everything else (docs/guard/mongodb.md#how-it-is-confined).
+// Confines a pipeline on one collection. Stages that read the same before and after the projection come first, where they
+// can use indexes; then the projection; then all other stages (docs/guard/mongodb.md#how-it-is-confined).
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
 import type { Extent } from './value-size.ts'
 import { filter } from './filter.ts'
@@ -26,14 +26,14 @@ export function confinePipeline(
   const isCached = collection.rewritten && !variables.isEmpty
   if (isCached) for (const name of collection.tops) barrier.raise(name)
   barrier.place()
-  // mongod 6.0 moves a $match with outer variables into what it caches of a time series: later rows get the first's. The
-  // wall holds one that reads a field; one that reads none passes it, but no limit.
+  // mongod 6.0 moves a $match with outer variables into its cache of a time series, so later rows get the result of the
+  // first row. The barrier stops a $match that reads a field; the $limit stops a $match that reads no field.
   if (isCached) flow.out.push({ $limit: Number.MAX_SAFE_INTEGER })
   for (const stage of rest) confineStage(stage, flow)
   return flow
 }
 
-/** Prints the leading filters, then sorts, skips and limits, as far as they may move; returns the rest. */
+/** Prints the leading filters, then sorts, skips and limits, as long as they may run first. Returns the other stages. */
 function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocument[] {
   let at = 0
   for (let stage = stages[at]; stage !== undefined; stage = stages[++at]) {
@@ -51,7 +51,7 @@ function hoist(stages: readonly BsonDocument[], flow: Flow): readonly BsonDocume
   return stages.slice(at)
 }
 
-/** Where only documents that lose an element would be ordered otherwise, the flow keeps what a trial needs. */
+/** Whether raw documents sort the same. If only lost array elements could change the order, sets flow.early. */
 function sortsAlike(value: Bson, flow: Flow): boolean {
   if (!isDocument(value)) return false
   const { hoistable, cut } = sortSpecOf('$sort', value, flow.scope)

@@ -30,21 +30,21 @@ const computed = (name: string): object => ({
   $set: { [name]: { $cond: [{ $eq: [{ $type: `$${name}` }, 'missing'] }, '$$REMOVE', `$${name}`] } },
 })
 
-test('the projection comes first, and one row more than the cap is asked for', () => {
+test('puts the projection first, and asks for one row more than the row cap', () => {
   assert.deepEqual(queryOf({}).pipeline, [P, END])
   assert.equal(queryOf({ limit: 5 }).rowCap, 5)
   assert.equal(queryOf({ limit: 5000 }).rowCap, 100)
   assert.deepEqual(queryOf({ collection: 'orders' }).pipeline[0], { $project: { person: 1, total: 1, _id: 0 } })
 })
 
-test('filters, sorts and limits that read the same before the projection stand before it, where indexes serve them', () => {
+test('puts filters, sorts and limits before the projection if they read the same there, so that indexes serve them', () => {
   const filter = { 'home.city': 'Ghent', cards: { $elemMatch: { brand: 'visa' } } }
   assert.deepEqual(queryOf({ filter }).pipeline, [{ $match: filter }, P, END])
   const pipeline = [{ $match: { name: 'x' } }, { $sort: { 'meta.at': 1, name: -1 } }, { $skip: 1 }, { $limit: 5 }]
   assert.deepEqual(queryOf({ filter, pipeline }).pipeline, [{ $match: filter }, ...pipeline, P, END])
 })
 
-test('a sort through an object shown in part has a second form with it in front, which proves itself', () => {
+test('prints a second form with the sort first for a sort through a partly shown object, with a check', () => {
   const sort = { $sort: { 'cards.brand': 1, name: -1 } }
   const early = (body: object): readonly unknown[] | undefined =>
     queryOf(body).early?.map((stage) => Object.keys(stage)[0])
@@ -74,14 +74,14 @@ test('a sort through an object shown in part has a second form with it in front,
   }
 })
 
-test('what would read hidden things there stays behind it', () => {
+test('keeps stages that would read hidden fields behind the projection', () => {
   const behind = (stage: object): void => assert.deepEqual(queryOf({ pipeline: [stage] }).pipeline, [P, stage, END])
   behind({ $match: { 'cards.0.brand': 'visa' } })
   behind({ $match: { $expr: { $eq: ['$name', 'x'] } } })
   behind({ $sort: { 'cards.brand': 1 } })
 })
 
-test('null below a cut object, a cut object itself and whole documents are held back by a field computed anew', () => {
+test('raises a barrier for null below a cut object, for a cut object itself and for whole documents', () => {
   const held = (stage: object, name: string): void =>
     assert.deepEqual(queryOf({ pipeline: [stage] }).pipeline, [P, computed(name), stage, END])
   held({ $match: { 'cards.brand': null } }, 'cards')
@@ -92,7 +92,7 @@ test('null below a cut object, a cut object itself and whole documents are held 
   assert.ok(JSON.stringify(queryOf({ pipeline: late }).pipeline[1]).includes('"home":{"$cond"'))
 })
 
-test('joins are projected anew, and their columns and costs are told', () => {
+test('projects joined documents, and reports the columns and joins', () => {
   const lookup = { from: 'orders', localField: '_id', foreignField: 'person', as: 'o' }
   const { pipeline, joins, columns } = queryOf({ pipeline: [{ $lookup: lookup }] })
   assert.deepEqual(pipeline[1], { $lookup: { ...lookup, pipeline: [{ $project: { person: 1, total: 1, _id: 0 } }] } })
@@ -100,7 +100,7 @@ test('joins are projected anew, and their columns and costs are told', () => {
   assert.deepEqual(columns, ['_id', 'name', 'home', 'cards', 'meta', 'o'])
 })
 
-test('columns follow the last stage that fixes them', () => {
+test('takes the columns from the last stage that fixes them', () => {
   const columns = (...pipeline: object[]): readonly string[] => queryOf({ pipeline }).columns
   assert.deepEqual(columns({ $project: { b: '$name', name: 1 } }), ['_id', 'b', 'name'])
   assert.deepEqual(columns({ $group: { _id: '$name', n: { $sum: 1 } } }, { $set: { z: 1 } }), ['_id', 'n', 'z'])
@@ -109,14 +109,14 @@ test('columns follow the last stage that fixes them', () => {
   assert.deepEqual(columns({ $replaceWith: '$meta' }), [])
 })
 
-test('a scalar is printed as strict Extended JSON', () => {
+test('prints a scalar as strict Extended JSON', () => {
   const text = printed(
     queryOf({ filter: { meta: { $gt: { $date: '2024-05-31T12:00:00+02:00' }, $lt: { $numberLong: '5' } } } }),
   )
   assert.ok(text.includes('{"$date":"2024-05-31T10:00:00.000Z"}') && text.includes('{"$numberLong":"5"}'), text)
 })
 
-test('$reduce may carry its value on, but not wrap it', () => {
+test('$reduce may pass $$value on, but not nest it deeper', () => {
   const reduced = (step: unknown): string =>
     verdict({ pipeline: [{ $project: { x: { $reduce: { input: '$meta', initialValue: [], in: step } } } }] }, [9, 0, 0])
       .kind
@@ -151,7 +151,7 @@ test('$reduce may carry its value on, but not wrap it', () => {
   }
 })
 
-test('$graphLookup in $facet projects the fields it knows, and needs to know them', () => {
+test('$graphLookup in $facet projects the known fields, and is refused if the fields are unknown', () => {
   const graph = { from: 'people', startWith: '$name', connectFromField: 'name', connectToField: '_id', as: 'g' }
   const [, stage] = queryOf({ pipeline: [{ $facet: { a: [{ $graphLookup: graph }] } }] }).pipeline
   assert.ok(JSON.stringify(stage).includes('"g.home.city":1') && !JSON.stringify(stage).includes('$documents'))

@@ -1,5 +1,5 @@
-// The MongoDB guard: body and exposure in, one confined aggregate or a refusal out. It knows no server, no client library
-// and no clock, and nothing it does not understand is passed on.
+// The MongoDB guard: turns a body and an exposure into one confined aggregate or a refusal. It uses no server, no client
+// library and no clock, and it passes on nothing that it does not understand.
 import { seal } from '../../confined.ts'
 import type { Catalog, Denied, Limits, Malformed, Verdict } from '../../driver.ts'
 import { HERE, IN_THREAD, judge, type Case, type Judged } from './judge.ts'
@@ -7,20 +7,20 @@ import type { MongoBody } from './read-body.ts'
 import { refusedLimit } from './refusal.ts'
 import { unpackQuery, type PackedQuery } from './query-transfer.ts'
 
-/** What a thread says of a body. */
+/** The answer of a guard thread. */
 export type Answer = Exclude<Judged, { kind: 'made' }> | { readonly kind: 'packed'; readonly query: PackedQuery }
 
-/** The threads are handed in, so that the guard itself does no I/O; judge-threads.ts has those that are used. */
+/** The guard threads. They are passed in, so that the guard does no I/O; see judge-threads.ts. */
 export interface Threads {
-  /** Null where no thread could judge it. Rejects for an aborted signal alone, with its reason. */
+  /** Null if no thread could judge the body. Rejects only if the signal is aborted, with its reason. */
   judge(asked: Case, signal: AbortSignal): Promise<Answer | null>
-  /** Lets other requests have their turn. */
+  /** Yields to the event loop. */
   turn(): Promise<void>
 }
 
 /**
- * Confines one query to the exposed catalog: on the spot where that takes a few milliseconds, else in a thread. The sealed
- * value is a MongoQuery. Rejects where the signal is aborted.
+ * Confines one query to the exposed catalog: on this thread if that takes a few milliseconds, otherwise in a guard thread.
+ * The sealed value is a MongoQuery. Rejects if the signal is aborted.
  */
 export async function confineAside(
   threads: Threads,
@@ -39,12 +39,12 @@ export async function confineAside(
   return verdictOf({ kind: 'made', query: await unpackQuery(answer.query, () => threads.turn()) })
 }
 
-/** The same on the spot, whatever it takes. */
+/** Confines a query on this thread, however long it takes. */
 export function confine(body: MongoBody, exposed: Catalog, limits: Limits): Verdict {
   return judged(body, exposed, limits).verdict
 }
 
-/** As confine(), with the work that it took: twice the body takes at most about twice of it. */
+/** Like confine(), and returns the work spent. The work is about linear in the size of the body. */
 export function judged(
   body: MongoBody,
   exposed: Catalog,
@@ -65,7 +65,7 @@ function verdictOf(found: Exclude<Judged, { kind: 'heavy' }>): Denied | Malforme
   return found.kind === 'made' ? { kind: 'confined', query: seal('MONGODB', found.query) } : found
 }
 
-/** On a body that broke a thread or took it too long. */
+/** The refusal of a body that crashed a thread or exceeded the thread's deadline. */
 function tooHeavy(): Denied {
   const { kind, blocked: name, message: why, hint } = refusedLimit('work', 'checking the query takes too long')
   return { kind: 'denied', blocked: { kind, name }, why, hint }

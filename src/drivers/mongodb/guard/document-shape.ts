@@ -1,30 +1,30 @@
-// What fields a document is known to have at one place of a pipeline. Safety does not rest on it, the injected projection
-// does; it gives the honest refusal of a hidden name, and tells which paths lead through a partly shown object.
+// The known fields of a document at one place of a pipeline. Safety rests on the injected projection, not on the shape.
+// The shape serves to refuse hidden names with a clear message, and to find paths through partly shown objects.
 import { below as partOf, elementsOf, ITEMS, list, object, STORED, sum, type Extent } from './value-size.ts'
 import { within } from './step-meter.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** A projection that cut an object: raise() keeps what reads it from moving in front. */
+/** A projection that cut an object. raise() keeps stages that read the object behind the projection. */
 interface Cut {
   raise(): void
 }
 
 export interface Shape {
-  /** Null: the whole value is shown, or computed; whatever is below may be asked for. */
+  /** Null if the whole value is shown or computed: any path below it may be read. */
   readonly kids: ReadonlyMap<string, Shape> | null
-  /** There may be further fields than those known. */
+  /** Whether there may be fields besides the known ones. */
   readonly open: boolean
   /**
-   * Of the projections that cut this object: what is no object in its place was dropped, and a comparison with null
-   * could tell, were it moved before them.
+   * The projections that cut this object. They drop values that are not objects. A comparison with null could reveal such
+   * a value if the comparison ran before the projection.
    */
   readonly cut: readonly Cut[]
-  /** How large the value is; absent where nothing is known of it. */
+  /** The size of the value; absent if nothing is known. */
   readonly extent?: Extent
 }
 
-/** Fields that a document may be known to have, at every depth. */
+/** The limit on known fields of a document, at all depths. */
 const FIELDS_MAX = 5_000
 
 export const WHOLE: Shape = { kids: null, open: true, cut: [] }
@@ -35,20 +35,20 @@ export function closed(kids: ReadonlyMap<string, Shape>): Shape {
 }
 
 export interface Found {
-  /** whole: at or below what is shown whole. parent: shown in part. hidden: not shown, or no such thing. */
+  /** whole: at or below a value shown as a whole. parent: partly shown. hidden: not shown, or does not exist. */
   readonly kind: 'whole' | 'parent' | 'hidden'
   readonly shape: Shape
-  /** A component is the place in an array. */
+  /** Whether a component is an array index. */
   readonly numeric: boolean
-  /** Each component is the name of a field that is known. */
+  /** Whether each component is the name of a known field. */
   readonly isNamed: boolean
-  /** Projections that cut an object on the way. */
+  /** The projections that cut an object on the path. */
   readonly crossed: readonly Cut[]
 }
 
 export const isPlace = (component: string) => /^\d+$/.test(component)
 
-/** Follows a path; places in arrays are passed through, as arrays themselves are. */
+/** Follows a path. Array indexes are skipped, because arrays are transparent. */
 export function find(shape: Shape, components: readonly string[]): Found {
   const crossed: Cut[] = []
   let at = shape
@@ -68,10 +68,10 @@ export function find(shape: Shape, components: readonly string[]): Found {
   return { kind: at.kids === null ? 'whole' : 'parent', shape: at, numeric, isNamed, crossed }
 }
 
-/** The shape of a document while one stage changes it: each object is copied once, however many of its fields change. */
+/** The shape of a document while one stage changes it. Each object is copied once, however many of its fields change. */
 export class Draft {
   readonly #work: Work
-  /** The copies made here, and their fields while they may still change. */
+  /** The copies made by this draft, and their fields, which may still change. */
   readonly #own = new Map<Shape, Map<string, Shape>>()
   #root: Shape
 
@@ -80,22 +80,22 @@ export class Draft {
     this.#work = work
   }
 
-  /** A field is set to a value of this shape. */
+  /** Sets a field to a value of this shape. */
   set(components: readonly string[], value: Shape): void {
     this.#root = this.#with(this.#root, components, 0, value)
   }
 
-  /** A field is taken away. */
+  /** Removes a field. */
   drop(components: readonly string[]): void {
     this.#root = this.#without(this.#root, components, 0)
   }
 
-  /** The field at this path of another shape is kept, with what is known of the objects on the way. */
+  /** Copies the field at this path from another shape, with the known facts about the objects on the path. */
   pick(components: readonly string[], from: Shape): void {
     this.#root = this.#picked(this.#root, components, 0, from)
   }
 
-  /** Throws Refusal where the document has more fields than are followed. */
+  /** Throws Refusal if the document has too many known fields. */
   finish(): Shape {
     checkWeight(this.#root)
     return this.#root
@@ -146,7 +146,7 @@ export class Draft {
   }
 }
 
-/** What is known of one field of a document. */
+/** The shape of one field of a document. */
 function kidOf({ kids, cut, extent }: Shape, name: string): Shape {
   if (kids !== null) return kids.get(name) ?? WHOLE
   return { ...WHOLE, cut, ...(extent === undefined ? {} : { extent: partOf(extent, [name]) }) }
@@ -158,8 +158,8 @@ export function checkWeight(shape: Shape): void {
   if (weight <= FIELDS_MAX) return
   throw refusedLimit(
     'fields',
-    `a stage makes documents of ${weight} fields; ${FIELDS_MAX} is the most`,
-    'Name fewer fields in a stage, or put what belongs together into one array.',
+    `a stage makes documents with ${weight} fields; the limit is ${FIELDS_MAX}`,
+    'Name fewer fields in the stage, or put related fields into one array.',
   )
 }
 
@@ -167,7 +167,7 @@ const EMPTY: Shape = { kids: new Map(), open: false, cut: [] }
 
 const weights = new WeakMap<Shape, number>()
 
-/** How many fields a shape has at every depth; an object that stands in it twice counts twice. */
+/** The number of fields of a shape at all depths. An object that occurs twice counts twice. */
 function weightOf(shape: Shape): number {
   if (shape.kids === null) return 1
   const known = weights.get(shape)
@@ -178,14 +178,14 @@ function weightOf(shape: Shape): number {
   return weight
 }
 
-/** Documents of either shape. */
+/** The shape of documents that have one shape or the other. */
 export function union(one: Shape, other: Shape): Shape {
   const cut = [...new Set([...one.cut, ...other.cut])]
   if (one.kids === null || other.kids === null) {
-    // Below a whole value the barriers of the other side's parts still count.
+    // The other side's cuts still apply below a value that is shown as a whole.
     return { kids: null, open: true, cut: [...new Set([...cut, ...barriersOf(one), ...barriersOf(other)])] }
   }
-  // A field that only one side knows may be anything where the other side is open.
+  // If the other side is open, a field that only one side knows may be anything.
   const kids = new Map<string, Shape>()
   for (const name of [...one.kids.keys(), ...other.kids.keys()]) {
     const [here, there] = [one.kids.get(name) ?? rest(one), other.kids.get(name) ?? rest(other)]
@@ -194,7 +194,7 @@ export function union(one: Shape, other: Shape): Shape {
   return { kids, open: one.open || other.open, cut }
 }
 
-/** What is known of a field that is not among the known ones. */
+/** The shape of a field that is not among the known fields. */
 function rest({ open }: Shape): Shape | null {
   return open ? WHOLE : null
 }
@@ -205,7 +205,7 @@ function barriersOf(shape: Shape): readonly Cut[] {
 
 const extents = new WeakMap<Shape, Extent>()
 
-/** How large a value of this shape may be. */
+/** The size of a value of this shape. */
 function extentOf(shape: Shape): Extent {
   if (shape.kids === null) return shape.extent ?? STORED
   const known = extents.get(shape)
@@ -224,7 +224,7 @@ function extentOf(shape: Shape): Extent {
   return extent
 }
 
-/** How large what a path leads to may be. */
+/** The size of the value at a path. */
 export function extentAt(shape: Shape, path: readonly string[]): Extent {
   let [at, elements] = [shape, 1]
   for (const [n, component] of path.entries()) {
@@ -239,14 +239,14 @@ export function extentAt(shape: Shape, path: readonly string[]): Extent {
   return eachOf(elements, extentOf(at))
 }
 
-/** What a path finds in so many elements of an array. */
+/** The size of the values that a path finds in this many elements of an array. */
 function eachOf(elements: number, found: Extent): Extent {
   return elements <= 1 ? found : { ...list(found, elements), parts: found.parts, rows: found.rows }
 }
 
-/** How many objects hold the last name of a path: one for each element of the arrays on the way to it. */
+/** The number of objects that hold the last name of a path: one for each element of the arrays on the path. */
 export function objectsAt(shape: Shape, path: readonly string[]): number {
-  // Below a value of which nothing more is known, its elements are all there are.
+  // Below an unknown value, count the elements of that value only.
   let [objects, within] = [1, 1]
   let at = shape
   for (const name of path.slice(0, -1)) {
@@ -260,10 +260,10 @@ export function objectsAt(shape: Shape, path: readonly string[]): number {
   return objects * within
 }
 
-/** Looking for near names takes time by their number. */
+/** The search for similar names takes time in proportion to the number of names. */
 const PATHS_MAX = 300
 
-/** The paths that are known, for a hint. */
+/** The known paths, for a hint. */
 export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readonly string[] {
   for (const [name, below] of shape.kids ?? []) {
     if (found.length >= PATHS_MAX) break
@@ -273,7 +273,7 @@ export function pathsOf(shape: Shape, prefix = '', found: string[] = []): readon
   return found
 }
 
-/** Every known field at every depth, as a text to be compared. */
+/** All known fields at all depths, as a string for comparison. */
 export function outlineOf({ kids, open }: Shape): string {
   const fields = [...(kids ?? [])].map(([name, below]) => `${JSON.stringify(name)}:${outlineOf(below)}`)
   return kids === null ? '*' : `{${fields.join()}${open ? '…' : ''}}`

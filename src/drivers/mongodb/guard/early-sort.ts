@@ -1,24 +1,24 @@
-// A sort with a limit on a path through a partly shown object, in front of the projection, where an index can serve it.
-// There a hidden scalar in an array sorts as null, so the order may differ: the form printed here proves of every document
-// it takes that it does not, and fails in the database otherwise; then the form with the projection first is sent.
+// Prints a sort with a limit before the projection, where it can use an index, although its path goes through a partly
+// shown object. A hidden scalar in an array sorts as null there, so the order may differ. The printed form checks in each
+// document that it does not differ, and fails otherwise; then the form with the projection first is sent.
 import { numberOf } from './parse-ejson.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
 export interface EarlySort {
-  /** How many stages stand in front of the projection. */
+  /** Number of stages before the projection. */
   readonly at: number
-  /** Of each sort path the components that lead through partly shown objects. */
+  /** For each sort path, the components that lead through partly shown objects. */
   readonly cut: readonly (readonly string[])[]
 }
 
 const ONE_TO_ONE = new Set(['$project', '$set', '$addFields', '$unset'])
 
 /**
- * The same pipeline with its sort moved to the front, and a limit of as many documents as can be asked for. Null where
- * no number of documents is enough.
+ * The same pipeline with its sort moved to the front, and with a limit on the documents that the later stages can use.
+ * Null if the later stages may use all documents.
  *
- * Why it is right: a projection only takes elements away that sort as null, so no document comes later by its raw value
- * than by the projected one. Where none of the first n loses an element, they are the first n of both orders.
+ * Proof: a projection only removes elements that sort as null, so no document sorts later by its raw value than by its
+ * projected value. If none of the first n documents loses an element, they are the first n of both orders.
  */
 export function sortedEarly(pipeline: readonly BsonDocument[], { at, cut }: EarlySort): readonly BsonDocument[] | null {
   const place = pipeline.findIndex((stage, n) => n >= at && Object.hasOwn(stage, '$sort'))
@@ -29,7 +29,7 @@ export function sortedEarly(pipeline: readonly BsonDocument[], { at, cut }: Earl
   return [...front, ...pipeline.slice(at, place), ...pipeline.slice(place + 1)]
 }
 
-/** How many sorted documents the stages behind the sort can ask for; Infinity where they may want all. */
+/** How many sorted documents the stages after the sort can use; Infinity for all. */
 function taken(stages: readonly BsonDocument[]): number {
   let skipped = 0
   let most = Infinity
@@ -43,13 +43,13 @@ function taken(stages: readonly BsonDocument[]): number {
   return most
 }
 
-/** Lets documents pass, and fails (with the server's ConversionFailure) at one that the projection takes an element from. */
+/** Passes documents on, and fails (ConversionFailure) at a document from which the projection removes an element. */
 function provenAlike(cut: readonly (readonly string[])[]): BsonDocument {
   const losing = cut.map(([top = '', ...below]) => losesElement(`$${top}`, below))
   return { $match: { $expr: { $toInt: { $cond: [{ $or: losing }, 'the projection takes an element away', 1] } } } }
 }
 
-/** Whether the value is an array with an element that is neither object nor array, or leads to one. */
+/** Whether the value is, or contains, an array with an element that is neither an object nor an array. */
 function losesElement(value: string, [next, ...below]: readonly string[]): Bson {
   const isPlain = { $not: [{ $in: [{ $type: '$$e' }, ['object', 'array']] }] }
   const here = anyOf({ $cond: [{ $isArray: [value] }, value, []] }, isPlain)

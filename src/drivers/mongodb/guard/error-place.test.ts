@@ -11,7 +11,7 @@ const limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCos
 
 interface Told {
   readonly verdict: Denied | Malformed
-  /** The text from the position on. */
+  /** The rest of the text, from the position. */
   readonly from: string
 }
 
@@ -24,7 +24,7 @@ function told(body: object): Told {
 
 const piped = (...pipeline: object[]): object => ({ pipeline })
 
-test('a refusal says where in the body it stands: as a path, and as a position in its text', () => {
+test('a refusal names its place in the body, as a path and as a position in the text', () => {
   const places: readonly (readonly [object, string, string])[] = [
     [
       piped({ $limit: 1 }, { $limit: 2 }, { $project: { 'é"x': { $add: [1, '$ssn'] } } }),
@@ -61,7 +61,7 @@ test('a refusal says where in the body it stands: as a path, and as a position i
   }
 })
 
-test('a refusal asks what was meant: the nearest of what is exposed or allowed, or the name it has here', () => {
+test('a refusal suggests similar exposed or allowed names, or the MongoDB name', () => {
   const meant: readonly (readonly [object, string])[] = [
     [{ filter: { nmae: 1 } }, 'name'],
     [{ filter: { 'home.ctiy': 1 } }, 'home.city'],
@@ -90,7 +90,7 @@ test('a refusal asks what was meant: the nearest of what is exposed or allowed, 
   }
 })
 
-test('a hint holds exposed paths alone, the nearest first', () => {
+test('a hint lists exposed paths only, most similar first', () => {
   const { verdict } = told({ filter: { brand: 1 } })
   assert.ok(verdict.kind === 'denied')
   assert.match(verdict.hint, /^Did you mean cards\.brand\? Fields here: cards\.brand, _id, name, home\.city, tags\./)

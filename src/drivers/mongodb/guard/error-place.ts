@@ -1,11 +1,11 @@
-// Where in a body a refusal stands. The walkers note, from the inside out, in which object and under which key they were;
-// only when a query is refused is the body searched for that object.
+// Finds the place of a refusal in the body. While an error propagates, each level records its object and key. The body is
+// searched for these objects only if the query is refused.
 import { Broken, Refusal } from './refusal.ts'
 
-/** Keys from the body's own down, as in pipeline, 2, $project, x. */
+/** Keys from the top of the body, such as pipeline, 2, $project, x. */
 export type Path = readonly (string | number)[]
 
-/** Runs what reads one value of an object or array; a refusal on its way out learns where that was. */
+/** Runs `read` for one value of an object or array, and records the place in a refusal that it throws. */
 export function within<T>(container: object, key: string | number, read: () => T): T {
   try {
     return read()
@@ -15,7 +15,7 @@ export function within<T>(container: object, key: string | number, read: () => T
   }
 }
 
-/** The path of the innermost place that is one of the body's; null where none is. */
+/** The path of the innermost recorded place that is part of the body; null if there is none. */
 export function placeOf(error: Refusal | Broken, roots: Readonly<Record<string, unknown>>): Path | null {
   const wanted = new Set(error.trail.map(({ container }) => container))
   const found = new Map<object, Path>()
@@ -34,7 +34,7 @@ export function placeOf(error: Refusal | Broken, roots: Readonly<Record<string, 
   return null
 }
 
-/** From 0, in UTF-16 units, where the last key of a path is written in a text of JSON.stringify; null for another text. */
+/** Position of the last key of a path in the output of JSON.stringify, from 0 in UTF-16 units; null in other texts. */
 export function positionOf(text: string, path: Path): number | null {
   let at: unknown = JSON.parse(text)
   let position = 0

@@ -1,5 +1,5 @@
-// What a caller may read, as the guard looks it up: collections of the exposed catalog by name, each with the projection
-// that is put in front of everything. Built once for a catalog; a catalog that is not one of MongoDB is a TypeError.
+// Looks up what a caller may read: the exposed collections by name, each with the projection that the guard injects. Built
+// once for a catalog. Throws TypeError for a catalog of another kind of database.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { catalogLookup } from '../../catalog-lookup.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
@@ -10,22 +10,22 @@ import { withoutGaps } from './close-gaps.ts'
 import type { BsonDocument } from '../query.ts'
 import { closed, isPlace, WHOLE, type Shape } from './document-shape.ts'
 
-/** Exposed components; null where everything below is exposed. */
+/** Exposed names by parent; null if everything below is exposed. */
 export interface Tree extends ReadonlyMap<string, Tree | null> {}
 
 export interface ExposedCollection {
   readonly database: string
   readonly name: string
-  /** The value of the injected $project: always an inclusion, of the topmost exposed paths. */
+  /** The value of the injected $project: always an inclusion of the topmost exposed paths. */
   readonly projection: BsonDocument
   readonly tree: Tree
-  /** How large the values of its paths are, by a sample. */
+  /** The sizes of the values at its paths, by the sample. */
   readonly extents: ReadonlyMap<string, Extent>
-  /** What parts of its documents are called in extents. */
+  /** The name of this collection in extents. */
   readonly label: string
-  /** The exposed top-level names, in the catalog's order. */
+  /** The exposed top-level names, in catalog order. */
   readonly tops: readonly string[]
-  /** A view or a time series: the server puts stages of its own in front of ours. */
+  /** Whether this is a view or a time series. The server then adds stages before ours. */
   readonly rewritten: boolean
 }
 
@@ -33,11 +33,11 @@ export interface Exposed {
   readonly server: readonly number[]
   readonly versionText: string
   collection(name: string): ExposedCollection | undefined
-  /** What is exposed, the nearest to this name first. */
+  /** A hint that lists the exposed collections, most similar first. */
   hint(name: string): string
 }
 
-/** The look-up of an exposed catalog; made once for the object. */
+/** The lookup of an exposed catalog, made once for each catalog object. */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('MongoDB', isCapture, build)
 
 function build(catalog: Catalog, capture: MongoCapture): Exposed {
@@ -56,7 +56,7 @@ function build(catalog: Catalog, capture: MongoCapture): Exposed {
     hint: (name) => {
       if (names.length === 0) return 'No collection is exposed.'
       const near = didYouMean(nearest(name, names))
-      return `${near === '' ? '' : `${near} `}Exposed are: ${some}.`
+      return `${near === '' ? '' : `${near} `}Exposed collections: ${some}.`
     },
   }
 }
@@ -89,7 +89,7 @@ function collectionOf(table: CatalogTable, label: string): ExposedCollection | n
   }
 }
 
-/** The length of arrays is that of the documents that introspection looked at. */
+/** Array lengths come from the documents that introspection sampled. */
 function extentsOf(table: CatalogTable, label: string): ReadonlyMap<string, Extent> {
   return new Map(
     table.columns.map(({ name, detail }) => [
@@ -101,14 +101,14 @@ function extentsOf(table: CatalogTable, label: string): ReadonlyMap<string, Exte
 
 const SMALL_TYPES = new Set('bool date decimal double int long null objectId timestamp'.split(' '))
 
-/** The sample holds nothing but numbers and the like there. */
+/** Whether the sample holds only small values, such as numbers and dates. */
 function isSmall(detail: unknown): boolean {
   const types: unknown = typeof detail === 'object' && detail !== null && 'types' in detail ? detail.types : undefined
   const names = typeof types === 'object' && types !== null ? Object.keys(types) : []
   return names.length > 0 && names.every((name) => SMALL_TYPES.has(name))
 }
 
-/** null where the sample held no array there. */
+/** Array length by the sample; null if the sample held no array, undefined without a sample. */
 function itemsOf(detail: unknown): number | null | undefined {
   if (typeof detail !== 'object' || detail === null || !('types' in detail)) return undefined
   return 'items' in detail && typeof detail.items === 'number' ? detail.items : null
@@ -116,7 +116,7 @@ function itemsOf(detail: unknown): number | null | undefined {
 
 interface Branch extends Map<string, Branch | null> {}
 
-/** As a projection would read it: no empty name, no place in an array, no operator. */
+/** Whether a projection can name the component: not empty, no array index, no operator. */
 function isExposable(component: string): boolean {
   return (
     component !== '' &&
@@ -144,7 +144,7 @@ function leaves(tree: Tree, prefix: string): string[] {
   return [...tree].flatMap(([name, below]) => (below === null ? [prefix + name] : leaves(below, `${prefix}${name}.`)))
 }
 
-/** What a document looks like behind the injected projection; `as` is the field it stands in, where it is not alone. */
+/** The shape of a document after the injected projection; `as` is the field that contains the document, if any. */
 export function shapeOf(collection: ExposedCollection, barrier: Barrier, as?: string): Shape {
   const kids = new Map<string, Shape>()
   const { tree, extents } = collection
@@ -167,7 +167,7 @@ function partShape(
   return { kids, open: false, cut: all.cut, extent }
 }
 
-/** The injected projection in front of `pipeline`, not yet placed. */
+/** The barrier with the injected projection for `pipeline`, not yet placed. */
 export function barrierOf(
   { tops, tree, rewritten, projection: exposed }: ExposedCollection,
   pipeline: BsonDocument[],

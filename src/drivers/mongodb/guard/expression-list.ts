@@ -1,6 +1,6 @@
-// The expression operators that are allowed, and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
+// The allowed expression operators and the form of their arguments (docs/guard/mongodb.md#what-is-allowed).
 
-/** any: one expression, or an array of them. date: any, or {date, timezone?}. Else: an object with these fields. */
+/** any: one expression or an array of expressions. date: any, or {date, timezone?}. Otherwise an object with these fields. */
 export type Form = 'any' | 'date' | 'special' | Fields
 
 export interface Fields {
@@ -57,7 +57,7 @@ export const EXPRESSIONS: ReadonlyMap<string, Form> = new Map<string, Form>([
 ])
 
 const JAVASCRIPT = 'it runs JavaScript'
-const METADATA = 'metadata tells of fields that are not exposed'
+const METADATA = 'metadata reveals fields that are not exposed'
 const CHANCE = 'its result differs from run to run'
 
 const REASONS: ReadonlyMap<string, string> = new Map([
@@ -70,17 +70,17 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['$createObjectId', CHANCE],
   ['$createUUID', CHANCE],
   ['$currentDate', CHANCE],
-  ['$text', 'an index on texts spans fields that are not exposed'],
+  ['$text', 'a text index covers fields that are not exposed'],
   ['$jsonSchema', 'it names arbitrary fields'],
-  ['$near', 'it sorts, and may stand in no $match'],
-  ['$nearSphere', 'it sorts, and may stand in no $match'],
+  ['$near', 'it sorts, and $match does not take it'],
+  ['$nearSphere', 'it sorts, and $match does not take it'],
 ])
 
-/** Why a known operator is not allowed; for any other that it is not known. */
+/** Why an operator is not allowed. */
 export function reasonAgainst(name: string): string {
-  if (name.startsWith('$_internal')) return "it is the server's own"
-  return REASONS.get(name) ?? 'it is not on the list of operators that may be used'
+  if (name.startsWith('$_internal')) return 'it is internal to the server'
+  return REASONS.get(name) ?? 'it is not on the list of allowed operators'
 }
 
 export const EXPRESSION_HINT =
-  'Use the operators of the MongoDB manual for numbers, texts, dates, arrays, objects, conditions and conversions, spelt exactly so.'
+  'Use the operators of the MongoDB manual for numbers, strings, dates, arrays, objects, conditions and conversions, spelled exactly as there.'

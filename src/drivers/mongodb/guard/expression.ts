@@ -1,5 +1,5 @@
-// Aggregation expressions: every operator by the list, every path and variable resolved, and printed anew. Nothing that is
-// not understood is passed on.
+// Aggregation expressions: operators must be on the list, every path and variable is looked up, and the expression is
+// printed anew. Nothing that the guard does not understand is passed on.
 import { arrayOf, booleanOf, fieldsOf, textOf } from './read-arguments.ts'
 import { EXPRESSION_HINT, EXPRESSIONS, reasonAgainst, type Fields } from './expression-list.ts'
 import { checkPattern, numberOf } from './parse-ejson.ts'
@@ -14,7 +14,7 @@ import { fieldsHint, needVersion, resolve, variable, withVariables, type Scope }
 import { sortSpecOf } from './sort-spec.ts'
 import { suggested } from './suggestions.ts'
 
-/** The expression as it is printed. Throws Refusal and Broken. */
+/** Confines an expression. Throws Refusal and Broken. */
 export function expression(value: Bson | undefined, scope: Scope): Bson {
   if (value === undefined) throw new Broken('an expression is missing')
   scope.meter.work.spend(1)
@@ -85,7 +85,7 @@ function named(of: string, value: BsonDocument, scope: Scope): BsonDocument {
 function special(name: string, value: Bson | undefined, scope: Scope): Bson {
   switch (name) {
     case '$literal':
-      if (value === undefined) throw new Broken('$literal lacks its value')
+      if (value === undefined) throw new Broken('$literal needs a value')
       return ordered(value)
     case '$cond':
       return condition(value, scope)
@@ -142,7 +142,7 @@ function bound(value: Bson | undefined, scope: Scope): Bson {
   return { vars: printed, in: isDocument(value) ? within(value, 'in', () => expression(body, inner)) : null }
 }
 
-/** $map and $filter: an array, and an expression over each element. */
+/** $map and $filter: an array, and an expression for each element. */
 function over(name: '$map' | '$filter', value: Bson | undefined, scope: Scope): Bson {
   const body = name === '$map' ? 'in' : 'cond'
   const optional = ['as', 'arrayIndexAs']
@@ -171,7 +171,7 @@ function reduced(value: Bson | undefined, scope: Scope): Bson {
   }
 }
 
-/** What a body calls the element, its place and the value so far; of the server's own names those that it must be told. */
+/** The variable names of a loop: those that the query writes, and the defaults that must be printed. */
 function namesOf(
   of: string,
   read: BsonDocument,
@@ -210,7 +210,7 @@ function field(name: '$getField' | '$setField' | '$unsetField', value: Bson | un
   }
 }
 
-/** A constant name is printed as a literal, and must be shown where it is read off the document itself. */
+/** A constant name is printed as a literal. If the field is read from the document itself, the name must be exposed. */
 function fieldName(written: Bson | undefined, input: Bson | undefined, scope: Scope): Bson {
   const literal = isDocument(written) && Object.keys(written).length === 1 ? written['$literal'] : undefined
   const name =
@@ -225,11 +225,11 @@ function fieldName(written: Bson | undefined, input: Bson | undefined, scope: Sc
 function direction(value: Bson | undefined): Bson {
   const number = numberOf(value)
   if (value === undefined || (number !== 1 && number !== -1))
-    throw new Broken('$sortArray sorts by 1, -1 or an object of them')
+    throw new Broken('$sortArray takes 1, -1 or an object of fields for sortBy')
   return value
 }
 
-/** $regexMatch, $regexFind, $regexFindAll: a constant pattern. */
+/** $regexMatch, $regexFind and $regexFindAll, with a constant pattern. */
 function matching(name: string, value: Bson | undefined, scope: Scope): Bson {
   const { input, regex, options } = fieldsOf(name, value, ['input', 'regex'], ['options'])
   const literal = isDocument(regex) && Object.keys(regex).length === 1 ? regex['$literal'] : undefined
@@ -240,7 +240,7 @@ function matching(name: string, value: Bson | undefined, scope: Scope): Bson {
     typeof pattern === 'string' && (literal !== undefined || constant instanceof Scalar || !pattern.startsWith('$'))
   if (pattern !== null && !named) {
     expression(regex, scope)
-    throw refusedOperator(name, 'its pattern must be a constant', `Write the pattern of ${name} as a text.`)
+    throw refusedOperator(name, 'its pattern must be a constant', `Write the pattern of ${name} as a constant string.`)
   }
   if (pattern !== null) checkPattern(pattern)
   return {

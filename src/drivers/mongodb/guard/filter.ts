@@ -1,5 +1,6 @@
-// Filters: every operator by the list, every path resolved, values literal, and printed anew. It also tells whether a
-// filter may stand in front of the projection, where indexes serve it (docs/guard/mongodb.md#how-it-is-confined).
+// Filters: operators must be on the list, every path is looked up, values are literals, and the filter is printed anew.
+// Also decides whether a filter can run before the projection, where it can use indexes
+// (docs/guard/mongodb.md#how-it-is-confined).
 import { arrayOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { reasonAgainst } from './expression-list.ts'
 import { computed } from './computed-value.ts'
@@ -18,7 +19,7 @@ const LIST_MAX = 2000
 
 export interface Filter {
   readonly printed: BsonDocument
-  /** Reads the same before and behind the projection: exposed paths alone, no place in an array, no $expr. */
+  /** Whether the filter reads the same before and after the projection: only exposed paths, no array index, no $expr. */
   readonly hoistable: boolean
 }
 
@@ -27,16 +28,16 @@ interface Walk {
   hoistable: boolean
 }
 
-/** The filter as it is printed. Throws Refusal and Broken. */
+/** Confines a filter. Throws Refusal and Broken. */
 export function filter(value: Bson | undefined, scope: Scope): Filter {
   const walk: Walk = { scope, hoistable: true }
   const printed = conditions(value, '', walk)
   return { printed, hoistable: walk.hoistable }
 }
 
-/** `above` is the path of the array whose elements an $elemMatch asks about, with a dot; empty at the top. */
+/** `above` is the path of the array of an $elemMatch, with a dot; empty at the top. */
 function conditions(value: Bson | undefined, above: string, walk: Walk): BsonDocument {
-  if (!isDocument(value)) throw new Broken('a filter is an object')
+  if (!isDocument(value)) throw new Broken('a filter must be an object')
   const printed: Record<string, Bson> = {}
   for (const [name, below] of Object.entries(value)) {
     if (name === '$comment') continue
@@ -64,7 +65,7 @@ function alternatives(name: string, value: Bson): readonly Bson[] {
 }
 
 const HINT =
-  'Operators of a filter: $eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex $options $all $elemMatch $size $not, the $bits… four, $geoWithin, $geoIntersects; $and $or $nor $expr at its top.'
+  'Filter operators: $eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex $options $all $elemMatch $size $not $bitsAllClear $bitsAllSet $bitsAnyClear $bitsAnySet $geoWithin $geoIntersects; at the top also $and $or $nor $expr.'
 
 const OPERATORS =
   '$eq $ne $gt $gte $lt $lte $in $nin $exists $type $mod $regex $options $all $elemMatch $size $not $bitsAllClear $bitsAllSet $bitsAnyClear $bitsAnySet $geoWithin $geoIntersects $and $or $nor $expr'.split(
@@ -75,7 +76,7 @@ function refusedName(name: string): Error {
   return refusedOperator(name, reasonAgainst(name), suggested(name, OPERATORS, HINT))
 }
 
-/** Each value that the path leads to is compared. */
+/** Counts a test of each value at the path. */
 function countTest(found: Located, { scope }: Walk, steps = 1): void {
   scope.meter.step(steps * elementsOf(extentAt(scope.shape, found.components)))
 }
@@ -89,7 +90,7 @@ function condition(path: string, value: Bson, walk: Walk): Bson {
   return compared(value, found, walk)
 }
 
-/** Steps of a test by a regular expression on a stored text. */
+/** Steps of a regular expression on a stored string; 1 for any other test. */
 function patternOrOne(operand: Bson): number {
   const pattern = operand instanceof Scalar && operand.of.kind === '$regularExpression' ? operand.of.pattern : operand
   return typeof pattern === 'string' ? patternSteps(pattern, TEXT_BYTES) : 1
@@ -100,7 +101,7 @@ function markPath(found: Located, walk: Walk): void {
   hold(found, walk.scope)
 }
 
-/** A literal that is compared: with null, nothing may move in front of a projection that cuts the path. */
+/** A literal that is compared. A comparison with null must stay behind a projection that cuts the path. */
 function compared(value: Bson, found: Located, walk: Walk): Bson {
   if (found.crossed.length > 0 && holdsNull(value)) {
     walk.hoistable = false
@@ -115,21 +116,21 @@ function holdsNull(value: Bson): boolean {
   return isArray(value) && value.some(holdsNull)
 }
 
-/** The object of operators under a path. */
+/** An object of operators for one path. */
 function tests(path: string, value: BsonDocument, found: Located, walk: Walk): BsonDocument {
   const printed: Record<string, Bson> = {}
   for (const [name, operand] of Object.entries(value)) {
     if (!name.startsWith('$')) {
       throw refusedOperator(
         name,
-        'operators and the fields of a value may not be mixed',
+        'operators and fields of a value cannot be mixed',
         'Write either {"field": {"$operator": …}} or {"field": {"name": value}}.',
       )
     }
     if (name === '$comment') {
       throw refusedOperator(
         name,
-        'it says nothing of a field',
+        'it does not apply to a field',
         'Put $comment at the top of the filter, or leave it out.',
       )
     }
@@ -187,7 +188,7 @@ function negated(path: string, operand: Bson, found: Located, walk: Walk): Bson 
   return tests(path, operand, found, walk)
 }
 
-/** $elemMatch: conditions on the fields of an element, or operators on the element itself. */
+/** $elemMatch takes conditions on the fields of an element, or operators on the element itself. */
 function elements(path: string, operand: Bson, found: Located, walk: Walk): Bson {
   if (!isDocument(operand)) throw new Broken('$elemMatch takes an object')
   const names = Object.keys(operand)
@@ -207,7 +208,7 @@ function pattern(operand: Bson): Bson {
 
 function options(operand: Bson): string {
   const text = textOf('$options', operand)
-  if (!/^[imsux]*$/.test(text)) throw new Broken('$options takes letters out of i m s u x')
+  if (!/^[imsux]*$/.test(text)) throw new Broken('$options takes only the letters i m s u x')
   return text
 }
 

@@ -1,4 +1,5 @@
-// Stages that make new documents out of many: $group, $bucket, $bucketAuto, $sortByCount, $count; and the windows.
+// Stages that make one document out of many ($group, $bucket, $bucketAuto, $sortByCount, $count), and $setWindowFields,
+// $densify and $fill.
 import { accumulator, bounds, windowOperator } from './accumulator.ts'
 import { arrayOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { computed } from './computed-value.ts'
@@ -12,7 +13,7 @@ import { resolve } from './scope.ts'
 import { checkWeight, closed, WHOLE, type Shape } from './document-shape.ts'
 import { sortSpecOf } from './sort-spec.ts'
 
-/** `written`: what the query itself names; MongoDB's own `count` is a column only where a document holds it. */
+/** `written` holds the names that the query writes. MongoDB's own `count` is a column only if a document has it. */
 function made(flow: Flow, id: Shape, outputs: Outputs, written: readonly string[] = [...outputs.shapes.keys()]): void {
   const shape = closed(new Map([['_id', id], ...outputs.shapes]))
   checkWeight(shape)
@@ -29,7 +30,7 @@ interface Outputs {
 
 const COUNT: Outputs = { printed: {}, shapes: new Map([['count', WHOLE]]), gathered: [] }
 
-/** `written`: the object of the body that holds the outputs. */
+/** `written` is the object of the body that contains the outputs. */
 function outputs(of: string, value: BsonDocument, flow: Flow, written = value): Outputs {
   const printed: Record<string, Bson> = {}
   const shapes = new Map<string, Shape>()
@@ -61,7 +62,7 @@ export function bucket(value: Bson, flow: Flow): void {
   const { scope } = flow
   const bounds = arrayOf('$bucket', read['boundaries'])
   const printed = {
-    // It is compared with one boundary after the other, and computed anew each time.
+    // The server computes groupBy again for each boundary that it compares.
     groupBy: scope.meter.loop(2 * bounds.length, () => computed(read['groupBy'], scope).printed),
     boundaries: bounds.map((bound) => computed(bound, scope).printed),
     ...(read['default'] === undefined ? {} : { default: computed(read['default'], scope).printed }),
@@ -106,8 +107,8 @@ export function count(value: Bson, flow: Flow): void {
 }
 
 /**
- * Elements of all arrays that windows gather for one document. They are copied for each document, 160 ns an element, and the
- * newest engine looks for a cancel at every 128th: 20,000 take 0.4 s.
+ * The most elements in all arrays that windows gather for one document. They are copied for each document, at 160 ns an
+ * element, and the newest engine checks for a cancel every 128 documents: 20,000 elements take 0.4 s.
  */
 const WINDOW_ELEMENTS = 20_000
 
@@ -162,7 +163,7 @@ export function densify(value: Bson, flow: Flow): void {
   const { step = null, bounds: ends = null, unit } = range
   if (isDocument(step)) throw new Broken('$densify takes a number for step')
   if (typeof ends === 'string' ? ends !== 'full' && ends !== 'partition' : !bounds(ends)) {
-    throw new Broken('$densify has bounds full, partition, or a lower and an upper one')
+    throw new Broken('$densify takes the bounds "full", "partition" or [lower, upper]')
   }
   flow.out.push({
     $densify: {
@@ -203,6 +204,7 @@ function filling(value: Bson, flow: Flow): BsonDocument {
     throw new Broken('$fill takes either value or method for a field')
   if (constant !== undefined) return { value: computed(constant, flow.scope).printed }
   const name = textOf('$fill', method)
-  if (name !== 'linear' && name !== 'locf') throw new Broken(`$fill: ${shown(name)} is no method`)
+  if (name !== 'linear' && name !== 'locf')
+    throw new Broken(`$fill: ${shown(name)} is not a method; write linear or locf`)
   return { method: name }
 }

@@ -1,5 +1,5 @@
-// How far an expression may grow, told before it is sent: the size of its value, as a product of what it repeats, and the
-// steps that it takes. A mongod makes such a value in its own memory whatever its size, and no timeout ends it there.
+// Computes the size of an expression's value and the steps that it takes, before the query is sent. Repetitions multiply.
+// mongod builds such a value in memory whatever its size, and no timeout ends it there.
 import {
   filled,
   below,
@@ -28,12 +28,12 @@ import type { Variables } from './variables.ts'
 
 export interface Env {
   readonly meter: Meter
-  /** What a path of the document leads to. */
+  /** The extent of a path of the document. */
   readonly document: (path: readonly string[]) => Extent
   readonly variables: Variables<Extent>
 }
 
-/** Of an expression that is written as it must be. Throws Refusal where it may grow beyond the bounds. */
+/** The extent of a valid expression. Throws Refusal if it may exceed the bounds. */
 export function grown(value: Bson | undefined, env: Env): Extent {
   env.meter.step()
   if (value === undefined) return SMALL
@@ -58,7 +58,7 @@ function ofText(text: string, env: Env): Extent {
   return known === undefined ? SMALL : read(below(known, rest), rest.length > 0, env)
 }
 
-/** A path through an array makes a new one of what it finds. */
+/** A path through an array builds a new array. */
 function read(found: Extent, isThrough: boolean, env: Env): Extent {
   const isArray = found.each !== null || (found.rows ?? 1) > 1
   if (isThrough && isArray) {
@@ -78,13 +78,13 @@ function readWhole(env: Env): Extent {
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 
-/** The value is one of the arguments, or a part of one. */
+/** Operators whose value is an argument or a part of an argument. */
 const PICKED = words(
   '$arrayElemAt $arrayToObject $deserializeEJSON $first $firstN $ifNull $last $lastN $ltrim $max $maxN $min $minN $regexFind $reverseArray $rtrim $setDifference $setIntersection $slice $substr $substrBytes $substrCP $toArray $toObject $trim $unsetField',
 )
-/** The value holds all of the arguments. */
+/** Operators whose value contains all arguments. */
 const JOINED = words('$concat $concatArrays $setField $setUnion')
-/** Texts, possibly written out longer. */
+/** Operators that write strings, which may be longer than the argument. */
 const WRITTEN = words('$convert $dateFromString $dateToString $serializeEJSON $toLower $toString $toUpper $strcasecmp')
 const WRITTEN_TIMES = 4
 function ofOperator(name: string, operand: Bson, env: Env): Extent {
@@ -112,7 +112,7 @@ function ofOperator(name: string, operand: Bson, env: Env): Extent {
   }
 }
 
-/** Operators whose arguments are all computed once. */
+/** Operators that compute each argument once. */
 function ofValues(name: string, operand: Bson, env: Env): Extent {
   const args = argumentsOf(name, operand, env)
   const given = { operand, args, bytesOf: (extent: Extent) => env.meter.bytesOf(extent) }
@@ -144,7 +144,7 @@ function ofValues(name: string, operand: Bson, env: Env): Extent {
   }
 }
 
-/** It may count elements of what it is computed from. */
+/** A number, which may be a count of elements of the arguments. */
 function ofNumber(name: string, operand: Bson, args: readonly Extent[]): Extent {
   const items = Math.max(1, ...args.map((arg) => arg.items))
   const bounds = args.map(({ most }) => most)
@@ -166,7 +166,7 @@ function picked(name: string, operand: Bson, args: readonly Extent[]): Extent {
   return name === '$slice' ? { ...(args[0] ?? SMALL), items } : found
 }
 
-/** The operand's arguments: those of a list, the fields of an object of arguments, or the one there is. */
+/** The arguments: the elements of a list, the fields of an object, or the single operand. */
 function argumentsOf(name: string, operand: Bson, env: Env): readonly Extent[] {
   if (isArray(operand)) return all(operand, env)
   if (name === '$zip' && isDocument(operand) && isArray(operand['inputs']))
@@ -179,7 +179,7 @@ function all(values: readonly Bson[], env: Env): readonly Extent[] {
   return values.map((value) => grown(value, env))
 }
 
-/** Every field is computed; those named are answered. */
+/** Computes all fields of the operand and returns the named ones. */
 function fieldsOf(operand: Bson, env: Env, names: readonly string[]): readonly Extent[] {
   if (!isDocument(operand)) return [SMALL]
   const extents = new Map(Object.entries(operand).map(([name, value]) => [name, grown(value, env)]))
@@ -207,7 +207,7 @@ function ofRange(operand: Bson, env: Env): Extent {
   return env.meter.made(range)
 }
 
-/** $map and $filter: the body once for each element. */
+/** $map and $filter compute their body once for each element. */
 function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL
   const input = grown(operand['input'], env)
@@ -227,7 +227,7 @@ function ofLoop(name: '$map' | '$filter', operand: Bson, env: Env): Extent {
   return env.meter.made(overAll(body, variable, input))
 }
 
-/** What a loop calls the element, its place, and (of $reduce) the value so far, `value` where it is known. */
+/** The variables of a loop: the element and its index. `variable` names the element in extents. */
 function elementIn(
   operand: BsonDocument,
   input: Extent,
@@ -242,7 +242,7 @@ function elementIn(
   return { variable, own }
 }
 
-/** One value for each element: the elements' own parts together are no more than the array that they come from. */
+/** An array with one value for each element. The parts of all elements together are at most the input array. */
 function overAll(body: Extent, variable: string, input: Extent): Extent {
   const often = timesOf(variable, body)
   const own = filled(body, variable, SMALL, 0)
@@ -262,16 +262,16 @@ function fieldsFilled({ fields }: Extent, variable: string, input: Extent): Exte
   return new Map([...fields].map(([name, extent]) => [name, { ...filled(extent, variable, element), each: null }]))
 }
 
-/** A few turns may multiply the value, as long as the product is small. */
+/** This few iterations may multiply the value, as long as the product is small. */
 const TURNS_MULTIPLIED = 16
 
-/** Elements by which the second look differs from the first. */
+/** The number of elements that the second evaluation of a $reduce step adds. */
 const PROBE = 1_000
 
 /**
- * The step is looked at three times. With a value of no size, which tells what a turn adds and how often the value stands in
- * the result; with more elements, which tells how many more the result has: more than once, and each turn multiplies it.
- * Then with the value as large as it gets, which tells the steps.
+ * Evaluates the step three times. First with an empty $$value, which shows what one iteration adds and how often $$value
+ * occurs in the result. Then with more elements: if the result grows by a multiple, each iteration multiplies the value.
+ * Last with the largest $$value, which shows the number of steps.
  */
 function ofReduce(operand: Bson, env: Env): Extent {
   if (!isDocument(operand)) return SMALL
@@ -308,7 +308,7 @@ function ofReduce(operand: Bson, env: Env): Extent {
   return result
 }
 
-/** Elements that one result has more than the other, in the field where that is the most. */
+/** How many more elements `other` has than `one`, in the field with the largest difference. */
 function moreItems(one: Extent, other: Extent): number {
   let more = other.items - one.items
   for (const [name, field] of other.fields ?? [])
@@ -319,8 +319,8 @@ function moreItems(one: Extent, other: Extent): number {
 function multiplied(name: string, often: number, turns: number): Error {
   return refusedGrowth(
     '$reduce',
-    `$$${name} stands ${Math.ceil(often)} times in the result of a step of $reduce, and each of about ${turns} steps multiplies it; once is the most`,
-    `Put $$${name} into the step's result once, as in {"$concatArrays": ["$$${name}", ["$$this"]]}; what is only compared or counted does not matter.`,
+    `the result of a step of $reduce contains $$${name} ${Math.ceil(often)} times, and each of about ${turns} steps multiplies it; the limit is 1`,
+    `Put $$${name} into the result once, as in {"$concatArrays": ["$$${name}", ["$$this"]]}. Uses that only compare or count do not matter.`,
   )
 }
 
@@ -333,7 +333,7 @@ interface Turns {
   readonly element: string
 }
 
-/** initial × oftenⁿ, and what n turns add. */
+/** initial × oftenⁿ, plus what n iterations add. */
 function afterTurns({ turn, often, input, initial, value, element }: Turns): Extent {
   const added = overAll(filled(turn, value, SMALL, 0), element, input)
   const factor = often > 1 ? often ** input.items : 1
@@ -375,7 +375,7 @@ function atRest(extent: Extent, [value = '', element = '']: readonly string[], l
   return { ...filled(filled(extent, value, SMALL, 0), element, like), each: null, fields: null }
 }
 
-/** Fields of a later object take the place of those before. */
+/** Fields of a later object replace fields of an earlier one. */
 function merged(args: readonly Extent[]): Extent {
   const written = args.filter(({ fields }) => fields !== null)
   const whole = sum(args)
@@ -405,7 +405,7 @@ function ofField(name: '$setField' | '$getField', operand: Bson, env: Env): Exte
   return env.meter.made(merged(key === null ? [input, value] : [input, object(new Map([[key, value]]))]))
 }
 
-/** As many elements as the longest input has, each with one of every input; the last argument is for all of them. */
+/** As many elements as the longest input, each with one element of every input. The last argument holds the defaults. */
 function ofZip(args: readonly Extent[], env: Env): Extent {
   const items = Math.max(0, ...args.map((input) => input.items))
   const inputs = args.slice(0, -1)
@@ -413,7 +413,7 @@ function ofZip(args: readonly Extent[], env: Env): Extent {
   return env.meter.made({ ...sum([...inputs, ...defaults], items * (40 + args.length * 16)), items })
 }
 
-/** A text in which each piece that is found may become a longer one. */
+/** A string in which each match may be replaced by a longer string. */
 function ofReplace(name: string, operand: Bson, args: readonly Extent[], env: Env): Extent {
   const names = isDocument(operand) ? Object.keys(operand) : []
   const [input = SMALL, find = SMALL, replacement = SMALL] = ['input', 'find', 'replacement'].map(

@@ -1,4 +1,5 @@
-// $lookup, $unionWith, $graphLookup: only into exposed collections, what they bring projected anew before anything sees it.
+// $lookup, $unionWith and $graphLookup. They read exposed collections only, and their documents are projected before
+// anything else reads them.
 import { fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { Barrier } from './barrier.ts'
 import { barrierOf, shapeOf, type ExposedCollection } from './exposed.ts'
@@ -35,8 +36,13 @@ export function lookup(value: Bson, flow: Flow): void {
     throw new Broken('$lookup takes localField and foreignField, or a pipeline, or both')
   }
   if (fields !== null && !atLeast(flow.whole.exposed.server, [5, 0])) {
-    const why = 'on this server it takes no pipeline beside fields, which the exposure needs'
-    throw refusedStage('$lookup', why, '$lookup by fields needs MongoDB 5.0 or newer; write it with let and $expr.')
+    const why =
+      'on this server it does not take localField and foreignField together with a pipeline, which the exposure needs'
+    throw refusedStage(
+      '$lookup',
+      why,
+      '$lookup with localField and foreignField needs MongoDB 5.0 or newer. Write it with let and $expr instead.',
+    )
   }
   const { scope, bound } = letOf(read['let'], flow)
   const perDocument = fields !== null || bound !== null || !flow.variables.isEmpty
@@ -50,18 +56,18 @@ export function lookup(value: Bson, flow: Flow): void {
   flow.hold([{ path: as, as: 'array' }])
 }
 
-/** Documents that are found without a field to find them by. */
+/** Assumed documents of a $lookup without foreignField. */
 const FOUND_ALL = 100
 
-/** Documents that are found by one value of a field other than _id, where they are unwound. */
+/** Assumed documents for one value of a field other than _id, if they are unwound. */
 const FOUND = 10
 
-/** An array of documents of this shape: paths lead through it. `rows`: how many, as cost is reckoned. */
+/** An array of documents of this shape. `rows` is their number for the cost estimate. */
 function manyOf(shape: Shape, rows: number, flow: Flow): Shape {
   return { ...shape, extent: { ...gatheredList(extentAt(shape, []), flow.whole.load.gathered()), rows } }
 }
 
-/** The two fields of an equality: the foreign one runs on raw documents, so it must be shown whole. */
+/** localField and foreignField. The server reads foreignField from raw documents, so it must be exposed as a whole. */
 function equality(
   read: BsonDocument,
   from: ExposedCollection,
@@ -80,11 +86,11 @@ function rawScope(from: ExposedCollection, flow: Flow): Scope {
   return { ...flow.scope, barrier, shape: shapeOf(from, barrier) }
 }
 
-/** A path that the server reads before any projection. */
+/** Checks a path that the server reads before any projection. */
 function checkRaw(path: string, scope: Scope): void {
   const found = resolve(path, scope)
   if (found.kind === 'whole' && !found.numeric) return
-  throw refusedPath(path, `A field to look up by must be exposed whole. ${fieldsHint(path, scope.shape)}`)
+  throw refusedPath(path, `The field to look up by must be exposed as a whole. ${fieldsHint(path, scope.shape)}`)
 }
 
 function letOf(value: Bson | undefined, flow: Flow): { readonly scope: Scope; readonly bound: BsonDocument | null } {
@@ -148,13 +154,13 @@ export function graphLookup(value: Bson, flow: Flow): void {
   reproject(from, as, depthField, flow)
 }
 
-/** null leads to documents without the field: below an object that is shown in part hidden elements would tell. */
+/** A null matches documents without the field. Below a partly shown object, that would reveal hidden elements. */
 function checkNullAlike(path: string, raw: Scope): void {
   if (resolve(path, raw).crossed.length === 0) return
   throw refusedOperator(
     'connectToField',
-    'it leads through an object that is shown in part',
-    'Connect to a field at the top, or to one below an object that is exposed whole; or use $lookup.',
+    'it goes through an object that is exposed in part',
+    'Connect to a top-level field or to a field below an object that is exposed as a whole, or use $lookup.',
   )
 }
 
@@ -163,24 +169,24 @@ function depthOf(value: Bson | undefined, raw: Scope): string | null {
   const name = textOf('$graphLookup', value)
   const [only, ...others] = outputPath('$graphLookup', name)
   if (others.length === 0 && only !== undefined && raw.shape.kids?.has(only) === false) return name
-  throw refusedPath(name, 'depthField must be a new name, unlike those of exposed fields, and without dots.')
+  throw refusedPath(name, 'depthField must be a new name without dots that no exposed field has.')
 }
 
-/** It runs on raw documents: only what reads the same before and behind the projection. */
+/** The filter runs on raw documents, so it must read the same before and after the projection. */
 function restrictionOf(value: Bson | undefined, raw: Scope): BsonDocument | null {
   if (value === undefined) return null
   const { printed, hoistable } = filter(value, raw)
   if (hoistable) return printed
   throw refusedOperator(
     'restrictSearchWithMatch',
-    'it may only compare exposed fields with values',
-    'Leave $expr, places in arrays, objects that are shown in part and null below them to a $match behind the stage.',
+    'it can only compare exposed fields with values',
+    'Move $expr, array indexes, objects that are exposed in part and comparisons with null below them to a $match after $graphLookup.',
   )
 }
 
 /**
- * $graphLookup brings whole documents and takes no pipeline. Its result is looked up as documents of its own through the
- * projection; where that is not possible ($facet, servers before 5.1), the known fields are projected.
+ * $graphLookup returns whole documents and takes no pipeline. A $lookup with $documents projects them. Where that is not
+ * possible ($facet, servers before 5.1), a $project names the known fields.
  */
 function reproject(from: ExposedCollection, as: string, depthField: string | null, flow: Flow): void {
   const projection = { ...from.projection, ...(depthField === null ? {} : { [depthField]: 1 }) }
@@ -198,14 +204,14 @@ function reproject(from: ExposedCollection, as: string, depthField: string | nul
   flow.hold([{ path: as, as: 'array' }])
 }
 
-/** The known fields of the document whole, and of the found ones what is exposed. */
+/** The known fields of the document, and the exposed fields of the documents found. */
 function beside(projection: BsonDocument, as: string, flow: Flow): BsonDocument {
   const { kids, open }: Shape = flow.shape
   if (kids === null || open || as.includes('.')) {
     throw refusedStage(
       '$graphLookup',
-      'in $facet, and on servers before 5.1, it needs to know the fields there are',
-      'Put a $project that names the fields before it, and a plain name for as.',
+      'in $facet, and on servers before MongoDB 5.1, the fields of the documents must be known',
+      'Put a $project that names the fields before $graphLookup, and write a name without dots in as.',
     )
   }
   const fields: Record<string, Bson> = kids.has('_id') ? {} : { _id: 0 }

@@ -1,5 +1,5 @@
-// Long bodies are judged in a thread: as on the spot, and what breaks the thread costs its sender a refusal, nobody else
-// anything.
+// Long bodies are judged in a thread, with the same verdict as on the main thread. A body that crashes the thread is
+// refused, and other requests are not affected.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mongoCatalog } from '../../../../test/support/mongo-catalog.ts'
@@ -19,7 +19,7 @@ const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length:
 const people = (...pipeline: object[]) => readBody({ collection: 'people', pipeline, limit: 7 })
 const names = (n: number) => ({ $match: { name: { $in: many(n, (k) => `name ${k}`) } } })
 
-/** What is asked of the threads is counted. */
+/** Counts the requests to the threads. */
 async function opened(deadlineMs?: number) {
   const told: string[] = []
   const threads = openThreads({
@@ -40,14 +40,14 @@ async function opened(deadlineMs?: number) {
   return { aside, told, asked: () => asked, [Symbol.asyncDispose]: () => threads.end() }
 }
 
-/** All but the functions of it, which are called. */
+/** The verdict as plain data; its functions are called. */
 function plain(verdict: Verdict): unknown {
   if (verdict.kind !== 'confined') return verdict
   const { printed, outline, unwinds, ...rest } = unseal<MongoQuery>(verdict.query, 'MONGODB')
   return { ...rest, unwinds: [...unwinds], printed: printed(), outline: outline() }
 }
 
-test('a long body is judged in a thread, as on the spot', async () => {
+test('a long body is judged in a thread, with the same verdict', async () => {
   await using guard = await opened()
   const dates = { $match: { _id: { $in: many(900, (k) => ({ $date: new Date(k).toISOString() })) } } }
   const bodies = [
@@ -73,7 +73,7 @@ test('a long body is judged in a thread, as on the spot', async () => {
   assert.deepEqual(guard.told, [])
 })
 
-test('a short body is not, nor one of a size that is refused', async () => {
+test('a short body, or one whose size is refused, is judged on the main thread', async () => {
   await using guard = await opened()
   assert.equal((await guard.aside(people({ $match: { name: 'x' } }))).kind, 'confined')
   let deep: unknown = 1
@@ -86,7 +86,7 @@ test('a short body is not, nor one of a size that is refused', async () => {
   assert.equal(guard.asked(), 0)
 })
 
-test('few values that take many steps go to a thread too', async () => {
+test('a short body that takes many steps goes to a thread', async () => {
   await using guard = await opened()
   const looped = many(40, (k) => [`m${k}`, { $map: { input: '$a', in: { $concat: ['$$this', 'x'] } } }] as const)
   const body = people(
@@ -99,7 +99,7 @@ test('few values that take many steps go to a thread too', async () => {
   assert.equal(guard.asked(), 1)
 })
 
-test('a thread is sent each catalog once, in parts, and the oldest again', async () => {
+test('a thread gets each catalog once, in parts, and an evicted catalog again', async () => {
   await using guard = await opened()
   const wide = many(6, (n) => catalog(many(2_500, (k) => `f${n}_${k}`)))
   for (const [n, each] of [...wide.entries(), ...wide.entries()]) {
@@ -108,7 +108,7 @@ test('a thread is sent each catalog once, in parts, and the oldest again', async
   }
 })
 
-test('a body that takes a thread too long is refused and told by its hash, and the next one is judged', async () => {
+test('a body over the deadline is refused and reported by its hash, and the next body is judged', async () => {
   await using guard = await opened(1)
   const body = people({ $set: Object.fromEntries(many(900, (k) => [`f${k}`, { $add: ['$name', k] }])) })
   const verdict = await guard.aside(body)
@@ -118,7 +118,7 @@ test('a body that takes a thread too long is refused and told by its hash, and t
   assert.match(guard.told[1] ?? '', /^[0-9a-f]{64}$/)
 })
 
-test('a caller who has gone is not waited for', async () => {
+test('an aborted call rejects at once', async () => {
   await using guard = await opened()
   const gone = new AbortController()
   const waiting = guard.aside(people(names(1_500)), catalog(), gone.signal)

@@ -1,28 +1,28 @@
-// The threads that judge long bodies: the pool of all guards, running judge-worker.ts.
+// The threads that judge long bodies: a pool of guard threads that run judge-worker.ts.
 import { setImmediate } from 'node:timers/promises'
 import { GuardThreads } from '../../guard-threads.ts'
 import { defectReporter, type TellDefect } from '../../report-defect.ts'
 import type { Answer, Threads } from './confine.ts'
 
 export interface ThreadsOptions {
-  /** More than two long bodies rarely need one at once. */
+  /** Number of threads. More than two long bodies at once are rare. */
   readonly threads?: number
-  /** How long one body may take. */
+  /** Deadline for one body. */
   readonly deadlineMs?: number
-  /** Where a defect of ours is told. */
+  /** Receives reports of defects in the guard. */
   readonly report?: TellDefect
 }
 
-/** What a thread is asked of a catalog that it holds: the body as the audit keeps it. */
+/** A request to a thread, which holds the catalog; `text` is the body as the audit keeps it. */
 export interface Asked {
   readonly text: string
   readonly rowCap: number
 }
 
-/** Ten times what the largest body takes at rest. */
+/** Ten times the duration of the largest body on an idle machine. */
 const DEADLINE_MS = 2_000
 
-/** The first long body starts a thread. */
+/** Threads are started on demand, by the first long body. */
 export function openThreads(options: ThreadsOptions = {}): Threads & { end(): Promise<void> } {
   const report = defectReporter(options.report)
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
@@ -31,7 +31,7 @@ export function openThreads(options: ThreadsOptions = {}): Threads & { end(): Pr
     threads: options.threads ?? 2,
     deadlineMs: options.deadlineMs ?? DEADLINE_MS,
     onLost: ({ text }) => {
-      report('a body broke a thread of the guard, or took it too long', text)
+      report('a body crashed a guard thread or exceeded its deadline', text)
     },
   })
   return {

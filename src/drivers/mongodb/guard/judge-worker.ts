@@ -1,4 +1,4 @@
-// Judges long bodies in a thread of its own.
+// The entry of a guard thread, which judges long bodies.
 import { serveGuard } from '../../serve-guard.ts'
 import type { Answer } from './confine.ts'
 import { exposedOf } from './exposed.ts'

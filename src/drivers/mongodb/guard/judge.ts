@@ -1,5 +1,5 @@
-// The whole way of a body: size, parseEjson, walk, what it became or why not. It is synchronous and pure, so that a short body can
-// be judged on the spot and a long one in a thread (judge-threads.ts), by the same code.
+// Judges a body: checks its size, parses Extended JSON, confines the stages, and returns the query or the refusal. The code
+// is synchronous and pure, so short bodies are judged on the main thread and long ones in a thread (judge-threads.ts).
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import { sortedEarly } from './early-sort.ts'
 import { exposedOf } from './exposed.ts'
@@ -19,22 +19,22 @@ import { TooMuchHere, Work, WORK_MAX } from './work-budget.ts'
 
 const DEPTH_MAX = 24
 const NODES_MAX = 20_000
-/** Of one object. */
+/** The most fields of one object. */
 const FIELDS_MAX = 1_000
-/** Values in a body that is tried with every length of gathered arrays. */
+/** Only bodies with at most this many values are tried with several lengths of gathered arrays. */
 const NODES_TRIED = 1_000
 
-/** What one body may cost where it is judged. */
+/** The budget for judging one body. */
 export interface Bounds {
   readonly characters: number
   readonly nodes: number
-  /** See Work. */
+  /** Units of Work. */
   readonly work: number
-  /** Beyond these bounds a thread judges; without, the body is refused. */
+  /** If true, a body over these bounds is left to a thread; if false, it is refused. */
   readonly isHere: boolean
 }
 
-/** On the main thread: about 5 ms. */
+/** The budget on the main thread: about 5 ms. */
 export const HERE: Bounds = { characters: 16_384, nodes: 1_000, work: 2_500, isHere: true }
 export const IN_THREAD: Bounds = { characters: Infinity, nodes: Infinity, work: WORK_MAX, isHere: false }
 
@@ -42,17 +42,17 @@ export type Judged =
   | { readonly kind: 'made'; readonly query: MongoQuery }
   | Denied
   | Malformed
-  /** More than may be done where it was tried. */
+  /** The body is over the budget of the main thread. */
   | { readonly kind: 'heavy' }
 
-/** A body and what it is judged by. */
+/** A body, and the exposure and row cap that it is judged by. */
 export interface Case {
   readonly body: MongoBody
   readonly catalog: Catalog
   readonly rowCap: number
 }
 
-/** Same body, same exposure, same verdict. `meter` is told the work that it took. */
+/** Deterministic: the same body and exposure give the same verdict. `meter` receives the work spent. */
 export function judge(asked: Case, bounds: Bounds, meter?: (spent: number) => void): Judged {
   const work = new Work(bounds.work, bounds.isHere)
   try {
@@ -90,7 +90,7 @@ function refused(error: Refusal | Broken, { path, position }: Found): Denied | M
     kind: 'denied',
     blocked: { kind, name },
     why,
-    hint: at === '' ? hint : `${hint} It stands at ${at}.`,
+    hint: at === '' ? hint : `${hint} The refused part is at ${at}.`,
     ...where,
   }
 }
@@ -102,7 +102,7 @@ interface Found {
   readonly position: number | null
 }
 
-/** The place in the text of the body that the audit keeps; none of a body that is too large to be looked into. */
+/** The place of an error in the body's text as the audit keeps it; nulls if the error has no place. */
 function placeIn(lifted: Lifted, body: MongoBody, error: Refusal | Broken): Found {
   if (error.trail.length === 0) return { path: null, position: null }
   const { filter, pipeline } = body
@@ -115,7 +115,7 @@ interface Asked extends Case {
   readonly work: Work
 }
 
-/** Arrays that stages gather may be as long as the bounds allow; where that is short, the printed query sees to it. */
+/** Finds the longest gathered arrays that fit the bounds. The printed query enforces that length. */
 function query(body: MongoBody, stages: Bson, asked: Asked): MongoQuery {
   const tried = (n: number): MongoQuery | Growth => withLength(LENGTHS[n], { body, stages, asked })
   let found = tried(0)
@@ -132,7 +132,7 @@ function query(body: MongoBody, stages: Bson, asked: Asked): MongoQuery {
   return found
 }
 
-/** The refusal is answered where shorter arrays may help. */
+/** Returns the refusal, instead of throwing it, if shorter arrays may help. */
 function withLength(
   length: number | undefined,
   { body, stages, asked }: { readonly body: MongoBody; readonly stages: Bson; readonly asked: Asked },
@@ -171,23 +171,23 @@ function queryOf(body: MongoBody, stages: Bson, { catalog, rowCap }: Asked, load
 
 function checkSize({ depth, nodes, widest }: MongoBody): void {
   if (depth > DEPTH_MAX)
-    throw refusedLimit('depth', `the query is nested ${depth} levels deep; ${DEPTH_MAX} is the most`)
-  if (nodes > NODES_MAX) throw refusedLimit('values', `the query holds ${nodes} values; ${NODES_MAX} is the most`)
+    throw refusedLimit('depth', `the query is nested ${depth} levels deep; the limit is ${DEPTH_MAX}`)
+  if (nodes > NODES_MAX) throw refusedLimit('values', `the query has ${nodes} values; the limit is ${NODES_MAX}`)
   if (widest <= FIELDS_MAX) return
   throw refusedLimit(
     'fields',
-    `an object of the query has ${widest} fields; ${FIELDS_MAX} is the most`,
-    'Name fewer fields at once, or write an array of {k, v} objects and $arrayToObject.',
+    `an object of the query has ${widest} fields; the limit is ${FIELDS_MAX}`,
+    'Name fewer fields, or write an array of {k, v} objects and convert it with $arrayToObject.',
   )
 }
 
-/** The body's values as the walkers see them. */
+/** The body's values after parseEjson(). */
 interface Lifted {
   filter?: Bson
   pipeline?: Bson
 }
 
-/** The filter is the first stage; an empty one is none. */
+/** The filter becomes the first stage, unless it is empty. */
 function stagesOf({ filter: first = {}, pipeline: rest = [] }: Lifted): Bson {
   const empty = typeof first === 'object' && first !== null && Object.keys(first).length === 0
   return isArray(rest) ? [...(empty ? [] : [{ $match: first }]), ...rest] : rest

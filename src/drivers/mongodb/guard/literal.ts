@@ -1,10 +1,10 @@
-// Values that are compared, not computed: at no depth a key that starts with $.
+// Literal values, which are compared and not computed. They have no key that starts with $, at any depth.
 import { reasonAgainst } from './expression-list.ts'
 import { checkOrder } from './field-names.ts'
 import { isArray, isDocument, type Bson } from '../query.ts'
 import { refusedOperator } from './refusal.ts'
 
-/** The value itself. Throws Refusal where an operator hides in it, Broken where the order of its fields is lost. */
+/** Returns the value. Throws Refusal if it contains an operator, Broken if the order of its fields is lost. */
 export function literal(value: Bson): Bson {
   if (isArray(value)) value.forEach(literal)
   else if (isDocument(value)) {
@@ -13,7 +13,9 @@ export function literal(value: Bson): Bson {
       if (name.startsWith('$')) {
         throw refusedOperator(
           name,
-          isForeign(name) ? 'such values cannot be sent' : `a value stands here; ${reasonAgainst(name)}`,
+          isForeign(name)
+            ? 'values of this type cannot be sent'
+            : `a literal value is expected here; ${reasonAgainst(name)}`,
           HINT,
         )
       }
@@ -23,7 +25,7 @@ export function literal(value: Bson): Bson {
   return value
 }
 
-/** A value of $literal: whatever its names are. Throws Broken where the order of its fields is lost. */
+/** Returns the value of a $literal, which may have any names. Throws Broken if the order of its fields is lost. */
 export function ordered(value: Bson): Bson {
   if (isArray(value)) value.forEach(ordered)
   else if (isDocument(value)) {
@@ -34,7 +36,7 @@ export function ordered(value: Bson): Bson {
 }
 
 const HINT =
-  'What JSON cannot say is written as strict Extended JSON: {"$oid": …}, {"$date": …}, {"$numberLong": …}, {"$numberDecimal": …}, {"$binary": …}, {"$uuid": …}, {"$timestamp": …}, {"$regularExpression": …}.'
+  'Write values that JSON does not have as strict Extended JSON: {"$oid": …}, {"$date": …}, {"$numberLong": …}, {"$numberDecimal": …}, {"$binary": …}, {"$uuid": …}, {"$timestamp": …}, {"$regularExpression": …}.'
 
 function isForeign(name: string): boolean {
   return ['$code', '$scope', '$ref', '$id', '$db', '$dbPointer', '$symbol', '$undefined', '$type'].includes(name)

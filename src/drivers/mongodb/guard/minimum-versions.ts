@@ -1,5 +1,5 @@
-// Since which server version a name is known, where that is later than 4.2: what is above the captured server is refused
-// here, with a hint that names the version, and never sent to see what happens.
+// The server version that introduced a name, if later than 4.2. A name that is newer than the captured server is refused,
+// with a hint that names the version, and never sent.
 
 export type Version = readonly [number, number]
 export type Vocabulary = 'stage' | 'expression' | 'accumulator' | 'window'
@@ -38,7 +38,7 @@ function since(version: Version, names: string): Record<string, Version> {
   return Object.fromEntries(names.split(' ').map((name) => [name, version]))
 }
 
-/** The version a name needs, where this server is older; null where it knows it. */
+/** The version that a name needs, if this server is older; otherwise null. */
 export function missing(vocabulary: Vocabulary, name: string, server: readonly number[]): string | null {
   const known = SINCE[vocabulary]
   const version = Object.hasOwn(known, name) ? known[name] : undefined

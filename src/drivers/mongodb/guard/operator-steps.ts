@@ -1,10 +1,10 @@
-// How many steps an operator takes for its arguments, beside computing these: by their elements, their bytes, or both. The
-// numbers are measured on mongod 6.0 and on the newest engine; a step is some 50 ns of the slower one.
+// The number of steps that an operator takes, without its arguments' own steps: by elements, by bytes, or by both. The
+// numbers were measured on mongod 6.0 and on the newest engine; a step is about 50 ns of the slower engine.
 import type { Extent } from './value-size.ts'
 import { patternSteps } from './pattern-steps.ts'
 import { isDocument, Scalar, type Bson } from '../query.ts'
 
-/** What an operator is given. */
+/** The arguments of an operator. */
 export interface Given {
   readonly operand: Bson
   readonly args: readonly Extent[]
@@ -20,12 +20,12 @@ const itemsIn = ({ args }: Given): number => args.reduce((all, { items }) => all
 const bytesIn = ({ args, bytesOf }: Given): number => args.reduce((all, arg) => all + bytesOf(arg), 0)
 const fieldsIn = ({ args }: Given): number => args.reduce((all, arg) => all + (arg.fields?.size ?? arg.items), 0)
 
-/** An argument by its name, or by its place in a list. */
+/** An argument by its name, or by its index in a list. */
 function argument({ operand, args }: Given, name: string, place: number): Extent | undefined {
   return isDocument(operand) ? args[Object.keys(operand).indexOf(name)] : args[place]
 }
 
-/** A value that is read from a document is taken to have 1,000 bytes, but a text is seldom longer than 30. */
+/** A stored value counts as 1,000 bytes, but a stored string is seldom longer than 30. */
 const TEXT_SHARE = 1 / 32
 
 function textLength(text: Extent | undefined, { bytesOf }: Given): number {
@@ -34,7 +34,7 @@ function textLength(text: Extent | undefined, { bytesOf }: Given): number {
 
 const textsIn = (given: Given): number => given.args.reduce((all, arg) => all + textLength(arg, given), 0)
 
-/** Looking for one text at every place of another. */
+/** The search for one string at every position of another. */
 const searching =
   (perByte: number, perPair: number, [text, part]: readonly [string, string]): Steps =>
   (given) => {
@@ -42,7 +42,7 @@ const searching =
     return (length ?? 0) * perByte + (length ?? 0) * (sought ?? 0) * perPair
   }
 
-/** A value is compared with each element, and what is not alike is told apart early. */
+/** The comparison of a value with each element. Different values are told apart early. */
 const finding =
   (value: number, array: number): Steps =>
   (given) =>
@@ -58,16 +58,16 @@ const matching: Steps = (given) => {
   return patternSteps(patternOf(given.operand), Math.max(least, textLength(argument(given, 'input', 0), given) / 2))
 }
 
-/** A pattern that tries again and again, on a text that is longer than most. */
+/** A longer string than most, for patterns that backtrack. */
 const LONG_TEXT = 100
 
-/** Of a regular expression, how many steps it may well take: by them the database looks for a cancel in time. */
+/** The steps of a bad case for regular expressions. Cancel points are placed by this number. */
 export function worstSteps(name: string, given: Given): number {
   const steps = stepsOf(name, given)
   return name.startsWith('$regex') ? Math.max(steps, patternSteps(patternOf(given.operand), LONG_TEXT)) : steps
 }
 
-/** Each match looks at the whole text again. */
+/** Each match scans the whole string again. */
 const matchingAll: Steps = (given) => {
   const length = textLength(argument(given, 'input', 0), given)
   return matching(given) + length * (20 + length / 150)
@@ -117,7 +117,7 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ...each('$dateAdd $dateDiff $dateFromParts $dateSubtract $dateToParts $dateTrunc', () => 40),
   ...each('$dayOfMonth $dayOfWeek $dayOfYear $hour $isoDayOfWeek $isoWeek $isoWeekYear $millisecond', () => 15),
   ...each('$minute $month $second $week $year', () => 15),
-  // An error is thrown and caught.
+  // With onError, an error is thrown and caught.
   ['$convert', (given) => (argument(given, 'onError', 9) === undefined ? 10 : 400) + bytesIn(given) / 50],
   ...each(
     '$toArray $toObject $serializeEJSON $deserializeEJSON',
@@ -127,12 +127,12 @@ const STEPS: ReadonlyMap<string, Steps> = new Map<string, Steps>([
   ...each('$pow $exp $ln $log $log10 $sqrt', () => 20),
 ])
 
-/** Any other looks at each element once. */
+/** Any other operator looks at each element once. */
 export function stepsOf(name: string, given: Given): number {
   return STEPS.get(name)?.(given) ?? 2 + itemsIn(given) / 4
 }
 
-/** They look at the head of a value, or stop where two values differ. */
+/** Operators that look at the head of a value only, or stop where two values differ. */
 const AT_A_GLANCE = new Set(
   words(
     '$and $arrayElemAt $cmp $cond $eq $first $gt $gte $ifNull $isArray $isNumber $last $lt $lte $ne $not $or $size $strLenBytes $type',
@@ -142,7 +142,7 @@ const SLOW = new Set(
   words('$arrayToObject $setDifference $setEquals $setIntersection $setIsSubset $setUnion $sortArray'),
 )
 
-/** They look at each element, and not at all that is in it. */
+/** Operators that look at each element, but not at everything in it. */
 const ELEMENTS = new Set(
   words(
     '$allElementsTrue $anyElementTrue $avg $concatArrays $in $indexOfArray $max $min $reverseArray $slice $sum $zip',
@@ -150,7 +150,7 @@ const ELEMENTS = new Set(
 )
 export const LOOKED_AT = 1 / 8
 
-/** How often an operator goes through what it is given; of those that take long for each byte, as if more often. */
+/** How often an operator reads its arguments. Operators that are slow for each byte count as several reads. */
 export function readsOf(name: string): number {
   if (AT_A_GLANCE.has(name)) return 0
   return SLOW.has(name) ? 10 : ELEMENTS.has(name) ? LOOKED_AT : 1

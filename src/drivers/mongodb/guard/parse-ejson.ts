@@ -1,5 +1,5 @@
-// From parsed JSON to BSON values, strictly: an object with an Extended JSON wrapper as its one key is that scalar, in
-// its exact form or not at all; everything else stays what it is. The client library's own reader is never used on a body.
+// Converts parsed JSON to BSON values. An object whose only key is an Extended JSON wrapper becomes that scalar; any other
+// form of a wrapper is an error. All other values stay as they are. The client library's reader never sees a body.
 import { within } from './error-place.ts'
 import { Broken, refusedLimit } from './refusal.ts'
 import { Scalar, type Bson, type ScalarValue } from '../query.ts'
@@ -10,7 +10,7 @@ const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Throws Broken for a wrapper that is not of its exact form, Refusal for a pattern too long. The depth is checked before. */
+/** Throws Broken for a malformed wrapper, Refusal for a pattern that is too long. The caller has checked the depth. */
 export function parseEjson(value: unknown): Bson {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   if (typeof value === 'number') return plainNumber(value)
@@ -27,10 +27,10 @@ export function parseEjson(value: unknown): Bson {
 }
 
 function plainNumber(value: number): number {
-  if (!Number.isFinite(value)) throw new Broken('a number is beyond what a double can hold')
+  if (!Number.isFinite(value)) throw new Broken('a number is too large for a double')
   if (Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) <= 2 ** 63) {
     throw new Broken(
-      'a whole number beyond 2^53 must be written as {"$numberLong": "…"} (or {"$numberDouble": "…"}), JSON would round it',
+      'write a whole number beyond 2^53 as {"$numberLong": "…"} or {"$numberDouble": "…"}; JSON would round it',
     )
   }
   return value
@@ -98,7 +98,7 @@ function date(value: unknown): ScalarValue | undefined {
 
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?))?$/
 
-/** With its zone, or a date alone, which is midnight in UTC. A day that no calendar has is none. */
+/** A date with a time and a zone, or a date alone, which means midnight UTC. Undefined for a day that does not exist. */
 function isoDate(value: unknown): number | undefined {
   const parts = typeof value === 'string' ? ISO.exec(value) : null
   if (!parts) return undefined
@@ -114,7 +114,7 @@ function isoDate(value: unknown): number | undefined {
   return midnight.getTime() + clock + Number(fraction.padEnd(3, '0').slice(0, 3))
 }
 
-/** At most 34 digits once zeros at either end are gone, and an exponent that Decimal128 has. */
+/** At most 34 digits without leading and trailing zeros, and an exponent that Decimal128 can hold. */
 function isDecimal(value: unknown): value is string {
   if (!isShort(value) || !/^(?:NaN|-?Infinity|[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,6})?)$/i.test(value)) return false
   const parts = /^[+-]?(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(value)
@@ -140,7 +140,7 @@ function regularExpression(value: unknown): ScalarValue | undefined {
   return { kind: '$regularExpression', pattern, options: sorted }
 }
 
-/** Throws Refusal where a pattern is longer than a server should be given. */
+/** Throws Refusal if a pattern is too long to be sent to a server. */
 export function checkPattern(pattern: string): void {
   if (pattern.length <= PATTERN_MAX) return
   throw refusedLimit('regular expression', `a regular expression is longer than ${PATTERN_MAX} characters`)
@@ -152,7 +152,7 @@ function longOf(value: unknown): bigint | undefined {
   return long >= LONG.min && long <= LONG.max ? long : undefined
 }
 
-/** The fields of an object that has these and no others; nothing otherwise. */
+/** The object, if it has exactly these keys; otherwise an empty object. */
 function exactly(value: unknown, ...keys: readonly string[]): Json {
   return isJson(value) && Object.keys(value).length === keys.length && keys.every((key) => Object.hasOwn(value, key))
     ? value
@@ -163,7 +163,7 @@ function isText(value: unknown, form: RegExp): value is string {
   return typeof value === 'string' && form.test(value)
 }
 
-/** Longer ones are no numbers of ours: the forms above take time by the square of the length. */
+/** No number needs more characters. The regular expressions above take quadratic time. */
 function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 200
 }
@@ -176,7 +176,7 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What stands for a number in an argument: a plain one, or a wrapped one of any kind but a decimal. */
+/** The number that an argument holds, plain or wrapped; undefined for decimals and everything else. */
 export function numberOf(value: Bson | undefined): number | undefined {
   if (typeof value === 'number') return value
   if (!(value instanceof Scalar)) return undefined

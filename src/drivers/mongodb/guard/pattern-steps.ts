@@ -1,27 +1,27 @@
-// What a regular expression may cost, by how often it can try again. mongod fails it after some 3 ms of tries that begin at
-// one place of the text, but begins anew at every place.
+// Estimates the steps of a regular expression by how much it can backtrack. mongod fails a match that backtracks for about
+// 3 ms from one start position, but it starts again at every position of the string.
 
-/** What a text that is read from a document is taken to be long. */
+/** Assumed length of a stored string. */
 export const TEXT_BYTES = 16
-/** Steps for one attempt at most: mongod's own limit on tries. */
+/** The most steps for one start position, by mongod's own backtracking limit. */
 const ATTEMPT_MAX = 60_000
 const TRY = 0.6
 
-/** Steps for a text of so many bytes in which the pattern is not found. */
+/** Steps for a string of this many bytes that does not match the pattern. */
 export function patternSteps(pattern: string, bytes: number): number {
   const { repeats, branches, isAnchored } = partsOf(pattern)
   let tries = 1
   for (let n = 1; n <= repeats && tries < ATTEMPT_MAX / TRY; n++) tries *= bytes / n
   const attempt = Math.min(ATTEMPT_MAX, 0.2 + branches / 50 + (repeats === 0 ? 0 : tries * TRY))
-  // Where an attempt begins only here and there, a plain look through the text is left.
+  // If matches can start at few positions only, a plain scan of the string remains.
   return 2 + bytes / 5 + (isAnchored ? attempt : attempt * bytes)
 }
 
 interface Parts {
-  /** What may be repeated without a small bound, or refers back. */
+  /** Number of repetitions without a small bound, and of back references. */
   readonly repeats: number
   readonly branches: number
-  /** It is tried at the beginning of a line alone. */
+  /** Whether a match can start only at the beginning of a line. */
   readonly isAnchored: boolean
 }
 
@@ -31,7 +31,7 @@ function partsOf(pattern: string): Parts {
   let [repeats, branches] = [0, 0]
   let isRepeat = false
   for (const [token] of pattern.matchAll(TOKEN)) {
-    // A + or ? behind a repetition only says how it is done.
+    // A + or ? after a repetition only makes it possessive or lazy.
     const again: boolean = !isRepeat && (token === '*' || token === '+' || isLong(token))
     if (again || /^\\[1-9gk]/.test(token)) repeats++
     if (token === '|') branches++

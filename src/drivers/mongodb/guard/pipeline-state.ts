@@ -1,4 +1,4 @@
-// One pipeline while it is confined: the stages printed so far, and what is known of the documents behind them.
+// The state of a pipeline while the guard confines it: the printed stages, and the known fields of the documents after them.
 import type { Barrier } from './barrier.ts'
 import type { EarlySort } from './early-sort.ts'
 import type { BsonDocument, Join } from '../query.ts'
@@ -17,13 +17,13 @@ import type { Work } from './work-budget.ts'
 const JOINS_MAX = 4
 const STAGES_MAX = 80
 
-/** What all pipelines of one query share. */
+/** State that all pipelines of one query share. */
 export class Whole {
   readonly exposed: Exposed
   readonly joins: Join[] = []
   readonly unwinds = new Map<BsonDocument, number>()
   readonly load: Load
-  /** Where documents of a collection come in: its label, and what stands in front of them. */
+  /** Each place where a pipeline reads a collection: the collection's label, and the barrier before its documents. */
   readonly #sources: (readonly [label: string, barrier: Barrier])[] = []
   #stages = 0
 
@@ -42,7 +42,7 @@ export class Whole {
     throw refusedLimit(
       'joins',
       `the query joins more than ${JOINS_MAX} times`,
-      'Ask in several queries, each with fewer joins.',
+      'Split the query into several queries with fewer joins each.',
     )
   }
 
@@ -50,7 +50,7 @@ export class Whole {
     this.#sources.push([label, barrier])
   }
 
-  /** The database fails a document that is too large for what the query does with it. To be called at the end. */
+  /** Adds checks that fail documents which are too large for the query. Call this at the end. */
   holdSizes(): void {
     if (!atLeast(this.exposed.server, [4, 4])) return
     for (const [label, barrier] of this.#sources) {
@@ -62,22 +62,22 @@ export class Whole {
   count(stages: number): void {
     this.#stages += stages
     if (this.#stages <= STAGES_MAX) return
-    throw refusedLimit('stages', `the query has ${this.#stages} stages or more in all; ${STAGES_MAX} is the most`)
+    throw refusedLimit('stages', `the query has ${this.#stages} or more stages in all; the limit is ${STAGES_MAX}`)
   }
 }
 
 export class Flow {
   readonly whole: Whole
-  /** Bound by the $lookup around this pipeline. */
+  /** The variables of the $lookup around this pipeline. */
   readonly variables: Variables<Extent>
   readonly inFacet: boolean
   readonly out: BsonDocument[]
-  /** Of the projection in front of it. */
+  /** The barrier of the projection before this pipeline. */
   readonly barrier: Barrier
   shape: Shape
-  /** Top-level names in the order the query fixes. */
+  /** The top-level names whose order the query fixes. */
   columns: readonly string[]
-  /** The first stage behind the projection is a sort that may be tried in front of it. */
+  /** Set if the first stage after the projection is a sort that may be tried before the projection. */
   early: EarlySort | null = null
   #meter: Meter
 
@@ -100,23 +100,23 @@ export class Flow {
     this.#meter = new Meter(whole.load)
   }
 
-  /** Prints one stage. Where it takes long for one document, the database looks for a cancel before each few of them. */
+  /** Prints one stage. If the stage takes long for one document, stages are added that let mongod check for a cancel. */
   stage(print: () => void): void {
     const looks = this.#looks()
     const before = this.out.at(-1)
     this.#meter = new Meter(this.whole.load)
     print()
-    // By what stands there: the stage may have put a wall further up.
+    // Find the place again: printing the stage may have inserted a barrier further up.
     const at = before === undefined ? 0 : this.out.lastIndexOf(before) + 1
     this.out.splice(at, 0, ...looks(this.#meter.worst))
   }
 
-  /** Behind a stage that makes an array of many documents for each of them. */
+  /** Adds cancel points after a stage that makes an array of many documents for each document. */
   lookAgain(): void {
     this.out.push(...this.#looks()(STEPS_MAX))
   }
 
-  /** Stages that look for a cancel before the next one, by the steps that it takes. */
+  /** Returns a function from a stage's number of steps to the cancel points before it. */
   #looks(): (steps: number) => readonly BsonDocument[] {
     const { kids, open } = this.shape
     if (kids === null || open) return (steps) => cancelPoints(steps, null)
@@ -125,21 +125,21 @@ export class Flow {
     return (steps) => cancelPoints(steps, name)
   }
 
-  /** The database fails arrays that are longer than were reckoned with, or than `most`. */
+  /** Adds a check that fails gathered arrays longer than the assumed length or `most`. */
   hold(gathered: readonly Gathered[], most = Infinity): void {
     const length = Math.min(this.whole.load.held ?? Infinity, most)
     if (length === Infinity || gathered.length === 0) return
     this.out.push(lengthCheck(gathered, length))
   }
 
-  /** Of a stage that sorts its documents before it computes anything for them: nothing in front of it helps. */
+  /** For a stage that sorts before it computes: cancel points before it do not help. */
   checkSorted(name: string): void {
     const { worst: steps } = this.#meter
     if (steps <= QUICK_STEPS) return
     throw refusedGrowth(
       'steps',
-      `${name} takes about ${Math.round(steps)} steps for one document; ${QUICK_STEPS} is the most in this stage`,
-      `Compute the values in a $set before ${name}, and name their fields in it.`,
+      `${name} takes about ${Math.round(steps)} steps for one document; the limit for this stage is ${QUICK_STEPS}`,
+      `Compute the values in a $set before ${name}, and use the new fields in ${name}.`,
     )
   }
 
@@ -155,7 +155,7 @@ export class Flow {
     }
   }
 
-  /** The fields that a stage writes are set, in their order; their paths are checked. */
+  /** Sets the fields that a stage writes, in order, and checks their paths. */
   set(of: string, fields: Iterable<readonly [path: string, shape: Shape]>): void {
     const draft = new Draft(this.shape, this.whole.work)
     const columns = new Set(this.columns)
@@ -168,7 +168,7 @@ export class Flow {
     this.columns = [...columns]
   }
 
-  /** The fields at these paths are taken away. */
+  /** Removes the fields at these paths. */
   drop(of: string, paths: Iterable<string>): void {
     const draft = new Draft(this.shape, this.whole.work)
     const columns = new Set(this.columns)

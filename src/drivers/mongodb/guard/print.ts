@@ -1,8 +1,8 @@
-// What the database is sent, as relaxed Extended JSON: for the audit and `check`. What a thread confined is
-// handed over in this form (query-transfer.ts).
+// Prints the query that is sent to the database as relaxed Extended JSON, for the audit and `check`. A thread passes its
+// confined query to the main thread in this form (query-transfer.ts).
 import { isArray, isDocument, Scalar, type Bson, type MongoQuery, type ScalarValue } from '../query.ts'
 
-/** {"aggregate": collection, "pipeline": […]} on one line; with `otherwise`, what is sent where the first one fails. */
+/** {"aggregate": collection, "pipeline": […]} on one line; `otherwise` holds the pipeline that is sent if the first fails. */
 export function printed({
   collection,
   pipeline,
@@ -11,13 +11,13 @@ export function printed({
   return assembled(collection, pipeline.map(printedValue), early?.map(printedValue) ?? null)
 }
 
-/** The same of stages that are printed. */
+/** Like printed(), for stages that are printed already. */
 export function assembled(collection: string, pipeline: readonly string[], early: readonly string[] | null): string {
   const otherwise = early === null ? '' : `,"otherwise":[${pipeline.join(',')}]`
   return `{"aggregate":${JSON.stringify(collection)},"pipeline":[${(early ?? pipeline).join(',')}]${otherwise}}`
 }
 
-/** What parseEjson() reads as the same value. */
+/** A string that parseEjson() converts back to the same value. */
 export function printedValue(value: Bson): string {
   if (value instanceof Scalar) return JSON.stringify(wrapped(value.of))
   if (isArray(value)) return `[${value.map(printedValue).join(',')}]`

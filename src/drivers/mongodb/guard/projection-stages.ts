@@ -1,4 +1,4 @@
-// $project, $set, $addFields, $unset: which fields there are behind them.
+// $project, $set, $addFields and $unset: checks them and computes the fields of the documents after them.
 import { arrayOf, flagOf, textOf } from './read-arguments.ts'
 import { computed, type Computed } from './computed-value.ts'
 import { list } from './value-size.ts'
@@ -13,17 +13,17 @@ import { closed, Draft, extentAt, objectsAt, WHOLE, type Shape } from './documen
 interface Leaf {
   readonly path: string
   readonly flag: 0 | 1 | null
-  /** What is known of the value that is computed here; WHOLE where none is. */
+  /** The shape of the computed value; WHOLE if no value is computed. */
   readonly shape: Shape
 }
 
 interface Read {
   readonly printed: BsonDocument
-  /** The fields at every depth, as paths. */
+  /** The fields at all depths, as paths. */
   readonly leaves: readonly Leaf[]
 }
 
-/** The specification anew, its expressions checked. */
+/** Prints the specification anew and checks its expressions. */
 function read(of: string, spec: BsonDocument, scope: Scope): Read {
   const leaves: Leaf[] = []
   return { printed: readInto(leaves, '', { of, spec, scope }), leaves }
@@ -35,7 +35,7 @@ interface Part {
   readonly scope: Scope
 }
 
-/** A value that is computed for a field, once for each object that gets it. */
+/** A computed field. The value is computed once for each object that gets the field. */
 function computedAt(path: readonly string[], value: Bson, scope: Scope): Pick<Computed, 'printed' | 'shape'> {
   const objects = objectsAt(scope.shape, path)
   if (objects === 1) return computed(value, scope)
@@ -56,7 +56,7 @@ function readInto(leaves: Leaf[], prefix: string, { of, spec, scope }: Part): Bs
       printed[name] = readInto(leaves, `${path}.`, { of, spec: value, scope })
       continue
     }
-    if (nested && flags) throw new Broken(`${of}: an empty object says nothing of ${path}`)
+    if (nested && flags) throw new Broken(`${of}: ${path} must not be an empty object`)
     const flag = flags ? flagOf(value) : null
     const made = within(spec, name, () => {
       if (flag === 1) resolve(path, scope)
@@ -78,10 +78,10 @@ export function project(value: Bson, flow: Flow): void {
   else include(leaves, flow)
 }
 
-/** Leaving out what is not there tells nothing, so any name may be left out. */
+/** The exclusion of a hidden or missing field reveals nothing, so any name can be excluded. */
 function exclude(leaves: readonly Leaf[], flow: Flow): void {
   if (leaves.some((leaf) => leaf.flag === null)) {
-    throw new Broken('$project either leaves fields out or says which there are')
+    throw new Broken('$project either includes fields or excludes fields, not both')
   }
   flow.drop(
     '$project',
@@ -121,7 +121,7 @@ export function set(name: '$set' | '$addFields', value: Bson, flow: Flow): void 
 
 export function unset(value: Bson, flow: Flow): void {
   const paths = typeof value === 'string' ? [value] : arrayOf('$unset', value).map((path) => textOf('$unset', path))
-  if (paths.length === 0) throw new Broken('$unset names no field')
+  if (paths.length === 0) throw new Broken('$unset must name at least one field')
   flow.drop('$unset', paths)
   flow.out.push({ $unset: paths })
 }

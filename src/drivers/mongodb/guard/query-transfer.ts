@@ -1,25 +1,25 @@
-// A confined query on its way from the thread that judged it: its stages as printed. The main thread reads them again, so
-// what is sent to the database is what was printed; to read a text takes a tenth of what it takes to judge it.
+// Transfers a confined query from a guard thread to the main thread, as printed stages. The main thread reads them again,
+// so the database gets exactly what was printed. Reading the stages takes a tenth of the time of judging the body.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
 import { parseEjson } from './parse-ejson.ts'
 import { assembled, printedValue } from './print.ts'
 
-/** Plain data. */
+/** A query as plain data. */
 export interface PackedQuery extends Pick<
   MongoQuery,
   'database' | 'collection' | 'rowCap' | 'columns' | 'joins' | 'reads'
 > {
-  /** The stages of both forms, each once. */
+  /** The stages of both forms, each stage once. */
   readonly stages: readonly string[]
-  /** By their places in `stages`. */
+  /** Indexes into `stages`. */
   readonly pipeline: readonly number[]
   readonly early: readonly number[] | null
-  /** Of each $unwind in `stages`, in the order of unwindsIn(), how many documents it makes; null for one without a number. */
+  /** Documents that each $unwind makes, in the order of unwindsIn(); null if unknown. */
   readonly unwinds: readonly (number | null)[]
   readonly outline: string
 }
 
-/** Characters that the main thread reads without a pause. */
+/** Characters that the main thread reads before it yields to the event loop. */
 const CHARACTERS_AT_ONCE = 16_384
 
 export function packQuery(query: MongoQuery): PackedQuery {
@@ -37,7 +37,7 @@ export function packQuery(query: MongoQuery): PackedQuery {
   }
 }
 
-/** Throws for what packQuery() did not make. */
+/** Throws TypeError for data that packQuery() did not make. */
 export async function unpackQuery(query: PackedQuery, turn: () => Promise<void>): Promise<MongoQuery> {
   const { database, collection, rowCap, columns, joins, reads, outline } = query
   const stages: BsonDocument[] = []
@@ -81,7 +81,7 @@ function unwindSizes(
   return new Map(pairs.flatMap(([stage, size]) => (size === null ? [] : [[stage, size] as const])))
 }
 
-/** The objects with $unwind as a key, from the first to the last. */
+/** The objects that have the key $unwind, in order. */
 function* unwindsIn(value: Bson): Generator<BsonDocument> {
   if (typeof value !== 'object' || value === null || value instanceof Scalar) return
   if (isDocument(value) && Object.hasOwn(value, '$unwind')) yield value

@@ -1,5 +1,5 @@
-// How many elements $range makes. Where the query does not say, the printed form fails in the database beyond the bound:
-// mongod makes the array at once, whatever memory that takes, and no cancel reaches it there.
+// The number of elements that $range makes. If the query does not determine the number, the printed form fails in the
+// database beyond the bound. mongod builds the whole array in memory, and no cancel interrupts it.
 import { arrayOf } from './read-arguments.ts'
 import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, type Bson } from '../query.ts'
@@ -7,7 +7,7 @@ import { Broken, refusedLimit } from './refusal.ts'
 
 export const RANGE_MAX = 10_000
 
-/** Elements of a range between two numbers; undefined where one is not written. Throws Refusal where they are too many. */
+/** Elements of a range with constant ends; undefined if an end is computed. Throws Refusal if there are too many. */
 export function writtenItems(value: Bson | undefined): number | undefined {
   const [start, end, step] = endsOf(value).map(numberOf)
   if (start === undefined || end === undefined || step === undefined) return undefined
@@ -16,18 +16,18 @@ export function writtenItems(value: Bson | undefined): number | undefined {
   if (items <= RANGE_MAX) return items
   throw refusedLimit(
     '$range',
-    `$range makes ${items} elements; ${RANGE_MAX} is the most`,
-    'Make a shorter range, or one with a larger step.',
+    `$range makes ${items} elements; the limit is ${RANGE_MAX}`,
+    'Use a shorter range or a larger step.',
   )
 }
 
-/** Elements at most, by how far from 0 its start and end may be. */
+/** The most elements, by the absolute values of start and end. */
 export function itemsBetween(value: Bson | undefined, start: number, end: number): number {
   const step = numberOf(endsOf(value)[2])
   return Math.ceil((start + end) / Math.max(1, Math.abs(step ?? 1)))
 }
 
-/** Whether it can have no more elements than it may, whatever is stored. */
+/** Whether the range is within the bound, whatever values are stored. */
 export function isShort(value: Bson | undefined): boolean {
   const [start, end] = endsOf(value).map((each) => certainBound(each, 0))
   return writtenItems(value) !== undefined || itemsBetween(value, start ?? 0, end ?? 0) <= RANGE_MAX
@@ -36,21 +36,21 @@ export function isShort(value: Bson | undefined): boolean {
 /** Start, end and step. Throws Broken. */
 function endsOf(value: Bson | undefined): readonly Bson[] {
   const ends = arrayOf('$range', value)
-  if (ends.length < 2 || ends.length > 3) throw new Broken('$range takes a start, an end and perhaps a step')
+  if (ends.length < 2 || ends.length > 3) throw new Broken('$range takes a start, an end and an optional step')
   return ends.length === 2 ? [...ends, 1] : ends
 }
 
-/** The same range, which fails where it would have too many elements. */
+/** The same range, in a form that fails if it has too many elements. */
 export function capped(ends: readonly Bson[]): Bson {
   const [start = 0, end = 0, step = 1] = ends
-  // Negative where the step leads away from the end: such a range is empty.
+  // Negative if the step leads away from the end: such a range is empty.
   const steps = { $divide: [{ $subtract: ['$$vt_to', '$$vt_from'] }, '$$vt_by'] }
-  // A step of 0 is an error of the database, with a number of its own.
+  // The database fails a step of 0 with a distinct error code.
   const range = { $range: ['$$vt_from', '$$vt_to', { $cond: [{ $lte: [steps, RANGE_MAX] }, '$$vt_by', 0] }] }
   return { $let: { vars: { vt_from: start, vt_to: end, vt_by: step }, in: range } }
 }
 
-/** Of an expression, by what the query itself says: Infinity where stored values tell. */
+/** The largest absolute value of an expression, by the query alone; Infinity if it depends on stored values. */
 function certainBound(value: Bson | undefined, depth: number): number {
   const number = numberOf(value)
   if (number !== undefined) return Math.abs(number)
@@ -61,8 +61,8 @@ function certainBound(value: Bson | undefined, depth: number): number {
 }
 
 /**
- * What no number that an operator answers is beyond, on either side of 0: by the bounds of its arguments, in their order,
- * and by how many elements or letters they have.
+ * The largest absolute value that an operator returns, by the bounds of its arguments (in order) and by the number of
+ * elements or characters that they have.
  */
 export function boundOf(name: string, operand: Bson, all: readonly number[], size: number): number {
   const [first = Infinity, second = Infinity, third = Infinity] = all
@@ -99,7 +99,7 @@ export function boundOf(name: string, operand: Bson, all: readonly number[], siz
     }
     case '$mod':
       return second
-    // The least number may be far below 0.
+    // The minimum may be far below 0.
     case '$min':
     case '$max':
     case '$ifNull':

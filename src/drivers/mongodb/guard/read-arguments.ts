@@ -1,9 +1,9 @@
-// Reading an argument that is an object with fixed fields, a number, a name: Broken says which stage or operator it was.
+// Reads arguments: objects with fixed fields, arrays, numbers, names. Broken names the stage or operator.
 import { isArray, isDocument, Scalar, type Bson, type BsonDocument } from '../query.ts'
 import { numberOf } from './parse-ejson.ts'
 import { Broken, shown } from './refusal.ts'
 
-/** The object itself. Throws Broken where it is none, lacks a field, or has another. */
+/** Returns the object. Throws Broken if the value is no object, lacks a needed field, or has an unknown field. */
 export function fieldsOf(
   of: string,
   value: Bson | undefined,
@@ -12,9 +12,9 @@ export function fieldsOf(
 ): BsonDocument {
   if (!isDocument(value)) throw new Broken(`${of} takes an object`)
   const lacking = needed.find((name) => !Object.hasOwn(value, name))
-  if (lacking !== undefined) throw new Broken(`${of} lacks ${lacking}`)
+  if (lacking !== undefined) throw new Broken(`${of} needs the field ${lacking}`)
   const extra = Object.keys(value).find((name) => !needed.includes(name) && !optional.includes(name))
-  if (extra !== undefined) throw new Broken(`${of} takes no field ${shown(extra)}`)
+  if (extra !== undefined) throw new Broken(`${of} does not take the field ${shown(extra)}`)
   return value
 }
 
@@ -24,15 +24,15 @@ export function arrayOf(of: string, value: Bson | undefined): readonly Bson[] {
 }
 
 export function textOf(of: string, value: Bson | undefined): string {
-  if (typeof value !== 'string') throw new Broken(`${of} takes a text`)
+  if (typeof value !== 'string') throw new Broken(`${of} takes a string`)
   return value
 }
 
-/** A whole number from `least` on, as it is to be printed. */
+/** A whole number that is at least `least`, in the form to be printed. */
 export function wholeOf(of: string, value: Bson | undefined, least: number): Bson {
   const number = numberOf(value)
   if (value === undefined || number === undefined || !Number.isSafeInteger(number) || number < least) {
-    throw new Broken(`${of} takes a whole number from ${least} on`)
+    throw new Broken(`${of} takes a whole number of at least ${least}`)
   }
   return value
 }
@@ -49,7 +49,7 @@ export function operatorOf(value: Bson | undefined): readonly [string, Bson] | n
   return first !== undefined && others.length === 0 && first[0].startsWith('$') ? first : null
 }
 
-/** 1 for what a projection takes for "include", 0 for "exclude", null for an expression. */
+/** 1 if a projection reads the value as "include", 0 for "exclude", null for an expression. */
 export function flagOf(value: Bson | undefined): 0 | 1 | null {
   if (typeof value === 'boolean') return value ? 1 : 0
   if (value instanceof Scalar && value.of.kind === '$numberDecimal') return Number(value.of.text) === 0 ? 0 : 1

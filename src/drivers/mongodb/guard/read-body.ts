@@ -1,12 +1,12 @@
-// The body of a query on MongoDB, {collection, filter?, pipeline?, limit?}: its shape, and what no body may hold. Nothing
-// here recurses: a body may be nested as deep as its bytes allow. What the names in it mean is confine.ts's to say.
+// Validates the form of a MongoDB query body, {collection, filter?, pipeline?, limit?}. Nothing here recurses, because a
+// body may be nested as deeply as its bytes allow. judge.ts decides what the names in the body mean.
 import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
 import type { QueryBody } from '../../driver.ts'
 import { isJson } from './parse-ejson.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
-/** Deeper ones are refused anyway: their text is not kept, for writing it would recurse. */
+/** Deeper bodies are refused anyway. Their text is not kept, because JSON.stringify would recurse. */
 const WRITTEN_DEPTH_MAX = 500
 const TOO_LONG = `the body is longer than ${BODY_BYTES_MAX} bytes`
 const FORBIDDEN_KEYS = new Set(['__proto__', '_bsontype', 'toBSON'])
@@ -17,11 +17,11 @@ export interface MongoBody extends QueryBody {
   readonly filter: unknown
   /** One-key JSON objects. */
   readonly pipeline: readonly unknown[] | null
-  /** How deep arrays and objects are nested within the filter or a stage: 1 for a flat one. */
+  /** Nesting depth of arrays and objects in the filter or a stage: 1 if flat. */
   readonly depth: number
-  /** How many values there are in all. */
+  /** Number of values in the body. */
   readonly nodes: number
-  /** How many fields the object with the most of them has. */
+  /** Number of fields of the object with the most fields. */
   readonly widest: number
 }
 
@@ -30,12 +30,12 @@ const Body = z.strictObject({
   filter: z.custom<unknown>(isJson, 'must be an object').optional(),
   pipeline: z
     .custom<readonly unknown[]>(Array.isArray, 'must be an array of stages')
-    .refine((stages) => stages.every(isStage), 'each must be an object with one key, the name of the stage')
+    .refine((stages) => stages.every(isStage), 'each stage must be an object with one key, the name of the stage')
     .optional(),
   limit: z.int({ error: 'must be a whole number' }).min(1, 'must be at least 1').optional(),
 })
 
-/** Throws AppError INVALID_REQUEST; `details` names each field that is wrong, and the fields there are. */
+/** Throws AppError INVALID_REQUEST; `details` names each wrong field and lists the allowed fields. */
 export function readBody(body: unknown): MongoBody {
   const read = Body.safeParse(body)
   if (!read.success) {
@@ -51,19 +51,19 @@ export function readBody(body: unknown): MongoBody {
   return { text, limit, collection, filter, pipeline, depth, nodes, widest }
 }
 
-/** The body that a text of readBody's stands for. Throws AppError INVALID_REQUEST for any other text. */
+/** Reads the `text` of a MongoBody again. Throws AppError INVALID_REQUEST for any other text. */
 export function rereadBody(text: string): MongoBody {
   let body: unknown
   try {
     body = JSON.parse(text)
   } catch {
-    throw invalidRequest(['the text is not that of a query'])
+    throw invalidRequest(['the text is not a query'])
   }
   return readBody(body)
 }
 
 const FIELDS =
-  'a query on MongoDB takes collection (text), filter (object, optional), pipeline (array of stages, optional) and limit (whole number, optional)'
+  'a MongoDB query takes collection (string), filter (object, optional), pipeline (array of stages, optional) and limit (whole number, optional)'
 
 function isStage(value: unknown): boolean {
   return isJson(value) && Object.keys(value).length === 1
@@ -80,7 +80,7 @@ interface Scan {
   readonly depth: number
   readonly nodes: number
   readonly widest: number
-  /** At least so many bytes, as JSON. */
+  /** A lower bound on the bytes of the JSON text. */
   readonly size: number
   readonly wrong: ReadonlySet<string>
 }
@@ -88,8 +88,8 @@ interface Scan {
 function scan(body: { collection: string; filter: unknown; pipeline: readonly unknown[] | null }): Scan {
   const wrong = new Set<string>()
   const checked = (text: string): number => {
-    if (text.includes('\0')) wrong.add('a text holds a NUL')
-    if (!text.isWellFormed()) wrong.add('a text holds half of a surrogate pair')
+    if (text.includes('\0')) wrong.add('a string contains a NUL character')
+    if (!text.isWellFormed()) wrong.add('a string contains half of a surrogate pair')
     return text.length + 3
   }
   let level: unknown[] = [body.filter, ...(body.pipeline ?? [])]
@@ -97,7 +97,7 @@ function scan(body: { collection: string; filter: unknown; pipeline: readonly un
   let nodes = 0
   let widest = 0
   let size = checked(body.collection)
-  // A body that is too long is read no further: it is refused for that.
+  // Stop reading a body that is too long, because it is refused anyway.
   while (level.length > 0 && size <= BODY_BYTES_MAX) {
     const next: unknown[] = []
     nodes += level.length
@@ -115,7 +115,7 @@ function scan(body: { collection: string; filter: unknown; pipeline: readonly un
       const entries = Object.entries(value)
       widest = Math.max(widest, entries.length)
       for (const [key, below] of entries) {
-        if (FORBIDDEN_KEYS.has(key)) wrong.add(`${key}: may not be the name of a field`)
+        if (FORBIDDEN_KEYS.has(key)) wrong.add(`${key}: must not be the name of a field`)
         size += checked(key)
         next.push(below)
       }

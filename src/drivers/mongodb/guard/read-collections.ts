@@ -1,9 +1,9 @@
-// Pure: what introspection knows of the collections that a query reads, for the runner's reckoning of cost.
+// The introspected facts about the collections that a query reads, for the cost estimate. A pure function.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import type { MongoTableDetail } from '../capture.ts'
 import type { ReadCollection } from '../query.ts'
 
-/** Each name once, in the order given; a name that is not exposed is left out. */
+/** Each name once, in the given order. Names that are not exposed are left out. */
 export function readsOf(exposed: Catalog, names: readonly string[]): readonly ReadCollection[] {
   const tables = new Map(exposed.tables.map((table) => [table.table, table]))
   return [...new Set(names)].flatMap((name) => {

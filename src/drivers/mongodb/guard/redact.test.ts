@@ -1,10 +1,10 @@
-// No value of a body or of a printed pipeline is left in what is kept of it; names of fields and operators are.
+// The redacted text of a body or a printed pipeline keeps names of fields and operators, and no values.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readBody } from './read-body.ts'
 import { redactedJson } from './redact.ts'
 
-test('values are taken out, the names of fields, operators and the collection stay', () => {
+test('removes values, and keeps names of fields, operators and the collection', () => {
   const { text } = readBody({
     collection: 'orders',
     filter: { 'customer.email': 'SECRET', total: { $gt: 41, $in: ['SECRET', 1, null] }, at: { $date: 'SECRET' } },
@@ -18,14 +18,14 @@ test('values are taken out, the names of fields, operators and the collection st
   )
 })
 
-test('a key or a collection that is no plain name is taken out too', () => {
+test('removes a key or a collection that is not a plain name', () => {
   const kept = redactedJson(
     '{"collection":"a SECRET","filter":{"x@SECRET":1,"y":[{"z SECRET":true},[]]},"aggregate":["SECRET"]}',
   )
   assert.equal(kept, '{"collection":"?","filter":{"?":"?","y":[{"?":"?"},[]]},"aggregate":["?"]}')
 })
 
-test('what is none of our texts, or nested without end, has no text', () => {
+test('returns null for other texts and for very deep nesting', () => {
   for (const text of ['', 'x', '[]', '"SECRET"', `{"a":${'['.repeat(700)}{}${']'.repeat(700)}}`]) {
     assert.equal(redactedJson(text), null, text.slice(0, 20))
   }

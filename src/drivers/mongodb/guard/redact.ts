@@ -1,14 +1,14 @@
-// Pure: a body or a printed query, as JSON, without its values, for an audit that may not keep them. Only names stay: of
-// fields, operators and the collection. A text in it may be a path or a literal, so none of them stays.
+// Removes the values from a body or a printed query (JSON), for an audit that must not keep values. Names of fields, operators
+// and the collection stay. Strings are removed, because a string may be a literal. A pure function.
 
-/** Fields whose value is a name, at the top. */
+/** Top-level fields whose value is a name. */
 const NAMED = new Set(['collection', 'aggregate'])
-/** A name of these letters alone; another may be data that became a key. */
+/** A plain name. Any other key may be data. */
 const PLAIN_NAME = /^[\w$.-]{1,200}$/
-/** The guard refuses far less deep ones. */
+/** The guard refuses bodies that are far less deep. */
 const DEPTH_MAX = 600
 
-/** The text with "?" for every value; null for a text that is none of ours. */
+/** The text with "?" for every value; null for a text that is not a JSON object. */
 export function redactedJson(text: string): string | null {
   let value: unknown
   try {
@@ -22,7 +22,7 @@ export function redactedJson(text: string): string | null {
 function written(value: unknown, depth: number): string | null {
   if (depth > DEPTH_MAX) return null
   if (Array.isArray(value)) {
-    // How many there are would say something of them.
+    // The number of elements would reveal something about them.
     if (value.every((each) => typeof each !== 'object' || each === null)) return value.length === 0 ? '[]' : '["?"]'
     return joined(
       value.map((each) => written(each, depth + 1)),

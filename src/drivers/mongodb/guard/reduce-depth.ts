@@ -1,21 +1,21 @@
-// $reduce may not build a value that is nested deeper with each element (docs/guard/mongodb.md, CVE-2026-1849): how much deeper
-// than $$value can the result be? Literals, $map … wrap once more, paths and elements take one wrapping off.
+// $reduce must not nest its value deeper with each element (docs/guard/mongodb.md, CVE-2026-1849). Computes how much deeper
+// than $$value the result can be. Literals, $map … add one level; paths and elements remove one level.
 import { isArray, isDocument, type Bson } from '../query.ts'
 import { refusedOperator } from './refusal.ts'
 import { Variables } from './variables.ts'
 
-/** Does not hold the value at all. */
+/** The result does not contain $$value. */
 const NONE = Number.NEGATIVE_INFINITY
 
 type Depths = Variables<number>
 
-/** Throws Refusal where the result can be deeper than $$value, by the name it has there. */
+/** Throws Refusal if the result can be deeper than $$value; `value` is the variable's name. */
 export function checkReduce(step: Bson | undefined, value: string): void {
   if (depthOf(step, new Variables(null, new Map([[value, 0]]))) <= 0) return
   throw refusedOperator(
     '$reduce',
-    'its result may not be nested deeper than $$value',
-    'Put $$value into no new object or array: use $concatArrays, $mergeObjects, or parts such as $$value.total.',
+    'its result must not be nested deeper than $$value',
+    'Do not put $$value into a new object or array: use $concatArrays, $mergeObjects, or parts such as $$value.total.',
   )
 }
 
@@ -44,7 +44,7 @@ const SAME = new Set(
     ' ',
   ),
 )
-/** Their arguments may be the fields of an object, which is then no literal. */
+/** Operators whose arguments may be fields of an object. Such an object is not a literal. */
 const NAMED = new Set('$cond $firstN $lastN $maxN $minN $convert'.split(' '))
 const ONE_LESS = new Set(['$arrayElemAt', '$first', '$last', '$arrayToObject'])
 
@@ -87,7 +87,7 @@ function ofOperator(name: string, operand: Bson, depths: Depths): number {
   }
 }
 
-/** The elements of a list of arrays, or a path to one. */
+/** The depth of the elements of a list of arrays, or of a path to one. */
 function ofList(list: Bson | undefined, depths: Depths): number {
   return isArray(list) ? deepest(list, depths) : depthOf(list, depths)
 }

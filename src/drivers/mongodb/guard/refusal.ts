@@ -1,22 +1,22 @@
-// How the guard says no from deep inside a body: two throwables that confine.ts turns into a verdict, and the sentences.
-// A hidden name and one that does not exist are refused by the same words; a hint names only what is exposed.
+// The two errors that the guard throws while it walks a body, and their sentences. judge.ts turns an error into a verdict.
+// Hidden names and names that do not exist get the same sentence. A hint names exposed collections and paths only.
 import type { BlockedKind } from '../../driver.ts'
 
 const NAME_MAX = 300
 
-/** A key of an object or array of the body. */
+/** One key of an object or array in the body. */
 export interface Place {
   readonly container: object
   readonly key: string | number
 }
 
-/** A refusal on its way out of the walkers. */
+/** The query is not allowed. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly kind: BlockedKind
   readonly blocked: string
   readonly hint: string
-  /** Where it was thrown, from the inside out. */
+  /** The place of the error in the body, innermost first. */
   readonly trail: Place[] = []
 
   constructor(kind: BlockedKind, blocked: string, why: string, hint: string) {
@@ -27,10 +27,10 @@ export class Refusal extends Error {
   }
 }
 
-/** What the query would make of the documents is too much: of fewer or shorter ones it may not be. */
+/** The query makes values that are too large, or takes too many steps. Shorter gathered arrays may fit the bounds. */
 export class Growth extends Refusal {}
 
-/** A value or argument that is not of the form its place asks for. */
+/** A value or argument does not have the form that its place requires. */
 export class Broken extends Error {
   override readonly name = 'Broken'
   readonly trail: Place[] = []
@@ -53,19 +53,19 @@ export function refusedOperator(name: string, because: string, hint: string): Re
 }
 
 export function refusedVariable(name: string, hint: string): Refusal {
-  return new Refusal('operator', name, `variable ${shown(name)} is not defined here, or may not be read`, hint)
+  return new Refusal('operator', name, `variable ${shown(name)} is not defined here or is not allowed`, hint)
 }
 
-/** Too deep, too long, too many; `name` is what there is too much of. */
+/** The query exceeds a bound; `name` is what the bound counts. */
 export function refusedLimit(name: string, why: string, hint?: string): Refusal {
-  return new Refusal('limit', name, why, hint ?? 'Ask for less at once: split the query, or write it with fewer parts.')
+  return new Refusal('limit', name, why, hint ?? 'Split the query into smaller queries, or write it with fewer parts.')
 }
 
 export function refusedGrowth(name: string, why: string, hint: string): Growth {
   return new Growth('limit', name, why, hint)
 }
 
-/** A caller's name in a sentence: cut, and nothing in it that would break a line. */
+/** A caller's name for use in a sentence: shortened, without control characters and line breaks. */
 export function shown(name: string): string {
   const plain = name.slice(0, 200).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '�')
   return plain.length > 120 ? `${plain.slice(0, 120)}…` : plain

@@ -1,5 +1,5 @@
-// Stages of ours that hold the database to what the guard reckoned with: no longer arrays than that are gathered, and a look
-// for a cancel often enough where a stage takes long for one document.
+// Stages that the guard adds so that the database enforces the guard's assumptions: gathered arrays are no longer than
+// assumed, and mongod checks for a cancel often enough if a stage takes long for one document.
 import { STEPS_MAX, type Over, type Read } from './step-meter.ts'
 import type { Bson, BsonDocument } from '../query.ts'
 
@@ -9,7 +9,7 @@ export interface Gathered {
   readonly as: 'array' | 'object'
 }
 
-/** Fails, by an error of its own, where one of them holds more than so many elements or fields. */
+/** A stage that fails, with a distinct error, if a gathered field has more than `length` elements or fields. */
 export function lengthCheck(gathered: readonly Gathered[], length: number): BsonDocument {
   const sizes = gathered.map(({ path, as }): Bson => {
     const value = `$${path}`
@@ -19,33 +19,33 @@ export function lengthCheck(gathered: readonly Gathered[], length: number): Bson
   return { $match: { $expr: isWithin({ $max: sizes }, length) } }
 }
 
-/** True, or an error. */
+/** An expression that is true or fails. */
 function isWithin(size: Bson, most: number): Bson {
-  // A third argument of 0 is an error of the database, with a number of its own.
+  // The database fails a third argument of 0 with a distinct error code.
   const one: Bson = { $slice: [[1], 0, { $cond: [{ $lte: [size, most] }, 1, 0] }] }
   return { $eq: [{ $size: one }, 1] }
 }
 
-/** Bytes of one stored document that a query may go through in all: a document of the largest size 25 times. */
+/** The most bytes that a query may read of one stored document: a document of the largest size 25 times. */
 const READ_MAX = 400 * 1024 * 1024
 const DOCUMENT_MAX = 16 * 1024 * 1024
-/** Of more paths the whole document is measured instead. */
+/** With more paths, the whole document is measured instead. */
 const PATHS_MEASURED = 4
 
-/** True for a document, or an error: asked when the field is read. */
+/** An expression that is true for a document or fails. It runs when the field is read. */
 export interface Check {
   readonly name: string
   readonly holds: Bson
 }
 
-/** What is measured of one document: bytes of paths, so many times for each turn of the loops over arrays. */
+/** Paths whose bytes are measured: each iteration of the loops over arrays reads them `times` times. */
 interface Measured {
   readonly paths: Set<string>
   readonly loops: readonly (readonly string[])[]
   times: number
 }
 
-/** Null where no document can be too large. `label`: of the documents' own parts. */
+/** The check for documents of the collection with this label; null if no document can be too large. */
 export function readCheck(reads: readonly Read[], label: string): Check | null {
   const own = reads.filter(({ part }) => part.startsWith(label))
   const measured = new Map<string, Measured>()
@@ -76,7 +76,7 @@ function bytesOf({ paths, loops, times }: Measured): Bson {
   return { $multiply: [times, ...loops.map((paths): Bson => ({ $add: paths.map(lengthOf) })), size] }
 }
 
-/** Elements of an array, fields of an object; of a text as many as it may be split into. */
+/** Elements of an array, fields of an object, or pieces that a string may be split into. */
 function lengthOf(path: string): Bson {
   const value = `$${path}`
   const fields: Bson = { $size: { $objectToArray: value } }
@@ -84,15 +84,15 @@ function lengthOf(path: string): Bson {
   return { $cond: [{ $isArray: [value] }, { $size: value }, pieces] }
 }
 
-/** Documents of a pipeline that old versions of mongod pass on between two looks for a cancel. */
+/** Documents that old versions of mongod process between two checks for a cancel. */
 const UNSEEN = 128
 
-/** Steps that a stage may take for one document without being looked at: 128 documents take what one may. */
+/** Steps that a stage may take for one document without cancel points: 128 documents then take at most STEPS_MAX. */
 export const QUICK_STEPS = Math.floor(STEPS_MAX / UNSEEN)
 
 /**
- * Makes more documents of each and drops them again, so that mongod looks for a cancel after as many steps as one document
- * may take at most. `name` is a field that no document has; null where nobody knows, so that each is put into one of ours.
+ * Stages that multiply each document and drop the copies, so that mongod checks for a cancel every STEPS_MAX steps. `name`
+ * is a field that no document has. If it is null, the fields are unknown and each document is wrapped in a new one.
  */
 export function cancelPoints(steps: number, name: string | null): readonly BsonDocument[] {
   const times = Math.min(UNSEEN, Math.ceil((steps * UNSEEN) / STEPS_MAX))

@@ -1,4 +1,4 @@
-// Where a filter or an expression stands: what fields and variables there are, and which server will read it.
+// The context of a filter or an expression: its fields, its variables, and the server that will run it.
 import { didYouMean, nearest } from '../../nearest.ts'
 import type { Barrier } from './barrier.ts'
 import type { Exposed } from './exposed.ts'
@@ -13,15 +13,15 @@ import { missing, type Vocabulary } from './minimum-versions.ts'
 export interface Scope {
   readonly exposed: Exposed
   readonly shape: Shape
-  /** Of the projection that this pipeline stands behind. */
+  /** The barrier of the projection before this pipeline. */
   readonly barrier: Barrier
-  /** Bound by $let, $map, $lookup …, without their $$, and how large they are. */
+  /** The variables of $let, $map, $lookup …, without $$, and their sizes. */
   readonly variables: Variables<Extent>
-  /** What the stage asks of the database. */
+  /** Counts the work of the stage in the database. */
   readonly meter: Meter
-  /** DESCEND, PRUNE and KEEP, within $redact. */
+  /** Whether DESCEND, PRUNE and KEEP are defined (inside $redact). */
   readonly redacting: boolean
-  /** IDX, within $map, $filter and $reduce. */
+  /** Whether IDX is defined (inside $map, $filter and $reduce). */
   readonly iterating: boolean
 }
 
@@ -36,13 +36,13 @@ export function withVariables(
 ): Scope {
   for (const name of names) {
     if (!VARIABLE.test(name))
-      throw new Broken('the name of a variable starts with a small letter; letters, digits and _ follow')
+      throw new Broken('a variable name must start with a lower-case letter and contain only letters, digits and _')
   }
   const own = new Map(names.map((name) => [name, extents.get(name) ?? STORED]))
   return { ...scope, variables: scope.variables.with(own) }
 }
 
-/** A path as written (address.city). Throws Broken where no path is written so, Refusal where it leads to what is hidden. */
+/** Looks up a path (address.city). Throws Broken for a malformed path, Refusal for a hidden path. */
 export function locate(path: string, scope: Scope): Located {
   const components = componentsOf(path)
   scope.meter.work.spend(components.length)
@@ -53,7 +53,7 @@ export function locate(path: string, scope: Scope): Located {
 
 export type Located = Found & { readonly components: readonly string[] }
 
-/** As locate(), and what is shown in part is read behind the projection alone. */
+/** Like locate(); a partly shown value is also kept behind the projection. */
 export function resolve(path: string, scope: Scope): Located {
   const found = locate(path, scope)
   hold(found, scope)
@@ -61,8 +61,8 @@ export function resolve(path: string, scope: Scope): Located {
 }
 
 /**
- * What is shown in part must have gone through the projection, which mongod 6.0 drops in front of a $group that reads
- * whole documents: a wall is put behind it.
+ * Raises the barriers for a partly shown value, because the value must go through the projection. mongod 6.0 drops a
+ * projection before a $group that reads whole documents.
  */
 export function hold(found: Found, scope: Scope): void {
   if (found.kind !== 'parent') return
@@ -70,7 +70,7 @@ export function hold(found: Found, scope: Scope): void {
   for (const cut of [...found.crossed, ...found.shape.cut]) cut.raise()
 }
 
-/** The fields that there are, the nearest first. */
+/** A hint that lists the known fields, most similar first. */
 export function fieldsHint(path: string, shape: Shape): string {
   const paths = pathsOf(shape)
   if (paths.length === 0) return 'No field is known here.'
@@ -83,7 +83,7 @@ export function fieldsHint(path: string, shape: Shape): string {
 
 const FIELDS_TOLD = 30
 
-/** $$name or $$name.path, as written. Returns the shape of what it stands for, undefined where nothing is known. */
+/** Looks up $$name or $$name.path. Returns undefined if nothing is known of its value. */
 export function variable(written: string, scope: Scope): Found | undefined {
   const dot = written.indexOf('.')
   const name = written.slice(2, dot === -1 ? undefined : dot)
@@ -114,14 +114,14 @@ function variablesHint(name: string, { variables }: Scope): string {
   return `${near === '' ? '' : `${near} `}Variables here: ${told.join(', ')}${bound.length > VARIABLES_TOLD ? ' …' : ''}.`
 }
 
-/** Throws Refusal where the captured server is older than a name. */
+/** Throws Refusal if the captured server is too old for a name. */
 export function needVersion(vocabulary: Vocabulary, name: string, exposed: Exposed): void {
   const version = missing(vocabulary, name, exposed.server)
   if (version === null) return
   const refused = vocabulary === 'stage' ? refusedStage : refusedOperator
   throw refused(
     name,
-    `this server, MongoDB ${exposed.versionText}, does not know it`,
+    `this server (MongoDB ${exposed.versionText}) does not support it`,
     `${name} needs MongoDB ${version} or newer; write the query without it.`,
   )
 }

@@ -1,4 +1,4 @@
-// A sort specification: 1 or -1 by field, in the order written.
+// A sort specification: 1 or -1 for each field, in the order written.
 import { numberOf } from './parse-ejson.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { within } from './error-place.ts'
@@ -11,20 +11,20 @@ const KEYS_MAX = 32
 
 export interface SortSpec {
   readonly printed: BsonDocument
-  /** Every path is shown whole: it may stand in front of the projection, for good or (EarlySort) on trial. */
+  /** Whether every path is shown as a whole. Then the sort may run before the projection (or be tried there: EarlySort). */
   readonly hoistable: boolean
-  /** Of the paths through partly shown objects the components that lead there: raw documents may be ordered otherwise. */
+  /** The leading components of paths through partly shown objects. Raw documents may sort differently. */
   readonly cut: readonly (readonly string[])[]
 }
 
-/** Without a scope the paths are those of an array's elements, of which nothing is known. */
+/** Without a scope, the paths are those of array elements with unknown fields. */
 export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null): SortSpec {
   const entries = Object.entries(value)
-  if (entries.length === 0) throw new Broken(`${of} has no field to sort by`)
+  if (entries.length === 0) throw new Broken(`${of} needs at least one field to sort by`)
   if (entries.length > KEYS_MAX) throw refusedLimit('sort fields', `${of} sorts by more than ${KEYS_MAX} fields`)
   if (entries.length > 1 && entries.some(([name]) => isPlace(name))) {
     throw new Broken(
-      `${of}: JSON loses the order of fields whose names are numbers, so it may not sort by several of them`,
+      `${of}: JSON does not keep the order of fields whose names are numbers, so such a field must be the only one`,
     )
   }
   const cut: (readonly string[])[] = []
@@ -32,7 +32,7 @@ export function sortSpecOf(of: string, value: BsonDocument, scope: Scope | null)
   const printed: Record<string, Bson> = {}
   for (const [name, direction] of entries) {
     if (isDocument(direction)) {
-      throw refusedOperator('$meta', 'a sort is by fields alone', `Sort by fields: {"field": 1} or {"field": -1}.`)
+      throw refusedOperator('$meta', 'a sort takes fields only', `Sort by fields: {"field": 1} or {"field": -1}.`)
     }
     const number = numberOf(direction)
     if (number !== 1 && number !== -1) throw new Broken(`${of} takes 1 or -1 for each field`)

@@ -1,5 +1,5 @@
-// The 25 stages that are allowed (docs/guard/mongodb.md#what-is-allowed), each with its own reader. Every other stage is
-// refused with a reason.
+// The 25 allowed stages (docs/guard/mongodb.md#what-is-allowed), each with its own reader. Every other stage is refused
+// with a reason.
 import { booleanOf, fieldsOf, textOf, wholeOf } from './read-arguments.ts'
 import { asDocument, computed } from './computed-value.ts'
 import { elementOf, gatheredList, OBJECT_BYTES } from './value-size.ts'
@@ -53,13 +53,13 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['$fill', fill],
 ])
 
-/** The stages of a pipeline. Throws Broken where it is none, Refusal where it is too long. */
+/** The stages of a pipeline. Throws Broken if the value is no pipeline, Refusal if the pipeline is too long. */
 export function checkStages(pipeline: Bson, whole: Whole): readonly BsonDocument[] {
-  if (!isArray(pipeline)) throw new Broken('a pipeline is an array of stages')
+  if (!isArray(pipeline)) throw new Broken('a pipeline must be an array of stages')
   if (pipeline.length > STAGES_MAX) throw refusedLimit('stages', `a pipeline has more than ${STAGES_MAX} stages`)
   whole.count(pipeline.length)
   return pipeline.map((stage) => {
-    if (!isDocument(stage)) throw new Broken('a stage is an object with one key')
+    if (!isDocument(stage)) throw new Broken('a stage must be an object with one key')
     stageOf(stage)
     return stage
   })
@@ -67,7 +67,7 @@ export function checkStages(pipeline: Bson, whole: Whole): readonly BsonDocument
 
 export function stageOf(stage: BsonDocument): readonly [string, Bson] {
   const [first, ...others] = Object.entries(stage)
-  if (first === undefined || others.length > 0) throw new Broken('a stage is an object with one key')
+  if (first === undefined || others.length > 0) throw new Broken('a stage must be an object with one key')
   return first
 }
 
@@ -85,28 +85,28 @@ export function confineStage(stage: BsonDocument, flow: Flow): void {
 const HINT = `Allowed stages: ${[...READERS.keys()].join(' ')}.`
 
 const REASONS: readonly (readonly [string, string])[] = [
-  ['it writes', '$out $merge'],
+  ['it writes to the database', '$out $merge'],
   [
-    'it tells of things that are not exposed',
+    'it reveals things that are not exposed',
     '$collStats $indexStats $planCacheStats $listCatalog $listClusterCatalog $listSearchIndexes $shardedDataDistribution',
   ],
   [
-    'it tells of the server and of other users',
+    'it reveals facts about the server and other users',
     '$currentOp $listSessions $listLocalSessions $listCachedAndActiveUsers $listSampledQueries $queryStats $listQueryKnobs $listMqlEntities $operationMetrics $backupCursor $backupCursorExtend',
   ],
-  ['it never ends, and passes by the exposure', '$changeStream $changeStreamSplitLargeEvent'],
-  ['it must come first, where it reads fields that are not exposed', '$geoNear'],
+  ['it never ends, and it bypasses the exposure', '$changeStream $changeStreamSplitLargeEvent'],
+  ['it must be the first stage, where it reads fields that are not exposed', '$geoNear'],
   [
-    'it reads indexes or documents past the exposure',
+    'it reads indexes or documents that the exposure does not cover',
     '$search $searchBeta $searchMeta $vectorSearch $rankFusion $scoreFusion $score $setMetadata',
   ],
   ['it reads no collection', '$documents $queue $mergeCursors'],
 ]
 
 function reasonAgainst(name: string): string {
-  if (name.startsWith('$_')) return "it is the server's own"
+  if (name.startsWith('$_')) return 'it is internal to the server'
   const known = REASONS.find(([, names]) => names.split(' ').includes(name))
-  return known?.[0] ?? 'it is not on the list of stages that may be used'
+  return known?.[0] ?? 'it is not on the list of allowed stages'
 }
 
 function match(value: Bson, flow: Flow): void {
@@ -158,7 +158,7 @@ function replace(name: '$replaceRoot' | '$replaceWith', value: Bson | undefined,
 }
 
 function redact(value: Bson, flow: Flow): void {
-  // $$DESCEND asks the same of every object below, where other fields are.
+  // $$DESCEND applies the expression to every nested object, which has other fields.
   const descends = mentions(value, '$$DESCEND')
   const { scope } = flow
   const shape = descends ? { ...scope.shape, open: true } : scope.shape
@@ -184,7 +184,11 @@ function facet(value: Bson, flow: Flow): void {
     const inner = new Flow(flow.whole, flow.variables, true, [], flow.barrier, flow.shape, flow.columns)
     for (const stage of stages) {
       if (stageOf(stage)[0] === '$facet')
-        throw refusedStage('$facet', 'it may not stand in another one', 'Put the branches side by side.')
+        throw refusedStage(
+          '$facet',
+          'it cannot be inside another $facet',
+          'Put the branches side by side in one $facet.',
+        )
       confineStage(stage, inner)
     }
     printed[name] = inner.out

@@ -1,40 +1,40 @@
-// What a query makes the database do for one document: steps, counted with every loop around them, and the largest value.
-// mongod looks for a cancel between documents, in old versions only at every 128th of a pipeline, and never within an
-// operator; so the whole must be small for one document before it is sent.
+// Counts the steps that a query takes in the database for one document, multiplied by the loops around them, and finds the
+// largest value. mongod checks for a cancel between documents (old versions: every 128 documents of a pipeline), never
+// within an operator. The work for one document must therefore be small before the query is sent.
 import { isStored, type Extent } from './value-size.ts'
 import { refusedGrowth } from './refusal.ts'
 import type { Work } from './work-budget.ts'
 
-/** A step takes mongod some 50 ns, so these take about 0.2 s. */
+/** A step takes mongod about 50 ns, so this many take about 0.2 s. */
 export const STEPS_MAX = 4_000_000
-/** Four times what a document may have. Loops over stored values are estimates. */
+/** Four times the largest document, because loops over stored values are estimates. */
 export const BYTES_MAX = 64 * 1024 * 1024
-/** Elements of an array that is gathered from documents: mongod ends a stage that gathers more than 100 MB. */
+/** The longest array that a stage gathers from documents: mongod ends a stage that gathers more than 100 MB. */
 const LONGEST = 5_000_000
-/** The lengths of gathered arrays that are tried, the longest first. */
+/** The lengths of gathered arrays that the guard tries, longest first. */
 export const LENGTHS: readonly number[] = [
   LONGEST,
   ...[1e6, 500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50],
 ]
 
-/** An array of stored documents that a loop runs over, with the length it is taken to have. */
+/** An array of stored documents that a loop runs over, and its estimated length. */
 export interface Over {
   readonly parts: readonly string[]
   readonly items: number
   readonly variable?: string
 }
 
-/** A part of stored documents that is gone through, so many times for each turn of the loops around it. */
+/** A part of stored documents that the query reads `times` times in each iteration of the loops around it. */
 export interface Read {
   readonly part: string
   readonly over: readonly Over[]
   readonly times: number
 }
 
-/** What all stages of one query ask of the database for one document. */
+/** The work of all stages of one query for one document. */
 export class Load {
   readonly work: Work
-  /** How long arrays are taken to be that $push, $lookup and the like gather. */
+  /** The assumed length of arrays that $push, $lookup and similar operators gather. */
   readonly #length: number
   readonly #reads = new Map<string, Read>()
   #gathers = false
@@ -45,12 +45,12 @@ export class Load {
     this.#length = length
   }
 
-  /** The query gathers arrays: with shorter ones it takes fewer steps. */
+  /** Whether the query gathers arrays. With shorter arrays it takes fewer steps. */
   get gathers(): boolean {
     return this.#gathers
   }
 
-  /** How long a gathered array may be where the printed query must see to it; null where it may have any length. */
+  /** The length of gathered arrays that the printed query must enforce; null if any length is allowed. */
   get held(): number | null {
     return this.#length === LONGEST ? null : this.#length
   }
@@ -60,7 +60,7 @@ export class Load {
     return this.#length
   }
 
-  /** Each part and the loops around it once. */
+  /** One entry for each part and the loops around it. */
   get reads(): readonly Read[] {
     return [...this.#reads.values()]
   }
@@ -70,24 +70,24 @@ export class Load {
     this.#reads.set(key, { part, over, times: times + (this.#reads.get(key)?.times ?? 0) })
   }
 
-  /** Throws Refusal where the steps are too many. */
+  /** Throws Refusal if there are too many steps. */
   add(steps: number): void {
     this.#steps += steps
     if (this.#steps <= STEPS_MAX) return
     throw refusedGrowth(
       'steps',
-      `the query takes about ${Math.round(this.#steps)} steps or more for one document; ${STEPS_MAX} is the most`,
-      'Loop over fewer elements: shorten what $map, $filter and $reduce run over ($slice, $filter first), nest fewer of them in each other, or $unwind and $group instead.',
+      `the query takes about ${Math.round(this.#steps)} or more steps for one document; the limit is ${STEPS_MAX}`,
+      'Loop over fewer elements: shorten the input of $map, $filter and $reduce with $slice or $filter, nest fewer loops, or use $unwind and $group.',
     )
   }
 }
 
-/** The share of one stage in it. */
+/** Counts the work of one stage. */
 export class Meter {
   readonly work: Work
   readonly #load: Load
   readonly #sizes = new Map<string, number>()
-  /** What the variables of loops are elements of. */
+  /** The arrays whose elements the loop variables are. */
   readonly #origins = new Map<string, Pick<Extent, 'parts' | 'items'>>()
   #over: readonly Over[] = []
   #worst = 0
@@ -100,17 +100,17 @@ export class Meter {
     this.work = load.work
   }
 
-  /** The steps that the stage may well take. */
+  /** The steps that the stage takes in a bad case. */
   get worst(): number {
     return this.#worst
   }
 
-  /** How long arrays are taken to be that are gathered from documents. */
+  /** The assumed length of arrays gathered from documents. */
   gathered(): number {
     return this.#load.gathered()
   }
 
-  /** Throws Refusal where the steps are too many. */
+  /** Throws Refusal if there are too many steps. */
   step(units = 1, worst = units): void {
     this.work.spend(1)
     if (this.#trials > 0) return
@@ -118,7 +118,7 @@ export class Meter {
     this.#load.add(units * this.#loops)
   }
 
-  /** What is done once for each of so many elements, of the array if that is known. */
+  /** Counts `body` once for each of `items` elements; `of` is their array, if known. */
   loop<T>(items: number, body: () => T, of?: { readonly array: Extent; readonly variable?: string }): T {
     const [before, around] = [this.#loops, this.#over]
     const parts = [...(of?.array.parts.keys() ?? [])].filter(isStored)
@@ -132,7 +132,7 @@ export class Meter {
     }
   }
 
-  /** What is only looked at: it counts as work of the guard, not of the database. */
+  /** Counts the work of the guard in `body`, but not the work of the database. */
   trial<T>(body: () => T): T {
     this.#trials++
     try {
@@ -142,7 +142,7 @@ export class Meter {
     }
   }
 
-  /** A name for what a loop binds, and what it is an element of; `bytes` is how large that is. */
+  /** A new name for a loop variable; `bytes` is its size, `of` is the array whose element it is. */
   variable(bytes: number, of?: Pick<Extent, 'parts' | 'items'>): string {
     const name = String(++this.#variables)
     this.#sizes.set(name, bytes)
@@ -150,7 +150,7 @@ export class Meter {
     return name
   }
 
-  /** An operator goes through a value from end to end, and may copy it. */
+  /** Counts an operator that reads a whole value and may copy it. */
   read({ parts }: Extent, times = 1): void {
     if (this.#trials === 0 && times > 0) this.#read(parts, this.#loops * times, this.#over)
   }
@@ -164,7 +164,7 @@ export class Meter {
       const variable = part.split('.', 1)[0] ?? ''
       const origin = this.#origins.get(variable)
       if (origin === undefined) continue
-      // All elements together are what they are elements of.
+      // All elements together are the whole array.
       const others = over.filter((each) => each.variable !== variable)
       this.#read(origin.parts, (often * times) / Math.max(1, origin.items), others)
     }
@@ -180,7 +180,7 @@ export class Meter {
     return total
   }
 
-  /** A value that is made anew is not too large. Throws Refusal. */
+  /** Returns the extent of a new value. Throws Refusal if the value is too large. */
   made(extent: Extent): Extent {
     this.work.spend(extent.parts.size)
     if (this.#trials > 0) return extent
@@ -190,17 +190,17 @@ export class Meter {
   }
 }
 
-/** Of a value without variables. Throws Refusal where it is too large. */
+/** Returns the extent of a value without variables. Throws Refusal if the value is too large. */
 export function within(extent: Extent): Extent {
   if (extent.bytes <= BYTES_MAX) return extent
   throw tooLarge('size', extent.bytes)
 }
 
 export function tooLarge(name: string, bytes: number): Error {
-  const size = bytes < 1e15 ? `${Math.ceil(bytes / 1024 / 1024)} MiB` : 'more than any memory'
+  const size = bytes < 1e15 ? `${Math.ceil(bytes / 1024 / 1024)} MiB` : 'more than any memory holds'
   return refusedGrowth(
     name,
-    `a value of the query may grow to about ${size}; ${BYTES_MAX / 1024 / 1024} MiB is the most`,
-    'Repeat a value fewer times: put it once into $concat, $concatArrays, an array or an object, and not anew in every stage.',
+    `a value of the query may grow to about ${size}; the limit is ${BYTES_MAX / 1024 / 1024} MiB`,
+    'Repeat a value fewer times: put it into $concat, $concatArrays, an array or an object once, not again in every stage.',
   )
 }

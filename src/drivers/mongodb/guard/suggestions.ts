@@ -1,5 +1,5 @@
-// What the caller of an unknown stage, operator or accumulator probably means: a name from another language, or one that is
-// near by its letters. Only allowed names are told.
+// Suggests what the caller of an unknown stage, operator or accumulator means: the equivalent of a name from another
+// language, or a similar name. Only allowed names are suggested.
 import { didYouMean, nearest } from '../../nearest.ts'
 
 const FOREIGN: ReadonlyMap<string, string> = new Map(
@@ -86,7 +86,7 @@ const FOREIGN: ReadonlyMap<string, string> = new Map(
 
 const TOLD = 3
 
-/** `Did you mean $toLower?` and the rest of the hint. */
+/** `Did you mean $toLower?`, followed by the rest of the hint. */
 export function suggested(name: string, allowed: Iterable<string>, rest: string): string {
   const names = [...allowed]
   const known = new Set(names)

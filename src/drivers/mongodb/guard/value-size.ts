@@ -1,46 +1,46 @@
-// How large the value of an expression may be: bytes, elements, and how often it holds what a variable stands for. Constants
-// are known; of stored values a sample tells, or a usual size is taken.
+// The size of the value of an expression: bytes, elements, and how often the value of a variable occurs in it. Sizes of
+// constants are exact. Sizes of stored values come from the sample, or a usual size is assumed.
 import { numberOf } from './parse-ejson.ts'
 import { isArray, isDocument, Scalar, type Bson } from '../query.ts'
 
 export interface Extent {
-  /** Beyond what `parts` stand for. */
+  /** Bytes besides those of `parts`. */
   readonly bytes: number
   /**
-   * How often parts of variables stand in it: "3.list" is the path `list` of variable 3. Negative: taken out. And parts of
-   * stored documents: "s0.list" is that path of a document of collection 0; their bytes are estimated in `bytes`.
+   * How often parts of variables occur in the value: "3.list" is the path `list` of variable 3. Negative: removed from the
+   * value. "s0.list" is the path `list` of a stored document of collection 0; `bytes` contains an estimate of its size.
    */
   readonly parts: ReadonlyMap<string, number>
-  /** Elements of an array; pieces that a text may be split into. */
+  /** Elements of an array, or pieces that a string may be split into. */
   readonly items: number
-  /** A text has at least so many bytes. */
+  /** The least number of bytes of a string. */
   readonly least: number
-  /** No number is beyond it, on either side of 0. */
+  /** The largest absolute value of a number. */
   readonly most: number
-  /** Documents that $unwind makes of it; null: as many as `items`. */
+  /** Documents that $unwind makes of the value; null means `items`. */
   readonly rows: number | null
-  /** Of an object that the query itself writes. */
+  /** The fields of an object that the query itself writes. */
   readonly fields: ReadonlyMap<string, Extent> | null
-  /** Of an element. */
+  /** The extent of one element. */
   readonly each: Extent | null
 }
 
-/** Elements of a stored array that no sample tells of. */
+/** Assumed elements of a stored array without a sample. */
 export const ITEMS = 20
-/** Larger stored arrays are counted so: one pass over them is always allowed. */
+/** Larger stored arrays count as this many elements, so that one pass over them is always allowed. */
 const ITEMS_MAX = 20_000
 const STORED_BYTES = 1_000
 const NAME_BYTES = 8
 /** An object as mongod holds it while it computes. */
 export const OBJECT_BYTES = 200
-/** A gathered array stands in memory once, and that is bounded by mongod itself: more than this counts copies of it alone. */
+/** mongod bounds the memory of a gathered array. The array counts as at most this many bytes; only copies count more. */
 const GATHERED_BYTES = 4 * 1024 * 1024
-/** Sums and products stay numbers. */
+/** Keeps sums and products finite. */
 const HUGE = 1e100
 
 const NONE: ReadonlyMap<string, number> = new Map()
 
-/** A number, a date, a truth value. */
+/** A number, a date or a boolean. */
 export const SMALL: Extent = {
   bytes: 16,
   parts: NONE,
@@ -53,8 +53,8 @@ export const SMALL: Extent = {
 }
 
 /**
- * What a document holds at one path. `items` is the length of its arrays in the sample: null where it held none, undefined
- * where there is no sample.
+ * The stored value at one path. `items` is the length of its arrays in the sample: null if the sample held no array,
+ * undefined without a sample.
  */
 export function stored(items?: number | null, part?: string): Extent {
   const most = Math.min(Math.max(items ?? ITEMS, ITEMS), ITEMS_MAX)
@@ -63,14 +63,14 @@ export function stored(items?: number | null, part?: string): Extent {
   return { ...SMALL, bytes, parts, items: most, rows: items === null ? 1 : (items ?? ITEMS) }
 }
 
-/** A part of a stored document, not of a variable. */
+/** Whether this is a part of a stored document, not of a variable. */
 export function isStored(part: string): boolean {
   return part.startsWith('s')
 }
 
 export const STORED = stored()
 
-/** The whole of what a variable stands for. */
+/** The whole value of a variable. */
 export function wholeOf(variable: string, like: Pick<Extent, 'items' | 'each' | 'fields' | 'least'>): Extent {
   return { ...like, most: Infinity, rows: null, bytes: 0, parts: new Map([[variable, 1]]) }
 }
@@ -96,7 +96,7 @@ export function sum(extents: readonly Extent[], bytes = 0): Extent {
   }
 }
 
-/** The larger in every respect. */
+/** The largest of the extents in every respect. */
 export function largest(extents: readonly Extent[]): Extent {
   const [first = SMALL, ...others] = extents
   if (others.length === 0) return first
@@ -127,7 +127,7 @@ function largestFields(extents: readonly Extent[]): Extent['fields'] {
   return merged
 }
 
-/** The largest element of any of them; null where it is not known of all. */
+/** The largest element of all arrays; null if the elements of one array are unknown. */
 export function eachOf(extents: readonly Extent[]): Extent | null {
   const each = extents.flatMap((extent) => extent.each ?? [])
   return each.length === extents.length ? largest(each) : null
@@ -146,7 +146,7 @@ export function times(extent: Extent, n: number): Extent {
   }
 }
 
-/** An array of so many of these. */
+/** An array with this many elements of one extent. */
 export function list(each: Extent, items: number): Extent {
   return { ...times(each, items), items, least: 0, each }
 }
@@ -157,7 +157,7 @@ export function gatheredList(each: Extent, items: number): Extent {
   return { ...whole, bytes: Math.min(whole.bytes, GATHERED_BYTES), parts: NONE }
 }
 
-/** How many values a path leads to: more than one where an array stands there. */
+/** The number of values at a path: more than one for an array. */
 export function elementsOf({ each, rows, items }: Extent): number {
   return each === null && rows === 1 ? 1 : items
 }
@@ -195,14 +195,14 @@ export function elementOf(array: Extent): Extent {
     array.each ?? {
       ...times(array, share),
       parts,
-      // What the query makes may hold all of its elements in one; what is stored seldom does.
+      // An array that the query makes may have all elements in one element; a stored array seldom does.
       items: array.rows === null ? Math.max(ITEMS, Math.min(array.items, ITEMS_MAX)) : ITEMS,
       least: 0,
     }
   )
 }
 
-/** What a path of it leads to. */
+/** The extent of the value at a path below this value. */
 export function below(extent: Extent, [name, ...rest]: readonly string[]): Extent {
   if (name === undefined) return extent
   if (extent.fields !== null) return below(extent.fields.get(name) ?? SMALL, rest)
@@ -214,7 +214,7 @@ export function below(extent: Extent, [name, ...rest]: readonly string[]): Exten
   return extent.each === null ? extent : list(below(extent.each, [name, ...rest]), extent.items)
 }
 
-/** How often a variable can stand in it: parts of it that do not overlap count once. */
+/** How often the value of a variable can occur in the extent. Parts that do not overlap count once. */
 export function timesOf(variable: string, { parts }: Extent): number {
   let most = 0
   for (const part of parts.keys()) {
@@ -227,7 +227,7 @@ export function timesOf(variable: string, { parts }: Extent): number {
   return most
 }
 
-/** The same with so many of this value in the place of a variable. */
+/** The extent with `often` copies of a value in place of a variable. */
 export function filled(extent: Extent, variable: string, value: Extent, often = timesOf(variable, extent)): Extent {
   const rest = new Map([...extent.parts].filter(([part]) => part !== variable && !part.startsWith(`${variable}.`)))
   const put = often === 0 ? [] : [times(value, often)]

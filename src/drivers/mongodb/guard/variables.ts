@@ -1,5 +1,5 @@
-// The variables in sight at one place of a query. Each scope holds its own and points to the one around it: nothing is
-// copied, however many there are. Scopes are nested no deeper than a body is.
+// The variables that are visible at one place of a query. A scope holds its own variables and points to the enclosing
+// scope, so nothing is copied. Scopes are nested no deeper than the body.
 
 export class Variables<T> {
   readonly #around: Variables<T> | null
@@ -14,7 +14,7 @@ export class Variables<T> {
     return this.#own.size === 0 && (this.#around === null || this.#around.isEmpty)
   }
 
-  /** A scope within this one. */
+  /** An inner scope. */
   with(own: ReadonlyMap<string, T>): Variables<T> {
     return new Variables(this, own)
   }
@@ -27,7 +27,7 @@ export class Variables<T> {
     return this.#own.has(name) ? this.#own.get(name) : this.#around?.get(name)
   }
 
-  /** The innermost first. */
+  /** All visible names, innermost scope first. */
   *names(): Generator<string> {
     yield* this.#own.keys()
     if (this.#around !== null) yield* this.#around.names()

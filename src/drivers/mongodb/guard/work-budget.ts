@@ -1,11 +1,11 @@
-// The work that the guard does for one query, counted while it is done: nodes visited, components of paths followed, fields
-// copied. What grows faster than the body is refused here, before it holds up the requests of others.
+// Counts the guard's work for one query: nodes visited, path components followed, fields copied. Work that grows faster
+// than the body is refused before it delays other requests.
 import { refusedLimit } from './refusal.ts'
 
-/** Of any query, in a thread. A body of 20,000 plain values takes some 60,000 units. */
+/** The limit for one query, in a thread. A body of 20,000 plain values takes about 60,000 units. */
 export const WORK_MAX = 200_000
 
-/** More than may be done on the main thread: a thread judges the query from the start. */
+/** The query exceeds the budget of the main thread, so a thread judges it from the start. */
 export class TooMuchHere extends Error {}
 
 export class Work {
@@ -22,7 +22,7 @@ export class Work {
     return this.#spent
   }
 
-  /** Throws Refusal where the query takes more than its share, TooMuchHere where a thread may go on. */
+  /** Throws TooMuchHere over the budget of the main thread, Refusal over the limit for one query. */
   spend(units: number): void {
     this.#spent += units
     if (this.#spent <= this.#max) return
@@ -30,7 +30,7 @@ export class Work {
     throw refusedLimit(
       'work',
       `checking the query takes more than ${this.#max} steps`,
-      'Name fewer fields at once, with fewer stages behind them, or split the query.',
+      'Name fewer fields, use fewer stages after them, or split the query.',
     )
   }
 }
