@@ -24,7 +24,7 @@ interface Question {
 }
 
 export interface ModelStandIn extends AsyncDisposable {
-  /** Without a path. */
+  /** The address without a path. */
   readonly url: string
   readonly asked: Question[]
   /** Sets the responses to the next requests, in order; the last one repeats. */

@@ -1,7 +1,7 @@
 // The datasets of a project and their locations. A job runs in one location and reads no other, so a datasource has
 // one.
 import { z } from 'zod'
-import { mapConcurrently } from '../session/abort.ts'
+import { mapConcurrently } from '../session/abortable.ts'
 import { Unreadable } from '../session/http-exchange.ts'
 import { unavailable } from '../session/failure.ts'
 import { ErrorResponse } from '../session/error-response.ts'

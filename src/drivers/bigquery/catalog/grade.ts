@@ -2,7 +2,7 @@
 // the commands that create a better service account. Grading changes nothing: it uses dry runs only.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
-import { mapConcurrently } from '../session/abort.ts'
+import { mapConcurrently } from '../session/abortable.ts'
 import { dryRun, type Place } from '../session/dry-run.ts'
 import { accessFailure } from '../session/failure.ts'
 import { ErrorResponse } from '../session/error-response.ts'

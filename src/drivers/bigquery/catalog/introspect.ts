@@ -2,7 +2,7 @@
 // only: lists, tables.get, and dry runs of views to find the tables under them. It runs no query.
 import type { Catalog, CatalogTable } from '../../driver.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type TableType } from '../capture.ts'
-import { mapConcurrently } from '../session/abort.ts'
+import { mapConcurrently } from '../session/abortable.ts'
 import { dryRun, tablesOf, type Place } from '../session/dry-run.ts'
 import { accessFailure, unavailable } from '../session/failure.ts'
 import { ErrorResponse } from '../session/error-response.ts'

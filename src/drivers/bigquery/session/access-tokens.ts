@@ -3,7 +3,7 @@
 // address only.
 import { createHash, sign, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import { untilAborted } from './abort.ts'
+import { untilAborted } from './abortable.ts'
 import { sendRequest, jsonOf, Unreadable } from './http-exchange.ts'
 import { unavailable } from './failure.ts'
 import type { Pools } from './socket-pools.ts'

@@ -8,7 +8,7 @@ import { bytesIn } from './dry-run-failure.ts'
 
 const FAILED = 'BigQuery failed the query while it ran: a value does not fit an operation of the query.'
 
-/** By what BigQuery says of reason invalidQuery. */
+/** Sentences for the reason invalidQuery, by BigQuery’s message. */
 const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [/division by zero/i, 'Division by zero; SAFE_DIVIDE returns NULL instead.'],
   [/overflow|out of range/i, 'A number is out of the range of its type.'],
@@ -38,7 +38,7 @@ const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [/duplicate column names?/i, 'Two columns of the result have the same name; give them aliases.'],
 ]
 
-/** What a run threw, as an AppError. */
+/** Converts an error of a run to an AppError. */
 export function runFailure(error: unknown, bytesMax: number): AppError {
   const access = accessFailure(error)
   if (access !== null) return access

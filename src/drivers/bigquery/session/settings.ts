@@ -28,7 +28,7 @@ export type Credentials =
 
 /** Where to connect and with which identity, computed from the settings at each connect. `credentials` is secret. */
 export interface Target {
-  /** An origin. */
+  /** The origin of the API: scheme, host and port. */
   readonly endpoint: string
   readonly project: string
   /** Where jobs run and are billed. */
