@@ -63,7 +63,10 @@ function add(list: BlockList, entry: string, family: 'ipv4' | 'ipv6', whole: num
   list.addSubnet(net, prefix === undefined ? whole : Number(prefix), family)
 }
 
-/** The kind of an IP address. An IPv6 address that carries an IPv4 address has the kind of that. Others are private. */
+/**
+ * The kind of an IP address. An IPv6 address with an IPv4 address in it has the kind of the IPv4 address. Text that is
+ * not an address counts as private.
+ */
 export function addressKind(address: string): AddressKind {
   const plain = address.replace(/%.*$/, '')
   if (isIP(plain) === 0) return 'private'

@@ -74,11 +74,11 @@ export interface CatalogColumn {
   readonly detail: unknown
 }
 
-/** The most allowed values of a column that are listed, and the longest value that is. */
+/** The most allowed values that are listed for a column, and the longest of them in characters. */
 export const LABELS_MAX = 100
 export const LABEL_CHARS_MAX = 64
 
-/** How often the last sample that contained the column contained it. */
+/** How often the column occurred in the latest sample that contained it. */
 export interface Seen {
   /** Rows that had the column, of `of` sampled rows. */
   readonly rows: number
@@ -107,7 +107,8 @@ export interface Blocked {
 }
 
 /**
- * A refusal, returned as data so that it can be tested, audited and shown. `why` names what was blocked; `hint` helps.
+ * A refusal, returned as data so that it can be tested, audited and shown. `why` names what was blocked; `hint` says
+ * what to write.
  */
 export interface Denied {
   readonly kind: 'denied'

@@ -24,7 +24,7 @@ export interface MongodOptions {
 export interface TestMongo extends AsyncDisposable {
   readonly host: string
   readonly port: number
-  /** The addresses of all members. */
+  /** The ports of all members. */
   readonly ports: readonly number[]
   readonly password: string
   /** Runs commands as administrator; documents are returned as stored. */
