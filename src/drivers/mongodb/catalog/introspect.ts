@@ -6,6 +6,7 @@ import { CAPTURE_VERSION, type MongoCapture, type MongoColumnDetail, type MongoT
 import { findCollections, type FoundCollection } from './list-collections.ts'
 import type { Login } from '../session/connect.ts'
 import { failure } from '../session/failure.ts'
+import { runInSlices } from '../session/write-large.ts'
 import { Sample, type Sampled, type SampledPath } from './sample.ts'
 import { readValidator, type Declared, type Validator } from './validator.ts'
 
@@ -90,16 +91,17 @@ async function look(
   const options = { raw: true, maxTimeMS: LOOK_MS, signal, batchSize: FIRST } as const
   const isSmall = documents !== null && documents <= SAMPLE
   const first = isSmall ? SAMPLE : FIRST
-  const may = await taken(sample, () => collection.aggregate([{ $limit: first }], options))
+  const may = await taken(sample, signal, () => collection.aggregate([{ $limit: first }], options))
   if (!may || isSmall || sample.documents < first) return may
-  await taken(sample, () => collection.find({}, { ...options, sort: { _id: -1 }, limit: NEWEST }))
-  await taken(sample, () => collection.aggregate([{ $sample: { size: SAMPLE } }], options))
+  await taken(sample, signal, () => collection.find({}, { ...options, sort: { _id: -1 }, limit: NEWEST }))
+  await taken(sample, signal, () => collection.aggregate([{ $sample: { size: SAMPLE } }], options))
   return true
 }
 
 /** False where the login may not read it; a time that is over leaves what was seen until then. */
 async function taken(
   sample: Sample,
+  signal: AbortSignal,
   open: () => mongodb.AggregationCursor | mongodb.FindCursor<mongodb.Document>,
 ): Promise<boolean> {
   const cursor = open()
@@ -108,11 +110,12 @@ async function taken(
     for (;;) {
       const document: unknown = await cursor.next()
       if (!(document instanceof Uint8Array)) return true
-      sample.add(document)
+      await runInSlices(sample.add(document), signal)
       bytes += document.length
       if (bytes > LOOK_BYTES) return true
     }
   } catch (error) {
+    signal.throwIfAborted()
     if (Reflect.get(Object(error), 'code') === 13) return false
     const { code } = failure(error)
     if (code !== 'QUERY_FAILED' && code !== 'QUERY_TIMEOUT') throw error

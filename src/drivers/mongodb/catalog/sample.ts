@@ -12,6 +12,8 @@ const NAME_BYTES_MAX = 500
 /** Identifiers used as names: ObjectIds, UUIDs, long hexadecimal or decimal numbers. */
 const ID_LIKE = /^([0-9a-f]{24}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32,}|\d{6,})$/i
 const IDS_MIN = 3
+/** Values that are walked without a pause: some 2 ms. */
+export const VALUES_AT_ONCE = 10_000
 
 /** One path as it was seen. */
 export interface SampledPath {
@@ -46,6 +48,17 @@ interface Node {
   isDictionary: boolean
 }
 
+/** A document or array that is being walked. */
+interface Open {
+  /** Where the next value of it begins. */
+  at: number
+  readonly end: number
+  readonly node: Node
+  readonly depth: number
+  /** In how many arrays an array stands that is not the value of a field; null for a document. */
+  readonly nested: number | null
+}
+
 function newNode(): Node {
   return { children: new Map(), types: new Map(), elements: new Map(), documents: 0, last: 0, isDictionary: false }
 }
@@ -59,18 +72,29 @@ export class Sample {
   readonly #root = newNode()
   readonly #odd = new Set<string>()
   #documents = 0
+  #sincePause = 0
   #complete = true
 
   get documents(): number {
     return this.#documents
   }
 
-  /** Takes the bytes of one document; what of it is no BSON is left out. */
-  add(document: Uint8Array): void {
+  /**
+   * Takes the bytes of one document; what of it is no BSON is left out. Yields after each VALUES_AT_ONCE values, of this
+   * document and those before it.
+   */
+  *add(document: Uint8Array): Generator<undefined, void> {
     this.#documents++
     const from = Buffer.from(document.buffer, document.byteOffset, document.byteLength)
+    const open: Open[] = []
     try {
-      this.#document(from, 0, this.#root, 0)
+      this.#document(from, 0, this.#root, 0, open)
+      for (let inner = open.at(-1); inner !== undefined; inner = open.at(-1)) {
+        if (inner.at >= inner.end || (inner.nested === null && inner.node.isDictionary)) open.pop()
+        else if (inner.nested === null) this.#field(from, inner, open)
+        else this.#element(from, inner, inner.nested, open)
+        if (++this.#sincePause % VALUES_AT_ONCE === 0) yield
+      }
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
     }
@@ -93,49 +117,58 @@ export class Sample {
     return { documents, paths: paths.slice(0, PATHS_MAX), odd: [...this.#odd], complete: this.#complete }
   }
 
-  #document(from: Buffer, start: number, node: Node, depth: number): void {
+  #document(from: Buffer, start: number, node: Node, depth: number, open: Open[]): void {
     if (node.isDictionary) return
     if (depth >= DEPTH_MAX) {
       this.#complete = false
       return
     }
-    const end = start + from.readInt32LE(start) - 1
-    for (let at = start + 4; at < end;) {
-      const type = from[at] ?? 0
-      const nameEnd = endOfName(from, at + 1)
-      const size = sizeOf(type, from, nameEnd + 1)
-      const name = from.toString('utf8', at + 1, nameEnd)
-      if (isOdd(name) || nameEnd - at > NAME_BYTES_MAX || name.includes('\uFFFD')) this.#noteOdd(name, depth)
-      else if (node.children.has(name) || node.children.size < (depth === 0 ? TOPS_MAX : SIBLINGS_MAX))
-        this.#value(type, from, nameEnd + 1, childOf(node, name), depth + 1)
-      else if (depth === 0) this.#complete = false
-      else asDictionary(node)
-      if (node.isDictionary) return
-      at = nameEnd + 1 + size
-    }
+    open.push({ at: start + 4, end: start + from.readInt32LE(start) - 1, node, depth, nested: null })
   }
 
-  #value(type: number, from: Buffer, at: number, node: Node, depth: number): void {
+  /** Arrays are walked through, arrays of arrays too: a path goes on behind them. */
+  #array(
+    from: Buffer,
+    start: number,
+    { node, depth }: Pick<Open, 'node' | 'depth'>,
+    nested: number,
+    open: Open[],
+  ): void {
+    open.push({ at: start + 4, end: start + from.readInt32LE(start) - 1, node, depth, nested })
+  }
+
+  #field(from: Buffer, inside: Open, open: Open[]): void {
+    const { at, node, depth } = inside
+    const type = from[at] ?? 0
+    const nameEnd = endOfName(from, at + 1)
+    inside.at = nameEnd + 1 + sizeOf(type, from, nameEnd + 1)
+    const name = from.toString('utf8', at + 1, nameEnd)
+    if (isOdd(name) || nameEnd - at > NAME_BYTES_MAX || name.includes('\uFFFD')) this.#noteOdd(name, depth)
+    else if (node.children.has(name) || node.children.size < (depth === 0 ? TOPS_MAX : SIBLINGS_MAX))
+      this.#value(type, from, nameEnd + 1, { node: childOf(node, name), depth: depth + 1 }, open)
+    else if (depth === 0) this.#complete = false
+    else asDictionary(node)
+  }
+
+  #value(type: number, from: Buffer, at: number, of: Pick<Open, 'node' | 'depth'>, open: Open[]): void {
+    const { node, depth } = of
     if (node.last !== this.#documents) {
       node.last = this.#documents
       node.documents++
     }
     count(node.types, ALIASES[type] ?? 'null')
-    if (type === 0x03) this.#document(from, at, node, depth)
-    if (type === 0x04) this.#array(from, at, node, depth, 0)
+    if (type === 0x03) this.#document(from, at, node, depth, open)
+    if (type === 0x04) this.#array(from, at, of, 0, open)
   }
 
-  /** Arrays are walked through, arrays of arrays too: a path goes on behind them. */
-  #array(from: Buffer, start: number, node: Node, depth: number, nested: number): void {
-    const end = start + from.readInt32LE(start) - 1
-    for (let at = start + 4; at < end;) {
-      const type = from[at] ?? 0
-      const value = endOfName(from, at + 1) + 1
-      count(node.elements, ALIASES[type] ?? 'null')
-      if (type === 0x03) this.#document(from, value, node, depth)
-      if (type === 0x04 && nested < DEPTH_MAX) this.#array(from, value, node, depth, nested + 1)
-      at = value + sizeOf(type, from, value)
-    }
+  #element(from: Buffer, inside: Open, nested: number, open: Open[]): void {
+    const { node, depth } = inside
+    const type = from[inside.at] ?? 0
+    const value = endOfName(from, inside.at + 1) + 1
+    inside.at = value + sizeOf(type, from, value)
+    count(node.elements, ALIASES[type] ?? 'null')
+    if (type === 0x03) this.#document(from, value, node, depth, open)
+    if (type === 0x04 && nested < DEPTH_MAX) this.#array(from, value, inside, nested + 1, open)
   }
 
   #noteOdd(name: string, depth: number): void {
