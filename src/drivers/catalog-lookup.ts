@@ -38,7 +38,7 @@ const LISTED_MAX = 30
 export function listedTables<Table>(tables: readonly Table[], nameOf: (table: Table) => string): string {
   if (tables.length === 0) return 'No table is exposed here.'
   const more = tables.length > LISTED_MAX ? ` and ${tables.length - LISTED_MAX} more` : ''
-  return `Exposed are: ${tables.slice(0, LISTED_MAX).map(nameOf).join(', ')}${more}.`
+  return `Exposed tables: ${tables.slice(0, LISTED_MAX).map(nameOf).join(', ')}${more}.`
 }
 
 /** Whether the value is an object that has this field with this type, and not null. */

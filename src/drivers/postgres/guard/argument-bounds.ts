@@ -1,6 +1,6 @@
-// Arguments whose size is looked at: counts that are allocated at once, and texts that a function looks through as often as
-// another one is long. A constant is judged here. What only the database can know is bounded there: the argument is
-// printed inside a CASE whose other branch fails the query (over-bound.ts), so an answer is never cut short.
+// Bounds the size of arguments: counts that are allocated at once, and strings that a function searches once for each letter
+// of another string. A constant is checked here. If only the database knows the size, the argument is printed inside a CASE
+// whose other branch fails the query (over-bound.ts). An answer is never silently cut.
 import { overBoundText } from '../over-bound.ts'
 import { COUNTED_ARGUMENT, COUNT_MAX, RETURNS_ROWS } from './allowed-functions.ts'
 import type { TypeName } from '../capture.ts'
@@ -9,22 +9,22 @@ import { Refusal, type Refusal as Refused } from './refusal.ts'
 
 /** Bytes that repeat() may make. */
 export const REPEATED_MAX = 262_144
-/** A text as often multiplied may have any length: it is no more than a few copies of what is stored. */
+/** A string repeated at most this often may have any length: the result is a few copies of stored data. */
 export const FREE_COUNT = 16
-/** The lengths of a search's two texts, multiplied, where they are not known. */
+/** The limit on the product of the lengths of both strings of a search, if the lengths are not constants. */
 const SEARCHED_MAX = 536_870_912
-/** A constant this short multiplies no search to more than a second over any value that is stored in practice. */
+/** A constant this short keeps a search under a second over any value stored in practice. */
 const FREE_BYTES = 64
-/** The same of LIKE: 256 bytes in a megabyte took a second. */
+/** The same for LIKE: 256 bytes in a megabyte took a second. */
 const FREE_PATTERN = 256
-/** PostgreSQL orders combining characters by insertion: 20,000 of them took 6 s that no cancel ends. */
+/** PostgreSQL orders combining characters by insertion: 20,000 of them took 6 s, and cancelling has no effect. */
 const NORMALIZED_MAX = 4_096
 /** The largest int4: PostgreSQL refuses it as a length before it allocates anything. */
 export const REFUSED_COUNT = 2_147_483_647
 
 /**
- * The arguments of a call of pg_catalog as they are printed, bounded. `written` are the caller's; `isText` says that the
- * first one is a text or bytes as far as is known. Throws Refusal.
+ * Bounds the printed arguments of a pg_catalog function. `written` is the caller's call; `isText` says that the first
+ * argument may be text or bytea. Throws Refusal.
  */
 export function boundedArguments(
   name: string,
@@ -37,7 +37,7 @@ export function boundedArguments(
   if (name === 'array_fill') checkFill(written, location)
   if (name === 'polygon' && args.length === 2) checkPoints(args[0], location)
   if (args.some((arg) => arg.NamedArgExpr) && BOUNDED.has(name))
-    throw tooMuch(name, location, 'Write its arguments in order, without names.')
+    throw tooMuch(name, location, 'Write the arguments by position, without names.')
   const [first, second] = args
   if (!first || !BOUNDED.has(name)) return args
   if (COUNTED_ARGUMENT.has(name))
@@ -49,7 +49,7 @@ export function boundedArguments(
 }
 
 const NORMALIZES: ReadonlySet<string> = new Set(['normalize', 'is_normalized'])
-/** Functions that look through their first argument once for each letter of the second, and no cancel ends them. */
+/** Functions that search their first argument once for each letter of the second. Cancelling has no effect on them. */
 const SEARCHES: ReadonlySet<string> = new Set([
   ...['strpos', 'position', 'replace', 'split_part', 'string_to_array', 'string_to_table', 'translate'],
   ...['btrim', 'ltrim', 'rtrim'],
@@ -66,7 +66,7 @@ function counted(name: string, text: Node, count: Node, at: number | undefined):
     return known === undefined ? unless({ what: name, size: steady(count, name, at), most: COUNT_MAX }, count) : count
   if (known !== undefined && length !== undefined) {
     if (known * length > REPEATED_MAX)
-      throw tooMuch(name, at, `Its result must be no longer than ${REPEATED_MAX} bytes.`)
+      throw tooMuch(name, at, `The result must not be longer than ${REPEATED_MAX} bytes.`)
     return count
   }
   if (known !== undefined) {
@@ -80,7 +80,7 @@ function counted(name: string, text: Node, count: Node, at: number | undefined):
   return unless(isMany, unless({ what: name, size: product, most: REPEATED_MAX }, count))
 }
 
-/** A size that only the database knows, and the most it may be. */
+/** A size that only the database knows, and its limit. */
 interface Bound {
   /** The function, or LIKE. */
   readonly what: string
@@ -89,21 +89,21 @@ interface Bound {
 }
 
 /**
- * `count`, or a failure where the size is more than it may be. A NULL size is not more. The failure depends on the size:
- * the planner would compute one that does not, and fail every query.
+ * Prints `count`, or a failure if the size exceeds its limit. A NULL size does not. The failure must depend on the size:
+ * the planner would evaluate a constant failure, and every query would fail.
  */
 function unless(bound: Bound, count: Node): Node {
   const condition = isMore(bound)
   if (!givesRows([condition, count])) return either(condition, failure(bound), count)
-  // PostgreSQL takes no set in CASE, OR and IS TRUE. It takes one in an array: all sets of one select list go in step. All
-  // elements of an array are computed, so the failure is a count that the database refuses (54000).
+  // PostgreSQL allows no set-returning function in CASE, OR and IS TRUE, but allows one in an array. All elements of an array
+  // are evaluated, so the failure is a count that the database refuses (54000).
   const isTrue: Node = { A_Expr: { kind: 'AEXPR_NOT_DISTINCT', name: [word('=')], lexpr: condition, rexpr: TRUE } }
   const place = operator('+', whole(1), cast(isTrue, 'int4'))
   const counts: Node = { A_ArrayExpr: { elements: [count, whole(REFUSED_COUNT)] } }
   return { A_Indirection: { arg: counts, indirection: [{ A_Indices: { uidx: place } }] } }
 }
 
-/** `text`, or a failure. The failing branch is of the same type: a part of the text, or that cast to `type`. */
+/** Prints `text`, or a failure of the same type: a substring, cast to `type` if given. */
 function unlessText(bound: Bound, text: Node, type?: TypeName): Node {
   const condition = isMore(bound)
   if (givesRows(condition)) return call('repeat', text, unless(bound, whole(1)))
@@ -117,13 +117,13 @@ function failure({ what, size, most }: Bound): Node {
   return cast(call('concat', { A_Const: { sval: { sval: overBoundText(what, most) } } }, size), 'int4')
 }
 
-/** The count of a text that stands once, or is refused. */
+/** Whether this is the count that unless() prints: one, or a refusal by the database. */
 export function isOnce(count: Node | undefined): boolean {
   const [first, second] = count?.A_Indirection?.arg?.A_ArrayExpr?.elements ?? []
   return wholeNumber(first) === 1 && wholeNumber(second) === REFUSED_COUNT
 }
 
-/** A call that returns a set, but for those of a sub-select of its own. */
+/** Whether the value holds a set-returning call outside of sub-selects. */
 function givesRows(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || 'SubLink' in value) return false
   if ('funcname' in value && Array.isArray(value.funcname)) {
@@ -132,7 +132,7 @@ function givesRows(value: unknown): boolean {
   return Object.values(value).some((part) => (Array.isArray(part) ? part.some(givesRows) : givesRows(part)))
 }
 
-/** The two texts of a search, whose lengths may multiply to SEARCHED_MAX. */
+/** Bounds both strings of a search: the product of their lengths is at most SEARCHED_MAX. */
 function searched(
   name: string,
   text: Node,
@@ -146,19 +146,19 @@ function searched(
   const size = b === undefined ? operator('*', bigOctets(text), bigOctets(sought)) : octets(text)
   const most = b === undefined ? SEARCHED_MAX : Math.floor(SEARCHED_MAX / b)
   const isLong = { what: name, size: steadily(size, [text, sought], name, at), most }
-  // The planner computes constant branches beforehand. So the text that is repeated in the failing branch must vary where
-  // the condition does.
+  // The planner evaluates constant branches in advance. So the string in the failing branch must vary if the condition
+  // does.
   if (varies(text) || !varies(sought)) return [unlessText(isLong, text, type), sought]
   return [text, unlessText(isLong, sought)]
 }
 
 /**
- * LIKE with a pattern that is looked for at every place of the text. A constant one is, behind its first %. `type` is the
- * text's where it is none of text, varchar and bytea: what LIKE means depends on it.
+ * Bounds LIKE, which searches for the pattern at every position of the string; for a constant pattern, from its first %
+ * on. `type` is the string's type if it is not text, varchar or bytea: the meaning of LIKE depends on it.
  */
 export function boundedPattern(text: Node, pattern: Node, type?: TypeName): readonly [Node, Node] {
   const known = literalText(pattern)
-  // The planner computes a pattern that does not vary: the text stays as it is, so an index may serve it.
+  // The planner evaluates a pattern that does not vary. Leave the string as it is, so that an index can be used.
   const isShort = (literalText(text)?.length ?? Infinity) <= FREE_BYTES
   if (known === undefined && !isShort && !varies(pattern)) return [text, shortPattern(pattern)]
   return known === undefined || soughtBytes(known) > FREE_PATTERN
@@ -166,12 +166,12 @@ export function boundedPattern(text: Node, pattern: Node, type?: TypeName): read
     : [text, pattern]
 }
 
-/** A pattern that is short enough for any text. */
+/** Bounds a pattern so that it is short enough for any string. */
 function shortPattern(pattern: Node): Node {
   return unlessText({ what: 'LIKE', size: octets(steady(pattern, 'LIKE', undefined)), most: FREE_PATTERN }, pattern)
 }
 
-/** The patterns of LIKE ANY (SELECT …): each must be short enough for any text, as the text is not known beside them. */
+/** Bounds the patterns of LIKE ANY (SELECT …): each must be short enough for any string. */
 export function boundedPatterns(subselect: SelectStmt, aliasname: string): SelectStmt {
   const pattern: Node = { ColumnRef: { fields: [word(aliasname), word('pattern')] } }
   const alias = { aliasname, colnames: [word('pattern')] }
@@ -183,7 +183,7 @@ export function boundedPatterns(subselect: SelectStmt, aliasname: string): Selec
   }
 }
 
-/** The text of LIKE ANY and LIKE ALL, which all the patterns of an array are looked for in. */
+/** Bounds the string of LIKE ANY and LIKE ALL, which is searched for all patterns of an array. */
 export function boundedText(text: Node, patterns: Node, type?: TypeName): Node {
   const known = patternsOf(patterns)
   const bytes = known?.reduce((sum, each) => sum + soughtBytes(each), 0)
@@ -200,7 +200,7 @@ export function boundedText(text: Node, patterns: Node, type?: TypeName): Node {
   )
 }
 
-/** Patterns that are constants: of ARRAY[…], or an array that is written as a text. */
+/** The patterns if they are constants: ARRAY[…], or an array literal. */
 function patternsOf(patterns: Node): readonly string[] | undefined {
   const { A_ArrayExpr: array } = patterns.TypeCast?.arg ?? patterns
   const written = array ? (array.elements ?? []) : [patterns.TypeCast?.arg ?? patterns]
@@ -217,7 +217,7 @@ function noLonger(name: string, text: Node, most: number, at: number | undefined
   const literal = literalText(text)
   if (literal === undefined) return unlessText({ what: name, size: octets(steady(text, name, at)), most }, text)
   const bytes = Buffer.byteLength(literal)
-  if (bytes > most) throw tooMuch(name, at, `Its text has ${bytes} bytes; the limit is ${most}.`)
+  if (bytes > most) throw tooMuch(name, at, `The string has ${bytes} bytes; the limit is ${most}.`)
   return text
 }
 
@@ -225,31 +225,31 @@ function noLonger(name: string, text: Node, most: number, at: number | undefined
 function checkPoints(count: Node | undefined, at: number | undefined): void {
   const known = wholeNumber(count)
   if (known === undefined || known > POINTS_MAX)
-    throw tooMuch('polygon', at, `Its count must be a constant of at most ${POINTS_MAX}.`)
+    throw tooMuch('polygon', at, `The count must be a constant of at most ${POINTS_MAX}.`)
 }
 
 const POINTS_MAX = 1_000
 
-/** What the planner cannot compute: it stands for another value in each row, or is read from the database. */
+/** Whether the planner cannot evaluate the value in advance: it differs by row or comes from a sub-select. */
 function varies(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   if ('ColumnRef' in value || 'SubLink' in value) return true
   return Object.values(value).some((part) => (Array.isArray(part) ? part.some(varies) : varies(part)))
 }
 
-/** Functions that answer something else each time: in a CASE the second answer would pass unseen. */
+/** Functions that return another value at each call: in a CASE the second value would escape the check. */
 const UNSTEADY: ReadonlySet<string> = new Set([
   ...['random', 'random_normal', 'clock_timestamp', 'timeofday', 'gen_random_uuid', 'uuidv4', 'uuidv7'],
   ...['array_sample', 'array_shuffle'],
 ])
 
-/** Throws Refusal for what is not the same when it is computed twice. */
+/** Throws Refusal for a value that differs when it is evaluated twice. */
 function steady(node: Node, name: string, at: number | undefined): Node {
   return steadily(node, [node], name, at)
 }
 
 function steadily(made: Node, of: readonly Node[], name: string, at: number | undefined): Node {
-  if (of.some(isUnsteady)) throw tooMuch(name, at, 'Its size must not depend on random() or the clock.')
+  if (of.some(isUnsteady)) throw tooMuch(name, at, 'The size must not depend on random() or the clock.')
   return made
 }
 
@@ -349,12 +349,12 @@ const CONVERSIONS_MAX = 64
 
 /** Widths of a constant format: in the text, or as an argument that must be a constant then. */
 function checkWidths(args: readonly Node[], at: number | undefined): void {
-  if (isParameter(args[0])) throw tooMuch('format', at, 'Write the format in the text.')
+  if (isParameter(args[0])) throw tooMuch('format', at, 'Write the format as a literal, not as a parameter.')
   const text = args[0]?.A_Const?.sval?.sval ?? ''
   let next = 1
   const conversions = text.match(/%[^%]/g)?.length ?? 0
   if (conversions > CONVERSIONS_MAX) {
-    throw tooMuch('format', at, `It has ${conversions} conversions; the limit is ${CONVERSIONS_MAX}.`)
+    throw tooMuch('format', at, `The format has ${conversions} conversions; the limit is ${CONVERSIONS_MAX}.`)
   }
   for (const [all, position, digits, star, starPosition] of text.matchAll(CONVERSION)) {
     if (all === '%%') continue
@@ -377,7 +377,7 @@ function isParameter(node: Node | undefined): boolean {
 function tooMuch(
   name: string,
   at: number | undefined,
-  hint = `Its count must be a constant of at most ${COUNT_MAX}.`,
+  hint = `The count must be a constant of at most ${COUNT_MAX}.`,
 ): Refused {
-  return new Refusal('limit', name, `function ${name}() is asked for too much at once`, hint, at)
+  return new Refusal('limit', name, `function ${name}() exceeds a size limit`, hint, at)
 }

@@ -61,7 +61,7 @@ describe('a text of 64 KiB, of', () => {
       const verdict = await guard.judge(make(TEXT_MAX), shop())
       delay.disable()
       const said = JSON.stringify(verdict)
-      assert.doesNotMatch(said, /took the parser too long/)
+      assert.doesNotMatch(said, /parser ran out of time or memory/)
       assert.ok(said.length < 4_000, `the answer repeats the text: ${said.length}`)
       // The defects held the loop for seconds. A slow machine does not.
       assert.ok(delay.max < 500e6, `the event loop stood still for ${delay.max / 1e6} ms`)

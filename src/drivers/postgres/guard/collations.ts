@@ -1,10 +1,10 @@
-// Collations by name: PostgreSQL's own and those that initdb takes from the operating system and from ICU. All of them
-// are in pg_catalog. A collation that somebody made is never named to the server, so nothing tells whether it exists.
+// Collations by name: PostgreSQL's own and the ones that initdb imports from the operating system and from ICU, all in
+// pg_catalog. The name of a user-defined collation is never sent to the server, so no error tells whether it exists.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
 
-/** Every server's own collations, with the first version (major) that has each. */
+/** PostgreSQL's own collations, with the first major version that has each. */
 const OWN: ReadonlyMap<string, number> = new Map([
   ...['default', 'C', 'C.utf8', 'C.UTF-8', 'POSIX', 'ucs_basic'].map((name) => [name, 14] as const),
   ['unicode', 16],
@@ -15,7 +15,7 @@ const OWN: ReadonlyMap<string, number> = new Map([
 /** de_DE, en_US.utf8, de_AT@euro, de-DE, und-x-icu, sr-Latn-RS-x-icu: a language, then its parts. */
 const OF_A_LANGUAGE = /^[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,6}(?:\.[A-Za-z0-9-]{1,16})?(?:@[a-z]{1,16})?$/
 
-/** The name to print for a collation. Throws Refusal, in the same words for a hidden one and none. */
+/** The name to print for a collation. Throws Refusal, with the same sentence for a hidden and an unknown collation. */
 export function collationName({ collname, location }: Struct<'CollateClause'>, major: number): Node[] {
   const names = words(collname)
   const name = names.at(-1) ?? ''
@@ -24,7 +24,7 @@ export function collationName({ collname, location }: Struct<'CollateClause'>, m
   const isOwn = names.length === 1 || (names.length === 2 && names[0] === 'pg_catalog')
   if (!isOwn || since === undefined) {
     const near = didYouMean(nearest(name, OWN.keys()).map((each) => `"${each}"`))
-    const hint = `Use one of PostgreSQL's own collations without a schema: "C", "en_US" or "en-x-icu" for example.`
+    const hint = `Use one of PostgreSQL's own collations without a schema: for example "C", "en_US" or "en-x-icu".`
     const why = `collation ${written} does not exist or may not be named`
     throw new Refusal('operator', written, why, near === '' ? hint : `${near} ${hint}`, location)
   }

@@ -1,6 +1,6 @@
-// Types whose values are names of things in the database: an oid or a name is looked up wherever one is read or printed.
-// A literal beside such a column would be taken for its type, and tell what exists; beside one of a domain it would run
-// the domain's CHECK.
+// Finds the type that a column is read as, if it must not be its own type. Values of regclass and similar types are names
+// that the server looks up: a literal compared with such a column would get its type, and tell what exists. A literal
+// compared with a column of a domain would run the domain's CHECK.
 import type { CapturedType, TypeName } from '../capture.ts'
 import type { Exposed, ExposedColumn } from './exposed.ts'
 
@@ -17,18 +17,18 @@ const LOOKED_UP: ReadonlyMap<number, 'text' | '_text'> = new Map([
   ...ARRAYS.map((oid) => [oid, '_text'] as const),
 ])
 
-/** Whether this is one of PostgreSQL's own types of names, or an array of one. */
+/** Whether this is a type whose values PostgreSQL looks up (regclass …), or an array of one. */
 export function isLookedUp(oid: number): boolean {
   return LOOKED_UP.has(oid)
 }
 
-/** The type that a column is read as instead of its own; undefined for most. */
+/** The type that a column is read as instead of its own; undefined for most columns. */
 export function readAs(exposed: Exposed, column: ExposedColumn): TypeName | undefined {
   const name = asText(exposed, column)
   return name === undefined ? belowChecks(exposed, column.type) : { schema: 'pg_catalog', name }
 }
 
-/** For a domain that a query may not name, or an array of one, what lies below it: reading that runs no CHECK. */
+/** The base type of a domain (or of an array of a domain) that a query may not name: reading it runs no CHECK. */
 function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
   const captured = exposed.type(type.schema, type.name)
   if (!captured?.of || captured.refused === null) return undefined
@@ -38,7 +38,7 @@ function belowChecks(exposed: Exposed, type: TypeName): TypeName | undefined {
   return element === undefined ? undefined : arrayOf(exposed, element)
 }
 
-/** Undefined for an array: of those PostgreSQL has no arrays, a domain of them can only be read as it is. */
+/** Undefined if the element is an array: PostgreSQL has no arrays of arrays, so the column is read as it is. */
 function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   const isElement = ({ kind, of }: CapturedType): boolean =>
     kind === 'array' && of?.schema === element.schema && of.name === element.name
@@ -48,11 +48,11 @@ function arrayOf(exposed: Exposed, element: TypeName): TypeName | undefined {
   return isPlain ? { schema: 'pg_catalog', name: `_${element.name}` } : undefined
 }
 
-/** For names of things, also through domains and arrays of them: the text they show. */
+/** For looked-up types, also through domains and arrays: text or text[]. */
 function asText(exposed: Exposed, column: ExposedColumn): 'text' | '_text' | undefined {
   let { type, typeOid } = column
   let isArray = false
-  // Types do not hold themselves; the count is against a capture that says so.
+  // A type never contains itself; the counter protects against a corrupt capture.
   for (let n = 0; n < 32; n++) {
     const found = LOOKED_UP.get(typeOid)
     if (found !== undefined) return isArray ? '_text' : found

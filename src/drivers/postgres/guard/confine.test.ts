@@ -674,7 +674,7 @@ test('a refusal names what was blocked, hints how to go on, and says where', asy
     kind: 'malformed',
     why: 'syntax error at end of input',
     position: 17,
-    hint: 'Write what is missing before this place.',
+    hint: 'Write what is missing before this position.',
   })
 })
 

@@ -1,5 +1,6 @@
-// The guard: a caller's SQL becomes a text that can read nothing but what is exposed, or a refusal. Parse, confine, print,
-// parse again, compare; no database, no clock, no I/O. Whatever it does not know it refuses.
+// Entry of the guard: turns a caller's SQL into SQL that can read only exposed columns, or refuses it. judge.ts does the
+// work: parse, confine, print, parse again, compare. The guard uses no database, no clock and no I/O, and refuses what it
+// does not know.
 import { seal } from '../../confined.ts'
 import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../../driver.ts'
 import type { PostgresQuery } from '../query.ts'
@@ -13,8 +14,8 @@ import { recall, remember, shapeOf } from './shape-cache.ts'
 export type PostgresBody = QueryBody
 
 /**
- * Confines one query to the exposed catalog. Returns the sealed query, the refusal, or that the text is no SQL. Rejects
- * where the signal is aborted, and with AppError SCHEMA_STALE for a capture of another version.
+ * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Rejects if the signal
+ * is aborted, and with AppError SCHEMA_STALE for a capture of another version.
  */
 export async function confine(
   parser: Parser,
@@ -39,7 +40,7 @@ export async function confine(
   if (ruled.kind !== 'made') return ruled
   if (shape !== null) {
     await remember(catalog, shape, rowCap, ruled.query, async (text) => {
-      // Up to thirty texts are tried for one shape: other requests go between them.
+      // Learning a shape tries up to thirty texts: yield to the event loop between them.
       await parser.turn()
       const again = await ruling(parser, { ...asked, text }, signal)
       return again.kind === 'made' ? again.query : null
@@ -48,14 +49,14 @@ export async function confine(
   return confined(ruled.query)
 }
 
-/** How long it may take to find where in the caller's text a database's error is. */
+/** Deadline for mapping a database error to a position in the caller's text. */
 const LOCATE_MS = 2_000
 
 type Ruling = { readonly kind: 'made'; readonly query: PostgresQuery } | Denied | Malformed
 
-/** Judges on the spot where that takes a few milliseconds, else in a thread. */
+/** Judges on the main thread if that takes a few milliseconds, else in a worker thread. */
 async function ruling(parser: Parser, asked: Case, signal: AbortSignal): Promise<Ruling> {
-  // A capture of another version is told here, where an error can be thrown to the caller.
+  // Throw SCHEMA_STALE here: a worker thread cannot throw it to the caller.
   exposedOf(asked.catalog)
   const here = judge(parser.parse, asked, HERE)
   const isDone = here.kind !== 'heavy' && here.kind !== 'lost'

@@ -1,5 +1,5 @@
-// What a caller may read, as the guard looks it up: tables and columns of the exposed catalog by name, and the types and
-// extensions of its capture. Built once for a catalog; a catalog that is not one of PostgreSQL is a TypeError.
+// Indexes an exposed catalog by name: the tables and columns that a caller may read, and the types and extensions of the
+// capture. The index is built once per catalog. A catalog of another kind of database is a TypeError.
 import type { Catalog } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import type { ReadTable } from '../query.ts'
@@ -18,7 +18,7 @@ export interface ExposedColumn {
   readonly name: string
   readonly number: number
   readonly typeOid: number
-  /** As RowDescription tells it: for a domain the type below it. */
+  /** The type's oid in RowDescription: for a domain, the oid of its base type. */
   readonly describedOid: number
   readonly type: TypeName
 }
@@ -28,9 +28,9 @@ export interface ExposedTable {
   readonly name: string
   readonly kind: TableDetail['kind']
   readonly oid: number
-  /** By number, as the server keeps them. */
+  /** Ordered by attribute number. */
   readonly columns: readonly ExposedColumn[]
-  /** Empty where the key is not shown whole. */
+  /** Empty if any column of the key is not exposed. */
   readonly primaryKey: readonly string[]
 }
 
@@ -39,20 +39,20 @@ export interface Exposed {
   /** 14, 15 … */
   readonly major: number
   readonly tables: readonly ExposedTable[]
-  /** The table of this name: in this schema, or without one the first on the login's path. */
+  /** The table of this name in this schema. Without a schema: the first one on the login's search_path. */
   table(schema: string | undefined, name: string): ExposedTable | undefined
   /** A type that is not built in. */
   type(schema: string, name: string): CapturedType | undefined
   extension(name: string): CapturedExtension | undefined
-  /** Symbols that an extension on the session's path has: unqualified, the server chooses by type. */
+  /** Operators of extensions on the session's path. The server resolves them by type if they are not qualified. */
   readonly pathOperators: ReadonlySet<string>
-  /** Underscores of the column named most like one of our aliases (__t1: 2); -1 without any. */
+  /** The most underscores before a column name that looks like a generated alias (__t1: 2); -1 if there is none. */
   readonly longestPrefix: number
-  /** What is exposed, for a hint. */
+  /** A sentence for hints that lists the exposed tables. */
   readonly listed: string
 }
 
-/** The look-up of an exposed catalog; made once for the object. */
+/** Returns the index of an exposed catalog, built once per catalog object. */
 export const exposedOf: (catalog: Catalog) => Exposed = catalogLookup('PostgreSQL', isCapture, build)
 
 function build(catalog: Catalog, capture: PostgresCapture): Exposed {
@@ -107,12 +107,12 @@ function tableOf(table: Catalog['tables'][number], domains: ReadonlyMap<number, 
 
 function belowDomains(oid: number, domains: ReadonlyMap<number, number>): number {
   let below = oid
-  // Types do not hold themselves; the count is against a capture that says so.
+  // A type never contains itself; the counter protects against a corrupt capture.
   for (let n = 0; n < 32; n++) below = domains.get(below) ?? below
   return below
 }
 
-/** A table to be held to. One of which no column is read (count(*), say) is held to its first. */
+/** The table's columns that must not have changed. If no column is read (`count(*)`), the first column stands for all. */
 export function readTable(table: ExposedTable, isRead: (column: ExposedColumn) => boolean): ReadTable {
   const read = table.columns.filter(isRead)
   const held = read.length > 0 ? read : table.columns.slice(0, 1)

@@ -22,7 +22,7 @@ export function mayBeCalled({ capture }: Exposed, name: string): boolean {
   return capture.extensions.some((extension) => extension.trusted && extension.functions.includes(name))
 }
 
-/** Whose function a name means, over arguments of these types. Throws Refusal. */
+/** Finds the schema of a function by its name and argument types. Throws Refusal. */
 export function findFunction(
   exposed: Exposed,
   written: readonly string[],
@@ -48,7 +48,7 @@ export function unknownFunction(exposed: Exposed, written: readonly string[], at
   return refusedFunction(written.join('.'), at, functionHint(exposed, written.at(-1) ?? ''))
 }
 
-/** ts_rewrite with two arguments runs the SQL that is the second. */
+/** ts_rewrite with two arguments would run its second argument as SQL. */
 function isListed(name: string, arity: number): boolean {
   return FUNCTIONS.has(name) || (name === 'ts_rewrite' && arity === 3)
 }
@@ -65,7 +65,7 @@ function ofExtension(
   for (const extension of exposed.capture.extensions) {
     if (schema !== undefined && extension.schema !== schema) continue
     if (!extension.functions.includes(name)) continue
-    // A name that PostgreSQL has too means the extension's only over a value of the extension's own type.
+    // If PostgreSQL has a function of this name, the extension's is meant only for a value of the extension's type.
     const isOwn = owners.has(extension.name)
     if (schema === undefined && !isOwn && FUNCTIONS.has(name)) continue
     if (!isCallable(extension, name)) {
@@ -78,7 +78,7 @@ function ofExtension(
   return undefined
 }
 
-/** One that somebody's own function shadows could be answered by that. */
+/** False if a user's function of the same name in the same schema could be called instead. */
 function isCallable(extension: CapturedExtension, name: string): boolean {
   return (
     extension.trusted &&
@@ -107,7 +107,7 @@ const LIKE_FIRST: ReadonlySet<string> = new Set([
   ...['array_sort', 'trim_array'],
 ])
 
-/** What is known of the result's type: enough to take a field of it. */
+/** What is known about the result's type: enough to read a field of it. */
 export function resultType(
   exposed: Exposed,
   name: string,
@@ -137,7 +137,7 @@ const RETURNS_TSVECTOR: ReadonlySet<string> = new Set([
   ...['setweight', 'strip', 'ts_delete', 'ts_filter'],
 ])
 
-/** What unnest() returns: an array's elements, a tsvector's lexemes. */
+/** The rows of unnest(): elements of an array, lexemes of a tsvector. */
 function unnested(type: SqlType): SqlType | null {
   if (type.kind === 'array') return type.of
   if (type.kind !== 'named' || type.schema !== 'pg_catalog' || type.name !== 'tsvector') return null
@@ -145,4 +145,4 @@ function unnested(type: SqlType): SqlType | null {
 }
 
 const ROW_TYPE_HINT =
-  'Its first argument must be of a composite type: NULL::that_type. For plain columns use jsonb_to_record(…) AS t(a int, b text).'
+  'The first argument must have a composite type: NULL::that_type. For plain columns use jsonb_to_record(…) AS t(a int, b text).'

@@ -1,4 +1,4 @@
-// What a refusal advises: the alternative that is allowed, the nearest name that is exposed, quoted as it must be typed.
+// Hints of refusals: the allowed alternative, or the nearest exposed name, quoted as it must be typed.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { readFileSync } from 'node:fs'
@@ -33,14 +33,14 @@ function hintOf(verdict: Verdict): string {
 }
 
 const HINTS: Readonly<Record<string, readonly (readonly [string, RegExp])[]>> = {
-  'the nearest tables, as they are typed': [
-    ['SELECT * FROM customer', /^Did you mean customers\? Exposed are: "Billing"\.invoices, customers, "order"\.$/],
+  'the nearest tables, quoted as they must be typed': [
+    ['SELECT * FROM customer', /^Did you mean customers\? Exposed tables: "Billing"\.invoices, customers, "order"\.$/],
     ['SELECT * FROM Billing.invoices', /^Did you mean "Billing"\.invoices\?/],
     ['SELECT * FROM invoice', /^Did you mean "Billing"\.invoices\?/],
     ['SELECT * FROM orders', /^Did you mean "order"\?/],
     ['SELECT 1 FROM dual', /^Leave FROM out/],
   ],
-  'the nearest columns, as they are typed': [
+  'the nearest columns, quoted as they must be typed': [
     [
       'SELECT firstname FROM customers',
       /^Did you mean first_name\? FROM shows customers \(id, first_name, country\)\.$/,
@@ -51,10 +51,10 @@ const HINTS: Readonly<Record<string, readonly (readonly [string, RegExp])[]>> = 
     ],
     ['SELECT c.contry FROM customers c', /^Did you mean country\?/],
     ['SELECT 1 FROM customers a JOIN customers b USING (idd)', /^Did you mean id\?/],
-    ['SELECT id FROM customers WHERE country = "DE"', /^If it is a text and no column, write straight single quotes/],
+    ['SELECT id FROM customers WHERE country = "DE"', /^If you mean a string, write straight single quotes/],
     ["SELECT date_trunc('month', id), date_trunc(MONTH, id) FROM customers", /date_trunc\('month', x\)/],
   ],
-  'where the catalogs are described': [
+  'where the tables are listed': [
     ...['pg_tables', 'pg_class', 'pg_catalog.pg_class', 'information_schema.columns', 'pg_stat_activity'].map(
       (name) => [`SELECT * FROM ${name}`, /GET …\/schema/] as const,
     ),
@@ -87,11 +87,11 @@ const HINTS: Readonly<Record<string, readonly (readonly [string, RegExp])[]>> = 
     ["SELECT ISNUMERIC('1')", /~/],
     ['SELECT APPROX_COUNT_DISTINCT(id) FROM customers', /count\(DISTINCT/],
     ['SELECT MEDIAN(id) FROM customers', /percentile_cont\(0\.5\)/],
-    ['SELECT current_user', /says nothing of the server/],
-    ['SELECT version()', /says nothing of the server/],
-    ["SELECT pg_read_file('x')", /reads no file/],
+    ['SELECT current_user', /reads nothing about the server/],
+    ['SELECT version()', /reads nothing about the server/],
+    ["SELECT pg_read_file('x')", /cannot read files/],
     ["SELECT lenght('a')", /^Did you mean length\(\)/],
-    ["SELECT nothing_like_it('a')", /^Callable are/],
+    ["SELECT nothing_like_it('a')", /^You can call/],
   ],
   'the type to name instead': [
     ["SELECT '1'::string", /CAST\(x AS text\)/],
@@ -115,9 +115,9 @@ const HINTS: Readonly<Record<string, readonly (readonly [string, RegExp])[]>> = 
     ['SELECT `id` FROM `customers`', /double quotes/],
     ['SELECT * EXCEPT (id) FROM customers', /List the columns/],
     ['SELECT id FROM customers QUALIFY row_number() OVER () = 1', /sub-select/],
-    ['SELECT id, FROM customers', /Take out the comma/],
-    ['SELECT id FROM customers WHERE id IN (1, 2,)', /Take out the comma/],
-    ["SELECT 'abc", /Close the text/],
+    ['SELECT id, FROM customers', /Remove the comma/],
+    ['SELECT id FROM customers WHERE id IN (1, 2,)', /Remove the comma/],
+    ["SELECT 'abc", /Close the string/],
     ['SELECT "abc', /Close the name/],
     ['SELECT /* abc', /Close the comment/],
     ["SELECT CONVERT(INT, '1')", /CAST/],
@@ -140,7 +140,7 @@ const HINTS: Readonly<Record<string, readonly (readonly [string, RegExp])[]>> = 
   'how to go on from a statement': [
     ['INSERT INTO customers VALUES (1)', /Send one SELECT/],
     ['SET search_path = public', /runs by itself/],
-    ['BEGIN', /transaction of its own/],
+    ['BEGIN', /its own read-only transaction/],
     ['SELECT 1; SELECT 2', /one by one/],
     ['SELECT id FROM customers FOR UPDATE', /locks nothing/],
     ['SELECT 1 INTO x', /Leave INTO out/],
@@ -161,13 +161,13 @@ interface Attack {
   readonly sql: string | null
 }
 
-test('every refusal has a hint, every syntax error a place, and no text of them is long', async () => {
+test('every refusal has a hint, every syntax error has a position, and their texts are short', async () => {
   const folder = join(import.meta.dirname, '../../../../test/attacks/postgres')
   const attacks = JSON.parse(readFileSync(join(folder, 'attacks.json'), 'utf8')) as readonly Attack[]
   const rows = Object.values(HINTS).flatMap((list) => list.map(([sql]) => sql))
   let refused = 0
   for (const sql of [...attacks.flatMap((attack) => attack.sql ?? []), ...rows]) {
-    // A parameter without a value is a bad request, and no verdict.
+    // A parameter without a value is a bad request, not a refusal.
     if (/\$\d+::int/.test(sql)) continue
     const verdict = await guard.judge(sql, shop())
     if (verdict.kind === 'confined') continue
@@ -179,7 +179,7 @@ test('every refusal has a hint, every syntax error a place, and no text of them 
   assert.ok(refused > 200)
 })
 
-describe('a name of 64 kB is never repeated', () => {
+describe('a name of 64 kB is never repeated in full', () => {
   const long = 'a.'.repeat(30_000)
   for (const sql of [
     `SELECT ${long}a`,
@@ -199,7 +199,7 @@ describe('a name of 64 kB is never repeated', () => {
   }
 })
 
-test('a name is quoted only where it must be', async () => {
+test('a hint quotes a name only if it must be quoted', async () => {
   for (const name of [
     'id',
     'name',
@@ -221,7 +221,7 @@ test('a name is quoted only where it must be', async () => {
   for (const name of ['Id', 'a b', 'a"b', '1a', 'é', '', 'a.b', '$a']) assert.equal(typed(name), identifier(name))
 })
 
-test('no advice stands for a function or type that may be used on every server', () => {
+test('no advice replaces a function or type that is allowed on every server', () => {
   const since = new Set(['regexp_like', 'regexp_count', 'regexp_substr', 'date_add'])
   for (const name of FUNCTIONS_ELSEWHERE.keys()) assert.ok(!FUNCTIONS.has(name) || since.has(name), name)
   assert.ok(!TYPES_ELSEWHERE.has('text'))

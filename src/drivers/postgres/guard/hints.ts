@@ -1,5 +1,5 @@
-// Hints of a refusal: what a caller may write instead of a name that was refused. They name only what is exposed or
-// allowed, each as it must be typed, and never more than a screen of it.
+// Writes the hints of refusals: what a caller can write instead of the refused name. A hint names only what is exposed or
+// allowed, quoted as it must be typed, and is bounded in length.
 import { didYouMean, nearest } from '../../nearest.ts'
 import { typed, typedPath } from '../quote.ts'
 import { EXTENSION_FUNCTIONS, TYPES } from './types-and-extensions.ts'
@@ -7,23 +7,23 @@ import { FUNCTIONS_ELSEWHERE, TYPES_ELSEWHERE } from './other-dialects.ts'
 import type { Exposed, ExposedTable } from './exposed.ts'
 import { FUNCTIONS, SINCE } from './allowed-functions.ts'
 
-/** Names looked at for the nearest, so that a hint costs no more than a refusal may. */
+/** Names compared to find the nearest; bounds the work of a hint. */
 const CANDIDATES_MAX = 1_000
 
-/** Where a caller finds out what there is, whichever door the query came through. */
+/** Tells a caller of any door where the tables and columns are listed. */
 export const DESCRIPTION =
   'The description of this datasource (GET …/schema) lists the tables and columns that a query may read.'
 
-/** The parts of a hint that there are, as one text. */
+/** Joins the parts that are not empty. */
 function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join(' ')
 }
 
-/** For a table that is none: `names` as they were written, its schema first. */
+/** The hint for an unknown table. `names` are the written parts, schema first. */
 export function tableHint(exposed: Exposed, names: readonly string[]): string {
   const name = names.at(-1) ?? ''
   const schema = names.at(-2)
-  if (name === 'dual') return 'Leave FROM out: SELECT 1 + 1 needs none.'
+  if (name === 'dual') return 'Leave FROM out: SELECT 1 + 1 needs no table.'
   const isCatalog = schema === 'pg_catalog' || schema === 'information_schema' || name.startsWith('pg_')
   if (isCatalog) return joined(DESCRIPTION, exposed.listed)
   return joined(nearestTables(exposed, name), exposed.listed)
@@ -38,7 +38,7 @@ function nearestTables(exposed: Exposed, name: string): string {
   return didYouMean(near.slice(0, 3).map((table) => tableTyped(table, exposed.capture.searchPath)))
 }
 
-/** A table as a query must name it: without its schema where the login's path finds it. */
+/** A table's name as a query must write it: without the schema if the login's path finds it. */
 export function tableTyped(table: { readonly schema: string; readonly name: string }, path: readonly string[]): string {
   return path.includes(table.schema) ? typed(table.name) : typedPath([table.schema, table.name])
 }
@@ -52,17 +52,17 @@ export const NOTHING_SHOWN = 'FROM shows no columns here.'
 const COLUMNS_MAX = 40
 const ITEMS_MAX = 12
 
-/** For a column that is none: the nearest of those that FROM shows, and what it shows. */
+/** The hint for an unknown column: the nearest columns that FROM shows, then all of them. */
 export function columnHint(name: string, items: readonly Shown[]): string {
   const columns = items.flatMap((item) => item.columns.slice(0, CANDIDATES_MAX).map((column) => column.name))
   const near = didYouMean(nearest(name, new Set(columns.slice(0, CANDIDATES_MAX))).map(typed))
   return joined(wordHint(name), near, shownBy(items))
 }
 
-/** A word that another dialect takes as an argument: date_trunc(x, MONTH), convert(INT, x). */
+/** The hint for a word that other dialects take as an argument: date_trunc(x, MONTH), convert(INT, x). */
 function wordHint(name: string): string {
   if (DATE_PARTS.has(name)) return DATE_PART_HINT
-  return TYPES.has(name) || TYPE_WORDS.has(name) ? `Convert to a type by CAST(x AS ${name}).` : ''
+  return TYPES.has(name) || TYPE_WORDS.has(name) ? `To convert a value, write CAST(x AS ${name}).` : ''
 }
 
 const TYPE_WORDS: ReadonlySet<string> = new Set(['int', 'integer', 'bigint', 'smallint', 'decimal', 'float', 'boolean'])
@@ -70,7 +70,8 @@ const TYPE_WORDS: ReadonlySet<string> = new Set(['int', 'integer', 'bigint', 'sm
 const DATE_PARTS: ReadonlySet<string> = new Set([
   ...['second', 'minute', 'hour', 'day', 'week', 'isoweek', 'month', 'quarter', 'year', 'dayofweek'],
 ])
-const DATE_PART_HINT = "A part of a date is a text or a word of EXTRACT: date_trunc('month', x), extract(year FROM x)."
+const DATE_PART_HINT =
+  "Write the part of a date as a string, or as a keyword of EXTRACT: date_trunc('month', x), extract(year FROM x)."
 
 function shownBy(items: readonly Shown[]): string {
   if (items.length === 0) return NOTHING_SHOWN
@@ -79,17 +80,17 @@ function shownBy(items: readonly Shown[]): string {
     const names = item.columns.slice(0, Math.max(left, 0)).map((column) => typed(column.name))
     const more = item.columns.length > names.length ? ', …' : ''
     left -= names.length
-    return `${item.name === null ? 'a part of FROM' : typed(item.name)} (${names.join(', ')}${more})`
+    return `${item.name === null ? 'an item without an alias' : typed(item.name)} (${names.join(', ')}${more})`
   })
   const more = items.length > ITEMS_MAX ? `; and ${items.length - ITEMS_MAX} more` : ''
   return `FROM shows ${parts.join('; ')}${more}.`
 }
 
-/** For a function that no other hint fits. */
+/** The hint for a function if no other hint fits. */
 export const FUNCTIONS_HINT =
-  "Callable are PostgreSQL's own functions for numbers, text, dates, JSON, arrays, ranges, aggregates and windows, and those of known extensions; none that a user made."
+  "You can call PostgreSQL's own functions for numbers, text, dates, JSON, arrays, ranges, aggregates and windows, and functions of known extensions. Functions that a user created cannot be called."
 
-/** For a function that is none, or that this server does not have yet. */
+/** The hint for a function that does not exist, or not in this version of the server. */
 export function functionHint(exposed: Exposed, name: string): string {
   const advice = FUNCTIONS_ELSEWHERE.get(name.toLowerCase())
   if (advice !== undefined) return advice
@@ -107,11 +108,10 @@ function extensionFunctions({ capture }: Exposed): string[] {
     })
 }
 
-/** For a type that no other hint fits. */
-export const TYPES_HINT =
-  "Use one of PostgreSQL's plain types (text, numeric, date, jsonb …), or an enum of the schema."
+/** The hint for a type if no other hint fits. */
+export const TYPES_HINT = 'Use a built-in type (text, numeric, date, jsonb …), or an enum that an exposed column has.'
 
-/** For a type that is none; `shown` are the database's own types that a query may name. */
+/** The hint for an unknown type. `shown`: the user-defined types that a query may name. */
 export function typeHint(name: string, shown: readonly string[]): string {
   const own = TYPES_ELSEWHERE.get(name.toLowerCase())
   if (own !== undefined) return `Write ${own}: CAST(x AS ${own}).`

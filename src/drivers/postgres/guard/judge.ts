@@ -1,5 +1,5 @@
-// The whole way of a text that nothing is known of: look, parse, confine, print, parse again, compare. It is synchronous
-// and pure, so that a short text can be judged on the spot and a long one in a thread (parser-pool.ts), by the same code.
+// Judges a query text that no cache knows: prescan, parse, confine, print, parse again, compare. The code is synchronous and
+// pure, so the main thread judges short texts and a worker thread (parser-pool.ts) judges long ones.
 import type { Denied, Malformed } from '../../driver.ts'
 import { costBound } from './cost-bound.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed.ts'
@@ -21,39 +21,39 @@ import { syntaxHint } from './syntax-hints.ts'
 import { isSameTree } from './verify-printed.ts'
 import { checkWeight } from './query-weight.ts'
 
-/** What one text may cost where it is judged. */
+/** Bounds on the work for one text. */
 export interface Bounds {
   /** UTF-8 bytes. */
   readonly bytes: number
   readonly tokens: number
   readonly depth: number
-  /** Expressions walked, columns that stars stand for: see spend(). */
+  /** Expressions walked and columns that stars expand to: see spend(). */
   readonly work: number
   /** Characters of the printed text. */
   readonly printed: number
-  /** Beyond these bounds a thread judges; without, the text is refused. */
+  /** True: a text beyond these bounds goes to a worker thread. False: it is refused. */
   readonly isHere: boolean
-  /** Told what was spent on a text that parsed, also where it was refused: for tests of how work grows. */
+  /** Receives the work spent on a text that parsed, even if it was refused. For tests of how work grows. */
   readonly meter?: (spent: number) => void
 }
 
-/** On the main thread: a few milliseconds at most. */
+/** The bounds of the main thread: a few milliseconds at most. */
 export const HERE: Bounds = { bytes: 4_096, tokens: 400, depth: 60, work: 3_000, printed: 32_768, isHere: true }
-/** In a thread of its own. */
+/** The bounds of a worker thread. */
 export const IN_THREAD: Bounds = {
   ...{ bytes: 65_536, tokens: TOKENS_MAX, depth: DEPTH_MAX },
   ...{ work: 40_000, printed: 1_048_576, isHere: false },
 }
 
-/** Judges one text. Never throws but AppError SCHEMA_STALE for a capture of another version. */
+/** Judges one text. Throws only AppError SCHEMA_STALE, for a capture of another version. */
 export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
   const { text } = asked
   const refused = (refusal: Refusal): Judged => denied(refusal, text)
   const size = Buffer.byteLength(text)
   if (size > bounds.bytes) return bounds.isHere ? HEAVY : refused(tooLong('bytes', size, bounds.bytes))
-  // The parser would stop at a NUL, and what follows would be lost without a word.
+  // The parser would stop at a NUL and silently drop the rest.
   const nul = text.indexOf('\0')
-  if (nul >= 0) return malformed(text, 'the text holds a NUL', nul)
+  if (nul >= 0) return malformed(text, 'the text holds a NUL character', nul)
   const scanned = prescan(text)
   if (scanned.kind === 'malformed') return malformed(text, scanned.why, scanned.at)
   if (scanned.kind === 'many') return bounds.isHere ? HEAVY : refused(tooLong('tokens', scanned.tokens, TOKENS_MAX))
@@ -68,8 +68,8 @@ export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
 }
 
 /**
- * Where in a caller's text something of its printed text is; null where that cannot be told. The text was confined before,
- * so its size is known to be allowed. Throws what confining it again throws.
+ * Maps a position in the printed text to a position in the caller's text; null if that is not possible. The text was
+ * confined before, so its size is allowed. Throws what confining it again throws.
  */
 export function locate(parse: Parse, asked: Case, { printed, place }: Sought): number | null {
   const scanned = prescan(asked.text)
@@ -78,7 +78,7 @@ export function locate(parse: Parse, asked: Case, { printed, place }: Sought): n
   if (source.kind !== 'tree' || again.kind !== 'tree') return null
   const places: Places = new Map()
   const made = rewrite(source.tree, asked, IN_THREAD, places)
-  // What a shape became is the same text with other numbers in it; anything else is not to be trusted.
+  // A cached shape may have printed other numbers; positions are valid for this exact text only.
   if (made.query.text !== printed) return null
   const at = sourceOf(made.tree, again.tree, places, toBytes(printed, place))
   return at === null ? null : fromBytes(scanned.text, at)
@@ -96,7 +96,7 @@ function compared(parse: Parse, { tree, query }: Made, text: string, bounds: Bou
   if (again.kind === 'lost') return again
   if (again.kind === 'deep') return denied(tooDeep(), text)
   if (again.kind === 'tree' && isSameTree(again.tree, tree)) return { kind: 'made', query }
-  return defective('the printed text, parsed again, differs', text)
+  return defective('the printed text differs from the confined tree when it is parsed again', text)
 }
 
 interface Made {
@@ -120,9 +120,9 @@ function defective(defect: string, text: string): Judged {
   return { ...denied(refusedStatement('this form of SELECT'), text), defect }
 }
 
-/** The verdict on a text that broke the parser or took it too long. */
+/** The verdict on a text that broke the parser or exceeded its deadline. */
 export function lostText(): Denied {
-  return denied(refusedLimit('depth', 'the query took the parser too long, or more than it can hold'), '')
+  return denied(refusedLimit('depth', 'the parser ran out of time or memory over this query'), '')
 }
 
 function tooDeep(): Refusal {
@@ -137,18 +137,18 @@ function denied(refusal: Refusal, text: string): Denied {
   const { kind, blocked, message, hint, at } = refusal
   if (at < 0) return { kind: 'denied', blocked: { kind, name: blocked }, why: message, hint }
   const position = fromBytes(text, at)
-  // "Berlin", meant as a text, is a name.
+  // A string in double quotes, "Berlin", is a column name in SQL.
   const quotes = kind === 'column' && /["“”‘’]/.test(text[position] ?? '') ? `${QUOTES_HINT} ` : ''
   return { kind: 'denied', blocked: { kind, name: blocked }, why: message, hint: `${quotes}${hint}`, position }
 }
 
-const QUOTES_HINT = "If it is a text and no column, write straight single quotes: 'text'."
+const QUOTES_HINT = "If you mean a string, write straight single quotes: 'text'."
 
 function malformed(text: string, why: string, position: number): Malformed {
   return { kind: 'malformed', why, position, hint: syntaxHint(text, position, why) }
 }
 
-/** Walks the tree and prints what it became. Throws Refusal. */
+/** Confines the tree and prints it. Throws Refusal. */
 function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bounds, places: Places | null = null): Made {
   const exposed = exposedOf(catalog)
   const { select: raw, words } = readStatement(tree)
@@ -179,7 +179,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
   return { tree: confined, query }
 }
 
-/** Output columns that are rows of a table, which the server knows for no more than records. */
+/** Output columns that hold whole rows of a table. The server describes them as record only. */
 function recordsOf({ outputs }: Selected): ReadonlyMap<number, RecordShape> {
   const records = new Map<number, RecordShape>()
   for (const [index, { type }] of outputs.entries()) {
@@ -222,7 +222,7 @@ function newWalk(
 
 const LIKE_OURS = /^_*[tc]\d+$/
 
-/** Underscores before our aliases, more than any column or word of the query has: "t1" must not mean a column. */
+/** Underscores before generated aliases, so that none equals a column or a word of the query. */
 function prefix(exposed: Exposed, words: ReadonlySet<string>): string {
   let longest = exposed.longestPrefix
   for (const word of words) if (LIKE_OURS.test(word)) longest = Math.max(longest, word.search(/[tc]/))

@@ -1,12 +1,12 @@
-// Literals, as the oldest server reads them: 0x1F, 1_000 and their kin become decimal, since a server before 16 takes
-// them for a number and an alias.
+// Literals in the form that the oldest server reads. 0x1F, 1_000 and similar become decimal: before version 16 PostgreSQL
+// reads them as a number and an alias.
 import type { Node, Struct } from './allowed-nodes.ts'
 import { refusedStatement } from './refusal.ts'
 
 const DECIMAL = /^-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/
 const BITS = /^(b[01]*|x[0-9a-fA-F]*)$/
 
-/** A constant, confined. Throws Refusal for a number that no rule reads. */
+/** Confines a constant. Throws Refusal for an unknown form of number. */
 export function constant(value: Struct<'A_Const'>): Node {
   if (value.isnull) return { A_Const: { isnull: true } }
   if (value.ival) return { A_Const: { ival: value.ival.ival ? { ival: value.ival.ival } : {} } }
@@ -24,7 +24,7 @@ function number(text: string, at: number | undefined): Node {
   const fval = based ? `${based[1] ?? ''}${BigInt(based[2] ?? '0')}` : plain
   if (!DECIMAL.test(fval)) throw refusedStatement(`the number ${text}`, at)
   const small = /^-?\d+$/.test(fval) ? Number(fval) : Number.NaN
-  // What the scanner reads as an integer must be printed and compared as one.
+  // A number that the scanner reads as an integer must be compared as an integer.
   if (Math.abs(small) <= 2_147_483_647) return { A_Const: { ival: small === 0 ? {} : { ival: small } } }
   return { A_Const: { fval: { fval } } }
 }

@@ -1,12 +1,12 @@
-// Types of the database's own making that a query may name: those that an exposed column is made of, and those of
-// trusted extensions. Any other would tell the labels or fields of what a hidden table holds, or that it is there.
+// User-defined types that a query may name: the types of exposed columns, and types of trusted extensions. Any other type
+// would tell the labels or fields of a hidden table's columns, or that the table exists.
 import type { TypeName } from '../capture.ts'
 import { tableTyped } from './hints.ts'
 import type { Exposed } from './exposed.ts'
 
 const shown = new WeakMap<Exposed, ReadonlySet<string>>()
 
-/** Whether some exposed column is made of this type, or a trusted extension brought it. */
+/** Whether an exposed column uses this type, or a trusted extension created it. */
 export function isShown(exposed: Exposed, type: TypeName): boolean {
   const extension = exposed.type(type.schema, type.name)?.extension
   if (extension && exposed.extension(extension)?.trusted === true) return true
@@ -14,7 +14,7 @@ export function isShown(exposed: Exposed, type: TypeName): boolean {
   return known.has(keyOf(type))
 }
 
-/** Those types that exposed columns are made of and that may be named, as a query must type them. */
+/** The user-defined types that a query may name, quoted as they must be typed. */
 export function shownTypes(exposed: Exposed): string[] {
   const known = shown.get(exposed) ?? collect(exposed)
   const named = exposed.capture.types.filter(
@@ -34,7 +34,7 @@ function collect(exposed: Exposed): ReadonlySet<string> {
     for (const attribute of captured.attributes) add(attribute.type)
   }
   for (const table of exposed.tables) for (const column of table.columns) add(column.type)
-  // An array's own name, _mood, says nothing more than its element's.
+  // The name of an array type, _mood, tells no more than its element's name.
   for (const type of exposed.capture.types) {
     if (type.kind === 'array' && type.of && found.has(keyOf(type.of))) found.add(keyOf(type))
   }

@@ -12,12 +12,12 @@ import { OPERATOR_ADVICE, OWN_OPERATORS } from './types-and-extensions.ts'
 const SYMBOL = /^[-+*/<>=~!@#%^&|`?]+$/
 const LIKE: ReadonlySet<string> = new Set(['~~', '!~~', '~~*', '!~~*'])
 
-/** Whether LIKE or one of its kin is meant. */
+/** Whether the operator is LIKE, ILIKE or a negation of them. */
 export function isLikeOperator(names: readonly string[]): boolean {
   return LIKE.has(names.at(-1) ?? '')
 }
 
-/** The types that an operator meets: of (a, b) each of its own, of anything else the value's. */
+/** The types that an operator compares: for a row (a, b) the type of each column, else the value's type. */
 export function compared(value: Typed | undefined): readonly (SqlType | null)[] {
   if (value?.node.RowExpr && value.type?.kind === 'row') return value.type.columns.map((column) => column.type)
   return [value?.type ?? null]
@@ -46,12 +46,12 @@ export function operatorName(
   return mayBeExtensions ? [word(symbol)] : [word('pg_catalog'), word(symbol)]
 }
 
-/** One that somebody's own operator shadows could be answered by that. */
+/** False if a user's operator of the same name in the same schema could be called instead. */
 function hasOwn(extension: CapturedExtension, symbol: string): boolean {
   return extension.trusted && extension.operators.includes(symbol) && !extension.shadowed.includes(symbol)
 }
 
-/** The same words for a hidden operator and none; the hint names only what may be used. */
+/** The sentence is the same for a hidden and an unknown operator. The hint names only allowed ones. */
 function unknownOperator(walk: Walk, names: readonly string[], at: number | undefined): Refusal {
   const symbol = names.at(-1) ?? ''
   const owners = walk.exposed.capture.extensions.filter((each) => hasOwn(each, symbol))
@@ -62,18 +62,19 @@ function unknownOperator(walk: Walk, names: readonly string[], at: number | unde
   return refusedOperator(names.join('.'), hint, at)
 }
 
-/** Operators that begin as this one does, the most alike first. A distance of letters says nothing of signs. */
+/** Operators with the same beginning, nearest length first. Edit distance does not help for symbols. */
 function alike(symbol: string): string[] {
   const near = [...OWN_OPERATORS].filter((own) => own.length > 1 && (own.startsWith(symbol) || symbol.startsWith(own)))
   const distance = (own: string): number => Math.abs(own.length - symbol.length)
   return near.toSorted((a, b) => distance(a) - distance(b)).slice(0, 3)
 }
 
-const OPERATORS_HINT = "Use PostgreSQL's own operators, or a known extension's as OPERATOR(schema.symbol)."
+const OPERATORS_HINT =
+  "Use PostgreSQL's own operators, or write an operator of a known extension as OPERATOR(schema.symbol)."
 
 /**
- * Refuses an operator over a column of an extension's type, where the extension lives in a schema that cannot be on the
- * path: the server would not find the extension's operator, and silently compare as text (citext, say).
+ * Refuses an operator on a value of an extension's type if the extension's schema cannot be on search_path. The server would
+ * not find the extension's operator and would silently compare as text (citext, for example).
  */
 export function checkComparison(
   walk: Walk,
@@ -86,8 +87,8 @@ export function checkComparison(
     const extension = name === null ? undefined : walk.exposed.extension(name)
     if (!extension || walk.exposed.capture.trustedSchemas.includes(extension.schema)) continue
     if (!extension.operators.includes(symbol)) continue
-    const hint = `Write it as OPERATOR(${typed(extension.schema)}.${symbol}), or let the extension ${extension.name} be moved into a schema of its own.`
-    const why = `operator ${symbol} on a value of the extension ${extension.name} would not be that extension's`
+    const hint = `Write it as OPERATOR(${typed(extension.schema)}.${symbol}), or ask an administrator to move the extension ${extension.name} into its own schema.`
+    const why = `operator ${symbol} on a value of the extension ${extension.name} would not be the extension's operator`
     throw refusedOperator(symbol, hint, at, why)
   }
 }

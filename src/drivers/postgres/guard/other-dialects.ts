@@ -1,7 +1,6 @@
-// What other dialects of SQL call it, and what PostgreSQL has that is refused here: by name, with what to write instead.
-// Read only for the hint of a refusal.
+// Names from other SQL dialects, and refused PostgreSQL functions, each with what to write instead. Used only for hints.
 
-/** Function → what to write. Names are in lower case. */
+/** Function → advice. Names are in lower case. */
 export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('Write coalesce(a, b).', 'ifnull nvl isnull zeroifnull'),
   ...same('Write CASE WHEN b IS NULL THEN c ELSE d END.', 'nvl2'),
@@ -10,7 +9,7 @@ export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same("Write x + INTERVAL '1 day'.", 'dateadd date_add datetime_add timestamp_add timestampadd adddate add_months'),
   ...same("Write x - INTERVAL '1 day'.", 'datesub date_sub datetime_sub timestamp_sub subdate addtime subtime'),
   ...same(
-    'Write a - b: of dates it is a number of days, of timestamps an interval. extract(epoch FROM a - b) has seconds.',
+    'Write a - b: for dates it is a number of days, for timestamps an interval. extract(epoch FROM a - b) returns seconds.',
     'datediff date_diff datetime_diff timestamp_diff timestampdiff timediff months_between',
   ),
   ...same(
@@ -110,28 +109,28 @@ export const FUNCTIONS_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same("Write decode(x, 'base64').", 'from_base64'),
   ...same("Write encode(x, 'base64').", 'to_base64'),
   ...same('Write string_to_array(x, separator).', 'splitbychar'),
-  ...same('Write now(): the time at which the query began.', 'pg_sleep'),
+  ...same('A query cannot wait. now() is the time at which the query began.', 'pg_sleep'),
   ...same(
-    'Leave it out: a query says nothing of the server, its settings or its logins.',
+    'Leave it out: a query reads nothing about the server, its settings or its logins.',
     'version current_setting current_user session_user user current_database database current_schema current_schemas current_role inet_server_addr inet_client_addr pg_postmaster_start_time pg_backend_pid set_config current_query getpgusername current_catalog system_user txid_current pg_current_xact_id',
   ),
   ...same(
-    'The description of this datasource (GET …/schema) tells types, comments and estimated rows.',
+    'The description of this datasource (GET …/schema) lists types, comments and estimated row counts.',
     'obj_description col_description shobj_description pg_relation_size pg_total_relation_size pg_table_size pg_indexes_size pg_database_size pg_column_size pg_get_viewdef pg_get_functiondef pg_get_constraintdef pg_get_indexdef pg_get_expr format_type to_regclass to_regtype to_regproc to_regnamespace to_regrole has_table_privilege has_column_privilege has_schema_privilege pg_table_is_visible pg_get_serial_sequence pg_stat_get_live_tuples',
   ),
   ...same(
-    'A query reads no file, runs no other statement, and calls nothing outside of the database.',
+    'A query cannot read files, run other statements, or call anything outside the database.',
     'pg_read_file pg_read_binary_file pg_ls_dir pg_stat_file lo_import lo_export lo_get dblink dblink_exec query_to_xml table_to_xml schema_to_xml database_to_xml cursor_to_xml xpath_table crosstab connectby ts_stat',
   ),
   ...same(
-    'A query changes nothing.',
+    'A query cannot change anything.',
     'nextval setval currval lastval pg_advisory_lock pg_advisory_xact_lock pg_notify pg_cancel_backend pg_terminate_backend setseed',
   ),
   ...same('Write row_to_json(x) or to_jsonb(x).', 'xmlelement xmlforest xmlagg xml xmlserialize xmlconcat'),
-  ...same('Build the columns by hand: max(value) FILTER (WHERE name = $$a$$) AS a.', 'pivot unpivot'),
+  ...same('Write one expression for each column: max(value) FILTER (WHERE name = $$a$$) AS a.', 'pivot unpivot'),
 ])
 
-/** Type → what PostgreSQL calls it. */
+/** Type → PostgreSQL's name for it. */
 export const TYPES_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...same('text', 'string nvarchar varchar2 nvarchar2 clob nclob longtext mediumtext tinytext ntext str utf8 sysname'),
   ...same('timestamp', 'datetime datetime2 smalldatetime timestamp_ntz datetime64'),

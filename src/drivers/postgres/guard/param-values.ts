@@ -1,5 +1,5 @@
-// The values of a query's parameters: which type each has, whether its type takes it, and the text that is bound. Pure; what
-// only the database can tell (a date that does not exist, an enum's label) is left to it.
+// Reads the values of a query's parameters: their types, whether each value fits its type, and the text that is bound. Pure.
+// The database checks the rest (an enum's labels, other date formats).
 import type { Param, Params } from '../../driver.ts'
 import { invalidRequest } from '../../../errors.ts'
 import type { Exposed } from './exposed.ts'
@@ -9,17 +9,17 @@ import { Refusal } from './refusal.ts'
 import type { SqlType } from './scope.ts'
 import { typeNamed } from './type-names.ts'
 
-/** One parameter, read: what the guard knows of it, and what is bound. */
+/** One parameter: what the guard knows about it, and the bound text. */
 interface Bound {
   readonly form: ParamForm
-  /** Tells forms apart. */
+  /** Distinguishes forms. */
   readonly key: string
   readonly text: string | null
 }
 
 export interface BoundParams {
   readonly forms: readonly ParamForm[]
-  /** Equal where the forms are. */
+  /** Equal if the forms are equal. */
   readonly key: string
   readonly texts: readonly (string | null)[]
 }
@@ -45,7 +45,7 @@ export function bindParams(params: Params | undefined, exposed: () => Exposed): 
   }
 }
 
-/** What is bound at each printed place. Throws AppError INVALID_REQUEST for one missing, one too many, or too much. */
+/** The text bound to each printed parameter. Throws AppError INVALID_REQUEST if one is missing or unused, or too large. */
 export function boundTexts({ texts }: BoundParams, slots: readonly number[]): readonly (string | null)[] {
   if (texts.length === 0 && slots.length === 0) return texts
   const used = new Set(slots)
@@ -57,9 +57,7 @@ export function boundTexts({ texts }: BoundParams, slots: readonly number[]): re
   const out = slots.map((slot) => texts[slot] ?? null)
   const bytes = out.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), 0)
   if (bytes > BYTES_MAX) {
-    throw invalidRequest([
-      `params: are ${bytes} bytes, counted once for each place they stand in; the limit is ${BYTES_MAX}`,
-    ])
+    throw invalidRequest([`params: have ${bytes} bytes, counted once for each use; the limit is ${BYTES_MAX}`])
   }
   return out
 }
@@ -72,12 +70,12 @@ function bindOne(value: Param, exposed: () => Exposed): Bound | string {
   if (typeof value === 'boolean') return builtIn('bool', String(value))
   if (typeof value === 'number') return builtIn(numberType(value), String(value))
   const named = namesOf(value.type)
-  if (named === null) return `type is not the plain name of a type: int8, timestamptz, text[] …`
+  if (named === null) return `type is not the plain name of a type, such as int8, timestamptz or text[]`
   try {
     const { node, type } = typeNamed(exposed(), named)
     const text = value.value === null ? null : String(value.value)
     const wrong = value.value === null ? null : misfit(type, value.value)
-    if (wrong !== null) return `is no value of the type ${value.type}: ${wrong}`
+    if (wrong !== null) return `is not a value of the type ${value.type}: ${wrong}`
     return { form: { cast: node, type }, key: value.type, text }
   } catch (error) {
     if (error instanceof Refusal) return error.message
@@ -90,13 +88,13 @@ function builtIn(name: string, text: string): Bound {
   return { form: { cast, type: { kind: 'named', schema: 'pg_catalog', name } }, key: name, text }
 }
 
-/** As PostgreSQL types the number in a text. */
+/** The type that PostgreSQL gives to such a literal. */
 function numberType(value: number): string {
   if (!Number.isInteger(value)) return 'numeric'
   return Math.abs(value) <= 2_147_483_647 ? 'int4' : 'int8'
 }
 
-/** SQL's own names of types, as PostgreSQL's grammar reads them. */
+/** SQL names of types, as PostgreSQL's grammar reads them. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ...[
     ['int', 'int4'] as const,
@@ -113,7 +111,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 ])
 const PART = /^(?:[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*|"(?:[^"]|"")+")$/
 
-/** A name of a type, dotted or quoted where it must be, and [] for an array; null for anything else. */
+/** Parses a type name: dotted, quoted if needed, with [] for an array. Null for anything else. */
 function namesOf(written: string): { readonly names: readonly Node[]; readonly arrayBounds?: readonly Node[] } | null {
   const isArray = /\s*\[\s*\]\s*$/.test(written)
   const plain = written.replace(/(?:\s*\[\s*\])+\s*$/, '').trim()
@@ -130,11 +128,11 @@ function namesOf(written: string): { readonly names: readonly Node[]; readonly a
 
 type Value = boolean | number | string
 
-/** Why a type does not take a value; null where it does, or where only the database can tell. */
+/** Why a value does not fit a type; null if it fits, or if only the database can tell. */
 function misfit(type: SqlType, value: Value): string | null {
   if (type.kind !== 'named' || type.schema !== 'pg_catalog') {
     if (typeof value !== 'string') return 'write it as a string'
-    return type.kind === 'array' && !/^\s*[[{]/.test(value) ? 'write an array as a string, {1,2,3}' : null
+    return type.kind === 'array' && !/^\s*[[{]/.test(value) ? 'write an array as a string, such as {1,2,3}' : null
   }
   return (CHECKS[type.name] ?? text)(value)
 }
@@ -144,7 +142,7 @@ const text = (value: Value): string | null => (typeof value === 'string' ? null 
 function whole(min: bigint, max: bigint): (value: Value) => string | null {
   return (value) => {
     const digits = typeof value === 'boolean' ? '' : String(value).trim()
-    if (!/^[-+]?\d{1,40}$/.test(digits)) return 'it is no whole number'
+    if (!/^[-+]?\d{1,40}$/.test(digits)) return 'it is not a whole number'
     const number = BigInt(digits.replace(/^\+/, ''))
     return number < min || number > max ? `it is not between ${min} and ${max}` : null
   }
@@ -152,17 +150,17 @@ function whole(min: bigint, max: bigint): (value: Value) => string | null {
 
 const NUMBER = /^\s*[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)\s*$/i
 function number(value: Value): string | null {
-  return typeof value !== 'boolean' && NUMBER.test(String(value)) ? null : 'it is no number'
+  return typeof value !== 'boolean' && NUMBER.test(String(value)) ? null : 'it is not a number'
 }
 
 const BOOLEAN = /^\s*(?:t|tr|tru|true|y|ye|yes|on|1|f|fa|fal|fals|false|n|no|of|off|0)\s*$/i
 function boolean(value: Value): string | null {
-  return typeof value === 'boolean' || (typeof value === 'string' && BOOLEAN.test(value)) ? null : 'it is no boolean'
+  return typeof value === 'boolean' || (typeof value === 'string' && BOOLEAN.test(value)) ? null : 'it is not a boolean'
 }
 
 function uuid(value: Value): string | null {
   const digits = typeof value === 'string' ? value.trim().replace(/^\{(.*)\}$/, '$1') : ''
-  return /^(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}$/i.test(digits) ? null : 'it is no UUID'
+  return /^(?:[0-9a-f]{4}-?){7}[0-9a-f]{4}$/i.test(digits) ? null : 'it is not a UUID'
 }
 
 function json(value: Value): string | null {
@@ -171,18 +169,18 @@ function json(value: Value): string | null {
     JSON.parse(value)
     return null
   } catch {
-    return 'it is no JSON text'
+    return 'it is not valid JSON'
   }
 }
 
-/** Of a date that begins with year, month and day these are looked at; other forms are the database's to read. */
+/** Checks dates that begin with year, month and day; the database reads other formats. */
 function day(value: Value): string | null {
-  if (typeof value !== 'string') return 'write it as a string, 2024-01-31'
+  if (typeof value !== 'string') return 'write it as a string, such as 2024-01-31'
   const [, year = '', month = '', date = ''] = /^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)/.exec(value) ?? []
   if (year === '') return value.trim() === '' ? 'it is empty' : null
   const last = new Date(Date.UTC(2000 + (Number(year) % 400), Number(month), 0)).getUTCDate()
   const fits = Number(month) >= 1 && Number(month) <= 12 && Number(date) >= 1 && Number(date) <= last
-  return fits ? null : 'there is no such day'
+  return fits ? null : 'the day does not exist'
 }
 
 const CHECKS: Readonly<Record<string, (value: Value) => string | null>> = {

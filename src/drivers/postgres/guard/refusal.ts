@@ -1,10 +1,10 @@
-// How the guard says no from deep inside a tree: one throwable, turned into a verdict by confine.ts, and the sentences.
-// A hidden name and one that does not exist are refused by the same words; a hint names only what is exposed.
+// The guard's refusals: one error class, which judge.ts turns into a verdict, and the sentences. A hidden name and an unknown
+// name get the same sentence. A hint names only what is exposed.
 import type { BlockedKind } from '../../driver.ts'
 import { FUNCTIONS_ELSEWHERE } from './other-dialects.ts'
 import { DESCRIPTION, FUNCTIONS_HINT, TYPES_HINT } from './hints.ts'
 
-/** A refusal on its way out of the walkers. `at` is a byte offset in the caller's text, -1 where not known. */
+/** Thrown by the walkers. `at` is a byte offset in the caller's text, -1 if unknown. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly kind: BlockedKind
@@ -14,7 +14,7 @@ export class Refusal extends Error {
 
   constructor(kind: BlockedKind, blocked: string, why: string, hint: string, at: number | undefined) {
     const short = cut(blocked, NAME_MAX)
-    // A caller may have written a name of 64 kB: no text repeats it whole.
+    // A caller may write a name of 64 kB; messages repeat only its beginning.
     const repeated = (text: string): string =>
       cut(short === blocked ? text : text.replaceAll(blocked, () => short), TEXT_MAX)
     super(repeated(why))
@@ -32,28 +32,28 @@ function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text
 }
 
-/** Not one SELECT, or a clause that a reader does not need; `name` is the statement or clause in capitals. */
+/** Refuses a statement or clause that is not allowed. `name` is the statement or clause in capitals. */
 export function refusedStatement(name: string, at?: number, hint?: string): Refusal {
   return new Refusal(
     'statement',
     name,
-    `${name} is not allowed: a query is one SELECT that only reads`,
+    `${name} is not allowed: a query must be one SELECT that only reads`,
     hint ?? STATEMENT_HINTS.get(name) ?? STATEMENT_HINT,
     at,
   )
 }
 
-const STATEMENT_HINT = 'Send one SELECT (WITH, VALUES and TABLE are fine), without locking or INTO.'
+const STATEMENT_HINT = 'Send one SELECT, without locking or INTO. WITH, VALUES and TABLE are allowed.'
 
 const STATEMENT_HINTS: ReadonlyMap<string, string> = new Map([
   ['SHOW', `Send a SELECT; settings cannot be read. ${DESCRIPTION}`],
-  ['EXPLAIN', 'Send the SELECT itself, without EXPLAIN. What it would cost is estimated before it runs.'],
-  ['SET', 'Leave SET out: each query runs by itself, with settings of its own.'],
-  ['BEGIN, COMMIT or ROLLBACK', 'Leave it out: each query runs in a transaction of its own, which only reads.'],
+  ['EXPLAIN', 'Send the SELECT itself, without EXPLAIN. The service estimates its cost before it runs.'],
+  ['SET', 'Leave SET out: each query runs by itself, with fixed settings.'],
+  ['BEGIN, COMMIT or ROLLBACK', 'Leave it out: each query runs in its own read-only transaction.'],
   ['more than one statement', 'Send the statements one by one, each a SELECT.'],
   ['an empty text', 'Send one SELECT.'],
   ['FOR UPDATE', 'Leave FOR UPDATE and FOR SHARE out: a query locks nothing.'],
-  ['SELECT INTO', 'Leave INTO out: the rows are the answer.'],
+  ['SELECT INTO', 'Leave INTO out: the response holds the rows.'],
   ['CALL', 'Send a SELECT. Procedures cannot be called.'],
 ])
 
@@ -83,13 +83,13 @@ export function refusedOperator(name: string, hint: string, at: number | undefin
   return new Refusal('operator', name, why ?? `operator ${name} may not be used here`, hint, at)
 }
 
-/** Too deep, too long, too many; `name` is what there is too much of. */
+/** Refuses a query that exceeds a limit; `name` names the limit. */
 export function refusedLimit(name: string, why: string, at?: number): Refusal {
-  return new Refusal('limit', name, why, 'Ask for less at once: split the query, or write it with fewer parts.', at)
+  return new Refusal('limit', name, why, 'Split the query, or write it with fewer parts.', at)
 }
 
-/** A name in GROUP BY or ORDER BY that two outputs bear. */
+/** Refuses a name in GROUP BY or ORDER BY that two outputs have. */
 export function ambiguousOutput(name: string, at: number | undefined): Refusal {
-  const why = `column ${name} is ambiguous: more than one output is called so`
-  return new Refusal('column', name, why, 'Give the outputs names unlike each other with AS.', at)
+  const why = `column ${name} is ambiguous: more than one output has this name`
+  return new Refusal('column', name, why, 'Give each output its own name with AS.', at)
 }

@@ -1,5 +1,5 @@
-// From a name to the column it means: level by level outwards, as PostgreSQL looks, over what FROM shows. Everything else
-// that `a.b` could mean to a server (a function of a row, a cast, a system column) is refused: rule F1.
+// Resolves a name to a column: first in the query itself, then in the queries around it, as PostgreSQL does. PostgreSQL can
+// also read `a.b` as a function call on a row, a cast or a system column. The guard refuses these.
 import { WITHOUT_EQUALITY } from './types-and-extensions.ts'
 import { columnHint, NOTHING_SHOWN } from './hints.ts'
 import { word, words, type Node, type Struct } from './allowed-nodes.ts'
@@ -7,7 +7,7 @@ import { typed } from '../quote.ts'
 import { Refusal, refusedColumn } from './refusal.ts'
 import { spend, type Column, type Item, type Level, type SqlType, type Typed, type Walk } from './scope.ts'
 
-/** What a ColumnRef means. Throws Refusal. */
+/** Resolves a ColumnRef. Throws Refusal. */
 export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typed {
   const fields = ref.fields ?? []
   const names = words(fields)
@@ -27,7 +27,7 @@ export function resolve(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Typ
   throw refusedColumn(names.join('.'), columnHint(last, [found.item]), ref.location)
 }
 
-/** The column that a bare name means in this query alone, not in one around it. Throws where two do. */
+/** Resolves an unqualified name in this query only, not in the queries around it. Throws Refusal if it is ambiguous. */
 export function unqualifiedHere(level: Level, name: string, at: number | undefined): Column | undefined {
   let found: Column | undefined
   for (const shown of level.shown) {
@@ -65,7 +65,7 @@ function findItem(
   return undefined
 }
 
-/** The FROM item that a ColumnRef means as a row: `t` where no column is called so, or `t.*`. */
+/** The FROM item that a ColumnRef means as a whole row: `t` if no column has this name, or `t.*`. */
 export function rowMeant(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): RowMeant | undefined {
   const names = words(ref.fields)
   const isStar = names.length !== ref.fields?.length
@@ -87,7 +87,7 @@ export function columnOfRow({ item, level }: RowMeant, name: string, ref: Struct
   return reference(column, level)
 }
 
-/** The column of this very query that a ColumnRef means; undefined where it is none, or of a query around it. */
+/** The column of this query that a ColumnRef means; undefined if it means something else or belongs to an outer query. */
 export function columnHere(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): Column | undefined {
   const names = words(ref.fields)
   if (names.length === 0 || names.length !== ref.fields?.length) return undefined
@@ -103,7 +103,7 @@ export interface ColumnOf {
   readonly level: Level
 }
 
-/** Columns that `*` or `t.*` stands for. Throws Refusal. */
+/** Expands `*` or `t.*`. Throws Refusal. */
 export function starColumns(walk: Walk, level: Level, ref: Struct<'ColumnRef'>): readonly ColumnOf[] {
   const columns = columnsMeant(walk, level, ref)
   spend(walk, columns.length)
@@ -127,7 +127,7 @@ function inStar(columns: readonly Column[]): readonly Column[] {
   return columns.filter((column) => column.notInStar !== true)
 }
 
-/** Reads a column on behalf of a query, noting what GROUP BY must know. */
+/** Returns a reference to a column, and notes it if GROUP BY must include it. */
 export function reference(column: Column, level: Level): Typed {
   const node = column.read()
   const { origin } = column
@@ -139,7 +139,7 @@ export function reference(column: Column, level: Level): Typed {
   return { node, type: column.type }
 }
 
-/** The same of a whole row; where GROUP BY covers the table's key, the row is the same all over the group. */
+/** Returns a whole row. If GROUP BY covers the table's key, all rows of a group are equal. */
 function noteWhole(item: Item, level: Level): Typed {
   const whole = item.whole()
   if (!item.base || level.phase !== 'output' || level.aggregates > 0 || !level.covered.has(item.base)) return whole
@@ -153,7 +153,7 @@ function hasNoEquality(type: SqlType | null): boolean {
   return type?.kind === 'named' && type.schema === 'pg_catalog' && WITHOUT_EQUALITY.has(type.name)
 }
 
-/** One of a group's values, all alike: for json and such, which GROUP BY cannot take. */
+/** Takes one value of the group, all being equal: types such as json cannot stand in GROUP BY. */
 function anyOfGroup(node: Node): Node {
   const all: Node = {
     FuncCall: { funcname: [word('pg_catalog'), word('array_agg')], args: [node], funcformat: 'COERCE_EXPLICIT_CALL' },
@@ -166,7 +166,7 @@ function wholeOf(walk: Walk, level: Level, names: readonly string[], at: number 
   const found = names.length > 0 ? findItem(walk, level, names, at) : undefined
   if (found) return noteWhole(found.item, found.level)
   if (names.length > 0) throw noItem(walk, level, [...names, '*'], at)
-  throw new Refusal('column', '*', '* cannot stand here', 'Name the columns, or use count(*).', at)
+  throw new Refusal('column', '*', '* is not allowed here', 'Name the columns, or use count(*).', at)
 }
 
 const byName = new WeakMap<Item, ReadonlyMap<string, Column | null>>()
@@ -178,7 +178,7 @@ function only(item: Item, name: string, at: number | undefined): Column | undefi
   return found
 }
 
-/** An item's columns by name, null where two bear it: a wide table is not read through for each reference. */
+/** Indexes an item's columns by name, null for a duplicate name, so that a reference to a wide table is one look-up. */
 function indexed(item: Item): ReadonlyMap<string, Column | null> {
   const index = new Map<string, Column | null>()
   for (const column of item.columns) index.set(column.name, index.has(column.name) ? null : column)
@@ -190,8 +190,8 @@ function ambiguous(name: string, at: number | undefined): Refusal {
   return new Refusal(
     'column',
     name,
-    `column ${name} is ambiguous: more than one in FROM is called so`,
-    `Write which one is meant: table.${typed(name)}.`,
+    `column ${name} is ambiguous: more than one column in FROM has this name`,
+    `Qualify the column: table.${typed(name)}.`,
     at,
   )
 }
@@ -200,20 +200,20 @@ function ambiguousTable(name: string, at: number | undefined): Refusal {
   return new Refusal('table', name, `table ${name} is ambiguous here`, 'Give each table in FROM an alias.', at)
 }
 
-/** `t.x` where FROM has no t: the same words, whether t is hidden, elsewhere or nowhere. */
+/** Refuses `t.x` if FROM has no t. The sentence is the same whether or not such a table exists. */
 function noItem(walk: Walk, level: Level, names: readonly string[], at: number | undefined): Refusal {
   const item = names.slice(0, -1).join('.')
   const here = columnHint(names.at(-1) ?? '', itemsHere(level))
   return new Refusal(
     'column',
     names.join('.'),
-    `column ${names.join('.')} does not exist or is not exposed: FROM shows nothing called ${item}`,
+    `column ${names.join('.')} does not exist or is not exposed: FROM has no table or alias ${item}`,
     here === NOTHING_SHOWN ? walk.exposed.listed : here,
     at,
   )
 }
 
-/** What may be written from here: everything that FROM shows in this query and those around it. */
+/** All FROM items of this query and of the queries around it. */
 function itemsHere(level: Level): readonly Item[] {
   const items: Item[] = []
   for (let here: Level | null = level; here; here = here.parent) {

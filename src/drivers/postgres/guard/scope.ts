@@ -1,5 +1,5 @@
-// Who is who in a query: what each name in it means, as PostgreSQL would resolve it, over exposed columns alone. A name
-// that is not found here is never printed, so the server is never asked what it might mean.
+// The state of one walk: the scopes in which names are resolved, the counters, and the generated aliases. A name that does
+// not resolve to an exposed column is never printed, so the server never looks it up.
 import type { Exposed, ExposedTable } from './exposed.ts'
 import type { Places } from './source-position.ts'
 import { word, type Node, type Struct } from './allowed-nodes.ts'
@@ -7,11 +7,11 @@ import type { Params } from './params.ts'
 import { refusedLimit } from './refusal.ts'
 import type { Shown } from './visible-names.ts'
 
-/** What is known of an expression's type; null where nothing is (most of the time nothing needs to be). */
+/** What is known about an expression's type; null if nothing is known, which mostly suffices. */
 export type SqlType =
   | { readonly kind: 'named'; readonly schema: string; readonly name: string }
   | { readonly kind: 'array'; readonly of: SqlType }
-  /** A row whose columns are known by name: of a sub-select, a CTE, a function; of a table with their type's oids. */
+  /** A row whose columns are known: of a sub-select, a CTE or a function. Rows of a table carry the oids of the types. */
   | { readonly kind: 'row'; readonly columns: readonly Field[]; readonly oids?: readonly number[] }
 
 export interface Field {
@@ -19,18 +19,18 @@ export interface Field {
   readonly type: SqlType | null
 }
 
-/** An expression, confined, with what is known of its type. */
+/** A confined expression, with what is known about its type. */
 export interface Typed {
   readonly node: Node
   readonly type: SqlType | null
 }
 
-/** A column that a name can mean. `read` gives how it is printed, and notes that it is. */
+/** A visible column. `read` returns the reference to print, and notes that the column is read. */
 export interface Column extends Field {
   read(): Node
-  /** The base table's column behind it, where it is one: GROUP BY of its key covers the others. */
+  /** The base table's column, if it is one: GROUP BY of the table's key covers its other columns. */
   readonly origin: Origin | null
-  /** Of a CTE's SEARCH or CYCLE: `*` leaves it out inside the CTE itself. */
+  /** A column of a CTE's SEARCH or CYCLE, which `*` omits inside the CTE. */
   readonly notInStar?: boolean
 }
 
@@ -42,37 +42,37 @@ interface Origin {
 /** One use of an exposed table. */
 export interface Base {
   readonly table: ExposedTable
-  /** Columns printed. */
+  /** Columns that the query reads. */
   readonly used: Set<string>
 }
 
-/** Something in FROM with a name of its own. */
+/** A FROM item. */
 export interface Item {
-  /** As the caller calls it; null without an alias. */
+  /** The caller's name for it; null without an alias. */
   readonly name: string | null
-  /** The schema of a table without alias: `schema.table.column` means it too. */
+  /** The schema of a table without an alias, for `schema.table.column`. */
   readonly schema: string | null
   readonly columns: readonly Column[]
-  /** The row as a whole. */
+  /** The whole row. */
   whole(): Typed
-  /** The exposed table it is one use of. */
+  /** The exposed table, if the item is one. */
   readonly base: Base | null
 }
 
 type Phase = 'from' | 'where' | 'group' | 'output'
 
-/** One SELECT's names; `parent` is the query around it, where it can see it. */
+/** The scope of one SELECT. `parent`: the outer query, if this one can see it. */
 export interface Level {
   readonly parent: Level | null
   readonly ctes: CteScope | null
-  /** What FROM shows so far; inside a join, the side on its left too. */
+  /** The names visible so far; inside a join, also those of the left side. */
   shown: readonly Shown[]
   phase: Phase
   /** Inside the arguments of an aggregate, a reference needs no grouping. */
   aggregates: number
-  /** What GROUP BY must still name of the tables it covers, by how it is printed. */
+  /** Columns that GROUP BY must still include for the tables that it covers, by their printed form. */
   readonly ungrouped: Map<string, Node>
-  /** Tables whose key GROUP BY covers, and the columns grouped by. */
+  /** Tables whose key is in GROUP BY, with the columns in GROUP BY. */
   readonly covered: Map<Base, ReadonlySet<string>>
 }
 
@@ -86,15 +86,15 @@ export interface Cte {
   readonly alias: string
   columns(): readonly CteColumn[]
   readonly weight: Weight
-  /** Of the query that WITH stands in. */
+  /** The nesting depth of the query that holds the WITH. */
   readonly depth: number
-  /** References to it, while it is not known whether the server will inline it. */
+  /** The number of references, which decides whether the server inlines it. */
   references: number
   isRecursive(): boolean
   readonly materialized: string | undefined
 }
 
-/** FROM items of one CTE's body or of the main query. */
+/** The FROM items of one CTE's body or of the main query. */
 export interface Weight {
   items: number
   readonly ctes: Map<Cte, number>
@@ -125,61 +125,61 @@ export function newLevel(parent: Level | null, ctes: CteScope | null): Level {
   }
 }
 
-/** One confinement at work: what it knows, and what it has noted so far. */
+/** The state of one walk. */
 export interface Walk {
   readonly exposed: Exposed
   readonly params: Params
-  /** Caller's names that our aliases must differ from. */
+  /** Prefix of generated aliases, which makes them differ from the caller's names. */
   readonly prefix: string
   aliases: number
   ctes: number
-  /** Our alias → what the caller called it. */
+  /** Generated alias → the caller's name. */
   readonly names: Map<string, string>
   readonly bases: { readonly base: Base; readonly finish: () => void }[]
   weight: Weight
-  /** First output name of each sub-select used as an expression, for the name of the column it makes. */
+  /** The first output name of each sub-select used as an expression, which names the output column. */
   readonly sublinkNames: Map<Struct<'SubLink'>, string>
-  /** What a bound on the cost needs: SELECTs, rows made by functions, nodes evaluated. */
+  /** Counters for the cost bound: SELECTs, set-returning functions, evaluated nodes. */
   selects: number
   rowFunctions: number
   operations: number
   sorts: boolean
-  /** Expressions walked and columns that stars stood for: see spend(). */
+  /** Expressions walked and columns that stars expanded to: see spend(). */
   spent: number
   readonly spentMax: number
-  /** On the main thread: what is too much there is judged again in a thread. */
+  /** On the main thread, a query that is too much work is judged again in a worker thread. */
   readonly isHere: boolean
-  /** Queries around the one that is walked. */
+  /** The nesting depth of the query that is walked. */
   depth: number
-  /** Where the confined nodes come from; null but where an error is to be located. */
+  /** Maps confined nodes to their source positions; null unless an error must be located. */
   readonly places: Places | null
 }
 
-/** More work than the main thread does for one text. */
+/** Thrown if one text needs more work than the main thread may do. */
 export class TooMuchHere extends Error {
   override readonly name = 'TooMuchHere'
 }
 
 /**
- * Counts work: an expression, a column that a star stands for, two columns of a table in FROM. A short text can ask for
- * much of it: stars of stars double with every query around them. Throws Refusal where it is too much.
+ * Counts work: an expression, a column of a star, two columns of a table in FROM. A short text can cause much work: nested
+ * stars double with every level. Throws Refusal if the limit is exceeded.
  */
 export function spend(walk: Walk, count: number): void {
   walk.spent += count
   if (walk.spent <= walk.spentMax) return
   if (walk.isHere) throw new TooMuchHere()
-  throw refusedLimit('length', `the query stands for more than ${walk.spentMax} columns and expressions`)
+  throw refusedLimit('length', `the query expands to more than ${walk.spentMax} columns and expressions`)
 }
 
-/** What a server makes of one select list, row or list of values at most (MaxTupleAttributeNumber). */
+/** PostgreSQL's limit for one select list, row or list of values (MaxTupleAttributeNumber). */
 const COLUMNS_MAX = 1_664
 
-/** Throws Refusal for more columns than any server answers. */
+/** Throws Refusal for more columns than PostgreSQL allows. */
 export function checkColumns(count: number): void {
   if (count > COLUMNS_MAX) throw refusedLimit('columns', `more than ${COLUMNS_MAX} columns in one list`)
 }
 
-/** A new alias, remembered with the caller's word for it. */
+/** Creates an alias and remembers the caller's name for it. */
 export function newAlias(walk: Walk, letter: 't' | 'c', called: string): string {
   walk.aliases += 1
   const alias = `${walk.prefix}${letter}${walk.aliases}`
@@ -191,7 +191,7 @@ export function columnRef(...names: string[]): Node {
   return { ColumnRef: { fields: names.map(word) } }
 }
 
-/** Names unlike each other, for a list of column aliases: the second `a` becomes `a_1`. */
+/** Makes the names of a list of column aliases unique: the second `a` becomes `a_1`. */
 export function distinctNames(names: readonly string[]): string[] {
   const taken = new Set<string>()
   const all = new Set(names)

@@ -1,15 +1,15 @@
-// What to write instead where a text is no SQL of PostgreSQL: a hint for each habit from another dialect that ends in a
-// syntax error. Only some letters around the place of the error are looked at; the first hint that fits is given.
+// Hints for syntax errors, mostly for syntax of other SQL dialects. Only some characters around the error's position are
+// examined; the first matching hint is used.
 import { DESCRIPTION } from './hints.ts'
 
 const BEFORE = 240
 const AFTER = 80
 
 interface Around {
-  /** The parser's words. */
+  /** The parser's message. */
   readonly why: string
   readonly before: string
-  /** From the place of the error on. */
+  /** The text from the error's position on. */
   readonly at: string
 }
 
@@ -20,24 +20,24 @@ const said = (pattern: RegExp, hint: string): Rule => [({ why }) => pattern.test
 const from = (pattern: RegExp, hint: string): Rule => [({ at }) => pattern.test(at), hint]
 const behind = (pattern: RegExp, hint: string): Rule => [({ before }) => pattern.test(before), hint]
 
-const QUOTE_HINT = 'If this is a name, quote it: "order" is a word of SQL without the quotes.'
+const QUOTE_HINT = 'If this is a name, quote it: without quotes, "order" is an SQL keyword.'
 
 const RULES: readonly Rule[] = [
   inText(/^\s*(?:describe|desc|help|use|show|\\[a-z]+\+?)(?:\s|;|$)/i, `Send a SELECT. ${DESCRIPTION}`),
   said(/text is empty/, 'Send one SELECT.'),
-  said(/holds a NUL/, 'Take the NUL out.'),
+  said(/holds a NUL/, 'Remove the NUL character.'),
   said(/operator too long/, 'Put spaces between operators.'),
-  said(/unterminated quoted string/, "Close the text with a single quote. A quote inside is doubled: 'O''Hara'."),
-  said(/unterminated quoted identifier/, 'Close the name with a double quote. A quote inside is doubled.'),
-  said(/zero-length delimited identifier/, "Write a name between the double quotes; an empty text is ''."),
-  said(/unterminated dollar-quoted string/, 'Close the text with the same $tag$ that opens it.'),
+  said(/unterminated quoted string/, "Close the string with a single quote. Double a quote inside: 'O''Hara'."),
+  said(/unterminated quoted identifier/, 'Close the name with a double quote. Double a quote inside.'),
+  said(/zero-length delimited identifier/, "Write a name between the double quotes; an empty string is ''."),
+  said(/unterminated dollar-quoted string/, 'Close the string with the same $tag$ that opens it.'),
   said(/unterminated \/\* comment/, 'Close the comment with */.'),
   said(/#,# syntax/, 'Write LIMIT 10 OFFSET 5: first how many rows, then how many to skip.'),
-  inText(/`/, 'Quote names with double quotes, "order" for example, and texts with single quotes.'),
+  inText(/`/, 'Quote names with double quotes, for example "order", and strings with single quotes.'),
   inText(/[“”‘’]/, 'Write straight quotes: \'text\' and "name".'),
   inText(/\bselect\s+(?:distinct\s+)?top\s*\(?\s*\d/i, 'Write LIMIT n at the end instead of TOP n.'),
-  inText(/\*\s*(?:except|exclude|replace|rename)\s*\(/i, 'List the columns that you want; * has no exceptions.'),
-  inText(/\bqualify\b/i, 'Put the window function in a sub-select, and its condition in the WHERE around it.'),
+  inText(/\*\s*(?:except|exclude|replace|rename)\s*\(/i, 'List the columns that you need; * takes no exceptions.'),
+  inText(/\bqualify\b/i, 'Put the window function in a sub-select, and the condition in the WHERE of the outer query.'),
   inText(/\bminus\s+select\b/i, 'Write EXCEPT instead of MINUS.'),
   inText(/\b(?:safe_cast|try_cast|try_convert)\s*\(/i, 'Write CAST(x AS type).'),
   inText(/\bconvert\s*\(/i, 'Write CAST(x AS type).'),
@@ -49,43 +49,40 @@ const RULES: readonly Rule[] = [
     /\bcurrent_(?:date|time|timestamp)\s*\(\s*\)/i,
     'Write CURRENT_DATE and CURRENT_TIMESTAMP without parentheses.',
   ),
-  inText(/\bcurrent_(?:user|role|schema|catalog)\b/i, 'Leave it out: a query says nothing of the login.'),
+  inText(/\bcurrent_(?:user|role|schema|catalog)\b/i, 'Leave it out: a query reads nothing about the login.'),
   inText(/\b(?:cross|outer)\s+apply\b/i, 'Write CROSS JOIN LATERAL (…) or LEFT JOIN LATERAL (…) ON true.'),
   inText(/\blateral\s+(?:view|flatten)\b|\bwith\s+offset\b/i, 'Write unnest(x) WITH ORDINALITY in FROM.'),
   inText(/\b(?:un)?pivot\b/i, "Write max(value) FILTER (WHERE name = 'a') AS a for each column."),
   inText(/\b(?:semi|anti)\s+join\b/i, 'Write WHERE EXISTS (SELECT …) or NOT EXISTS (SELECT …).'),
   inText(/\s(?:regexp|rlike)\s/i, "Write x ~ 'pattern', or ~* to ignore case."),
   inText(/\b(?:struct|array|map)\s*</i, 'Write ARRAY[…] or ROW(…), and types without angle brackets: int[].'),
-  inText(
-    /\b(?:for\s+)?system_time\b|\bas\s+of\b|\btimestamp\s+as\b/i,
-    'Leave it out: only the data of now can be read.',
-  ),
+  inText(/\b(?:for\s+)?system_time\b|\bas\s+of\b|\btimestamp\s+as\b/i, 'Leave it out: only current data can be read.'),
   inText(/\bwith\s*\(\s*nolock\s*\)/i, 'Leave WITH (NOLOCK) out.'),
   inText(/\bif\s*\(/i, 'Write CASE WHEN condition THEN a ELSE b END.'),
   from(/^\[/, 'Quote names with double quotes: "order".'),
   from(
     /^[:@?%{]|^\$\{/,
-    'Write $1 and send the value in `params`, or write the value itself: a number, or a text in single quotes.',
+    'Write $1 and send the value in `params`, or write the value itself: a number, or a string in single quotes.',
   ),
   from(/^#|^\/\//, 'Write comments as -- … or /* … */.'),
-  behind(/,\s*$/, 'Take out the comma before this place, or write what is missing behind it.'),
+  behind(/,\s*$/, 'Remove the comma before this position, or write what is missing after it.'),
   behind(/\s(?:div|mod|xor)\s*\S{0,40}\s*$/i, 'Write a / b, a % b, and a <> b for two conditions.'),
   [({ before, at }) => /\b(?:from|join|as|table)\s+$/i.test(before) && /^[a-z]/i.test(at), QUOTE_HINT],
   behind(
     /\b(?:select|where|and|or|on|by|from|join|having|then|else|when)\s*$/i,
-    'Write what is missing before this place.',
+    'Write what is missing before this position.',
   ),
 ]
 
-const RESERVED_HINT = `${QUOTE_HINT} Otherwise a part before it is missing or misplaced.`
-const GENERAL_HINT = 'Correct the text at this place. It is read as PostgreSQL reads it: one SELECT.'
-const ENDED_HINT = 'The text ends before the query does: write what is missing, a closing parenthesis for example.'
+const RESERVED_HINT = `${QUOTE_HINT} Otherwise something before it is missing or misplaced.`
+const GENERAL_HINT = 'Correct the query at this position. Send one SELECT in the syntax of PostgreSQL.'
+const ENDED_HINT = 'The query is incomplete: write what is missing, for example a closing parenthesis.'
 
-/** How to go on from a syntax error at `position` (UTF-16 units). */
+/** The hint for a syntax error at `position` (UTF-16 units). */
 export function syntaxHint(text: string, position: number, why: string): string {
   const around = {
     why,
-    // Cut off, it does not begin as the text does.
+    // The ellipsis prevents rules from matching the start of the text.
     before: position > BEFORE ? `…${text.slice(position - BEFORE, position)}` : text.slice(0, position),
     at: text.slice(position, position + AFTER),
   }

@@ -1,5 +1,5 @@
-// Text search configurations and dictionaries that a call names. The server would look such a name up, and its answer
-// would tell whether a hidden one exists, so only the ones that PostgreSQL or a known extension brings are printed.
+// Text search configurations and dictionaries in calls. The server would look a name up, and its answer would tell whether a
+// hidden one exists. So only the ones that PostgreSQL or a known extension brings are printed.
 import type { CapturedExtension } from '../capture.ts'
 import { identifier } from '../quote.ts'
 import { didYouMean, nearest } from '../../nearest.ts'
@@ -15,7 +15,7 @@ const TAKES_CONFIGURATION: ReadonlySet<string> = new Set([
 /** Either (configuration, document, query) or (document, query, options). */
 const HEADLINE = 'ts_headline/3'
 
-/** Configurations of pg_catalog in PostgreSQL 14 to 18. The server itself refuses one that it does not have yet. */
+/** Configurations of pg_catalog in PostgreSQL 14 to 18. A server refuses one that its version does not have. */
 const CONFIGURATIONS: readonly string[] = [
   ...['simple', 'arabic', 'armenian', 'basque', 'catalan', 'danish', 'dutch', 'english', 'estonian', 'finnish'],
   ...['french', 'german', 'greek', 'hindi', 'hungarian', 'indonesian', 'irish', 'italian', 'lithuanian', 'nepali'],
@@ -33,11 +33,11 @@ export function withConfiguration(name: string, args: readonly Node[], at: numbe
   return [configuration(name, first, at), ...rest]
 }
 
-/** An untyped literal is what the server may take for a configuration. Any other document keeps its type. */
+/** The server may read an untyped literal as a configuration. Any other document keeps its type. */
 function headline(name: string, first: Node, rest: readonly Node[], at: number | undefined): readonly Node[] {
   const plain = uncollated(first)
   const isNamed = [first, ...rest].some((arg) => arg.NamedArgExpr !== undefined)
-  // A parameter by itself is printed as a text; under COLLATE the server would choose its type.
+  // A parameter is printed as a cast to text. Under COLLATE the server would choose its type.
   const isUntyped = plain.A_Const?.sval !== undefined || ('ParamRef' in plain && plain !== first)
   const mayBeConfiguration = isNamed || isUntyped || isCastTo(plain, 'regconfig')
   if (!mayBeConfiguration) return [first, ...rest]
@@ -46,7 +46,7 @@ function headline(name: string, first: Node, rest: readonly Node[], at: number |
   return [{ TypeCast: { arg: first, typeName: { names: [{ String: { sval: 'text' } }], typemod: -1 } } }, ...rest]
 }
 
-/** COLLATE leaves a literal without a type. */
+/** Removes COLLATE, which does not give a literal a type. */
 function uncollated(node: Node): Node {
   let plain = node
   while (plain.CollateClause?.arg) plain = plain.CollateClause.arg
@@ -62,7 +62,7 @@ function configuration(name: string, node: Node, at: number | undefined): Node {
   const text = value?.sval?.sval
   const place = value?.location ?? at
   if (text === undefined) {
-    const why = `the text search configuration of ${name}() is no constant`
+    const why = `the text search configuration of ${name}() is not a constant`
     throw new Refusal('function', name, why, `Write the configuration as a constant. ${CHOICE}`, place)
   }
   const written = nameOf(text)
@@ -74,9 +74,9 @@ function configuration(name: string, node: Node, at: number | undefined): Node {
   return constant(`pg_catalog.${written}`, value?.location)
 }
 
-const CHOICE = "Use one of PostgreSQL's own configurations, 'simple' or 'english' for example."
+const CHOICE = "Use one of PostgreSQL's own configurations, for example 'simple' or 'english'."
 
-/** The name without its schema, as the server reads it: lower case unless quoted. Anything else is left as it is. */
+/** The name without its schema, in lower case unless quoted. Anything else is returned unchanged. */
 function nameOf(text: string): string {
   const found = /^\s*(?:pg_catalog\s*\.\s*)?(?:([A-Za-z_]+)|"([a-z_]+)")\s*$/.exec(text)
   return found?.[1]?.toLowerCase() ?? found?.[2] ?? text

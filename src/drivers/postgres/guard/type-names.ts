@@ -1,5 +1,5 @@
-// Types as a query may name them: PostgreSQL's own by list, the schema's where introspection found nothing behind them
-// that runs. Always printed with their schema; '…'::regclass and row types of tables are no types here.
+// Resolves type names: PostgreSQL's own types by list, user-defined types if no user-defined code runs for them. Types are
+// always printed with their schema. regclass and similar types, and row types of tables, are refused.
 import { TYPES } from './types-and-extensions.ts'
 import type { CapturedType, TypeName } from '../capture.ts'
 import type { Exposed } from './exposed.ts'
@@ -9,12 +9,12 @@ import { refusedType } from './refusal.ts'
 import type { Field, SqlType, Walk } from './scope.ts'
 import { isShown, shownTypes } from './nameable-types.ts'
 
-/** A TypeName, confined, and what it means. Throws Refusal. */
+/** Confines a TypeName and resolves it. Throws Refusal. */
 export function typeName(walk: Walk, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
   return typeNamed(walk.exposed, type)
 }
 
-/** The same of a type that no text names. Throws Refusal. */
+/** The same for a type that comes from a parameter. Throws Refusal. */
 export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): { node: Struct<'TypeName'>; type: SqlType } {
   const names = words(type.names)
   const written = names.join('.')
@@ -36,7 +36,7 @@ export function typeNamed(exposed: Exposed, type: Struct<'TypeName'>): { node: S
   return { node, type: bounds ? { kind: 'array', of: named } : named }
 }
 
-/** A constant, or for PostGIS a bare word: geometry(Point, 4326). */
+/** A constant, or an identifier for PostGIS: geometry(Point, 4326). */
 function typmod(node: Node, isOwn: boolean): Node | undefined {
   const value = node.A_Const?.ival
   if (value) return { A_Const: { ival: value.ival ? { ival: value.ival } : {} } }
@@ -48,7 +48,7 @@ function typmod(node: Node, isOwn: boolean): Node | undefined {
 }
 
 function badTypmod(written: string, at: number | undefined): never {
-  throw refusedType(written, at, 'In the parentheses of a type only constants may stand.')
+  throw refusedType(written, at, 'Write only constants in the parentheses of a type.')
 }
 
 function findType(exposed: Exposed, names: readonly string[]): TypeName | undefined {
@@ -75,7 +75,7 @@ function inSchema(exposed: Exposed, schema: string, name: string): TypeName | un
   return isListed ? { schema, name } : undefined
 }
 
-/** What a captured name stands for; an array of what is known of its elements. */
+/** The type that a captured name means. */
 export function sqlType(exposed: Exposed, { schema, name }: TypeName): SqlType {
   if (schema === 'pg_catalog') {
     if (!name.startsWith('_')) return { kind: 'named', schema, name }
@@ -100,7 +100,7 @@ function capturedOf(exposed: Exposed, type: SqlType | null): CapturedType | unde
   return captured
 }
 
-/** The fields that may be selected from a value of this type; undefined where it is no row that is known. */
+/** The fields of a row type; undefined if it is not a known row type. */
 export function fieldsOf(exposed: Exposed, type: SqlType | null): readonly Field[] | undefined {
   if (type?.kind === 'row') return type.columns
   const captured = capturedOf(exposed, type)
@@ -114,7 +114,7 @@ export function extensionOf(exposed: Exposed, type: SqlType | null): string | nu
   return capturedOf(exposed, type)?.extension ?? null
 }
 
-/** Whether functions and operators of texts take a value of this type; true where nothing is known of it. */
+/** Whether string functions and operators accept this type; true if the type is unknown. */
 export function mayBeText(exposed: Exposed, type: SqlType | null): boolean {
   if (type === null || isSearched(type)) return true
   if (type.kind !== 'named') return false
@@ -124,12 +124,12 @@ export function mayBeText(exposed: Exposed, type: SqlType | null): boolean {
   return captured?.extension === 'citext'
 }
 
-/** Types that are converted to text where no function is of their own. */
+/** Types that PostgreSQL converts to text implicitly. */
 const CONVERTED: ReadonlySet<string> = new Set(['bpchar', 'name', 'char'])
 
 const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bytea'])
 
-/** A CASE of one of them and a part of it is what it was. char(n) and citext would become texts. */
+/** Types that a CASE with a substring keeps. char(n) and citext would become text. */
 export function isSearched(type: SqlType): boolean {
   return type.kind === 'named' && type.schema === 'pg_catalog' && SEARCHED.has(type.name)
 }

@@ -1,7 +1,7 @@
-// What a confined query can grow a value to. PostgreSQL bounds one value at a gigabyte and looks at no memory limit before:
-// nested repeat(), replace() and || multiplied a few letters to 2.7 GB in one backend. This walk follows sizes through
-// expressions, sub-selects and WITH, bottom up, and refuses a query whose own constants multiply too much. It looks at
-// every node: one that it does not know counts as all of its parts together.
+// Bounds how large a confined query can make a value. PostgreSQL limits one value to a gigabyte and checks no memory limit
+// before: nested repeat(), replace() and || grew a few letters to 2.7 GB in one backend. This walk computes sizes bottom up
+// through expressions, sub-selects and WITH, and refuses a query whose constants multiply too much. It visits every node: an
+// unknown node counts as the sum of its parts.
 import {
   elementCount,
   FREE_COUNT,
@@ -15,25 +15,25 @@ import { AGGREGATES, COUNT_MAX } from './allowed-functions.ts'
 import { word, words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { Refusal } from './refusal.ts'
 
-/** Bytes of one value that the query's own constants make. */
+/** The most bytes in one value that come from the query's constants. */
 const OWN_MAX = 16_777_216
-/** The same of all the values of one row. */
+/** The same for all values of one row. */
 const ROW_MAX = 67_108_864
-/** How often stored data may stand in one value. */
+/** The most copies of stored data in one value. */
 const TIMES_MAX = 2_000
-/** Bytes of what array_agg() and its kin collect from each row; what is stored does not count. */
+/** The most bytes from constants that array_agg() and similar aggregates collect from each row. */
 const COLLECTED_MAX = 4_096
-/** Stored text in a place where its length multiplies: an assumption, as lengths are not known before. */
+/** The assumed length of stored text where the length multiplies: actual lengths are unknown. */
 const STORED_BYTES = 1_024
 const FIXED_BYTES = 64
 
-/** The most that a value can be: bytes of the query's own, copies of stored data, copies of a recursive query's columns. */
+/** The largest size of a value: bytes from constants, copies of stored data, copies of a recursive query's columns. */
 interface Size {
   readonly own: number
   readonly times: number
-  /** It may hold any number of elements that were collected from rows or cut out of a text. */
+  /** The value may hold any number of elements, collected from rows or split from a string. */
   readonly isMany: boolean
-  /** By the column's place: how often the row before stands in it. Only inside a recursive term. */
+  /** Per column: how often the value holds the previous iteration's column. Only inside a recursive term. */
   readonly before: ReadonlyMap<number, number>
 }
 
@@ -42,7 +42,7 @@ const NOTHING: Size = { own: 0, times: 0, isMany: false, before: NONE }
 const FIXED: Size = { ...NOTHING, own: FIXED_BYTES }
 const STORED: Size = { ...NOTHING, times: 1 }
 
-/** Throws Refusal where a value can grow beyond the bounds. Linear in the tree. */
+/** Throws Refusal if a value can grow beyond the bounds. Time is linear in the tree. */
 export function checkGrowth(select: SelectStmt): void {
   new Growth().select(select)
 }
@@ -52,7 +52,7 @@ interface Shown {
   readonly size: Size
 }
 
-/** Columns by name, of one alias or WITH query. Our aliases are unlike each other in the whole query. */
+/** Columns by name, of one alias or WITH query. Generated aliases are unique in the query. */
 type Columns = ReadonlyMap<string, Size>
 
 class Growth {
@@ -76,7 +76,7 @@ class Growth {
     } = query
     this.#parts(rest)
     const { own } = total(outputs)
-    if (own > ROW_MAX) throw tooLarge(`${Math.round(own)} bytes of the query's own in one row`, ROW_MAX)
+    if (own > ROW_MAX) throw tooLarge(`${Math.round(own)} bytes of literals in one row`, ROW_MAX)
     return outputs
   }
 
@@ -104,11 +104,11 @@ class Growth {
     )
     const next = this.select(body.rarg)
     checkRecursion(next.map(({ before }) => before))
-    // What a turn adds is added as often as there are rows: it counts as data from here on.
+    // The number of iterations is unknown, so what an iteration adds counts as stored data from here on.
     this.#queries.set(ctename, most([first, next]).map(afterTurns))
   }
 
-  /** Something in FROM: the columns that it shows, in order. */
+  /** The columns of a FROM item, in order. */
   #from(item: Node): readonly Shown[] {
     if (item.JoinExpr) return this.#join(item.JoinExpr)
     if (item.RangeSubselect) {
@@ -130,7 +130,7 @@ class Growth {
     return []
   }
 
-  /** A column of USING is either side's; the alias of a join names all of its columns, those of USING first. */
+  /** A column of USING may come from either side. The alias of a join names all columns, those of USING first. */
   #join({ larg, rarg, quals, usingClause, join_using_alias, alias }: Struct<'JoinExpr'>): readonly Shown[] {
     const left = larg ? this.#from(larg) : []
     const right = rarg ? this.#from(rarg) : []
@@ -169,7 +169,7 @@ class Growth {
   /** The size of an expression. */
   size(node: Node): Size {
     const size = this.#sized(node)
-    if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of the query's own`, OWN_MAX)
+    if (size.own > OWN_MAX) throw tooLarge(`${Math.round(size.own)} bytes of literals`, OWN_MAX)
     if (size.times > TIMES_MAX) throw tooLarge(`${Math.round(size.times)} copies of stored values`, TIMES_MAX)
     return size
   }
@@ -196,7 +196,7 @@ class Growth {
   #column({ fields = [] }: Struct<'ColumnRef'>): Size {
     const [alias, name] = words(fields)
     const columns = alias === undefined ? undefined : this.#aliases.get(alias)
-    // An alias alone is the whole row.
+    // An alias without a column means the whole row.
     if (name === undefined) return columns ? total([...columns.values()]) : STORED
     return columns?.get(name) ?? STORED
   }
@@ -218,7 +218,7 @@ class Growth {
     return greatest(results)
   }
 
-  /** Only `||` puts its sides together. Numbers end at 131,072 digits by themselves; what is left of json - key is json. */
+  /** Only `||` concatenates. Numbers have at most 131,072 digits; the result of json - key is json. */
   #operator({ name, lexpr, rexpr }: Struct<'A_Expr'>): Size {
     const sides = [lexpr, rexpr].flatMap((side) => (side ? [this.size(side)] : []))
     const [symbol = ''] = words(name).slice(-1)
@@ -247,7 +247,7 @@ class Growth {
     return (nodes ?? []).map((node) => this.size(node))
   }
 
-  /** All that hangs on something, put together. */
+  /** The sum of the sizes of all parts. */
   #parts(value: unknown): Size {
     const sizes: Size[] = []
     for (const part of Object.values(value ?? {})) {
@@ -272,7 +272,7 @@ function isSelect(value: Readonly<Record<string, unknown>>): value is { readonly
   return isObject(value['SelectStmt'])
 }
 
-/** Nodes that #sized() tells from the sum of their parts. */
+/** Nodes for which #sized() has a rule of its own. */
 const SIZED: ReadonlySet<string> = new Set([
   ...['A_Const', 'ColumnRef', 'ParamRef', 'FuncCall', 'A_Expr', 'TypeCast', 'CaseExpr', 'CoalesceExpr', 'MinMaxExpr'],
   ...['SubLink', 'JsonArrayAgg', 'JsonObjectAgg', 'BoolExpr', 'NullTest', 'BooleanTest'],
@@ -289,34 +289,34 @@ const FIXED_TYPES: ReadonlySet<string> = new Set([
   ...['interval', 'uuid', 'inet', 'cidr', 'macaddr', 'macaddr8', 'money', 'point', 'box', 'circle', 'line', 'lseg'],
 ])
 
-/** Operators that look at each element of one side for each of the other; no cancel ends them. */
+/** Operators that compare each element of one side with each of the other. Cancelling has no effect on them. */
 const SEEKS: ReadonlySet<string> = new Set([
   ...['&&', '@>', '<@', '?|', '?&', '-', '<->', '?#', '##'],
   // pg_trgm.
   ...['<%', '%>', '<<%', '%>>', '<<->', '<->>', '<<<->', '<->>>'],
 ])
-/** The same of functions. */
+/** Functions that do the same. */
 const SEEKING: ReadonlySet<string> = new Set([
   ...['jsonb_contains', 'jsonb_contained', 'jsonb_exists_any', 'jsonb_exists_all', 'jsonb_delete'],
   ...['word_similarity', 'strict_word_similarity'],
 ])
 /** Elements of one side times elements of the other. */
 const STEPS_MAX = 300_000_000
-/** What a collection of any length is taken for. */
+/** The assumed number of elements of a collection of unknown length. */
 const MANY = 100_000
 
-/** Throws Refusal where two collections may be too long to be compared element by element. */
+/** Throws Refusal if two collections may be too long to compare element by element. */
 function checkSteps(what: string, sides: readonly Size[]): void {
   const [a = 0, b = 0] = sides.map(elements)
   if (sides.length === 2 && a * b > STEPS_MAX) throw eachWithEach(what, a * b)
 }
 
-/** An element takes two bytes at least, as text: `1,`. */
+/** An element takes at least two bytes as text: `1,`. */
 function elements({ own, times, isMany }: Size): number {
   return Math.max(isMany ? MANY : 0, (own + times * STORED_BYTES) / 2)
 }
 
-/** Aggregates that answer no more than one of their values, or a number. */
+/** Aggregates whose result is a number, or no larger than one of their values. */
 const NARROWING: ReadonlySet<string> = new Set([
   ...['any_value', 'avg', 'bit_and', 'bit_or', 'bit_xor', 'bool_and', 'bool_or', 'count', 'every', 'max', 'min', 'sum'],
   ...['corr', 'covar_pop', 'covar_samp', 'mode', 'percentile_cont', 'percentile_disc', 'stddev', 'stddev_pop'],
@@ -329,7 +329,7 @@ const FIXED_RESULTS: ReadonlySet<string> = new Set([
   ...['date_trunc', 'date_part', 'extract', 'age', 'now', 'jsonb_array_length', 'json_array_length', 'hashtext'],
 ])
 
-/** What a function answers, by what it is given. */
+/** The size of a function's result. */
 function result(name: string, args: readonly Node[], sizes: readonly Size[]): Size {
   const [first = NOTHING, second = NOTHING, third = NOTHING] = sizes
   if (AGGREGATES.has(name)) {
@@ -380,7 +380,7 @@ function result(name: string, args: readonly Node[], sizes: readonly Size[]): Si
   }
 }
 
-/** A count that argument-bounds.ts leaves as it is multiplies; any other is stopped by the database at REPEATED_MAX. */
+/** A count that argument-bounds.ts does not bound multiplies the size. The database stops any other at REPEATED_MAX. */
 function repeated(text: Size, count: number | undefined): Size {
   if (count === REFUSED_COUNT) return NOTHING
   const isKnown = count !== undefined && (count <= FREE_COUNT || (text.times === 0 && text.before.size === 0))
@@ -391,7 +391,7 @@ function cut(size: Size, characters: number | undefined): Size {
   return characters === undefined || characters < 0 ? size : { ...NOTHING, own: 4 * characters }
 }
 
-/** Each `length` letters become `by`, with so many copies of what was found. */
+/** Replaces each `length` letters by `by`, which holds `copies` copies of the matched text. */
 function replaced(text: Size, length: number, by: Size, copies: number): Size {
   const grows = Math.max(1, by.own / length + copies)
   const places = text.own / length + (text.times * STORED_BYTES) / length
@@ -422,19 +422,25 @@ function isAscii(node: Node | undefined): boolean {
   return text !== undefined && /^[\x00-\x7f]*$/.test(text)
 }
 
-/** What an aggregate collects from many rows counts as data. Throws Refusal where the query itself makes it long. */
+/** Values that an aggregate collects from rows count as stored data. Throws Refusal if the query's constants make them long. */
 function collected(each: Size, name: string): Size {
   if (each.own > COLLECTED_MAX) {
-    const why = `${name} collects values of up to ${Math.round(each.own)} bytes that the query makes; the limit is ${COLLECTED_MAX}`
-    throw new Refusal('limit', 'size', why, 'Collect shorter values: cut them with left(…, 1000) first.', undefined)
+    const why = `${name} collects values of up to ${Math.round(each.own)} bytes that the query creates; the limit is ${COLLECTED_MAX}`
+    throw new Refusal(
+      'limit',
+      'size',
+      why,
+      'Collect shorter values: shorten them first, with left(x, 1000).',
+      undefined,
+    )
   }
   return { ...stored(each), isMany: !RANGES.has(name) }
 }
 
-/** Aggregates whose results are compared in order. */
+/** Aggregates whose results are sorted, and so compared in linear time. */
 const RANGES: ReadonlySet<string> = new Set(['range_agg', 'range_intersect_agg'])
 
-/** A column of a recursive query, as others see it. */
+/** The size of a recursive query's column after all iterations. */
 function afterTurns(size: Size): Size {
   return size.before.size === 0 ? size : { ...stored(size), before: NONE }
 }
@@ -473,7 +479,7 @@ function combined(sizes: readonly Size[], by: (a: number, b: number) => number):
   return { own, times, isMany, before: before ?? NONE }
 }
 
-/** Column by column the greatest of several queries. */
+/** The greatest size of each column over several queries. */
 function most(rows: readonly (readonly Size[])[]): readonly Size[] {
   const width = Math.max(0, ...rows.map((row) => row.length))
   return Array.from({ length: width }, (_, at) => greatest(rows.flatMap((row) => row[at] ?? [])))
@@ -485,8 +491,8 @@ function outputNames(query: SelectStmt): string[] {
 }
 
 /**
- * A recursive query doubles with every turn where a column, by way of any others, comes back in itself more than once
- * (`s || s`). Adding to it (`path || '/' || name`) is linear. Throws Refusal.
+ * A recursive query grows exponentially if a column, directly or through other columns, contains itself more than once
+ * (`s || s`). Appending (`path || '/' || name`) is linear. Throws Refusal.
  */
 function checkRecursion(columns: readonly ReadonlyMap<number, number>[]): void {
   for (const circle of circlesOf(columns)) {
@@ -499,17 +505,17 @@ function checkRecursion(columns: readonly ReadonlyMap<number, number>[]): void {
 }
 
 function doubles(): Refusal {
-  const why = 'the recursive query multiplies a value with every turn'
+  const why = 'the recursive query multiplies a value in each iteration'
   return new Refusal(
     'limit',
     'size',
     why,
-    'Let a turn add to the value instead: path || name, not path || path.',
+    'Append to the value in each iteration: path || name, not path || path.',
     undefined,
   )
 }
 
-/** Columns that come back in themselves, by the circles they lie on (Tarjan's strongly connected components). */
+/** The cycles of columns that contain themselves (Tarjan's strongly connected components). */
 function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet<number>[] {
   const circles: ReadonlySet<number>[] = []
   const [order, low] = [new Map<number, number>(), new Map<number, number>()]
@@ -529,10 +535,10 @@ function circlesOf(columns: readonly ReadonlyMap<number, number>[]): ReadonlySet
   return circles
 }
 
-/** The database compares each element with each, and no cancel ends that. */
+/** The database compares each element with each, and cancelling has no effect. */
 function eachWithEach(what: string, steps: number): Refusal {
-  const why = `${what} could take ${Math.round(steps)} steps that no cancel ends; the limit is ${STEPS_MAX}`
-  const hint = 'Compare the rows instead: a join, EXISTS, or IN over a sub-query.'
+  const why = `${what} could take ${Math.round(steps)} steps that cannot be cancelled; the limit is ${STEPS_MAX}`
+  const hint = 'Compare rows instead: use a join, EXISTS, or IN with a sub-query.'
   return new Refusal('limit', 'size', why, hint, undefined)
 }
 
@@ -542,7 +548,7 @@ function tooLarge(found: string, limit: number): Refusal {
     'limit',
     'size',
     why,
-    'Make it shorter: smaller counts, fewer repetitions within each other.',
+    'Make the value shorter: use smaller counts and fewer nested repetitions.',
     undefined,
   )
 }

@@ -1,30 +1,30 @@
-// What FROM shows at one place of a query: tables by name, columns by name, and the columns of `*` in order. A join takes
-// over its left side instead of copying it, so a chain of joins costs no more than it is long.
+// The names that FROM makes visible: tables by name, columns by name, and the columns of `*` in order. A join reuses the
+// object of its left side instead of copying it, so a chain of joins takes linear time.
 import type { Column, Item } from './scope.ts'
 
-/** Null: more than one column is called so. */
+/** Null: more than one column has this name. */
 type Index = Map<string, Column | null>
 
-/** Columns in order: a list, or those of USING before what two sides show beside them. */
+/** Columns in order: a list, or the columns of USING followed by the other columns of both sides. */
 type Star =
   | readonly Column[]
   | { readonly merged: readonly Column[]; readonly names: ReadonlySet<string>; readonly sides: readonly Star[] }
 
-/** Fewer columns are listed at once, so that `*` and NATURAL need not look through a long chain for them. */
+/** Up to this many columns are listed at once, so that `*` and NATURAL need not walk a long chain. */
 const LISTED_MAX = 64
 
 export class Shown {
-  /** In the order they are written in. */
+  /** In the order of the text. */
   readonly items: Item[] = []
-  /** Columns that `*` stands for. */
+  /** The number of columns of `*`. */
   count = 0
   readonly #tables = new Map<string, Item[]>()
   readonly #index: Index = new Map()
-  /** Columns that are not in #index yet: most queries need few of them, or none. */
+  /** Columns that are not in #index yet: most queries look up few of them. */
   #waiting: (readonly Column[] | Index)[] = []
   #star: Star = []
 
-  /** One item of FROM: its name where it has one, and its columns. */
+  /** The names of one FROM item. */
   static of(item: Item): Shown {
     const shown = new Shown()
     shown.add(item)
@@ -34,7 +34,7 @@ export class Shown {
     return shown
   }
 
-  /** The column that a bare name means; null where there are two. */
+  /** The column that an unqualified name means; null if it is ambiguous. */
   column(name: string): Column | null | undefined {
     return this.#indexed().get(name)
   }
@@ -50,7 +50,7 @@ export class Shown {
     return schema === undefined ? found : found.filter((item) => item.schema === schema)
   }
 
-  /** A name for a table alone, without columns of its own: the alias of USING. */
+  /** Adds a table name without columns: the alias of USING. */
   add(item: Item): void {
     this.items.push(item)
     if (item.name === null) return
@@ -64,7 +64,7 @@ export class Shown {
     return listed(this.#star)
   }
 
-  /** Takes over the other side of a join or comma, which must not be used after. `merged` are the columns of USING. */
+  /** Takes over the other side of a join or comma. The other object must not be used afterwards. `merged`: columns of USING. */
   take(other: Shown, merged: readonly Column[]): void {
     const names = new Set(merged.map((column) => column.name))
     if (merged.length > 0) this.#merge(other, merged, names)
@@ -101,7 +101,7 @@ function listed(star: Star): readonly Column[] {
   return out
 }
 
-/** `taken` counts, of each name, the joins around that have it in USING. */
+/** `taken` counts, for each name, the surrounding joins that have it in USING. */
 function collect(star: Star, taken: Map<string, number>, out: Column[]): void {
   const list = isList(star) ? star : star.merged
   for (const column of list) if (!taken.get(column.name)) out.push(column)

@@ -19,7 +19,7 @@ import { TYPES, VALUE_FUNCTIONS } from './types-and-extensions.ts'
 import { jsonExpression } from './walk-json.ts'
 import { select } from './walk-select.ts'
 
-/** Confines one expression as seen from `level`. Throws Refusal. */
+/** Confines one expression in the scope of `level`. Throws Refusal. */
 export function expression(walk: Walk, level: Level, node: Node): Typed {
   const typed = confined(walk, level, node)
   notePlace(walk.places, typed.node, node)
@@ -65,7 +65,7 @@ function expressions(walk: Walk, level: Level, nodes: readonly Node[] | undefine
   return (nodes ?? []).map((node) => expression(walk, level, node))
 }
 
-/** An expression that may be missing, as a key to spread. */
+/** Confines an optional expression, as an object to spread. */
 export function optional<K extends string>(
   walk: Walk,
   level: Level,
@@ -77,7 +77,7 @@ export function optional<K extends string>(
   return out
 }
 
-/** Elements of ROW() and VALUES, where `t.*` stands for all of its columns. */
+/** Confines the elements of ROW() and VALUES, where `t.*` expands to all columns. */
 export function elements(walk: Walk, level: Level, nodes: readonly Node[] | undefined): Typed[] {
   const items = (nodes ?? []).flatMap((node) => {
     const ref = node.ColumnRef
@@ -127,7 +127,7 @@ function subLink(walk: Walk, level: Level, link: Struct<'SubLink'>): Typed {
         [...compared(test), ...types],
         link.location,
       )
-      // A pattern of each row, looked for in the text of each row.
+      // Each row's pattern is searched for in each row's string.
       const isLike = isLikeOperator(words(operName)) && inner.outputs.length === 1 && mayBeText(walk.exposed, test.type)
       const sought: Node = isLike
         ? { SelectStmt: boundedPatterns(inner.node, newAlias(walk, 't', 'the patterns')) }
@@ -202,7 +202,7 @@ function row(walk: Walk, level: Level, { args, row_format, location }: Struct<'R
   if (row_format !== 'COERCE_EXPLICIT_CALL' && row_format !== 'COERCE_IMPLICIT_CAST')
     throw refusedStatement('ROW', location)
   const items = elements(walk, level, args)
-  // (t.*, 1) with one exposed column is still a row, which only ROW() can say.
+  // A row of one column must be printed as ROW(x): (x) is a scalar.
   const format = items.length > 1 ? row_format : 'COERCE_EXPLICIT_CALL'
   const columns = items.map((item, index) => ({ name: `f${index + 1}`, type: item.type }))
   return {
@@ -211,12 +211,12 @@ function row(walk: Walk, level: Level, { args, row_format, location }: Struct<'R
   }
 }
 
-/** CURRENT_DATE and its kin; CURRENT_USER and its kin are none of a caller's business. */
+/** CURRENT_DATE and similar. CURRENT_USER and similar are refused: they tell about the login. */
 export function valueFunction({ op, typmod, location }: Struct<'SQLValueFunction'>): Typed {
   if (op === undefined || !VALUE_FUNCTIONS.has(op)) {
     throw refusedFunction((op ?? '').replace('SVFOP_', '').toLowerCase(), location)
   }
-  // The parser leaves a zero out: CURRENT_TIME(0).
+  // The parser omits a zero: CURRENT_TIME(0).
   return { node: { SQLValueFunction: { op, ...(typmod !== undefined && { typmod }) } }, type: null }
 }
 
@@ -229,10 +229,10 @@ function collate(walk: Walk, level: Level, node: Struct<'CollateClause'>): Typed
 
 // Operators. LIKE, ILIKE and SIMILAR TO become the operators that they stand for.
 
-/** Kinds written as `a op b`, and those that become so. */
+/** Kinds that are printed as `a op b`. */
 const PLAIN: ReadonlySet<string> = new Set(['AEXPR_OP', 'AEXPR_LIKE', 'AEXPR_ILIKE', 'AEXPR_SIMILAR'])
 const OVER_ARRAY: ReadonlySet<string> = new Set(['AEXPR_OP_ANY', 'AEXPR_OP_ALL'])
-/** Kinds with words of their own, and the operators that the server looks up for them by name. */
+/** Kinds with keywords, and the operators that the server looks up by name for them. */
 const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
   ['AEXPR_DISTINCT', ['=']],
   ['AEXPR_NOT_DISTINCT', ['=']],
@@ -244,7 +244,7 @@ const WORDED: ReadonlyMap<string, readonly string[]> = new Map([
   ['AEXPR_NOT_BETWEEN_SYM', ['<', '>']],
 ])
 
-/** An A_Expr, confined. Throws Refusal. */
+/** Confines an A_Expr. Throws Refusal. */
 function operatorExpression(walk: Walk, level: Level, node: Struct<'A_Expr'>): Typed {
   const { kind = '', lexpr, rexpr, location } = node
   if (!rexpr) throw refusedStatement('an operator without its right side', location)
@@ -289,25 +289,25 @@ function side(
 
 // Function calls, printed as "pg_catalog"."f" or with the schema of the function's extension.
 
-/** A call, confined, with what FROM must know of the columns it returns. */
+/** A confined call, with the columns that it returns in FROM. */
 export interface Called extends Typed {
   readonly name: string
-  /** Names of OUT parameters; empty where its one column has none of its own. */
+  /** Names of OUT parameters; empty if the single column has no name. */
   readonly out: readonly string[]
 }
 
-/** A call inside an expression. Throws Refusal. */
+/** Confines a call inside an expression. Throws Refusal. */
 function call(walk: Walk, level: Level, node: Struct<'FuncCall'>): Typed {
   const asCast = castWritten(node)
   if (asCast) return expression(walk, level, { TypeCast: asCast })
   const called = callOf(walk, level, node)
   if (called.name !== 'pg_typeof') return called
-  // regtype would print with the search_path's eyes; as text it is the same for all.
+  // The output of regtype depends on search_path. As text it is the same for every login.
   const text = { names: [word('pg_catalog'), word('text')], typemod: -1 }
   return { node: { TypeCast: { arg: called.node, typeName: text } }, type: null }
 }
 
-/** uuid('…') where PostgreSQL has no such function: the same as a cast. */
+/** uuid('…'): PostgreSQL has no such function and reads it as a cast. */
 function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
   const written = words(node.funcname)
   const name = written.at(-1) ?? ''
@@ -320,11 +320,11 @@ function castWritten(node: Struct<'FuncCall'>): Struct<'TypeCast'> | undefined {
   return arg.NamedArgExpr ? undefined : { arg, typeName: to, ...(location !== undefined && { location }) }
 }
 
-/** A call, wherever it stands. Throws Refusal. */
+/** Confines a call anywhere. Throws Refusal. */
 export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Called {
   const written = words(node.funcname)
   const name = written.at(-1) ?? ''
-  // Before its arguments: of DATEADD(day, 1, x) the function is what is wrong, not the column day.
+  // Check the name before the arguments: in DATEADD(day, 1, x) the function is wrong, not the column day.
   if (!mayBeCalled(walk.exposed, name)) throw unknownFunction(walk.exposed, written, node.location)
   const isAggregate = AGGREGATES.has(name) && !node.over
   if (isAggregate) level.aggregates += 1
@@ -355,7 +355,7 @@ export function callOf(walk: Walk, level: Level, node: Struct<'FuncCall'>): Call
   return { node: confined, name, out: found.out, type: resultType(walk.exposed, name, found.out, types, node) }
 }
 
-/** The arguments as written, but for names that the server would look up. Throws Refusal. */
+/** The arguments, with names that the server would look up replaced. Throws Refusal. */
 function argumentsOf(walk: Walk, name: string, { args = [], location }: Struct<'FuncCall'>): readonly Node[] {
   const named = withDictionary(walk.exposed.extension('unaccent'), name, args, location)
   return withConfiguration(name, named, location)
@@ -386,7 +386,7 @@ function modifiers(walk: Walk, level: Level, node: Struct<'FuncCall'>): Partial<
 
 // Windows, and the sort keys of aggregates and windows. A name in a sort key means a column here, never an output.
 
-/** Sort keys whose expressions are plain ones. Throws Refusal. */
+/** Confines sort keys of aggregates and windows. Throws Refusal. */
 export function sortKeys(walk: Walk, level: Level, keys: readonly Node[]): Node[] {
   walk.sorts = true
   return keys.map((key) => {
@@ -396,7 +396,7 @@ export function sortKeys(walk: Walk, level: Level, keys: readonly Node[]): Node[
   })
 }
 
-/** A sort key around its confined expression. */
+/** Builds a sort key from its confined expression. */
 export function sortKey(walk: Walk, sort: Struct<'SortBy'>, { node, type }: Typed): Node {
   const { sortby_dir = '', sortby_nulls = '', useOp, location } = sort
   return {
@@ -409,7 +409,7 @@ export function sortKey(walk: Walk, sort: Struct<'SortBy'>, { node, type }: Type
   }
 }
 
-/** OVER (…), OVER name, or one of WINDOW. Throws Refusal. */
+/** Confines OVER (…), OVER name, or an entry of WINDOW. Throws Refusal. */
 export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Struct<'WindowDef'> {
   const partition = def.partitionClause?.map((node) => expression(walk, level, node).node)
   walk.sorts = true
@@ -427,7 +427,7 @@ export function window(walk: Walk, level: Level, def: Struct<'WindowDef'>): Stru
 // (x).field, (x).* and x[1]. A field can be taken only of a row whose columns the guard knows: PostgreSQL may also read
 // (x).field as the call field(x), and (x).regclass as a cast.
 
-/** An A_Indirection, confined. Throws Refusal. */
+/** Confines an A_Indirection. Throws Refusal. */
 export function indirection(walk: Walk, level: Level, { arg, indirection: steps }: Struct<'A_Indirection'>): Typed {
   if (!arg) throw refusedStatement('a subscript of nothing')
   const list = steps ?? []
@@ -439,7 +439,7 @@ export function indirection(walk: Walk, level: Level, { arg, indirection: steps 
   return applied(walk, level, expression(walk, level, arg), list)
 }
 
-/** The fields that `(x).*` stands for, each an expression of its own; undefined where x is no row that is known. */
+/** Expands `(x).*` to the fields of x. Throws Refusal if the columns of x are not known. */
 export function starFields(
   walk: Walk,
   level: Level,
@@ -452,7 +452,7 @@ export function starFields(
 }
 
 const NOT_A_ROW =
-  'A field can be taken of a table in FROM, of a column of a composite type, and of a function that returns named columns.'
+  'A field can be read from a table in FROM, from a column of a composite type, or from a function that returns named columns.'
 
 function applied(walk: Walk, level: Level, base: Typed, steps: readonly Node[]): Typed {
   if (steps.length === 0) return base
@@ -477,7 +477,7 @@ function applied(walk: Walk, level: Level, base: Typed, steps: readonly Node[]):
   return { node: { A_Indirection: { arg: base.node, indirection: out } }, type }
 }
 
-/** An array's element; of anything else that takes a subscript (jsonb) nothing is known. */
+/** The element type of an array; null for other subscripted types (jsonb). */
 function elementOf(type: SqlType | null, isSlice: boolean): SqlType | null {
   if (type?.kind !== 'array') return null
   return isSlice ? type : type.of

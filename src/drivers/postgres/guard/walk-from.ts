@@ -34,13 +34,13 @@ import { callOf, expression, valueFunction, type Called } from './walk-expressio
 import { jsonTable } from './walk-json.ts'
 import { select } from './walk-select.ts'
 
-/** A FROM item, confined, and the names that it makes visible. */
+/** A confined FROM item, and the names that it makes visible. */
 export interface From {
   readonly node: Node
   readonly shown: Shown
 }
 
-/** The whole FROM list; what it shows is left in `level`. Throws Refusal. */
+/** Confines the FROM list and adds its names to `level`. Throws Refusal. */
 export function fromItems(walk: Walk, level: Level, nodes: readonly Node[]): Node[] {
   return nodes.map((node) => {
     const from = fromItem(walk, level, node)
@@ -53,7 +53,7 @@ export function fromItems(walk: Walk, level: Level, nodes: readonly Node[]): Nod
   })
 }
 
-/** One item; what stands left of it in FROM is in `level` for LATERAL. Throws Refusal. */
+/** Confines one item. `level` holds the items to its left, for LATERAL. Throws Refusal. */
 function fromItem(walk: Walk, level: Level, node: Node): From {
   if (node.JoinExpr) return join(walk, level, node.JoinExpr)
   if (node.RangeVar) return table(walk, level, node.RangeVar)
@@ -65,15 +65,15 @@ function fromItem(walk: Walk, level: Level, node: Node): From {
   throw refusedStatement(Object.keys(node)[0] ?? 'FROM')
 }
 
-/** Throws Refusal for the same table name on two sides, as a server would. */
+/** Throws Refusal if both sides have the same table name, as PostgreSQL does. */
 function checkNames(left: Shown, right: Shown): void {
   for (const { name, schema } of right.items) {
     if (name === null) continue
     const others = left.tables(name, undefined)
     const clash = others.some((other) => other.schema === null || schema === null || other.schema === schema)
     if (clash) {
-      const why = `table ${name} is given more than once in FROM`
-      throw new Refusal('table', name, why, 'Give each its own alias.', -1)
+      const why = `FROM names table ${name} more than once`
+      throw new Refusal('table', name, why, 'Give each table its own alias.', -1)
     }
   }
 }
@@ -88,7 +88,7 @@ function cteItem(walk: Walk, cte: Cte, node: Struct<'RangeVar'>): From {
   walk.weight.items -= 1
   walk.weight.ctes.set(cte, (walk.weight.ctes.get(cte) ?? 0) + 1)
   cte.references += 1
-  // Beside its WITH, `*` shows the columns of SEARCH and CYCLE too; the server leaves them out further in.
+  // At the level of its WITH, `*` includes the columns of SEARCH and CYCLE. In deeper queries PostgreSQL leaves them out.
   const isFurtherIn = walk.depth !== cte.depth
   const fields = cte.columns().map((field) => ({ ...field, notInStar: isFurtherIn && field.added === true }))
   const made = namedItem(walk, { name: node.alias?.aliasname ?? cte.name, alias: node.alias, fields })
@@ -116,10 +116,10 @@ interface Named {
   readonly fields: readonly (CteColumn & { readonly notInStar?: boolean })[]
 }
 
-/** An item under an alias of ours, its columns named as the caller sees them. Throws Refusal. */
+/** Gives an item a generated alias and names its columns as the caller sees them. Throws Refusal. */
 export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: Struct<'Alias'>; item: Item } {
   const aliasname = newAlias(walk, 't', name ?? 'a part of FROM')
-  // Each reference to a WITH query lists its columns anew.
+  // Each reference to a WITH query lists its columns again.
   spend(walk, fields.length / 2)
   const own = fields.filter((field) => field.added !== true)
   const names = renamed(name, own, alias)
@@ -136,12 +136,12 @@ export function namedItem(walk: Walk, { name, alias, fields }: Named): { alias: 
   }
 }
 
-/** Names of columns after an alias list like t(a, b), which renames from the left. Throws Refusal. */
+/** Applies an alias list such as t(a, b), which renames columns from the left. Throws Refusal. */
 function renamed(name: string | null, fields: readonly { name: string }[], alias?: Struct<'Alias'>): string[] {
   const given = words(alias?.colnames)
   if (given.length > fields.length) {
-    const why = `table ${name ?? ''} has ${fields.length} columns that are shown, ${given.length} are named`
-    throw new Refusal('table', name ?? '', why, 'Name as many columns as it shows.', -1)
+    const why = `table ${name ?? ''} has ${fields.length} exposed columns, but the alias list names ${given.length}`
+    throw new Refusal('table', name ?? '', why, `Name at most ${fields.length} columns.`, -1)
   }
   return fields.map((field, index) => given[index] ?? field.name)
 }
@@ -154,7 +154,7 @@ function rowOf(aliasname: string, columns: readonly Column[]): ReturnType<Item['
   }
 }
 
-/** A table's row under its own names, which t(a, b) does not change: (SELECT r FROM (SELECT t1.a, t1.b) AS r(id, name)). */
+/** A table's row keeps its own column names, which t(a, b) does not change: (SELECT r FROM (SELECT t1.a, t1.b) AS r(id, name)). */
 function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns: readonly Column[]): Node {
   const aliasname = newAlias(walk, 't', 'a row')
   const targetList = columns.map((column): Node => ({ ResTarget: { val: column.read() } }))
@@ -169,7 +169,7 @@ function rowUnder(walk: Walk, own: readonly { readonly name: string }[], columns
   return { SubLink: { subLinkType: 'EXPR_SUBLINK', subselect: { SelectStmt: outer } } }
 }
 
-/** What stands inside the sub-select around a table: its own alias, and TABLESAMPLE. */
+/** Wraps the table inside its sub-select: TABLESAMPLE. */
 type Inside = (table: Node) => Node
 
 function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain) => plain): From {
@@ -209,12 +209,12 @@ function tableItem(walk: Walk, node: Struct<'RangeVar'>, inside: Inside = (plain
   return { node: wrapped, shown: Shown.of(item) }
 }
 
-/** A column's type as the query sees it. */
+/** The type of a column as the query reads it. */
 function shownType(walk: Walk, column: ExposedColumn): TypeName {
   return readAs(walk.exposed, column) ?? column.type
 }
 
-/** The exposed table that a name means. Throws Refusal, in the same words for a hidden one and none. */
+/** Finds an exposed table. Throws Refusal, with the same sentence for a hidden and for an unknown table. */
 function findTable(walk: Walk, node: Struct<'RangeVar'>): ExposedTable {
   const { catalogname, schemaname, relname = '' } = node
   const isOurs = catalogname === undefined || catalogname === walk.exposed.capture.database
@@ -232,11 +232,11 @@ interface Wrapping {
 }
 
 /**
- * (SELECT c FROM schema.t AS t0) AS t1(c), with the columns that the query reads: known only at the end, so filled in
- * then. Columns stand without the table's alias: t0.c, where c is gone since introspection, would be the call c(t0) with
- * the whole row (PostgreSQL manual, 8.16.5). A plain c is a column or an error. It cannot mean the row t0 either: no
- * exposed column is called like one of our aliases. It could mean a column of a query around, which is one of ours; the
- * session answers SCHEMA_STALE then (session/held.ts).
+ * (SELECT c FROM schema.t AS t0) AS t1(c). The columns that the query reads are known at the end and filled in then.
+ * Columns are printed without the alias t0: if c was dropped since introspection, PostgreSQL would read t0.c as the call
+ * c(t0) with the whole row (manual, 8.16.5). An unqualified c is a column or an error. It cannot mean the row t0, because
+ * no exposed column has the name of a generated alias. It could mean a column of an outer query; the session then answers
+ * SCHEMA_STALE (session/held.ts).
  */
 function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrapping): Node {
   const targetList: Node[] = []
@@ -266,7 +266,7 @@ function wrap(walk: Walk, base: Base, { aliasname, printed, node, inside }: Wrap
   return { RangeSubselect: { subquery: { SelectStmt: query }, alias: { aliasname, colnames } } }
 }
 
-/** Names of things, and domains with a CHECK, are read as something plainer, so that no literal is taken for their type. */
+/** Casts looked-up types and domains with a CHECK to a plain type, so that no literal gets their type. */
 function plainly(arg: Node, type: TypeName | undefined): Node {
   if (type === undefined) return arg
   return { TypeCast: { arg, typeName: { names: [word(type.schema), word(type.name)], typemod: -1 } } }
@@ -281,7 +281,7 @@ function sample(walk: Walk, level: Level, node: Struct<'RangeTableSample'>): Fro
   if (!relation?.RangeVar || !isListed) throw refusedStatement(`TABLESAMPLE ${words(method).join('.')}`, location)
   const { relname = '', schemaname } = relation.RangeVar
   if (schemaname === undefined && findCte(level.ctes, relname)) throw refusedStatement('TABLESAMPLE of WITH', location)
-  // Its arguments see only the queries around: the sub-select that holds them is not LATERAL.
+  // The arguments see only outer queries, because their sub-select is not LATERAL.
   const around = newLevel(level.parent, level.ctes)
   const confined = {
     method: [word('pg_catalog'), word(name)],
@@ -302,7 +302,7 @@ function join(walk: Walk, level: Level, node: Struct<'JoinExpr'>): From {
   if (!larg || !rarg || !TYPES.has(jointype)) throw refusedStatement(jointype || 'JOIN')
   const left = fromItem(walk, level, larg)
   const before = level.shown
-  // LATERAL on the right sees the left, but not where the right may stand alone.
+  // LATERAL on the right side sees the left side, except in RIGHT and FULL joins.
   if (jointype === 'JOIN_INNER' || jointype === 'JOIN_LEFT') level.shown = [...before, left.shown]
   const right = fromItem(walk, level, rarg)
   level.shown = before
@@ -333,11 +333,11 @@ interface Sides {
   readonly jointype: string
 }
 
-/** NATURAL joins on the *exposed* columns that both sides have: a hidden one cannot be told from none. */
+/** NATURAL joins on the *exposed* columns that both sides have: a hidden column behaves like no column. */
 function commonNames(walk: Walk, { left, right }: Sides): string[] {
   const common = [...right.names()].filter((name) => left.column(name) !== undefined)
   if (common.length < 2) return common
-  // In the order of the left side.
+  // Keep the order of the left side.
   spend(walk, left.count / 8)
   const wanted = new Set(common)
   return [...new Set(left.star().map((column) => column.name))].filter((name) => wanted.has(name))
@@ -346,7 +346,7 @@ function commonNames(walk: Walk, { left, right }: Sides): string[] {
 interface Merged {
   readonly alias: string
   readonly columns: readonly Column[]
-  /** The caller's own alias of USING. */
+  /** The caller's alias of USING. */
   readonly named: Item | undefined
 }
 
@@ -375,11 +375,11 @@ function onlyColumn(side: Shown, name: string): Column {
   const column = side.column(name)
   if (column === undefined) throw refusedColumn(name, columnHint(name, [{ name: null, columns: side.star() }]), -1)
   if (column !== null) return column
-  const why = `column ${name} is ambiguous in USING: one side has more than one`
-  throw new Refusal('column', name, why, 'Join ON columns written with their table.', -1)
+  const why = `column ${name} is ambiguous in USING: one side has more than one such column`
+  throw new Refusal('column', name, why, 'Use ON with qualified columns.', -1)
 }
 
-/** ON; where NATURAL finds nothing in common it joins every row. */
+/** The join condition. NATURAL without common columns joins every row. */
 function condition(
   walk: Walk,
   level: Level,
@@ -394,14 +394,14 @@ function condition(
   return { A_Const: { boolval: { boolval: true } } }
 }
 
-/** (a JOIN b …) AS j(x, y): from outside there is only j. */
+/** (a JOIN b …) AS j(x, y): outside, only j is visible. */
 function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Column[], alias: Struct<'Alias'>): From {
   const name = alias.aliasname ?? ''
   const aliasname = newAlias(walk, 't', name)
   const names = renamed(name, columns, alias)
   const printed = distinctNames(names)
   const own = columns.map((column, index): Column => {
-    // The list of aliases goes by place, so every column must be there.
+    // The alias list is positional, so every column must be present.
     column.read()
     const called = printed[index] ?? column.name
     return { ...column, name: names[index] ?? column.name, read: () => columnRef(aliasname, called) }
@@ -417,9 +417,9 @@ function aliased(walk: Walk, confined: Struct<'JoinExpr'>, columns: readonly Col
 interface Part {
   readonly node: Node
   readonly fields: readonly Field[]
-  /** It returns one plain value a row, so that its alias as a row is that value. */
+  /** The function returns one scalar per row, so its alias as a row is the scalar. */
   readonly isScalar: boolean
-  /** Column definitions that stand behind the alias, not in ROWS FROM. */
+  /** Column definitions after the alias, not inside ROWS FROM. */
   readonly definitions?: readonly Node[]
 }
 
@@ -442,7 +442,7 @@ function functionItem(walk: Walk, level: Level, node: Struct<'RangeFunction'>): 
     ...(ordinality && { ordinality }),
     ...(is_rowsfrom && { is_rowsfrom }),
     functions: parts.map((each) => each.node),
-    // A definition list names the columns itself; the grammar takes no alias list beside it.
+    // A definition list names the columns; the grammar allows no alias list next to it.
     alias: shown ? { aliasname: made.alias.aliasname ?? '' } : made.alias,
     ...(shown && { coldeflist: shown }),
   }
@@ -458,7 +458,7 @@ function functionName(walk: Walk, item: Node | undefined): string {
   return call ? outputName(call, { major: walk.exposed.major, subLink: () => undefined }) : 'function'
 }
 
-/** One function of FROM: [call, its own column definitions or a hole]. */
+/** One function in FROM: [call, its column definitions or {}]. */
 function part(
   walk: Walk,
   level: Level,
@@ -484,11 +484,7 @@ function part(
   const written = outside ?? inside?.List?.items
   if (written) return defined(walk, called, written, outside !== undefined, call.location)
   if (FROM_DEFINITION.has(called.name)) {
-    throw refusedFunction(
-      called.name,
-      call.location,
-      `Say which columns it has: ${called.name}(…) AS t(a int, b text).`,
-    )
+    throw refusedFunction(called.name, call.location, `Define its columns: ${called.name}(…) AS t(a int, b text).`)
   }
   return { node: { List: { items: [called.node, {}] } }, ...columnsOf(walk, called, only) }
 }
@@ -499,7 +495,7 @@ function columnsOf(walk: Walk, called: Called, only: string | undefined): Pick<P
   return { fields: [{ name: called.out[0] ?? only ?? called.name, type: called.type }], isScalar: true }
 }
 
-/** unnest(a, b): the grammar knows it by its bare name alone, so it is printed so. */
+/** unnest(a, b) with several arrays: the grammar accepts it only under its unqualified name. */
 function unnestMany(walk: Walk, level: Level, call: Struct<'FuncCall'>): Part {
   const fields: Field[] = []
   const args = (call.args ?? []).map((arg) => {
@@ -511,7 +507,7 @@ function unnestMany(walk: Walk, level: Level, call: Struct<'FuncCall'>): Part {
   return { node: { List: { items: [node, {}] } }, fields, isScalar: false }
 }
 
-/** A record's columns, as the caller defines them. */
+/** A record whose columns the caller defines. */
 function defined(
   walk: Walk,
   called: Called,

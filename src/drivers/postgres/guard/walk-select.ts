@@ -30,10 +30,10 @@ export interface Selected {
   readonly outputs: readonly Field[]
 }
 
-/** Told what the left arm of a UNION answers, before the right one is walked: a recursive CTE needs it. */
+/** Receives the outputs of the left arm of a UNION before the right arm is walked: a recursive CTE needs them. */
 type OnLeft = (outputs: readonly Field[]) => void
 
-/** Confines a query as seen from `parent`, the query around it where it can see it. Throws Refusal. */
+/** Confines a query. `parent` is the outer query if this query can see it. Throws Refusal. */
 export function select(
   walk: Walk,
   raw: SelectStmt,
@@ -99,7 +99,7 @@ function plain(walk: Walk, raw: SelectStmt, level: Level, withClause: With): Sel
   return { node, outputs: outputs.map(({ name, type }) => ({ name, type })) }
 }
 
-/** LIMIT and OFFSET, which see only the queries around. */
+/** LIMIT and OFFSET, which see only outer queries. */
 function limits(walk: Walk, raw: SelectStmt, { parent, ctes }: Level): Partial<SelectStmt> {
   const level = newLevel(parent, ctes)
   const { limitOption = 'LIMIT_OPTION_DEFAULT' } = raw
@@ -167,7 +167,7 @@ function setOperation(
 // WITH: the scope, columns and weight of each common table expression. Each gets a generated name, so a mistake about
 // scope ends in "does not exist" and never reads another table.
 
-/** Common table expressions in one statement; the largest of 2,033 real queries has 15. */
+/** The most common table expressions in one statement; the largest of 2,033 real queries has 15. */
 const CTES_MAX = 100
 
 interface Walked {
@@ -175,7 +175,7 @@ interface Walked {
   readonly scope: CteScope
 }
 
-/** A WITH clause, confined, and what it adds to the names that FROM may mean. Throws Refusal. */
+/** Confines a WITH clause; returns it with the scope of its names. Throws Refusal. */
 function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null, outer: CteScope | null): Walked {
   const raw = (clause.ctes ?? []).map((node) => {
     if (!node.CommonTableExpr) throw refusedStatement('WITH', clause.location)
@@ -187,7 +187,7 @@ function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null
   const isRecursive = clause.recursive === true
   const bodies: Body[] = []
   const byName = new Map<string, Body>()
-  // Without RECURSIVE one sees only those written before it; its own name still means a table.
+  // Without RECURSIVE, an expression sees only earlier ones; its own name still means a table.
   const scope: CteScope = { parent: outer, find: (name) => byName.get(name) }
   for (const each of raw) {
     const name = each.ctename ?? ''
@@ -205,7 +205,13 @@ function walkWith(walk: Walk, clause: Struct<'WithClause'>, parent: Level | null
 }
 
 function twice(name: string, at: number | undefined): Refusal {
-  return new Refusal('table', name, `table ${name} is given more than once in WITH`, 'Give each its own name.', at)
+  return new Refusal(
+    'table',
+    name,
+    `WITH defines ${name} more than once`,
+    'Give each common table expression its own name.',
+    at,
+  )
 }
 
 interface Where {
@@ -214,7 +220,7 @@ interface Where {
   readonly isRecursive: boolean
 }
 
-/** One common table expression; walked when first needed, since RECURSIVE lets a name be used before it is written. */
+/** One common table expression. It is walked when first needed: RECURSIVE allows a name to be used before its definition. */
 class Body implements Cte {
   readonly name: string
   readonly alias: string
@@ -244,13 +250,13 @@ class Body implements Cte {
     return this.#refersToItself
   }
 
-  /** Its columns; inside itself, those of its first arm. Throws Refusal. */
+  /** Its columns; inside itself, the columns of its first arm. Throws Refusal. */
   columns(): readonly CteColumn[] {
     if (this.#state === 'waiting') this.#walkBody()
     if (this.#state === 'walking') this.#refersToItself = true
     if (!this.#columns) {
-      const why = `table ${this.name} refers to itself where it may not`
-      const hint = 'In WITH RECURSIVE only the second arm of UNION may name the expression itself.'
+      const why = `table ${this.name} refers to itself where that is not allowed`
+      const hint = 'In WITH RECURSIVE, only the second arm of UNION may refer to the expression itself.'
       throw new Refusal('table', this.name, why, hint, this.#raw.location)
     }
     const added = this.#added().map((name) => ({ name, type: null, added: true }))
@@ -291,8 +297,8 @@ class Body implements Cte {
   #named(outputs: readonly Field[]): readonly Field[] {
     const given = words(this.#raw.aliascolnames)
     if (given.length > outputs.length) {
-      const why = `table ${this.name} has ${outputs.length} columns, ${given.length} are named`
-      throw new Refusal('table', this.name, why, 'Name as many columns as the query has.', this.#raw.location)
+      const why = `table ${this.name} has ${outputs.length} columns, but its list names ${given.length}`
+      throw new Refusal('table', this.name, why, `Name at most ${outputs.length} columns.`, this.#raw.location)
     }
     return outputs.map(({ name, type }, index) => ({ name: given[index] ?? name, type }))
   }
@@ -303,7 +309,7 @@ class Body implements Cte {
     return ctematerialized
   }
 
-  /** Columns that SEARCH and CYCLE add behind its own. */
+  /** Columns that SEARCH and CYCLE add after its own. */
   #added(): string[] {
     const { search_clause: search, cycle_clause: cycle } = this.#raw
     return [search?.search_seq_column, cycle?.cycle_mark_column, cycle?.cycle_path_column].filter(
@@ -338,17 +344,17 @@ class Body implements Cte {
   }
 }
 
-/** TO and DEFAULT of CYCLE: the grammar takes a literal. Throws Refusal for anything else. */
+/** TO and DEFAULT of CYCLE, which must be literals. Throws Refusal otherwise. */
 function mark(node: Node | undefined, at: number | undefined): Node {
-  if (!node?.A_Const) throw refusedStatement('CYCLE … TO what is no plain literal', at)
+  if (!node?.A_Const) throw refusedStatement('CYCLE … TO a value that is not a literal', at)
   return constant(node.A_Const)
 }
 
 // The select list: expands stars and names each output.
 
-/** An output before it is walked: GROUP BY is walked first, and may mean it by place or name. */
+/** An output before it is walked. GROUP BY is walked first and may refer to an output by number or name. */
 type Target =
-  /** One of a star's columns; `from` is the star. */
+  /** A column of a star; `from` is the star. */
   | { readonly kind: 'column'; readonly name: string; readonly of: ColumnOf; readonly from: Node }
   | { readonly kind: 'field'; readonly name: string; readonly of: Struct<'A_Indirection'> }
   | { readonly kind: 'expression'; readonly name: string; readonly given: string | undefined; readonly node: Node }
@@ -359,7 +365,7 @@ interface Output {
   readonly type: SqlType | null
 }
 
-/** The outputs that a select list stands for, in order. Throws Refusal. */
+/** Expands a select list into its outputs, in order. Throws Refusal. */
 function planTargets(walk: Walk, level: Level, list: readonly Node[]): Target[] {
   const targets = list.flatMap((node): Target[] => {
     const target = node.ResTarget
@@ -379,7 +385,7 @@ function columnTargets(columns: readonly ColumnOf[], from: Node): Target[] {
   return columns.map((of) => ({ kind: 'column', name: of.column.name, of, from }))
 }
 
-/** (t).* is t.*; (x).* of a composite is its fields, each taken from x. */
+/** (t).* means t.*. (x).* of a composite value means its fields, each read from x. */
 function starTargets(walk: Walk, level: Level, of: Struct<'A_Indirection'>): Target[] {
   const { arg, indirection: steps = [] } = of
   const row = steps.length === 1 ? arg?.ColumnRef : undefined
@@ -398,7 +404,7 @@ function isRow(walk: Walk, level: Level, row: Struct<'ColumnRef'>): boolean {
   return rowMeant(walk, level, row) !== undefined
 }
 
-/** The output, confined, under its final name. Throws Refusal. */
+/** Confines an output and gives it its final name. Throws Refusal. */
 function confinedTarget(walk: Walk, level: Level, target: Target): Output {
   if (target.kind === 'column') {
     const { node, type } = reference(target.of.column, target.of.level)
@@ -424,7 +430,7 @@ const SETS: ReadonlySet<string> = new Set([
   'GROUPING_SET_SETS',
 ])
 
-/** The GROUP BY list, confined; notes in `level` which tables it covers. Throws Refusal. */
+/** Confines GROUP BY; notes in `level` the tables whose key it covers. Throws Refusal. */
 function groupBy(
   walk: Walk,
   level: Level,
@@ -441,7 +447,7 @@ function groupBy(
 
 interface Grouping {
   readonly targets: readonly Target[]
-  /** Places of outputs by name, as found before; -1 where the name means a column. */
+  /** Cache of output indexes by name; -1 if the name means a column. */
   readonly places: Map<string, number>
 }
 
@@ -466,7 +472,7 @@ function groupItem(walk: Walk, level: Level, node: Node, targets: Grouping): Nod
   return expression(walk, level, node).node
 }
 
-/** The output that a bare name means: one of FROM's columns comes before it. A written place is left as it is. */
+/** The output number that a node means. An unqualified name means a column of FROM first. A number stays as it is. */
 function positionMeant(walk: Walk, level: Level, node: Node, { targets, places }: Grouping): number | undefined {
   if (node.A_Const?.ival) return node.A_Const.ival.ival
   const ref = node.ColumnRef
@@ -494,7 +500,7 @@ function positionOf(
   return index
 }
 
-/** What an output is, comparable: its column, or its text as a tree. */
+/** The identity of an output: its column, or its parse tree as a string. */
 function meaning(walk: Walk, level: Level, target: Target | undefined): unknown {
   if (target?.kind === 'column') return target.of.column
   const node = target?.kind === 'expression' ? target.node : undefined
@@ -502,7 +508,7 @@ function meaning(walk: Walk, level: Level, target: Target | undefined): unknown 
   return column ?? JSON.stringify(node, (key, value: unknown) => (key === 'location' ? undefined : value))
 }
 
-/** (a, b) is a and b. */
+/** (a, b) means a and b. */
 function flatten(nodes: readonly Node[]): Node[] {
   return nodes.flatMap((node) => {
     const row = node.RowExpr
@@ -510,7 +516,7 @@ function flatten(nodes: readonly Node[]): Node[] {
   })
 }
 
-/** Notes the tables whose whole key is among the columns grouped by. */
+/** Notes the tables whose whole primary key is in GROUP BY. */
 function cover(level: Level, items: readonly Node[], walk: Walk, grouping: Grouping): void {
   const grouped = new Map<Base, Set<string>>()
   for (const node of items) {
@@ -537,8 +543,8 @@ function columnGrouped(walk: Walk, level: Level, node: Node, grouping: Grouping)
 // number, so that the server cannot resolve it differently.
 
 /**
- * ORDER BY of a SELECT; `outputs` with their confined expressions, or without where only outputs may be meant (UNION and
- * its kin, VALUES). Throws Refusal.
+ * Confines ORDER BY. `outputs` carry their confined expressions, except in UNION, INTERSECT, EXCEPT and VALUES, where a
+ * sort key can only mean an output. Throws Refusal.
  */
 function sortBy(walk: Walk, level: Level, clause: readonly Node[], outputs: readonly SortOutput[]): Node[] {
   walk.sorts = true
@@ -553,13 +559,13 @@ interface SortOutput extends Field {
   readonly node?: Node
 }
 
-/** DISTINCT, or DISTINCT ON (…). Throws Refusal. */
+/** Confines DISTINCT or DISTINCT ON (…). Throws Refusal. */
 function distinctOn(walk: Walk, level: Level, clause: readonly Node[], outputs: readonly SortOutput[]): Node[] {
   const places = new Map<string, number>()
   return clause.map((node) => (Object.keys(node).length === 0 ? {} : outputOr(walk, level, node, outputs, places).node))
 }
 
-/** The place of the output that a bare name means, or else the expression. `places` are those found before. */
+/** The number of the output that an unqualified name means, else the expression. `places` caches what was found. */
 function outputOr(
   walk: Walk,
   level: Level,
@@ -579,7 +585,7 @@ function outputOr(
   return { node: place, type: meant.type }
 }
 
-/** The first output of this name, -1 where there is none. Throws Refusal where another one of it says something else. */
+/** The index of the first output of this name, -1 if none. Throws Refusal if another output of this name differs. */
 function outputIndex(name: string, outputs: readonly SortOutput[], at: number | undefined): number {
   const index = outputs.findIndex((output) => output.name === name)
   if (index < 0) return index
