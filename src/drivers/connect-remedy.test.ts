@@ -16,11 +16,11 @@ test('no grader returns a failed step without a remedy', () => {
 
 test('each reason for a failed connection has a fitting remedy', () => {
   for (const [message, remedy] of [
-    ['What answers at that host and port is no PostgreSQL.', /another service/],
+    ['The server at that host and port is not PostgreSQL.', /another service/],
     ['The connection was refused: nothing listens at that host and port.', /Check the host and port/],
     ['The server did not answer in time.', /Check the host and port/],
     ['There is no such host.', /typing error/],
-    ['There is no such database on the server.', /Check database/],
+    ['The server does not have this database.', /Check database/],
     ['The database refuses the user name or password.', /password again/],
     ['The server’s certificate has expired.', /certificate/],
     ['Anything else.', /Check the host and port/],

@@ -4,18 +4,21 @@
 const ADDRESS = 'Check the host and port, that the database is running, and that firewalls let this service through.'
 
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
-  [/no PostgreSQL|does not answer as/, 'Check the host and port: another service listens there.'],
+  [/not PostgreSQL|does not answer (?:as|like)/, 'Check the host and port: another service listens there.'],
   [
     /no such host|resolved/,
     'Check host for a typing error, and that its name can be resolved where this service runs.',
   ],
-  [/no such database/, 'Check database: its name is case-sensitive.'],
-  [/offers no TLS/, 'Turn on TLS at the server, or choose sslMode disable if the network is trusted.'],
+  [/no such database|does not have this database/, 'Check database: its name is case-sensitive.'],
+  [
+    /offers no TLS|does not offer TLS/,
+    'Turn on TLS at the server, or choose sslMode disable if the network is trusted.',
+  ],
   [/certificate|TLS/, 'Compare sslMode, host and tlsCa with the server’s certificate.'],
   [/no connection free/, 'Raise the connection limit of the server or the login, or end idle sessions.'],
   [/starting up|does not accept/, 'Wait until the server has started, then test again.'],
   [
-    /asks for a password|refuses the user name|check the password/,
+    /requires a password|refuses the user name|check the password/,
     'Set username and password again, and try them with another client.',
   ],
   [

@@ -1,14 +1,14 @@
-// What introspection captures of a PostgreSQL server for the guard and the value writer, beyond tables and columns.
-// It is stored as JSON with the catalog, so plain data only; a capture of another CAPTURE_VERSION must be made anew.
+// The data that introspection captures for the guard and the value writer, besides tables and columns. It is stored as JSON
+// with the catalog, so it is plain data. A capture with another CAPTURE_VERSION must be taken again.
 
 export const CAPTURE_VERSION = 4
 
 export interface PostgresCapture {
   readonly version: number
-  /** server_version_num, 180004 say. */
+  /** server_version_num, for example 180004. */
   readonly serverVersion: number
   readonly database: string
-  /** The login's effective schemas in order, without pg_catalog and temporary ones: where an unqualified name looks. */
+  /** The schemas of the login's search_path in order, without pg_catalog and temporary schemas. */
   readonly searchPath: readonly string[]
   /**
    * Schemas that may go on the session's search_path: every function, operator, cast and type in them belongs to a
@@ -16,20 +16,20 @@ export interface PostgresCapture {
    */
   readonly trustedSchemas: readonly string[]
   readonly extensions: readonly CapturedExtension[]
-  /** Every type that is not built in, and that is not the row type of a relation nobody could expose. */
+  /** Every type that is not built in, except row types of relations that cannot be exposed. */
   readonly types: readonly CapturedType[]
   readonly implicit: ImplicitObjects
 }
 
-/** What can run in a query without being named there (catalog/implicit.ts): where it is looked for, and what was found. */
+/** Objects that can run in a query without being named (catalog/implicit.ts): the scope of the digest, and the digest. */
 export interface ImplicitObjects {
   /** Trusted extensions, by name. */
   readonly extensions: readonly string[]
   /** The trusted schemas. */
   readonly schemas: readonly string[]
-  /** The highest oid of a type: the CHECKs of later domains are not counted. */
+  /** The highest oid of a type: CHECKs of later domains are not included. */
   readonly typesUpTo: number
-  /** Casts and operator classes that introspection has judged, by oid: dropping one changes nothing. */
+  /** Oids of casts and operator classes that introspection judged; dropping one does not change the digest. */
   readonly judged: readonly number[]
   readonly digest: string
 }
@@ -38,12 +38,12 @@ export interface CapturedExtension {
   readonly name: string
   readonly version: string
   readonly schema: string
-  /** On the list of extensions this guard knows, at a version it knows. */
+  /** Whether the guard knows this extension at this version. */
   readonly trusted: boolean
-  /** Functions (names) and operators (symbols) in its schema that pg_depend says are the extension's. */
+  /** Functions (names) and operators (symbols) in its schema that belong to the extension by pg_depend. */
   readonly functions: readonly string[]
   readonly operators: readonly string[]
-  /** Those of both that something in the same schema bears too, which no trusted extension made: never to be called. */
+  /** Names and symbols for which the schema also holds an object of no trusted extension: they are never called. */
   readonly shadowed: readonly string[]
 }
 
@@ -59,15 +59,15 @@ export interface CapturedType {
   readonly kind: 'base' | 'enum' | 'domain' | 'composite' | 'range' | 'multirange' | 'array'
   /** The extension it belongs to, by pg_depend. */
   readonly extension: string | null
-  /** domain: the type right below; array: the element. */
+  /** domain: the base type; array: the element type. */
   readonly of: TypeName | null
-  /** The oid of `of`; 0 without. */
+  /** The oid of `of`, or 0. */
   readonly ofOid: number
   /** composite: its attributes in order. */
   readonly attributes: readonly CapturedAttribute[]
   /** array: the delimiter between elements. */
   readonly delimiter: string
-  /** Why a query may not name or read this type (a CHECK below, a user's cast …), as a sentence; null when it may. */
+  /** A sentence why a query may not name or read this type (a CHECK, a user's cast …); null if it may. */
   readonly refused: string | null
 }
 
@@ -81,16 +81,16 @@ export interface CapturedAttribute {
 export interface TableDetail {
   readonly kind: 'r' | 'p' | 'v' | 'm' | 'f'
   readonly oid: number
-  /** pg_class.relpages and reltuples at capture; reltuples -1 where never analysed. */
+  /** pg_class.relpages and reltuples at capture; reltuples is -1 if the table was never analysed. */
   readonly pages: number
   readonly tuples: number
-  /** Columns of the primary key, in key order; empty without one (or where it does not hold for GROUP BY). */
+  /** Columns of the primary key in key order; empty without a key that GROUP BY can rely on. */
   readonly primaryKey: readonly string[]
 }
 
 /** CatalogColumn.detail of a Postgres column. */
 export interface ColumnDetail {
-  /** pg_attribute.attnum. A rename keeps the number; a dropped number is never given again. */
+  /** pg_attribute.attnum. A rename keeps the number; the number of a dropped column is never reused. */
   readonly number: number
   readonly typeOid: number
   /** pg_type's schema and name (int4, not integer; _int4 for an array). */

@@ -1,4 +1,4 @@
-// The PostgreSQL driver put together: the guard judges, connections do. Nothing here decides anything of its own.
+// Composes the PostgreSQL driver from the guard and the connections. No decisions are made here.
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
 import { sharedCache } from '../shared-cache.ts'
@@ -17,7 +17,7 @@ import { TypeBook } from './session/types.ts'
 
 const readBody = sqlBodyReader({ bytesMax: 65_536, params: 'byPlace' })
 
-/** Parses a first query, so that the first caller does not wait for it. Dispose ends the parser's workers. */
+/** Warms the parser up, so that the first caller does not wait for it. Disposing ends the parser's threads. */
 export async function createPostgresDriver(): Promise<Driver> {
   const parser = await openParser()
   const knownOf = sharedCache<Known>(() => ({ types: new TypeBook(), sizes: new Map(), implicit: null }))

@@ -1,10 +1,10 @@
-// How a query fails by a bound of ours that only the database can look at. The printed text computes a number from a text
-// that is none; the database repeats that text in its error, and so tells our bound from an error of its own.
+// Encodes bounds that only the database can check. The printed text casts a marker string to a number. The cast fails, and the
+// database repeats the string in its error message, which identifies the bound.
 
 const MARK = 'vitrine bound:'
 const PATTERN = /vitrine bound: (\d{1,12}) ([a-z_]+|LIKE) (\d{1,20})"/
 
-/** The text that stands before the size found. */
+/** The marker string before the actual size. */
 export function overBoundText(what: string, most: number): string {
   return `${MARK} ${most} ${what} `
 }
@@ -16,7 +16,7 @@ export interface OverBound {
   readonly found: number
 }
 
-/** What the message of a failed query says of a bound; undefined where it failed by something else. */
+/** Reads a bound from the message of a failed query; undefined if another error occurred. */
 export function readOverBound(code: string, message: string): OverBound | undefined {
   const [, most, what, found] = (code === '22P02' ? PATTERN.exec(message) : null) ?? []
   return what === undefined ? undefined : { what, most: Number(most), found: Number(found) }

@@ -1,28 +1,28 @@
-// What the Postgres guard hands to the Postgres runner, behind the seal.
+// The sealed query that the PostgreSQL guard passes to the runner.
 import type { ImplicitObjects } from './capture.ts'
 
-/** A column that the printed text reads, as the server must describe it: as it was at introspection. */
+/** A column that the printed text reads. The server must describe it as introspection found it. */
 interface ReadColumn {
   readonly name: string
   /** pg_attribute.attnum. */
   readonly number: number
-  /** For a domain the type below it. */
+  /** For a domain, its base type. */
   readonly typeOid: number
 }
 
-/** A table that the printed text reads. A query answers only while the database has these columns as they stand here. */
+/** A table that the printed text reads. The query runs only while the database has these columns unchanged. */
 export interface ReadTable {
   readonly schema: string
   readonly table: string
   readonly oid: number
-  /** Never empty: where the text reads none, one exposed column stands for the table. */
+  /** Never empty: if the text reads no column, one exposed column stands for the table. */
   readonly columns: readonly ReadColumn[]
 }
 
 /**
- * Where the cost of a plan is bounded by table sizes alone: one plain table, no join, no function that returns rows,
- * no sub-select, no recursion. `operations` counts the expression nodes evaluated a row; `sorts` whether rows are
- * sorted, grouped or made distinct.
+ * Present if the table's size bounds the plan cost: one plain table, no join, no set-returning function, no sub-select, no
+ * recursion. `operations` counts the expression nodes evaluated per row. `sorts` tells whether rows are sorted, grouped or
+ * made distinct.
  */
 export interface CostBound {
   readonly schema: string
@@ -37,35 +37,35 @@ export interface RecordShape {
   readonly isList: boolean
 }
 
-/** What a printed text reads, as captured. */
+/** What a printed text reads, as introspection captured it. */
 export interface Captured {
   readonly reads: readonly ReadTable[]
-  /** What must not have changed since introspection, beside the tables. */
+  /** Objects besides tables that must not have changed since introspection. */
   readonly implicit: ImplicitObjects
 }
 
 export interface PostgresQuery extends Captured {
   /**
-   * Where in the caller's text (UTF-16 units) something is that stands at this place of the printed text (characters).
-   * Null where that cannot be told. It parses and walks again: for errors only.
+   * Maps a position in the printed text (characters) to the caller's text (UTF-16 units); null if that is not possible.
+   * Parses and walks again, so it is used for errors only.
    */
   readonly locate?: (place: number) => Promise<number | null>
-  /** The printed text; it asks for rowCap + 1 rows at most. */
+  /** The printed text, which returns at most rowCap + 1 rows. */
   readonly text: string
-  /** Which of the caller's parameters (from 0) each $n of the printed text is. */
+  /** For each $n of the printed text, the index of the caller's parameter. */
   readonly slots: readonly number[]
-  /** What is bound to each $n. */
+  /** The text bound to each $n. */
   readonly params: readonly (string | null)[]
-  /** Rows to answer at most. */
+  /** The most rows in the answer. */
   readonly rowCap: number
-  /** Our aliases and what the caller called them (t7 → orders), to map a database's message back. */
+  /** Generated aliases and the caller's names (t7 → orders), to translate database messages. */
   readonly names: ReadonlyMap<string, string>
-  /** By place (from 0), the output columns that the server answers as record or record[] though their columns are known. */
+  /** By index, the output columns that the server describes as record or record[] though their columns are known. */
   readonly records?: ReadonlyMap<number, RecordShape>
-  /** Null: only EXPLAIN can tell the cost. */
+  /** Null: the cost needs EXPLAIN. */
   readonly bound: CostBound | null
-  /** Trusted extension schemas that the session's search_path must hold after pg_catalog, in order. */
+  /** Schemas of trusted extensions that search_path must hold after pg_catalog, in order. */
   readonly searchPath: readonly string[]
-  /** server_version_num at capture: another server than that is SCHEMA_STALE territory. */
+  /** server_version_num at capture. Another major version of the server means SCHEMA_STALE. */
   readonly serverVersion: number
 }

@@ -1,12 +1,11 @@
-// Identifiers and strings as SQL: always quoted, whatever they hold, so that no list of keywords and no setting decides
-// what they mean.
+// Quotes identifiers and strings as SQL. They are always quoted, so that no keyword and no setting changes their meaning.
 
 /** "name". */
 export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** Words that mean something else without quotes: PostgreSQL's reserved keywords (manual, appendix C). */
+/** PostgreSQL's reserved keywords, which must be quoted as names (manual, appendix C). */
 const RESERVED: ReadonlySet<string> = new Set(
   `
   all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
@@ -21,7 +20,7 @@ const RESERVED: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** A name as a caller must type it: in quotes only where it needs them. */
+/** A name as a caller must type it: quoted only if needed. */
 export function typed(name: string): string {
   return /^[a-z_][a-z0-9_$]*$/.test(name) && !RESERVED.has(name) ? name : identifier(name)
 }
@@ -36,7 +35,7 @@ export function qualified(names: readonly string[]): string {
   return names.map(identifier).join('.')
 }
 
-/** 'text', or E'…' where there is a backslash: the same under either standard_conforming_strings. */
+/** 'text', or E'…' if it holds a backslash: the same under both values of standard_conforming_strings. */
 export function literal(text: string): string {
   const doubled = text.replaceAll("'", "''")
   return text.includes('\\') ? `E'${doubled.replaceAll('\\', '\\\\')}'` : `'${doubled}'`

@@ -1,4 +1,4 @@
-// How introspection and grading ask a server: statements of our own making only, no caller's input in them.
+// Runs the statements of introspection and grading. They are fixed texts without a caller's input.
 
 /**
  * Runs one statement and gives its rows as text. Throws AppError DATASOURCE_UNAVAILABLE where the connection fails;

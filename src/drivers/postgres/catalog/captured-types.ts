@@ -1,5 +1,5 @@
-// The types of a database that are not built in: what a query may name, and which columns may be exposed at all.
-// Decides over rows; asks nothing. What it does not know it refuses.
+// Judges the user-defined types of a database: which types a query may name, and which columns can be exposed. Works on rows
+// without asking the database. Unknown cases are refused.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
 import type { CapturedAttribute, CapturedExtension, CapturedType } from '../capture.ts'
 import { FUNCTIONS } from '../guard/allowed-functions.ts'
@@ -16,7 +16,7 @@ export interface TypeRows {
 
 export interface ReadTypes {
   readonly types: readonly CapturedType[]
-  /** Why a column of this type may not be exposed, as a sentence; null when it may. */
+  /** A sentence why a column of this type cannot be exposed; null if it can. */
   unexposable(oid: number): string | null
   /** Whether a domain of this type, or one below it, refuses nulls. */
   isNotNull(oid: number): boolean

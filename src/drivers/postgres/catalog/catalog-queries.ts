@@ -1,10 +1,10 @@
-// What introspection asks pg_catalog: statements for servers 14 to 18, every column named, none with a caller's input.
-// They rely on a search_path of pg_catalog, so that no operator of a user's making answers them.
+// The catalog queries of introspection, for PostgreSQL 14 to 18. They name every column and hold no caller's input. They need
+// search_path = pg_catalog, so that no user-defined operator is called.
 
-/** The first oid that initdb does not give: objects from here on were made in this database (FirstNormalObjectId). */
+/** The first oid that initdb does not assign: later objects are user-defined (FirstNormalObjectId). */
 const firstUserOid = 16384
 
-/** Nothing of a user's making answers our statements. */
+/** Keeps user-defined functions and operators out of our statements. */
 export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
 
 /**

@@ -1,5 +1,5 @@
-// From rows of pg_catalog to the tables of a Catalog: keys, references, sizes, what may be exposed. Decides over rows;
-// asks nothing.
+// Builds the tables of a Catalog from rows of pg_catalog: keys, references, sizes, what can be exposed. Does not ask the
+// database.
 import { LABEL_CHARS_MAX, LABELS_MAX, type CatalogColumn, type CatalogTable, type Scalar } from '../../driver.ts'
 import { grouped, isTrueAt, numberAt, numbersAt, quoted, textAt, type Row } from './ask.ts'
 import type { ColumnDetail, TableDetail } from '../capture.ts'

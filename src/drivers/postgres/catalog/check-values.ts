@@ -1,5 +1,5 @@
-// The values that a CHECK constraint of one column allows, if it is a plain list of constants. Reads what pg_get_expr
-// prints; what it does not know says nothing.
+// Reads the values that a CHECK constraint of one column allows, if it is a list of constants, from the output of pg_get_expr.
+// Other expressions are ignored.
 
 const NAME = String.raw`(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)`
 /** `name = ANY (ARRAY[…])`, with the casts that PostgreSQL adds for varchar. */

@@ -1,4 +1,4 @@
-// What `test` asks pg_catalog about a login: its attributes, its roles, and what it could do that a reader need not.
+// The catalog queries of a connection test: the login's attributes, its roles, and rights that a reader does not need.
 
 export const login = `
 SELECT rolname, rolsuper, rolbypassrls,

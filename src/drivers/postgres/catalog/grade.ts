@@ -1,5 +1,5 @@
-// Grades a login for this service: what it could do that reading the exposed columns does not need. Warnings, each with
-// the SQL that makes a better login; only a server that cannot be used at all fails. It changes nothing.
+// Grades a login: reports rights that reading the exposed columns does not need. Each warning has the SQL that creates a better
+// login. Only an unusable server fails the test. Grading changes nothing.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import { isTrueAt, textAt, type Ask, type Row } from './ask.ts'
@@ -9,7 +9,7 @@ import { betterLogin, closeSchema, grantAll, grantColumns, limitTemporaryFiles, 
 import { OLDEST_SERVER, readMade, readServer, versionName, type ServerFacts } from './introspect.ts'
 import { readExtensions } from './trust.ts'
 
-/** What the steps are judged by. */
+/** The facts that the steps are judged by. */
 interface Facts {
   readonly server: ServerFacts
   readonly user: string
@@ -38,7 +38,7 @@ interface Facts {
 export async function grade(ask: Ask, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const server = await readServer(ask, signal)
   const first = [connected(server), serverVersion(server)]
-  // What follows is written for the catalogs of 14 and newer.
+  // The queries below need the catalogs of PostgreSQL 14 or newer.
   if (server.version < OLDEST_SERVER) return first
   const facts = await readFacts(ask, server, exposed, signal)
   return [...first, ...judges.map((judge) => judge(facts))]

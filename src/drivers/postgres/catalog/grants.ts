@@ -1,5 +1,4 @@
-// The SQL that makes a login no wider than an exposure, for a person to read and run. It decides nothing and is never
-// run by the service.
+// Writes the SQL that restricts a login to an exposure, for a person to read and run. The service never runs it.
 import type { Catalog } from '../../driver.ts'
 import { quoted } from './ask.ts'
 

@@ -1,13 +1,13 @@
-// Objects of a database that can run in a query without being named there: casts, operator classes, overloads of the
-// functions and operators that a query may use, and the CHECKs of domains. Introspection judges them (trust.ts). A digest
-// tells a later query whether they are still the same.
+// Implicit objects: objects that can run in a query without being named there. These are casts, operator classes, overloads of
+// allowed functions and operators, and CHECKs of domains. Introspection judges them (trust.ts). A digest tells a later query
+// whether they have changed.
 import { randomBytes } from 'node:crypto'
 import type { ImplicitObjects } from '../capture.ts'
 import { literal } from '../quote.ts'
 import { extensionOf, userCasts, userOperatorClasses } from './catalog-queries.ts'
 import { KNOWN_EXTENSIONS } from './trust.ts'
 
-/** Which objects the digest is made of. */
+/** The objects that the digest covers. */
 export type Scope = Omit<ImplicitObjects, 'digest'>
 
 /**

@@ -1,5 +1,5 @@
-// Reads a PostgreSQL database's shape from pg_catalog alone: what the login may select, and what the guard must know of
-// types, extensions and schemas. It reads no rows of anybody's tables.
+// Introspects a PostgreSQL database from pg_catalog only: the tables that the login may select from, and the types, extensions
+// and schemas that the guard needs. It reads no rows of tables.
 import { AppError } from '../../../errors.ts'
 import { LABELS_MAX, type Catalog } from '../../driver.ts'
 import { isTrueAt, numberAt, textAt, type Ask } from './ask.ts'
@@ -11,7 +11,7 @@ import { catalogTables, type CatalogRows } from './catalog-tables.ts'
 import { readExtensions, taintedTypes, trustedSchemas, userMade, type UserMade } from './trust.ts'
 import { viewFunctions, viewRelations, views, viewWarnings } from './views.ts'
 
-/** The oldest server the guard was tried on. */
+/** The oldest server version that the guard was tested on. */
 export const OLDEST_SERVER = 140000
 
 /** Asked of the server by introspect(): a part of its progress each. */
@@ -45,15 +45,15 @@ function isOrdinarySchema(name: string): boolean {
   return !name.startsWith('pg_')
 }
 
-/** "14" or "9.6": as people call the version. */
+/** The version as people write it: "14" or "9.6". */
 export function versionName(version: number): string {
   const major = Math.trunc(version / 10000)
   return major >= 10 ? String(major) : `${major}.${Math.trunc(version / 100) % 100}`
 }
 
 /**
- * Reads everything the login may select from. Throws AppError DATASOURCE_UNAVAILABLE for a server older than 14 and for
- * a database where somebody made a cast or operator class on built-in types.
+ * Reads everything that the login may select from. Throws AppError DATASOURCE_UNAVAILABLE for a server older than 14, and for
+ * a database with a user-defined cast or operator class on built-in types.
  */
 export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog> {
   const server = await readServer(ask, signal)
@@ -85,7 +85,7 @@ async function readCapture(
   if (String(schemas) !== String(scope.schemas) || String(trustedNames(extensions)) !== String(scope.extensions)) {
     throw new AppError(
       'DATASOURCE_UNAVAILABLE',
-      'The extensions of the database changed while they were read. Introspect it again when they are at rest.',
+      'The extensions of the database changed during introspection. Introspect it again when no extension is being changed.',
     )
   }
   const made = await readMade(ask, extensions, signal)

@@ -1,5 +1,5 @@
-// How the values of each column are read for a profile: as themselves where they are scalars and short, cut where they
-// may be long, else only whether they are there. What is read becomes the scalar that an answer would show.
+// Decides how a profile reads each column: short scalars as they are, long ones cut, other types only for presence. Each value
+// is read as the scalar that an answer would show.
 import { z } from 'zod'
 import { KEY_CHARS_MAX } from '../../key-sample.ts'
 import { JsonBytes, writeText } from '../../json-bytes.ts'

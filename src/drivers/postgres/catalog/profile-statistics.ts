@@ -1,5 +1,5 @@
-// What PostgreSQL's own statistics (pg_stats) say of a column, and how it is put together with a sample. They are of the
-// last ANALYZE: where a sample holds every row, it alone counts.
+// Reads PostgreSQL's statistics (pg_stats) of a column and combines them with a sample. Statistics date from the last ANALYZE,
+// so a sample that holds every row replaces them.
 import { z } from 'zod'
 import { compare, isOrdered } from '../../column-sample.ts'
 import type { ColumnProfile, Scalar } from '../../driver.ts'

@@ -1,5 +1,5 @@
-// Profiles one table: the server's own statistics first, then a bounded sample of its rows, some columns at a time. What
-// both say together is handed on; no value is kept here.
+// Profiles one table: first the server's statistics, then a bounded sample of its rows, some columns at a time. The combined
+// result is passed on; no value is kept here.
 import { setImmediate } from 'node:timers/promises'
 import { ColumnSample } from '../../column-sample.ts'
 import { KeySample } from '../../key-sample.ts'
@@ -13,7 +13,7 @@ import { keysIn, readColumns, scalarAt, type ReadColumn } from './profile-column
 import { sampleSql, sizeSql, statisticsSql } from './profile-queries.ts'
 import { readStatistics, together, type Statistics } from './profile-statistics.ts'
 
-/** A session that runs statements of ours. */
+/** A session that runs statements of the service. */
 export interface Reader {
   /** READ ONLY, under the bounds' timeout. Throws AppError. */
   read(sql: string, sink: Sink): Promise<void>

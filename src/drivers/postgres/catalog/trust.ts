@@ -1,5 +1,5 @@
-// What of a database may answer a query without being named: extensions this guard knows, schemas that hold nothing
-// else, and the casts and operator classes somebody made. Decides over rows; asks nothing.
+// Decides which extensions and schemas are trusted, and which types a user-defined cast or operator class affects. Works on
+// rows without asking the database.
 import { AppError } from '../../../errors.ts'
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
 import type { CapturedExtension } from '../capture.ts'

@@ -1,5 +1,5 @@
-// What whoever exposes a view should know of its definition, which runs with its owner's rights and which the guard
-// does not see: functions that write or read elsewhere, foreign tables, rows another policy would hide.
+// Warns about views whose definition runs with the owner's rights and is invisible to the guard: functions that write or read
+// other data, foreign tables, rows that a row policy would hide.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
 
 /** Every view's owner, whether it reads with the caller's rights (15+), and its name as a query would write it. */

@@ -1,5 +1,5 @@
-// The allow-list of parse nodes and of the keys of each, and the types made from it: what is not named here does not
-// exist for the guard. It never copies a tree through; the walkers build a new one key by key.
+// The allow-list of parse nodes and their keys, and the TypeScript types derived from it. The guard refuses all other nodes and
+// keys. The walkers build a new tree key by key and never copy a parsed one.
 
 /**
  * What a key holds: `node` and `nodes` tagged nodes ({A_Const: …}), `words` identifiers (String nodes) and `fields` those

@@ -1,5 +1,5 @@
-// Whether a table's size alone bounds what a query costs: one plain table, nothing that makes rows of its own. Then
-// nobody needs to ask the server for a plan first.
+// Decides whether a table's size bounds the cost of a query: one plain table and no set-returning function. Such a query needs
+// no EXPLAIN.
 import type { CostBound } from '../query.ts'
 import type { Walk } from './scope.ts'
 

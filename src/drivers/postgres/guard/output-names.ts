@@ -1,5 +1,5 @@
-// The name of an output column that was given none, as PostgreSQL makes it (FigureColname in parse_target.c): printed
-// with AS, so that what the guard made of the expression does not show.
+// Names output columns without AS as PostgreSQL does (FigureColname in parse_target.c). The name is printed with AS, because
+// the confined expression would get another name.
 import { words, type Node, type Struct } from './allowed-nodes.ts'
 
 export interface NameRules {

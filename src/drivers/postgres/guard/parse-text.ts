@@ -1,4 +1,4 @@
-// One text through libpg_query, in whichever thread this is.
+// Parses one text with libpg_query, in the current thread.
 import { hasSqlDetails, parseSync } from 'libpg-query'
 import type { Parsed } from './parser.ts'
 import { fromCodePoints } from './text-offsets.ts'
@@ -6,7 +6,7 @@ import { fromCodePoints } from './text-offsets.ts'
 /** Characters of the caller's text that a message repeats at most. */
 const QUOTED_MAX = 60
 
-/** Never throws: anything but a tree or a syntax error is `lost`, after which this thread's parser must not be used. */
+/** Never throws. After `lost` (neither a tree nor a syntax error) this thread's parser must not be used again. */
 export function parseText(text: string): Parsed {
   // The parser refuses an empty text by an error of its own.
   if (text.trim() === '') return { kind: 'malformed', why: 'the text is empty', position: 0 }

@@ -1,5 +1,5 @@
-// Judges texts in a thread of its own, which its owner ends as soon as the parser breaks: what PostgreSQL's memory looks
-// like after that, nobody knows.
+// Worker thread that judges texts. Its owner terminates it as soon as the parser fails, because the parser's memory is undefined
+// after that.
 import { loadModule } from 'libpg-query'
 import { serveGuard } from '../../serve-guard.ts'
 import { exposedOf } from './exposed.ts'

@@ -1,5 +1,5 @@
-// Where texts are parsed and judged: a few threads with a deadline, and the main thread for texts so small that nothing can
-// come of them. A thread is ended, and another started, when a text breaks it or takes too long.
+// Parses and judges texts: small texts on the main thread, others in a few worker threads with a deadline. A thread that fails
+// or exceeds the deadline is terminated and replaced.
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { loadModule } from 'libpg-query'
@@ -22,7 +22,7 @@ const THREADS = 2
 const DEADLINE_MS = 2_000
 const LOST = { kind: 'lost' } as const
 
-/** Starts the parsers, warm. */
+/** Starts the parsers and warms them up. */
 export async function openParser(options: ParserOptions = {}): Promise<Parser & AsyncDisposable> {
   // V8's optimizing compiler takes 600 MB for the grammar's one huge function, and parses no faster for it. Process-wide:
   // the threads' parsers heed it too.

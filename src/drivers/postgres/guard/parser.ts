@@ -1,5 +1,5 @@
-// What the guard asks of a parser, and what comes of judging a text. The parser is handed in, so that the guard itself does
-// no I/O; parser-pool.ts is the one that is used.
+// The parser interface of the guard, and the results of judging a text. The parser is injected, so that the guard does no I/O.
+// parser-pool.ts implements it.
 import type { Catalog, Denied, Malformed } from '../../driver.ts'
 import type { PostgresQuery } from '../query.ts'
 import type { ParamForm } from './params.ts'
@@ -8,9 +8,9 @@ export type Parsed =
   | { readonly kind: 'tree'; readonly tree: unknown }
   /** `position` in UTF-16 units of the text. */
   | { readonly kind: 'malformed'; readonly why: string; readonly position: number }
-  /** The parser gave up in good order: too deep. */
+  /** The parser stopped regularly: the text is nested too deep. */
   | { readonly kind: 'deep' }
-  /** The parser broke down or took too long over this text; it was ended. */
+  /** The parser failed or exceeded its deadline on this text and was terminated. */
   | { readonly kind: 'lost' }
 
 /** One text through the parser of this thread. Never throws. */
@@ -18,10 +18,10 @@ export type Parse = (text: string) => Parsed
 
 export type Judged =
   | { readonly kind: 'made'; readonly query: PostgresQuery }
-  /** `defect`: one of ours, for the log. */
+  /** `defect`: a bug of the service, for the log. */
   | (Denied & { readonly defect?: string })
   | Malformed
-  /** More than may be done where it was tried. */
+  /** The text exceeds the bounds of this thread. */
   | { readonly kind: 'heavy' }
   | { readonly kind: 'lost' }
 
@@ -39,21 +39,21 @@ export interface Sought {
   readonly place: number
 }
 
-/** What a thread is asked of a catalog that it holds. */
+/** A request to a thread that already holds the catalog. */
 export type Asked = Omit<Case, 'catalog'> & { readonly sought?: Sought }
 
-/** What was judged; or, of a place that was sought, where it is. */
+/** A verdict, or the position that was looked for. */
 export type Answer = Judged | { readonly kind: 'place'; readonly at: number | null }
 
 export interface Parser {
-  /** The parser of the main thread: for texts within the bounds HERE of judge.ts alone. */
+  /** The parser of the main thread, only for texts within the bounds HERE of judge.ts. */
   readonly parse: Parse
-  /** Judges in a thread with a deadline. Never rejects but for an aborted signal (with its reason). */
+  /** Judges in a thread with a deadline. Rejects only if the signal is aborted, with its reason. */
   judge(each: Case, signal: AbortSignal): Promise<Judged>
-  /** Where in a confined text something of its printed text is, by a thread; null where that cannot be told. */
+  /** Maps a position of the printed text to the confined text, in a thread; null if that is not possible. */
   locate(each: Case, sought: Sought, signal: AbortSignal): Promise<number | null>
-  /** Lets other requests have their turn. */
+  /** Yields to the event loop. */
   turn(): Promise<void>
-  /** A defect of ours met on the way, for the log; of the text only a hash is kept. */
+  /** Logs a bug of the service, with only a hash of the text. */
   report(problem: string, text: string): void
 }

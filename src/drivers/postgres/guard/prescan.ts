@@ -1,9 +1,9 @@
-// A look at the text before the parser gets it. It takes the comments out, counts tokens, and refuses what would make the
-// parser slow or overrun its stack. It decides nothing about names.
+// Scans the text before the parser: removes comments, counts tokens, and refuses texts that would make the parser slow or
+// overflow its stack. It does not look at names.
 //
-// PostgreSQL's scanner reads a whole run of operator characters before it knows where the first operator ends, and begins
-// again behind it: `/**//**/…` and `+-+-…` take time quadratic in the run. Without comments and with short runs nothing in
-// the parser grows faster than the text (test: bounds.test.ts).
+// PostgreSQL's scanner reads a whole run of operator characters to find the end of the first operator, then starts again after
+// it: `/**//**/…` and `+-+-…` take time quadratic in the run. Without comments and with short runs, the parser's work is
+// linear in the text (test: bounds.test.ts).
 import { Scanner, type TokenKind } from './scanner.ts'
 
 /** Tokens in one text. */

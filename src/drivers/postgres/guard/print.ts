@@ -18,7 +18,7 @@ export function printSelect(query: SelectStmt): string {
   return parts.filter((part) => part !== undefined && part !== false && part !== '').join(' ')
 }
 
-/** What cannot be missing in a tree that a walker made. */
+/** Asserts a part that every tree of the walkers has. */
 function must<T>(value: T | undefined): T {
   if (value === undefined) throw new TypeError('a confined tree that is not whole')
   return value
@@ -70,7 +70,7 @@ function printSetOperation(query: SelectStmt): string {
   const parts: string[] = []
   let left = must(query.larg)
   parts.push(printArm(must(query.rarg)), `${must(OPERATIONS[op])}${all ? ' ALL' : ''}`)
-  // A chain leans to the left, and needs no parentheses there; they would nest as deep as it is long.
+  // A chain is left-associative and needs no parentheses, which would nest as deep as the chain is long.
   while (isBareChain(left, op)) {
     parts.push(printArm(must(left.rarg)), `${must(OPERATIONS[left.op ?? ''])}${left.all ? ' ALL' : ''}`)
     left = must(left.larg)
@@ -79,7 +79,7 @@ function printSetOperation(query: SelectStmt): string {
   return parts.reverse().join(' ')
 }
 
-/** Whether the left arm binds to itself first without parentheses: INTERSECT before the others. */
+/** Whether the left arm needs no parentheses: INTERSECT binds more tightly than UNION and EXCEPT. */
 function isBareChain(left: SelectStmt, op: string): boolean {
   if (left.op === 'SETOP_NONE' || left.sortClause || left.limitCount || left.limitOffset || left.withClause)
     return false

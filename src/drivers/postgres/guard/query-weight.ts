@@ -1,5 +1,6 @@
-// What a query weighs: its FROM items, where a reference to a common table expression that the server copies in place
-// counts as all of that. The server copies without looking at any timeout; thirty doublings took 15 GB and only SIGKILL.
+// The weight of a query: the number of its FROM items. A reference to a common table expression that PostgreSQL inlines counts
+// as all items of the expression. PostgreSQL inlines without checking a timeout: thirty doublings took 15 GB, and only
+// SIGKILL ended them.
 import { refusedLimit, type Refusal } from './refusal.ts'
 import type { Cte, Weight } from './scope.ts'
 

@@ -1,5 +1,5 @@
-// Reads what the parser answered: one SELECT, made of allow-listed nodes and keys alone, no deeper than its caps. An
-// unknown node or key is refused, whatever it means: that is how INTO, FOR UPDATE and every future clause are caught.
+// Validates the parse tree: one SELECT of allow-listed nodes and keys, within depth limits. An unknown node or key is refused,
+// which covers INTO, FOR UPDATE and every future clause.
 import { NODES, type NodeName, type SelectStmt } from './allowed-nodes.ts'
 import { type Refusal, refusedFunction, refusedLimit, refusedStatement } from './refusal.ts'
 
@@ -14,7 +14,7 @@ const KEYS: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
   Object.entries(NODES).map(([name, keys]) => [name, new Map(Object.entries(keys))]),
 )
 
-/** What a reader would call a node that is not on the list. */
+/** Readable names of nodes that are not on the list. */
 const CLAUSES: ReadonlyMap<string, readonly ['function' | 'statement', string]> = new Map([
   ['XmlExpr', ['function', 'xml']],
   ['XmlSerialize', ['function', 'xmlserialize']],

@@ -1,12 +1,12 @@
-// Pure: a text that the parser took, without its literals, for an audit that may not keep them. It reads the text with the
-// guard's own scanner; where that meets what no query can hold, there is no answer rather than a wrong one.
+// Removes literals from a parsed query text, for audits that must not store them. Pure. It uses the guard's scanner and returns
+// null for a token that no query can hold.
 import { Scanner } from './scanner.ts'
 
 /** A name that needs its quotes for nothing but capitals; what else stands in quotes may be anything. */
 const PLAIN_NAME = /^"[A-Za-z_][\w$]*"$/
 const SIGN = /^[-+*/<>=~!@#%^&|`?:;,.()[\]]+$/
 
-/** The text with ? for every string and number, and without its comments; null where that cannot be told. */
+/** The text without comments, with ? for each string and number; null if a token is unknown. */
 export function redactedSql(text: string): string | null {
   const scanner = new Scanner(text)
   const out: string[] = []

@@ -1,4 +1,4 @@
-// The row cap, in the query's own LIMIT: one row more than is answered, to tell whether there are more.
+// Applies the row cap in the query's LIMIT: one row more than the answer holds, to tell whether there are more rows.
 import { word, type Node, type SelectStmt } from './allowed-nodes.ts'
 import { columnRef, distinctNames, newAlias, type Walk } from './scope.ts'
 import type { Selected } from './walk-select.ts'

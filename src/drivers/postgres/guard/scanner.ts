@@ -1,5 +1,5 @@
 // Reads SQL text as PostgreSQL's scanner does (src/backend/parser/scan.l of PostgreSQL 18), token by token. It never
-// refuses anything: behind an error of the real scanner it may read on as it likes. Every rule is linear in the text.
+// refuses anything: after an error of the real scanner its tokens are undefined. Each rule takes time linear in the text.
 // test: scanner.test.ts compares the tokens with those of libpg-query's own scanner.
 
 export type TokenKind =

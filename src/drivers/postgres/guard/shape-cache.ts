@@ -1,6 +1,6 @@
-// What queries of one shape became. Programs send the same text again and again with other whole numbers in it: once a
-// shape was confined twice, its printed text is kept with gaps where those numbers stand, and a third query of it costs a
-// look-up. A number may vary only where the guard, given marks instead, printed nothing but the marks differently.
+// Caches confined queries by shape. Programs send the same text repeatedly with different whole numbers. After a shape was
+// confined twice, its printed text is cached with gaps for the numbers, and a third query takes one look-up. A number may vary
+// only if the guard, given a marker instead, prints the same text with the marker.
 import type { Catalog } from '../../driver.ts'
 import type { PostgresQuery } from '../query.ts'
 

@@ -1,6 +1,5 @@
-// From a place in the printed text to the place in the caller's text that it was made of. The database says where an error
-// is by a place of its own parse tree, so the printed text is parsed again and both trees are walked side by side. Done
-// only for an error, never on the way of a query.
+// Maps a position in the printed text to the caller's text. The database reports the position of a parse node, so the printed
+// text is parsed again and both trees are walked in parallel. This runs only for errors.
 import type { Node, SelectStmt } from './allowed-nodes.ts'
 
 /** A confined node → the byte offset of what it was made of. */

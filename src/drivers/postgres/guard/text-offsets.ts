@@ -1,4 +1,4 @@
-// Places in a text: the parser counts bytes in a tree and code points in an error, a caller UTF-16 units.
+// Converts offsets: the parser counts bytes in a tree and code points in an error, a caller counts UTF-16 units.
 
 /** UTF-16 units before a byte offset in the text's UTF-8. */
 export function fromBytes(text: string, bytes: number): number {

@@ -1,5 +1,5 @@
-// What may be named beside functions and exposed things: PostgreSQL's own types, date functions without parentheses, and
-// the functions of known extensions. A type that is not here is refused: '…'::regclass would tell what exists.
+// Allow-lists besides functions: PostgreSQL's types and operators, date functions without parentheses, and functions of known
+// extensions. A type that is not listed is refused: '…'::regclass would tell what exists.
 
 /** Types of pg_catalog; their arrays too. */
 export const TYPES: ReadonlySet<string> = new Set(

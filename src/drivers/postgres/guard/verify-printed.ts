@@ -1,7 +1,7 @@
-// The last wall: the printed text, parsed again, must be the confined tree, node for node. Only places in the text are
-// not compared; nothing is put in order here, or the wall would have a hole of that shape.
+// The last check: the printed text, parsed again, must equal the confined tree, node for node. Only positions are not compared.
+// Nothing is normalized here: each normalization would let a difference through.
 
-/** Traces of a text's layout, which a tree that was made has not. */
+/** Keys that hold positions, which a confined tree does not have. */
 const PLACES: ReadonlySet<string> = new Set([
   'location',
   'list_start',

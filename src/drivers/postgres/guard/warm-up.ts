@@ -1,5 +1,5 @@
-// The first queries after a start would be the slowest: the engine compiles the parser and the guard while they wait. So
-// the guard confines some of its own first, over a catalog that is nobody's.
+// Warms up the parser and the guard: V8 compiles them during the first queries, which would be slow. So the guard first confines
+// some sample queries over a sample catalog.
 import type { Catalog, CatalogColumn } from '../../driver.ts'
 import { CAPTURE_VERSION, type ColumnDetail, type PostgresCapture, type TableDetail } from '../capture.ts'
 import { confine } from './confine.ts'

@@ -124,7 +124,7 @@ const LOGINS: readonly (readonly [string, Wanted, RegExp])[] = [
   ['SCRAM with the right password', { database: 'plain' }, OK],
   ['SCRAM with a wrong password', { database: 'plain', password: 'wrong' }, /refuses the user name or password/],
   ['a user that does not exist', { database: 'plain', username: 'nobody' }, /refuses the user name or password/],
-  ['no password', { database: 'plain', password: '' }, /asks for a password, and none is set/],
+  ['no password', { database: 'plain', password: '' }, /requires a password, but none is set/],
   ['md5 with the right password', { database: 'md5', username: 'old', password: 'old-pw' }, OK],
   [
     'md5 with a wrong password',
@@ -147,7 +147,7 @@ for (const [title, wanted, expected] of LOGINS) {
 
 test('login: no such database', async () => {
   const gone = await tryLogin({ database: 'gone', secrets: { tlsCa: pem['ca.crt'] ?? '' } })
-  assert.match(gone, /no such database/)
+  assert.match(gone, /does not have this database/)
 })
 
 test('login: nothing listens', async () => {
@@ -196,20 +196,20 @@ test('a server that says nothing is given up at the signal, not later', async ()
 })
 
 const OTHERS: readonly (readonly [string, Buffer | null, RegExp])[] = [
-  ['an HTTP server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), /is no PostgreSQL/],
-  ['an SSH server', Buffer.from('SSH-2.0-OpenSSH_9.6\r\n'), /is no PostgreSQL/],
-  ['a MySQL server', Buffer.from('\x4a\0\0\0\x0a8.0.36\0\x08\0\0\0abcdefgh\0', 'latin1'), /is no PostgreSQL/],
+  ['an HTTP server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), /is not PostgreSQL/],
+  ['an SSH server', Buffer.from('SSH-2.0-OpenSSH_9.6\r\n'), /is not PostgreSQL/],
+  ['a MySQL server', Buffer.from('\x4a\0\0\0\x0a8.0.36\0\x08\0\0\0abcdefgh\0', 'latin1'), /is not PostgreSQL/],
   [
     'a MySQL server whose greeting is as long as a letter',
     Buffer.from('N\0\0\0\x0a8.0.36-0ubuntu\0', 'latin1'),
-    /is no PostgreSQL/,
+    /is not PostgreSQL/,
   ],
-  ['a MongoDB server', Buffer.from([0x2a, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xd4, 7, 0, 0]), /is no PostgreSQL/],
-  ['one that closes', null, /does not answer as PostgreSQL/],
+  ['a MongoDB server', Buffer.from([0x2a, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xd4, 7, 0, 0]), /is not PostgreSQL/],
+  ['one that closes', null, /does not answer like PostgreSQL/],
 ]
 for (const [title, greeting, expected] of OTHERS) {
   for (const sslMode of ['disable', 'verify-full']) {
-    test(`${title} is told as no PostgreSQL, sslMode ${sslMode}`, async () => {
+    test(`${title} is reported as not PostgreSQL, sslMode ${sslMode}`, async () => {
       const other = createServer((socket) => {
         socket.on('error', () => undefined)
         socket.once('data', () => (greeting === null ? socket.end() : socket.end(greeting)))

@@ -1,5 +1,5 @@
-// Logs in: TCP to an address that may be connected to, then TLS, SCRAM and start-up by `pg`, whose socket is taken over.
-// Every failure becomes one sentence of ours; what the server or the network said is its cause, and no secret is in either.
+// Logs in: TCP to an allowed address, then TLS, SCRAM and start-up by `pg`. Afterwards the socket is taken over from `pg`.
+// Each failure becomes one sentence, with the raw error as its cause. Neither holds a secret.
 import { checkServerIdentity, connect as connectTls, type ConnectionOptions } from 'node:tls'
 import { isIP, type Socket } from 'node:net'
 import { once } from 'node:events'
@@ -19,10 +19,10 @@ const CONNECT_MS = 10_000
 const CANCEL_MS = 5_000
 const FLOOR = 140_000
 
-/** A session, and how to have the server end what runs in it. */
+/** A session, and how to cancel what runs in it. */
 export interface Login {
   readonly session: Session
-  /** A CancelRequest over a connection of its own; done when the server has sent its signal. Never throws. */
+  /** Sends a CancelRequest over a separate connection; resolves when the server has signalled the backend. Never throws. */
   cancel(): Promise<void>
 }
 
@@ -35,8 +35,8 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
     signal.throwIfAborted()
     if (!mayBeOptions(error)) throw loginFailure(error, target)
   }
-  // A pooler that refuses start-up options, or a login trigger that cannot bear them (25006 among its errors): without
-  // them every pin goes into every transaction instead.
+  // A pooler may refuse start-up options, and a login trigger may fail with them (for example 25006). Without them, each
+  // transaction sets all pinned settings.
   try {
     return await attempt(target, null, allowPrivateHosts, deadline)
   } catch (error) {
@@ -75,7 +75,7 @@ async function attempt(
   signal.addEventListener('abort', stop, { once: true })
   try {
     const client = new Client(clientConfig(target, options, socket))
-    // After the take-over these are the wire's to notice.
+    // After the take-over the wire handles these events.
     client.on('error', () => undefined)
     if (target.channelBinding) requireChannelBinding(client, socket)
     // Under TLS pg reads from the encrypted stream alone, without it from the first moment.
@@ -125,7 +125,7 @@ function clientConfig(target: Target, options: string | null, socket: Socket): C
     port: target.port,
     user: target.username,
     database: target.database,
-    // As a function: pg falls back to the environment and to ~/.pgpass where the text is empty.
+    // A function, because pg falls back to the environment and to ~/.pgpass if the string is empty.
     password: () => target.password ?? '',
     ssl: target.sslMode === 'disable' ? false : tlsOptions(target),
     sslnegotiation: 'postgres',

@@ -1,5 +1,5 @@
-// One lease's worth of PostgreSQL: a session, a deadline and a way to cancel. Whatever is abandoned is ended in the
-// database first, and its session is never used again.
+// A PostgreSQL connection for one lease: a session, a deadline and cancellation. An abandoned statement is cancelled in the
+// database first, and its session is never reused.
 import { AppError } from '../../../errors.ts'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
@@ -28,20 +28,20 @@ import { ask, estimateQuery, readInto, runQuery, type Known, type Running } from
 import type { Session } from './session.ts'
 import type { Sink } from './wire.ts'
 
-// The server's own timeout should hit first; this is for a server that does not look at it.
+// The server's timeout should fire first; this deadline is for a server that ignores it.
 const GRACE_MS = 500
-// After a cancel request: for the server to say that it cancelled.
+// After a cancel request: time for the server to confirm.
 const SEEN_MS = 500
-// One catalog query of introspection; large catalogs take their time.
+// For one catalog query of introspection; large catalogs take long.
 const ASK_MS = 60_000
 const buffers = new BufferPool()
 
-/** A logged-in connection; what `known` answers is shared with the other connections of its datasource. */
+/** A logged-in connection. The connections of a datasource share what `known` returns. */
 export class PostgresConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
   readonly #session: Session
-  /** Once what ran was asked to end: the request may reach whatever runs next, so nothing does. */
+  /** Set once a cancel was sent: the request may reach the next statement, so none is run. */
   #cancelling: Promise<void> | null = null
   #ending: Promise<void> | null = null
 
@@ -121,8 +121,8 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * Runs with a deadline and the signal; on either, what runs in the database is cancelled and the session given up. Where
-   * time is what ended it, the server has a moment to say that it did.
+   * Runs with a deadline and the signal. Either cancels the statement in the database and closes the session. After a
+   * timeout the server gets a moment to report it.
    */
   async #within<T>(deadlineMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (signal.aborted) throw gaveUp(signal)
@@ -162,7 +162,7 @@ function isTime(reason: unknown): boolean {
   return reason instanceof DOMException && reason.name === 'TimeoutError'
 }
 
-/** A hang-up and a deadline look alike to the database; the caller of the first is not there to read it. */
+/** The database reports a disconnect and a deadline the same way; a disconnected caller reads no error. */
 function gaveUp(signal: AbortSignal): AppError {
   const reason: unknown = signal.reason
   if (reason instanceof AppError) return reason

@@ -1,10 +1,10 @@
-// What a query would cost in the planner's units: by EXPLAIN, or, where table sizes alone bound it, without asking.
+// Estimates the cost of a query in the planner's units: by EXPLAIN, or from table sizes if these bound the cost.
 import { z } from 'zod'
 import { AppError } from '../../../errors.ts'
 import type { CostBound } from '../query.ts'
 import { literal } from '../quote.ts'
 
-/** The size of a table and the planner's prices, as the server has them now. */
+/** The current size of a table, and the planner's cost settings. */
 export interface TableSize {
   readonly pages: number
   readonly tuples: number
@@ -27,8 +27,8 @@ export function planCost(answer: readonly (readonly (string | null)[])[]): numbe
 }
 
 /**
- * Asks for the size of one plain table. No row where the bound would not hold: partitions, children, row level security
- * (whose conditions are not the caller's), columns computed when read.
+ * Asks for the size of one plain table. Returns no row if the bound would not hold: partitions, child tables, row-level
+ * security (whose conditions add cost), virtual generated columns.
  */
 export function sizeSql(at: { readonly schema: string; readonly table: string }): string {
   return `SELECT pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8, c.relpages, c.reltuples,
@@ -40,22 +40,22 @@ WHERE n.nspname = ${literal(at.schema)} AND c.relname = ${literal(at.table)} AND
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated = 'v')`
 }
 
-/** Reads the answer to sizeSql(); null where there is no bound. */
+/** Reads the answer to sizeSql(); null if size does not bound the cost. */
 export function readSize(answer: readonly (readonly (string | null)[])[]): TableSize | null {
   const row = answer[0]?.map(Number)
   if (row === undefined) return null
   const [blocks = 0, relpages = 0, reltuples = 0, pageCost = 0, tupleCost = 0, operatorCost = 0] = row
-  // As the planner does: the density of the last ANALYZE over the size of now, and at least ten pages. A page holds at
+  // Like the planner: the density of the last ANALYZE times the current size, and at least ten pages. A page holds at
   // most 291 rows.
   const pages = Math.max(blocks, 10)
   const density = relpages > 0 && reltuples >= 0 ? reltuples / relpages : 291
   return { pages, tuples: Math.max(1, density * pages), pageCost, tupleCost, operatorCost }
 }
 
-// The dearest of the allowed functions count as a hundred operators (procost 100).
+// The most expensive allowed functions have a procost of 100.
 const OPERATORS_EACH = 100
 
-/** No plan that the planner would choose costs more: reading the table whole, sorting all of it on disk. */
+/** An upper bound of any plan's cost: reading the whole table and sorting all of it on disk. */
 export function costBound(bound: CostBound, size: TableSize): number {
   const { pages, tuples, pageCost, tupleCost, operatorCost } = size
   const scan = pages * pageCost + tuples * (3 * tupleCost + bound.operations * OPERATORS_EACH * operatorCost)
@@ -64,14 +64,14 @@ export function costBound(bound: CostBound, size: TableSize): number {
   return scan + compared + 24 * pages * pageCost + 4 * tuples * tupleCost
 }
 
-/** Throws AppError QUERY_DENIED where the estimate is over the limit. */
+/** Throws AppError QUERY_DENIED if the estimate exceeds the limit. */
 export function checkCost(estimate: number, limit: number): void {
   if (estimate <= limit) return
   const message = `The plan cost of this query is estimated at ${Math.round(estimate)}, over the limit of ${limit}.`
   throw new AppError('QUERY_DENIED', message, {
     extra: {
       blocked: { kind: 'cost', name: 'plan cost' },
-      hint: 'Read less: a narrower WHERE, fewer joined tables, a join condition for each of them.',
+      hint: 'Read less: narrow the WHERE, join fewer tables, and give each join a condition.',
       estimate,
       limit,
     },

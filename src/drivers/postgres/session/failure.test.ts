@@ -77,14 +77,14 @@ const SAID: readonly (readonly [string, string, Readonly<Record<string, string>>
     'a value is never told',
     'invalid input syntax for type integer: "canary"',
     { C: '22P02' },
-    'A text is not a valid value of the type it is cast to.',
+    'A string is not a valid value of the type it is cast to.',
   ],
   ['an unlisted code of class 22', 'canary', { C: '22ZZZ' }, 'A value does not fit what the query does with it.'],
   [
     'a path of the server is not told',
     'could not write to file "base/pgsql_tmp/canary": No space left on device',
     { C: '53100' },
-    'The database has not enough resources for this query.',
+    'The database does not have enough resources for this query.',
   ],
   [
     'a limit is told',

@@ -1,12 +1,12 @@
-// What a caller is told when PostgreSQL refuses or fails a query. Only the primary text of listed codes passes, and only
-// where it names nothing but what the printed text names; never DETAIL, HINT or CONTEXT.
+// Translates PostgreSQL errors for callers. Only the primary message of listed codes is shown, and only if it names nothing
+// but names of the printed text. DETAIL, HINT and CONTEXT are never shown.
 import { AppError } from '../../../errors.ts'
 import { readOverBound, type OverBound } from '../over-bound.ts'
 import { adviceFor, adviceForBound, isOfReading } from './advice.ts'
 import { DatabaseError } from './messages.ts'
 import { LostConnection } from './wire.ts'
 
-/** What of a query the message may be about. */
+/** The parts of a query that a message may name. */
 export interface FailedQuery {
   readonly text: string
   readonly names: ReadonlyMap<string, string>
@@ -14,12 +14,12 @@ export interface FailedQuery {
 
 const LOST = 'The connection to the database was lost.'
 
-// Class 22, by code: the value itself is never told.
+// Class 22, by code. The value itself is never shown.
 const DATA_SENTENCES: Readonly<Record<string, string>> = {
-  '22001': 'A text is too long for its type.',
+  '22001': 'A string is too long for its type.',
   '22003': 'A number is out of the range of its type.',
   '22004': 'A null value is not allowed here.',
-  '22007': 'A text is not a valid date or time.',
+  '22007': 'A string is not a valid date or time.',
   '22008': 'A date or time is out of range.',
   '22009': 'A time zone displacement is not valid.',
   '22011': 'A substring has a negative length.',
@@ -28,23 +28,23 @@ const DATA_SENTENCES: Readonly<Record<string, string>> = {
   '22014': 'The argument of ntile must be greater than zero.',
   '22016': 'The argument of nth_value must be greater than zero.',
   '2201B': 'A regular expression is not valid.',
-  '2201E': 'A logarithm of zero or of a negative number.',
-  '2201F': 'A power or root that is not defined.',
+  '2201E': 'The argument of a logarithm is zero or negative.',
+  '2201F': 'A power or root is not defined for its arguments.',
   '2201G': 'The arguments of width_bucket are not valid.',
   '2201W': 'LIMIT must not be negative.',
   '2201X': 'OFFSET must not be negative.',
   '2202E': 'An array subscript is wrong.',
   '2202G': 'A TABLESAMPLE REPEATABLE value is not valid.',
   '2202H': 'A TABLESAMPLE argument is not valid.',
-  '22018': 'A text is not a valid value of the type it is cast to.',
+  '22018': 'A string is not a valid value of the type it is cast to.',
   '22019': 'An escape character is not valid.',
-  '22021': 'A text holds a character that the encoding does not have.',
+  '22021': 'A string holds a character that the encoding does not have.',
   '22023': 'An argument has a value that is not valid.',
-  '22024': 'A text ends without its end mark.',
+  '22024': 'A string is not terminated.',
   '22025': 'An escape sequence is not valid.',
-  '22026': 'A text has the wrong length for its type.',
+  '22026': 'A string has the wrong length for its type.',
   '22030': 'A JSON object has a key twice.',
-  '22032': 'A text is not valid JSON.',
+  '22032': 'A string is not valid JSON.',
   '22033': 'A JSON subscript is not valid.',
   '22034': 'A JSON path finds more than one item.',
   '22035': 'A JSON path finds no item.',
@@ -57,10 +57,10 @@ const DATA_SENTENCES: Readonly<Record<string, string>> = {
   '2203F': 'A JSON path finds no scalar.',
   '2203G': 'A JSON value cannot be cast to that type.',
   '22P01': 'A floating-point number is out of range.',
-  '22P02': 'A text is not a valid value of the type it is cast to.',
+  '22P02': 'A string is not a valid value of the type it is cast to.',
   '22P03': 'A binary value is not valid.',
   '22P05': 'A character has no equivalent in the encoding.',
-  '2200F': 'A text must not be empty here.',
+  '2200F': 'A string must not be empty here.',
   '2200H': 'A sequence generator has reached its limit.',
   '2200L': 'A text is not a valid XML document.',
   '2200M': 'A text is not a valid XML document.',
@@ -75,9 +75,8 @@ const CODE_SENTENCES: Readonly<Record<string, string>> = {
   '40001': 'The database gave the query up because of concurrent changes; try again.',
   '40P01': 'The database gave the query up because of a deadlock; try again.',
   '42501': 'The login of this datasource may not read something this query needs.',
-  '42P08':
-    'A parameter has one type in one place and another type elsewhere: give it one, as {type, value} or $1::type.',
-  '42P18': 'The type of a parameter cannot be told from its place: give it one, as {type, value} or $1::type.',
+  '42P08': 'A parameter has different types in different places. Set its type with {type, value} or $1::type.',
+  '42P18': 'The type of a parameter is not known. Set it with {type, value} or $1::type.',
   '55P03': 'Something this query reads is locked by another session; try again.',
   '57014': 'The query was cancelled in the database.',
 }
@@ -85,14 +84,14 @@ const CODE_SENTENCES: Readonly<Record<string, string>> = {
 const CLASS_SENTENCES: Readonly<Record<string, string>> = {
   '22': 'A value does not fit what the query does with it.',
   '42': 'The database refuses the query as it stands.',
-  '53': 'The database has not enough resources for this query.',
-  '54': 'The query is over a limit of the database.',
-  '58': 'The database had an error of its system.',
+  '53': 'The database does not have enough resources for this query.',
+  '54': 'The query exceeds a limit of the database.',
+  '58': 'The database had a system error.',
   HV: 'A foreign server behind a table of this query failed.',
   XX: 'The database had an internal error.',
 }
 
-/** What run() throws for what went wrong: an AppError as it is, anything else by its class, with it as the cause. */
+/** The AppError that run() throws: an AppError unchanged, any other error by its class, with the error as the cause. */
 export function failure(error: unknown, query?: FailedQuery, position: number | null = null): AppError {
   if (error instanceof AppError) return error
   if (error instanceof LostConnection) return new AppError('DATASOURCE_UNAVAILABLE', LOST, { cause: error })
@@ -114,9 +113,9 @@ export function failure(error: unknown, query?: FailedQuery, position: number | 
   return new AppError('QUERY_FAILED', message, { cause: error, extra })
 }
 
-/** A bound of ours, which only the database could look at. */
+/** The error for a bound of the service that the database checked. */
 function overBound({ what, most, found }: OverBound, cause: DatabaseError): AppError {
-  const message = `${what} is asked for more than this service lets the database do: a size of ${found}; the limit is ${most}.`
+  const message = `${what} would exceed a size limit of this service: the size is ${found}, the limit is ${most}.`
   return new AppError('QUERY_FAILED', message, { cause, extra: { hint: adviceForBound(what) } })
 }
 
@@ -128,19 +127,19 @@ export function isCancelled({ cause }: AppError): boolean {
   return cause instanceof DatabaseError && cause.code === '57014'
 }
 
-/** The server said that it ended the query for its time. */
+/** The error for a query that the server ended after its timeout. */
 export function timedOut(cause?: unknown): AppError {
   return new AppError('QUERY_TIMEOUT', 'The query took too long and was cancelled in the database.', { cause })
 }
 
-/** A table or column of the query is gone since introspection, or another one has its name. */
+/** The error for a table or column that was dropped or replaced since introspection. */
 export function schemaStale(cause?: unknown): AppError {
   const message =
     'The database has changed since it was introspected: a table or column of this query is gone, or is another one. An administrator must introspect it again.'
   return new AppError('SCHEMA_STALE', message, { cause })
 }
 
-/** The text of a database's message that a caller may see, or a sentence of ours. */
+/** The database's message if a caller may see it, else a sentence of the service. */
 function sentence(error: DatabaseError, group: string, query: FailedQuery | undefined): string {
   const fixed = DATA_SENTENCES[error.code] ?? CODE_SENTENCES[error.code]
   if (fixed !== undefined) return fixed
@@ -152,8 +151,8 @@ function sentence(error: DatabaseError, group: string, query: FailedQuery | unde
 }
 
 /**
- * The message with our aliases as the caller's names; null where it quotes something that is no name in the printed text.
- * The server added such a name: a file, a role, a table behind a policy. A literal of the caller's is no such name.
+ * The message with generated aliases replaced by the caller's names; null if it quotes a name that the printed text does not
+ * have. The server added such a name: a file, a role, a table behind a policy.
  */
 function mapped(message: string, query: FailedQuery): string | null {
   if (message.length > MESSAGE_MAX) return null
@@ -167,9 +166,9 @@ function mapped(message: string, query: FailedQuery): string | null {
 }
 
 const MESSAGE_MAX = 1_000
-/** An alias of ours, with the underscores that keep it apart from the caller's words. */
+/** A generated alias, with its prefix of underscores. */
 const ALIAS = /(?<!\w)_*[tc]\d+(?!\w)/g
-/** The literals and names that a printed text is made of (quote.ts). */
+/** The literals and names of a printed text (quote.ts). */
 const QUOTED = /E'(?:[^'\\]|''|\\[^])*'|'(?:[^']|'')*'|"((?:[^"]|"")*)"/g
 
 function namesIn(text: string): ReadonlySet<string> {

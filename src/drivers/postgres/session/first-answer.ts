@@ -1,9 +1,9 @@
-// What the first bytes of a server are: those of PostgreSQL, of something else, or none. Told apart before anything reads
-// them as a login, so that a wrong port is told as one.
+// Classifies the first bytes from a server: PostgreSQL, something else, or nothing. This happens before they are read as a
+// login, so that a wrong port gets a clear error.
 import { AppError } from '../../../errors.ts'
 
-const OTHER = 'What answers at that host and port is no PostgreSQL.'
-const SILENT = 'What listens at that host and port takes the connection and does not answer as PostgreSQL does.'
+const OTHER = 'The server at that host and port is not PostgreSQL.'
+const SILENT = 'The server at that host and port accepts the connection but does not answer like PostgreSQL.'
 const MESSAGE_BYTES_MAX = 16 << 10
 
 export interface FirstAnswer {

@@ -1,26 +1,26 @@
-// Holds a query to the columns that it was confined for. Each table is described in the query's own transaction, before
-// the query and in the same write: a prepared SELECT of those columns that is never executed. Describing it takes the
-// table's lock until the transaction ends, so the query reads the very columns that were described (PostgreSQL manual,
-// 13.3.1: every ALTER and DROP of them needs ACCESS EXCLUSIVE).
+// Ensures that a query reads the columns that it was confined for. Each table is described in the query's transaction, before
+// the query and in the same write: a prepared SELECT of the columns that is never executed. The description locks the table
+// until the transaction ends, so the query reads exactly the described columns (PostgreSQL manual, 13.3.1: ALTER and DROP
+// need ACCESS EXCLUSIVE).
 import type { ReadTable } from '../query.ts'
 import { identifier, qualified } from '../quote.ts'
 import { readFields, type Field } from './messages.ts'
 import type { Expectation } from './wire.ts'
 
-/** The statement that stands for a table's columns. Its columns are not qualified: see wrap() in guard/walk-from.ts. */
+/** The statement that describes a table's columns. Its columns are not qualified: see wrap() in guard/walk-from.ts. */
 export function heldSql({ schema, table, columns }: ReadTable): string {
   return `SELECT ${columns.map(({ name }) => identifier(name)).join(', ')} FROM ${qualified([schema, table])}`
 }
 
-/** What tells one table's columns from another's, through renames too. */
+/** A key for a table's columns that changes with a rename. */
 export function heldKey({ oid, columns }: ReadTable): string {
   return `${oid} ${columns.map(({ number, typeOid, name }) => `${number} ${typeOid} ${identifier(name)}`).join(' ')}`
 }
 
-/** The last description of a table that was as expected: the same bytes need not be read again. */
+/** The last expected description of a table: equal bytes are not parsed again. */
 const seen = new WeakMap<ReadTable, Buffer>()
 
-/** Compares what the server describes with what the query was confined for, table by table. */
+/** Compares the server's descriptions with the columns that the query was confined for. */
 export class Held implements Expectation {
   readonly #tables: readonly ReadTable[]
   #described = 0
@@ -40,7 +40,7 @@ export class Held implements Expectation {
     const known = seen.get(table)
     if (known === undefined || known.compare(from, start, end) !== 0) {
       if (!isSame(table, readFields(from, start, end))) return false
-      // The socket's buffer is used again.
+      // Copy: the socket's buffer is reused.
       seen.set(table, Buffer.from(from.subarray(start, end)))
     }
     this.#described++

@@ -1,5 +1,5 @@
-// Why a login did not come about, as one sentence of ours by class. The raw error is only the cause: it may hold the
-// user's name, an address, or whatever a server chose to say.
+// Maps a failed login to one sentence by its class. The raw error is only the cause, because it may hold the user's name, an
+// address, or any text of the server.
 import { AppError } from '../../../errors.ts'
 import { networkSentence } from '../../network-failure.ts'
 import type { Target } from './settings.ts'
@@ -7,7 +7,7 @@ import type { Target } from './settings.ts'
 const SQL_STATE: Readonly<Record<string, string>> = {
   '28P01': 'The database refuses the user name or password.',
   '28000': 'The database refuses this login: its rules do not let this user in from here, or not this way.',
-  '3D000': 'There is no such database on the server.',
+  '3D000': 'The server does not have this database.',
   '42501': 'The login may not connect to that database.',
   '53300': 'The database has no connection free.',
   '55000': 'The database does not accept connections.',
@@ -15,7 +15,7 @@ const SQL_STATE: Readonly<Record<string, string>> = {
   '57P05': 'The database ended the connection.',
 }
 
-/** DATASOURCE_UNAVAILABLE with the sentence that fits. */
+/** DATASOURCE_UNAVAILABLE with a sentence for the error. */
 export function loginFailure(error: unknown, target: Target): AppError {
   if (error instanceof AppError) return error
   return new AppError('DATASOURCE_UNAVAILABLE', sentence(error, target), { cause: error })
@@ -29,10 +29,10 @@ function sentence(error: unknown, target: Target): string {
   if (known !== undefined) return known
   if (code.startsWith('28')) return 'The database refuses this login.'
   if (error.message === 'The server does not support SSL connections')
-    return 'The server offers no TLS; sslMode disable would connect without it.'
+    return 'The server does not offer TLS. Set sslMode to disable to connect without TLS.'
   if (error.message.startsWith('SASL'))
     return target.password === null || target.password === ''
-      ? 'The database asks for a password, and none is set.'
+      ? 'The database requires a password, but none is set.'
       : 'The database and this login could not agree on how to check the password.'
   if (code.startsWith('ERR_SSL') || code === 'EPROTO' || code.startsWith('ERR_TLS'))
     return 'The TLS handshake with the server failed.'

@@ -1,6 +1,6 @@
-// Between a server and `pg` while it logs in. pg believes what it is sent: a message shorter than its kind makes it throw
-// out of the socket's event or read past the end for ever, and a long one is gathered whole, however long it says it is.
-// So it gets whole messages of a login and nothing else, each of the form of its kind.
+// Stands between the server and `pg` during login. pg trusts its input: a message that is too short makes it throw in a socket
+// event or read past the end forever, and it buffers a long message whatever its length. So pg receives only whole,
+// well-formed login messages.
 import type { Duplex } from 'node:stream'
 
 /** Far above what servers and poolers send. */
@@ -41,7 +41,7 @@ export function shieldLogin(stream: Duplex): () => Buffer {
     try {
       hear(bytes)
     } catch (error) {
-      stream.destroy(error instanceof Error ? error : new Error('an answer that is no PostgreSQL'))
+      stream.destroy(error instanceof Error ? error : new Error('an answer that is not PostgreSQL'))
     }
   })
   return () => {

@@ -1,5 +1,5 @@
-// The frontend's half of PostgreSQL's extended protocol (v3) as bytes, and the fields of the messages read from the
-// server. There is no simple Query here on purpose: it would run two statements where the printed text held two.
+// Encodes the frontend messages of PostgreSQL's extended protocol (v3), and decodes the server's messages. Simple Query is
+// left out on purpose: it would run several statements in one text.
 
 const OPEN_LENGTH = 5
 /** The length of a null. */
@@ -48,7 +48,7 @@ export function bindMessage(name: string, parameters: readonly (string | null)[]
 
 /** Describe of the unnamed portal: the columns come before the rows. */
 const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
-/** Execute of the unnamed portal, all rows: a row limit here would take parallel plans away. */
+/** Execute of the unnamed portal, all rows: a row limit would prevent parallel plans. */
 export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
 export const SYNC = message('S', 0, () => undefined)
 export const TERMINATE = message('X', 0, () => undefined)
@@ -100,7 +100,7 @@ export function readFields(from: Buffer, start: number, end: number): Field[] {
   return fields
 }
 
-/** What an ErrorResponse said. Only failure.ts decides which of it a caller may see. */
+/** An ErrorResponse. failure.ts decides which parts a caller may see. */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError'
   /** SQLSTATE. */
@@ -109,7 +109,7 @@ export class DatabaseError extends Error {
   readonly severity: string
   /** Raised inside a function, a foreign server or a query that is not the caller's text. */
   readonly inner: boolean
-  /** Where in the statement that was sent, in characters from 0; null where it is not told. */
+  /** The position in the sent statement, in characters from 0; null if unknown. */
   readonly position: number | null
 
   constructor(fields: ReadonlyMap<string, string>) {

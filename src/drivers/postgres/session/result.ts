@@ -1,4 +1,4 @@
-// Where rows go: an answer as JSON, written while they arrive and cut at the caps, or texts for our own catalog queries.
+// Row sinks: an answer as JSON, written while rows arrive and cut at the caps, or texts for catalog queries.
 import type { ResultColumn, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
 import type { Field } from './messages.ts'
@@ -73,7 +73,7 @@ export class Result implements Sink {
     this.#seen++
     if (this.#truncated) return this.#held !== null
     if (this.#seen > this.#caps.rowCap) {
-      // One row more than the cap is asked for, to know that there is more; a second one nobody asked for.
+      // The query returns at most one row more than the cap, to tell whether there are more.
       this.#truncated = true
       return true
     }
@@ -84,7 +84,7 @@ export class Result implements Sink {
     return true
   }
 
-  /** While rows are held the session is still needed for the look-up, so the rest is read and dropped. */
+  /** While rows are held, the session is needed for the type look-up, so the remaining rows are read and dropped. */
   tooLong(): boolean {
     this.#truncated = true
     return this.#held !== null || this.#seen >= this.#caps.rowCap
@@ -127,7 +127,7 @@ export class Result implements Sink {
     return shape.isList ? arrayWriter(row, COMMA) : row
   }
 
-  /** False where the row does not fit the byte cap: it is taken back. */
+  /** False if the row does not fit the byte cap; the row is removed again. */
   #write(from: Buffer, start: number, end: number): boolean {
     const out = this.#out
     const before = out.length

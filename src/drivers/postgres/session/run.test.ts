@@ -150,7 +150,7 @@ test('an error that quotes 100 MB is not held either', async () => {
   const error = await failed(at.run(confined(`SELECT repeat('x', 100000000)::int`), LIMITS, never))
   assert.deepEqual(
     [error.code, error.message],
-    ['QUERY_FAILED', 'A text is not a valid value of the type it is cast to.'],
+    ['QUERY_FAILED', 'A string is not a valid value of the type it is cast to.'],
   )
   assert.equal((await at.run(confined('SELECT 1'), LIMITS, never)).rows, '[[1]]')
 })

@@ -1,5 +1,5 @@
-// Runs what the guard confined: cost first, then rows, each query one READ ONLY transaction. In the usual case that is
-// one write to the database; where only EXPLAIN can tell the cost, two.
+// Runs confined queries: first the cost check, then the rows, in one READ ONLY transaction per query. Usually this takes one
+// write to the database; two if the cost needs EXPLAIN.
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import { AppError } from '../../../errors.ts'
 import { checkCost, costBound, explainSql, planCost, readSize, sizeSql, type TableSize } from './estimate.ts'
@@ -14,11 +14,11 @@ import type { Pinned, Session } from './session.ts'
 import { lookUpSql, type TypeBook } from './types.ts'
 import { NO_ROWS, type Sink } from './wire.ts'
 
-/** What the connections of one datasource know together, for some minutes. */
+/** Data that the connections of one datasource share for some minutes. */
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /** The digest of implicit objects that the database was last seen to have, and when that was asked. */
+  /** The last known digest of the database's implicit objects, and when it was read. */
   implicit: { readonly digest: string; readonly at: number } | null
 }
 
@@ -27,7 +27,7 @@ export interface Running {
   readonly known: Known
 }
 
-/** How long the implicit objects of a database count as seen. */
+/** How long a digest of implicit objects stays valid. */
 const IMPLICIT_MS = 1_000
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
@@ -73,7 +73,7 @@ export async function ask(session: Session, sql: string, timeoutMs: number): Pro
   const texts = new Texts(512 * 1024 * 1024)
   const outcome = await session.transaction(question(sql), { searchPath: [], timeoutMs }, texts)
   if (outcome.error !== null) throw outcome.error
-  if (outcome.cut) throw new AppError('QUERY_FAILED', 'The catalog of this database is too large to be read.')
+  if (outcome.cut) throw new AppError('QUERY_FAILED', 'The catalog of this database is too large to read.')
   return texts.answers[0] ?? []
 }
 
@@ -102,7 +102,7 @@ function sameServer(session: Session, query: PostgresQuery): void {
   if (major(session.server.version) !== major(query.serverVersion)) {
     throw new AppError(
       'SCHEMA_STALE',
-      'The database server is another version than when it was introspected. An administrator must introspect it again.',
+      'The database server has another version than at introspection. An administrator must introspect it again.',
     )
   }
 }
@@ -116,8 +116,8 @@ interface ImplicitCheck {
 const NO_CHECK: ImplicitCheck = { frames: Buffer.alloc(0), passed: () => undefined }
 
 /**
- * What ends a transaction before its query where implicit objects have changed since introspection. It takes a millisecond
- * or two, so it is sent once a second at most for all the connections of a datasource.
+ * A statement that fails the transaction if implicit objects have changed since introspection. It takes one or two
+ * milliseconds, so all connections of a datasource together send it at most once a second.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
   const { digest } = objects
@@ -163,7 +163,7 @@ async function explain(at: Running, query: PostgresQuery, pinned: Pinned, starte
 
 /** So many partitions, joined so often, that the plan alone is tens of megabytes. */
 function planTooLarge(): AppError {
-  const extra = { blocked: { kind: 'limit', name: 'plan' }, hint: 'Join fewer tables, or fewer partitions of them.' }
+  const extra = { blocked: { kind: 'limit', name: 'plan' }, hint: 'Join fewer tables or partitions.' }
   return new AppError('QUERY_DENIED', 'The plan of this query is too large.', { extra })
 }
 
@@ -196,7 +196,7 @@ async function explained(
   return failure(error, query satisfies FailedQuery, await placeOf(query, error, ahead))
 }
 
-/** Where in the caller's text the error is; null where the database does not tell, or nobody can. */
+/** The error's position in the caller's text; null if the database does not report it or it cannot be mapped. */
 async function placeOf(query: PostgresQuery, error: DatabaseError, ahead: number): Promise<number | null> {
   if (error.position === null || error.inner || query.locate === undefined) return null
   return query.locate(error.position - ahead).catch(() => null)

@@ -1,5 +1,5 @@
-// One logged-in session and the transactions it may hold: each is READ ONLY, with the settings that make an answer safe
-// and exact pinned in the same write. No statement but these, EXPLAIN and the texts it is handed ever runs here.
+// One logged-in session and its transactions. Each transaction is READ ONLY and pins the settings that make answers safe and
+// exact, in the same write. Only these statements, EXPLAIN and the given texts run here.
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
 import { bindMessage, describeStatement, EXECUTE, parseMessage, statement, SYNC } from './messages.ts'
 import { Held, heldKey, heldSql } from './held.ts'
@@ -43,7 +43,7 @@ const PINS: Readonly<Record<string, string>> = {
   enable_gathermerge: 'on',
 }
 
-// These two are of the session, not of a transaction.
+// These two belong to the session, not to a transaction.
 const SESSION_ONLY = new Set(['default_transaction_read_only', 'idle_session_timeout'])
 
 /** The start-up option that sets every pin. */
@@ -70,11 +70,11 @@ export interface Server {
   /** server_version_num. */
   readonly version: number
   readonly versionText: string
-  /** The start-up options did not hold (a pooler, a login trigger): every pin goes into every transaction. */
+  /** The start-up options had no effect (a pooler, a login trigger): each transaction sets all pinned settings. */
   readonly pinsEach: boolean
 }
 
-/** What changes from transaction to transaction. */
+/** Settings that differ between transactions. */
 export interface Pinned {
   /** Schemas behind pg_catalog on the search_path. */
   readonly searchPath: readonly string[]
@@ -99,9 +99,9 @@ interface Around {
   readonly isNamed: boolean
 }
 
-/** How a transaction went. */
+/** The outcome of a transaction. */
 export interface Told extends Outcome {
-  /** A table is not what the query was confined for. Nothing of the answer may be told. */
+  /** A table has changed since the query was confined. The answer must not be returned. */
   readonly isStale: boolean
 }
 
@@ -111,7 +111,7 @@ interface Prepared {
   readonly key: string
 }
 
-/** What describes the tables of a query. */
+/** The frames that describe the tables of a query. */
 interface Described {
   readonly frames: Buffer
   readonly prepared: readonly Prepared[]
@@ -254,7 +254,7 @@ function pinAll(path: string, timeoutMs: number): string {
   return `SELECT ${calls.join(', ')}`
 }
 
-/** Most transactions of a session prepare nothing. */
+/** Most transactions prepare nothing. */
 function joined(around: Around, described: Described): readonly Prepared[] {
   if (around.prepared.length === 0) return described.prepared
   return [...around.prepared, ...described.prepared]

@@ -1,5 +1,4 @@
-// How a PostgreSQL datasource is reached: reads the connection part of a datasource, field by field. Refusals name the
-// field and never repeat what was in it.
+// Reads the connection fields of a PostgreSQL datasource. Errors name the field and never repeat its value.
 import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
 import { hostField, nameField, portField, SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'

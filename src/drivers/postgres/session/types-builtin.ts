@@ -1,5 +1,5 @@
 // PostgreSQL's built-in types: oid, name, oid of the array of it. The oids are the same on every version (14 to 18
-// compared); types that a version lacks are simply never met. Row types of catalogs and polymorphic types are left out.
+// compared). A server never sends a type that its version lacks. Row types of catalogs and polymorphic types are left out.
 
 /** How a value's text becomes JSON (docs/contract.md#values); `text` is the database's text as a string. */
 export type Form =

@@ -1,5 +1,5 @@
-// Which type stands behind an oid of an answer, and how its values are written. Built-in types are known; what a
-// database made itself (enums, composites, arrays of them, extension types) is looked up in pg_type once.
+// Maps the type oids of an answer to types, and to the way their values are written. Built-in types are known. User-defined
+// types (enums, composites, their arrays, extension types) are looked up in pg_type once.
 import type { BuiltinType } from './types-builtin.ts'
 import { BUILTIN_TYPES } from './types-builtin.ts'
 import { writeText } from '../../json-bytes.ts'
@@ -22,7 +22,7 @@ function builtinEntries(type: BuiltinType): [number, ColumnType][] {
   return [scalar, [type.arrayOid, { name: `${type.name}[]`, write: list }]]
 }
 
-/** The types of one database: what is built in, and what was learned of it. */
+/** The types of one database: built-in and looked-up ones. */
 export class TypeBook {
   readonly #learned = new Map<number, ColumnType>()
 
@@ -30,7 +30,7 @@ export class TypeBook {
     return builtin.get(oid) ?? this.#learned.get(oid)
   }
 
-  /** Takes in the answer of lookUpSql(). An oid that pg_type does not hold is text from then on. */
+  /** Reads the answer to lookUpSql(). An oid that pg_type does not have counts as text. */
   learn(asked: readonly number[], rows: readonly (readonly (string | null)[])[]): void {
     const entries = new Map<number, TypeRow>()
     for (const row of rows) readRow(row, entries)

@@ -1,5 +1,5 @@
-// A postgres:// URI read into its parts by allow-list: no socket, no file, no command, one host. No part of it is ever
-// quoted in an error, since any part may hold a secret typed into the wrong place.
+// Parses a postgres:// URI by allow-list: no socket, no file, no command, one host. Errors quote no part of the URI, because
+// any part may hold a secret.
 
 export interface UriParts {
   readonly host: string
@@ -52,7 +52,7 @@ function decoded(text: string): string | undefined {
 function wrongParameters(parameters: URLSearchParams): string[] {
   const wrong: string[] = []
   for (const name of new Set(parameters.keys())) {
-    // A name this odd may be a part of a password; it is not repeated.
+    // Such a name may be part of a password, so it is not repeated.
     const shown = /^[a-zA-Z_]{1,40}$/.test(name) ? `the parameter ${name}` : 'a parameter'
     if (!PARAMETERS.has(name)) wrong.push(`uri: ${shown} is not allowed (allowed: ${[...PARAMETERS].join(', ')})`)
     else if (parameters.getAll(name).length > 1) wrong.push(`uri: ${shown} is given twice`)

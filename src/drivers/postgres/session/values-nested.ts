@@ -1,5 +1,5 @@
-// Arrays and named composites in PostgreSQL's text form to JSON: lists and objects, by the same rule inside. A text that
-// does not fit the type as it was looked up is written as the text it is.
+// Encodes arrays and named composites from PostgreSQL's text format as JSON lists and objects. A text that does not fit the
+// looked-up type is written as a string.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
 import { writeNull, type WriteValue } from './values.ts'
 

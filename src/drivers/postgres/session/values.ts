@@ -1,5 +1,5 @@
-// The one encoding rule of docs/contract.md#values for PostgreSQL: the database's own text of a value, as bytes, to JSON,
-// exact. Nothing is rounded and nothing passes through a JavaScript number, Date or JSON.parse.
+// Encodes PostgreSQL values as docs/contract.md#values says: from the bytes of the database's text straight to JSON. Nothing
+// is rounded, and nothing passes through a JavaScript number, Date or JSON.parse.
 import type { JsonBytes } from '../../json-bytes.ts'
 import { writePlain, writeRaw, writeText } from '../../json-bytes.ts'
 import type { Form } from './types-builtin.ts'
@@ -52,7 +52,7 @@ function writeNumeric(from: Buffer, start: number, end: number, out: JsonBytes):
   else writePlain(from, start, end, out)
 }
 
-/** Zeros at either end do not count: the value is what matters, so 1.50 and 1.5 are told alike. */
+/** Leading and trailing zeros do not count, so 1.50 and 1.5 are encoded alike. */
 function isShort(from: Buffer, start: number, end: number): boolean {
   let count = 0
   let whole = -1

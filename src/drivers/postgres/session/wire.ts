@@ -1,6 +1,5 @@
-// One PostgreSQL session's socket after pg has logged in: requests go out in one write, messages are read where they lie
-// in the received chunk, rows are handed on as bytes. It never holds a message longer than it must, and never decides
-// what a value or an error means.
+// The socket of a PostgreSQL session after login. A request is one write; messages are read in place in the received chunk;
+// rows are passed on as bytes. This file buffers as little as possible and does not interpret values or errors.
 import type { Duplex } from 'node:stream'
 import type { DatabaseError } from './messages.ts'
 import { readError, readFields, TERMINATE, type Field } from './messages.ts'
@@ -14,7 +13,7 @@ export interface Sink {
   row(from: Buffer, start: number, end: number): boolean
   /** A row longer than rowBytesMax() was met and is not held. False, as with row(): the session is given up. */
   tooLong(): boolean
-  /** Nobody waits for these rows: they are read in slices with a rest after each, for whoever does wait in this process. */
+  /** Background rows: they are read in slices with a pause after each, so that other requests are not delayed. */
   readonly isUnhurried?: true
 }
 
@@ -48,7 +47,7 @@ export interface Outcome {
   readonly status: string
 }
 
-/** The socket has gone, or what came is no PostgreSQL. */
+/** The socket was closed, or the bytes are not PostgreSQL's protocol. */
 export class LostConnection extends Error {
   override readonly name = 'LostConnection'
 }
@@ -143,7 +142,7 @@ export class Wire {
     exchange?.reject(reason)
   }
 
-  /** Says goodbye where the session is clean, and closes the socket. */
+  /** Sends Terminate if the session is idle, and closes the socket. */
   close(): void {
     if (this.#usable && this.#exchange === null && this.#socket.writable) this.#socket.end(TERMINATE)
     else this.#socket.destroy()
@@ -158,7 +157,7 @@ export class Wire {
       this.#read(chunk)
       if (this.#exchange?.sink.isUnhurried === true) this.#rest(performance.now() - began)
     } catch (error) {
-      this.fail(new LostConnection('an answer that is no PostgreSQL', { cause: error }))
+      this.fail(new LostConnection('an answer that is not PostgreSQL', { cause: error }))
       this.#socket.destroy()
     }
   }
@@ -184,7 +183,7 @@ export class Wire {
     }
   }
 
-  /** The server waits while nothing is read from it. */
+  /** Applies backpressure: the server waits while nothing is read. */
   #rest(workedMs: number): void {
     this.#workedMs += workedMs
     if (this.#workedMs < SLICE_MS) return
