@@ -1,5 +1,5 @@
-// Every route × every kind of caller. Each request carries a parameter that no route knows: whoever is let through gets
-// 400 for it and nothing is done; everybody else is refused before anybody looks at it.
+// Every route × every kind of caller. Each request has an unknown parameter: a caller with access gets 400 and changes
+// nothing. All other callers are refused before the parameter is checked.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -11,39 +11,39 @@ import { SCOPES, startApp } from '../support/app.ts'
 import type { Person, TestApp } from '../support/app.ts'
 
 const PASS = 'INVALID_REQUEST'
-const NOBODY = '00000000-0000-4000-8000-000000000000'
+const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 
 type Headers = Readonly<Record<string, string>>
 
-/** The scope of a key, or null; then what a stranger, an INVITED member, a MEMBER, an ADMIN, an OWNER is told. */
+/** The scope of a key, or null, then the codes for a stranger, an INVITED member, a MEMBER, an ADMIN and an OWNER. */
 type Row = readonly [Scope | null, string, string, string, string, string]
 
-const anyone = (scope: Scope | null): Row => [scope, PASS, PASS, PASS, PASS, PASS]
+const anyRole = (scope: Scope | null): Row => [scope, PASS, PASS, PASS, PASS, PASS]
 const TEAM_OPEN: Row = [null, 'NOT_FOUND', PASS, PASS, PASS, PASS]
 const TEAM_MEMBER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', PASS, PASS, PASS]
 const TEAM_ADMIN: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', PASS, PASS]
 const TEAM_OWNER: Row = [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'ROLE_REQUIRED', PASS]
 const datasource = (scope: Scope | null, pass = PASS): Row => [scope, 'NOT_FOUND', 'NOT_FOUND', pass, pass, pass]
-/** The matrix's datasource was never introspected: where that matters it is told before what is wrong with the request. */
+/** The datasource was never introspected. Operations that need a catalog report this before an invalid request. */
 const QUERY_PASS = 'NOT_CONNECTED'
 const datasourceAdmin = (pass = PASS): Row => [null, 'NOT_FOUND', 'NOT_FOUND', 'ROLE_REQUIRED', pass, pass]
 const DATASOURCE_ADMIN = datasourceAdmin()
 
 const MATRIX = {
-  getAccount: anyone('profile'),
-  listTeams: anyone('data:schema'),
+  getAccount: anyRole('profile'),
+  listTeams: anyRole('data:schema'),
   listDatasources: ['data:schema', 'TEAM_FORBIDDEN', 'TEAM_NOT_OPENED', PASS, PASS, PASS],
   describeDatasource: datasource('data:schema'),
   runQuery: datasource('data:read', QUERY_PASS),
-  changeAccount: anyone(null),
-  deleteAccount: anyone(null),
-  listKeys: anyone(null),
-  createKey: anyone(null),
-  // There is no such key, nor such a table.
+  changeAccount: anyRole(null),
+  deleteAccount: anyRole(null),
+  listKeys: anyRole(null),
+  createKey: anyRole(null),
+  // The key in the path does not exist.
   rotateKey: [null, 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND'],
-  revokeKey: anyone(null),
-  createTeam: anyone(null),
-  acceptInvitation: anyone(null),
+  revokeKey: anyRole(null),
+  createTeam: anyRole(null),
+  acceptInvitation: anyRole(null),
   getTeam: TEAM_OPEN,
   openTeam: TEAM_OPEN,
   leaveTeam: TEAM_OPEN,
@@ -93,14 +93,14 @@ describe('the access matrix', () => {
   let app: TestApp
   let teamId: string
   let id: string
-  /** In the order of a Row. */
+  /** In the order of a row. */
   let people: Person[]
   const keys = new Map<Scope, string>()
-  /** Of each of the people, with every scope. */
-  let theirKeys: string[]
-  /** What was a token once: signed out, revoked, and of an account that is gone. */
+  /** One key with every scope for each person. */
+  let fullKeys: string[]
+  /** Invalid tokens: signed out, revoked, and of a deleted account. */
   let ended: string[]
-  /** A datasource that only an OWNER reaches, one with an empty list, and one of another team of the same OWNER. */
+  /** A datasource for OWNERs only, one with an empty access list, and one of another team of the same OWNER. */
   let ownersId: string
   let listedId: string
   let foreign: { teamId: string; id: string }
@@ -128,11 +128,11 @@ describe('the access matrix', () => {
     const otherTeam = await app.team(owner, 'Other')
     foreign = { teamId: otherTeam, id: await connect(otherTeam) }
     for (const scope of SCOPES) keys.set(scope, await app.key(owner, { scopes: [scope] }))
-    theirKeys = await Promise.all(people.map((person) => app.key(person)))
-    ended = await tokensOfThePast()
+    fullKeys = await Promise.all(people.map((person) => app.key(person)))
+    ended = await makeEndedTokens()
   })
 
-  async function tokensOfThePast(): Promise<string[]> {
+  async function makeEndedTokens(): Promise<string[]> {
     const [out, gone] = await Promise.all([app.person('Out'), app.person('Gone')])
     const revoked = await app.key(out)
     const { id: keyId } = (await out.must('GET', '/users/me/keys'))[0]
@@ -150,28 +150,28 @@ describe('the access matrix', () => {
     const filled = path
       .replace('{teamId}', at.team ?? teamId)
       .replace('{id}', at.id ?? id)
-      .replace('{accountId}', people[2]?.id ?? NOBODY)
-      .replace(/\{\w+\}/g, NOBODY)
+      .replace('{accountId}', people[2]?.id ?? UNKNOWN)
+      .replace(/\{\w+\}/g, UNKNOWN)
     const hasBody = method !== 'GET' && method !== 'DELETE'
-    const asked = { token, headers: at.headers ?? {}, ...(hasBody ? { body: {} } : {}) }
-    return { method, path: `${filled}?nope=1`, asked }
+    const options = { token, headers: at.headers ?? {}, ...(hasBody ? { body: {} } : {}) }
+    return { method, path: `${filled}?nope=1`, options }
   }
-  const ask = (...of: Parameters<typeof request>) => {
-    const { method, path, asked } = request(...of)
-    return app.ask(method, path, asked)
+  const ask = (...args: Parameters<typeof request>) => {
+    const { method, path, options } = request(...args)
+    return app.ask(method, path, options)
   }
-  /** The same call of the operation itself, without HTTP. */
-  const operate = (...of: Parameters<typeof request>) => {
-    const { method, path, asked } = request(...of)
-    return app.operate(method, path, asked)
+  /** The same request, passed to the operation without HTTP. */
+  const operate = (...args: Parameters<typeof request>) => {
+    const { method, path, options } = request(...args)
+    return app.operate(method, path, options)
   }
-  /** What each of the people is told, by access token. */
-  const toldAll = (name: OperationId, at: { team?: string; id?: string } = {}) =>
+  /** The code that each person gets, by access token. */
+  const codesOf = (name: OperationId, at: { team?: string; id?: string } = {}) =>
     Promise.all(people.map(async (person) => (await ask(name, person.jwt, at)).json.code))
 
   test('has a row for every operation of openapi.json', () => {
     const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
-    // Those under /auth take a cookie or nothing; sign-in-routes.test.ts holds them.
+    // Routes under /auth take a cookie or nothing, and are tested in sign-in-routes.test.ts.
     const operations = Object.entries<Record<string, { operationId?: string }>>(document.paths)
       .filter(([path]) => !path.startsWith('/auth/'))
       .flatMap(([, path]) => Object.values(path))
@@ -187,7 +187,7 @@ describe('the access matrix', () => {
   for (const name of NAMES) {
     const [scope, ...byPerson] = MATRIX[name]
 
-    test(`${name}: the same 401 without a token, with a wrong or ended one, with the cookie alone`, async () => {
+    test(`${name}: the same 401 without a token, with an invalid token, and with the cookie only`, async () => {
       const cookie = people[4]?.cookie ?? ''
       const answers = [
         await ask(name),
@@ -204,32 +204,32 @@ describe('the access matrix', () => {
       }
     })
 
-    test(`${name}: by API key`, async () => {
-      for (const held of SCOPES) {
-        const answer = await ask(name, keys.get(held))
+    test(`${name}: by API key of each scope`, async () => {
+      for (const granted of SCOPES) {
+        const answer = await ask(name, keys.get(granted))
         if (scope === null) {
           assert.equal(answer.status, 403)
           assert.deepEqual(answer.json, {
             error: 'API keys cannot be used for this endpoint',
             code: 'SCOPE_REQUIRED',
           })
-        } else if (held === scope) assert.equal(answer.json.code, byPerson[4], answer.text)
+        } else if (granted === scope) assert.equal(answer.json.code, byPerson[4], answer.text)
         else assert.deepEqual([answer.json.code, answer.json.requiredScope], ['SCOPE_REQUIRED', scope])
       }
     })
 
-    test(`${name}: by access token of a stranger, an invited, a member, an admin, an owner`, async () => {
-      assert.deepEqual(await toldAll(name), byPerson)
+    test(`${name}: by access token of each role`, async () => {
+      assert.deepEqual(await codesOf(name), byPerson)
     })
 
-    test(`${name}: the operation itself tells every caller the same as HTTP`, async () => {
+    test(`${name}: the operation answers every caller like HTTP`, async () => {
       const tokens = [
         undefined,
         'sk_live_nonsense',
         ...ended,
         ...keys.values(),
-        ...theirKeys,
-        ...people.map((it) => it.jwt),
+        ...fullKeys,
+        ...people.map((person) => person.jwt),
       ]
       const places = [
         {},
@@ -239,35 +239,35 @@ describe('the access matrix', () => {
         { team: foreign.teamId, id: foreign.id },
       ]
       for (const at of TABLE[name].path.includes('/datasources/{id}') ? places : [{}]) {
-        const told = async (token?: string) => [
+        const answersOf = async (token?: string) => [
           (await operate(name, token, at)).json,
           (await ask(name, token, at)).json,
         ]
-        for (const [operation, http] of await Promise.all(tokens.map(told))) assert.deepEqual(operation, http)
+        for (const [operation, http] of await Promise.all(tokens.map(answersOf))) assert.deepEqual(operation, http)
       }
     })
 
     if (scope !== null) {
-      test(`${name}: by API key of a stranger, an invited, a member, an admin, an owner`, async () => {
-        assert.deepEqual(await Promise.all(theirKeys.map(async (key) => (await ask(name, key)).json.code)), byPerson)
+      test(`${name}: by API key of each role`, async () => {
+        assert.deepEqual(await Promise.all(fullKeys.map(async (key) => (await ask(name, key)).json.code)), byPerson)
       })
     }
 
     if (TABLE[name].path.includes('/datasources/{id}')) {
       const [, , , , owner] = byPerson
-      const NO = 'NOT_FOUND'
+      const NONE = 'NOT_FOUND'
 
-      test(`${name}: below minRole, off the list, and in another team there is no such datasource`, async () => {
-        assert.deepEqual(await toldAll(name, { id: ownersId }), [NO, NO, NO, NO, owner])
-        assert.deepEqual(await toldAll(name, { id: listedId }), [NO, NO, NO, NO, owner])
-        assert.deepEqual(await toldAll(name, { id: foreign.id }), [NO, NO, NO, NO, NO])
-        assert.deepEqual(await toldAll(name, { team: foreign.teamId }), [NO, NO, NO, NO, NO])
-        assert.deepEqual(await toldAll(name, { team: foreign.teamId, id: foreign.id }), [NO, NO, NO, NO, owner])
+      test(`${name}: 404 below minRole, off the access list, and in another team`, async () => {
+        assert.deepEqual(await codesOf(name, { id: ownersId }), [NONE, NONE, NONE, NONE, owner])
+        assert.deepEqual(await codesOf(name, { id: listedId }), [NONE, NONE, NONE, NONE, owner])
+        assert.deepEqual(await codesOf(name, { id: foreign.id }), [NONE, NONE, NONE, NONE, NONE])
+        assert.deepEqual(await codesOf(name, { team: foreign.teamId }), [NONE, NONE, NONE, NONE, NONE])
+        assert.deepEqual(await codesOf(name, { team: foreign.teamId, id: foreign.id }), [NONE, NONE, NONE, NONE, owner])
       })
     }
   }
 
-  test('being listed, and taken off, holds from the next request on, for every route of a datasource', async () => {
+  test('a change of the access list is effective at the next request, for every route of a datasource', async () => {
     const [, , member, admin, owner] = people
     assert.ok(member && admin && owner)
     const path = `/teams/${teamId}/datasources/${listedId}/access`
@@ -275,10 +275,10 @@ describe('the access matrix', () => {
     for (const name of names) {
       await owner.must('PUT', path, { accountIds: [member.id, admin.id] })
       const [, , , asMember, asAdmin] = MATRIX[name]
-      const told = await toldAll(name, { id: listedId })
-      assert.deepEqual(told.slice(2, 4), [asMember, asAdmin], name)
+      const codes = await codesOf(name, { id: listedId })
+      assert.deepEqual(codes.slice(2, 4), [asMember, asAdmin], name)
       await owner.must('PUT', path, { accountIds: [] })
-      assert.deepEqual((await toldAll(name, { id: listedId })).slice(2, 4), ['NOT_FOUND', 'NOT_FOUND'], name)
+      assert.deepEqual((await codesOf(name, { id: listedId })).slice(2, 4), ['NOT_FOUND', 'NOT_FOUND'], name)
     }
   })
 })

@@ -1,5 +1,5 @@
-// Every operation that changes something leaves a row that says what it was made to and which fields changed. And no secret
-// that came in or was made stands anywhere in the audit, in its files, or in the log.
+// Every operation that changes something leaves a row with its target and the changed fields. No secret that was
+// received or created appears in the audit, its exports or the log.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -15,7 +15,7 @@ import { storeSource, type StoreSource } from '../support/stores.ts'
 
 type RouteName = keyof typeof SESSION_ROUTES
 
-/** What is asked by another method than GET, and changes nothing. */
+/** Operations that are not GET but change nothing. */
 const READS: ReadonlySet<string> = new Set<RouteName>(['checkQuery', 'exposureFromRefusal'])
 
 /** The row that an operation must leave: its target's kind and name, and the fields of its changes. */
@@ -25,7 +25,7 @@ interface Expected {
   readonly fields: readonly string[]
 }
 
-describe('what was changed', () => {
+describe('the audit of changes', () => {
   let source: StoreSource
   let store: Store
   let shop: Shop
@@ -49,14 +49,14 @@ describe('what was changed', () => {
     await source[Symbol.asyncDispose]()
   })
 
-  /** A secret that is found wherever it is. */
+  /** A unique secret, registered for the search. */
   const canary = (): string => {
     const secret = `CANARY${randomBytes(12).toString('hex')}`
     secrets.add(secret)
     return secret
   }
 
-  /** Does it, and holds the newest row of the operation to what it must say; answers with what the operation answered. */
+  /** Runs the operation and checks its newest row. Returns the response and the recorded changes. */
   async function changes(
     action: RouteName,
     who: Person,
@@ -65,7 +65,7 @@ describe('what was changed', () => {
     { kind, name, fields }: Expected,
   ) {
     const answer = await who.must(SESSION_ROUTES[action].method, path, body)
-    // Shows what was answered before, so that what is batched is there.
+    // A read of the audit flushes batched rows.
     await shop.owner.ask('GET', `/teams/${shop.teamId}/audit?limit=1`)
     const row = await store.db
       .selectFrom('audit')
@@ -88,7 +88,7 @@ describe('what was changed', () => {
       await setTimeout(20)
   }
 
-  test('of accounts and keys', async () => {
+  test('covers accounts and keys', async () => {
     const ada = await shop.app.person('Ada')
     const account = { kind: 'account', name: 'Ada L.' }
     await changes('changeAccount', ada, '/users/me', { name: 'Ada L.' }, { ...account, fields: ['name'] })
@@ -106,13 +106,13 @@ describe('what was changed', () => {
     const fields = ['replacedBy', 'expiresAt']
     const graced = await changes('rotateKey', ada, `${at}/rotate`, { graceSeconds: 60 }, { ...key, fields })
     assert.deepEqual(graced.changes['replacedBy'], { from: null, to: graced.answer.id })
-    for (const each of [made.answer, graced.answer]) secrets.add(each.key)
+    for (const { key: value } of [made.answer, graced.answer]) secrets.add(value)
     const next = `/users/me/keys/${graced.answer.id}`
     await changes('revokeKey', ada, next, undefined, { ...key, fields: ['revokedAt'] })
     await changes('deleteAccount', ada, '/users/me', { confirm: ada.email }, { ...account, fields: ['name'] })
   })
 
-  test('of teams and their members', async () => {
+  test('covers teams and their members', async () => {
     const { owner } = shop
     const team = (name: string, fields: readonly string[]) => ({ kind: 'team', name, fields })
     const made = await changes('createTeam', owner, '/teams', { name: 'New' }, team('New', ['name', 'slug']))
@@ -161,7 +161,7 @@ describe('what was changed', () => {
     await changes('deleteTeam', owner, path, { confirm: slug }, team('Renamed', ['name', 'slug']))
   })
 
-  test('of a datasource and all that hangs on it', async () => {
+  test('covers a datasource with its exposure, jobs, documentation and access', async () => {
     const { owner, spec, teamId } = shop
     const path = `/teams/${teamId}/datasources`
     const connected = { kind: 'datasource', name: 'second' }
@@ -181,11 +181,11 @@ describe('what was changed', () => {
     await changes('testDatasource', owner, `${at}/test`, undefined, { ...connected, fields: ['status', 'lastError'] })
     await change({ password, config: { reintrospectHours: 5 } }, 'password', 'status', 'config.reintrospectHours')
     await changes('testDatasource', owner, `${at}/test`, undefined, { ...connected, fields: ['status'] })
-    const looked = await changes('introspectDatasource', owner, `${at}/introspect`, undefined, {
+    const introspected = await changes('introspectDatasource', owner, `${at}/introspect`, undefined, {
       ...connected,
       fields: ['catalogVersion', 'tables'],
     })
-    assert.deepEqual(looked.changes['tables'], {
+    assert.deepEqual(introspected.changes['tables'], {
       added: ['public.customers', 'public.orders', 'public.payroll', 'public.recent'],
       removed: [],
     })
@@ -218,16 +218,16 @@ describe('what was changed', () => {
     ] as const) {
       const { answer } = await changes(action, owner, at + rest, body, { kind: 'job', name, fields: [] })
       await ended(at, answer.jobId)
-      // Ended already: nothing changes.
+      // The job has already ended, so nothing changes.
       await changes('cancelJob', owner, `${at}/jobs/${answer.jobId}`, undefined, { kind: 'job', name, fields: [] })
     }
     const text = canary()
-    const told = { summary: { text }, columns: { id: { personal: true } } }
+    const documentation = { summary: { text }, columns: { id: { personal: true } } }
     const table = { kind: 'documentation', name: 'public.customers' }
-    const said = ['version', 'texts', 'personal']
-    const saved = await changes('putDocumentation', owner, `${at}/documentation/public/customers`, told, {
+    const fieldsOfTexts = ['version', 'texts', 'personal']
+    const saved = await changes('putDocumentation', owner, `${at}/documentation/public/customers`, documentation, {
       ...table,
-      fields: said,
+      fields: fieldsOfTexts,
     })
     assert.deepEqual(saved.changes['personal'], { added: ['id'], removed: [] })
     const published = { kind: 'documentation', name: 'second', fields: ['published', 'texts'] }
@@ -236,16 +236,16 @@ describe('what was changed', () => {
     const access = { kind: 'access', name: 'second', fields: ['accountIds', 'emails'] }
     const listed = await changes('putAccess', owner, `${at}/access`, { accountIds: [owner.id] }, access)
     assert.deepEqual(listed.changes['emails'], { added: [owner.email], removed: [] })
-    const gone = { ...connected, fields: fields }
-    await changes('deleteDatasource', owner, at, undefined, gone)
+    const removed = { ...connected, fields }
+    await changes('deleteDatasource', owner, at, undefined, removed)
   })
 
-  test('every operation that changes something was looked at', () => {
+  test('every operation that changes something was checked', () => {
     const changing = Object.entries(SESSION_ROUTES).filter(([name, { method }]) => method !== 'GET' && !READS.has(name))
     assert.deepEqual([...seen].sort(), changing.map(([name]) => name).sort())
   })
 
-  test('secrets of every kind, taken and refused, stand in no row, file or line of the log', async () => {
+  test('no secret, accepted or refused, appears in a row, an export or the log', async () => {
     const { owner, teamId, at } = shop
     const path = `/teams/${teamId}/datasources`
     const base = { name: 'x', sslMode: 'verify-full' }
@@ -289,10 +289,10 @@ describe('what was changed', () => {
 
     const rows = JSON.stringify(await store.db.selectFrom('audit').selectAll().execute())
     const list = await owner.must('GET', `/teams/${teamId}/audit?limit=500`)
-    const files_ = await Promise.all(
+    const exports = await Promise.all(
       ['csv', 'jsonl'].map((format) => owner.ask('GET', `/teams/${teamId}/audit/export?format=${format}`)),
     )
-    const texts = [rows, JSON.stringify(list), ...files_.map(({ text }) => text), log.join('')]
+    const texts = [rows, JSON.stringify(list), ...exports.map(({ text }) => text), log.join('')]
     assert.ok(secrets.size > 20 && texts.every((text) => text.length > 100))
     for (const secret of secrets) {
       assert.ok(secret.length > 8)
@@ -304,12 +304,12 @@ describe('what was changed', () => {
     }
   })
 
-  test('without literals: a sentence stays where it quotes none', async () => {
+  test('with redacted literals, an error text is kept only if it quotes no literal', async () => {
     const { owner, teamId, at } = shop
     const settings = (auditRedactLiterals: boolean) =>
       owner.must('PATCH', `/teams/${teamId}`, { settings: { auditRedactLiterals } })
     await settings(true)
-    for (const [sql, code, told] of [
+    for (const [sql, code, kept] of [
       ["SELECT nope FROM customers WHERE name = 'Zebra77'", 'QUERY_DENIED', /nope/],
       ["SELECT 'Zebra77'::int", 'QUERY_FAILED', undefined],
       ["SELECT 'Zebra77", 'INVALID_QUERY', undefined],
@@ -321,15 +321,15 @@ describe('what was changed', () => {
       for (const path of [`${at}/check`, null]) {
         if (path !== null) await owner.ask('POST', path, { sql })
         const [row] = (await owner.must('GET', `/teams/${teamId}/audit?limit=1`)).items
-        if (told === undefined) assert.deepEqual([row.error, row.hint], [undefined, undefined], sql)
-        else assert.match(row.error, told)
-        if (told?.source !== 'Zebra77') assert.ok(!JSON.stringify(row).includes('Zebra'), sql)
+        if (kept === undefined) assert.deepEqual([row.error, row.hint], [undefined, undefined], sql)
+        else assert.match(row.error, kept)
+        if (kept?.source !== 'Zebra77') assert.ok(!JSON.stringify(row).includes('Zebra'), sql)
       }
     }
     await settings(false)
   })
 
-  test('one row by its id, as the list shows it, to whoever the list shows it', async () => {
+  test('one row by its id is shown as in the list, and only to readers of the list', async () => {
     const { owner, teamId, at } = shop
     await shop.query('SELECT email FROM customers')
     const path = `/teams/${teamId}/audit`

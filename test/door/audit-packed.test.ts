@@ -1,5 +1,5 @@
-// The store packs audit rows of many simultaneous queries. Packed rows must read like single rows in lists, pages, filters,
-// exports, usage, previews and verification. Over HTTP, on both stores.
+// The store packs audit rows of many simultaneous queries. Packed rows must read like single rows in lists, pages,
+// filters, exports, usage, previews and verification. Over HTTP, on both stores.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'

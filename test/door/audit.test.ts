@@ -1,5 +1,5 @@
-// The audit, over HTTP: every call that reached a datasource and every change, refused ones too; read by managers, and
-// only of what they reach.
+// The audit over HTTP: one row for every call that reached a datasource and for every change, including refused calls.
+// Only managers read the audit, and only about datasources that they reach.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AuditPage } from '../../src/contract/audit-schemas.ts'
@@ -28,8 +28,8 @@ describe('the audit', () => {
 
   const audit = async (who: Person = shop.owner, page = '?limit=500'): Promise<readonly Row[]> =>
     (await who.must('GET', `${path}/audit${page}`)).items
-  /** The rows that a call adds, the oldest first. */
-  async function adds(call: () => Promise<unknown>): Promise<readonly (readonly (string | undefined)[])[]> {
+  /** The rows that a call adds, oldest first. */
+  async function rowsAddedBy(call: () => Promise<unknown>): Promise<readonly (readonly (string | undefined)[])[]> {
     const before = (await audit()).length
     await call()
     const rows = await audit()
@@ -40,8 +40,8 @@ describe('the audit', () => {
   }
   const query = (body: unknown) => shop.app.ask('POST', `${at}/query`, { token: shop.key, body })
 
-  test('queries, answered, refused and failed, with the text that was asked', async () => {
-    assert.deepEqual(await adds(() => query({ sql: 'SELECT id FROM customers LIMIT 1' })), [
+  test('records answered, refused and failed queries with their text', async () => {
+    assert.deepEqual(await rowsAddedBy(() => query({ sql: 'SELECT id FROM customers LIMIT 1' })), [
       ['runQuery', 'ANSWERED', undefined],
     ])
     const { items } = await shop.owner.must('GET', `${path}/audit?limit=1`)
@@ -61,11 +61,11 @@ describe('the audit', () => {
       [{ sql: 'SELECT 1/0' }, 'FAILED', 'QUERY_FAILED'],
       [{ sql: 1 }, 'FAILED', 'INVALID_REQUEST'],
     ] as const) {
-      assert.deepEqual(await adds(() => query(body)), [['runQuery', outcome, code]])
+      assert.deepEqual(await rowsAddedBy(() => query(body)), [['runQuery', outcome, code]])
     }
   })
 
-  test('a call of the operation itself leaves the same row as over HTTP, with its own door and client', async () => {
+  test('records a call of the operation like the same call over HTTP, except for via and client', async () => {
     const calls: readonly (readonly [string, string, string, unknown])[] = [
       [shop.key, 'POST', '/query', { sql: 'SELECT id FROM customers LIMIT 1' }],
       [shop.key, 'POST', '/query', { sql: 'SELECT email FROM customers' }],
@@ -102,7 +102,7 @@ describe('the audit', () => {
     }
   })
 
-  test('reads of a datasource, and a check', async () => {
+  test('records reads of a datasource, and a check', async () => {
     for (const [action, method, rest, body] of [
       ['describeDatasource', 'GET', '/schema', undefined],
       ['getDatasource', 'GET', '', undefined],
@@ -110,11 +110,13 @@ describe('the audit', () => {
       ['getAccess', 'GET', '/access', undefined],
       ['checkQuery', 'POST', '/check', { sql: 'SELECT 1' }],
     ] as const) {
-      assert.deepEqual(await adds(() => shop.owner.must(method, at + rest, body)), [[action, 'ANSWERED', undefined]])
+      assert.deepEqual(await rowsAddedBy(() => shop.owner.must(method, at + rest, body)), [
+        [action, 'ANSWERED', undefined],
+      ])
     }
   })
 
-  test('changes, and those that were refused for their role, their body or what stands', async () => {
+  test('records changes, including changes refused for their role, body or a conflict', async () => {
     const member = await shop.app.person('Mia')
     await shop.app.join(shop.owner, shop.teamId, member)
     for (const [who, method, rest, body, row] of [
@@ -127,18 +129,18 @@ describe('the audit', () => {
       [shop.owner, 'PATCH', path, { settings: { rowCap: 0 } }, ['changeTeam', 'FAILED', 'INVALID_REQUEST']],
       [shop.owner, 'PUT', `${at}/access`, { accountIds: ['nobody'] }, ['putAccess', 'FAILED', 'INVALID_REQUEST']],
     ] as const) {
-      assert.deepEqual(await adds(() => who.ask(method, rest, body)), [row])
+      assert.deepEqual(await rowsAddedBy(() => who.ask(method, rest, body)), [row])
     }
   })
 
-  test('a stranger, and whoever does not reach it, leave no row', async () => {
+  test('records nothing for a stranger', async () => {
     const stranger = await shop.app.person('Eve')
-    assert.deepEqual(await adds(() => stranger.ask('GET', `${at}/schema`)), [])
-    assert.deepEqual(await adds(() => stranger.ask('POST', `${at}/query`, { sql: 'SELECT 1' })), [])
-    assert.deepEqual(await adds(() => stranger.ask('PATCH', path, { name: 'x' })), [])
+    assert.deepEqual(await rowsAddedBy(() => stranger.ask('GET', `${at}/schema`)), [])
+    assert.deepEqual(await rowsAddedBy(() => stranger.ask('POST', `${at}/query`, { sql: 'SELECT 1' })), [])
+    assert.deepEqual(await rowsAddedBy(() => stranger.ask('PATCH', path, { name: 'x' })), [])
   })
 
-  test('an ADMIN reads it less what they do not reach; a MEMBER does not; page after page', async () => {
+  test('shows an ADMIN only reachable datasources, a MEMBER nothing, and returns every row once over all pages', async () => {
     const [admin, member] = [await shop.app.person('Ada'), await shop.app.person('Max')]
     await shop.app.join(shop.owner, shop.teamId, admin, 'ADMIN')
     await shop.app.join(shop.owner, shop.teamId, member)

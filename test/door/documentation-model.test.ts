@@ -1,5 +1,5 @@
-// Documentation by a language model, against a stand-in endpoint: what the model is sent, and that its answers only ever
-// become proposals.
+// Documentation by a language model, against a stand-in endpoint: what the model is sent, and that its answers only
+// ever become proposals.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, beforeEach, describe, test } from 'node:test'

@@ -1,5 +1,5 @@
-// The store keeps nothing from a column that is hidden or marked personal: no observed values and no generated texts. The
-// tests look over HTTP and in the rows of both stores.
+// The store keeps nothing from a column that is hidden or marked personal: no observed values and no generated texts.
+// The tests look over HTTP and in the rows of both stores.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

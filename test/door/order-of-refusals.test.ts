@@ -1,4 +1,4 @@
-// The order of refusals (docs/session.md#order-of-refusals): what the path names first (404), then the state of the datasource
+// The order of refusals (docs/session.md#order-of-refusals): first the path (404), then the state of the datasource
 // (409), then the body (400). Every route with a body has a row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -8,29 +8,29 @@ import type { OperationId } from '../../src/operations/operation.ts'
 import { startApp, type Person, type TestApp } from '../support/app.ts'
 
 const TABLE = { ...ROUTES, ...SESSION_ROUTES }
-const NOBODY = '00000000-0000-4000-8000-000000000000'
+const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 const BAD = 'INVALID_REQUEST'
 
-/** Whatever a bad body meets: on a datasource as made, on one that is disabled too, and where what the path names is not. */
-interface Told {
+/** The code for a bad body: on a new datasource, on a disabled new datasource, and on a path that does not exist. */
+interface Codes {
   readonly fresh: string
   readonly disabled?: string
   readonly unknown?: string
 }
 
-const OF_DATASOURCE: Told = { fresh: BAD, disabled: BAD, unknown: 'NOT_FOUND' }
-const NEEDS_CATALOG: Told = { fresh: 'NOT_CONNECTED', disabled: 'DATASOURCE_DISABLED', unknown: 'NOT_FOUND' }
-const OF_TEAM: Told = { fresh: BAD, unknown: 'NOT_FOUND' }
+const OF_DATASOURCE: Codes = { fresh: BAD, disabled: BAD, unknown: 'NOT_FOUND' }
+const NEEDS_CATALOG: Codes = { fresh: 'NOT_CONNECTED', disabled: 'DATASOURCE_DISABLED', unknown: 'NOT_FOUND' }
+const OF_TEAM: Codes = { fresh: BAD, unknown: 'NOT_FOUND' }
 
-const ROWS: Readonly<Partial<Record<OperationId, Told>>> = {
+const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   runQuery: NEEDS_CATALOG,
   checkQuery: NEEDS_CATALOG,
   profileDatasource: NEEDS_CATALOG,
   generateDocumentation: NEEDS_CATALOG,
   introspectDatasource: { fresh: BAD, disabled: 'DATASOURCE_DISABLED', unknown: 'NOT_FOUND' },
-  // Nothing is asked of the database.
+  // A preview does not use the database, so a disabled datasource does not matter.
   previewExposure: { fresh: 'NOT_CONNECTED', disabled: 'NOT_CONNECTED', unknown: 'NOT_FOUND' },
-  // The table is not known.
+  // The table does not exist.
   putDocumentation: { fresh: 'NOT_FOUND', disabled: 'NOT_FOUND', unknown: 'NOT_FOUND' },
   publishDocumentation: OF_DATASOURCE,
   putExposure: OF_DATASOURCE,
@@ -40,7 +40,7 @@ const ROWS: Readonly<Partial<Record<OperationId, Told>>> = {
   changeTeam: OF_TEAM,
   deleteTeam: OF_TEAM,
   addMember: OF_TEAM,
-  // The member, the key.
+  // The member or key in the path does not exist.
   changeMember: { fresh: 'NOT_FOUND', unknown: 'NOT_FOUND' },
   rotateKey: { fresh: 'NOT_FOUND' },
   changeAccount: { fresh: BAD },
@@ -49,7 +49,7 @@ const ROWS: Readonly<Partial<Record<OperationId, Told>>> = {
   createTeam: { fresh: BAD },
 }
 
-describe('of several refusals', () => {
+describe('the order of refusals', () => {
   let app: TestApp
   let owner: Person
   let teamId: string
@@ -70,30 +70,30 @@ describe('of several refusals', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  const told = async (name: OperationId, id: string, team = teamId) => {
+  const codeOf = async (name: OperationId, id: string, team = teamId) => {
     const { method, path } = TABLE[name]
     const filled = path
       .replace('{teamId}', team)
       .replace('{id}', id)
-      .replace(/\{\w+\}/g, NOBODY)
-    const asked = { token: owner.jwt, body: { nope: [1] } }
-    const { code } = (await app.ask(method, filled, asked)).json
-    assert.equal((await app.operate(method, filled, asked)).json.code, code, 'the operation itself')
+      .replace(/\{\w+\}/g, UNKNOWN)
+    const options = { token: owner.jwt, body: { nope: [1] } }
+    const { code } = (await app.ask(method, filled, options)).json
+    assert.equal((await app.operate(method, filled, options)).json.code, code, 'the operation answers like HTTP')
     return code
   }
 
-  test('every route with a body is known here', () => {
+  test('every route with a body has a row', () => {
     const withBody = Object.entries(TABLE).flatMap(([name, route]) => ('body' in route ? [name] : []))
     assert.deepEqual([...withBody, 'introspectDatasource'].sort(), Object.keys(ROWS).sort())
   })
 
-  for (const [name, row] of Object.entries(ROWS) as [OperationId, Told][]) {
-    test(`${name} tells of a bad body ${JSON.stringify(row)}`, async () => {
-      assert.equal(await told(name, fresh), row.fresh)
-      if (row.disabled !== undefined) assert.equal(await told(name, disabled), row.disabled)
+  for (const [name, row] of Object.entries(ROWS) as [OperationId, Codes][]) {
+    test(`${name} answers a bad body with ${JSON.stringify(row)}`, async () => {
+      assert.equal(await codeOf(name, fresh), row.fresh)
+      if (row.disabled !== undefined) assert.equal(await codeOf(name, disabled), row.disabled)
       if (row.unknown === undefined) return
-      assert.equal(await told(name, NOBODY), TABLE[name].path.includes('{id}') ? 'NOT_FOUND' : row.fresh)
-      assert.equal(await told(name, fresh, NOBODY), row.unknown)
+      assert.equal(await codeOf(name, UNKNOWN), TABLE[name].path.includes('{id}') ? 'NOT_FOUND' : row.fresh)
+      assert.equal(await codeOf(name, fresh, UNKNOWN), row.unknown)
     })
   }
 })

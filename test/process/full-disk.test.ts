@@ -1,5 +1,5 @@
-// A full disk under the store: no row is lost or half-written, and requests that cannot be recorded get 503. When there is
-// space again, every row is present. Needs the permission to mount a small file system.
+// A full disk under the store: no row is lost or half-written, and requests that cannot be recorded get 503. When there
+// is space again, every row is present. Needs the permission to mount a small file system.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
