@@ -165,7 +165,7 @@ for (const dialect of DIALECTS) {
       const unknown = await auth(rooms, 'POST sign-up/email', { ...bodies, email: 'unknown@example.test' })
       assert.deepEqual(shapeOf(known), shapeOf(unknown))
       assert.deepEqual([known.json.token, known.cookies], [null, []])
-      assert.match((await smtp.next('known@example.test')).text, /has an account already/)
+      assert.match((await smtp.next('known@example.test')).text, /already has an account/)
       assert.match((await smtp.next('unknown@example.test')).text, /verify-email/)
       // The account of who was there before is as it was.
       assert.equal(await codeOf(signIn(rooms, 'known@example.test', OTHER)), 'UNAUTHENTICATED')
@@ -421,7 +421,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([json.user.name, json.user.emailVerified], ['Ada', true])
       // From now on another sign-up changes nothing.
       await signUp(rooms, email, stranger)
-      assert.match((await smtp.next(email)).text, /has an account already/)
+      assert.match((await smtp.next(email)).text, /already has an account/)
       await signIn(rooms, email)
     })
 
@@ -445,7 +445,7 @@ for (const dialect of DIALECTS) {
       const call = await someone(rooms, 'early@example.test')
       await createTeam(rooms, call, { name: 'T' })
       await signUp(rooms, 'early@example.test')
-      assert.match((await smtp.next('early@example.test')).text, /has an account already/)
+      assert.match((await smtp.next('early@example.test')).text, /already has an account/)
       assert.equal((await listTeams(rooms, call)).length, 1)
     })
 

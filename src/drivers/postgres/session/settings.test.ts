@@ -62,7 +62,7 @@ const REFUSED: readonly (readonly [string, SettingsInput, RegExp])[] = [
   ['an abstract socket', { ...DIRECT, host: '@pg', secrets: {} }, /host/],
   ['two hosts', { ...DIRECT, host: 'a,b', secrets: {} }, /host/],
   ['a host with a port', { ...DIRECT, host: 'a:5432', secrets: {} }, /host/],
-  ['no host', { ...DIRECT, host: null, secrets: {} }, /host: must be a text/],
+  ['no host', { ...DIRECT, host: null, secrets: {} }, /host: must be a string/],
   ['port 0', { ...DIRECT, port: 0, secrets: {} }, /port/],
   ['port 65536', { ...DIRECT, port: 65_536, secrets: {} }, /port/],
   ['port "5432"', { ...DIRECT, port: '5432', secrets: {} }, /port: must be a whole number/],
