@@ -10,7 +10,7 @@ export interface Who {
   readonly keyName?: string | undefined
 }
 
-/** Why a call was refused, as the caller was detail. */
+/** Why a call was refused, as the caller was told. */
 export interface Reason {
   readonly error?: string | undefined
   readonly hint?: string | undefined

@@ -1,5 +1,5 @@
-// Verifies a session's access token: signature, audience, type and expiry, and that the session still exists.
-// sign-in/sign-in.ts signs tokens. Roles and scopes are never read from a token.
+// Verifies a session's access token: signature, issuer, audience, type and expiry, and that the session still exists.
+// sign-in/library.ts signs tokens. Roles and scopes are never read from a token.
 import { hash } from 'node:crypto'
 import { decodeProtectedHeader, importJWK, jwtVerify, type CryptoKey, type JWTPayload } from 'jose'
 import { z } from 'zod'
@@ -8,7 +8,7 @@ import type { Store } from '../store/open.ts'
 import { isoTime } from '../store/times.ts'
 import type { SessionCaller } from './caller.ts'
 
-/** The fixed claims of our tokens, besides sub, sid, iat and exp. */
+/** The fixed claims of our tokens, and their lifetime. */
 export const ACCESS_TOKEN = { issuer: 'vitrine', audience: 'vitrine:rest', type: 'access', lifeSeconds: 600 } as const
 
 const ALGORITHM = 'EdDSA'
@@ -33,7 +33,7 @@ export interface AccessTokens {
 
 export function accessTokens(deps: { readonly store: Store; readonly now: () => number }): AccessTokens {
   const { store, now } = deps
-  /** By token hash. The signature is verified once per token, the session on every call. */
+  /** Claims by token hash. The signature is verified once per token, the session on every call. */
   const verified = new Map<string, Claims>()
   return {
     async verify(token) {
@@ -72,7 +72,7 @@ async function checked(store: Store, token: string, now: number): Promise<Claims
     })
     return claimsOf(payload)
   } catch (error) {
-    // jose throws ERR_J… for invalid tokens. Other errors are ours and must not read as a bad token.
+    // jose throws ERR_J… for invalid tokens. Other errors are ours and must not be reported as an invalid token.
     if (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_J')) return null
     throw error
   }
@@ -99,7 +99,7 @@ async function publicKey(store: Store, kid: string): Promise<CryptoKey | null> {
   return key instanceof Uint8Array ? null : key
 }
 
-/** The session row, cached: sign-out and a password change take effect with the next request. */
+/** The session row, cached: a sign-out or a new password takes effect at once, on other replicas within one second. */
 async function session(store: Store, claims: Pick<Claims, 'sub' | 'sid'>, now: number): Promise<SessionCaller | null> {
   const id = asId<SessionId>(claims.sid)
   const found = await store.recall(`session ${id}`, async () => {

@@ -1,5 +1,5 @@
-// A datasource as the list shows it: the fields of docs/contract.md#operations and no others. Nothing in it is secret. A
-// field that does not apply is null.
+// Builds a datasource's API representation: exactly the fields of docs/contract.md#operations. No field is secret. A field
+// that does not apply is null.
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { DatasourceTable, Role } from '../store/tables.ts'
 import { configOf, type DatasourceRow } from './rows.ts'

@@ -19,7 +19,7 @@ import type { SignInDoor } from './sign-in-bridge.ts'
 import { unknownRoute } from './unknown.ts'
 
 const BODY_BYTES = 1 << 20
-/** Longer than any id or invitation of ours, and than most databases allow for a table name. */
+/** This is longer than any id or invitation of ours, and than most databases allow for a table name. */
 const PARAM_LENGTH_MAX = 1024
 /** The deadline for a complete request. An answer may take longer. */
 const REQUEST_MS = 30_000
@@ -52,7 +52,7 @@ export interface Door {
   readonly log: Logger
 }
 
-/** The server, not yet listening. */
+/** Creates the server without starting it. */
 export function createServer(door: Door): FastifyInstance {
   const app = fastify({
     logger: false, // logging a request costs as much as answering it
@@ -97,7 +97,7 @@ export function createServer(door: Door): FastifyInstance {
   }
   const open = [...publicRoutes(app, door.ready), ...docsRoutes(app), ...signInRoutes(app, door.signIn)]
   const refusal = unknownRoute([...Object.values(door.routes), ...open])
-  // Run before the body is read: Fastify would require a body for the method QUERY first.
+  // Runs before the body is read. Otherwise Fastify would first refuse a QUERY request without a body.
   app.addHook('onRequest', async (request) => {
     if (request.is404) throw refusal(request.method, request.url)
   })
@@ -112,7 +112,7 @@ function isInFront(_address: string, hop: number): boolean {
 /** Accepts only JSON. An empty body is accepted here; readBody decides whether the route requires one. */
 function readJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
-  // For the few routes whose schemas never look up a key on the parsed object.
+  // For putDocumentation, whose body has database names as keys. Its schema never looks up a key on the parsed object.
   const parseNames = app.getDefaultJsonParser('ignore', 'ignore')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -132,7 +132,7 @@ function valuesMaxOf({ routeOptions }: FastifyRequest): number {
   return (routeOptions.bodyLimit ?? 0) > BODY_BYTES ? VALUES_MAX_OF_LARGE : VALUES_MAX
 }
 
-/** For a connection whose request cannot be parsed: Fastify has no request to answer. */
+/** Builds the raw response for a request that cannot be parsed; Fastify has no reply object then. */
 function lastAnswer(error: string): string {
   const body = JSON.stringify({ error, code: 'INVALID_REQUEST', details: [error] })
   const head = `content-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close`

@@ -44,7 +44,10 @@ export interface Store extends AsyncDisposable {
   forget(): void
 }
 
-/** Other replicas see a change within one second, including the time to read it (docs/session.md#when-a-change-holds). */
+/**
+ * Other replicas see a change within one second, including the time to read it
+ * (docs/session.md#when-a-change-takes-effect).
+ */
 const CACHE_MAX_AGE_MS = 750
 /** The retry delay per attempt, randomized so that competing transactions do not collide again. */
 const PAUSE_MS = 5

@@ -1,5 +1,6 @@
-// Gaps: signed records that replace rows removed by retention. A gap has the range of the rows and the link that the
-// next row is bound to. Adjacent gaps are merged, so a chain that ages has one gap at its start.
+// Gaps: signed records that replace rows removed by retention. A gap stores the sequence range of the removed
+// rows and the hash that the next row is chained to. Adjacent gaps are merged. Gaps also occur in the middle of a chain,
+// because it holds the rows of teams with different retentions.
 import type { Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { sameSeal, type Gap, type Seal } from './seal.ts'
@@ -10,7 +11,7 @@ export type Removed = Omit<Gap, 'signature'>
 export async function addGap(tx: Transaction<Tables>, seal: Seal, removed: Removed): Promise<void> {
   const { chain } = removed
   const left = await gapEndingAt(tx, seal, chain, removed.first_seq - 1)
-  const right = await gapAt(tx, seal, chain, removed.last_seq + 1)
+  const right = await gapStartingAt(tx, seal, chain, removed.last_seq + 1)
   for (const gap of [left, right]) {
     if (gap === null) continue
     await tx.deleteFrom('audit_gaps').where('chain', '=', chain).where('first_seq', '=', gap.first_seq).execute()
@@ -35,18 +36,18 @@ export async function gapEndingAt(
   chain: string,
   lastSeq: number,
 ): Promise<Gap | null> {
-  const gap = await gapBegunBy(tx, chain, lastSeq)
+  const gap = await lastGapUpTo(tx, chain, lastSeq)
   return gap?.last_seq === lastSeq && sameSeal(seal.gap(gap), gap.signature) ? gap : null
 }
 
 /** Returns whether one of these rows was removed before. If so, the present row was inserted manually. */
 export async function isRemoved(tx: Transaction<Tables>, chain: string, first: number, last: number): Promise<boolean> {
-  const gap = await gapBegunBy(tx, chain, last)
+  const gap = await lastGapUpTo(tx, chain, last)
   return gap !== undefined && gap.last_seq >= first
 }
 
 /** Returns the last gap that starts at or before this row. */
-async function gapBegunBy(tx: Transaction<Tables>, chain: string, seq: number): Promise<Gap | undefined> {
+async function lastGapUpTo(tx: Transaction<Tables>, chain: string, seq: number): Promise<Gap | undefined> {
   return await tx
     .selectFrom('audit_gaps')
     .selectAll()
@@ -57,7 +58,12 @@ async function gapBegunBy(tx: Transaction<Tables>, chain: string, seq: number): 
     .executeTakeFirst()
 }
 
-async function gapAt(tx: Transaction<Tables>, seal: Seal, chain: string, firstSeq: number): Promise<Gap | null> {
+async function gapStartingAt(
+  tx: Transaction<Tables>,
+  seal: Seal,
+  chain: string,
+  firstSeq: number,
+): Promise<Gap | null> {
   const gap = await tx
     .selectFrom('audit_gaps')
     .selectAll()

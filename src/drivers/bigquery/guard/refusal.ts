@@ -23,7 +23,7 @@ export class Refusal extends Error {
 
 /** The text has a syntax error. */
 export class Malformed extends Error {
-  override readonly name = 'Broken'
+  override readonly name = 'Malformed'
   readonly at: number
 
   constructor(why: string, at: number) {
