@@ -1,16 +1,16 @@
-// The lines that make a login no wider than an exposure, for a person to read and run in mongosh. It decides nothing and
-// is never run by the service.
+// Writes the mongosh commands for a login that can read exactly the exposure. A person reads and runs them; the service
+// never does.
 import type { Catalog } from '../../driver.ts'
 
 export interface BetterLogin {
-  /** Of the login now; the better one gets another name. */
+  /** The current login's user. The new login gets another name. */
   readonly user: string | null
   readonly database: string
   /** Null before any exposure. */
   readonly exposed: Catalog | null
 }
 
-/** createRole and createUser, for an administrator of users. `find` alone: with listCollections it would see all names. */
+/** createRole and createUser, for a user administrator. Only `find`: listCollections would reveal all names. */
 export function betterLogin({ user, database, exposed }: BetterLogin): string {
   const name = user === 'vitrine_reader' ? 'vitrine_reader_2' : 'vitrine_reader'
   const db = JSON.stringify(database)
@@ -23,7 +23,7 @@ export function betterLogin({ user, database, exposed }: BetterLogin): string {
     'db.createRole({',
     `  role: "${name}",`,
     `  privileges: [${none ? '],' : ''}`,
-    ...(none ? ['  // Once an exposure is saved, test again: a line for each collection stands here.'] : privileges),
+    ...(none ? ['  // Save an exposure and test again: this list then has a line for each collection.'] : privileges),
     ...(none ? [] : ['  ],']),
     '  roles: [],',
     '})',

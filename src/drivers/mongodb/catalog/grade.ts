@@ -1,5 +1,5 @@
-// Grades a login for this service: what it could do that reading the exposed collections does not need. Warnings, each
-// with the lines that make a better one. It changes nothing.
+// Grades a login: warns of privileges that reading the exposed collections does not need. Each warning has the commands for
+// a better login. It changes nothing.
 import type { Catalog, TestStep } from '../../driver.ts'
 import { few, pass, warn } from '../../test-report.ts'
 import type { Login } from '../session/connect.ts'
@@ -12,12 +12,12 @@ interface Facts extends Privileges {
   readonly better: string
 }
 
-/** What may change or end something of the database; whatever else an action does, it reads. */
+/** Actions that may change or end something in the database. All other actions only read. */
 const WRITES =
   /^(insert|update|remove|drop|create|grant|revoke|convertTo|rename|collMod|compact|reIndex|enable|bypass|change|set|applyOps|fsync|shutdown|kill|repl|resync|add|move|split|refine|reshard|clearJumbo|unlock|evict|rotate|internal|anyAction|impersonate|import|export|flush|cpu|closeAll|dbAdmin|emptycapped|restore|storageDetails|touch|validate|writeOrigin|advance|cleanup|invalidate|oidReset|fle)/i
-/** Those that every login of MongoDB may have without harm. */
+/** Actions of every MongoDB login that do no harm. */
 const HARMLESS = new Set(['killCursors', 'killAnyCursor', 'changeOwnPassword', 'changeOwnCustomData'])
-/** Of the cluster: they read nothing that is stored. */
+/** MongoDB's own databases. */
 const OWN = new Set(['admin', 'config', 'local'])
 
 /** The steps in a fixed order. `exposed` is what the privileges should equal; null before any exposure. */
@@ -35,7 +35,7 @@ const judges: readonly ((facts: Facts) => TestStep)[] = [
   function serverVersion({ login }) {
     const [major] = login.serverVersion
     if (major >= 6) return pass('server version', `The server is MongoDB ${login.versionText}.`)
-    const message = `The server is MongoDB ${login.versionText}: some stages and operators are refused, as it does not have them.`
+    const message = `The server is MongoDB ${login.versionText}: stages and operators that it does not support are refused.`
     return warn('server version', message, 'Upgrade the server to MongoDB 6.0 or newer.')
   },
   function tls({ login }) {
@@ -43,49 +43,50 @@ const judges: readonly ((facts: Facts) => TestStep)[] = [
     if (login.isLocal) return pass('tls', 'The connection is not encrypted; it does not leave this machine.')
     return warn(
       'tls',
-      'The connection is not encrypted: every document passes the network in the open.',
-      'Choose sslMode verify-full, with the authority that signed the server’s certificate as tlsCa.',
+      'The connection is not encrypted: documents cross the network in plain text.',
+      'Set sslMode to verify-full, and tlsCa to the certificate authority that signed the server’s certificate.',
     )
   },
   function loginStep({ user, better }) {
     if (user !== null) return pass('login', `Logged in as ${user.user} of ${user.db}.`)
     return warn(
       'login',
-      'There is no login: where the server asks for none, nothing in the database would hold this service back.',
+      'There is no login: the server requires none, so the database does not restrict this service.',
       better,
     )
   },
   function writes({ user, privileges, better }) {
-    if (user === null) return warn('writes', 'Without a login whoever connects may write everything.', better)
+    if (user === null) return warn('writes', 'Without a login, anyone who can connect can write everything.', better)
     const where = privileges.filter((each) => each.actions.some(isWriting)).map(placeOf)
-    if (where.length === 0) return pass('writes', 'The login may not change anything.')
-    return warn('writes', `The login may write, or change settings, in ${few([...new Set(where)])}.`, better)
+    if (where.length === 0) return pass('writes', 'The login cannot change anything.')
+    return warn('writes', `The login can write or change settings in ${few([...new Set(where)])}.`, better)
   },
   function otherDatabases({ user, privileges, login, better }) {
     const name = 'other databases'
-    if (user === null) return warn(name, 'Without a login whoever connects may read every database.', better)
+    if (user === null) return warn(name, 'Without a login, anyone who can connect can read every database.', better)
     const others = privileges.filter(isReading).filter(({ resource }) => resource.db !== login.database)
     const where = [...new Set(others.filter(({ resource }) => !isOwnCorner(resource)).map(placeOf))]
-    if (where.length === 0) return pass(name, 'The login may read no other database.')
-    return warn(name, `The login may also read ${few(where)}.`, better)
+    if (where.length === 0) return pass(name, 'The login cannot read any other database.')
+    return warn(name, `The login can also read ${few(where)}.`, better)
   },
   function collections(facts) {
     const name = 'collections'
     const { exposed } = facts
-    if (exposed === null) return pass(name, 'Nothing is exposed yet to compare the privileges with.')
+    if (exposed === null)
+      return pass(name, 'Nothing is exposed yet, so there is nothing to compare the privileges with.')
     if (facts.user === null)
-      return warn(name, 'Without a login only this service hides what is not exposed.', facts.better)
+      return warn(name, 'Without a login, only this service hides collections that are not exposed.', facts.better)
     const shown = exposed.tables.map((table) => table.table)
     const missing = shown.filter((collection) => !mayRead(facts, collection))
-    if (missing.length > 0) return warn(name, `The login may not read ${few(missing)}, which is exposed.`, facts.better)
+    if (missing.length > 0) return warn(name, `The login cannot read ${few(missing)}, which is exposed.`, facts.better)
     const beyond = facts.privileges.filter(isReading).filter(({ resource }) => {
       return resource.db === facts.login.database && !shown.includes(resource.collection ?? '') && !isSystem(resource)
     })
     if (beyond.length === 0 && !facts.privileges.some(({ resource }) => resource.anyResource === true))
-      return pass(name, 'The login may read the exposed collections and nothing else of the database.')
+      return pass(name, 'The login can read the exposed collections and nothing else in the database.')
     return pass(
       name,
-      'The login may read collections that are not exposed; only this service hides them.',
+      'The login can read collections that are not exposed; only this service hides them.',
       facts.better,
     )
   },
@@ -103,7 +104,7 @@ function isSystem(resource: Privilege['resource']): boolean {
   return resource.collection?.startsWith('system.') === true
 }
 
-/** MongoDB's built-in roles name some of its own collections, which hold nothing of a team's. */
+/** MongoDB's built-in roles include some internal collections, which contain no data of a team. */
 function isOwnCorner(resource: Privilege['resource']): boolean {
   return isSystem(resource) || (OWN.has(resource.db ?? '') && (resource.collection ?? '') !== '')
 }

@@ -1,5 +1,5 @@
-// Which collections there are, by whatever of the three ways the login may use: with their options, by name alone, or
-// only those that its own privileges name.
+// Lists the collections in one of three ways that the login is allowed to use: with options, by name only, or from the
+// login's own privileges.
 import type * as mongodb from 'mongodb'
 import { failure } from '../session/failure.ts'
 import type { CollectionKind } from '../capture.ts'
@@ -8,13 +8,13 @@ import { privilegesOf } from './privileges.ts'
 export interface FoundCollection {
   readonly name: string
   readonly kind: CollectionKind
-  /** As listCollections shows them; empty where the login may not see them. */
+  /** The options of listCollections; empty if the login is not allowed to see them. */
   readonly options: mongodb.Document
 }
 
 const LIST_MS = 60_000
 
-/** In the order of their names, without MongoDB's own. */
+/** Sorted by name, without MongoDB's internal collections. */
 export async function findCollections(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
   const found = await firstAllowed([
     () => listed(db, { nameOnly: false }, signal),
@@ -40,7 +40,7 @@ async function listed(
   return found
 }
 
-/** Names in the privileges that do not exist any more show as collections without documents. */
+/** A dropped collection that the privileges still name appears as an empty collection. */
 async function privileged(db: mongodb.Db, signal: AbortSignal): Promise<readonly FoundCollection[]> {
   const names = (await privilegesOf(db, signal)).privileges
     .filter(({ actions, resource }) => resource.db === db.databaseName && actions.includes('find'))
@@ -52,7 +52,7 @@ function kindOf(type: unknown): CollectionKind {
   return type === 'view' || type === 'timeseries' ? type : 'collection'
 }
 
-/** The first that the server does not refuse. */
+/** The result of the first way that the server does not refuse. */
 async function firstAllowed<T>(ways: readonly (() => Promise<T>)[]): Promise<T> {
   let refused: unknown
   for (const way of ways) {

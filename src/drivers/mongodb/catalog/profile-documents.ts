@@ -1,5 +1,5 @@
-// Takes the values of exposed paths out of documents as they lie in the server's answer, and counts them. Arrays are
-// walked through: what stands in them belongs to the path. What no path names is passed over, though none should be there.
+// Counts the values of exposed paths in the BSON bytes of documents. Arrays are transparent: their elements belong to the
+// path. Other fields are skipped, although the projection should have removed them.
 import { ColumnSample } from '../../column-sample.ts'
 import type { CatalogColumn, ColumnProfile, Scalar, ValueKind } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -7,23 +7,23 @@ import type { MongoColumnDetail } from '../capture.ts'
 import { AT_ONCE } from '../session/write-large.ts'
 import { endOfName, lengthAt, sizeOf, writeValue } from '../session/write-value.ts'
 
-/** Longer texts are counted by their beginning. */
+/** Longer strings are counted by their beginning. */
 const CHARS_MAX = 257
 const DEPTH_MAX = 100
-/** Elements of arrays that are looked at in one document: they are taken without a pause. */
+/** The most array elements that are read in one document, because a document is read without a pause. */
 const ELEMENTS_MAX = 20_000
 
 interface Node {
   readonly kids: Map<string, Node>
-  /** The place of the column that ends here; null where only longer ones go on. */
+  /** The index of the column that ends at this node; null if only longer paths continue. */
   column: number | null
 }
 
-/** What one document holds at a column. */
+/** The values of one document at one column. */
 interface Found {
-  /** There, and not null. */
+  /** Present and not null. */
   isThere: boolean
-  /** A document, bytes, another kind than the rest. */
+  /** A document, bytes, or another kind of value than the column's. */
   isOpaque: boolean
   isList: boolean
   readonly scalars: Scalar[]
@@ -36,7 +36,7 @@ export class Documents {
   readonly #samples: readonly ColumnSample[]
   readonly #found: readonly Found[]
   count = 0
-  /** Of arrays, in the document at hand. */
+  /** Array elements in the current document. */
   #elements = 0
 
   constructor(columns: readonly CatalogColumn[]) {
@@ -55,7 +55,7 @@ export class Documents {
     }
   }
 
-  /** Takes the documents of a BSON array, and yields after each AT_ONCE bytes or so. Throws RangeError for what is none. */
+  /** Adds the documents of a BSON array, and yields after about each AT_ONCE bytes. Throws RangeError for invalid BSON. */
   *addAll(batch: Uint8Array): Generator<undefined, void> {
     const from = Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength)
     const end = lengthAt(from, 0) - 1
@@ -76,7 +76,7 @@ export class Documents {
     return this.#names.flatMap((name, n) => this.#samples[n]?.profile(name, whole) ?? [])
   }
 
-  /** The document at hand is over. */
+  /** Ends the current document. */
   #next(): void {
     this.count++
     this.#elements = 0
@@ -135,7 +135,7 @@ const KINDS: readonly (readonly [ValueKind, readonly string[]])[] = [
   ['text', ['string', 'objectId', 'symbol']],
 ]
 
-/** By the types that introspection met. */
+/** The kind of a column's values, by the types that introspection found. */
 function kindOf({ detail }: CatalogColumn): ValueKind {
   const types = isDetail(detail) ? Object.keys(detail.types).filter((type) => type !== 'null') : []
   if (types.length === 0) return 'other'
@@ -146,7 +146,7 @@ function isDetail(value: unknown): value is MongoColumnDetail {
   return typeof value === 'object' && value !== null && 'types' in value && typeof value.types === 'object'
 }
 
-/** Which BSON types are of a kind; of `other` every scalar is. */
+/** The BSON types of each kind; `other` takes every scalar. */
 const TYPES: Readonly<Record<ValueKind, readonly number[]>> = {
   number: [0x01, 0x10, 0x12, 0x13],
   time: [0x09],
@@ -158,14 +158,14 @@ const TYPES: Readonly<Record<ValueKind, readonly number[]>> = {
 
 const sheet = new JsonBytes(1024)
 
-/** As an answer shows it; undefined for what is no scalar, or of another kind than the column. */
+/** The value as an answer shows it; undefined if it is not a scalar or is of another kind than the column. */
 function scalarOf(type: number, from: Buffer, at: number, kind: ValueKind): Scalar | undefined {
   if (!TYPES[kind].includes(type)) return undefined
   const size = sizeOf(type, from, at)
   if (type === 0x02 || type === 0x0e) {
     return from.toString('utf8', at + 4, at + Math.min(size - 1, 4 + 4 * CHARS_MAX)).slice(0, CHARS_MAX)
   }
-  // Of bytes only a UUID is a scalar.
+  // Binary data is a scalar only if it is a UUID.
   if (type === 0x05 && from[at + 4] !== 4) return undefined
   sheet.length = 0
   writeValue(type, from, at, size, sheet)

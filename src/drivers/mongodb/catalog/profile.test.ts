@@ -1,4 +1,4 @@
-// What a profile of a collection says, and what odd documents may not do to it.
+// Profiles of collections, also with unusual documents.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Decimal128, Long, type Document } from 'mongodb'
@@ -64,7 +64,7 @@ describe('profiles of collections', { skip }, () => {
   const columns = async (name: string): Promise<Map<string, ColumnProfile>> =>
     new Map((await profile(name)).columns.map((column) => [column.name, column]))
 
-  test('of a small collection every number is exact', async () => {
+  test('counts a small collection exactly', async () => {
     const of = await columns('small')
     assert.deepEqual(of.get('state')?.values, [
       { value: 'open', share: 0.5, rows: 100 },
@@ -76,7 +76,7 @@ describe('profiles of collections', { skip }, () => {
     assert.equal(of.get('note')?.nullFrac, 0.5)
   })
 
-  test('elements of arrays count once a document, and documents are no values', async () => {
+  test('counts array elements once for each document, and does not count documents as values', async () => {
     const of = await columns('small')
     assert.deepEqual(
       of.get('tags')?.values?.map(({ value, rows }) => [value, rows]),
@@ -92,7 +92,7 @@ describe('profiles of collections', { skip }, () => {
     assert.deepEqual([of.get('home.city')?.nullFrac, of.get('home.city')?.distinctCount], [0.1, 5])
   })
 
-  test('of a large one a sample tells', async () => {
+  test('samples a large collection', async () => {
     for (const [name, count] of [
       ['large', 30_000],
       ['middle', 5_000],
@@ -105,14 +105,14 @@ describe('profiles of collections', { skip }, () => {
     }
   })
 
-  test('an empty collection, a view, a time series, and texts of a megabyte', async () => {
+  test('profiles an empty collection, a view, a time series, and strings of a megabyte', async () => {
     assert.deepEqual([(await profile('empty')).rowsSampled, (await profile('empty')).complete], [0, true])
     assert.equal((await columns('seen')).get('state')?.distinctCount, 2)
     assert.deepEqual((await columns('gauge')).get('v')?.range, { min: 1, max: 3 })
     assert.equal((await columns('huge')).get('body')?.sample?.longest, 257)
   })
 
-  test('only exposed paths are read, and a collection that is gone is told', async () => {
+  test('reads exposed paths only, and reports a dropped collection', async () => {
     const small = tableOf('small')
     const table = { ...small, columns: small.columns.filter(({ name }) => name === 'home.city') }
     const told = await connection.profile(table, { ...catalog, tables: [table] }, BOUNDS, soon())

@@ -1,5 +1,5 @@
-// Profiles one collection: a bounded sample of its documents, cut to the exposed paths by the guard's own projection
-// before anything leaves the server.
+// Profiles one collection from a bounded sample of its documents. The guard's projection cuts them to the exposed paths
+// before they leave the server.
 import { setTimeout as wait } from 'node:timers/promises'
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogTable, ProfileBounds, TableProfile } from '../../driver.ts'
@@ -13,18 +13,18 @@ import { schemaStale } from '../session/failure.ts'
 import { count, isThere, shared, type Running } from '../session/run.ts'
 import { Documents } from './profile-documents.ts'
 
-/** Values looked at in one collection; one of many paths is sampled by fewer documents. */
+/** The most values in the sample: a collection with many paths is sampled by fewer documents. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** Of projected documents that are read: what is large is sampled by fewer. */
+/** The most bytes of projected documents: large documents are sampled in smaller numbers. */
 const BYTES_MAX = 48 * 1024 * 1024
 const BATCH = 250
-/** And values: what is looked at without others having their turn. */
+/** The most values in a batch, which is processed without yielding to the event loop. */
 const BATCH_CELLS = 10_000
-/** From so many times the sample on, the server picks at random without looking at every document. */
+/** Above this multiple of the sample size, $sample picks documents without reading all of them. */
 const PICKED_FROM = 20
 
-/** Throws SCHEMA_STALE where the collection is gone, and what the client library throws. */
+/** Throws SCHEMA_STALE if the collection no longer exists, and the errors of the client library. */
 export async function profileCollection(
   at: Running,
   table: CatalogTable,
@@ -48,13 +48,13 @@ export async function profileCollection(
   return { rowsSampled: documents.count, complete, estimatedRows: complete ? documents.count : known, columns }
 }
 
-/** Some documents at random: by the server's own cursor where they are few of many, else by the toss of a coin each. */
+/** Random documents: by $sample if they are few of many, otherwise by $rand for each document. */
 function picked(known: number, rows: number): BsonDocument[] {
   if (known > rows * PICKED_FROM) return [{ $sample: { size: rows } }]
   return [{ $match: { $expr: { $lt: [{ $rand: {} }, (0.95 * rows) / known] } } }, { $limit: rows }]
 }
 
-/** False where there was more than is read. */
+/** Returns false if there was more data than the limit on bytes. */
 async function readAll(
   at: Running,
   name: string,
@@ -76,13 +76,13 @@ async function readAll(
     return true
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new AppError('QUERY_FAILED', 'The database sent a document that is no BSON.', { cause: error })
+    throw new AppError('QUERY_FAILED', 'The database sent a document that is not valid BSON.', { cause: error })
   } finally {
     await cursor.close().catch(() => undefined)
   }
 }
 
-/** Rests after each turn for as long as the turn took: others go first. */
+/** Pauses after each slice for as long as the slice took, so that other requests go first. */
 async function resting(work: Generator<undefined, void>): Promise<void> {
   for (let isDone = false; !isDone;) {
     const began = performance.now()

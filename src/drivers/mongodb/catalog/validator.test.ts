@@ -18,7 +18,7 @@ for (const [title, state, options, want] of [
   ['too many', { enum: Array.from({ length: 101 }, (_, n) => n) }, {}, undefined],
   ['none', {}, {}, undefined],
 ] as const) {
-  test(`${title} tells ${JSON.stringify(want) ?? 'no labels'}, in arrays too`, () => {
+  test(`${title} gives ${JSON.stringify(want) ?? 'no labels'}, also in arrays`, () => {
     assert.deepEqual(labelsIn(state, options), [want, want])
   })
 }

@@ -1,5 +1,5 @@
-// What a collection's $jsonSchema validator says of its paths. One that only warns, or that lets old documents be, says
-// nothing certain, so only its names and comments are taken.
+// Reads the paths of a collection's $jsonSchema validator. A validator that only warns, or that exempts old documents,
+// guarantees nothing, so only its names and descriptions are used.
 import type { Document } from 'mongodb'
 import { LABEL_CHARS_MAX, LABELS_MAX, type Scalar } from '../../driver.ts'
 
@@ -7,9 +7,9 @@ export interface Declared {
   readonly path: readonly string[]
   readonly types: readonly string[]
   readonly description: string | null
-  /** Every document holds it, and never as null. */
+  /** Whether every document has the path with a value other than null. */
   readonly isAlwaysThere: boolean
-  /** The values that may stand there, null left out; undefined where any may. */
+  /** The allowed values without null; undefined if any value is allowed. */
   readonly labels?: readonly Scalar[]
 }
 
@@ -34,7 +34,7 @@ export function readValidator(options: unknown): Validator {
   return { description: textOf(schema['description']), paths }
 }
 
-/** `isEnforced`: no document may break it. `isHeld`: and the object that these are properties of is always there. */
+/** `isEnforced`: every document obeys the schema. `isHeld`: the parent object also always exists. */
 interface Force {
   readonly isEnforced: boolean
   readonly isHeld: boolean
@@ -58,7 +58,7 @@ function walk(schema: Document, above: readonly string[], { isEnforced, isHeld }
   }
 }
 
-/** Undefined where one of them is no short scalar. */
+/** The values as labels; undefined if a value is not a short scalar. */
 function labelsOf(values: unknown): readonly Scalar[] | undefined {
   if (!Array.isArray(values) || values.length > LABELS_MAX) return undefined
   const some = values.filter((value: unknown) => value !== null)

@@ -58,7 +58,7 @@ describe('TLS and logins', { skip }, () => {
   const pem = (name: string): string => certificates.pem[name] ?? ''
   const password = 'ann-pw/@:ü'
 
-  test('verify-full takes the right name under the right authority only', async () => {
+  test('verify-full accepts only the right name from the right authority', async () => {
     await using login = await enter(at())
     assert.deepEqual(login.serverVersion.length, 3)
     await refused(at({ host: '127.0.0.1' }), /another host name/)
@@ -66,7 +66,7 @@ describe('TLS and logins', { skip }, () => {
     await refused(at({ secrets: { password } }), /not trusted/)
   })
 
-  test('verify-ca takes any name, require any certificate, disable no TLS', async () => {
+  test('verify-ca accepts any name, require accepts any certificate, disable uses no TLS', async () => {
     await using byAuthority = await enter(at({ host: '127.0.0.1', sslMode: 'verify-ca' }))
     assert.ok(byAuthority.client)
     await refused(at({ sslMode: 'verify-ca', secrets: { password, tlsCa: pem('other.crt') } }), /not trusted/)
@@ -75,14 +75,14 @@ describe('TLS and logins', { skip }, () => {
     await refused(at({ sslMode: 'disable' }), /may ask for TLS/)
   })
 
-  test('X.509: the certificate says who', async () => {
+  test('X.509: the certificate names the user', async () => {
     const secrets = { tlsCa: pem('ca.crt'), tlsCertificate: pem('ann.crt'), tlsKey: pem('ann.key') }
     await using login = await enter(at({ username: null, config: { authMechanism: 'X509' }, secrets }))
     const status = await login.db.command({ connectionStatus: 1 })
     assert.deepEqual(status['authInfo'].authenticatedUsers, [{ user: 'CN=ann,O=people', db: '$external' }])
   })
 
-  test('a wrong password, user, source or mechanism is one sentence', async () => {
+  test('a wrong password, user, source or mechanism gives one sentence', async () => {
     const wrong = /refuses the user name/
     await refused(at({ secrets: { password: 'ann-pw', tlsCa: pem('ca.crt') } }), wrong)
     await refused(at({ username: 'bob' }), wrong)
@@ -95,14 +95,14 @@ describe('TLS and logins', { skip }, () => {
     assert.equal(login.database, 'shop')
   })
 
-  test('a private address is refused unless the operator allows it; a metadata address always', async () => {
+  test('refuses a private address unless the operator allows it, and a metadata address always', async () => {
     await refused(at(), /private, loopback/, false)
     await refused(at({ host: '127.0.0.1', sslMode: 'verify-ca' }), /private, loopback/, false)
     await refused(at({ host: '169.254.169.254' }), /metadata/)
     await refused(at({ host: '::ffff:169.254.169.254' }), /metadata/)
   })
 
-  test('nobody there, no such host, and a caller who hangs up: at once', async () => {
+  test('fails at once if nothing listens, the host does not exist, or the caller disconnects', async () => {
     const began = performance.now()
     await refused(at({ port: 1 }), /nothing listens/)
     await refused(at({ host: 'no-such-host.invalid' }), /no such host|resolved/)
@@ -112,7 +112,7 @@ describe('TLS and logins', { skip }, () => {
   })
 })
 
-test('a replica set: found from one member, read from where it should be, a failover survived', { skip }, async () => {
+test('a replica set: discovers members, follows readPreference, and survives a failover', { skip }, async () => {
   await using server = await startMongod({ auth: true, members: 3 })
   await server.createUser('admin', 'ann', 'ann-pw', [{ role: 'read', db: 'shop' }])
   await server.client
@@ -141,16 +141,16 @@ test('a replica set: found from one member, read from where it should be, a fail
   await refused(input(uri.replace('replicaSet=rs', 'replicaSet=other')), /replica set/)
 
   await server.kill(first)
-  // Whoever held the old primary is told; who comes next finds the new one.
+  // A connection to the old primary fails. The next connection finds the new primary.
   await using next = await enter(input(uri))
   assert.equal((await next.db.collection('orders').findOne())?.['a'], 1)
 })
 
-test('a member that a set names at a refused address is never connected to', { skip }, async () => {
+test('never connects to a replica set member at a refused address', { skip }, async () => {
   await using server = await startMongod({ members: 1 })
   const admin = server.client.db('admin')
   const { config } = await admin.command({ replSetGetConfig: 1 })
-  // Its own address in a form that MongoDB does not know for this machine's: it takes no mix of both.
+  // Its own address in a form that MongoDB does not recognize as local: it refuses a mix of local and other addresses.
   const own = { ...config.members[0], host: `0x7f000001:${server.port}` }
   const members = [own, { _id: 1, host: '169.254.169.254:27017', votes: 0, priority: 0 }]
   await admin.command({ replSetReconfig: { ...config, version: config.version + 1, members }, force: true })

@@ -1,5 +1,5 @@
-// Logs in: a client of one lease's own, whose every socket goes to an address that was judged, those of members that a
-// replica set names too. Every failure becomes one sentence of ours, and no secret is in it.
+// Logs in with one client for each lease. Every socket goes to a checked address, also for replica set members. Every
+// failure becomes one sentence without secrets.
 import { isIP } from 'node:net'
 import type * as mongodb from 'mongodb'
 import type { MongoClient, MongoClientOptions, ServerHeartbeatSucceededEvent, TopologyDescription } from 'mongodb'
@@ -10,15 +10,15 @@ import { loginFailure } from './login-failure.ts'
 import type { Target } from './settings.ts'
 
 const CONNECT_MS = 10_000
-/** Less than CONNECT_MS: what the client library then says tells more than that the time is up. */
+/** Less than CONNECT_MS, because the client library's own error is more specific than a timeout. */
 const SELECTION_MS = 5_000
 const OLDEST_SERVER = [5, 0] as const
 
-/** A client that is logged in, and what is on the other side. */
+/** A logged-in client and facts about the server. */
 export interface Login {
   readonly library: typeof mongodb
   readonly client: MongoClient
-  /** The datasource’s own database: made once, since the client makes it anew each time it is asked. */
+  /** The datasource’s database object, made once because the client makes a new one for each call. */
   readonly db: mongodb.Db
   readonly database: string
   /** [6, 0, 5] */
@@ -26,7 +26,7 @@ export interface Login {
   readonly versionText: string
   readonly sslMode: SslMode
   readonly isLocal: boolean
-  /** Its operations can be ended by the session that they belong to. */
+  /** Whether killSessions can end its operations. */
   readonly hasSessions: boolean
 }
 
@@ -37,7 +37,7 @@ export async function logIn(target: Target, allowPrivateHosts: boolean, signal: 
     const sentence = isIP(host) === 0 ? null : refusal(host, allowPrivateHosts)
     if (sentence !== null) throw new AppError('DATASOURCE_UNAVAILABLE', sentence)
   }
-  // Loaded by the first connection: it takes 30 MB.
+  // The first connection loads the library, which takes 30 MB.
   const library = await import('mongodb')
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
   let client: MongoClient | undefined
@@ -81,7 +81,7 @@ async function facts(db: mongodb.Db, target: Target): Promise<Omit<Login, 'clien
   }
 }
 
-/** Only hosts and what SRV needs: everything else is an option, so no text of the caller's is read as a URI. */
+/** Hosts only; everything else is passed as options, so the library never parses the caller's text as a URI. */
 function uriOf(target: Target): string {
   const [first] = target.hosts
   if (target.srv) return `mongodb+srv://${first?.host ?? ''}/${encodeURIComponent(target.database)}`
@@ -92,7 +92,7 @@ function uriOf(target: Target): string {
 function optionsOf(target: Target, allowPrivateHosts: boolean): MongoClientOptions {
   return {
     appName: 'vitrine',
-    // One for the query, one to end it by.
+    // One connection for the query, one to cancel it.
     maxPoolSize: 2,
     serverMonitoringMode: 'poll',
     serverSelectionTimeoutMS: SELECTION_MS,
@@ -121,7 +121,7 @@ function credentials(target: Target): MongoClientOptions {
   }
 }
 
-/** require encrypts, verify-ca checks the chain, verify-full the chain and each server's name. */
+/** require encrypts; verify-ca checks the certificate chain; verify-full checks the chain and the server's name. */
 function tlsOptions(target: Target): MongoClientOptions {
   const { sslMode, tls } = target
   if (sslMode === 'disable') return { tls: false }
@@ -134,8 +134,8 @@ function tlsOptions(target: Target): MongoClientOptions {
 }
 
 /**
- * Takes members at refused addresses out of a server's answer before the client library reads it: a host that is an
- * address is never looked up, and one that ends in .sock would be a socket of this machine. Answers why, by member.
+ * Removes members with refused addresses from a server's answer before the client library reads it. The library does not
+ * look up IP addresses, and it would open a name that ends in .sock as a local socket. Returns a sentence for each refusal.
  */
 function keepJudgedMembers(event: ServerHeartbeatSucceededEvent, allowPrivateHosts: boolean): string[] {
   const refused: string[] = []
@@ -154,7 +154,7 @@ function keepJudgedMembers(event: ServerHeartbeatSucceededEvent, allowPrivateHos
   return refused
 }
 
-/** Rejects as soon as every server that is known has failed, instead of trying them until the time is up. */
+/** Rejects as soon as all known servers have failed, instead of retrying until the timeout. */
 function nobodyAnswers(client: MongoClient): Promise<never> {
   return new Promise((_, reject) => {
     client.on('topologyDescriptionChanged', ({ newDescription }: { newDescription: TopologyDescription }) => {
@@ -165,7 +165,7 @@ function nobodyAnswers(client: MongoClient): Promise<never> {
   })
 }
 
-/** The work, unless the signal or the other comes first; what then still runs is not waited for. */
+/** The result of `work`, unless the signal aborts or `failed` rejects first. Does not wait for the rest of the work. */
 async function unless<T>(signal: AbortSignal, failed: Promise<never> | null, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = (): void => reject(signal.reason)

@@ -1,5 +1,5 @@
-// One lease's worth of MongoDB: a client, a deadline and a way to cancel. Whatever is abandoned is ended in the database
-// first, and its client is never used again.
+// One leased MongoDB connection: a client, a deadline and cancellation. An abandoned query is ended in the database first,
+// and its client is never used again.
 import type * as mongodb from 'mongodb'
 import type { Confined } from '../../confined.ts'
 import { unseal } from '../../confined.ts'
@@ -26,7 +26,7 @@ import { profileCollection } from '../catalog/profile.ts'
 import type { MongoQuery } from '../query.ts'
 import { estimateQuery, runQuery, type Known, type Running } from './run.ts'
 
-// The server's own timeout should hit first; this is for a server that does not look at it.
+// The server's own timeout should expire first. This grace period is for a server that ignores the timeout.
 const GRACE_MS = 500
 const TEST_MS = 15_000
 const INTROSPECT_MS = 30 * 60_000
@@ -34,7 +34,7 @@ const KILL_MS = 3_000
 const OUT_BYTES = 16 * 1024
 const OUT_KEPT_BYTES = 4 * 1024 * 1024
 
-/** A logged-in client; what `known` answers is shared with the other connections of its datasource. */
+/** A logged-in client. All connections of a datasource share the caches that `known` returns. */
 export class MongoConnection implements Connection {
   readonly #login: Login
   readonly #known: () => Known
@@ -96,7 +96,7 @@ export class MongoConnection implements Connection {
     }
   }
 
-  /** Runs with a deadline and the signal; on either, what runs in the database is ended and the client given up. */
+  /** Runs work with a deadline and the signal. Either one ends the work in the database and closes the client. */
   async #within<T>(deadlineMs: number, signal: AbortSignal, work: (at: Running) => Promise<T>): Promise<T> {
     if (signal.aborted) throw gaveUp(signal)
     if (!this.usable) throw new AppError('DATASOURCE_UNAVAILABLE', 'The connection to the database was lost.')
@@ -122,7 +122,7 @@ export class MongoConnection implements Connection {
     }
   }
 
-  /** Closing the sockets ends the work as well, but only where the server next looks at them. */
+  /** Ends the session first: after its sockets are closed, the server stops only at its next check of them. */
   #end(isWorking: boolean): void {
     const { client } = this.#login
     const kill = isWorking && this.#session !== null ? this.#kill(this.#session) : Promise.resolve()
@@ -134,12 +134,12 @@ export class MongoConnection implements Connection {
       const signal = AbortSignal.timeout(KILL_MS)
       await this.#login.client.db('admin').command({ killSessions: [session.id] }, { signal })
     } catch {
-      // maxTimeMS, set with the query itself, still ends it.
+      // The query's maxTimeMS still ends it.
     }
   }
 }
 
-/** A hang-up and a deadline look alike to the database; the caller of the first is not there to read it. */
+/** A disconnect and a deadline look the same to the database. A disconnected caller does not read the error. */
 function gaveUp(signal: AbortSignal): AppError {
   const reason: unknown = signal.reason
   if (reason instanceof AppError) return reason

@@ -1,11 +1,11 @@
-// Decimal128 to JSON: a number where JSON's readers keep it exactly (docs/contract.md#values), a string beyond.
+// Writes a Decimal128 as JSON: a number if JSON readers keep it exactly, otherwise a string (docs/contract.md#values).
 
 const DIGITS_MAX = 15
 const EXPONENT_BIAS = 6176
 const COEFFICIENT_MAX = 10n ** 34n - 1n
 const BIGGEST = 300
 
-/** The JSON of a Decimal128 given as its low and high 64 bits. */
+/** The JSON text of a Decimal128, given as its low and high 64 bits. */
 export function writeDecimal(low: bigint, high: bigint): string {
   const sign = high >> 63n === 1n ? '-' : ''
   const combination = Number((high >> 58n) & 0x1fn)
@@ -13,14 +13,14 @@ export function writeDecimal(low: bigint, high: bigint): string {
   if (combination === 0x1e) return `"${sign}Infinity"`
   const isLarge = combination >> 3 === 3
   const exponent = Number((high >> (isLarge ? 47n : 49n)) & 0x3fffn) - EXPONENT_BIAS
-  // The large form holds coefficients that no 34 digits can be: they stand for zero.
+  // In the large form, every coefficient exceeds 34 digits, so the value is zero (IEEE 754).
   const held = isLarge ? 0n : ((high & 0x1_ffff_ffff_ffffn) << 64n) | low
   const coefficient = held > COEFFICIENT_MAX ? 0n : held
   const text = sign + decimalText(coefficient.toString(), exponent)
   return isPlain(coefficient, exponent) ? text : `"${text}"`
 }
 
-/** As the specification of Decimal128 writes it; valid JSON as it stands. */
+/** The string form of the Decimal128 specification, which is valid JSON. */
 function decimalText(digits: string, exponent: number): string {
   const adjusted = exponent + digits.length - 1
   if (exponent > 0 || adjusted < -6) {

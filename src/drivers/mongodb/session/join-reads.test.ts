@@ -25,14 +25,14 @@ async function bound(...pipeline: object[]): Promise<number> {
 const all = (pipeline: object[]): object => ({ $lookup: { from: 'b', let: { n: '$n' }, pipeline, as: 'x' } })
 const by = (foreignField: string): object => ({ $lookup: { from: 'b', localField: 'n', foreignField, as: 'x' } })
 
-test('a join within a join is read as often as their sizes multiplied', async () => {
+test('a join inside a join multiplies the reads', async () => {
   assert.equal(await bound(all([])), 80 + 80 ** 2)
   assert.equal(await bound(all([all([])])), 80 + 80 ** 2 + 80 ** 3)
   assert.equal(await bound(all([all([all([all([])])])])), 80 + 80 ** 2 + 80 ** 3 + 80 ** 4 + 80 ** 5)
   assert.equal(await bound({ $facet: { one: [all([all([])])], two: [all([])] } }), 80 + 2 * 80 ** 2 + 80 ** 3)
 })
 
-test('a limit counts where it stands', async () => {
+test('a limit reduces the reads of later stages only', async () => {
   assert.equal(await bound({ $limit: 2 }, all([])), 80 + 2 * 80)
   assert.equal(await bound({ $limit: 2 }, { $unwind: '$list' }, all([])), 80 + 2 * 50 * 80)
   assert.equal(
@@ -45,7 +45,7 @@ test('a limit counts where it stands', async () => {
   assert.equal(await bound(all([]), { $limit: 2 }), 80 + 80 ** 2)
 })
 
-test('joins by an index, and what they found unwound, stay cheap', async () => {
+test('joins by an index, and $unwind of their results, are cheap', async () => {
   assert.equal(await bound(by('_id'), { $unwind: '$x' }, by('_id'), { $unwind: '$x' }, by('_id')), 80 + 3 * 80)
   assert.equal(
     await bound(

@@ -1,8 +1,8 @@
-// What the joins of a pipeline read, of which explain says nothing: each is read for as many documents as come in, and a
-// join within a join as often as that product says. Limits, unwinds and unions change how many come in.
+// Estimates the documents that joins read, because explain does not include them. A join is read once for each incoming
+// document, and a join inside a join as often as the product. Limits, unwinds and unions change the number of documents.
 import { isArray, isDocument, type Bson, type BsonDocument } from '../query.ts'
 
-/** Of a collection that is joined. */
+/** A joined collection. */
 export interface Joined {
   readonly documents: number
   readonly indexedPaths: readonly string[]
@@ -10,25 +10,25 @@ export interface Joined {
 
 export interface Reckoning {
   readonly joined: (collection: string) => Promise<Joined>
-  /** Documents that an $unwind makes of one, by its printed stage. */
+  /** Documents that an $unwind makes of one document, by its printed stage. */
   readonly unwinds: ReadonlyMap<BsonDocument, number>
-  /** Reading what $unionWith adds counts; not where the plan has told it. */
+  /** Whether to count the documents that $unionWith reads. False if the plan includes them. */
   readonly countsUnions: boolean
 }
 
 interface Passed {
-  /** Documents that come out. */
+  /** Documents that leave the stages. */
   readonly rows: number
-  /** Documents read by joins. */
+  /** Documents that joins read. */
   readonly reads: number
 }
 
-/** Documents found by one value, where nothing says that there is but one. */
+/** Assumed documents found by one value of a field that is not unique. */
 const FOUND = 10
-/** Rounds of a $graphLookup without a maxDepth. */
+/** Assumed rounds of a $graphLookup without maxDepth. */
 const ROUNDS = 10
 
-/** `perDocument`: within a $lookup that is computed anew for each document. */
+/** `perDocument` is true inside a $lookup that runs again for each document. */
 export async function joinReads(
   pipeline: readonly BsonDocument[],
   rows: number,
@@ -84,10 +84,10 @@ const UNITS: Readonly<Record<string, number>> = {
   quarter: 90 * 86_400 * SECOND,
   year: 365 * 86_400 * SECOND,
 }
-/** What $densify may make at most, by the server's own default. */
+/** The most documents that $densify makes, by the server's default. */
 const DENSIFIED_MAX = 500_000
 
-/** Between written bounds their number is known; else up to what the server allows may be made. */
+/** With constant bounds, the number of documents is known. Otherwise assume the server's limit. */
 function densified(fields: BsonDocument, rows: number): Passed {
   const { range } = fields
   const { step, bounds, unit } = isDocument(range) ? range : {}
@@ -120,7 +120,7 @@ async function unioned(fields: BsonDocument, rows: number, at: Reckoning, perDoc
 
 async function lookedUp(fields: BsonDocument, rows: number, at: Reckoning, within: boolean): Promise<Passed> {
   const { from, foreignField } = fields
-  // The documents of the outer one themselves ($documents).
+  // $documents reads from the outer document only.
   if (typeof from !== 'string') return { rows, reads: 0 }
   const { documents, indexedPaths } = await at.joined(from)
   const byField = typeof foreignField === 'string'
@@ -132,7 +132,7 @@ async function lookedUp(fields: BsonDocument, rows: number, at: Reckoning, withi
   return { rows, reads: perDocument ? rows * each : each }
 }
 
-/** Without an index each round reads the collection. */
+/** Without an index, each round reads the whole collection. */
 async function graphRead(fields: BsonDocument, rows: number, at: Reckoning): Promise<Passed> {
   const { documents, indexedPaths } = await at.joined(String(fields['from']))
   const rounds = Math.min(

@@ -1,5 +1,5 @@
-// Why a login did not come about, as one sentence of ours by class. The raw error is only the cause: it may hold the
-// user's name, an address, or whatever a server chose to say.
+// Turns a failed login into one sentence by class of error. The raw error is kept as the cause only, because it may contain
+// the user name, an address, or other text from the server.
 import { AppError } from '../../../errors.ts'
 import { RefusedAddress } from '../../address.ts'
 import { networkSentence } from '../../network-failure.ts'
@@ -7,11 +7,11 @@ import type { Target } from './settings.ts'
 
 const SERVER: Readonly<Record<number, string>> = {
   11: 'The database refuses the user name or password.',
-  13: 'The login may not do what every login may: look at the server’s version.',
+  13: 'The login is not allowed to read the server’s version, which every login needs.',
   18: 'The database refuses the user name, the password, their authSource, or the mechanism.',
-  334: 'The database does not take this way to log in.',
+  334: 'The database does not support this authentication mechanism.',
   8000: 'The database refuses the user name or password.',
-  17: 'The server speaks another version of the protocol.',
+  17: 'The server uses another version of the protocol.',
 }
 
 /** DATASOURCE_UNAVAILABLE with the sentence that fits. */
@@ -58,11 +58,11 @@ function selection(said: string, target: Target): string {
   if (target.replicaSet !== null && /setName|replica set name/i.test(said))
     return 'The server is not a member of the replica set that replicaSet names.'
   return target.replicaSet === null && target.hosts.length === 1
-    ? 'No server could be chosen: the host does not answer as one that takes reads.'
-    : 'No member of the replica set could be chosen: there is no primary just now, none fits readPreference, or the set has another name.'
+    ? 'No server could be chosen: the host does not answer as a server that accepts reads.'
+    : 'No member of the replica set could be chosen: the set has no primary now, no member fits readPreference, or the set has another name.'
 }
 
-/** The error, what it was caused by, and what the client library last heard of each server. */
+/** The error, its causes, and the last error of each server that the client library knows. */
 function causes(error: unknown): readonly Error[] {
   const found: Error[] = []
   const visit = (each: unknown): void => {

@@ -6,7 +6,7 @@ import type { Connection, Driver, Limits } from '../../driver.ts'
 import { createMongoDriver } from '../driver.ts'
 
 const soon = (): AbortSignal => AbortSignal.timeout(20_000)
-/** Less than the collection holds, so that its size alone settles nothing. */
+/** Below the size of the collection, so that the plan decides. */
 const limits: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_000, maxCost: 100 }
 
 async function connected(driver: Driver, { host, port, password }: TestMongo): Promise<Connection> {
@@ -21,7 +21,7 @@ async function explains(server: TestMongo): Promise<number> {
   return Number(metrics.commands.explain.total)
 }
 
-test('what an index finds is counted where a join reads many documents for each of it', async (t) => {
+test('counts the documents that an index finds if a join reads many documents for each', async (t) => {
   const server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using _ = server
@@ -52,7 +52,7 @@ test('what an index finds is counted where a join reads many documents for each 
   await assert.rejects(ask({ n: { $lt: 2 } }, { $unionWith: 'parts' }, join), { code })
 })
 
-test('a look-up by an index is planned once for all values, everything else each time', async (t) => {
+test('explains a lookup by an index once for all values, and other queries each time', async (t) => {
   const server = await engineOrSkip(t, () => startMongod({ auth: true }))
   if (server === null) return
   await using _ = server
@@ -73,13 +73,13 @@ test('a look-up by an index is planned once for all values, everything else each
   assert.deepEqual(await ask({ n: 5 }), { rows: 1, explains: 1 })
   assert.deepEqual(await ask({ n: 6 }), { rows: 1, explains: 0 })
   assert.deepEqual(await ask({ n: { $eq: 7 }, open: 1 }), { rows: 1, explains: 0 })
-  // Another kind of value, more than one value, or a join: planned.
+  // Another kind of value, several values or a join: explained again.
   assert.deepEqual(await ask({ n: '6' }), { rows: 0, explains: 1 })
   assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })
   assert.deepEqual(await ask({ n: { $gt: 1_990 } }), { rows: 9, explains: 1 })
   const join = { $lookup: { from: 'things', localField: 'n', foreignField: 'n', as: 'same' } }
   assert.deepEqual(await ask({ n: 6 }, { pipeline: [join] }), { rows: 1, explains: 1 })
-  // A partial index answers for some values only: what it said of one is not remembered.
+  // A partial index serves some values only, so its lookups are not cached.
   assert.deepEqual(await ask({ part: 3, open: 1 }), { rows: 1, explains: 1 })
   await assert.rejects(ask({ part: 4, open: 0 }), { code: 'QUERY_DENIED' })
   await assert.rejects(ask({ text: 't1' }), { code: 'QUERY_DENIED' })

@@ -1,15 +1,15 @@
-// What a plan said, remembered for a minute: a look-up in a collection that is larger than the cost limit then takes one
-// trip instead of two. Only for an equality on the first path of an index that holds every document: such a query has a plan
-// by that index whatever the value is, and a server that has one does not scan. An index may be dropped, hence the minute.
+// Caches for a minute that a lookup uses an index, so that a lookup in a collection larger than the cost limit takes one
+// round trip instead of two. Only an equality on the first path of an index over all documents is cached: the server then
+// uses the index for any value and does not scan. The entry expires because an index may be dropped.
 import { isDocument, Scalar, type Bson, type BsonDocument, type MongoQuery } from '../query.ts'
 
 const REMEMBERED_MS = 60_000
 const REMEMBERED_MAX = 1_000
 
-/** Look-ups whose plan scanned nothing, and when that was seen. */
+/** Lookups whose plan scanned nothing, with the time of the plan. */
 export type Lookups = Map<string, number>
 
-/** The look-up that a query begins with: collection, path and kind of value. Null where it is none, or reads more. */
+/** The lookup at the start of a query: collection, path and kind of value. Null if the query has none or reads more. */
 export function lookupOf(query: MongoQuery, form: readonly BsonDocument[]): string | null {
   const [base] = query.reads
   const match = form[0]?.['$match']
@@ -26,14 +26,14 @@ export function isRemembered(lookups: Lookups, lookup: string | null): boolean {
   return at !== undefined && performance.now() - at < REMEMBERED_MS
 }
 
-/** What its plan would read: nothing is remembered but nothing. */
+/** Caches a lookup whose plan has no cost. */
 export function remember(lookups: Lookups, lookup: string | null, cost: number): void {
   if (lookup === null || cost !== 0) return
   if (lookups.size >= REMEMBERED_MAX) lookups.clear()
   lookups.set(lookup, performance.now())
 }
 
-/** Of one value or {$eq: value}; null for others. A text is told from a number, as collations make a difference. */
+/** The kind of a value or {$eq: value}; otherwise null. The kind matters, because collations apply to strings only. */
 function kindOf(value: Bson | undefined): string | null {
   if (value instanceof Scalar) return value.of.kind === '$regularExpression' ? null : value.of.kind
   if (isDocument(value)) {

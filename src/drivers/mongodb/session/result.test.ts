@@ -10,7 +10,7 @@ import { sizeOf, writeValue } from './write-value.ts'
 const { Binary, BSONRegExp, Code, DBRef, Decimal128, Double, Long, MaxKey, MinKey, ObjectId, Timestamp, UUID } = BSON
 const caps = { rowCap: 1_000, bytesMax: 1 << 20 }
 
-/** The documents as a batch of the server holds them. */
+/** The documents as a batch of the server. */
 function batchOf(documents: readonly (object | Uint8Array)[]): Buffer {
   const elements = documents.map((each, n) => {
     const bytes = each instanceof Uint8Array ? each : BSON.serialize(each)
@@ -27,7 +27,7 @@ function answer(documents: readonly (object | Uint8Array)[], fixed: readonly str
   return ran(result.finish()).value
 }
 
-/** What work ends with, and its pauses. */
+/** The result of the work, and the number of its pauses. */
 function ran<T>(work: Generator<undefined, T>): { readonly value: T; readonly pauses: number } {
   for (let pauses = 0; ; pauses++) {
     const step = work.next()
@@ -88,7 +88,7 @@ for (const [name, value, json, type] of VALUES) {
   })
 }
 
-test('one bad stored value fails nothing: a date past JavaScript’s, half a character', () => {
+test('a bad stored value does not fail the query: a date out of range, invalid UTF-8', () => {
   const date = Buffer.from(BSON.serialize({ v: Long.fromString('9000000000000000000') }))
   date[4] = 0x09
   assert.equal(answer([date]).rows, '[[{"$date":{"$numberLong":"9000000000000000000"}}]]')
@@ -97,7 +97,7 @@ test('one bad stored value fails nothing: a date past JavaScript’s, half a cha
   assert.equal(answer([text]).rows, '[["\uFFFDb"]]')
 })
 
-test('columns: _id first, then what the query gives, then first seen first; missing is null', () => {
+test('columns: _id, then the names of the query, then the order of appearance; missing values are null', () => {
   const { columns, rows } = answer([{ x: 1, b: 2 }, { _id: 7, b: 'x', y: [','] }, { a: true }], ['a', 'b'])
   assert.deepEqual(
     columns.map(({ name, dataType }) => [name, dataType]),
@@ -116,7 +116,7 @@ test('columns: _id first, then what the query gives, then first seen first; miss
   ])
 })
 
-test('without a row the columns are those the query gives', () => {
+test('without rows, the columns are the names of the query', () => {
   assert.deepEqual(answer([], ['n', '_id']), {
     columns: [
       { name: '_id', dataType: 'null' },
@@ -128,12 +128,12 @@ test('without a row the columns are those the query gives', () => {
   })
 })
 
-test('documents without a field are rows too', () => {
+test('documents without fields are rows too', () => {
   assert.deepEqual(answer([{}, { a: 1 }, {}]).rows, '[[null],[1],[null]]')
   assert.deepEqual(answer([{}, {}]).rows, '[[],[]]')
 })
 
-test('rows past the caps are cut, with the nulls that late columns add', () => {
+test('cuts rows over the caps, counting the nulls that late columns add', () => {
   const many = Array.from({ length: 50 }, (_, i) => ({ [`f${i}`]: i }))
   for (const bytesMax of [10, 100, 1_000, 5_000]) {
     const { rows, rowCount, truncated } = answer(many, [], { rowCap: 1_000, bytesMax })
@@ -146,12 +146,12 @@ test('rows past the caps are cut, with the nulls that late columns add', () => {
   )
 })
 
-test('more than 1,000 different fields are refused in words', () => {
+test('refuses more than 1,000 different fields with a clear message', () => {
   const wide = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`f${i}`, i]))
   assert.throws(() => answer([wide]), { code: 'QUERY_FAILED' })
 })
 
-test('no length that a server writes is read past its answer, or for ever', () => {
+test('never reads past the answer or forever, whatever lengths the server writes', () => {
   const VALUE_AT = 7
   for (const value of ['text', { a: 'text' }, [1], new Binary(Buffer.from([1])), new Code('f', { a: 1 })]) {
     for (const length of [-2_147_483_648, -1, 0, 1_000, 2_147_483_647]) {
@@ -169,7 +169,7 @@ test('no length that a server writes is read past its answer, or for ever', () =
   assert.equal(answer([inner]).rows, '[[null,1]]')
 })
 
-/** Documents of some megabytes, each large in another way. */
+/** Documents of a few megabytes, each large in a different way. */
 const n = 1 << 15
 const LARGE: readonly (readonly [string, () => object])[] = [
   ['a text', () => ({ v: 'é"\u0001x'.repeat(n * 4) })],
@@ -187,7 +187,7 @@ const LARGE: readonly (readonly [string, () => object])[] = [
 ]
 
 for (const [name, make] of LARGE) {
-  test(`a large document is written in turns, as if at once: ${name}`, () => {
+  test(`writes a large document in slices with the same output: ${name}`, () => {
     const document = make()
     const whole = batchOf([document])
     const result = new Result({ rowCap: 1_000, bytesMax: 64 << 20 }, [])
@@ -205,7 +205,7 @@ for (const [name, make] of LARGE) {
   })
 }
 
-test('many small documents are written in turns, and again where columns came late', () => {
+test('writes many small documents in slices, and again for late columns', () => {
   const documents = Array.from({ length: 20_000 }, (_, k) => ({ a: `text ${k}`, ...(k > 15_000 ? { _id: k } : {}) }))
   const whole = batchOf(documents)
   const result = new Result({ rowCap: 50_000, bytesMax: 64 << 20 }, [])
@@ -219,7 +219,7 @@ test('many small documents are written in turns, and again where columns came la
   )
 })
 
-test('a large value that does not fit is written no further than the cap', () => {
+test('stops writing a large value at the cap', () => {
   const out = new JsonBytes(16)
   const result = new Result({ rowCap: 10, bytesMax: 100_000 }, [], out)
   ran(result.addAll(batchOf([{ v: 1 }, { v: Array.from({ length: 100_000 }, () => '\u0001'.repeat(40)) }])))
@@ -232,11 +232,11 @@ test('a large value that does not fit is written no further than the cap', () =>
   })
 })
 
-test('a name of a column that is too long is refused in words', () => {
+test('refuses a column name that is too long with a clear message', () => {
   assert.throws(() => answer([{ ['x'.repeat(5_000)]: 1 }]), { code: 'QUERY_FAILED' })
 })
 
-test('turns end with the signal', async () => {
+test('stops between slices if the signal aborts', async () => {
   const result = new Result({ rowCap: 10, bytesMax: 64 << 20 }, [])
   const ended = AbortSignal.abort(new Error('ended'))
   await assert.rejects(runInSlices(result.addAll(batchOf([{ v: 'x'.repeat(n * 32) }])), ended), /ended/)

@@ -1,5 +1,5 @@
-// Turns the documents of an answer into a table (docs/drivers/mongodb.md#values). Columns are the top-level fields; their
-// order does not depend on which document came first. The table is written as documents arrive, and cut at the caps.
+// Writes the documents of an answer as a table (docs/drivers/mongodb.md#values). Columns are the top-level fields. Rows are
+// written as documents arrive and cut at the caps.
 import { AppError } from '../../../errors.ts'
 import type { ResultColumn, Rows } from '../../driver.ts'
 import { JsonBytes } from '../../json-bytes.ts'
@@ -7,27 +7,27 @@ import { AT_ONCE, writeLarge } from './write-large.ts'
 import { ALIASES, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
 const COLUMNS_MAX = 1_000
-/** Of a column's name: names are sent whole, and written without a pause. */
+/** The longest column name: a name is written in one slice. */
 const NAME_BYTES_MAX = 4_096
 const ROWS_ROOM = 16 * 1024
 const COMMA = 0x2c
 const OPEN = 0x5b
 const CLOSE = 0x5d
-/** `,null`: what a row grows by for a column that came after it. */
+/** The length of `,null`, which pads a row for each later column. */
 const NULL_BYTES = 5
 
 export interface Caps {
   readonly rowCap: number
-  /** Bytes of JSON of all rows. */
+  /** The most bytes of JSON for all rows. */
   readonly bytesMax: number
 }
 
 interface Column {
   readonly name: string
-  /** The name as BSON holds it. */
+  /** The name in UTF-8. */
   readonly bytes: Buffer
   readonly place: number
-  /** Null while no value but null was seen. */
+  /** Null while all values are null. */
   type: string | null
 }
 
@@ -41,23 +41,23 @@ export class Result {
   readonly #caps: Caps
   readonly #out: JsonBytes
   readonly #columns = new Map<string, Column>()
-  /** The same, by place. */
+  /** The columns in order. */
   readonly #placed: Column[] = []
-  /** Of each row: where it ends, and how many columns there were when it was written. */
+  /** For each row: its end offset, and the number of columns when it was written. */
   readonly #ends: number[] = []
   readonly #widths: number[] = []
-  /** Of the document at hand, by the place of the column: type, where its value begins, its size. */
+  /** For the current document, by column index: type, start and size of the value. */
   #types = new Int32Array(64)
   #starts = new Int32Array(64)
   #sizes = new Int32Array(64)
-  /** The column `_id` where it is not the first, and its place in the rows; a row that came before it has none. */
+  /** The column `_id` if it is not first, and its range in each row; rows written before it have none. */
   #id: Column | null = null
   readonly #ids: (Range | undefined)[] = []
   #idAt: Range = { start: 0, end: 0 }
   #missing = 0
   #truncated = false
 
-  /** `fixed`: names that the query itself gives, in their order. Writes into `out`, from its beginning. */
+  /** `fixed` holds the names that the query fixes, in order. Writes into `out` from its beginning. */
   constructor(caps: Caps, fixed: readonly string[], out: JsonBytes = new JsonBytes(ROWS_ROOM)) {
     this.#caps = caps
     this.#out = out
@@ -68,15 +68,15 @@ export class Result {
   }
 
   /**
-   * Takes the documents of a BSON array, and yields after each AT_ONCE bytes or so of them. Ends with false where nothing
-   * more is wanted. Throws QUERY_FAILED for what is no BSON.
+   * Adds the documents of a BSON array, and yields after about each AT_ONCE bytes. Returns false when the caps are reached.
+   * Throws QUERY_FAILED for invalid BSON.
    */
   *addAll(batch: Uint8Array): Generator<undefined, boolean> {
     try {
       return yield* this.#addEach(Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength))
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
-      throw new AppError('QUERY_FAILED', 'The database sent a document that is no BSON.', { cause: error })
+      throw new AppError('QUERY_FAILED', 'The database sent a document that is not valid BSON.', { cause: error })
     }
   }
 
@@ -87,7 +87,7 @@ export class Result {
       const begin = endOfName(from, at + 1) + 1
       const size = lengthAt(from, begin)
       if (this.#ends.length >= this.#caps.rowCap) {
-        // One more than the cap is asked for, to know that there is more.
+        // The query asks for one row more than the cap, to detect truncation.
         this.#truncated = true
         return false
       }
@@ -105,7 +105,7 @@ export class Result {
     return true
   }
 
-  /** Where the row begins. */
+  /** Begins a row and returns its offset. */
   #begin(): number {
     const out = this.#out
     const start = out.length
@@ -114,7 +114,7 @@ export class Result {
     return start
   }
 
-  /** Keeps the row, or takes it back where it does not fit. */
+  /** Keeps the row, or removes it if it does not fit. */
   #end(start: number, columnsBefore: number): boolean {
     const out = this.#out
     out.byte(CLOSE)
@@ -146,7 +146,7 @@ export class Result {
     return this.#out.json()
   }
 
-  /** The rows with nulls for the columns that came after them, and `_id` in front. */
+  /** Writes the rows again, with nulls for later columns and with `_id` first. */
   *#again(): Generator<undefined, string | Buffer> {
     const out = new JsonBytes(this.#out.length + this.#missing * NULL_BYTES + 16)
     let start = 1
@@ -166,7 +166,7 @@ export class Result {
     return out.json()
   }
 
-  /** What stands between the brackets of a row. */
+  /** Writes the content of one row. */
   #rowAgain(n: number, start: number, end: number, out: JsonBytes): void {
     const { bytes } = this.#out
     let width = this.#widths[n] ?? 0
@@ -188,7 +188,7 @@ export class Result {
     for (; width < this.#columns.size; width++) writeAscii(width === 0 ? 'null' : ',null', out)
   }
 
-  /** Finds the values of a document by their columns; of a field that it holds twice the last counts. */
+  /** Finds the values of a document by column. The last of duplicate fields wins. */
   #locate(from: Buffer, begin: number): void {
     this.#types.fill(0, 0, this.#columns.size)
     const end = begin + lengthAt(from, begin) - 1
@@ -196,7 +196,7 @@ export class Result {
     for (let at = begin + 4; at < end;) {
       const type = from[at] ?? 0
       const nameEnd = endOfName(from, at + 1)
-      // Most documents of one answer have the same fields in the same order.
+      // Most documents of an answer have the same fields in the same order.
       const guess = this.#placed[next]
       const isGuess = guess !== undefined && isAt(from, at + 1, nameEnd, guess.bytes)
       if (!isGuess && nameEnd - at > NAME_BYTES_MAX) throw nameTooLong()
@@ -221,7 +221,7 @@ export class Result {
     if (column === this.#id) this.#idAt = { start, end: this.#out.length }
   }
 
-  /** As #write() for each column, in turns. A row that is over the cap already is written no further. */
+  /** Writes each column in slices. Stops writing a row that is over the cap. */
   *#writeInTurns(from: Buffer): Generator<undefined, void> {
     let written = 0
     for (const column of this.#placed) {
@@ -250,7 +250,7 @@ export class Result {
     if (column === this.#id) this.#idAt = { start, end: this.#out.length }
   }
 
-  /** The type of the column's value in the document at hand, with the comma in front of it; the column's own follows it. */
+  /** Writes the comma, updates the column's type, and returns the type of the value in the current document. */
   #typeIn(column: Column): number {
     if (column.place > 0) this.#out.byte(COMMA)
     const type = this.#types[column.place] ?? 0
@@ -259,7 +259,7 @@ export class Result {
     return type
   }
 
-  /** What is no BSON within a value stands as null; one bad stored value fails no query. */
+  /** Writes null for a value with invalid BSON, so that one bad stored value fails no query. */
   #writeNull(start: number, error: unknown): void {
     if (!(error instanceof RangeError)) throw error
     this.#out.length = start
@@ -272,7 +272,7 @@ export class Result {
     if (this.#columns.size >= COLUMNS_MAX) {
       throw new AppError(
         'QUERY_FAILED',
-        `The documents of the answer have more than ${COLUMNS_MAX} different fields; choose those you need by $project.`,
+        `The documents of the answer have more than ${COLUMNS_MAX} different fields; select the fields you need with $project.`,
       )
     }
     const column: Column = { name, bytes: Buffer.from(name), place: this.#columns.size, type: null }
@@ -295,7 +295,7 @@ export class Result {
     this.#sizes = wider(this.#sizes)
   }
 
-  /** Columns that only the row had that did not fit. */
+  /** Removes columns that only the rejected row had. */
   #forget(size: number): void {
     for (const column of this.#placed.splice(size)) {
       this.#columns.delete(column.name)
@@ -307,7 +307,7 @@ export class Result {
 function nameTooLong(): AppError {
   return new AppError(
     'QUERY_FAILED',
-    `A field of the answer has a name of more than ${NAME_BYTES_MAX} bytes; choose the fields you need by $project.`,
+    `A field of the answer has a name of more than ${NAME_BYTES_MAX} bytes; select the fields you need with $project.`,
   )
 }
 

@@ -1,4 +1,5 @@
-// A sort through a partly shown object takes its index and no other order; what cannot be counted is not scanned.
+// A sort through a partly shown object uses its index and keeps the order. A collection that cannot be counted is not
+// scanned.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { BSON, type Db } from 'mongodb'
@@ -66,7 +67,7 @@ for (const [name, start] of [
       return String((await connection.run(query, limits, soon())).rows)
     }
     assert.equal(await first(), '[[0,{"city":"c0000"}],[973,{"city":"c0001"}]]')
-    // A hidden element sorts first by its raw value; as shown, z is last.
+    // A hidden element makes z first by its raw value; by the shown value, z is last.
     await db.collection<{ _id: number }>('people').insertOne({ _id: -1, ...{ home: ['SECRET', { city: 'z' }] } })
     assert.equal(await first(), '[[0,{"city":"c0000"}],[973,{"city":"c0001"}]]')
     await db.collection<{ _id: number }>('people').insertOne({ _id: -2, ...{ home: [{ city: 'a' }] } })
@@ -76,7 +77,7 @@ for (const [name, start] of [
 
 const skip = await skipWithout(startMongod)
 
-describe('what the login cannot count', { skip }, () => {
+describe('a collection that the login cannot count', { skip }, () => {
   const stack = new AsyncDisposableStack()
   let driver: Driver
   let connection: Connection
@@ -103,20 +104,20 @@ describe('what the login cannot count', { skip }, () => {
   })
   after(() => stack.disposeAsync())
 
-  /** As if counting at introspection had taken too long. */
+  /** The catalog as if the count at introspection had timed out. */
   const uncounted = (): Catalog => ({
     ...found,
     tables: found.tables.map((table) => ({ ...table, detail: { ...Object(table.detail), documents: null } })),
   })
   const scan = { collection: 'some', filter: { part: 3 } }
 
-  test('is reckoned as it was counted at introspection', async () => {
+  test('uses the count of introspection', async () => {
     const query = await confined(driver, found, scan)
     assert.equal((await connection.estimate(query, limits, soon())).cost, 400)
     assert.equal((await connection.run(query, limits, soon())).rowCount, 100)
   })
 
-  test('is not scanned where it was not counted then either; an index and a limit still serve', async () => {
+  test('is not scanned without that count, but an index or a limit works', async () => {
     const run = async (body: object): Promise<number> =>
       (await connection.run(await confined(driver, uncounted(), body), limits, soon())).rowCount
     for (const body of [

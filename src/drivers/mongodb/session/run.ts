@@ -1,5 +1,5 @@
-// Runs what the guard confined: one aggregate of the pipeline as it was sealed, cost first. Its documents stay the bytes
-// that came from the database until they are JSON.
+// Runs a confined query: checks its cost, then runs one aggregate with the sealed pipeline. Documents stay BSON bytes until
+// they are written as JSON.
 import type * as mongodb from 'mongodb'
 import type { Estimate, Limits, Rows } from '../../driver.ts'
 import type { JsonBytes } from '../../json-bytes.ts'
@@ -14,7 +14,7 @@ import { toBson } from './to-bson.ts'
 import type { BsonDocument, MongoQuery } from '../query.ts'
 import { Result } from './result.ts'
 
-/** What the connections of one datasource know together, for some minutes. */
+/** Caches that the connections of one datasource share, for some minutes. */
 export interface Known {
   readonly sizes: Map<string, { readonly documents: number | null; readonly at: number }>
   readonly lookups: Lookups
@@ -23,10 +23,10 @@ export interface Known {
 export interface Running {
   readonly login: Login
   readonly known: Known
-  /** By it a cancelled query is ended in the database; null where the server has no sessions. */
+  /** Used to end a cancelled query in the database; null if the server has no sessions. */
   readonly session: mongodb.ClientSession | null
   readonly signal: AbortSignal
-  /** The client's own objects, which it would make anew for each query. */
+  /** The client's collection objects, which would otherwise be made again for each query. */
   readonly collections: Map<string, mongodb.Collection>
   /** Reused from query to query. */
   readonly out: JsonBytes
@@ -35,12 +35,12 @@ export interface Running {
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const COLLECTIONS_MAX = 1_000
-/** The default row cap and one more: such answers take one command (docs/guard/mongodb.md#how-it-is-confined). */
+/** The default row cap plus one: such answers take one command (docs/guard/mongodb.md#how-it-is-confined). */
 const BATCH_MAX = 1_001
-/** Names of one query's operations in the database's own lists. */
+/** Marks our operations in the database's lists. */
 const COMMENT = 'vitrine'
 
-/** Throws AppError, as Connection.run() says. */
+/** Throws AppError as described at Connection.run(). */
 export async function runQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Rows> {
   const left = timeLeft(limits.timeoutMs)
   const isCheap = (await costBound(query, sizesOf(at, left))) <= limits.maxCost
@@ -60,7 +60,7 @@ export async function runQuery(at: Running, query: MongoQuery, limits: Limits): 
   return rows
 }
 
-/** Null where the database fails it, for whatever reason: the other form of the query tells. */
+/** Null if the database fails the query. The other form of the query then shows the error. */
 async function unlessFailed(rows: Promise<Rows>): Promise<Rows | null> {
   try {
     return await rows
@@ -82,8 +82,8 @@ async function rowsOf(
     ...shared(at),
     raw: true,
     maxTimeMS,
-    // The server ends the query and its cursor with the first batch where the answer fits one; more at once than this
-    // stays in memory whole.
+    // If the answer fits the first batch, the server closes the query and its cursor with the batch. A larger batch would
+    // stay in memory as a whole.
     batchSize: Math.min(query.rowCap + 1, BATCH_MAX),
     allowDiskUse: false,
     readConcern: { level: 'local' },
@@ -100,7 +100,7 @@ async function rowsOf(
   return await runInSlices(result.finish(), at.signal)
 }
 
-/** The plan alone. Throws AppError as runQuery() does. */
+/** The cost by the plan, without running the query. Throws AppError as runQuery() does. */
 export async function estimateQuery(at: Running, query: MongoQuery, limits: Limits): Promise<Estimate> {
   const left = timeLeft(limits.timeoutMs)
   return { cost: await explainedCost(at, query, query.early ?? query.pipeline, limits.maxCost, left) }
@@ -120,7 +120,7 @@ function collectionOf(at: Running, query: MongoQuery): mongodb.Collection {
   return made
 }
 
-/** What every operation of a query carries. */
+/** The options of every operation of a query. */
 export function shared(at: Running): { session?: mongodb.ClientSession; signal: AbortSignal } {
   return { ...(at.session === null ? {} : { session: at.session }), signal: at.signal }
 }
@@ -147,7 +147,7 @@ async function explainedCost(
   return planCost(query, { form, plan, maxCost, sizes: sizesOf(at, left), arriving })
 }
 
-/** By the collection's own metadata: nothing is read. */
+/** Counts documents by the collection's metadata, without reading them. */
 function sizesOf(at: Running, left: () => number): Sizes {
   const { sizes } = at.known
   return async (collection) => {
@@ -160,20 +160,20 @@ function sizesOf(at: Running, left: () => number): Sizes {
   }
 }
 
-/** Documents, by metadata where there is any; null where the login may not count them. */
+/** Number of documents, by metadata if there is any; null if the login is not allowed to count them. */
 export async function count(at: Running, collection: string, maxTimeMS: number): Promise<number | null> {
   try {
     const answer = await at.login.db.command({ count: collection, maxTimeMS }, shared(at))
     return typeof answer['n'] === 'number' ? answer['n'] : null
   } catch (error) {
-    // What a view stands on is not always the login's to count; whatever else is wrong the query itself will show.
+    // The login may not be allowed to count the source of a view. The query itself will report any other error.
     const { code } = failure(error)
     if (code !== 'QUERY_FAILED') throw error
     return null
   }
 }
 
-/** MongoDB answers for a collection that is gone as for an empty one. */
+/** Whether the collection exists. MongoDB answers a query on a dropped collection as on an empty one. */
 export async function isThere(at: Running, collection: string, maxTimeMS: number): Promise<boolean> {
   const command = {
     listCollections: 1,

@@ -1,5 +1,4 @@
-// How a MongoDB datasource is reached: reads the connection part of a datasource, field by field. Refusals name the field
-// and never repeat what was in it.
+// Validates the connection fields of a MongoDB datasource. Errors name the field and never repeat its value.
 import { z } from 'zod'
 import { invalidRequest } from '../../../errors.ts'
 import { hostField, nameField, portField, SslMode, wrongHost, wrongSecrets } from '../../connection-fields.ts'
@@ -8,7 +7,7 @@ import { readUri, type Host, type UriParts } from './uri.ts'
 
 const SECRETS = ['password', 'uri', 'tlsCa', 'tlsCertificate', 'tlsKey'] as const
 const READ_PREFERENCES = ['primary', 'primaryPreferred', 'secondary', 'secondaryPreferred', 'nearest'] as const
-/** Of the user names, sources and names of sets that MongoDB takes none is longer in practice. */
+/** The longest user name, authSource or replica set name. */
 const NAME_MAX = 256
 
 const Config = z.strictObject({
@@ -19,20 +18,20 @@ const Config = z.strictObject({
 })
 type Config = z.infer<typeof Config>
 
-/** Where and as whom to log in; made anew from the settings at each connect. `password` and `tls` are secret. */
+/** Where to log in and as which user. Made from the settings at each connect. `password` and `tls` are secret. */
 export interface Target {
   readonly hosts: readonly Host[]
   readonly srv: boolean
   readonly database: string
-  /** Null without a login, and for X.509: the certificate says who. */
+  /** Null without a login, and for X.509, where the certificate names the user. */
   readonly username: string | null
   readonly password: string | null
   readonly mechanism: 'SCRAM' | 'SCRAM-SHA-1' | 'SCRAM-SHA-256' | 'X509' | null
-  /** Null: as the SRV record's text says, else the database. */
+  /** Null: use the TXT record of the SRV host, otherwise the database. */
   readonly authSource: string | null
   readonly replicaSet: string | null
   readonly readPreference: (typeof READ_PREFERENCES)[number]
-  /** One server as it is, without looking for the members of its set. */
+  /** Connect to this server only, without discovering the members of its replica set. */
   readonly direct: boolean
   readonly srvServiceName: string | null
   readonly srvMaxHosts: number
@@ -45,7 +44,7 @@ export function readSettings(input: SettingsInput): ConnectionSettings {
   return read(input).settings
 }
 
-/** The target of settings that readSettings() made. Throws AppError INVALID_REQUEST where they were not. */
+/** The target of settings that readSettings() made. Throws AppError INVALID_REQUEST for other settings. */
 export function targetOf(settings: ConnectionSettings): Target {
   return read(settings).target
 }
@@ -125,7 +124,7 @@ function finish(input: SettingsInput, wrong: string[], config: Config, parts: Ur
 function uriParts(input: SettingsInput, wrong: string[]): UriParts | null {
   const uri = input.secrets['uri']
   if (uri === undefined) {
-    wrong.push('uri: is needed with connectionMode URI')
+    wrong.push('uri: is required with connectionMode URI')
     return null
   }
   const parts = readUri(uri)
@@ -138,7 +137,7 @@ const Direct = z.object({
   host: hostField,
   port: portField(27_017),
   database: nameField(63),
-  // Left out for X.509, and for a server that asks for no login.
+  // Optional for X.509, and for a server without authentication.
   username: nameField(NAME_MAX)
     .nullish()
     .transform((username) => username ?? null),
@@ -157,7 +156,7 @@ function directParts(input: SettingsInput, wrong: string[]): UriParts | null {
   return { hosts: [{ host, port }], srv: false, database, username, password, sslMode: null, parameters: new Map() }
 }
 
-/** What the URI says wins; that it wants TLS at all is not weakened by an sslMode beside it. */
+/** The URI takes precedence. If the URI requires TLS, the sslMode field cannot disable TLS. */
 function sslModeOf(input: SettingsInput, parts: UriParts): unknown {
   if (parts.sslMode !== null) return parts.sslMode
   const given = input.sslMode ?? 'verify-full'
@@ -193,7 +192,7 @@ const MECHANISMS: Readonly<Record<string, Target['mechanism']>> = {
   'MONGODB-X509': 'X509',
 }
 
-/** The parameters of a URI that a caller's config could say too, in the config's words. */
+/** The URI parameters that have a config field, as config fields. */
 function parametersOf(parts: UriParts, wrong: string[]): Asked {
   const at = (key: string): string | undefined => parts.parameters.get(key)
   const [mechanism, direct] = [at('authmechanism'), at('directconnection')]
@@ -208,8 +207,8 @@ function parametersOf(parts: UriParts, wrong: string[]): Asked {
   const srvMaxHosts = Number(at('srvmaxhosts') ?? 0)
   if (!Number.isSafeInteger(srvMaxHosts) || srvMaxHosts < 0) wrong.push('uri: srvMaxHosts must be a whole number')
   for (const key of ['srvmaxhosts', 'srvservicename'])
-    if (!parts.srv && at(key) !== undefined) wrong.push('uri: srvMaxHosts and srvServiceName need mongodb+srv')
-  if (srvMaxHosts > 0 && replicaSet !== undefined) wrong.push('uri: srvMaxHosts and replicaSet exclude each other')
+    if (!parts.srv && at(key) !== undefined) wrong.push('uri: srvMaxHosts and srvServiceName require mongodb+srv')
+  if (srvMaxHosts > 0 && replicaSet !== undefined) wrong.push('uri: srvMaxHosts and replicaSet cannot be combined')
   return {
     config: {
       ...(authSource === undefined ? {} : { authSource }),
@@ -235,17 +234,18 @@ function wrongLogin(
   sslMode: SslMode | undefined,
 ): string[] {
   if (mechanism === 'X509') {
-    const wrong = input.secrets['tlsCertificate'] === undefined ? ['tlsCertificate: is needed with X509'] : []
-    return sslMode === 'disable' ? [...wrong, 'sslMode: X509 needs TLS'] : wrong
+    const wrong = input.secrets['tlsCertificate'] === undefined ? ['tlsCertificate: is required with X509'] : []
+    return sslMode === 'disable' ? [...wrong, 'sslMode: X509 requires TLS'] : wrong
   }
   const password = parts.password ?? input.secrets['password'] ?? null
-  if (parts.username === null && password !== null) return ['username: is needed with a password']
+  if (parts.username === null && password !== null) return ['username: is required with a password']
   return []
 }
 
-/** As MongoDB itself takes them; its own databases are never served. */
+/** Checks a database name by MongoDB's rules. MongoDB's own databases are never served. */
 function wrongDatabase(database: string): string[] {
-  if (/[/\\. "$\0]/.test(database) || database.length > 63) return ['database: is not a name MongoDB takes']
-  if (['admin', 'config', 'local'].includes(database)) return [`database: ${database} is MongoDB’s own`]
+  if (/[/\\. "$\0]/.test(database) || database.length > 63) return ['database: is not a valid MongoDB database name']
+  if (['admin', 'config', 'local'].includes(database))
+    return [`database: ${database} is an internal database of MongoDB`]
   return []
 }

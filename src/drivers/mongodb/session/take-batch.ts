@@ -1,13 +1,13 @@
-// The documents of a batch as they lie in the server's answer. Asked for its documents, the client library makes an object
-// of each and of each of their fields, some 2 kB a document that live as long as the batch, and gives back the same bytes;
-// so the batch is taken whole. Where it is kept is the library's own affair: its version is pinned, tests fail with another.
+// Takes a whole batch of documents from a cursor, as the bytes of the server's answer. The client library would make an
+// object of each document and field, about 2 kB a document, and return the same bytes. The batch is in an internal property
+// of the library, so the library's version is pinned, and tests fail with another version.
 
 interface Held {
   readonly batch: { toBytes(): unknown }
   clear(): void
 }
 
-/** Takes the batch at hand off a cursor: a BSON array. Throws TypeError where the library keeps it elsewhere. */
+/** Takes the current batch off a cursor, as a BSON array. Throws TypeError if the library keeps it elsewhere. */
 export function takeBatch(cursor: object): Uint8Array {
   const held: unknown = Reflect.get(cursor, 'documents')
   const bytes = isHeld(held) ? held.batch.toBytes() : null

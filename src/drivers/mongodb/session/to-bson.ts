@@ -1,10 +1,10 @@
-// A confined query's plain values as the client library's own: every Scalar becomes its BSON class. It judges nothing.
+// Converts the plain values of a confined query to the client library's classes: every Scalar becomes its BSON class.
 import type * as mongodb from 'mongodb'
 import { isArray, Scalar, type Bson, type BsonDocument } from '../query.ts'
 
 type Library = Pick<typeof mongodb, 'BSON'>
 
-/** Keys stay in their order; nothing is added. */
+/** Keeps the order of keys and adds nothing. */
 export function toBson(library: Library, value: BsonDocument): mongodb.Document {
   const document: mongodb.Document = {}
   for (const [name, inner] of Object.entries(value)) {

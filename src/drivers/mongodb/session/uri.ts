@@ -1,27 +1,27 @@
-// A mongodb:// or mongodb+srv:// URI read into its parts by allow-list: no socket, no file, no proxy, no driver-side
-// command. No part of it is ever quoted in an error, since any part may hold a secret typed into the wrong place.
+// Parses a mongodb:// or mongodb+srv:// URI by an allow-list: no socket, no file, no proxy, no driver-side command. Errors
+// never quote the URI, because any part may contain a secret typed into the wrong place.
 import { isIP } from 'node:net'
 import { wrongHost } from '../../connection-fields.ts'
 
 export interface Host {
   readonly host: string
-  /** Null for a name whose SRV records tell. */
+  /** Null if SRV records give the port. */
   readonly port: number | null
 }
 
 export interface UriParts {
-  /** One for mongodb+srv. */
+  /** Exactly one host for mongodb+srv. */
   readonly hosts: readonly Host[]
   readonly srv: boolean
   readonly database: string
   readonly username: string | null
   readonly password: string | null
-  /** Null where the URI does not say. */
+  /** Null if the URI does not determine it. */
   readonly sslMode: string | null
   readonly parameters: ReadonlyMap<string, string>
 }
 
-// By their lower-case names, as MongoDB reads them. Those of a writer, a pool or a name are read past: they change nothing.
+// Parameters by lower-case name, as MongoDB reads them. IDLE parameters (writes, pools, names) are accepted and ignored.
 const MEANT = ['replicaset', 'authsource', 'authmechanism', 'tls', 'ssl', 'tlsinsecure', 'tlsallowinvalidcertificates']
 const MEANT_TOO = ['tlsallowinvalidhostnames', 'directconnection', 'readpreference', 'srvservicename', 'srvmaxhosts']
 const IDLE = ['retrywrites', 'retryreads', 'w', 'wtimeoutms', 'journal', 'appname', 'maxpoolsize', 'minpoolsize']
@@ -29,9 +29,9 @@ const IDLE_TOO = ['maxidletimems', 'connecttimeoutms', 'sockettimeoutms', 'serve
 const KNOWN = new Set([...MEANT, ...MEANT_TOO, ...IDLE, ...IDLE_TOO])
 const FORM = 'uri: must be mongodb://user:password@host:port/database or mongodb+srv://user:password@host/database'
 
-/** The parts of a URI, or what is wrong with it, one sentence for each. */
+/** The parts of a URI, or a list of errors. */
 export function readUri(text: string): UriParts | readonly string[] {
-  // Several hosts are no URL, so the text is taken apart by hand, as MongoDB's specification says.
+  // A URI with several hosts is not a URL, so parse it by hand, as MongoDB's specification describes.
   const match = /^mongodb(\+srv)?:\/\/(?:([^/?#@]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?(#.*)?$/.exec(text)
   if (match === null) return [FORM]
   const [, plus, login, hostList = '', path = '', query = '', fragment] = match
@@ -41,10 +41,10 @@ export function readUri(text: string): UriParts | readonly string[] {
   const username = user === undefined ? null : decoded(user)
   const password = login?.includes(':') === true ? decoded(rest.join(':')) : null
   const database = decoded(path)
-  if (username === undefined || username === '') wrong.push('uri: the user name is not well percent-encoded')
-  if (password === undefined || rest.length > 1) wrong.push('uri: the password is not well percent-encoded')
-  if (database === undefined || database === '') wrong.push('uri: names no database')
-  if (fragment !== undefined) wrong.push('uri: has a fragment; a # in the password must be written as %23')
+  if (username === undefined || username === '') wrong.push('uri: the user name is not correctly percent-encoded')
+  if (password === undefined || rest.length > 1) wrong.push('uri: the password is not correctly percent-encoded')
+  if (database === undefined || database === '') wrong.push('uri: must name a database')
+  if (fragment !== undefined) wrong.push('uri: has a fragment; write a # in the password as %23')
   const hosts = hostList.split(',').map((each) => readHost(each, srv))
   for (const host of hosts) if (typeof host === 'string') wrong.push(host)
   if (srv && hosts.length > 1) wrong.push('uri: mongodb+srv takes one host')
@@ -67,7 +67,7 @@ function readHost(text: string, srv: boolean): Host | string {
   const port = match?.[3] === undefined ? 27_017 : Number(match[3])
   if (match === null || wrongHost(host).length > 0 || port < 1 || port > 65_535)
     return 'uri: each host must be a name or an address with a port (no socket)'
-  // A name that ends so is taken for a socket by the client library.
+  // The client library treats a name with this ending as a socket.
   if (/\.sock$/i.test(host)) return 'uri: a socket is not allowed'
   if (!srv) return { host, port }
   if (match[3] !== undefined) return 'uri: mongodb+srv takes no port'
@@ -88,7 +88,7 @@ function readParameters(query: string, wrong: string[]): ReadonlyMap<string, str
   for (const part of query.split('&').filter((each) => each !== '')) {
     const [name = '', ...value] = part.split('=')
     const key = name.toLowerCase()
-    // A name this odd may be a part of a password; it is not repeated.
+    // An unusual name may be part of a password, so do not repeat it.
     const shown = /^[a-zA-Z]{1,40}$/.test(name) ? `the parameter ${name}` : 'a parameter'
     const text = decoded(value.join('='))
     if (!KNOWN.has(key)) wrong.push(`uri: ${shown} is not allowed`)
@@ -112,7 +112,7 @@ function readParameters(query: string, wrong: string[]): ReadonlyMap<string, str
   return parameters
 }
 
-/** What the URI says of TLS in our words; null where it says nothing, or only that there is to be TLS. */
+/** The sslMode that the URI requires; null if the URI requires none, or only TLS. */
 function sslModeOf(parameters: ReadonlyMap<string, string>): string | null {
   const is = (name: string): boolean => parameters.get(name) === 'true'
   if ((parameters.get('tls') ?? parameters.get('ssl')) === 'false') return 'disable'

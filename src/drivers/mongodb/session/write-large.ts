@@ -1,15 +1,14 @@
-// Values that are too large to be written at once: each is written in turns, so that other requests are served in between.
-// The output is the same as that of writeValue().
+// Writes large values in slices and yields to the event loop in between. The output is the same as that of writeValue().
 import { setImmediate } from 'node:timers/promises'
 import { writeBody, type JsonBytes } from '../../json-bytes.ts'
 import { endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
-/** Bytes of BSON that are written without a pause: at most some 5 ms, of dates, decimals and UUIDs too. */
+/** Bytes of BSON that are written in one slice: at most about 5 ms, also for dates, decimals and UUIDs. */
 export const AT_ONCE = 64 * 1024
-/** Bytes of a binary value that are written without a pause: a multiple of 3, so that the base64 of the parts joins up. */
+/** Bytes of binary data in one slice: a multiple of 3, so that the base64 of the slices can be concatenated. */
 const BASE64_AT_ONCE = 3 * 16 * 1024
 
-/** Runs work to its end; other requests are served at each of its pauses. Throws the reason of `signal`. */
+/** Runs work to its end and yields to the event loop at each pause. Throws the reason of `signal`. */
 export async function runInSlices<T>(work: Generator<undefined, T>, signal: AbortSignal): Promise<T> {
   let step = work.next()
   while (step.done !== true) {
@@ -20,7 +19,7 @@ export async function runInSlices<T>(work: Generator<undefined, T>, signal: Abor
   return step.value
 }
 
-/** Writes one value as writeValue() does, and yields after each AT_ONCE bytes or so. */
+/** Writes one value as writeValue() does, and yields after about each AT_ONCE bytes. */
 export function* writeLarge(
   type: number,
   from: Buffer,
@@ -49,7 +48,7 @@ export function* writeLarge(
   }
 }
 
-/** MongoDB stores at most 200 levels. */
+/** MongoDB stores at most 200 levels of nesting. */
 const DEPTH_MAX = 250
 
 /** The fields of a document, or the elements of an array. */
@@ -106,7 +105,7 @@ function* writeLargePattern(from: Buffer, at: number, out: JsonBytes): Generator
   out.byte(0x22)
 }
 
-/** Subtype 2 holds its length once more. */
+/** Subtype 2 repeats the length at the start of the data. */
 function* writeLargeBinary(from: Buffer, at: number, out: JsonBytes): Generator<undefined, void> {
   const end = at + 5 + lengthAt(from, at)
   out.byte(0x22)

@@ -1,10 +1,10 @@
-// Stored values to JSON (docs/contract.md#values, docs/drivers/mongodb.md#values), from BSON bytes straight to JSON bytes.
-// The reader of the client library is not used. It throws on a date past JavaScript's, half a character or a strange regular
-// expression, and one bad stored value must never fail a query.
+// Converts stored values from BSON bytes to JSON bytes (docs/contract.md#values, docs/drivers/mongodb.md#values). The client
+// library's reader is not used: it throws on dates outside JavaScript's range, invalid UTF-8 and unusual regular expressions,
+// and one bad stored value must never fail a query.
 import { writeText, type JsonBytes } from '../../json-bytes.ts'
 import { writeDecimal } from './decimal128.ts'
 
-/** BSON's own name of each type; undefined (6) is as good as null. */
+/** The BSON alias of each type. The deprecated type undefined (6) counts as null. */
 export const ALIASES: Readonly<Record<number, string>> = {
   0x01: 'double',
   0x02: 'string',
@@ -31,13 +31,13 @@ export const ALIASES: Readonly<Record<number, string>> = {
 
 const DATE_MAX = 8_640_000_000_000_000
 const UUID_DASHES = new Set([4, 6, 8, 10])
-/** MongoDB stores at most 200 levels. */
+/** MongoDB stores at most 200 levels of nesting. */
 const DEPTH_MAX = 250
 const NAME_USUAL = 256
 
-/** Where the next NUL is: the end of a name. Throws RangeError where there is none. */
+/** The offset of the next NUL, which ends a name. Throws RangeError if there is none. */
 export function endOfName(from: Buffer, start: number): number {
-  // Most names are short: a loop is over before a call into the runtime has begun.
+  // Most names are short, and a loop is faster than a call into the runtime.
   const near = Math.min(from.length, start + NAME_USUAL)
   for (let at = start; at < near; at++) if (from[at] === 0) return at
   const end = near < from.length ? from.indexOf(0, near) : -1
@@ -45,14 +45,14 @@ export function endOfName(from: Buffer, start: number): number {
   return end
 }
 
-/** A length as it stands there. Throws RangeError where so much is not left: no server makes us read past its answer. */
+/** The length at an offset. Throws RangeError if it exceeds the rest, so that no server makes us read past its answer. */
 export function lengthAt(from: Buffer, at: number): number {
   const length = from.readInt32LE(at)
   if (length < 0 || length > from.length - at) throw new RangeError('a BSON length past the end')
   return length
 }
 
-/** The bytes of a value of this type that begins at `at`. Throws RangeError for a type that BSON does not have. */
+/** The size in bytes of the value at `at`. Throws RangeError for an unknown type. */
 export function sizeOf(type: number, from: Buffer, at: number): number {
   switch (type) {
     case 0x01:
@@ -92,7 +92,7 @@ export function sizeOf(type: number, from: Buffer, at: number): number {
   }
 }
 
-/** Writes one value. `size` is what sizeOf() says. */
+/** Writes one value. `size` is the result of sizeOf(). */
 export function writeValue(type: number, from: Buffer, at: number, size: number, out: JsonBytes, depth = 0): void {
   switch (type) {
     case 0x01:
@@ -211,7 +211,7 @@ function writeUuid(from: Buffer, start: number, out: JsonBytes): void {
   out.length = at
 }
 
-/** The high half of a 64-bit integer that JavaScript's numbers hold exactly. */
+/** The limit on the high half of a 64-bit integer that a JavaScript number holds exactly. */
 const HIGH_MAX = 2 ** 21
 
 function writeLong(from: Buffer, at: number, out: JsonBytes): void {
@@ -231,7 +231,7 @@ function writeDate(from: Buffer, at: number, out: JsonBytes): void {
 
 function writeBinary(from: Buffer, at: number, out: JsonBytes): void {
   const subType = from[at + 4]
-  // Subtype 2 holds its length once more.
+  // Subtype 2 repeats the length at the start of the data.
   const start = subType === 2 ? at + 9 : at + 5
   const end = at + 5 + from.readInt32LE(at)
   if (subType === 4 && end - start === 16) return writeUuid(from, start, out)
@@ -249,7 +249,7 @@ function writePattern(from: Buffer, at: number, out: JsonBytes): void {
   writeText(text, 0, text.length, out)
 }
 
-/** A pointer of old, as the document that took its place. */
+/** Writes the deprecated type DBPointer as a DBRef document. */
 function writePointer(from: Buffer, at: number, size: number, out: JsonBytes): void {
   writeAscii('{"$ref":', out)
   writeText(from, at + 4, at + size - 13, out)
