@@ -1,5 +1,5 @@
-// The corpus against a real server, as superuser, who may read and write everything: whatever the guard lets through is
-// run, and must say nothing that is not exposed. What is legitimate must be answered as a role with column GRANTs is.
+// Runs the attack corpus against a real server, as a superuser who may read and write everything. Queries that the guard
+// allows must return nothing that is not exposed. Legitimate queries must return what a role with column GRANTs gets.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { AppError } from '../../../src/errors.ts'

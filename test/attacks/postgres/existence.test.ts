@@ -1,5 +1,5 @@
-// Two databases that differ only in what is hidden: in one of them each hidden thing exists, in the other none does. Each
-// probe must be answered by the same bytes in both, whichever login the datasource has. So no answer tells what exists.
+// Compares two databases that differ only in hidden objects: in one each hidden object exists, in the other none does. Each
+// probe must get the same bytes from both, for every login. So no answer tells what exists.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startApp, type TestApp } from '../../support/app.ts'

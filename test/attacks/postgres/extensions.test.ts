@@ -1,5 +1,5 @@
-// Extensions on a real server: in a schema of their own their operators and functions just work; beside the users'
-// things only what is written out does, and nothing answers silently otherwise.
+// Extensions on a real server. In a separate schema their operators and functions work. In a schema with user-defined objects
+// only qualified names work, and nothing else is called silently.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'

@@ -1,6 +1,5 @@
-// Random queries that grow: deep, wide and repeated, each at a size and at twice that size. The guard's counted work may
-// grow 2.5 times at most, never beyond its budget, and no text breaks the parser or the stack.
-// GROW=20000 npm test -- test/attacks/postgres/grown.test.ts grows so many; SEED says where they begin.
+// Random queries that grow: deep, wide and repeated, each at one size and at twice that size. The guard's counted work may grow
+// at most 2.5 times and never exceeds its budget. No text breaks the parser or overflows the stack.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadModule } from 'libpg-query'

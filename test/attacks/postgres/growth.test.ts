@@ -1,5 +1,5 @@
-// Values that multiply and functions that no cancel ends, through the service on a real server: whatever is asked ends
-// within two seconds of its timeout, and no backend grows.
+// Values that multiply and functions that cannot be cancelled, through the service on a real server. Each query ends within two
+// seconds of its timeout, and no backend grows.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -178,7 +178,7 @@ describe('what multiplies', () => {
   for (const [name, sql, what, found, most, hint] of BOUNDED) {
     test(`names the bound, the size found and what to write: ${name}`, async () => {
       const { status, json } = await shop.app.ask('POST', `${at}/query`, { token: shop.key, body: { sql } })
-      const message = `${what} is asked for more than this service lets the database do: a size of ${found}; the limit is ${most}.`
+      const message = `${what} would exceed a size limit of this service: the size is ${found}, the limit is ${most}.`
       assert.deepEqual([status, json.error], [422, message])
       assert.match(String(json.hint), hint)
     })

@@ -1,4 +1,4 @@
-// Objects that run in a query without being named: made or changed after introspection, by somebody who may create
+// Objects that run in a query without being named, created or changed after introspection by somebody who may create
 // them. The login is a superuser, so what they run as could read everything.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'

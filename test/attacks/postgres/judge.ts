@@ -1,4 +1,4 @@
-// The attack corpus, and what an answer to one of its items must be: the same whether the guard was asked directly or
+// The attack corpus, and the expected answer to each item. The expectation is the same for the guard and
 // over HTTP. Data in attacks.json and legit.json, a fifth of the cases that a release is judged by.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

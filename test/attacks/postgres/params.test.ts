@@ -160,7 +160,7 @@ describe('400 for parameters that do not fit', () => {
     ...['int4); DROP TABLE items', 'numeric(4,1)', 'a b', '"', 'int4--', "'x'"].map(
       (type): [string, unknown, RegExp] => ['SELECT $1', [typed(type, '1')], /not the plain name|may not be named/],
     ),
-    [`SELECT 1 WHERE 'a' IN (${'$1,'.repeat(99)}$1)`, ['x'.repeat(60_000)], /bytes, counted once for each place/],
+    [`SELECT 1 WHERE 'a' IN (${'$1,'.repeat(99)}$1)`, ['x'.repeat(60_000)], /bytes, counted once for each use/],
     [`SELECT 1 WHERE 'a' IN (${'$1,'.repeat(1_001)}$1)`, ['x'], 'limit: parameters'],
   ]
   for (const [sql, params, expected] of rows) {

@@ -1,4 +1,4 @@
-// Grading logins of a real server, and the better login that the printed lines make.
+// Grades logins of a real server, and the login that the printed SQL creates.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'

@@ -1,4 +1,4 @@
-// What a profile of a table says, beside plain SQL over the same rows; and what bad data may not do to it.
+// Compares the profile of a table with plain SQL over the same rows, and profiles tables with bad data.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-// No text may hold up other requests: long ones are judged in a thread, and none of them breaks it or takes it too long.
+// No text may delay other requests. Long texts are judged in a thread, and no text breaks the thread or exceeds its deadline.
 import assert from 'node:assert/strict'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { after, before, describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-// What the guard makes of a query, as text: what is printed, and what is refused by which name.
+// The text that the guard prints for a query, or the refusal and its name.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { catalog, shop, table, type } from '../../../../test/support/postgres-catalog.ts'

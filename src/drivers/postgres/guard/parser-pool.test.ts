@@ -1,4 +1,4 @@
-// The parsers: a text that breaks one costs its sender a refusal, and nobody else anything.
+// The parser pool: a text that breaks a parser is refused, and other requests are not affected.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'

@@ -1,4 +1,4 @@
-// What is turned away before the parser sees it, and what must not be.
+// Texts that prescan refuses before the parser, and texts that it must accept.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { prescan } from './prescan.ts'

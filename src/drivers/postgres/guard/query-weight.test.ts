@@ -1,4 +1,4 @@
-// Short texts that ask for a lot: the verdict must come at once, before the database is asked.
+// Short texts that cause much work are refused at once, before the database is asked.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop, table } from '../../../../test/support/postgres-catalog.ts'

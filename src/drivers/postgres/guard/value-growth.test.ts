@@ -1,4 +1,4 @@
-// Texts that ask the database for values which multiply, and the ordinary ones beside them.
+// Texts with values that multiply, and similar ordinary texts.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { shop } from '../../../../test/support/postgres-catalog.ts'

@@ -10,9 +10,9 @@ import { expression, optional, sortKeys, window } from './walk-expression.ts'
 import { namedItem, type From } from './walk-from.ts'
 import { select } from './walk-select.ts'
 
-/** The node as one of SQL/JSON's, confined; undefined where it is none of them. Throws Refusal. */
+/** Confines a SQL/JSON node; undefined if the node is not SQL/JSON. Throws Refusal. */
 export function jsonExpression(walk: Walk, level: Level, node: Node): Typed | undefined {
-  const confined = constructed(walk, level, node) ?? asked(walk, level, node)
+  const confined = constructed(walk, level, node) ?? queried(walk, level, node)
   return confined && { node: confined, type: null }
 }
 
@@ -57,7 +57,7 @@ function constructed(walk: Walk, level: Level, node: Node): Node | undefined {
   return undefined
 }
 
-function asked(walk: Walk, level: Level, node: Node): Node | undefined {
+function queried(walk: Walk, level: Level, node: Node): Node | undefined {
   if (node.JsonIsPredicate) {
     const { expr, format, item_type, unique_keys, location } = node.JsonIsPredicate
     since(walk, 16, 'IS JSON', location)
@@ -142,7 +142,7 @@ function pair(walk: Walk, level: Level, node: Struct<'JsonKeyValue'> | undefined
   return { key: expression(walk, level, node.key).node, value: jsonValue(walk, level, node.value) }
 }
 
-/** A value with its FORMAT. Throws Refusal. */
+/** Confines a value with its FORMAT. Throws Refusal. */
 function jsonValue(walk: Walk, level: Level, node: Struct<'JsonValueExpr'> | undefined): Struct<'JsonValueExpr'> {
   if (!node?.raw_expr) throw refusedStatement('a JSON value')
   return { raw_expr: expression(walk, level, node.raw_expr).node, format: formatOf(node.format) }
@@ -181,7 +181,7 @@ function flags<K extends string>(given: { readonly [P in K]: true | undefined })
   return out
 }
 
-/** Refuses what this server does not have yet. */
+/** Refuses syntax that needs a later version of PostgreSQL. */
 function since(walk: Walk, version: number, name: string, at: number | undefined): void {
   const { major } = walk.exposed
   if (major >= version) return
@@ -191,7 +191,7 @@ function since(walk: Walk, version: number, name: string, at: number | undefined
 
 // JSON_TABLE in FROM (PostgreSQL 17). Each column must have a listed type: a regclass column would tell what exists.
 
-/** A JsonTable, confined. Throws Refusal. */
+/** Confines a JsonTable. Throws Refusal. */
 export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): From {
   since(walk, 17, 'json_table', node.location)
   walk.rowFunctions += 1
@@ -212,7 +212,7 @@ export function jsonTable(walk: Walk, level: Level, node: Struct<'JsonTable'>): 
 
 interface Columns {
   readonly nodes: readonly Node[]
-  /** As the server orders them: those of a level before those nested in it. */
+  /** In the server's order: columns of a level come before nested ones. */
   readonly fields: readonly Field[]
 }
 
@@ -245,7 +245,7 @@ function columnsOf(walk: Walk, level: Level, list: readonly Node[]): Columns {
   return { nodes, fields: [...own, ...nested] }
 }
 
-/** A path is a plain text, and may have a name. */
+/** A path is a string literal and may have a name. */
 function path(spec: Struct<'JsonTablePathSpec'> | undefined): Struct<'JsonTablePathSpec'> {
   const text = spec?.string?.A_Const?.sval
   if (!text) throw refusedStatement('JSON_TABLE without a path')

@@ -1,4 +1,4 @@
-// What a 504 says: that the query was cancelled only where the server said so.
+// A 504 says that the query was cancelled only if the server confirmed it.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, connect, type Socket } from 'node:net'
