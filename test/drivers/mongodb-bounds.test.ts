@@ -1,5 +1,5 @@
-// What the bounds of the guard are worth on real engines: queries near them are answered, ranges beyond them fail in the
-// database, and what grows further never reaches a server.
+// The guard's bounds on real engines: queries near the bounds are answered, ranges beyond them fail in the database, and
+// larger queries never reach a server.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, catalog, judge } from '../attacks/mongodb/ask.ts'
@@ -11,7 +11,7 @@ const range = (n: number): object => ({ $range: [0, n] })
 const map = (input: unknown, body: unknown): object => ({ $map: { input, in: body } })
 const shown = (x: unknown): object => ({ collection: 'people', pipeline: [{ $project: { x } }] })
 
-/** Each is let through, as near to a bound as it goes. */
+/** Allowed queries, each as close to a bound as possible. */
 const NEAR: Readonly<Record<string, object>> = {
   steps: {
     collection: 'people',
@@ -31,7 +31,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`queries near the bounds are answered, and ranges beyond them fail in the database: ${name}`, async (t) => {
+  test(`answers queries near the bounds, and fails ranges beyond them in the database: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -54,7 +54,7 @@ for (const [name, start] of [
 
 const large = { $toInt: { $convert: { input: '2000000000', to: 'int' } } }
 
-/** Ranges whose length only the database can tell. */
+/** Ranges whose length only the database can compute. */
 const RANGES: readonly (readonly [object, boolean])[] = [
   [{ $range: [0, { $toInt: '9' }] }, true],
   [{ $range: [0, { $toInt: '10000' }] }, true],
@@ -67,7 +67,7 @@ const RANGES: readonly (readonly [object, boolean])[] = [
   [{ $range: [0, { $multiply: [{ $year: '$since' }, 1000] }] }, false],
 ]
 
-test('what is refused for its growth never reaches a server', () => {
+test('queries that grow beyond the bounds never reach a server', () => {
   const exposed = catalog([6, 0, 5])
   const doubling = { $reduce: { input: '$tags', initialValue: [1], in: { $concatArrays: ['$$value', '$$value'] } } }
   const verdict = judge(exposed, shown(doubling))

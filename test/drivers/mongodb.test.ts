@@ -1,4 +1,4 @@
-// MongoDB does what every kind must, as the narrow login that `test` recommends.
+// The MongoDB driver passes the conformance suite with the narrow login that `test` recommends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog, SettingsInput } from '../../src/drivers/driver.ts'
@@ -95,7 +95,7 @@ const skip = await skipWithout(() => startMongod({ auth: true }))
 if (skip === false) conformance('MONGODB', open)
 else test('every kind’s duties: MONGODB', { skip })
 
-test('a kind names its concepts', async () => {
+test('the driver names its concepts', async () => {
   await using driver = await createMongoDriver()
   assert.deepEqual(driver.vocabulary, {
     schema: 'database',

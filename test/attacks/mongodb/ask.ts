@@ -1,4 +1,4 @@
-// Asks the guard, then the engine; and the engine alone on the copy that never held what is hidden: the two must agree.
+// Runs a body through the guard and the engine, and unguarded on a stripped copy without the hidden data. Both must agree.
 import assert from 'node:assert/strict'
 import { BSON, type Db, type Document } from 'mongodb'
 import { AppError } from '../../../src/errors.ts'
@@ -28,7 +28,7 @@ export type Outcome =
       readonly kind: 'answered'
       readonly documents: readonly Document[]
       readonly query: MongoQuery
-      /** By the form with its sort in front of the projection. */
+      /** Whether the form with the sort before the projection answered. */
       readonly early: boolean
     }
   | {
@@ -39,11 +39,11 @@ export type Outcome =
     }
   | { readonly kind: 'failed'; readonly why: string; readonly query?: MongoQuery }
 
-/** The exposed catalog of the database that is attacked. */
+/** The exposed catalog of the attacked database. */
 export const catalog = (version: readonly number[]): Catalog =>
   mongoCatalog(EXPOSED, { version, database: FULL, kinds: KINDS })
 
-/** The verdict alone: the query, or the refusal. */
+/** The verdict of the guard: the query or the refusal. */
 export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Outcome, { kind: 'refused' }> {
   try {
     const verdict = confine(readBody(body), exposed, LIMITS)
@@ -57,7 +57,7 @@ export function judge(exposed: Catalog, body: unknown): MongoQuery | Extract<Out
   }
 }
 
-/** As the runner does: the early form first, where there is one. */
+/** Runs a query like the runner: the early form first, if there is one. */
 export async function ask(full: Db, exposed: Catalog, body: unknown): Promise<Outcome> {
   const query = judge(exposed, body)
   if ('kind' in query) return query
@@ -74,7 +74,7 @@ export async function ask(full: Db, exposed: Catalog, body: unknown): Promise<Ou
   }
 }
 
-/** What a thread hands over of a query is the same query: all that is tried on an engine is tried so too. */
+/** Packs and unpacks each query, to test that the transfer from a thread keeps the query. */
 export async function checkSent(query: MongoQuery): Promise<void> {
   const { printed, outline, unwinds, ...plain } = await unpackQuery(structuredClone(packQuery(query)), () => Promise.resolve())
   assert.deepEqual({ ...query, ...plain }, query)
@@ -89,7 +89,7 @@ export interface Body {
   readonly pipeline?: readonly Document[]
 }
 
-/** The same body with no guard at all, on the copy. Null where the engine itself refuses it. */
+/** The result of the body without a guard on the stripped copy. Null if the engine refuses it. */
 export async function unguarded(
   bare: Db,
   { collection, filter = {}, pipeline = [] }: Body,
@@ -103,7 +103,7 @@ export async function unguarded(
   }
 }
 
-/** As sets of documents, or in order; `loose`: arrays as sets too. Numbers count by value. */
+/** Compares documents as sets or in order; `loose` compares arrays as sets too. Numbers are compared by value. */
 export function equal(
   some: readonly Document[],
   others: readonly Document[],
@@ -131,7 +131,7 @@ function canonical(value: unknown, loose: boolean): string {
 
 const SECRET = /SECRET|9000\d\d/
 
-/** Whether something hidden stands in what a caller would see and did not write. */
+/** Whether the outcome shows a hidden value that the body does not contain. */
 export function leaks(outcome: Outcome, body: unknown): boolean {
   const text = outcome.kind === 'answered' ? BSON.EJSON.stringify([...outcome.documents]) : outcome.why
   return SECRET.test(text) && !SECRET.test(JSON.stringify(body))

@@ -1,5 +1,5 @@
-// Every attack ends as it must: refused with the right code before anything is sent, or answered as on a copy of the
-// database that never held what is hidden; nothing hidden in an answer or an error, and the engine lives.
+// Every attack is refused with the right code before anything is sent, or is answered as on a copy of the database without
+// the hidden data. No answer or error shows hidden data, and the engine survives.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startMongod, startNewest, type TestMongo } from '../../support/mongodb.ts'
@@ -8,7 +8,7 @@ import { ask, catalog, equal, judge, leaks, unguarded, type Body } from './ask.t
 import { ATTACKS } from './attacks.ts'
 import { BARE, FULL, load } from './fixture.ts'
 
-test(`${ATTACKS.length} attacks: what must be refused is, by name, with a hint, and nothing is sent`, () => {
+test(`${ATTACKS.length} attacks: refuses each forbidden body by name, with a hint, before anything is sent`, () => {
   const exposed = catalog([8, 2, 0])
   for (const [n, { family, expected, body }] of ATTACKS.entries()) {
     const verdict = judge(exposed, body)
@@ -21,7 +21,7 @@ test(`${ATTACKS.length} attacks: what must be refused is, by name, with a hint, 
   }
 })
 
-test('a hidden name and one that does not exist are refused by the same words', () => {
+test('refuses hidden names and unknown names with the same sentence', () => {
   const exposed = catalog([8, 2, 0])
   const why = (body: unknown, name: string): string => {
     const verdict = judge(exposed, body)
@@ -34,7 +34,7 @@ test('a hidden name and one that does not exist are refused by the same words', 
   )
 })
 
-test('an operator newer than the server is refused with the version it needs', () => {
+test('refuses an operator newer than the server, and names the version it needs', () => {
   const verdict = judge(catalog([6, 0, 5]), {
     collection: 'people',
     pipeline: [{ $project: { m: { $median: { input: '$score', method: 'approximate' } } } }],
@@ -47,7 +47,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`what may be answered is answered as on the stripped copy: ${name}`, async (t) => {
+  test(`answers the other attacks as on the stripped copy: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -63,7 +63,7 @@ for (const [name, start] of [
       if (oracle !== null) assert.ok(equal(outcome.documents, oracle, { loose: true }), `differs: ${text}`)
     }
     assert.equal((await mongo.client.db('admin').command({ ping: 1 }))['ok'], 1)
-    // Known and documented: the equality of a $lookup runs on raw documents, where null tells of what is no object.
+    // Known and documented: a $lookup compares raw documents, where null can reveal values that are not objects.
     const pipeline = [
       { $limit: 1 },
       { $set: { none: null } },

@@ -1,5 +1,5 @@
-// Bodies made to get at what is hidden, by family. `refused` never reaches the engine; `alike` may be answered, but as on
-// the copy that never held it. Ideas: docs/guard/mongodb.md, and published reports.
+// Bodies that attack hidden data, by family. `refused` bodies never reach the engine. `alike` bodies may be answered, but only
+// as on the stripped copy. Sources: docs/guard/mongodb.md and published reports.
 import type { Document } from 'mongodb'
 
 type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'
@@ -7,7 +7,7 @@ type Expected = 'INVALID_REQUEST' | 'INVALID_QUERY' | 'QUERY_DENIED' | 'alike'
 export interface Attack {
   readonly family: string
   readonly expected: Expected
-  /** JSON text, where an object could not say it. */
+  /** JSON text, for bodies that an object literal cannot express. */
   readonly body: unknown
 }
 

@@ -1,11 +1,11 @@
-// A database made to be attacked: what is hidden bears SECRET or a number from 900,000 on; shapes are as odd as stored
-// data can be (scalars among objects, arrays in arrays, null beside missing). Made by rule, the same on every run.
+// The attacked database. Hidden values contain SECRET or a number from 900,000 up. Shapes are as irregular as stored data can
+// be (scalars among objects, arrays in arrays, null and missing). The data is the same on every run.
 import { Decimal128, Double, Int32, Long, ObjectId, UUID, type Db, type Document } from 'mongodb'
 
 export const FULL = 'vt_attack_full'
 export const BARE = 'vt_attack_bare'
 
-/** What is exposed, by collection; `vault` and `people_all` are not. */
+/** The exposed paths by collection. `vault` and `people_all` are not exposed. */
 export const EXPOSED: Readonly<Record<string, readonly string[]>> = {
   people: [
     '_id',
@@ -102,7 +102,7 @@ function spot(n: number): Document {
   }
 }
 
-// No MinKey and MaxKey: mongod 6.0 groups by them as {"": MinKey}.
+// MinKey and MaxKey are left out, because mongod 6.0 groups by them as {"": MinKey}.
 const VALUES = [
   7,
   new Double(1.5),
@@ -122,7 +122,7 @@ const VALUES = [
   new Double(Number.NaN),
   new Double(Number.POSITIVE_INFINITY),
   { vt_look: 5, vt_document: 6, vt_from: [7] },
-  // A name that the language's own objects have.
+  // A name that JavaScript objects inherit.
   JSON.parse('{"__proto__": 1, "toString": {"a.b": 2, "$c": [{"": 3}]}}'),
 ]
 
@@ -143,7 +143,7 @@ function odd(v: unknown, n: number): Document {
 
 const count = <T>(n: number, make: (n: number) => T): T[] => Array.from({ length: n }, (_, k) => make(k))
 
-/** Makes both databases: the full one, and one that never held what is hidden. */
+/** Creates both databases: the full one, and the stripped copy without the hidden data. */
 export async function load(full: Db, bare: Db): Promise<void> {
   const collections: Record<string, readonly Document[]> = {
     people: count(60, person),
@@ -203,7 +203,7 @@ export async function load(full: Db, bare: Db): Promise<void> {
 
 const GONE = Symbol('gone')
 
-/** What is left of a value where only these paths below it may be seen; an empty path is the whole of it. */
+/** A value cut to these paths below it; an empty path keeps the whole value. */
 function stripped(value: unknown, paths: readonly (readonly string[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return value
   if (Array.isArray(value))

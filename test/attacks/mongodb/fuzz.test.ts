@@ -1,5 +1,5 @@
-// Non-interference: what the guard lets through answers on the full database as the same query does, unguarded, on a copy
-// that never held what is hidden. FUZZ sets how many, SEED where they begin.
+// Non-interference: an allowed query on the full database answers as the same query, unguarded, on a copy without the hidden
+// data. FUZZ sets the number of queries, SEED the start of the sequence.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Db, Document } from 'mongodb'
@@ -16,7 +16,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`${COUNT} random queries answer as on the stripped copy: ${name}`, async (t) => {
+  test(`answers ${COUNT} random queries as on the stripped copy: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -29,7 +29,7 @@ for (const [name, start] of [
       tally.refused.length < COUNT / 100,
       `${tally.refused.length} refused: ${tally.refused.slice(0, 3).join('\n')}`,
     )
-    assert.ok(tally.early > COUNT / 100, `only ${tally.early} sorts in front of the projection`)
+    assert.ok(tally.early > COUNT / 100, `only ${tally.early} sorts before the projection`)
     assert.ok(tally.withRows > COUNT / 4, `only ${tally.withRows} answers had rows`)
   })
 }
@@ -37,12 +37,12 @@ for (const [name, start] of [
 interface Tally {
   equal: number
   withRows: number
-  /** Of those equal, with rows, by a sort in front of the projection; and where that one failed. */
+  /** Equal answers with rows for which the early form answered (early), or failed (late). */
   early: number
   late: number
-  /** Neither ran: the engine itself refuses them. */
+  /** Queries that the engine itself refuses on both databases. */
   invalid: number
-  /** Named something hidden, and were refused. */
+  /** Refused queries that name something hidden. */
   denied: number
   readonly refused: string[]
   readonly wrong: string[]

@@ -1,5 +1,5 @@
-// The guard's work grows with the body and no faster: twice the input costs at most 2.5 times the counted work, deep, wide
-// and repeated; and no body holds the event loop up. GROW sets how many random bodies are tried, SEED where they begin.
+// The guard's work grows no faster than the body: twice the input costs at most 2.5 times the counted work, for deep, wide and
+// repeated bodies. No body blocks the event loop. GROW sets the number of random bodies, SEED the start of the sequence.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
@@ -16,7 +16,7 @@ import { FAMILIES, randomGrown } from './grown.ts'
 const COUNT = Number(process.env['GROW'] ?? 300)
 const SEED = Number(process.env['SEED'] ?? 23)
 const LIMITS = { rowCap: 1000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e6 }
-/** Processor time of this thread: other processes do not count. The defects took seconds. */
+/** A bound on CPU time of this thread, without other processes. The past defects took seconds. */
 const BLOCK_MS = 500
 
 interface Taken {
@@ -25,7 +25,7 @@ interface Taken {
   readonly end: string
 }
 
-/** All that is done with a body before a database is asked, and for the audit. */
+/** All processing of a body before the database is asked, and for the audit. */
 function take(body: Document): Taken {
   const text = JSON.stringify(body)
   const began = process.threadCpuUsage()
@@ -51,7 +51,7 @@ function take(body: Document): Taken {
 
 const CATALOG = catalog([8, 3, 0])
 
-test(`${FAMILIES.length} families: twice the body costs at most 2.5 times the work`, () => {
+test(`${FAMILIES.length} families: a body of twice the size costs at most 2.5 times the work`, () => {
   for (const { name, body } of FAMILIES) {
     for (const n of [100, 400]) {
       const [one, two] = [take(body(n)), take(body(2 * n))]
@@ -60,7 +60,7 @@ test(`${FAMILIES.length} families: twice the body costs at most 2.5 times the wo
   }
 })
 
-test(`${FAMILIES.length} families: the main thread does little of it, and a thread hands over the same query`, async () => {
+test(`${FAMILIES.length} families: the main thread does little work, and a thread returns the same query`, async () => {
   const ends = new Set<string>()
   for (const { name, body } of FAMILIES) {
     for (const n of [20, 200, 2_000]) {
@@ -71,7 +71,7 @@ test(`${FAMILIES.length} families: the main thread does little of it, and a thre
         spent = work
       })
       ends.add(here.kind)
-      // Fields are counted once an object of them is copied.
+      // Fields are counted when their object is copied.
       assert.ok(spent <= HERE.work + 5_000, `${name} of ${n}: ${spent} steps on the main thread`)
       const { verdict } = judged(asked, CATALOG, LIMITS)
       if (here.kind === 'denied') assert.deepEqual(here, verdict)
@@ -90,7 +90,7 @@ function readIn(body: Document): MongoBody | null {
   }
 }
 
-test(`${FAMILIES.length} families: no body of any size holds up the event loop`, (t) => {
+test(`${FAMILIES.length} families: no body blocks the event loop`, (t) => {
   let most = { milliseconds: 0, name: '' }
   for (const { name, body } of FAMILIES) {
     for (const n of [1_000, 6_000, 20_000]) {
@@ -102,7 +102,7 @@ test(`${FAMILIES.length} families: no body of any size holds up the event loop`,
   t.diagnostic(`the slowest: ${JSON.stringify(most)}`)
 })
 
-test(`${COUNT} random bodies that grow: work by size, and no long block`, (t) => {
+test(`${COUNT} random growing bodies: the work is proportional to the size, and nothing blocks long`, (t) => {
   const tally = { confined: 0, refused: 0, steepest: 0, slowest: 0 }
   for (let n = 0; n < COUNT; n++) {
     const { small, large } = randomGrown(SEED + n)

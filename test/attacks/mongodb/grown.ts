@@ -1,5 +1,4 @@
-// Bodies that grow: families of queries by a size n, deep, wide and repeated. The guard's work must grow with the text, and
-// no faster.
+// Families of queries by a size n: deep, wide and repeated. The guard's work must grow no faster than the text.
 import type { Document } from 'mongodb'
 
 export interface Family {
@@ -83,7 +82,7 @@ const long: readonly Family[] = [
   { name: '$regularExpression', body: (n) => ({ collection: 'people', filter: { name: { $regularExpression: { pattern: 'a*'.repeat(n), options: '' } } } }) },
 ]
 
-/** Not deeper than a body may be. */
+/** At most the allowed depth of a body. */
 const DEEP = 10
 
 const deep: readonly Family[] = [
@@ -134,7 +133,7 @@ const STAGES: readonly ((x: unknown, n: number) => Document)[] = [
   (x) => ({ $lookup: { from: 'orders', let: { v: x }, pipeline: [{ $match: { $expr: { $eq: ['$_id', '$$v'] } } }], as: 'o' } }),
 ]
 
-/** The same query in one size and in twice that. */
+/** The same query in a size and in twice the size. */
 export function randomGrown(seed: number): { readonly small: Document; readonly large: Document } {
   let state = Math.imul(seed, 2_654_435_761) | 1
   const below = (n: number): number => {

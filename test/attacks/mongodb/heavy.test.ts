@@ -1,5 +1,5 @@
-// What the guard lets through ends soon after its time and takes a bounded memory in the database: the heaviest queries of
-// many families, on real engines, each with a timeout of 300 ms. An engine that grows too large is killed at once.
+// Allowed queries end soon after their timeout and use bounded memory in the database. Runs the heaviest queries of many
+// families on real engines, each with a timeout of 300 ms. An engine that grows too large is killed at once.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
@@ -14,22 +14,22 @@ import { BARE, FULL, load } from './fixture.ts'
 import { HEAVY, type Heavy } from './heavy.ts'
 
 const TIMEOUT_MS = 300
-/** docs/guard/mongodb.md#when-a-query-ends says 2 s at rest. Other work on the machine makes them later; the defects took minutes. */
+/** docs/guard/mongodb.md#when-a-query-ends says 2 s on an idle machine. Other load adds delay; the past defects took minutes. */
 const LATE_MS = 10_000
-/** That other work does not count here: time of mongod's own on a processor, from the start of a query to its end. */
+/** A bound on mongod's own CPU time for one query, which does not depend on other load. */
 const CPU_MS = TIMEOUT_MS + 3_000
-/** docs/guard/mongodb.md#when-a-query-ends says so. mongod itself gives each stage that gathers 100 MB. */
+/** See docs/guard/mongodb.md#when-a-query-ends. mongod allows each gathering stage 100 MB. */
 const GROWS_MB = 1_000
 const KILLED_MB = 1_500
 
-/** Far above what any sample tells of the others. */
+/** A document far larger than the sample suggests. */
 const LARGE = { name: 'aé '.repeat(400_000), tags: Array.from({ length: 60_000 }, (_, k) => k % 7), since: new Date(0) }
 
 for (const [name, start] of [
   ['the real mongod', () => startMongod({ args: ['--setParameter', 'ttlMonitorEnabled=false'] })],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`the heaviest queries end in time and take a bounded memory: ${name}`, async (t) => {
+  test(`the heaviest queries end in time and use bounded memory: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo
@@ -58,7 +58,7 @@ for (const [name, start] of [
   })
 }
 
-/** Of a family the largest that is let through, or all that it names. */
+/** The largest allowed query of a family, or all sizes that the family lists. */
 function heaviest({ body, sizes }: Heavy, exposed: Catalog): MongoQuery[] {
   const judged = (n: number): MongoQuery | null => {
     const written = body(n)
@@ -98,7 +98,7 @@ interface Asked {
   readonly name: string
   /** Milliseconds beyond the timeout. */
   readonly late: number
-  /** Time of all of mongod's threads on a processor. */
+  /** CPU time of all threads of mongod. */
   readonly cpuMs: number
 }
 
@@ -106,7 +106,7 @@ interface Watch extends AsyncDisposable {
   /** In MB. */
   readonly before: number
   readonly peak: () => Promise<number>
-  /** What it took of the processors so far. */
+  /** CPU time so far. */
   readonly cpuMs: () => Promise<number>
 }
 
@@ -124,13 +124,13 @@ async function watched(pid: number): Promise<Watch> {
       () => undefined,
     )
   }, 20)
-  // What it took while it started does not count.
+  // CPU time during startup does not count.
   await writeFile(`/proc/${pid}/clear_refs`, '5')
   return {
     before: await read('VmRSS'),
     peak: () => read('VmHWM'),
     cpuMs: async () => {
-      // Behind the name, which may hold anything: the 14th and 15th field of the line.
+      // The 14th and 15th field of the line, counted after the name, which may contain anything.
       const [, rest = ''] = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(/\) (?=[A-Z] )/)
       const fields = rest.split(' ')
       return (Number(fields[11]) + Number(fields[12])) * TICK_MS

@@ -1,11 +1,11 @@
-// Queries that are as heavy for a database as the guard lets through: families by a size n. Each multiplies documents by
-// constants, or works long on one of them.
+// Families of the heaviest queries that the guard allows, by a size n. Each multiplies documents by constants, or works long
+// on one document.
 import type { Document } from 'mongodb'
 
 export interface Heavy {
   readonly name: string
   readonly body: (n: number) => Document
-  /** The sizes to ask; where none are told, the largest that the guard lets through. */
+  /** The sizes to run; without sizes, the largest that the guard allows. */
   readonly sizes?: readonly number[]
 }
 
@@ -13,23 +13,23 @@ const people = (...pipeline: Document[]): Document => ({ collection: 'people', p
 const range = (n: number): object => ({ $range: [0, Math.min(10_000, Math.ceil(n))] })
 const map = (input: unknown, body: unknown, as = 'this'): object => ({ $map: { input, as, in: body } })
 const many = <T>(n: number, make: (k: number) => T): T[] => Array.from({ length: Math.ceil(n) }, (_, k) => make(k))
-/** An array of n elements, nested where a range is too short. */
+/** A loop over n elements, nested if one range is too short. */
 const loop = (n: number, body: unknown): object =>
   n <= 10_000 ? map(range(n), body) : map(range(n / 5_000), map(range(5_000), body), 'outer')
 const set = (x: unknown): Document => people({ $set: { x: { $size: x } } }, { $match: { x: -1 } })
 const grouped = (x: unknown): Document => people({ $project: { name: 1, since: 1 } }, { $group: { _id: { $size: x } } })
 
-/** Texts of the query itself, and the document's name so that nothing is computed but once. */
+/** Constant strings with the document's name, so that the server cannot compute them once for all documents. */
 const text = (n: number, of = 'x'): object => ({ $concat: ['$name', of.repeat(Math.ceil(n / of.length))] })
-/** 600,000 documents out of 60, by constants alone. */
+/** Makes 600,000 documents from 60 by constants. */
 const MULTIPLIED = [{ $project: { name: 1 } }, { $set: { r: range(10_000) } }, { $unwind: '$r' }]
-/** So many of them in one array. */
+/** Gathers n of these documents in one array. */
 const all = (n: number, ...then: Document[]): Document =>
   people(...MULTIPLIED, { $limit: n }, { $group: { _id: null, all: { $push: '$r' }, names: { $push: '$name' } } }, ...then)
-/** What the guard cannot tell: about as many as it holds a query to, and all there are. */
+/** Lengths that the guard cannot compute: around the limits that it enforces, and the whole collection. */
 const LENGTHS = [1_000, 2_000, 5_000, 50_000, 500_000]
 
-/** A list of one value. */
+/** An array of one value. */
 const alone = (x: unknown): object => ({ $concatArrays: [[x]] })
 
 const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
@@ -84,7 +84,7 @@ const OPERATORS: Readonly<Record<string, (n: number) => unknown>> = {
   'a few doublings': (n) => ({ $reduce: { input: range(16), initialValue: map(range(n), '$name'), in: { $concatArrays: ['$$value', '$$value'] } } }),
 }
 
-/** In a group an old mongod computes most documents between two looks. */
+/** In a $group, an old mongod computes most documents between two checks for a cancel. */
 const one: readonly Heavy[] = Object.entries(OPERATORS).flatMap(([name, x], k) => [
   { name: `${name}, grouped`, body: (n: number) => grouped(x(n)) },
   ...(k % 4 === 0 ? [{ name: `${name}, set`, body: (n: number) => set(x(n)) }] : []),

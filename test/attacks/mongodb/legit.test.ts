@@ -1,5 +1,5 @@
-// What anybody may ask of what is exposed: each is answered, as the engine alone answers on the stripped copy. Only what
-// the server is too old for may be refused, by the version it needs.
+// Plain questions about exposed data. Each is answered as the engine answers on the stripped copy. Only operators that are too
+// new for the server may be refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Document } from 'mongodb'
@@ -64,7 +64,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`${BODIES.length} plain questions are answered: ${name}`, async (t) => {
+  test(`answers ${BODIES.length} plain questions: ${name}`, async (t) => {
     const mongo = await engineOrSkip<TestMongo>(t, start)
     if (mongo === null) return
     await using _ = mongo

@@ -1,21 +1,21 @@
-// Random filters and pipelines, the same for the same seed: on exposed paths mostly, with values that are stored; now and
-// then on a hidden one, on an object that is shown in part, or on a place in an array.
+// Random filters and pipelines, deterministic for a seed. Most use exposed paths and stored values. Some use a hidden path, a
+// partly shown object, or an array index.
 import { BSON, type Document } from 'mongodb'
 import type { Body } from './ask.ts'
 import { EXPOSED, isDocument } from './fixture.ts'
 
-/** Paths of what is exposed and, as Extended JSON, values found there. */
+/** Exposed paths, and stored values as Extended JSON. */
 export type Known = ReadonlyMap<string, ReadonlyMap<string, readonly unknown[]>>
 
 export interface RandomQuery {
   readonly body: Body
-  /** Nothing hidden is named: it must be answered. */
+  /** The query names nothing hidden, so it must be answered. */
   readonly clean: boolean
   readonly ordered: boolean
   readonly loose: boolean
 }
 
-/** Reads the stripped copy's documents. */
+/** Collects paths and values from the documents of the stripped copy. */
 export function know(documents: ReadonlyMap<string, readonly Document[]>): Known {
   const known = new Map<string, Map<string, unknown[]>>()
   for (const [collection, list] of documents) {
@@ -29,7 +29,7 @@ export function know(documents: ReadonlyMap<string, readonly Document[]>): Known
 function gather(value: unknown, path: string, paths: Map<string, unknown[]>): void {
   if (path !== '') {
     const written: unknown = JSON.parse(BSON.EJSON.stringify({ value }, { relaxed: false })).value
-    // No body may hold the one name, no literal the other.
+    // A body cannot contain the first name, and a literal cannot contain the second.
     const isSent = !/"(?:__proto__|\$c)":/.test(JSON.stringify(written))
     if (isSent && !/"(\$[a-z]*[A-Z]?[a-z]*)":.*\$code/.test(JSON.stringify(written)))
       paths.set(path, [...(paths.get(path) ?? []), written].slice(-25))
@@ -40,7 +40,7 @@ function gather(value: unknown, path: string, paths: Map<string, unknown[]>): vo
       if (isSaid(name)) gather(below, path === '' ? name : `${path}.${name}`, paths)
 }
 
-/** A path can say it. */
+/** Whether a path can contain the name. */
 function isSaid(name: string): boolean {
   return name !== '' && name !== '__proto__' && !name.includes('.') && !name.startsWith('$')
 }
@@ -58,7 +58,7 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
 interface State {
   paths: Map<string, readonly unknown[]>
   readonly collection: string
-  /** A path that orders documents wholly; null where there is none any more. */
+  /** A path with a total order of the documents; null if there is none. */
   key: string | null
   ordered: boolean
   loose: boolean
@@ -91,7 +91,7 @@ export class Generator {
   }
 
   #random(): number {
-    // xorshift: small, and enough to choose by.
+    // xorshift is good enough for choices.
     this.#state ^= this.#state << 13
     this.#state ^= this.#state >>> 17
     this.#state ^= this.#state << 5
@@ -238,7 +238,7 @@ export class Generator {
     }
   }
 
-  /** What the guard prints otherwise than it is written: computed ranges, values that are read often, stages that take long. */
+  /** Expressions that the guard prints in another form: computed ranges, values read often, slow stages. */
   #loop(state: State): unknown {
     const path = (): string => `$${this.#path(state)}`
     const list = path()
@@ -261,7 +261,7 @@ export class Generator {
     }
   }
 
-  /** The first documents by one or two paths that lead through objects shown in part, and by the key where they tie. */
+  /** The first documents by one or two paths through partly shown objects, with the key as the tie breaker. */
   #sortedThroughParts(state: State): Document[] {
     const { key } = state
     const parts = (EXPOSED[state.collection] ?? []).filter((path) => path.includes('.'))
@@ -340,7 +340,7 @@ export class Generator {
         }
         this.#only(state, ['_id', 'n', 'm', 's'], null)
         state.loose = true
-        // Groups and sets come in any order: they are put in one, or later stages would tell.
+        // Groups and sets have no fixed order, so sort them; otherwise later stages would differ.
         const inOrder = { $set: { s: { $sortArray: { input: '$s', sortBy: 1 } } } }
         return [{ $group: stage }, inOrder, { $sort: { _id: 1 } }]
       }
@@ -421,7 +421,7 @@ export class Generator {
     }
     switch (this.#below(6)) {
       case 0: {
-        // A null on the way to a foreign path through arrays tells of them: known, and documented.
+        // A null on a foreign path through arrays can reveal array elements: known and documented.
         const whole = (EXPOSED[from] ?? []).filter((path) => !path.includes('.'))
         const stage = {
           from,
@@ -441,7 +441,7 @@ export class Generator {
       case 1: {
         const outer = this.#expression(state, 1)
         const equal = { $eq: [this.#expression(other, 2), '$$v'] }
-        // Of a time series mongod 6.0 answers a second $match behind one with outer variables with the first row's, so
+        // On a time series, mongod 6.0 reuses the first row’s result for a second $match after one with outer variables, so
         // the unguarded oracle is wrong.
         const further = inner(1).filter((next) => from !== 'gauge' || !Object.hasOwn(next, '$match'))
         const stage = {
@@ -468,7 +468,8 @@ export class Generator {
           state.clean &&= copy.clean
           return stages.length === 0 ? [{ $match: {} }] : stages
         }
-        // What comes in any order, from a time series say, would stand in the array so, and later stages would tell.
+        // Documents without a fixed order, for example of a time series, would give arrays in that order, and later stages
+// would differ.
         const inOrder = state.key === null || state.ordered ? [] : [{ $sort: { [state.key]: 1 } }]
         const stage = { a: branch(), b: [...branch(), { $count: 'n' }] }
         this.#only(state, ['a', 'b'], null)
@@ -496,7 +497,7 @@ export class Generator {
     }
   }
 
-  /** The found documents stand under `j`, their paths too. */
+  /** The joined documents and their paths are under `j`. */
   #joined(state: State, other: State): void {
     this.#set(state, 'j')
     for (const [path, values] of other.paths) state.paths.set(`j.${path}`, values)

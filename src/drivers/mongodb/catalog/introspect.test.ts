@@ -113,7 +113,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual(namesOf('sensor').sort(), ['_id', 'at', 'meta', 'meta.device', 'temp'])
   })
 
-  test('says types, presence and nullability as seen; a strict validator wins', () => {
+  test('reports types, presence and nullability from the sample, and prefers a strict validator', () => {
     const column = (name: string) => tableOf('customers').columns.find((each) => each.name === name)
     assert.deepEqual([column('name')?.nullable, column('name')?.description], [false, 'As on the invoice.'])
     assert.deepEqual(
@@ -126,12 +126,12 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.ok(catalog.tables.every((table) => table.columns.every(({ type }) => type === 'bson')))
   })
 
-  test('names that no path can say are named in a warning; those of Object.prototype are names like any', () => {
+  test('warns of names that no path can express, and accepts names of Object.prototype', () => {
     assert.deepEqual(namesOf('odd'), ['_id', 'constructor', 'toString', 'toString.valueOf'])
     assert.match(tableOf('odd').warnings.join(), /"a\.b".*"\$x"/)
   })
 
-  test('columns: null is frozen into top-level names, which show what is below them', () => {
+  test('freezes columns: null into the top-level names', () => {
     const { tables } = freeze([{ schema: 'shop', table: 'customers', columns: null }], catalog, [])
     assert.deepEqual(tables[0]?.columns, ['_id', 'name', 'address', 'cards', 'byId', 'phone', 'ssn', 'vip'])
     const shown = cut(catalog, [{ schema: 'shop', table: 'customers', columns: ['address'] }])
@@ -141,7 +141,7 @@ describe('introspection, plans, grades', { skip }, () => {
     )
   })
 
-  test('an index is shown only where every key is exposed, a text index never', () => {
+  test('shows an index only if all its keys are exposed, and never a text index', () => {
     const indexes = (columns: string[]) =>
       tableOf('customers', cut(catalog, [{ schema: 'shop', table: 'customers', columns }])).indexes
     assert.deepEqual(indexes(['name', 'address.city']), [
@@ -157,7 +157,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual(indexes(['_id'])?.length, 1)
   })
 
-  test('a login with find alone sees its collections and no other name', async () => {
+  test('a login with only find sees its collections and no other names', async () => {
     await server.client.db('shop').command({
       createRole: 'narrow',
       privileges: [{ resource: { db: 'shop', collection: 'customers' }, actions: ['find'] }],
@@ -174,7 +174,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual([report.ok, report.grade], [true, 'PASS'], JSON.stringify(report.steps))
   })
 
-  test('warns of a login that may write or read elsewhere, with lines that make a better one', async () => {
+  test('warns of a login that can write or read elsewhere, with commands for a better login', async () => {
     await server.createUser('shop', 'wide', 'pw', ['readWrite', { role: 'read', db: 'other' }])
     await using wide = await enter(as('wide', 'pw'))
     const exposed = cut(catalog, [{ schema: 'shop', table: 'customers', columns: ['name'] }])
@@ -187,7 +187,7 @@ describe('introspection, plans, grades', { skip }, () => {
     assert.deepEqual((await reader.test(exposed, soon())).grade, 'PASS')
   })
 
-  test('a sort with a limit on an indexed path uses the index; so does a filter, however it is written', async () => {
+  test('a limited sort on an indexed path uses the index, and so does a filter in any form', async () => {
     const exposed = cut(catalog, [{ schema: 'shop', table: 'customers', columns: ['name', 'address'] }])
     const plan = async (body: object): Promise<string> => {
       const verdict = await driver.confine(driver.read({ collection: 'customers', ...body }), exposed, limits, soon())
@@ -211,7 +211,7 @@ describe('introspection, plans, grades', { skip }, () => {
     }
   })
 
-  test('a cost is documents read: a scan, a scan that stops, a join by and without an index', async () => {
+  test('the cost is the number of documents read, for scans, limited scans and joins', async () => {
     const exposed = cut(catalog, [{ schema: 'shop', table: 'customers', columns: ['_id', 'name', 'phone', 'address'] }])
     assert.ok(isDetail(tableOf('customers').detail))
     const cost = async (body: object): Promise<number> => {
@@ -236,7 +236,7 @@ describe('introspection, plans, grades', { skip }, () => {
     await assert.rejects(connection.run(verdict.query, limits, soon()), { code: 'QUERY_DENIED' })
   })
 
-  test('a collection that is gone is said to be, not answered as an empty one', async () => {
+  test('reports a dropped collection instead of an empty result', async () => {
     await server.client.db('shop').collection('gone').insertOne({ a: 1 })
     const exposed = cut(await connection.introspect(soon()), [{ schema: 'shop', table: 'gone', columns: ['a'] }])
     await server.client.db('shop').collection('gone').drop()
@@ -246,7 +246,7 @@ describe('introspection, plans, grades', { skip }, () => {
   })
 })
 
-/** The login that the lines make, but for its prompt. */
+/** Creates the login of the commands, without the password prompt. */
 async function readerOf(
   server: TestMongo,
   as: (user: string, password: string) => SettingsInput,

@@ -1,5 +1,5 @@
-// Reads what there is in a database: collections, views, their paths from a sample, their indexes. Nothing it does reads
-// a large collection whole: each look has a time of its own, and where that is over, less is known.
+// Introspects a database: collections, views, indexes, and paths from a sample. It never reads a large collection as a whole.
+// Each read has a timeout, after which introspection continues with what it has.
 import type * as mongodb from 'mongodb'
 import type { Catalog, CatalogColumn, CatalogIndex, CatalogTable } from '../../driver.ts'
 import { CAPTURE_VERSION, type MongoCapture, type MongoColumnDetail, type MongoTableDetail } from '../capture.ts'
@@ -14,10 +14,10 @@ const SAMPLE = 1_000
 const FIRST = 100
 const NEWEST = 100
 const LOOK_MS = 1_000
-/** Bytes of documents that one look reads. */
+/** The most bytes of documents in one read. */
 const LOOK_BYTES = 16 * 1024 * 1024
 
-/** Throws what the client library throws. A collection is a part of its progress. */
+/** Throws the errors of the client library. `progress` counts collections. */
 export async function introspect(
   login: Login,
   signal: AbortSignal,
@@ -40,7 +40,7 @@ export async function introspect(
   return { capturedAt: new Date().toISOString(), tables, capture }
 }
 
-/** Null where the login may not read it. */
+/** Null if the login is not allowed to read the collection. */
 async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSignal): Promise<CatalogTable | null> {
   const collection = db.collection(found.name)
   const documents = await counted(db, found.name, signal)
@@ -73,7 +73,7 @@ async function tableOf(db: mongodb.Db, found: FoundCollection, signal: AbortSign
   }
 }
 
-/** Documents, by metadata where there is any. Null where counting takes too long, or the login may not. */
+/** Number of documents, by metadata if there is any. Null if counting takes too long or is not allowed. */
 function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<number | null> {
   return within(null, async () => {
     const { n } = await db.command({ count: name, maxTimeMS: LOOK_MS }, { signal })
@@ -81,7 +81,7 @@ function counted(db: mongodb.Db, name: string, signal: AbortSignal): Promise<num
   })
 }
 
-/** The first (whose order of fields is the same each time), the newest, and of a large collection some at random. */
+/** Samples the first documents (for a stable field order), the newest, and random ones of a large collection. */
 async function look(
   collection: mongodb.Collection,
   documents: number | null,
@@ -126,9 +126,9 @@ async function taken(
 }
 
 interface Index {
-  /** Null where a text index stands for paths that it does not name. */
+  /** Null for a text index, which does not name its paths. */
   readonly shown: CatalogIndex | null
-  /** The path whose equality it answers alone. */
+  /** The path for which the index serves any equality. */
   readonly leads: string | null
 }
 
@@ -155,7 +155,7 @@ function indexOf(index: mongodb.Document): Index {
   return { shown: isText ? null : { keys, unique }, leads: leads ? first.path : null }
 }
 
-/** What the work answers, or the other where the server refuses it or takes too long. */
+/** The result of the work, or `other` if the server refuses it or takes too long. */
 async function within<T>(other: T, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -204,7 +204,7 @@ function columnOf(
   }
 }
 
-/** Elements of its arrays, on average; null where it held none. */
+/** Average number of elements of its arrays; null if there are none. */
 function itemsOf({ types, elements }: SampledPath): number | null {
   const arrays = types.get('array') ?? 0
   if (arrays === 0) return null
@@ -228,7 +228,7 @@ function shares(counts: ReadonlyMap<string, number>): string {
   return all.map(([type, n]) => (all.length === 1 ? type : `${type} (${percent(n, total)})`)).join(', ')
 }
 
-/** Never 100 % or 0 % where it is not quite. */
+/** Rounds to 100 % or 0 % only if exact. */
 function percent(part: number, whole: number): string {
   if (part === whole) return '100 %'
   return `${Math.min(99, Math.max(1, Math.round((part / whole) * 100)))} %`

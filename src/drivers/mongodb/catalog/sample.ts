@@ -1,9 +1,9 @@
-// What a schemaless collection looks like, from some of its documents: dotted paths, the types seen at each, and in how
-// many documents. It keeps names and counts, never a value.
+// Collects the paths of a schemaless collection from sampled documents: dotted paths, the types at each path, and the number
+// of documents. It keeps names and counts, and never a value.
 import { ALIASES, endOfName, sizeOf } from '../session/write-value.ts'
 
 const DEPTH_MAX = 8
-/** More names than this under one parent are data, not names. */
+/** More names than this under one parent are treated as data. */
 const SIBLINGS_MAX = 200
 const PATHS_MAX = 500
 const TOPS_MAX = 2_000
@@ -15,26 +15,26 @@ const IDS_MIN = 3
 /** Values that are walked without a pause: some 2 ms. */
 export const VALUES_AT_ONCE = 10_000
 
-/** One path as it was seen. */
+/** One sampled path. */
 export interface SampledPath {
   readonly path: string
-  /** The path it is part of; null for a top-level field. */
+  /** The parent path; null for a top-level field. */
   readonly parent: string | null
-  /** Documents that hold it with this type; elements of arrays are counted in `elements`. */
+  /** Documents that have the path with each type. Array elements are counted in `elements`. */
   readonly types: ReadonlyMap<string, number>
   readonly elements: ReadonlyMap<string, number>
-  /** Documents that hold it. */
+  /** Documents that have the path. */
   readonly documents: number
-  /** Its keys are data, or cannot be exposed one by one: it is shown whole or not at all. */
+  /** Whether its keys are data or cannot be exposed one by one. Such a path is exposed as a whole or not at all. */
   readonly isDictionary: boolean
 }
 
 export interface Sampled {
   readonly documents: number
   readonly paths: readonly SampledPath[]
-  /** Names that no exposure can name: empty, dotted, beginning with $ … */
+  /** Names that an exposure cannot express: empty, dotted, starting with $ … */
   readonly odd: readonly string[]
-  /** False where there were more paths or levels than are listed. */
+  /** False if there are more paths or levels than listed. */
   readonly complete: boolean
 }
 
@@ -100,7 +100,7 @@ export class Sample {
     }
   }
 
-  /** A path that is known from elsewhere (a validator), seen or not. */
+  /** Adds a path that is known from a validator, whether sampled or not. */
   declare(path: readonly string[]): void {
     let node = this.#root
     for (const name of path) {

@@ -1,5 +1,5 @@
-// How many documents a query would read: bounded by the sizes of its collections alone where that is enough, else from
-// the plan. explain is asked for the plan only: executionStats would run the query (docs/guard/mongodb.md).
+// Estimates the documents that a query reads: from the sizes of its collections if that is enough, otherwise from the plan.
+// explain uses queryPlanner only, because executionStats would run the query (docs/guard/mongodb.md).
 import type * as mongodb from 'mongodb'
 import { AppError } from '../../../errors.ts'
 import type { BsonDocument, MongoQuery, ReadCollection } from '../query.ts'
@@ -8,30 +8,30 @@ import { joinReads, type Joined } from './join-reads.ts'
 /** Measurements in one bucket of a time-series collection. */
 const BUCKET = 1_000
 
-/** What counts as read of a collection whose size nobody knows: more than any limit that means to be one. */
+/** The assumed size of a collection of unknown size: more than any sensible limit. */
 const UNKNOWN = 1e12
 
-/** Documents in a collection as the server has them now; null where nobody knows. */
+/** The current number of documents in a collection; null if unknown. */
 export type Sizes = (collection: string) => Promise<number | null>
 
-/** No plan reads more documents than this. */
+/** An upper bound on the documents that any plan reads. */
 export async function costBound(query: MongoQuery, sizes: Sizes): Promise<number> {
   const [base] = query.reads
-  // What a view reads is not what it shows.
+  // A view may read more documents than it shows.
   if (base === undefined || base.kind === 'view') return UNKNOWN
   const rows = await sizeOf(base, sizes)
   return rows + (await joinCost(query, query.pipeline, rows, sizes, true))
 }
 
-/** What there is to tell the cost of one form of a query by. */
+/** The input for the cost of one form of a query. */
 export interface Planned {
-  /** The form: its own stages. */
+  /** The stages of the form. */
   readonly form: readonly BsonDocument[]
-  /** What the server answers to explain. */
+  /** The server's answer to explain. */
   readonly plan: mongodb.Document
   readonly maxCost: number
   readonly sizes: Sizes
-  /** How many documents so many leading stages make, counted up to `most`. */
+  /** The number of documents after the leading stages, counted up to `most`. */
   readonly arriving: (stages: number, most: number) => Promise<number>
 }
 
@@ -43,13 +43,13 @@ export async function planCost(query: MongoQuery, planned: Planned): Promise<num
   for (const planner of planners) {
     const cost = await scanCost(query, planner, { sizes, maxCost })
     scanned += cost
-    // $unionWith shows a plan of its own for what it adds.
+    // The plan of a $unionWith is listed separately.
     if (planner['namespace'] === planners[0]?.['namespace']) own += cost
   }
   return scanned + (own > 0 ? await joinCost(query, form, own, sizes) : await joinsByIndex(query, planned))
 }
 
-/** No plan tells how many documents an index finds: they are counted where joins read many for each of them. */
+/** A plan does not show how many documents an index finds, so count them if joins read many documents for each. */
 async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving }: Planned): Promise<number> {
   const first = form.findIndex((stage) => Object.keys(stage).some((name) => JOINING.has(name)))
   if (query.joins.length === 0 || first === -1) return 0
@@ -57,14 +57,14 @@ async function joinsByIndex(query: MongoQuery, { form, maxCost, sizes, arriving 
   const [one, two] = [await joinCost(query, rest, 1, sizes), await joinCost(query, rest, 2, sizes)]
   const each = two - one
   if (each <= 1) return one
-  // One more than fit is enough to know.
+  // Count one document more than the limit allows.
   const rows = await arriving(first, Math.ceil(maxCost / each) + 1)
   return await joinCost(query, rest, Math.max(1, rows), sizes)
 }
 
 const JOINING = new Set(['$lookup', '$graphLookup', '$unionWith', '$facet'])
 
-/** Throws AppError QUERY_DENIED where the estimate is over the limit. */
+/** Throws AppError QUERY_DENIED if the estimate is over the limit. */
 export function checkCost(estimate: number, limit: number, collection: string): void {
   if (estimate <= limit) return
   const message =
@@ -81,7 +81,7 @@ export function checkCost(estimate: number, limit: number, collection: string): 
   })
 }
 
-/** What joins read: explain says nothing of $lookup and $graphLookup. */
+/** The documents that joins read. explain does not include $lookup and $graphLookup. */
 async function joinCost(
   query: MongoQuery,
   pipeline: readonly BsonDocument[],

@@ -39,7 +39,7 @@ for (const [name, start] of [
   ['the real mongod', startMongod],
   ['the newest engine', startNewest],
 ] as const) {
-  test(`a sort with a limit on an indexed path of a partly shown object uses the index: ${name}`, async (t) => {
+  test(`a limited sort on an indexed path of a partly shown object uses the index: ${name}`, async (t) => {
     const server = await engineOrSkip<TestMongo>(t, start)
     if (server === null) return
     await using _ = server
