@@ -98,7 +98,7 @@ async function look(
   return true
 }
 
-/** False where the login may not read it; a time that is over leaves what was seen until then. */
+/** False if the login is not allowed to read the collection. After a timeout, the documents read so far are kept. */
 async function taken(
   sample: Sample,
   signal: AbortSignal,
@@ -239,12 +239,12 @@ function warningsOf({ odd, complete }: Sampled): readonly string[] {
   if (odd.length > 0) {
     const names = odd.slice(0, 5).map((name) => JSON.stringify(name))
     warnings.push(
-      `Documents hold fields whose names no path can say: ${names.join(', ')}; they are shown only as a part of what is above them.`,
+      `Documents have fields whose names a path cannot express: ${names.join(', ')}. They are shown only as part of their parent.`,
     )
   }
   if (!complete)
     warnings.push(
-      'There are more paths, or deeper ones, than are listed; what is not listed cannot be exposed by itself.',
+      'The collection has more or deeper paths than listed. Paths that are not listed cannot be exposed separately.',
     )
   return warnings
 }

@@ -126,7 +126,7 @@ export class Sample {
     open.push({ at: start + 4, end: start + from.readInt32LE(start) - 1, node, depth, nested: null })
   }
 
-  /** Arrays are walked through, arrays of arrays too: a path goes on behind them. */
+  /** Reads the elements of an array, also of arrays in arrays, because arrays are transparent in paths. */
   #array(
     from: Buffer,
     start: number,
@@ -190,7 +190,7 @@ export class Sample {
   }
 }
 
-/** As first seen; `_id` stands first in what MongoDB stores, but not in every view. */
+/** In order of appearance, with `_id` first, because a view may have `_id` elsewhere. */
 function inOrder(node: Node, parent: string | null): readonly string[] {
   const names = [...node.children.keys()]
   return parent === null && node.children.has('_id') ? ['_id', ...names.filter((name) => name !== '_id')] : names

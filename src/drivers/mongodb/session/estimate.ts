@@ -101,7 +101,7 @@ async function joinCost(
 
 async function sizeOf(read: ReadCollection, sizes: Sizes): Promise<number> {
   const { kind, name, documents } = read
-  // Counting a view or a time-series collection reads it: introspection did, where that took no longer than a second.
+  // Counting a view or a time-series collection reads it, so use the count of introspection, which had a timeout of 1 s.
   if (kind === 'collection') return (await sizes(name)) ?? documents ?? UNKNOWN
   if (documents === null) return UNKNOWN
   return kind === 'view' ? documents : Math.ceil(documents / BUCKET)
@@ -142,7 +142,7 @@ async function scannedSize(query: MongoQuery, collection: string, { sizes, maxCo
   if (buckets !== undefined && buckets.documents !== null) return await sizeOf(buckets, sizes)
   const hidden = await sizes(collection)
   if (hidden !== null) return magnitude(hidden, maxCost)
-  // What a view stands on: the login may not be allowed to count it. Which of the views it is no plan says.
+  // The source of a view, which the login may not be allowed to count. The plan does not show which view it belongs to.
   const views = query.reads.filter(({ kind }) => kind === 'view').map(({ documents }) => documents ?? UNKNOWN)
   return views.length === 0 ? UNKNOWN : Math.max(...views)
 }
