@@ -169,6 +169,83 @@ test('never reads past the answer or forever, whatever lengths the server writes
   assert.equal(answer([inner]).rows, '[[null,1]]')
 })
 
+const int32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32LE(value)
+  return bytes
+}
+
+/** A small value of each type with a length, and the number of its bytes that the length does not count. */
+const LENGTHS: readonly (readonly [string, number, Buffer, number])[] = [
+  ['a string', 0x02, Buffer.concat([int32(2), Buffer.from('a\0')]), 4],
+  ['a document', 0x03, Buffer.from(BSON.serialize({})), 0],
+  ['an array', 0x04, Buffer.from(BSON.serialize({})), 0],
+  ['bytes', 0x05, Buffer.concat([int32(2), Buffer.from([0, 1, 2])]), 5],
+  ['a UUID', 0x05, Buffer.concat([int32(16), Buffer.from([4]), Buffer.alloc(16, 7)]), 5],
+  ['bytes of old', 0x05, Buffer.concat([int32(6), Buffer.from([2]), int32(2), Buffer.from([1, 2])]), 5],
+  ['a pointer', 0x0c, Buffer.concat([int32(2), Buffer.from('a\0'), Buffer.alloc(12, 7)]), 16],
+  ['code', 0x0d, Buffer.concat([int32(2), Buffer.from('a\0')]), 4],
+  ['a symbol', 0x0e, Buffer.concat([int32(2), Buffer.from('a\0')]), 4],
+  [
+    'code with a scope',
+    0x0f,
+    Buffer.concat([int32(15), int32(2), Buffer.from('a\0'), Buffer.from(BSON.serialize({}))]),
+    0,
+  ],
+]
+
+for (const [name, type, value, uncounted] of LENGTHS) {
+  test(`rejects a length that exceeds the buffer by any number of bytes: ${name}`, () => {
+    assert.equal(sizeOf(type, value, 0), value.length)
+    for (let more = 1; more <= uncounted + 20; more++) {
+      const longer = Buffer.from(value)
+      longer.writeInt32LE(value.readInt32LE(0) + more)
+      assert.throws(() => sizeOf(type, longer, 0), RangeError, `${more} more`)
+      // With as many further bytes it is accepted.
+      assert.equal(sizeOf(type, Buffer.concat([longer, Buffer.alloc(more)]), 0), value.length + more)
+    }
+  })
+}
+
+test('rejects a value that is cut off, of each type', () => {
+  const sizes = new Map([
+    ...LENGTHS.map(([, type, value]) => [type, value] as const),
+    ...[0x01, 0x09, 0x11, 0x12].map((type) => [type, Buffer.alloc(8)] as const),
+    [0x07, Buffer.alloc(12)],
+    [0x08, Buffer.alloc(1)],
+    [0x0b, Buffer.from('a\0i\0')],
+    [0x10, Buffer.alloc(4)],
+    [0x13, Buffer.alloc(16)],
+  ])
+  for (const [type, value] of sizes) {
+    for (let left = 0; left < value.length; left++) {
+      assert.throws(() => sizeOf(type, value.subarray(0, left), 0), RangeError, `${left} bytes of type ${type}`)
+    }
+  }
+})
+
+test('reads the text of code with a scope within its value only', () => {
+  for (const text of ['a\0', `${'a'.repeat(2 * AT_ONCE)}\0`]) {
+    const value = Buffer.concat([int32(0), int32(0), Buffer.from(text), Buffer.from(BSON.serialize({}))])
+    value.writeInt32LE(value.length)
+    const document = Buffer.concat([
+      int32(0),
+      Buffer.from('\u000fv\0'),
+      value,
+      Buffer.from('\u0010w\0'),
+      int32(9),
+      Buffer.from([0]),
+    ])
+    document.writeInt32LE(document.length)
+    for (const more of [0, 1, 5, 6, 20, 1_000]) {
+      document.writeInt32LE(text.length + more, 11)
+      const { rows } = answer([document])
+      if (more === 0) assert.deepEqual(JSON.parse(String(rows)), [[text.slice(0, -1), 9]])
+      else assert.equal(rows, '[[null,9]]')
+    }
+  }
+})
+
 /** Documents of a few megabytes, each large in a different way. */
 const n = 1 << 15
 const LARGE: readonly (readonly [string, () => object])[] = [

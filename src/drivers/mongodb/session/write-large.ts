@@ -1,7 +1,7 @@
 // Writes large values in slices and yields to the event loop in between. The output is the same as that of writeValue().
 import { setImmediate } from 'node:timers/promises'
 import { writeBody, type JsonBytes } from '../../json-bytes.ts'
-import { endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
+import { endOfCode, endOfName, lengthAt, sizeOf, writeAscii, writeValue } from './write-value.ts'
 
 /** Bytes of BSON that are written in one slice: at most about 5 ms, also for dates, decimals and UUIDs. */
 export const AT_ONCE = 64 * 1024
@@ -42,7 +42,7 @@ export function* writeLarge(
     case 0x0b:
       return yield* writeLargePattern(from, at, out)
     case 0x0f:
-      return yield* writeLargeText(from, at + 8, at + 8 + lengthAt(from, at + 4) - 1, out)
+      return yield* writeLargeText(from, at + 8, endOfCode(from, at, size), out)
     default:
       return writeValue(type, from, at, size, out, depth)
   }

@@ -45,15 +45,24 @@ export function endOfName(from: Buffer, start: number): number {
   return end
 }
 
-/** The length at an offset. Throws RangeError if it exceeds the rest, so that no server makes us read past its answer. */
+/** The length at an offset; only a document counts the length field itself. Throws RangeError if it exceeds the rest. */
 export function lengthAt(from: Buffer, at: number): number {
   const length = from.readInt32LE(at)
   if (length < 0 || length > from.length - at) throw new RangeError('a BSON length past the end')
   return length
 }
 
-/** The size in bytes of the value at `at`. Throws RangeError for an unknown type. */
+/**
+ * The size in bytes of the value at `at`. Throws RangeError for an unknown type, and for a value that ends after the
+ * buffer: the missing bytes would be read as zeros.
+ */
 export function sizeOf(type: number, from: Buffer, at: number): number {
+  const size = statedSize(type, from, at)
+  if (size > from.length - at) throw new RangeError('a BSON value past the end')
+  return size
+}
+
+function statedSize(type: number, from: Buffer, at: number): number {
   switch (type) {
     case 0x01:
     case 0x09:
@@ -92,6 +101,16 @@ export function sizeOf(type: number, from: Buffer, at: number): number {
   }
 }
 
+/** The bytes of the smallest scope, an empty document. */
+const SCOPE_MIN = 5
+
+/** Where the text of code with a scope ends. Throws RangeError if the value has no room for the scope after it. */
+export function endOfCode(from: Buffer, at: number, size: number): number {
+  const length = lengthAt(from, at + 4)
+  if (8 + length + SCOPE_MIN > size) throw new RangeError('BSON code past its end')
+  return at + 8 + length - 1
+}
+
 /** Writes one value. `size` is the result of sizeOf(). */
 export function writeValue(type: number, from: Buffer, at: number, size: number, out: JsonBytes, depth = 0): void {
   switch (type) {
@@ -118,7 +137,7 @@ export function writeValue(type: number, from: Buffer, at: number, size: number,
     case 0x0c:
       return writePointer(from, at, size, out)
     case 0x0f:
-      return writeText(from, at + 8, at + 8 + lengthAt(from, at + 4) - 1, out)
+      return writeText(from, at + 8, endOfCode(from, at, size), out)
     case 0x10:
       return writeAscii(String(from.readInt32LE(at)), out)
     case 0x11:
