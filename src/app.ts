@@ -11,7 +11,7 @@ import { deadlineOf } from './datasources/deadline.ts'
 import { arrivalsOf, type Arrivals } from './http/arrivals.ts'
 import { openMetrics, serveMetrics } from './http/metrics.ts'
 import { createServer } from './http/server.ts'
-import { bind, openOperations, type AnyDefinition, type Operations } from './operations/operations.ts'
+import { bind, openOperations, type AnyDefinition, type Operations } from './operations/call-operation.ts'
 import type { RunningQueries } from './query/running.ts'
 import { houseOf, openRooms } from './rooms.ts'
 

@@ -1,15 +1,15 @@
 // The composition: opens the store, the drivers and every room in dependency order. Only this file knows all rooms, and
 // it makes no decisions. The app mounts interfaces on the rooms; tests open the rooms directly.
 import { openAudit } from './audit/audit.ts'
-import { attempts } from './auth/attempts.ts'
+import { attempts } from './auth/attempt-counter.ts'
 import { authenticator, type Call } from './auth/caller.ts'
 import { openKeyWarnings } from './auth/key-warnings.ts'
 import { openNotices } from './auth/notices.ts'
 import { openExports } from './audit/reading/within-reach.ts'
 import { reachable } from './datasources/datasources.ts'
-import { openTests } from './datasources/connect.ts'
+import { openTests } from './datasources/test-datasource.ts'
 import { openDescriptions } from './descriptions/descriptions.ts'
-import { openLeases, type LeaseOptions } from './datasources/leases.ts'
+import { openLeases, type LeaseOptions } from './datasources/connection-pool.ts'
 import { resumeProfiles } from './introspection/profile.ts'
 import { reach } from './datasources/reach.ts'
 import { openReintrospection } from './introspection/reintrospection.ts'
@@ -34,7 +34,7 @@ import { reachedBy } from './teams/counts.ts'
 import { settingsOf } from './teams/settings.ts'
 import type { Config } from './config.ts'
 import { openSignIn } from './sign-in/sign-in.ts'
-import type { SharedDeps } from './operations/operations.ts'
+import type { SharedDeps } from './operations/call-operation.ts'
 
 export interface RoomsOptions {
   readonly config: Config

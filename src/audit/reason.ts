@@ -2,7 +2,7 @@
 // to the log.
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
-import type { Reason } from './detail.ts'
+import type { Reason } from './row-detail.ts'
 
 /** The blocked thing, as a refusal names it (docs/contract.md). */
 export const Blocked = z.object({

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { AuditTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
-import { writeDetail, type CallDetail, type Who } from './detail.ts'
+import { writeDetail, type CallDetail, type Who } from './row-detail.ts'
 
 /** The stored part of a call. auth's Call is assignable to it. */
 export interface AuditedCall {

@@ -6,7 +6,7 @@ import { auth, openRooms, PASSWORD, sessionOf, someone } from '../../test/suppor
 import { storeSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
 import { createKey, rotateKey } from './api-keys.ts'
-import { attempts } from './attempts.ts'
+import { attempts } from './attempt-counter.ts'
 import { openNotices } from './notices.ts'
 
 const EMAIL = 'ada@example.test'

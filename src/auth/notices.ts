@@ -4,7 +4,7 @@ import type { AccountId } from '../ids.ts'
 import { securityLetter, type SecurityChange } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Store } from '../store/open.ts'
-import type { Attempts } from './attempts.ts'
+import type { Attempts } from './attempt-counter.ts'
 import { addressOf } from './client.ts'
 
 /** Letters per account: a session could create keys without end. */

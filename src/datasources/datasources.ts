@@ -27,7 +27,7 @@ import {
   type ConnectionInput,
 } from './change.ts'
 import { itemOf, type DatasourceItem } from './item.ts'
-import type { Leases } from './leases.ts'
+import type { Leases } from './connection-pool.ts'
 import { isWithin, reaches, type Drivers, type Reached } from './reach.ts'
 import { changedMeanwhile } from './refusals.ts'
 import { readRow, settingsFor, type DatasourceRow } from './rows.ts'

@@ -7,7 +7,7 @@ import { AppError, notFound } from '../errors.ts'
 import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../store/tables.ts'
-import { canReach, roleAtLeast } from '../teams/access.ts'
+import { canReach, roleAtLeast } from '../teams/roles.ts'
 import { requireMembership, roleRequired, type Membership } from '../teams/require-membership.ts'
 import { recallRow, type DatasourceRow } from './rows.ts'
 

@@ -2,7 +2,7 @@
 // the database.
 import type { Audit } from '../audit/audit.ts'
 import type { Call } from '../auth/caller.ts'
-import { roleAtLeast } from '../teams/access.ts'
+import { roleAtLeast } from '../teams/roles.ts'
 import { roleRequired } from '../teams/require-membership.ts'
 import type { Descriptions, Rendered } from './descriptions.ts'
 import type { Reached } from '../datasources/reach.ts'

@@ -1,4 +1,4 @@
-// The REST door: mounts every route of the tables through operation.ts. The order of checks: known route (404, 405),
+// The REST door: mounts every route of the tables through mount-operation.ts. The order of checks: known route (404, 405),
 // token (401), scope (403), JSON body (413, 415, 400), then the operation. The door decides nothing else.
 import { fastify } from 'fastify'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -6,11 +6,11 @@ import type { Logger } from 'pino'
 import type { Authenticator } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import type { AppError } from '../errors.ts'
-import type { Operation } from '../operations/operations.ts'
+import type { Operation } from '../operations/call-operation.ts'
 import { docsRoutes } from './docs.ts'
-import { refusalOf, textOf, VALUES_MAX, VALUES_MAX_OF_LARGE } from './json-body.ts'
+import { refusalOf, textOf, VALUES_MAX, VALUES_MAX_OF_LARGE } from './scan-json.ts'
 import type { Metrics } from './metrics.ts'
-import { mountOperation } from './operation.ts'
+import { mountOperation } from './mount-operation.ts'
 import { publicRoutes } from './public.ts'
 import { refuse } from './reply.ts'
 import { roundedParams } from './rounded.ts'

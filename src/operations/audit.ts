@@ -1,7 +1,7 @@
 // Operations that read a team's audit and usage.
 import { exportAudit, getAuditItem, listAudit, type ExportDeps } from '../audit/reading/within-reach.ts'
 import { usageOf, type UsageDeps } from '../query/usage.ts'
-import type { Definitions } from './operation.ts'
+import type { Definitions } from './definitions.ts'
 
 export function auditOperations(
   deps: ExportDeps & UsageDeps,

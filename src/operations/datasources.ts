@@ -1,5 +1,5 @@
 // Operations on datasources: list, connect, describe, test, introspect.
-import { testDatasource } from '../datasources/connect.ts'
+import { testDatasource } from '../datasources/test-datasource.ts'
 import {
   changeDatasource,
   createDatasource,
@@ -12,7 +12,7 @@ import {
 import { introspectDatasource } from '../introspection/introspect.ts'
 import { requireEnabled } from '../exposure/refusals.ts'
 import { describeDatasource } from '../descriptions/describe.ts'
-import type { Definitions } from './operation.ts'
+import type { Definitions } from './definitions.ts'
 
 type Names =
   | 'describeDatasource'

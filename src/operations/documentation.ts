@@ -8,7 +8,7 @@ import {
 import { generateDocumentation, type GenerateDeps } from '../documentation/generate.ts'
 import { publishDocumentation } from '../documentation/publish.ts'
 import { requireUsable } from '../exposure/refusals.ts'
-import type { Definitions } from './operation.ts'
+import type { Definitions } from './definitions.ts'
 
 type Names = 'getDocumentation' | 'putDocumentation' | 'generateDocumentation' | 'publishDocumentation'
 

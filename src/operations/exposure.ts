@@ -3,7 +3,7 @@ import { getDrift, getExposure, listExposureVersions, putExposure, type SavingDe
 import { exposureFromRefusal } from '../what-if/from-refusal.ts'
 import { previewExposure, type PreviewDeps } from '../what-if/preview.ts'
 import { requireIntrospected } from '../exposure/refusals.ts'
-import type { Definitions } from './operation.ts'
+import type { Definitions } from './definitions.ts'
 
 type Names =
   'getExposure' | 'putExposure' | 'listExposureVersions' | 'getDrift' | 'previewExposure' | 'exposureFromRefusal'

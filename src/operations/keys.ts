@@ -1,7 +1,7 @@
 // Operations on API keys: the caller's own, and a team's.
 import { createKey, listKeys, requireOwnKey, revokeKey, rotateKey, type KeyDeps } from '../auth/api-keys.ts'
 import { endTeamForKey, listTeamKeys } from '../teams/team-keys.ts'
-import type { Definitions } from './operation.ts'
+import type { Definitions } from './definitions.ts'
 
 type Names = 'listKeys' | 'createKey' | 'rotateKey' | 'revokeKey' | 'listTeamKeys' | 'endTeamForKey'
 

@@ -2,7 +2,7 @@
 // personal, ranges of non-personal columns, and counts. Nothing else is ever written.
 import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
 import { lookOf } from '../drivers/looks.ts'
-import { isPersonalName } from './personal.ts'
+import { isPersonalName } from './personal-names.ts'
 import { signalsOf } from './signals.ts'
 import type { KeptColumn, KeptKey, KeptProfile } from './stored.ts'
 

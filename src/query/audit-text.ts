@@ -2,7 +2,7 @@
 // cannot, the audit keeps no text.
 import type { AuditEntry } from '../audit/rows.ts'
 import type { Blocked, Driver, QueryBody } from '../drivers/driver.ts'
-import type { Reason } from '../audit/detail.ts'
+import type { Reason } from '../audit/row-detail.ts'
 import type { Code } from '../errors.ts'
 
 /** What is known of a query when it ends. */

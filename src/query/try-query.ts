@@ -2,7 +2,7 @@
 // because no caller gets the answer.
 import type { Config } from '../config.ts'
 import { deadlineOf } from '../datasources/deadline.ts'
-import type { Leases } from '../datasources/leases.ts'
+import type { Leases } from '../datasources/connection-pool.ts'
 import { readRow } from '../datasources/rows.ts'
 import type { DatasourceType, Driver } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'

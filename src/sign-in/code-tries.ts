@@ -2,10 +2,10 @@
 // signed in, a link for a new password. Whoever has only a part of what signs in locks nobody else out.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { Attempts } from '../auth/attempts.ts'
+import type { Attempts } from '../auth/attempt-counter.ts'
 import type { KnownDevices } from './known-device.ts'
 import { countCode, forgetCodes } from './second-factor.ts'
-import { sessionOf } from './throttle.ts'
+import { sessionOf } from './sign-in-limits.ts'
 import { factorOf } from './use-code.ts'
 
 const BY_DEVICE = { limit: 10, windowMs: 900_000 }

@@ -2,7 +2,7 @@
 // leaves, so that a wrong password and an unknown address read the same.
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
-import { tooManyTries } from '../auth/attempts.ts'
+import { tooManyTries } from '../auth/attempt-counter.ts'
 import { LOCKED_MS } from './second-factor.ts'
 
 const Told = z.object({ code: z.string().optional() })

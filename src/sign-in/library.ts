@@ -129,7 +129,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       disableCSRFCheck: false,
       disableOriginCheck: false,
     },
-    // Ours (attempts.ts) counts an account and an address together.
+    // Ours (attempt-counter.ts) counts an account and an address together.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: {

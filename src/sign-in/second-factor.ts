@@ -8,7 +8,7 @@ import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import { isoTime } from '../store/times.ts'
-import { tooManyTries } from '../auth/attempts.ts'
+import { tooManyTries } from '../auth/attempt-counter.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { markUsed } from './use-code.ts'
 

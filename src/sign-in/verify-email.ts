@@ -3,7 +3,7 @@
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { Attempts } from '../auth/attempts.ts'
+import type { Attempts } from '../auth/attempt-counter.ts'
 import type { AccountLinks } from './account-links.ts'
 import type { Library } from './library.ts'
 

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
 import { contended, isContended, openPostgres, postgresFailure, attemptsFor } from './postgres.ts'
-import { recallFor } from './recall.ts'
+import { recallFor } from './read-cache.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
 

@@ -276,7 +276,7 @@ export interface AuditTable {
   client: string | null
   /** 1 if literals were removed from `query` and `printed`, or the texts were left out. */
   redacted: Generated<number>
-  /** JSON (audit/detail.ts). Null if there is no detail, and in rows older than this column. */
+  /** JSON (audit/row-detail.ts). Null if there is no detail, and in rows older than this column. */
   detail: string | null
   /** The chain of the process that wrote the row. Null only for rows older than the chains. */
   chain: string | null

@@ -2,7 +2,7 @@
 import type { Caller } from '../auth/caller.ts'
 import type { AccountId, DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { canReach } from './access.ts'
+import { canReach } from './roles.ts'
 import type { Membership } from './require-membership.ts'
 
 export interface Counts {

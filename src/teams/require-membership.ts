@@ -6,7 +6,7 @@ import { AppError, notFound } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { MembershipTable, Role } from '../store/tables.ts'
-import { roleAtLeast } from './access.ts'
+import { roleAtLeast } from './roles.ts'
 import { requiresSecondFactor } from './settings.ts'
 
 export interface Membership {

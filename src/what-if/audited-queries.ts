@@ -1,5 +1,5 @@
 // Reads a datasource's queries from the audit for a replay, page by page and never all at once.
-import { readDetail } from '../audit/detail.ts'
+import { readDetail } from '../audit/row-detail.ts'
 import { newest, rowOfTeam } from '../audit/reading/newest.ts'
 import type { AuditId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'

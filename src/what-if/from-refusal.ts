@@ -13,7 +13,7 @@ import { versionsNow, type ExposurePlace } from '../exposure/exposure.ts'
 import { freeze } from '../exposure/freeze.ts'
 import { columnsMeant, mentioned } from './column-mentions.ts'
 import { notIntrospected } from '../exposure/refusals.ts'
-import { bodyOf, judge } from './replay.ts'
+import { bodyOf, judge } from './judge-audited.ts'
 import { isMeant, notInCatalog, withAdditions, widen, type Addition, type Ground, type Widening } from './widening.ts'
 
 interface Deps {

@@ -17,7 +17,7 @@ import type { ExposurePlace } from '../exposure/exposure.ts'
 import { freeze, type RequestedTable } from '../exposure/freeze.ts'
 import { orderJob } from '../exposure/ordered-job.ts'
 import { notIntrospected } from '../exposure/refusals.ts'
-import { bodyOf, judge } from './replay.ts'
+import { bodyOf, judge } from './judge-audited.ts'
 import type { SerialQueue } from './serial-queue.ts'
 
 export interface PreviewDeps {

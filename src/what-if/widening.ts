@@ -3,7 +3,7 @@
 import type { Catalog, CatalogColumn, CatalogTable, Denied, Driver, QueryBody, Verdict } from '../drivers/driver.ts'
 import { cut, tableKey, type ShownTable } from '../exposure/cut.ts'
 import { columnsMeant, mentioned, partsMeant, tablesMeant } from './column-mentions.ts'
-import { judge } from './replay.ts'
+import { judge } from './judge-audited.ts'
 
 /** One additional column to expose. */
 export interface Addition {

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Scope } from '../../src/contract/route.ts'
 import { ROUTES } from '../../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
-import type { OperationId } from '../../src/operations/operation.ts'
+import type { OperationId } from '../../src/operations/definitions.ts'
 import { SCOPES, startApp } from '../support/app.ts'
 import type { Person, TestApp } from '../support/app.ts'
 

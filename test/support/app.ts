@@ -12,7 +12,7 @@ import type { Route } from '../../src/contract/route.ts'
 import { ROUTES } from '../../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
 import { AppError } from '../../src/errors.ts'
-import type { Operations } from '../../src/operations/operations.ts'
+import type { Operations } from '../../src/operations/call-operation.ts'
 
 export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 // Permission checks as tables: every role and status against every access mode.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { canGrant, canReach, canTouch, roleAtLeast } from './access.ts'
+import { canGrant, canReach, canTouch, roleAtLeast } from './roles.ts'
 import { slugFrom } from './slug.ts'
 
 const ROLES = ['OWNER', 'ADMIN', 'MEMBER'] as const

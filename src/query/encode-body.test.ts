@@ -1,7 +1,7 @@
 // An answer is one JSON text that embeds the driver's JSON.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encode } from './encode.ts'
+import { encode } from './encode-body.ts'
 
 test('embeds the rows unchanged: no number is rounded, no key is reordered', () => {
   const rows = '[[12345678901234567890,{"b":1.50,"a":1e400}]]'

@@ -1,7 +1,7 @@
 // The cache beyond the store's own tests: age, failures, bounds, and loads that a change overtakes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { recallFor } from './recall.ts'
+import { recallFor } from './read-cache.ts'
 
 test('an entry expires after its age, counted from the start of the load', async () => {
   let now = 0

@@ -5,13 +5,13 @@ import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
 import { connectRemedy } from '../drivers/connect-remedy.ts'
 import type { TestReport } from '../drivers/driver.ts'
-import { AppError, notFound } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { targetOf } from '../exposure/audited-target.ts'
-import type { DatasourceId, JobId } from '../ids.ts'
+import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import { deadlineOf } from './deadline.ts'
 import type { DatasourceDeps } from './datasources.ts'
-import type { LeaseTarget } from './leases.ts'
+import type { LeaseTarget } from './connection-pool.ts'
 import type { Reached } from './reach.ts'
 import type { DatasourceRow } from './rows.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../jobs/concurrency-limit.ts'
@@ -85,22 +85,6 @@ async function statusIn(tx: Transaction<Tables>, id: DatasourceId) {
     .where('id', '=', id)
     .executeTakeFirst()
   return row ?? null
-}
-
-/** Cancels a job of this datasource; a finished job stays unchanged. Throws NOT_FOUND if there is no such job. */
-export async function cancelJob(
-  deps: Pick<DatasourceDeps, 'jobs' | 'audit'>,
-  call: Call,
-  at: Pick<Reached, 'id' | 'teamId'>,
-  id: JobId,
-): Promise<void> {
-  const job = await deps.jobs.find(at.id, id)
-  if (job === null || !(await deps.jobs.cancel(at.id, id))) throw notFound()
-  const after = await deps.jobs.find(at.id, id)
-  const changes = changesOf({ state: job.state }, { state: after?.state ?? job.state })
-  const what = { target: { kind: 'job', id, name: job.kind }, changes } as const
-  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', ...what })
-  await deps.audit.flush()
 }
 
 /** A failed connection sets the datasource to ERROR. Any other error changes nothing. */

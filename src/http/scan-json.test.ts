@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { DEPTH_MAX, VALUES_MAX_OF_LARGE, scan, refusalOf, textOf } from './json-body.ts'
+import { DEPTH_MAX, VALUES_MAX_OF_LARGE, scan, refusalOf, textOf } from './scan-json.ts'
 
 const MANY = 1e9
 const detail = (text: string) => {

@@ -8,7 +8,7 @@ import { addMember, addTeam, openRooms, sessionCall, type Rooms } from '../../te
 import type { DatasourceId } from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { changeDatasource, createDatasource, disableDatasource } from './datasources.ts'
-import { openLeases, type Lease, type LeaseOptions, type Leases } from './leases.ts'
+import { openLeases, type Lease, type LeaseOptions, type Leases } from './connection-pool.ts'
 import { reach, type Reached } from './reach.ts'
 
 const NEVER = new AbortController().signal

@@ -4,9 +4,9 @@ import { after, before, describe, test } from 'node:test'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
 import { secretsFrom } from '../secrets.ts'
 import { openStore } from '../store/open.ts'
-import { attempts } from '../auth/attempts.ts'
+import { attempts } from '../auth/attempt-counter.ts'
 import { knownDevices } from './known-device.ts'
-import { networkOf, openThrottle } from './throttle.ts'
+import { networkOf, openThrottle } from './sign-in-limits.ts'
 
 const EMAIL = 'ada@example.test'
 const devices = knownDevices(secretsFrom(new Uint8Array(32)), false)

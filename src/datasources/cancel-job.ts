@@ -1,0 +1,23 @@
+// Cancels a job of a datasource, and records it.
+import { changesOf } from '../audit/changes.ts'
+import type { Call } from '../auth/caller.ts'
+import { notFound } from '../errors.ts'
+import type { JobId } from '../ids.ts'
+import type { DatasourceDeps } from './datasources.ts'
+import type { Reached } from './reach.ts'
+
+/** Cancels a job of this datasource; a finished job stays unchanged. Throws NOT_FOUND if there is no such job. */
+export async function cancelJob(
+  deps: Pick<DatasourceDeps, 'jobs' | 'audit'>,
+  call: Call,
+  at: Pick<Reached, 'id' | 'teamId'>,
+  id: JobId,
+): Promise<void> {
+  const job = await deps.jobs.find(at.id, id)
+  if (job === null || !(await deps.jobs.cancel(at.id, id))) throw notFound()
+  const after = await deps.jobs.find(at.id, id)
+  const changes = changesOf({ state: job.state }, { state: after?.state ?? job.state })
+  const what = { target: { kind: 'job', id, name: job.kind }, changes } as const
+  deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', ...what })
+  await deps.audit.flush()
+}
