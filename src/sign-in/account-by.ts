@@ -1,8 +1,8 @@
-// Whose address it is: for signing in, for links, and for what the audit says of both.
+// Finds an account by address, for sign-in, links and the audit.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 
-/** The account of an address in lower case; null for none. */
+/** `email` must be in lower case. Returns null if there is no such account. */
 export async function accountBy(store: Pick<Store, 'db'>, email: string | undefined): Promise<AccountId | null> {
   if (email === undefined) return null
   const row = await store.db.selectFrom('accounts').select('id').where('email', '=', email).executeTakeFirst()

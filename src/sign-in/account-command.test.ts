@@ -1,4 +1,4 @@
-// `vitrine account reset-second-factor`, over a store that the service has closed, and beside one that runs.
+// Tests `vitrine account reset-second-factor`, on a closed store and beside a running service.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSmtp, tokenIn } from '../../test/support/mail.ts'
@@ -23,7 +23,7 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
   return { code, out: out.join('\n'), err: err.join('') }
 }
 
-test('wrong usage says the right one', async () => {
+test('wrong usage prints the usage', async () => {
   for (const args of [[], ['reset'], ['reset-second-factor'], ['reset-second-factor', EMAIL, 'more']]) {
     const wrong = await run(args)
     assert.deepEqual([wrong.code, wrong.out], [2, ''])
@@ -37,7 +37,7 @@ test('wrong usage says the right one', async () => {
 })
 
 for (const dialect of DIALECTS) {
-  test(`the operator removes a second factor: sessions end, the owner is told, keys stay, on ${dialect}`, async () => {
+  test(`removes a second factor: sessions end, the owner is notified, keys stay, on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     await using smtp = await startSmtp()
     await using stack = new AsyncDisposableStack()
@@ -54,7 +54,7 @@ for (const dialect of DIALECTS) {
     const call = { caller, action: 'test', via: 'REST', signal: new AbortController().signal } as const
     const { key } = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
     const { dataDir, databaseUrl } = rooms.config
-    // The embedded store is open to one process at a time.
+    // Only one process at a time can open the embedded store.
     if (dialect === 'sqlite') await stack.disposeAsync()
 
     const env = {
@@ -67,10 +67,10 @@ for (const dialect of DIALECTS) {
     assert.deepEqual([unknown.code, unknown.err], [1, 'No account has the e-mail address nobody@example.test.\n'])
     const done = await run(['reset-second-factor', EMAIL.toUpperCase()], env)
     assert.deepEqual([done.code, done.err], [0, ''], done.err)
-    assert.equal(done.out, `The second factor of ${EMAIL} is removed; 1 session was ended.`)
+    assert.equal(done.out, `Removed the second factor of ${EMAIL} and ended 1 session.`)
     assert.match((await smtp.next(EMAIL, /removed the second factor/)).text, /The operator of the service/)
     const again = await run(['reset-second-factor', EMAIL], env)
-    assert.deepEqual([again.code, again.err], [1, `${EMAIL} has no second factor that is on.\n`])
+    assert.deepEqual([again.code, again.err], [1, `The account ${EMAIL} has no second factor.\n`])
 
     await using store = await openStore({ dataDir, databaseUrl })
     const gate = authenticator({ store })

@@ -1,5 +1,5 @@
-// `vitrine account`: what only the operator may do to somebody's account. It changes the store by itself, so the service
-// sees it as it sees a change by another process.
+// `vitrine account`: account changes reserved to the operator. The command changes the store directly. A running
+// service sees this like a change by another process.
 import { openAudit, type Audit } from '../audit/audit.ts'
 import { changesOf } from '../audit/changes.ts'
 import { readConfig, type Environment } from '../config.ts'
@@ -13,27 +13,27 @@ import { endSecondFactor } from './reset.ts'
 import { factorOf } from './use-code.ts'
 
 interface Out {
-  /** One line of the answer. */
+  /** Prints one line of the result. */
   line(text: string): void
-  /** What is wrong. */
+  /** Prints errors. */
   aside(text: string): void
 }
 
 const USAGE = `Usage: vitrine account reset-second-factor <e-mail>
 
 Removes the second factor of an account whose owner lost the device and the backup codes, and ends all sessions of the
-account. The password stays, and so do the API keys. The change is in the audit; where SMTP_URL is set, the owner gets a mail.
-Make sure that it is the owner who asks: from then on the password alone signs in.
+account. The password and the API keys stay. The change is in the audit. If SMTP_URL is set, the owner gets a mail. Verify
+first that the request comes from the owner: afterwards the password alone signs in.
 
 Exit code: 0 done; 1 nothing was done, for the reason given; 2 wrong usage.
 
-The settings are those of the service (VITRINE_DATA_DIR, or DATABASE_URL and VITRINE_SECRET_KEY): docs/operating.md. With
-DATABASE_URL the service may run meanwhile. The embedded store is open to one process at a time: end the service first.
+Uses the settings of the service (VITRINE_DATA_DIR, or DATABASE_URL and VITRINE_SECRET_KEY). See docs/operating.md. With
+DATABASE_URL, the service may be running. Only one process at a time can open the embedded store: stop the service first.
 `
 
 const [DONE, NOTHING_DONE, WRONG_USAGE] = [0, 1, 2]
 
-/** Runs `account` with what stands behind it; answers with the exit code. */
+/** Runs `account` with the given arguments. Returns the exit code. */
 export async function runAccount(args: readonly string[], env: Environment, out: Out): Promise<number> {
   const [what, email, ...rest] = args
   const isHelp = (arg: string | undefined) => arg === '--help' || arg === '-h'
@@ -60,8 +60,8 @@ async function inStore(env: Environment, out: Out, email: string): Promise<strin
   const secrets = await openSecrets(config, { asIs: true })
   await requireKnownKeyOf(store, secrets)
   await using audit = openAudit({ store, key: secrets.derive('audit chain') })
-  const told = (_detail: object, message: string) => out.aside(`${message}\n`)
-  await using mail = openMail({ config, log: { warn: told, error: told } })
+  const print = (_detail: object, message: string) => out.aside(`${message}\n`)
+  await using mail = openMail({ config, log: { warn: print, error: print } })
   const origin = () => config.publicUrl ?? `http://${config.host}:${config.port}`
   return await resetSecondFactor({ store, audit, mail, origin }, email)
 }
@@ -73,11 +73,11 @@ interface Deps {
   readonly origin: () => string
 }
 
-/** Answers with what was done, in a sentence. Throws an Error of one sentence where there is nothing to do. */
+/** Returns a sentence for the operator. Throws an Error of one sentence if there is nothing to do. */
 async function resetSecondFactor({ store, audit, mail, origin }: Deps, email: string): Promise<string> {
   const accountId = await accountBy(store, email)
   if (accountId === null) throw new Error(`No account has the e-mail address ${email}.`)
-  if ((await factorOf(store, accountId)) === null) throw new Error(`${email} has no second factor that is on.`)
+  if ((await factorOf(store, accountId)) === null) throw new Error(`The account ${email} has no second factor.`)
   const sessions = await store.write(async (tx) => {
     const { name } = await tx
       .selectFrom('accounts')
@@ -85,7 +85,7 @@ async function resetSecondFactor({ store, audit, mail, origin }: Deps, email: st
       .where('id', '=', accountId)
       .executeTakeFirstOrThrow()
     await endSecondFactor(store, tx, accountId)
-    // Sign-ins that wait for a code, and links.
+    // Also ends sign-ins that wait for a code, and links.
     await tx.deleteFrom('verifications').where('value', '=', accountId).execute()
     const ended = await tx.deleteFrom('sessions').where('userId', '=', accountId).executeTakeFirst()
     const caller = { kind: 'session', accountId } as const
@@ -99,5 +99,5 @@ async function resetSecondFactor({ store, audit, mail, origin }: Deps, email: st
     { kind: 'second factor reset' },
     {},
   )
-  return `The second factor of ${email} is removed; ${sessions} ${sessions === 1 ? 'session was' : 'sessions were'} ended.`
+  return `Removed the second factor of ${email} and ended ${sessions} ${sessions === 1 ? 'session' : 'sessions'}.`
 }

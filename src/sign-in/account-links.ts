@@ -1,5 +1,5 @@
-// A link that verifies an address is for one account, not for the address: the library signs only the address, so that a link
-// would outlive its account and verify whoever signs up with the address next. Nothing is kept for it.
+// Binds verification links to an account. The library signs only the address, so its link would outlive the account and
+// verify the next sign-up with that address. Nothing is stored.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import type { AccountId } from '../ids.ts'
@@ -8,9 +8,9 @@ import type { Store } from '../store/open.ts'
 import { accountBy } from './account-by.ts'
 
 export interface AccountLinks {
-  /** The library's token, bound to the account. */
+  /** Returns the library's token, bound to the account. */
   bound(token: string, accountId: string): string
-  /** Whose link it is, and until when; null for one of no account that there is. */
+  /** Returns the account and expiry of a link, or null if the link or its account is invalid. */
   opened(text: string): Promise<Opened | null>
 }
 
@@ -45,7 +45,7 @@ export function accountLinks(deps: {
   }
 }
 
-/** As the token says; only what fits the proof is believed. */
+/** Reads the claims without verification. The proof is checked later. */
 function claimsIn(token: string): { readonly email: string; readonly endsAt: number } | null {
   try {
     const { email, exp } = decodeJwt(token)

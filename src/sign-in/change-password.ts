@@ -1,11 +1,11 @@
-// A new password for whoever knows the old one, in one transaction. The library looks at the old password and later writes
-// the new one: a password that a link set in between would be undone.
+// Changes the password in one transaction. The library checks the old password and writes the new one later. In
+// between, a reset link could set another password, which the library would overwrite.
 import type { z } from 'zod'
 import type { PasswordChange } from '../contract/sign-in-routes.ts'
 import type { Store } from '../store/open.ts'
 import { heldBy, stillHolds } from './held-password.ts'
 import { notSignedIn, wrongPassword } from './library-refusal.ts'
-import type { Asking, Library } from './library.ts'
+import type { Identity, Library } from './library.ts'
 
 interface Deps {
   readonly store: Store
@@ -14,13 +14,13 @@ interface Deps {
 }
 
 /**
- * Ends links, sign-ins that wait for a code and, unless told otherwise, every session; then this request gets a new one.
+ * Ends links, sign-ins that wait for a code and, by default, every session. This request then gets a new session.
  * Throws UNAUTHENTICATED without a session, INVALID_REQUEST for a wrong password.
  */
 export async function changePassword(
   deps: Deps,
   request: Request,
-  { signedIn, sessionId }: Asking,
+  { signedIn, sessionId }: Identity,
   order: z.infer<typeof PasswordChange>,
 ): Promise<Response> {
   const { store, library, now } = deps

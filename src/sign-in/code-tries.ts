@@ -1,5 +1,5 @@
-// Counts codes of a second factor before anybody looks at them, by who sends them: a sign-in that waits, a person who is
-// signed in, a link for a new password. Whoever has only a part of what signs in locks nobody else out.
+// Rate limits for codes of a second factor. A code is counted before it is checked, by its source: a waiting sign-in, a
+// signed-in person, or a reset link. A stranger with only one part of the credentials cannot lock out the owner.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
@@ -10,21 +10,21 @@ import { factorOf } from './use-code.ts'
 
 const BY_DEVICE = { limit: 10, windowMs: 900_000 }
 const BY_SESSION = { limit: 10, windowMs: 300_000 }
-/** Over all sessions of an account: a stolen one guesses 50 of a million codes a day. */
+/** Per account, over all sessions: a stolen session can guess 50 of a million codes a day. */
 const SIGNED_IN = { limit: 50, windowMs: 86_400_000 }
 const BY_LINK = { limit: 10, windowMs: 900_000 }
 
-/** Done once the code was right. */
+/** Call after a correct code. */
 type Settle = () => Promise<void>
 
 export interface CodeTries {
-  /** Of a sign-in that waits. A device that passed this factor before has tries of its own. */
+  /** For a waiting sign-in. A device that passed this factor before has its own limit. */
   waiting(request: Request, accountId: AccountId): Promise<Settle>
   signedIn(request: Request, accountId: AccountId): Promise<Settle>
   byLink(accountId: AccountId): Promise<Settle>
 }
 
-/** All of them throw RATE_LIMITED past their limit. */
+/** All methods throw RATE_LIMITED above their limit. */
 export function openCodeTries(deps: {
   readonly store: Store
   readonly tries: Attempts

@@ -1,7 +1,7 @@
-// The cookies of a request, read as the sign-in library reads them: what is counted by a cookie must not be spelt in a
-// way that is another one here and the same one there. And the session that an answer makes.
+// Parses cookies like the sign-in library. Otherwise a cookie could be spelled so that the rate limit and the library
+// see different values. Also reads the session cookie of an answer.
 
-/** By name; of two of one name the first, without quotes, decoded. */
+/** By name, decoded and without quotes. The first of several cookies with one name wins. */
 export function cookiesOf(request: Request): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const pair of (request.headers.get('cookie') ?? '').split(';')) {
@@ -22,7 +22,7 @@ function decoded(sent: string): string {
   }
 }
 
-/** The token of the session whose cookie an answer sets; null for none. */
+/** Returns the token of the session cookie in an answer, or null. */
 export function sessionMadeBy(response: Response): string | null {
   for (const line of response.headers.getSetCookie()) {
     const sent = /^(?:__Secure-)?vitrine\.session_token=([^;]+)/.exec(line)?.[1]

@@ -1,19 +1,19 @@
-// What a password lets in holds only while it is the account's password. To look at a password takes long. Meanwhile a link
-// may set another one: that ends all sessions, but not the session that is made a moment later.
+// A session made with a password is valid only if that password is still current. Verifying a password takes long. A
+// reset link may change it meanwhile, which ends all sessions, but not one that is created a moment later.
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { sessionMadeBy } from './cookies.ts'
 import { endSecondFactor } from './reset.ts'
 
-/** An account as it was when a request began. */
+/** An account at the start of the request. */
 export interface Held {
   readonly accountId: AccountId
-  /** As it is kept. */
+  /** The stored hash. */
   readonly password: string
   readonly hadFactor: boolean
 }
 
-/** null for no such account, and for one without a password. `email` in lower case. */
+/** Returns null if the account does not exist or has no password. `email` must be in lower case. */
 export async function heldBy(
   store: Pick<Store, 'db'>,
   who: { readonly accountId: AccountId } | { readonly email: string },
@@ -32,14 +32,14 @@ export async function heldBy(
 }
 
 /**
- * Whether the password of before is still the account's. If not, the session that the answer makes ends, and so do sign-ins
- * that wait for a code, and a second factor that was switched on meanwhile.
+ * Returns whether the account still has the earlier password. If not, ends the session in the answer, sign-ins that
+ * wait for a code, and a second factor enabled meanwhile.
  */
 export async function stillHolds(store: Store, held: Held, answer: Response): Promise<boolean> {
   const made = sessionMadeBy(answer)
   const { accountId, password, hadFactor } = held
   return await store.write(async (tx) => {
-    // Written, and not only read: of two such transactions at once PostgreSQL runs one again, which then sees the other.
+    // A write, not a read: PostgreSQL then retries one of two conflicting transactions, and the retry sees the other.
     const same = await tx
       .updateTable('sign_in_methods')
       .set((eb) => ({ updatedAt: eb.ref('updatedAt') }))

@@ -1,6 +1,6 @@
-// Tells a browser that once knew an account's password, or passed its second factor, apart from strangers, by a cookie of
-// its own: strangers who guess everywhere must not keep the owner of an account out. It signs nobody in; its tries are
-// only counted by themselves.
+// Recognizes a browser that once sent an account's correct password, or passed its second factor, by its own cookie.
+// Guessing strangers then cannot lock out the owner. The cookie does not sign in; it only gives the device its own rate
+// limit.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Secrets } from '../secrets.ts'
 import { cookiesOf } from './cookies.ts'
@@ -9,18 +9,18 @@ const NAME = 'vitrine.known_device'
 const DAYS = 180
 
 export interface KnownDevices {
-  /** Which device of the account it is; null for none. */
+  /** Returns the id of a device known to the account, or null. */
   of(request: Request, email: string): string | null
-  /** Which device it is that passed this very second factor; null for none. */
+  /** Returns the id of a device that passed this second factor, or null. */
   passed(request: Request, factorId: string): string | null
   /**
-   * The Set-Cookie line for a device that has just sent the right password; with `factorId`, for one that passed this second
-   * factor too. A device that is known keeps what it was known for.
+   * Returns the Set-Cookie value for a device that sent the correct password. With `factorId`, the device also passed
+   * that second factor. A known device keeps its earlier proofs.
    */
   cookie(request: Request, email: string, factorId?: string): string
 }
 
-/** nonce.proof of the password[.proof of the second factor] */
+/** nonce.passwordProof[.secondFactorProof] */
 const FORM = /^([\w-]{22})\.([\w-]{43})(?:\.([\w-]{43}))?$/
 
 export function knownDevices(secrets: Pick<Secrets, 'derive'>, secure: boolean): KnownDevices {

@@ -1,53 +1,53 @@
-// The library's refusals in our body: its status and code decide, its own code is the `reason`. Nothing else it says
-// leaves, so that a wrong password and an unknown address read the same.
+// Converts the library's errors to ours. Its status and code select our code, and its code becomes the `reason`. Its
+// other texts are dropped, so a wrong password and an unknown address get the same answer.
 import { z } from 'zod'
 import { AppError, notFound, type Code } from '../errors.ts'
 import { tooManyTries } from '../auth/attempt-counter.ts'
 import { LOCKED_MS } from './second-factor.ts'
 
-const Told = z.object({ code: z.string().optional() })
+const LibraryError = z.object({ code: z.string().optional() })
 
-const WRONG_SIGN_IN = 'The e-mail address or the password is not right.'
+const WRONG_SIGN_IN = 'The e-mail address or the password is wrong.'
 
-/** The sentence for a reason; without one, what is told is that of the status. */
+/** The message for a reason. Without one, the message for the status. */
 const SENTENCES: Readonly<Record<string, string>> = {
-  INVALID_PASSWORD: 'The password is not right.',
+  INVALID_PASSWORD: 'The password is wrong.',
   PASSWORD_TOO_SHORT: 'The password is too short.',
   PASSWORD_TOO_LONG: 'The password is too long.',
-  EMAIL_MISMATCH: 'This is not the e-mail address of who is signed in.',
-  EMAIL_ALREADY_VERIFIED: 'This e-mail address is verified.',
-  TOTP_ALREADY_ENABLED: 'The second factor is on: switch it off first.',
+  EMAIL_MISMATCH: 'This is not the e-mail address of the signed-in account.',
+  EMAIL_ALREADY_VERIFIED: 'This e-mail address is already verified.',
+  TOTP_ALREADY_ENABLED: 'The second factor is already on. Turn it off first.',
   TOTP_NOT_ENABLED: 'There is no second factor.',
   TWO_FACTOR_NOT_ENABLED: 'The second factor is not on.',
   BACKUP_CODES_NOT_ENABLED: 'There is no second factor.',
   INVALID_EMAIL_OR_PASSWORD: WRONG_SIGN_IN,
-  INVALID_CODE: 'The code is not right, or was used before.',
-  INVALID_BACKUP_CODE: 'The code is not right, or was used before.',
-  INVALID_TWO_FACTOR_COOKIE: 'Sign in with your password first: there is no sign-in that waits for a code.',
-  TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: 'Too many wrong codes: sign in with your password again.',
-  EMAIL_NOT_VERIFIED: 'Verify your e-mail address first: POST /auth/send-verification-email sends the link again.',
-  INVALID_TOKEN: 'This link is not valid: it was used, or never made.',
-  TOKEN_EXPIRED: 'This link has expired: ask for another one.',
+  INVALID_CODE: 'The code is wrong or was used before.',
+  INVALID_BACKUP_CODE: 'The code is wrong or was used before.',
+  INVALID_TWO_FACTOR_COOKIE: 'No sign-in is waiting for a code. Sign in with your password first.',
+  TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: 'Too many wrong codes. Sign in with your password again.',
+  EMAIL_NOT_VERIFIED: 'Verify your e-mail address first. POST /auth/send-verification-email sends the link again.',
+  INVALID_TOKEN: 'This link is not valid: it was used or never issued.',
+  TOKEN_EXPIRED: 'This link has expired. Request another one.',
 }
 
-/** Of who signs in: an unknown address reads the same. */
+/** For a sign-in. An unknown address gets the same error. */
 export function wrongSignIn(): AppError {
   const extra = { reason: 'INVALID_EMAIL_OR_PASSWORD' }
   return new AppError('UNAUTHENTICATED', WRONG_SIGN_IN, { extra })
 }
 
-/** A link that was used, replaced, or never made. */
+/** For a link that was used, replaced, or never issued. */
 export function invalidLink(): AppError {
-  return invalid('This link is not valid: it was used, or never made.', 'INVALID_TOKEN')
+  return invalid('This link is not valid: it was used or never issued.', 'INVALID_TOKEN')
 }
 
 export function notSignedIn(extra: Readonly<Record<string, unknown>> = {}): AppError {
   return new AppError('UNAUTHENTICATED', 'You are not signed in.', { extra })
 }
 
-/** Of who is signed in. */
+/** For a signed-in person. */
 export function wrongPassword(): AppError {
-  return invalid('The password is not right.', 'INVALID_PASSWORD')
+  return invalid('The password is wrong.', 'INVALID_PASSWORD')
 }
 
 function invalid(detail: string, reason?: string): AppError {
@@ -56,10 +56,10 @@ function invalid(detail: string, reason?: string): AppError {
   })
 }
 
-/** The library refused a sign-up for a reason of its own or of its store: `taken` tells an address from a defect. */
+/** `taken` tells a taken address from an internal error when the library refused a sign-up. */
 export async function libraryRefusal(response: Response, taken: () => Promise<boolean>): Promise<AppError> {
-  const told = Told.safeParse(await response.json().catch(() => null))
-  const reason = told.data?.code
+  const body = LibraryError.safeParse(await response.json().catch(() => null))
+  const reason = body.data?.code
   const extra = reason === undefined ? {} : { reason }
   const code = await codeOf(response.status, reason, taken)
   const sentence = reason === undefined ? undefined : SENTENCES[reason]
@@ -67,25 +67,25 @@ export async function libraryRefusal(response: Response, taken: () => Promise<bo
     case 'UNAUTHENTICATED':
       return sentence === undefined ? notSignedIn(extra) : new AppError(code, sentence, { extra })
     case 'INVALID_REQUEST':
-      return invalid(sentence ?? 'not as it must be', reason)
+      return invalid(sentence ?? 'invalid field', reason)
     case 'CONFLICT':
       return response.status === 422
-        ? new AppError(code, 'This e-mail address has an account already: sign in.', { extra })
-        : new AppError(code, 'Another request was first: try again.', { extra })
+        ? new AppError(code, 'This e-mail address already has an account. Sign in instead.', { extra })
+        : new AppError(code, 'Another request was faster. Try again.', { extra })
     case 'NOT_FOUND':
       return notFound()
     case 'SIGN_IN_REFUSED':
-      return new AppError(code, sentence ?? 'This is not allowed here.', { extra })
+      return new AppError(code, sentence ?? 'This is not allowed.', { extra })
     case 'RATE_LIMITED':
-      // Told as the longest that anything is locked.
+      // The longest possible lock.
       return tooManyTries(LOCKED_MS, extra)
     default:
-      return new AppError('INTERNAL', 'Signing in failed on our side.', { cause: reason })
+      return new AppError('INTERNAL', 'Signing in failed because of a bug in the service.', { cause: reason })
   }
 }
 
 async function codeOf(status: number, reason: string | undefined, taken: () => Promise<boolean>): Promise<Code> {
-  // The challenge is gone: not the request is wrong, but who sent it is unknown again.
+  // The challenge is gone, so the caller is unknown again. The request itself is valid.
   if (reason === 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE') return 'UNAUTHENTICATED'
   switch (status) {
     case 400:
@@ -99,7 +99,7 @@ async function codeOf(status: number, reason: string | undefined, taken: () => P
     case 409:
       return 'CONFLICT'
     case 422:
-      // Two at once with one address: the store refused the later one.
+      // Two concurrent sign-ups with one address: the store refused the later one.
       return reason?.startsWith('USER_ALREADY_EXISTS') === true || (await taken()) ? 'CONFLICT' : 'INTERNAL'
     case 429:
       return 'RATE_LIMITED'

@@ -1,5 +1,5 @@
-// better-auth, configured: the only file that knows it. Loaded when it is first needed, since loading it takes longer
-// than all the rest of a start.
+// Configures better-auth. Only this file imports better-auth, and only when first needed, because loading it takes
+// longer than the rest of the start.
 import { randomUUID } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
 import type { setSessionCookie as SetSessionCookie } from 'better-auth/cookies'
@@ -24,41 +24,41 @@ export interface LibraryDeps {
   readonly config: Pick<Config, 'publicUrl'>
   readonly mail: Mail
   readonly links: Pick<AccountLinks, 'bound'>
-  /** The address of the service's own demo, which nobody has to prove; null where there is none. */
+  /** The address of the built-in demo account, which needs no verification. Null if there is no demo. */
   readonly demoEmail: string | null
-  /** Where people reach the service: what links begin with. Never what a caller claims to have asked. */
+  /** The public origin, for links. Never taken from a request header. */
   readonly origin: () => string
   readonly now?: () => number
   readonly log?: { error(detail: object, message: string): void }
 }
 
 export interface Library {
-  /** The origin that the library trusts; requests are handed to it as from there. */
+  /** The origin that the library trusts. Requests are passed to the library with this origin. */
   readonly origin: string
   handle(request: Request): Promise<Response>
-  asking(request: Pick<Request, 'headers'>): Promise<Asking>
-  /** As the library answers a sign-in; with a session and its cookie, if `anew`. */
+  identify(request: Pick<Request, 'headers'>): Promise<Identity>
+  /** Returns the library's answer to a sign-in. With `anew`, creates a session and sets its cookie. */
   signedIn(request: Pick<Request, 'headers'>, accountId: AccountId, made: { readonly anew: boolean }): Promise<Response>
-  /** Takes as long for an account without a password as for a wrong one. */
+  /** Takes as long for an account without a password as for a wrong password. */
   isPassword(accountId: AccountId, password: string): Promise<boolean>
-  /** As it is kept in sign_in_methods. */
+  /** Returns the hash as stored in sign_in_methods. */
   hashPassword(password: string): Promise<string>
-  /** Whether a code is one of this moment. `secret`: as it is kept in second_factors. */
+  /** Returns whether a code is currently valid. `secret`: as stored in second_factors. */
   isCode(secret: string, code: string): Promise<boolean>
-  /** Backup codes as they are kept in second_factors, in the clear; and back. */
-  openBackupCodes(kept: string): Promise<readonly string[]>
+  /** Decrypt and encrypt backup codes as stored in second_factors. */
+  openBackupCodes(stored: string): Promise<readonly string[]>
   sealBackupCodes(codes: readonly string[]): Promise<string>
 }
 
-/** Who sends a request under /auth, as far as its cookies prove that. */
-export interface Asking {
+/** The sender of a request under /auth, as far as its cookies prove it. */
+export interface Identity {
   readonly signedIn: AccountId | null
   readonly sessionId: SessionId | null
-  /** Their password was right, and a code is waited for. */
+  /** The account whose password was correct and whose code is awaited. */
   readonly waiting: AccountId | null
 }
 
-/** Where the door says the caller is (http/sign-in-bridge.ts); kept with the session. */
+/** The header with the client's address (http/sign-in-bridge.ts). Stored with the session. */
 const CLIENT_ADDRESS = 'x-vitrine-client'
 
 const SESSION_SECONDS = 7 * 86_400
@@ -83,15 +83,15 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     baseURL: origin,
     basePath: '/auth',
     trustedOrigins: [origin],
-    // Named with a version, so that the root key can change without signing everybody out.
+    // Versioned, so that the root key can change without ending all sessions.
     secrets: [{ version: 1, value: Buffer.from(deps.secrets.derive('sign-in')).toString('base64') }],
     database: { db: deps.store.db, type: deps.store.dialect, transaction: true },
-    // The library would answer these as a defect (500): a store that is too busy is OVERLOADED (503) here too.
+    // The library would report contention as an internal error (500). Rethrow it as OVERLOADED (503).
     onAPIError: { onError: rethrowContention },
     user: { modelName: 'accounts' },
     session: { modelName: 'sessions', expiresIn: SESSION_SECONDS, updateAge: SESSION_RENEWED_SECONDS },
     account: { modelName: 'sign_in_methods' },
-    // A link that was read in the store opens nothing.
+    // Hashed: a link read from the store is useless.
     verification: { modelName: 'verifications', storeIdentifier: 'hashed' },
     ...mailing(deps),
     databaseHooks: {
@@ -103,11 +103,11 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       },
     },
     plugins: [
-      // Wrong codes are counted before they are checked (second-factor.ts).
+      // second-factor.ts counts wrong codes before they are checked.
       twoFactor({ issuer: 'Vitrine', twoFactorTable: 'second_factors', accountLockout: { enabled: false } }),
-      { id: 'ours', endpoints: { asking: asking(api), signedIn: signedIn({ ...api, ...cookies, ...db }) } },
+      { id: 'ours', endpoints: { identify: identify(api), signedIn: signedIn({ ...api, ...cookies, ...db }) } },
       jwt({
-        // The token goes where it is asked for, and into no header of another answer.
+        // The token is returned only by its own endpoint, not in a header of other answers.
         disableSettingJwtHeader: true,
         schema: { jwks: { modelName: 'signing_keys' } },
         jwks: { keyPairConfig: { alg: 'EdDSA', crv: 'Ed25519' } },
@@ -125,19 +125,19 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
       defaultCookieAttributes: { path: '/auth', httpOnly: true, sameSite: 'lax' },
       database: { generateId: () => randomUUID(), validateSchema: false },
       ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS] },
-      // Said here and not left to NODE_ENV, which would switch both off under a test runner.
+      // Set explicitly. The default depends on NODE_ENV and would turn both checks off under a test runner.
       disableCSRFCheck: false,
       disableOriginCheck: false,
     },
-    // Ours (attempt-counter.ts) counts an account and an address together.
+    // Our limits (auth/attempt-counter.ts) count account and address together.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      // Only what failed inside; who could not sign in is nobody's to read.
+      // Logs internal errors only. Failed sign-ins are private.
       log: (_level, message, ...details: unknown[]) => {
         const err = details.find((detail) => detail instanceof Error)
-        // A database's error carries the row it refused: its message and stack do not.
+        // A database error may contain the rejected row, but its stack does not.
         if (err !== undefined) deps.log?.error({ stack: err.stack }, `sign-in: ${message}`)
       },
     },
@@ -146,8 +146,8 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
   return {
     origin,
     handle: (request) => auth.handler(request),
-    async asking({ headers }) {
-      const { session, waiting } = await auth.api.asking({ headers })
+    async identify({ headers }) {
+      const { session, waiting } = await auth.api.identify({ headers })
       return {
         signedIn: accountIdOf(session?.userId ?? null),
         sessionId: session === null ? null : asId<SessionId>(session.id),
@@ -157,14 +157,15 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
     signedIn: ({ headers }, accountId, { anew }) =>
       auth.api.signedIn({ headers, body: { accountId, anew }, asResponse: true }),
     async isPassword(accountId, sent) {
-      const kept = await passwordOf(deps.store, accountId)
-      if (kept !== null) return await password.verify({ hash: kept, password: sent })
+      const stored = await passwordOf(deps.store, accountId)
+      if (stored !== null) return await password.verify({ hash: stored, password: sent })
       await password.hash(sent)
       return false
     },
     hashPassword: (sent) => password.hash(sent),
     isCode: async (secret, code) => await createOTP(await crypto.symmetricDecrypt({ key, data: secret })).verify(code),
-    openBackupCodes: async (kept) => BackupCodes.parse(JSON.parse(await crypto.symmetricDecrypt({ key, data: kept }))),
+    openBackupCodes: async (stored) =>
+      BackupCodes.parse(JSON.parse(await crypto.symmetricDecrypt({ key, data: stored }))),
     sealBackupCodes: (codes) => crypto.symmetricEncrypt({ key, data: JSON.stringify(codes) }),
   }
 }
@@ -180,10 +181,10 @@ async function passwordOf(store: Pick<Store, 'db'>, accountId: AccountId): Promi
 }
 
 /**
- * Who the cookies of a request stand for. Read by the library's own hands, so that no spelling of a cookie is one account
- * here and another one there; nothing is renewed or used up.
+ * Returns whom a request's cookies identify. Uses the library's own parser, so that both see the same account. Renews
+ * and consumes nothing.
  */
-function asking({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof CreateEndpoint }) {
+function identify({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof CreateEndpoint }) {
   return createAuthEndpoint.serverOnly({ method: 'GET', requireHeaders: true }, async (ctx) => {
     const { secret, authCookies, createAuthCookie, internalAdapter } = ctx.context
     const cookie = async (name: string) => (await ctx.getSignedCookie(name, secret)) || null
@@ -196,7 +197,7 @@ function asking({ createAuthEndpoint }: { readonly createAuthEndpoint: typeof Cr
   })
 }
 
-/** A session as the library makes and answers one; the account is whoever we say. */
+/** Creates and returns a session like the library, for an account that the caller chooses. */
 function signedIn(lib: {
   readonly createAuthEndpoint: typeof CreateEndpoint
   readonly setSessionCookie: typeof SetSessionCookie
@@ -217,12 +218,16 @@ function accountIdOf(id: string | null): AccountId | null {
   return id === null ? null : asId<AccountId>(id)
 }
 
-/** Passwords and addresses, as far as a mail belongs to them. Within a transaction of the library nothing asks the store. */
+/**
+ * Settings for passwords and addresses that depend on mail. The library calls these within its transaction, so they
+ * must not use the store.
+ */
 function mailing(deps: LibraryDeps) {
   const { mail, links, origin } = deps
   const link = (path: string, token: string) => {
     const url = new URL(path, origin())
-    // Never beside another one: of two the page reads the first, which whoever asked for the mail may have written.
+    // Replaces an existing token: with two, the page would read the first, which the requester of the mail may have
+    // added.
     url.searchParams.set('token', token)
     return url.href
   }
@@ -233,18 +238,18 @@ function mailing(deps: LibraryDeps) {
       maxPasswordLength: PASSWORD.max,
       requireEmailVerification: mail.isOn,
       resetPasswordTokenExpiresIn: LINK_SECONDS,
-      sendResetPassword: async ({ user, url, token }: Linked) =>
-        mail.send(resetLetter(user.email, link(leadsTo(url) ?? '/auth/reset-password', token))),
+      sendResetPassword: async ({ user, url, token }: MailedLink) =>
+        mail.send(resetLetter(user.email, link(targetOf(url) ?? '/auth/reset-password', token))),
       onExistingUserSignUp: async ({ user }: { user: Person }) => mail.send(signedUpAgainLetter(user.email, origin())),
     },
     emailVerification: {
       sendOnSignUp: true,
       expiresIn: LINK_SECONDS,
-      sendVerificationEmail: async ({ user, url, token }: Linked) => {
+      sendVerificationEmail: async ({ user, url, token }: MailedLink) => {
         if (user.emailVerified) return
-        const onward = leadsTo(url)
+        const target = targetOf(url)
         const address = link('/auth/verify-email', links.bound(token, user.id))
-        const whole = onward === null ? address : `${address}&callbackURL=${encodeURIComponent(onward)}`
+        const whole = target === null ? address : `${address}&callbackURL=${encodeURIComponent(target)}`
         mail.send(verificationLetter(user.email, whole))
       },
     },
@@ -256,14 +261,14 @@ interface Person {
   readonly email: string
   readonly emailVerified: boolean
 }
-interface Linked {
+interface MailedLink {
   readonly user: Person
   readonly url: string
   readonly token: string
 }
 
-/** Of a link as the library makes it, the path it is to lead on to; null for none, which it writes as `/` or nothing. */
-function leadsTo(url: string): string | null {
+/** Returns the target path of a library link. The library writes "no target" as `/` or as nothing. */
+function targetOf(url: string): string | null {
   const path = new URL(url).searchParams.get('callbackURL') ?? ''
   return path === '' || path === '/' ? null : path
 }

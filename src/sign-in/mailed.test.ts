@@ -1,5 +1,5 @@
-// What of signing in goes by mail: verification, a new password, and that no answer tells which addresses exist. On both
-// stores, with a real SMTP server.
+// Mails of sign-in: verification and password reset, and that no answer reveals which addresses exist. On both stores,
+// with a real SMTP server.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { LINK, startSmtp, tokenIn, type TestSmtp } from '../../test/support/mail.ts'
@@ -55,7 +55,7 @@ for (const dialect of DIALECTS) {
       return made
     }
 
-    test('an address is verified by its link before it may sign in', async () => {
+    test('an address must be verified by its link before it can sign in', async () => {
       await using rooms = await openRooms(source, env)
       const made = await signUp(rooms, 'ada@example.test')
       assert.deepEqual([made.cookies, made.json.token, made.json.user.emailVerified], [[], null, false])
@@ -70,17 +70,17 @@ for (const dialect of DIALECTS) {
       const done = await verify(rooms, token)
       assert.deepEqual(done.json, { status: true, callbackURL: null })
       assert.ok(!done.cookies.some((line) => line.includes('session_token')))
-      // A second time is no harm and no news.
+      // Verifying twice is harmless and not recorded again.
       assert.deepEqual((await verify(rooms, token)).json, done.json)
       assert.equal((await signIn(rooms, 'ada@example.test')).json.user.emailVerified, true)
       await signUp(rooms, 'late@example.test')
       const late = tokenIn(await smtp.next('late@example.test'))
-      // The library writes the end of a link by its own clock, which has run on since this one was set.
+      // The library writes a link's expiry with its own clock, which has advanced since this clock was set.
       rooms.clock.at += 3_700_000
       assert.equal((await refusal(verify(rooms, late)))['reason'], 'TOKEN_EXPIRED')
     })
 
-    test('a link whose account gives way while its password is looked at verifies nobody', async () => {
+    test('a link whose account is replaced during the password check verifies nothing', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'raced@example.test'
       await signUp(rooms, email)
@@ -90,7 +90,7 @@ for (const dialect of DIALECTS) {
       const idOf = (of: string) =>
         rooms.store.db.selectFrom('accounts').select(['id', 'emailVerified']).where('email', '=', of).executeTakeFirst()
       const gone = newId<AccountId>()
-      // The link was opened, and its password was right; then the other sign-up came in.
+      // The link was opened and the password was correct. Then the other sign-up arrived.
       const links = { bound: () => '', opened: async () => ({ accountId: gone, email, endsAt: Infinity }) }
       const library = { isPassword: async () => true } as unknown as Library
       const told = await refusal(
@@ -100,7 +100,7 @@ for (const dialect of DIALECTS) {
       assert.equal(Boolean((await idOf(email))?.emailVerified), false)
     })
 
-    test('a link that was changed, made for another, or has expired verifies nobody', async () => {
+    test('a link that was changed, is for another account or has expired verifies nothing', async () => {
       await using rooms = await openRooms(source, env)
       await signUp(rooms, 'ada@example.test')
       const token = tokenIn(await smtp.next('ada@example.test'))
@@ -119,7 +119,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(signIn(rooms, 'ada@example.test')), 'SIGN_IN_REFUSED')
     })
 
-    test('links end with their account, also for whoever signs up with its address next', async () => {
+    test('links end with their account, also for the next sign-up with the same address', async () => {
       await using rooms = await openRooms(source, env)
       const first = await verified(rooms, 'ada@example.test')
       await signUp(rooms, 'bo@example.test')
@@ -142,7 +142,7 @@ for (const dialect of DIALECTS) {
       await signUp(rooms, 'bo@example.test')
       const fresh = tokenIn(await smtp.next('bo@example.test'))
       for (const token of stale) assert.deepEqual(await told(token), unknown)
-      // Nor does a part of a link do, or the proof of another one.
+      // A part of a link, or the proof of another link, is not enough either.
       const cut = (token = '') => token.slice(0, token.lastIndexOf('.'))
       const proof = stale[0]?.slice(cut(stale[0]).length)
       for (const token of [cut(fresh), `${cut(fresh)}${proof}`]) assert.deepEqual(await told(token), unknown)
@@ -152,7 +152,7 @@ for (const dialect of DIALECTS) {
       assert.notEqual(first.json.user.id, bo.id)
     })
 
-    test('a known and an unknown address read the same at sign-up, reset and verification', async () => {
+    test('known and unknown addresses get the same answer at sign-up, reset and verification', async () => {
       await using rooms = await openRooms(source, env)
       await verified(rooms, 'known@example.test')
       const bodies = { name: 'Ada', password: OTHER }
@@ -167,7 +167,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([known.json.token, known.cookies], [null, []])
       assert.match((await smtp.next('known@example.test')).text, /already has an account/)
       assert.match((await smtp.next('unknown@example.test')).text, /verify-email/)
-      // The account of who was there before is as it was.
+      // The existing account is unchanged.
       assert.equal(await codeOf(signIn(rooms, 'known@example.test', OTHER)), 'UNAUTHENTICATED')
       await signIn(rooms, 'known@example.test')
       for (const route of ['request-password-reset', 'send-verification-email']) {
@@ -183,7 +183,7 @@ for (const dialect of DIALECTS) {
       assert.ok(!smtp.received.some((mail) => mail.to.includes('nobody@example.test')))
     })
 
-    test('a new password is set once, within its hour, and ends every session and every other link', async () => {
+    test('a reset link works once, within an hour, and ends every session and every other link', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
       const email = 'reset@example.test'
@@ -222,7 +222,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, email)
     })
 
-    test('a new password ends the sign-ins and the change of password that are under way', async () => {
+    test('a new password ends concurrent sign-ins and password changes', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'hasty@example.test'
       await verified(rooms, email)
@@ -231,7 +231,7 @@ for (const dialect of DIALECTS) {
         return tokenIn(await smtp.next(email, LINK))
       }
       const token = await link()
-      // Each looks at the old password, and waits for the others to be looked at.
+      // Each request verifies the old password, and then waits for the others to do so.
       const late = Array.from({ length: 7 }, () => codeOf(signIn(rooms, email)))
       const [, ...told] = await Promise.all([reset(rooms, token), ...late.map((each) => each.catch(() => 'signed in'))])
       const left = await rooms.store.db.selectFrom('sessions').select('id').execute()
@@ -244,12 +244,12 @@ for (const dialect of DIALECTS) {
         reset(rooms, again, { newPassword: 'what the owner wants' }),
         auth(rooms, 'POST change-password', change, { cookie: thief }),
       ])
-      // Whoever came later was refused: it never undoes what the other did.
+      // The later request was refused: it never overwrites the earlier one.
       assert.notEqual(done.status, changed.status)
       await signIn(rooms, email, done.status === 'fulfilled' ? 'what the owner wants' : change.newPassword)
     })
 
-    test('a link that came by mail proves the address, and ends keys made by whoever held it before', async () => {
+    test('a mailed link proves the address, and ends keys of an earlier holder', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
       const email = 'squatted@example.test'
@@ -268,7 +268,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await signIn(rooms, email, OTHER)).json.user.emailVerified, true)
     })
 
-    test('a link leads on to a path of ours and nowhere else', async () => {
+    test('a link leads only to paths of this service', async () => {
       await using rooms = await openRooms(source, env)
       for (const [asked, path] of [
         ['/app/welcome?x=1', '/app/welcome?x=1'],
@@ -291,7 +291,7 @@ for (const dialect of DIALECTS) {
           new RegExp(`^https://vitrine\\.example\\.com${path.replace('?', '\\?')}[?&]token=`, 'm'),
         )
       }
-      // Of two tokens a page reads the first: there is one.
+      // A page reads the first of two tokens, so there must be only one.
       const planted = '/auth/reset-password?token=planted&x=1&token=too'
       await auth(rooms, 'POST request-password-reset', { email: 'to4@example.test', redirectTo: planted })
       const sent = new URL(/https:\S+/.exec((await smtp.next('to4@example.test')).text)?.[0] ?? '')
@@ -325,7 +325,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a link names the service as it was set up, whatever Host is asked', async () => {
+    test('a link has the configured origin, whatever the Host header says', async () => {
       await using rooms = await openRooms(source, env)
       const request = new Request('http://evil.example/auth/sign-up/email', {
         method: 'POST',
@@ -337,7 +337,7 @@ for (const dialect of DIALECTS) {
       assert.doesNotMatch(text + html, /evil/)
     })
 
-    test('past their number no mail is sent, nobody is told, and whoever is known is sent theirs', async () => {
+    test('above the limit no mail is sent, silently, but known devices still get theirs', async () => {
       await using rooms = await openRooms(source, env)
       const [email, nobody] = ['first@example.test', 'nobody@example.test']
       await verified(rooms, email)
@@ -347,17 +347,17 @@ for (const dialect of DIALECTS) {
         (await auth(rooms, 'POST request-password-reset', { email: to }, asked)).text
       const before = smtp.received.length
       const told = new Set<string>()
-      // Five of a place, ten of all places.
+      // Five from one network, ten in total.
       for (let i = 0; i < 18; i++) for (const to of [email, nobody]) told.add(await ask(to, from(Math.floor(i / 6))))
       assert.equal(told.size, 1)
       const links: string[] = []
       for (let i = 0; i < 10; i++) links.push(tokenIn(await smtp.next(email, LINK)))
       assert.equal(smtp.received.length, before + 10)
-      // A mail of another kind has a number of its own, and so has a device that knew the password.
+      // Another kind of mail, and a device that knew the password, have their own limits.
       await auth(rooms, 'POST send-verification-email', { email: 'new@example.test' }, from(1))
       await ask(email, { ...from(1), cookie: device })
       links.push(tokenIn(await smtp.next(email, LINK)))
-      // What strangers asked for is of use to the owner: the first link still works.
+      // Mails requested by strangers still help the owner: the first link works.
       await reset(rooms, links[0] ?? '')
       await signIn(rooms, email, OTHER)
       rooms.clock.at += 3_600_000
@@ -365,7 +365,7 @@ for (const dialect of DIALECTS) {
       await smtp.next(email, LINK)
     })
 
-    test('sign-ups past the number of mails change nothing, and read the same', async () => {
+    test('sign-ups above the mail limit change nothing, with the same answer', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'often@example.test'
       await signUp(rooms, 'first@example.test')
@@ -382,7 +382,7 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, email, `${OTHER} 4`)
     })
 
-    test('a stranger’s sign-up gives nothing to the stranger, whoever clicks, and gives way to the owner’s', async () => {
+    test('a sign-up by a stranger gives the stranger nothing, whoever clicks, and the owner can replace it', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
       const email = 'owner@example.test'
@@ -396,7 +396,7 @@ for (const dialect of DIALECTS) {
       ]
       const theirs = await idOf()
       assert.ok(theirs)
-      // As if it had been signed in while no mail was sent.
+      // As if the account had signed in before mail was on.
       const { key } = await createKey(rooms, await sessionOf(rooms, theirs), { name: 'k', scopes: ['profile'] })
       await auth(rooms, 'POST request-password-reset', { email })
       const oldReset = tokenIn(await smtp.next(email))
@@ -413,7 +413,7 @@ for (const dialect of DIALECTS) {
         (await refusal(verify(rooms, second, { password: stranger.password })))['reason'],
         'INVALID_PASSWORD',
       )
-      // It was mailed to the owner, whoever asked for it.
+      // The link was mailed to the owner, whoever requested it.
       assert.equal((await auth(rooms, 'POST reset-password/preview', { token: oldReset })).json.mayKeep, false)
       await verify(rooms, second)
       assert.equal(await codeOf(signIn(rooms, email, stranger.password)), 'UNAUTHENTICATED')
@@ -425,14 +425,14 @@ for (const dialect of DIALECTS) {
       await signIn(rooms, email)
     })
 
-    test('a link for a new password outlives the sign-up that it was asked for, and ends what replaced it', async () => {
+    test('a reset link survives the replacement of its unverified account', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'besieged@example.test'
       const eve = { name: 'Eve', password: PASSWORD }
       await signUp(rooms, email, eve)
       await auth(rooms, 'POST request-password-reset', { email })
       const link = tokenIn(await smtp.next(email, /reset-password/))
-      // A stranger who has used all mails to the address up would end the owner's links by one more sign-up.
+      // Otherwise a stranger could exhaust the mail limit and then invalidate the owner's links by another sign-up.
       await signUp(rooms, email, eve)
       await reset(rooms, link)
       assert.equal((await signIn(rooms, email, OTHER)).json.user.emailVerified, true)
@@ -440,7 +440,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await refusal(reset(rooms, link)))['reason'], 'INVALID_TOKEN')
     })
 
-    test('an unverified account that belongs to a team gives way to nobody', async () => {
+    test('an unverified account in a team is never replaced', async () => {
       await using rooms = await openRooms(source, env)
       const call = await someone(rooms, 'early@example.test')
       await createTeam(rooms, call, { name: 'T' })
@@ -449,7 +449,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await listTeams(rooms, call)).length, 1)
     })
 
-    test('two sign-ups at once leave one account, and its own password verifies it', async () => {
+    test('two concurrent sign-ups leave one account, which its own password verifies', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'pair@example.test'
       await signUp(rooms, 'first@example.test')
@@ -473,14 +473,14 @@ for (const dialect of DIALECTS) {
       assert.equal((await rooms.store.db.selectFrom('accounts').select('id').execute()).length, 2)
     })
 
-    test('a new password ends keys unless they are kept; of two requests with one link one wins', async () => {
+    test('a new password ends keys unless kept; only one of two requests with one link succeeds', async () => {
       await using rooms = await openRooms(source, env)
       const gate = authenticator(rooms)
       const email = 'keys@example.test'
       await verified(rooms, email)
       const { id } = (await signIn(rooms, email)).json.user
       const make = async (name: string) => {
-        // Keys are listed by their time.
+        // Keys are listed by creation time.
         rooms.clock.at++
         return createKey(rooms, await sessionOf(rooms, id), { name, scopes: ['profile'] })
       }
@@ -499,7 +499,7 @@ for (const dialect of DIALECTS) {
       const foreign = await refusal(reset(rooms, token, { keep: { keyIds: [id] } }))
       assert.deepEqual(
         [foreign['code'], String(foreign['details'])],
-        ['INVALID_REQUEST', 'keep.keyIds: names a key that this account does not have'],
+        ['INVALID_REQUEST', 'keep.keyIds: contains a key that this account does not have'],
       )
       const done = (await reset(rooms, token, { keep: { keyIds: [kept.id] } })).json
       const named = ({ id: keyId, name, hint }: typeof kept) => ({ id: keyId, name, hint })
@@ -527,7 +527,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('whoever comes back by a link is known, however many strangers guessed', async () => {
+    test('a person who used a reset link can sign in however often strangers guessed', async () => {
       await using rooms = await openRooms(source, env)
       const email = 'guessed@example.test'
       await verified(rooms, email)
@@ -543,7 +543,7 @@ for (const dialect of DIALECTS) {
       await auth(rooms, 'POST sign-in/email', { email, password: OTHER }, { ...elsewhere, cookie })
     })
 
-    test('addresses are taken as ASCII, in any case, and never folded further', async () => {
+    test('addresses are ASCII and case-insensitive, without further case folding', async () => {
       await using rooms = await openRooms(source, env)
       await verified(rooms, 'plus@example.test')
       for (const bad of [
@@ -565,7 +565,7 @@ for (const dialect of DIALECTS) {
     })
   })
 
-  test(`without SMTP links go to the log once, and nobody has to be verified, on ${dialect}`, async () => {
+  test(`without SMTP, links go to the log once, and no verification is needed, on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     await using rooms = await openRooms(source)
     const { cookie } = await signUp(rooms, 'ada@example.test')
@@ -586,7 +586,7 @@ for (const dialect of DIALECTS) {
     assert.equal(rooms.logged.length, 2)
   })
 
-  test(`the demo’s own account is verified without a link, where there is a demo, on ${dialect}`, async () => {
+  test(`the demo account is verified without a link if there is a demo, on ${dialect}`, async () => {
     await using source = await storeSource(dialect)
     for (const demo of [true, false]) {
       await using rooms = await openRooms(source, { VITRINE_DEMO: demo ? '1' : '0' })

@@ -1,12 +1,12 @@
-// From which pages a request under /auth may come, and to which its links may lead on: the cookie is sent by the browser,
-// so both must be ours. Programs send no Origin; a browser always does where it could do harm.
+// Checks which pages may send requests under /auth, and where links may lead. The browser sends the cookie, so both
+// must belong to this service. Programs send no Origin header; browsers always do when it matters.
 import type { Config } from '../config.ts'
 
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 
 type Public = Pick<Config, 'publicUrl'>
 
-/** True for a request that no page of another site can have made. */
+/** Returns true for a request that no page of another site can have sent. */
 export function isOwnOrigin(request: Request, config: Public): boolean {
   const origin = request.headers.get('origin')
   if (origin === null) {
@@ -17,9 +17,9 @@ export function isOwnOrigin(request: Request, config: Public): boolean {
 }
 
 /**
- * Where a link may lead on to, as a path of ours without a fragment, since a token is put behind it: from `/path`, or from
- * an address at an origin of ours. null for everything else, and for what some browser reads as another host (`//host`,
- * `/\host`, `/.//host`).
+ * Returns the target of a link as a path of this service without a fragment, because a token is appended. Accepts
+ * `/path`, or a URL at our own origin. Returns null for anything else, and for forms that some browser parses as
+ * another host (`//host`, `/\host`, `/.//host`).
  */
 export function returnPath(text: string, request: Request, config: Public): string | null {
   if (/[\\\p{C}]/u.test(text) || !/^(\/(?!\/)|https?:\/\/)/i.test(text)) return null
@@ -34,9 +34,9 @@ function isOurs(origin: string, request: Request, config: Public): boolean {
   return origin === config.publicUrl || isLoopbackHere(origin, new URL(request.url))
 }
 
-/** Both loopback names of the very port that was asked: another port is another program, and shares the cookie. */
-function isLoopbackHere(origin: string, asked: URL): boolean {
+/** Accepts both loopback names, but only with the requested port: a program on another port shares the cookie. */
+function isLoopbackHere(origin: string, requested: URL): boolean {
   const url = URL.parse(origin)
   if (url === null || url.origin !== origin || !LOOPBACK.includes(url.hostname)) return false
-  return LOOPBACK.includes(asked.hostname) && url.port === asked.port && url.protocol === asked.protocol
+  return LOOPBACK.includes(requested.hostname) && url.port === requested.port && url.protocol === requested.protocol
 }

@@ -1,15 +1,15 @@
-// The paths under /auth that the library has no part in, or only a part: verifying an address, a new password, and the
-// code beside the password for what weakens a second factor.
+// The paths under /auth that this service handles itself, wholly or in part: address verification, password changes and
+// resets, and the code required to weaken a second factor.
 import { PasswordChange, Reset, ResetToken, Verification } from '../contract/sign-in-routes.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Store } from '../store/open.ts'
 import type { AccountLinks } from './account-links.ts'
-import type { Asked } from './read-request.ts'
+import type { SignInRequest } from './read-request.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { changePassword } from './change-password.ts'
 import type { CodeTries } from './code-tries.ts'
 import type { KnownDevices } from './known-device.ts'
-import type { Asking, Library } from './library.ts'
+import type { Identity, Library } from './library.ts'
 import { doneFrom, type Notices } from '../auth/notices.ts'
 import { CHANGE_PASSWORD, PATHS, RESET, RESET_PREVIEW, VERIFY_EMAIL } from './paths.ts'
 import { previewReset, resetPassword } from './reset.ts'
@@ -32,29 +32,29 @@ export interface OwnDeps {
   readonly now: number
 }
 
-/** The answer where the path is one of ours; null for the library's. */
+/** Returns the answer if the path is our own, or null if the library handles it. */
 export async function ownAnswer(
   deps: OwnDeps,
   request: Request,
-  asked: Asked,
-  asking: Asking,
+  input: SignInRequest,
+  identity: Identity,
 ): Promise<Response | null> {
-  switch (asked.name) {
+  switch (input.name) {
     case CHANGE_PASSWORD:
-      return await changePassword(deps, request, asking, PasswordChange.parse(asked.body))
+      return await changePassword(deps, request, identity, PasswordChange.parse(input.body))
     case VERIFY_EMAIL: {
-      const { callbackURL = null, ...order } = Verification.parse(asked.body)
+      const { callbackURL = null, ...order } = Verification.parse(input.body)
       const { accountId, email, isNew } = await verifyEmail(deps, order)
       if (isNew) deps.trail.recordAction('verifyEmail', accountId, request)
       return withCookie(Response.json({ status: true, callbackURL }), deps.devices.cookie(request, email))
     }
     case RESET_PREVIEW:
-      return Response.json(await previewReset(deps, ResetToken.parse(asked.body).token))
+      return Response.json(await previewReset(deps, ResetToken.parse(input.body).token))
     case RESET: {
-      const { accountId, email, answer } = await resetPassword(deps, Reset.parse(asked.body))
+      const { accountId, email, answer } = await resetPassword(deps, Reset.parse(input.body))
       deps.trail.recordAction('resetPassword', accountId, request, resetChanges(answer.ended))
       await deps.notices.tell(accountId, { kind: 'password reset' }, doneFrom(request))
-      // Strangers who guessed until nobody may try must not keep out whoever came back by a link.
+      // The person who used the link must be able to sign in even if strangers have exhausted the limit.
       return withCookie(Response.json(answer), deps.devices.cookie(request, email))
     }
     default:
@@ -63,19 +63,26 @@ export async function ownAnswer(
 }
 
 /**
- * Asks for a code beside the password, where the path weakens a second factor that is on. A wrong password uses no code up:
- * the library refuses it. Throws INVALID_REQUEST without a code, UNAUTHENTICATED for a wrong one.
+ * Requires a code besides the password if the path weakens an enabled second factor. A wrong password does not consume
+ * the code: the library refuses it. Throws INVALID_REQUEST without a code, UNAUTHENTICATED for a wrong one.
  */
-export async function requireCode(deps: OwnDeps, request: Request, asked: Asked, asking: Asking): Promise<void> {
-  if (PATHS.get(asked.name)?.needsCode !== true || asking.signedIn === null) return
-  const factor = await factorOf(deps.store, asking.signedIn)
+export async function requireCode(
+  deps: OwnDeps,
+  request: Request,
+  input: SignInRequest,
+  identity: Identity,
+): Promise<void> {
+  if (PATHS.get(input.name)?.needsCode !== true || identity.signedIn === null) return
+  const factor = await factorOf(deps.store, identity.signedIn)
   if (factor === null) return
-  const { code, password } = asked.body ?? {}
+  const { code, password } = input.body ?? {}
   if (typeof code !== 'string') {
-    throw invalidRequest(['code: needed while the second factor is on; a code of the authenticator, or a backup code'])
+    throw invalidRequest([
+      'code: required while the second factor is on: a code of the authenticator, or a backup code',
+    ])
   }
-  const settle = await deps.codes.signedIn(request, asking.signedIn)
-  if (!(await deps.library.isPassword(asking.signedIn, String(password)))) return
+  const settle = await deps.codes.signedIn(request, identity.signedIn)
+  if (!(await deps.library.isPassword(identity.signedIn, String(password)))) return
   if (!(await useCode(deps, factor, code, deps.now))) throw wrongCode()
   await settle()
 }

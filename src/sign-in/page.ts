@@ -1,5 +1,5 @@
-// The pages that mailed links lead to: a form, no style, nothing loaded from anywhere. Their addresses hold a token, so they
-// are not kept and not told to others; only the one script whose hash stands in the policy runs.
+// The pages behind mailed links: a form without styles or external resources. Their URLs hold a token, so the pages are
+// not cached and send no referrer. The content security policy allows one script, by hash.
 import { hash } from 'node:crypto'
 
 export function page(title: string, form: string, script: string): Response {
@@ -20,11 +20,14 @@ ${form}
   })
 }
 
-/** Takes the token out of the address, so that it stays in no history; `send` posts JSON and answers with what was told. */
+/**
+ * Removes the token from the URL, so that the history does not keep it. `send` posts JSON and returns the response
+ * body.
+ */
 export const COMMON_SCRIPT = `
-const asked = new URLSearchParams(location.search)
+const params = new URLSearchParams(location.search)
 history.replaceState(null, '', location.pathname)
-const token = asked.get('token')
+const token = params.get('token')
 const form = document.querySelector('form')
 const say = (text) => { document.querySelector('output').textContent = text }
 const send = async (path, body) => {
@@ -33,8 +36,8 @@ const send = async (path, body) => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
-  const told = await answer.json()
-  if (!answer.ok) throw new Error(told.error)
-  return told
+  const data = await answer.json()
+  if (!answer.ok) throw new Error(data.error)
+  return data
 }
 `

@@ -1,28 +1,28 @@
-// What there is under /auth: an allow-list of paths with the body and the parameters each takes. Nothing else of the
-// sign-in library can be reached. Changing the address of an account is not among it: keys and invitations hang on it.
+// The allow-list of paths under /auth, with body and parameters. Nothing else of the sign-in library is reachable.
+// Changing an account's address is not listed, because keys and invitations depend on it.
 import type { z } from 'zod'
 import { SIGN_IN_ROUTES, type SignInRoute, type SignInRouteName } from '../contract/sign-in-routes.ts'
 
-/** What a path is, beside its body. */
+/** Properties of a path besides its body. */
 interface Traits {
-  /** It costs a hash, a mail, or is a guess: counted by the caller's address. */
+  /** Costs a hash or a mail, or is a guess. Counted by the caller's address. */
   readonly costly?: true
-  /** It sends a mail to the address in its body: counted by that, too. */
+  /** Sends a mail to the address in its body. Also counted by that address. */
   readonly mails?: true
-  /** It asks a signed-in person for their password: counted by the session. */
+  /** Asks a signed-in person for the password. Counted by session. */
   readonly asksPassword?: true
-  /** A code of a second factor: counted by the account whose sign-in waits for it. */
+  /** Takes a code of a second factor. Counted by the account whose sign-in waits for the code. */
   readonly asksCode?: true
-  /** It weakens the second factor: while that is on, the password alone does not do. */
+  /** Weakens the second factor. While the factor is on, the password alone is not enough. */
   readonly needsCode?: true
-  /** The library makes a session, or a sign-in that waits for a code. */
+  /** The library creates a session, or a sign-in that waits for a code. */
   readonly makesSession?: true
-  /** What the audit calls it; absent: it changes nothing, or tells the audit by itself. */
+  /** The action name in the audit. If absent, the path changes nothing or records its own row. */
   readonly action?: string
 }
 
 interface AuthPath extends Traits {
-  /** null: a GET, without a body. */
+  /** Null: a GET without a body. */
   readonly body: z.ZodType | null
   readonly query?: z.ZodType
 }
@@ -78,7 +78,7 @@ export const PATHS: ReadonlyMap<string, AuthPath> = new Map(
   }),
 )
 
-/** Whether it is asked by somebody who is signed in, or waits for a code. */
+/** Returns whether the path is for a caller who is signed in or waits for a code. */
 export function isOfPerson(name: string): boolean {
   return PATHS.get(name)?.action !== undefined && name !== SIGN_UP && name !== SIGN_IN
 }

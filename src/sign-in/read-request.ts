@@ -1,4 +1,4 @@
-// Reads a request under /auth: an allow-list of paths, their bodies and parameters by schema, and only from our own pages.
+// Reads a request under /auth: paths by allow-list, bodies and parameters by schema, and only from our own pages.
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { SignInBody } from '../contract/sign-in-routes.ts'
@@ -6,25 +6,25 @@ import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { isOwnOrigin, returnPath } from './origins.ts'
 import { PATHS } from './paths.ts'
 
-export interface Asked {
-  /** `POST /auth/sign-in/email` */
+export interface SignInRequest {
+  /** For example `POST /auth/sign-in/email`. */
   readonly name: string
   readonly body: Fields | undefined
   readonly query: Fields
-  /** Of the body, in lower case. */
+  /** From the body, in lower case. */
   readonly email: string | undefined
 }
 type Fields = Readonly<Record<string, unknown>>
 
 type Public = Pick<Config, 'publicUrl'>
 
-/** Throws NOT_FOUND for what is not listed, SIGN_IN_REFUSED for another site's page, INVALID_REQUEST. */
-export async function readAsked(request: Request, pathname: string, config: Public): Promise<Asked> {
+/** Throws NOT_FOUND for an unlisted path, SIGN_IN_REFUSED for a page of another site, and INVALID_REQUEST. */
+export async function readSignInRequest(request: Request, pathname: string, config: Public): Promise<SignInRequest> {
   const name = `${request.method} ${pathname}`
   const path = PATHS.get(name)
   if (path === undefined) throw notFound()
   if (!isOwnOrigin(request, config)) {
-    throw new AppError('SIGN_IN_REFUSED', 'This page may not sign in or out here.', {
+    throw new AppError('SIGN_IN_REFUSED', 'Pages of another site may not sign in or out.', {
       extra: { reason: 'INVALID_ORIGIN' },
     })
   }
@@ -35,11 +35,11 @@ export async function readAsked(request: Request, pathname: string, config: Publ
   return { name, query, body, email: emailOf(body) }
 }
 
-/** Without a schema nothing may be sent. */
+/** Without a schema, no fields are allowed. */
 function parse(schema: z.ZodType | undefined, sent: unknown): Fields {
   if (schema === undefined) {
     const surplus = Object.keys(typeof sent === 'object' && sent !== null ? sent : {})
-    if (surplus.length > 0) throw invalidRequest(surplus.map((key) => `${key}: there is no such parameter`))
+    if (surplus.length > 0) throw invalidRequest(surplus.map((key) => `${key}: unknown parameter`))
     return {}
   }
   const result = schema.safeParse(sent)
@@ -49,7 +49,7 @@ function parse(schema: z.ZodType | undefined, sent: unknown): Fields {
   return typeof result.data === 'object' && result.data !== null ? { ...result.data } : {}
 }
 
-/** What a link leads on to, as a path of ours. Throws INVALID_REQUEST for anywhere else. */
+/** Normalizes link targets to paths of this service. Throws INVALID_REQUEST for other targets. */
 function withReturnPaths(fields: Fields, request: Request, config: Public): Fields {
   return Object.fromEntries(
     Object.entries(fields).map(([key, value]) => {

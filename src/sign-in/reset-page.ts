@@ -1,20 +1,20 @@
-// The page that a mailed link for a new password leads to. It shows what the new password ends, each with a box to keep it,
-// and sends what was chosen to POST /auth/reset-password.
+// The page of a password reset link. It lists what the new password ends, with a checkbox to keep each item, and sends
+// the choice to POST /auth/reset-password.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { COMMON_SCRIPT, page } from './page.ts'
 
 const FORM = `<form hidden>
 <p><label>New password <input name="password" type="password" autocomplete="new-password" required minlength="${PASSWORD.min}" maxlength="${PASSWORD.max}"></label></p>
-<p>All sessions end.</p>
+<p>All sessions will end.</p>
 <fieldset id="keys" hidden><legend>API keys of this account</legend></fieldset>
 <fieldset id="factor" hidden><legend>Second factor</legend>
 <p><label><input name="endFactor" type="checkbox" checked> end the second factor</label></p>
-<p><label>A code of it, or a backup code: without one it stays <input name="code" autocomplete="one-time-code" maxlength="100"></label></p>
+<p><label>A code from the authenticator, or a backup code. Without a code the second factor stays on. <input name="code" autocomplete="one-time-code" maxlength="100"></label></p>
 </fieldset>
-<p><button>Set it</button></p>
+<p><button>Set password</button></p>
 </form>`
 
-// Names of keys are somebody's text: they are set as text and never as HTML.
+// Key names come from users: insert them as text, never as HTML.
 const SCRIPT = `${COMMON_SCRIPT}
 const boxes = []
 const show = (held) => {
@@ -25,7 +25,7 @@ const show = (held) => {
     box.disabled = !held.mayKeep
     const label = document.createElement('label')
     const used = key.lastUsedAt === null ? 'never used' : 'last used ' + key.lastUsedAt.slice(0, 10)
-    label.append(box, ' end the key ' + key.name + ' (' + key.hint + ', ' + used + ')')
+    label.append(box, ' revoke the key ' + key.name + ' (' + key.hint + ', ' + used + ')')
     const line = document.createElement('p')
     line.append(label)
     document.querySelector('#keys').append(line)
@@ -45,7 +45,7 @@ form.addEventListener('submit', async (event) => {
     const body = { token, newPassword: form.password.value, keep, ...(code === '' ? {} : { code }) }
     const { kept } = await send('/auth/reset-password', body)
     form.hidden = true
-    say('The new password is set: sign in with it.' + (kept.secondFactor ? ' The second factor stays on.' : ''))
+    say('The new password is set. Sign in with it.' + (kept.secondFactor ? ' The second factor stays on.' : ''))
   } catch (error) {
     say(error.message)
   }

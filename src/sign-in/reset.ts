@@ -1,6 +1,6 @@
-// A new password by a mailed link, in one transaction: the link is used up, sessions and links end, and what else may be in
-// somebody else's hands ends unless the person keeps it. A link alone never ends a second factor: whoever reads the mailbox
-// would pass by it (docs/decisions/0022-proof-of-an-address.md).
+// Sets a new password by a mailed link, in one transaction. The link is consumed, sessions and links end, and keys end
+// unless they are kept. A link alone never ends a second factor, because access to the mailbox would then bypass the
+// factor (docs/decisions/0022-proof-of-an-address.md).
 import { hash, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
@@ -19,7 +19,7 @@ interface Deps {
   readonly store: Store
   readonly library: Library
   readonly codes: Pick<CodeTries, 'byLink'>
-  /** A link comes by mail, and so proves the address; else it was handed over from the log. */
+  /** If mail is on, the link came by mail and proves the address. Otherwise it came from the log. */
   readonly mailIsOn: boolean
   readonly now: number
 }
@@ -27,7 +27,7 @@ interface Deps {
 type Order = z.infer<typeof Reset>
 type ShownKey = Pick<ApiKeyTable, 'id' | 'name' | 'hint'>
 
-/** What the account of a link holds that a new password ends. Uses nothing up. Throws INVALID_REQUEST for no such link. */
+/** Lists what a new password would end. Consumes nothing. Throws INVALID_REQUEST for an invalid link. */
 export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
   const { accountId } = await linkOf(deps, token)
   const account = await accountOf(deps.store.db, accountId)
@@ -56,7 +56,7 @@ export interface ResetDone {
   }
 }
 
-/** Throws INVALID_REQUEST for a link that was used or never made, UNAUTHENTICATED for a wrong code; then nothing is changed. */
+/** Throws INVALID_REQUEST for a used or invalid link, UNAUTHENTICATED for a wrong code. Then nothing is changed. */
 export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone> {
   const { store, library, now } = deps
   const link = await linkOf(deps, order.token)
@@ -64,7 +64,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   const password = await library.hashPassword(order.newPassword)
   return await store.write(async (tx) => {
     const used = await tx.deleteFrom('verifications').where('id', '=', link.id).executeTakeFirst()
-    // Of two requests with one link the other was first.
+    // Another request with the same link was faster.
     if (used.numDeletedRows !== 1n) throw invalidLink()
     const account = await accountOf(tx, link.accountId)
     const proves = provesAddress(deps, account)
@@ -89,7 +89,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
   })
 }
 
-/** Within a transaction; also what the operator does (account-command.ts). */
+/** Runs within a transaction. Also used by the operator's command (account-command.ts). */
 export async function endSecondFactor(
   store: Pick<Store, 'dialect'>,
   tx: Transaction<Tables>,
@@ -100,7 +100,7 @@ export async function endSecondFactor(
   await tx.updateTable('accounts').set({ twoFactorEnabled }).where('id', '=', accountId).execute()
 }
 
-/** True where a code of the factor came along, and the factor is not kept. */
+/** Returns true if the request has a valid code of the factor and does not keep the factor. */
 async function maySwitchOff(deps: Deps, accountId: AccountId, order: Order): Promise<boolean> {
   const factor = order.keep?.secondFactor === true ? null : await factorOf(deps.store, accountId)
   if (order.code === undefined || factor === null) return false
@@ -116,7 +116,7 @@ interface Link {
 }
 
 async function linkOf({ store, now }: Pick<Deps, 'store' | 'now'>, token: string): Promise<Link> {
-  // As the library keeps it, which makes the links.
+  // The format in which the library, which creates the links, stores them.
   const identifier = hash('sha256', `reset-password:${token}`, 'base64url')
   const row = await store.db
     .selectFrom('verifications')
@@ -139,7 +139,7 @@ async function accountOf(db: Store['db'], accountId: AccountId) {
   return row
 }
 
-/** Nobody had verified the address: whoever signed up with it may have been somebody else, and keeps nothing. */
+/** If the address was never verified, a stranger may have signed up with it. Then nothing is kept. */
 function provesAddress(
   { mailIsOn }: Pick<Deps, 'mailIsOn'>,
   account: { readonly emailVerified: number | boolean },
@@ -169,12 +169,12 @@ async function setPassword(
     .execute()
 }
 
-/** Throws INVALID_REQUEST for a key to be kept that the account does not have. */
+/** Throws INVALID_REQUEST if `keep` has a key that is not the account's. */
 async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
   const keys = await aliveKeys(tx, accountId, now)
   const [kept, ended] = [keys.filter((key) => keep.includes(key.id)), keys.filter((key) => !keep.includes(key.id))]
   if (kept.length < new Set(keep).size)
-    throw invalidRequest(['keep.keyIds: names a key that this account does not have'])
+    throw invalidRequest(['keep.keyIds: contains a key that this account does not have'])
   await tx
     .updateTable('api_keys')
     .set({ revoked_at: new Date(now).toISOString() })

@@ -1,4 +1,4 @@
-// How often whom may try: strangers are slowed down wherever they come from, and cannot keep the owner out.
+// Rate limits of sign-in: strangers are slowed down from everywhere, and cannot lock out the owner.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
@@ -22,7 +22,7 @@ interface Tried {
   readonly settle: () => Promise<void>
 }
 
-/** Two processes on one store where it is PostgreSQL; one that asks itself twice where it is embedded. */
+/** Two processes on one PostgreSQL store, or one process twice on the embedded store. */
 async function opened(source: StoreSource) {
   await using stack = new AsyncDisposableStack()
   const config = await source.config()
@@ -54,14 +54,14 @@ async function opened(source: StoreSource) {
 }
 
 for (const dialect of DIALECTS) {
-  describe(`guesses at one account, on ${dialect}`, () => {
+  describe(`guesses at one account on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {
       source = await storeSource(dialect)
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('from everywhere end after a hundred an hour; a browser that knew the password goes on', async () => {
+    test('are limited to a hundred an hour in total; a browser that knew the password is not affected', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, clock } = doors
       const cookie = devices.cookie(request('192.0.2.1'), EMAIL).split(';', 1)[0]
@@ -77,20 +77,20 @@ for (const dialect of DIALECTS) {
       assert.equal(stranger.told, 'RATE_LIMITED', 'what a device knew gave strangers their tries back')
     })
 
-    test('of eighty at once, through two processes, ten are tried', async () => {
+    test('only ten of eighty concurrent guesses, in two processes, are checked', async () => {
       await using doors = await opened(source)
       const all = await Promise.all(
         Array.from({ length: 80 }, (_, i) => (i % 2 === 0 ? doors.signIn : doors.elsewhere)('192.0.2.1')),
       )
       assert.equal(all.filter(({ told }) => told === 'tried').length, 10)
       assert.ok(all.every(({ told }) => told === 'tried' || told === 'RATE_LIMITED'))
-      // One address does not use up what all others together have: refused, it counts no further.
+      // One address cannot exhaust the limit of all others: its refused attempts are not counted further.
       assert.equal((await doors.signIn('192.0.2.2')).told, 'tried')
       doors.clock.at += 300_000
       assert.equal((await doors.elsewhere('192.0.2.1')).told, 'tried')
     })
 
-    test('a cookie of another account, or of nobody’s making, is a stranger’s', async () => {
+    test('a forged cookie, or one of another account, does not make a known device', async () => {
       await using doors = await opened(source)
       const { signIn } = doors
       for (let i = 0; i < 100; i++) await signIn(`10.0.${i}.1`)
@@ -105,7 +105,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a right password from one address gives that address its tries back', async () => {
+    test('a correct password resets the limit of its address', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere } = doors
       for (let i = 0; i < 9; i++) await signIn('192.0.2.1')
@@ -114,7 +114,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await signIn('192.0.2.1')).told, 'RATE_LIMITED')
     })
 
-    test('a flood that is refused writes nothing more, and ends with its window', async () => {
+    test('a refused flood causes no writes, and ends with its window', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, store, clock } = doors
       for (let i = 0; i < 11; i++) await signIn('192.0.2.1')
@@ -122,7 +122,7 @@ for (const dialect of DIALECTS) {
       const before = await kept()
       for (let i = 0; i < 50; i++) assert.equal((await signIn('192.0.2.1')).told, 'RATE_LIMITED')
       assert.deepEqual(await kept(), before)
-      // What another process takes back is seen within a second.
+      // A reset by another process is visible within a second.
       await store.append((tx) => tx.deleteFrom('counters').execute())
       clock.at += 1_000
       assert.equal((await signIn('192.0.2.1')).told, 'tried')
@@ -131,7 +131,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await elsewhere('192.0.2.1')).told, 'tried')
     })
 
-    test('a clock that was wrong for a while keeps nobody out for longer than a window', async () => {
+    test('a clock that was wrong locks nobody out for longer than a window', async () => {
       await using doors = await opened(source)
       const { signIn, elsewhere, clock } = doors
       clock.at = Date.UTC(2040, 0)
@@ -142,7 +142,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await elsewhere('192.0.2.1')).told, 'RATE_LIMITED')
     })
 
-    test('what is kept names nobody, goes when its window is over, and is never more than fits', async () => {
+    test('counters are hashed, are deleted after their window, and are bounded in number', async () => {
       await using doors = await opened(source)
       const { signIn, store, clock, tries } = doors
       await signIn('192.0.2.1')
@@ -163,7 +163,7 @@ for (const dialect of DIALECTS) {
           .executeTakeFirstOrThrow()
         return Number(n)
       }
-      // Nobody waits for the pruning: asking again is what passes the time. Beside it the one that is counted may come in.
+      // Nobody waits for the pruning, so poll. The polling attempt may be counted too.
       while ((await count()) > 100_001);
       clock.at += 4_000_000
       await tries.spend([{ key: 'x', limit: 1, windowMs: 1_000 }])
@@ -172,7 +172,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('the addresses of one customer of IPv6 count as one, however they are written', () => {
+test('the addresses of one IPv6 customer count as one, in any notation', () => {
   for (const [address, network] of [
     ['192.0.2.1', '192.0.2.1'],
     ['192.0.2.1:40000', '192.0.2.1'],

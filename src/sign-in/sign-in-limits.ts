@@ -1,5 +1,5 @@
-// How often whom may try what under /auth. Everything is counted before the library is asked, whether or not there is
-// such an account: a limit must not tell either.
+// Rate limits under /auth. Every attempt is counted before the library runs, whether or not the account exists, because
+// a limit must not reveal that.
 import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { addressOf } from '../auth/client.ts'
@@ -9,60 +9,60 @@ import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-device.ts'
 import { PATHS, SIGN_IN, SIGN_UP } from './paths.ts'
 
-/** Hashing a password costs about 50 ms of a core: what one address may make us spend. */
+/** Hashing a password costs about 50 ms of CPU time. This bounds the cost per address. */
 const BY_ADDRESS = { limit: 120, windowMs: 60_000 }
-/** Guesses at one account from one address, or by one device it knows. */
+/** Guesses at an account from one address, or from one of its known devices. */
 const BY_ACCOUNT_AND_ADDRESS = { limit: 10, windowMs: 300_000 }
-/** Guesses at one account by strangers from everywhere; and by all devices that it knows. */
+/** Guesses at an account by all strangers together, and by all of its known devices together. */
 const BY_ACCOUNT = { limit: 100, windowMs: 3_600_000 }
 /**
- * Mails of one kind to one address: asked for from one place, or by one device; and from everywhere. Past a limit no mail
- * is sent, and nobody is told. A window is no longer than a link lives: while strangers have used it up, the mailbox
- * holds a link that works.
+ * Mails of one kind to one address: requested from one network or device, and in total. Above a limit no mail is sent,
+ * silently. A window is no longer than a link is valid: if strangers exhaust the limit, the mailbox still holds a
+ * working link.
  */
 const MAILS_BY_ADDRESS = { limit: 5, windowMs: 900_000 }
 const MAILS = { limit: 10, windowMs: 3_600_000 }
 
-export interface Try {
-  /** `POST /auth/sign-in/email` */
+export interface Attempt {
+  /** For example `POST /auth/sign-in/email`. */
   readonly name: string
   readonly request: Request
-  /** Of the body, in lower case. */
+  /** From the body, in lower case. */
   readonly email: string | undefined
-  /** Mails are really sent: a sign-up then costs somebody a mail. */
+  /** If mail is on, a sign-up sends a mail. */
   readonly mailIsOn: boolean
 }
 
 export interface Counted {
-  /** False: the mails to this address are used up, so nothing is done. The answer is the same. */
+  /** False if the mail limit of the address is exhausted. Then nothing is done, but the answer is the same. */
   readonly mails: boolean
-  /** Done once the password was right. */
+  /** Call after a correct password. */
   settle(): Promise<void>
 }
 
-/** Counts a try. Throws RATE_LIMITED past a limit. `sessionCookie`: the name under which the library looks for a session. */
+/** Counts an attempt. Throws RATE_LIMITED above a limit. `sessionCookie`: the library's name of the session cookie. */
 export function openThrottle(
   tries: Attempts,
   devices: KnownDevices,
   sessionCookie: string,
-): (tried: Try) => Promise<Counted> {
-  return async (tried) => {
-    const guesses = guessesOf(tried, devices, sessionCookie)
-    await tries.spend([...costsOf(tried), ...guesses])
-    const mails = await tries.allows(mailsOf(tried, devices))
-    // A device that was right gives no other device its tries back.
+): (attempt: Attempt) => Promise<Counted> {
+  return async (attempt) => {
+    const guesses = guessesOf(attempt, devices, sessionCookie)
+    await tries.spend([...costsOf(attempt), ...guesses])
+    const mails = await tries.allows(mailsOf(attempt, devices))
+    // A successful device does not reset the limit that all devices share.
     const settled = guesses.map(({ key }) => key).filter((key) => !key.startsWith('devices '))
     return { mails, settle: () => tries.clear(settled) }
   }
 }
 
-/** What it makes us spend, right or wrong. Counted by who asks, never by whose address it is. */
-function costsOf({ name, request }: Try): readonly Allowance[] {
+/** The cost of the attempt, successful or not. Counted by caller, never by account. */
+function costsOf({ name, request }: Attempt): readonly Allowance[] {
   return PATHS.get(name)?.costly === true ? [{ key: `address ${networkOf(addressOf(request))}`, ...BY_ADDRESS }] : []
 }
 
-/** Each kind of mail by itself: whoever asks for sign-ups must not use up the links for a new password. */
-function mailsOf({ name, request, email, mailIsOn }: Try, devices: KnownDevices): readonly Allowance[] {
+/** Each kind of mail has its own limit, so that sign-up requests cannot use up the password reset mails. */
+function mailsOf({ name, request, email, mailIsOn }: Attempt, devices: KnownDevices): readonly Allowance[] {
   if (PATHS.get(name)?.mails !== true || email === undefined || (!mailIsOn && name === SIGN_UP)) return []
   const device = devices.of(request, email)
   const [from, all] =
@@ -73,8 +73,12 @@ function mailsOf({ name, request, email, mailIsOn }: Try, devices: KnownDevices)
   ]
 }
 
-/** Whose password it guesses, taken back once that was right. */
-function guessesOf({ name, request, email }: Try, devices: KnownDevices, sessionCookie: string): readonly Allowance[] {
+/** The password guesses that a correct password resets. */
+function guessesOf(
+  { name, request, email }: Attempt,
+  devices: KnownDevices,
+  sessionCookie: string,
+): readonly Allowance[] {
   if (PATHS.get(name)?.asksPassword === true) {
     const session = sessionOf(request, sessionCookie)
     return session === null ? [] : [{ key: `session ${session}`, ...BY_ACCOUNT_AND_ADDRESS }]
@@ -88,24 +92,24 @@ function guessesOf({ name, request, email }: Try, devices: KnownDevices, session
       ]
     : [
         { key: `device ${device} ${email}`, ...BY_ACCOUNT_AND_ADDRESS },
-        // Whoever knew the password once may have made many devices known.
+        // A former password holder may have registered many devices.
         { key: `devices ${email}`, ...BY_ACCOUNT },
       ]
 }
 
 /**
- * The session that the library will ask for, as a hash; null for none. Never a second one beside it: its tries would be
- * taken back as well.
+ * Returns the hash of the session that the library will use, or null. A second session cookie must not count: its
+ * counters would be reset too.
  */
 export function sessionOf(request: Request, sessionCookie: string): string | null {
   const [token = ''] = cookiesOf(request).get(sessionCookie)?.split('.') ?? []
   return token === '' ? null : hash('sha256', token)
 }
 
-/** One customer has one address of IPv4, but 2^64 of IPv6: those count as one. */
-export function networkOf(told: string): string {
-  // Some proxies tell the port as well, which is another one each time.
-  const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(told)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(told)?.[1] ?? told
+/** An IPv4 customer has one address, an IPv6 customer 2^64. Count those as one. */
+export function networkOf(given: string): string {
+  // Some proxies add the port, which differs each time.
+  const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(given)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1] ?? given
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   if (isIP(address) !== 6) return address

@@ -1,4 +1,4 @@
-// openapi.json names exactly the paths that are let through under /auth, and each answers as it says. The docs list them all.
+// openapi.json lists exactly the admitted paths under /auth, and the answers match it. The docs list all of them.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import { totp } from '../../test/support/totp.ts'
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const document = JSON.parse(read('openapi.json'))
 
-test('the document and the allow-list name the same paths under /auth', () => {
+test('the document and the allow-list have the same paths under /auth', () => {
   const documented = Object.entries<object>(document.paths)
     .filter(([path]) => path.startsWith('/auth'))
     .flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`))
@@ -22,7 +22,7 @@ test('the document and the allow-list name the same paths under /auth', () => {
   assert.deepEqual(documented, Object.keys(SIGN_IN_ROUTES).sort())
 })
 
-test('each has its row in docs/api.md, its body in the document, and its codes under their statuses', () => {
+test('each path has its row in docs/api.md, and its body and codes in the document', () => {
   const ids = new Set<string>()
   for (const [name, route] of Object.entries<SignInRoute>(SIGN_IN_ROUTES)) {
     const [method = '', path = ''] = name.split(' ')
@@ -37,7 +37,7 @@ test('each has its row in docs/api.md, its body in the document, and its codes u
   assert.equal(ids.size, PATHS.size)
 })
 
-test('each answers as the document says', async () => {
+test('each answer matches the document', async () => {
   await using source = await storeSource('sqlite')
   await using smtp = await startSmtp()
   await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
@@ -88,7 +88,7 @@ test('each answers as the document says', async () => {
   assert.ok(smtp.received.some((mail) => LINK.test(mail.text)))
 })
 
-/** As the document, but without a field beside those that it names. */
+/** The documented schema, but without additional fields. */
 function strict(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodObject) return schema.strict()
   if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType) return z.array(strict(schema.element))

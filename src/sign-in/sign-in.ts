@@ -1,6 +1,6 @@
-// Everything under /auth: an allow-list of paths with the body each takes (paths.ts), in front of the library that does
-// the work. Its refusals leave as ours. Where mail is on, neither a sign-up nor a request for a mail tells by its answer or
-// its time which addresses exist.
+// Handles everything under /auth: an allow-list of paths and bodies (paths.ts) in front of the sign-in library. Errors
+// of the library are converted to ours. If mail is on, neither the answer nor the duration of a sign-up or mail request
+// reveals which addresses exist.
 import { setTimeout } from 'node:timers/promises'
 import { DEMO_EMAIL, type Config } from '../config.ts'
 import { SignUp } from '../contract/sign-in-routes.ts'
@@ -8,19 +8,19 @@ import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { accountBy } from './account-by.ts'
 import { accountLinks } from './account-links.ts'
-import { readAsked, type Asked } from './read-request.ts'
+import { readSignInRequest, type SignInRequest } from './read-request.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { openCodeTries } from './code-tries.ts'
 import { heldBy, stillHolds, type Held } from './held-password.ts'
 import { knownDevices } from './known-device.ts'
 import { libraryRefusal, notSignedIn, wrongSignIn } from './library-refusal.ts'
-import { openLibrary, type Asking, type Library, type LibraryDeps } from './library.ts'
+import { openLibrary, type Identity, type Library, type LibraryDeps } from './library.ts'
 import { doneFrom, type Notices } from '../auth/notices.ts'
 import { ownAnswer, requireCode, withCookie, type OwnDeps } from './own-paths.ts'
 import { CHANGE_PASSWORD, isOfPerson, PATHS, RESET_PAGE, SIGN_IN, SIGN_UP, VERIFY_PAGE } from './paths.ts'
 import { resetPage } from './reset-page.ts'
 import { afterCode, noChallenge } from './second-factor.ts'
-import { firstInTurn, giveWay, neededSetupToken, passOnLinks, requireSignUp } from './sign-up.ts'
+import { serializedWhileEmpty, deleteUnverified, neededSetupToken, moveLinks, requireSignUp } from './sign-up.ts'
 import { openThrottle } from './sign-in-limits.ts'
 import { openTrail } from './trail.ts'
 import { unsent } from './unsent.ts'
@@ -28,11 +28,11 @@ import { factorOf } from './use-code.ts'
 import { verifyPage } from './verify-page.ts'
 
 export interface SignIn {
-  /** Answers one request under /auth. Throws AppError as docs/session.md#sign-in says. */
+  /** Answers one request under /auth. Throws AppErrors as in docs/session.md#sign-in. */
   handle(request: Request): Promise<Response>
-  /** Loads the library ahead of the first request; the service is ready before. */
+  /** Loads the library before the first request. The service is ready earlier. */
   warm(): Promise<void>
-  /** What the first account must send as `setupToken`; null where none is needed. To be printed once in the log. */
+  /** Returns the `setupToken` that the first account must send, or null if none is needed. To be logged once. */
   setupToken(): Promise<string | null>
 }
 
@@ -45,10 +45,10 @@ interface Deps extends Omit<LibraryDeps, 'links' | 'demoEmail'> {
   readonly now?: () => number
 }
 
-const NOBODY: Asking = { signedIn: null, sessionId: null, waiting: null }
-/** What is answered alike for an address that has an account and one that has none, and takes at least so long, ms. */
-const ALIKE = /\/(sign-up\/email|request-password-reset|send-verification-email)$/
-const ALIKE_MS = 400
+const NOBODY: Identity = { signedIn: null, sessionId: null, waiting: null }
+/** Paths whose answer must not reveal whether an address has an account, and their minimum duration. */
+const UNIFORM = /\/(sign-up\/email|request-password-reset|send-verification-email)$/
+const UNIFORM_MS = 400
 
 export function openSignIn(deps: Deps): SignIn {
   const now = deps.now ?? Date.now
@@ -60,56 +60,60 @@ export function openSignIn(deps: Deps): SignIn {
   const codes = openCodeTries({ store: deps.store, tries, devices, sessionCookie, now })
   const links = accountLinks(deps)
   const trail = openTrail(deps)
-  const inTurn = firstInTurn(deps.store)
+  const serialized = serializedWhileEmpty(deps.store)
   let loading: Promise<Library> | undefined
   const library = () => {
     loading ??= openLibrary({ ...deps, links, demoEmail: deps.config.demo ? DEMO_EMAIL : null })
     return loading
   }
-  const ofOurs = async (): Promise<OwnDeps> => {
+  const ownDeps = async (): Promise<OwnDeps> => {
     const { store, mail } = deps
     const mailIsOn = mail.isOn
     return { store, library: await library(), links, tries, codes, devices, trail, notices, mailIsOn, now: now() }
   }
 
-  /** What the library answers, and what of ours comes before and after it. */
-  const worked = async (request: Request, asked: Asked, noted: (asking: Asking) => void): Promise<Response> => {
-    const { name, email } = asked
+  /** Runs our own steps before and after the library. */
+  const runRequest = async (
+    request: Request,
+    input: SignInRequest,
+    identified: (identity: Identity) => void,
+  ): Promise<Response> => {
+    const { name, email } = input
     const { mails, settle } = await throttle({ name, request, email, mailIsOn: deps.mail.isOn })
-    if (name === SIGN_UP) await requireSignUp(deps, SignUp.parse(asked.body), now())
-    const ours = await ofOurs()
-    if (!mails) return await unsent(ours.library, asked, now())
-    const asking = isOfPerson(name) ? await ours.library.asking(request) : NOBODY
-    noted(asking)
-    const held = await heldOf(deps.store, asked, asking)
-    const counted = PATHS.get(name)?.asksCode === true ? await countCode(ours, request, asking) : null
+    if (name === SIGN_UP) await requireSignUp(deps, SignUp.parse(input.body), now())
+    const ours = await ownDeps()
+    if (!mails) return await unsent(ours.library, input, now())
+    const identity = isOfPerson(name) ? await ours.library.identify(request) : NOBODY
+    identified(identity)
+    const held = await heldOf(deps.store, input, identity)
+    const counted = PATHS.get(name)?.asksCode === true ? await countCode(ours, request, identity) : null
     try {
-      await requireCode(ours, request, asked, asking)
+      await requireCode(ours, request, input, identity)
       const response =
-        (await ownAnswer(ours, request, asked, asking)) ??
+        (await ownAnswer(ours, request, input, identity)) ??
         (name === SIGN_UP && deps.mail.isOn && email !== undefined
-          ? await inPlace(deps.store, email, () => ofLibrary(deps, ours.library, request, asked))
-          : await ofLibrary(deps, ours.library, request, asked))
+          ? await replaceUnverified(deps.store, email, () => callLibrary(deps, ours.library, request, input))
+          : await callLibrary(deps, ours.library, request, input))
       if (held !== null && !(await stillHolds(deps.store, held, response))) {
         throw name === SIGN_IN ? wrongSignIn() : notSignedIn()
       }
       await settle()
-      const done = await after(ours, request, { asked, asking, response })
+      const done = await after(ours, request, { input, identity, response })
       await counted?.()
-      await trail.done({ request, name, email, asking }, done)
+      await trail.done({ request, name, email, identity }, done)
       return done
     } finally {
-      // Also where it failed: what it did before may hold.
+      // Also after an error: earlier steps may have committed.
       if (request.method !== 'GET') deps.store.forget()
     }
   }
 
-  const answered = async (request: Request, asked: Asked): Promise<Response> => {
-    let asking = NOBODY
+  const runRecorded = async (request: Request, input: SignInRequest): Promise<Response> => {
+    let identity = NOBODY
     try {
-      return await worked(request, asked, (who) => (asking = who))
+      return await runRequest(request, input, (who) => (identity = who))
     } catch (error) {
-      await trail.refused({ request, name: asked.name, email: asked.email, asking }, error)
+      await trail.refused({ request, name: input.name, email: input.email, identity }, error)
       throw error
     }
   }
@@ -117,13 +121,13 @@ export function openSignIn(deps: Deps): SignIn {
   return {
     async handle(request) {
       const { pathname } = new URL(request.url)
-      // Programs that look at mails add parameters to links: this page takes what it knows.
+      // Mail scanners and trackers add parameters to links, so this page ignores unknown ones.
       if (`${request.method} ${pathname}` === RESET_PAGE) return resetPage()
-      const asked = await readAsked(request, pathname, deps.config)
-      if (asked.name === VERIFY_PAGE) return verifyPage()
-      const work = asked.name === SIGN_UP ? inTurn(() => answered(request, asked)) : answered(request, asked)
-      if (deps.mail.isOn && ALIKE.test(asked.name)) {
-        await Promise.all([work.catch(() => undefined), setTimeout(ALIKE_MS)])
+      const input = await readSignInRequest(request, pathname, deps.config)
+      if (input.name === VERIFY_PAGE) return verifyPage()
+      const work = input.name === SIGN_UP ? serialized(() => runRecorded(request, input)) : runRecorded(request, input)
+      if (deps.mail.isOn && UNIFORM.test(input.name)) {
+        await Promise.all([work.catch(() => undefined), setTimeout(UNIFORM_MS)])
       }
       return await work
     },
@@ -134,61 +138,69 @@ export function openSignIn(deps: Deps): SignIn {
   }
 }
 
-/** A sign-up with an address that somebody may have signed up with, and not verified. */
-async function inPlace(store: Store, email: string, signUp: () => Promise<Response>): Promise<Response> {
-  const gone = await giveWay(store, email)
+/** Signs up with an address that may have an unverified account, which is then replaced. */
+async function replaceUnverified(store: Store, email: string, signUp: () => Promise<Response>): Promise<Response> {
+  const deletedId = await deleteUnverified(store, email)
   try {
     return await signUp()
   } finally {
-    if (gone !== null) await passOnLinks(store, gone, email)
+    if (deletedId !== null) await moveLinks(store, deletedId, email)
   }
 }
 
-/** By whose password the library makes a session; null where it makes none. */
-async function heldOf(store: Store, { name, email }: Asked, { signedIn, waiting }: Asking): Promise<Held | null> {
+/** Returns the account whose password creates the session, or null if the path creates none. */
+async function heldOf(
+  store: Store,
+  { name, email }: SignInRequest,
+  { signedIn, waiting }: Identity,
+): Promise<Held | null> {
   if (PATHS.get(name)?.makesSession !== true) return null
   if (name === SIGN_IN) return email === undefined ? null : await heldBy(store, { email })
   const accountId = signedIn ?? waiting
   return accountId === null ? null : await heldBy(store, { accountId })
 }
 
-/** Counts a code before it is looked at. Throws UNAUTHENTICATED where nobody waits for one, RATE_LIMITED past a limit. */
-async function countCode(ours: OwnDeps, request: Request, { signedIn, waiting }: Asking): Promise<() => Promise<void>> {
-  // In the library's order: of a request with both it looks at the session.
+/** Counts a code before it is checked. Throws UNAUTHENTICATED if no sign-in waits for a code, RATE_LIMITED above a limit. */
+async function countCode(
+  ours: OwnDeps,
+  request: Request,
+  { signedIn, waiting }: Identity,
+): Promise<() => Promise<void>> {
+  // The order of the library: with both cookies, the session counts.
   if (signedIn !== null) return await ours.codes.signedIn(request, signedIn)
   if (waiting !== null) return await ours.codes.waiting(request, waiting)
   throw noChallenge()
 }
 
 interface Done {
-  readonly asked: Asked
-  readonly asking: Asking
+  readonly input: SignInRequest
+  readonly identity: Identity
   readonly response: Response
 }
 
-/** What of ours follows on what the library has done: codes that are used up, letters, devices that are known from now on. */
-async function after(ours: OwnDeps, request: Request, { asked, asking, response }: Done): Promise<Response> {
+/** Our steps after the library: marks codes as used, sends notices, and sets the cookie of a known device. */
+async function after(ours: OwnDeps, request: Request, { input, identity, response }: Done): Promise<Response> {
   const { store, notices, devices } = ours
-  const { signedIn, waiting } = asking
+  const { signedIn, waiting } = identity
   const from = doneFrom(request)
   const tell = async (kind: 'password changed' | 'second factor on' | 'second factor off' | 'backup codes renewed') => {
     if (signedIn !== null) await notices.tell(signedIn, { kind }, from)
   }
-  switch (asked.name) {
+  switch (input.name) {
     case 'POST /auth/two-factor/verify-totp':
-      if (await afterCode(store, String(asked.body?.['code']), response, ours.now)) await tell('second factor on')
+      if (await afterCode(store, String(input.body?.['code']), response, ours.now)) await tell('second factor on')
       break
     case CHANGE_PASSWORD:
       await tell('password changed')
       break
     case 'POST /auth/two-factor/disable':
-      // Without a code there was none that was on.
-      if (asked.body?.['code'] !== undefined) await tell('second factor off')
+      // Without a code, the second factor was not on.
+      if (input.body?.['code'] !== undefined) await tell('second factor off')
       break
     case 'POST /auth/two-factor/generate-backup-codes':
       await tell('backup codes renewed')
   }
-  if (PATHS.get(asked.name)?.asksCode === true) {
+  if (PATHS.get(input.name)?.asksCode === true) {
     const accountId = signedIn ?? waiting
     const factor = await factorOf(store, accountId)
     const email = accountId === null ? null : await emailOf(store, accountId)
@@ -196,8 +208,8 @@ async function after(ours: OwnDeps, request: Request, { asked, asking, response 
       ? response
       : withCookie(response, devices.cookie(request, email, factor.id))
   }
-  const isSignIn = asked.name === SIGN_IN || (asked.name === SIGN_UP && !ours.mailIsOn)
-  return isSignIn && asked.email !== undefined ? withCookie(response, devices.cookie(request, asked.email)) : response
+  const isSignIn = input.name === SIGN_IN || (input.name === SIGN_UP && !ours.mailIsOn)
+  return isSignIn && input.email !== undefined ? withCookie(response, devices.cookie(request, input.email)) : response
 }
 
 async function emailOf(store: Pick<Store, 'db'>, accountId: AccountId): Promise<string | null> {
@@ -205,22 +217,22 @@ async function emailOf(store: Pick<Store, 'db'>, accountId: AccountId): Promise<
   return row?.email ?? null
 }
 
-/** Throws its refusals as ours. */
-async function ofLibrary(deps: Deps, library: Library, request: Request, asked: Asked): Promise<Response> {
-  const response = await askLibrary(deps, library, request, asked)
-  if (response.status >= 400) throw await libraryRefusal(response, () => isTaken(deps.store, asked.email))
+/** Calls the library and converts its errors to ours. */
+async function callLibrary(deps: Deps, library: Library, request: Request, input: SignInRequest): Promise<Response> {
+  const response = await requestLibrary(deps, library, request, input)
+  if (response.status >= 400) throw await libraryRefusal(response, () => isTaken(deps.store, input.email))
   return response
 }
 
-async function askLibrary(deps: Deps, lib: Library, request: Request, asked: Asked): Promise<Response> {
-  const response = await lib.handle(handed(request, lib.origin, asked))
-  const isRace = response.status === 422 && deps.mail.isOn && (await isTaken(deps.store, asked.email))
-  // Two at once with one address: asked again, the later one is answered as for every address that has an account.
-  return isRace ? await lib.handle(handed(request, lib.origin, asked)) : response
+async function requestLibrary(deps: Deps, lib: Library, request: Request, input: SignInRequest): Promise<Response> {
+  const response = await lib.handle(libraryRequest(request, lib.origin, input))
+  const isRace = response.status === 422 && deps.mail.isOn && (await isTaken(deps.store, input.email))
+  // Two concurrent sign-ups with one address: a retry gets the answer for an address that has an account.
+  return isRace ? await lib.handle(libraryRequest(request, lib.origin, input)) : response
 }
 
-/** The request as the library gets it: from an origin it trusts, with what was read of it and nothing else. */
-function handed(request: Request, origin: string, { name, body, query }: Asked): Request {
+/** Builds the request for the library: from an origin that it trusts, with validated fields only. */
+function libraryRequest(request: Request, origin: string, { name, body, query }: SignInRequest): Request {
   const headers = new Headers(request.headers)
   for (const name of ['referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'content-length', 'host']) {
     headers.delete(name)
@@ -230,11 +242,11 @@ function handed(request: Request, origin: string, { name, body, query }: Asked):
   for (const [key, value] of Object.entries(query)) url.searchParams.set(key, String(value))
   if (body === undefined) return new Request(url, { method: request.method, headers })
   headers.set('content-type', 'application/json')
-  const theirs = Object.fromEntries(Object.entries(body).filter(([key]) => !isOurs(name, key)))
-  return new Request(url, { method: request.method, headers, body: JSON.stringify(theirs) })
+  const libraryFields = Object.fromEntries(Object.entries(body).filter(([key]) => !isOurs(name, key)))
+  return new Request(url, { method: request.method, headers, body: JSON.stringify(libraryFields) })
 }
 
-/** What the library does not read stays here. */
+/** Fields that the library does not know. */
 function isOurs(name: string, key: string): boolean {
   return key === 'setupToken' || key === 'inviteToken' || (key === 'code' && PATHS.get(name)?.needsCode === true)
 }

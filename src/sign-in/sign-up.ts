@@ -1,4 +1,5 @@
-// Who may sign up: as the operator set it, an invited address, and whoever comes first to an empty store.
+// Who may sign up: depends on the operator's setting and on invitations. The first account of an empty store is always
+// allowed.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
@@ -19,31 +20,31 @@ export interface SignUpOrder {
   readonly inviteToken?: string
 }
 
-/** Throws SIGN_IN_REFUSED where this address may not sign up; `reason` tells which rule. */
+/** Throws SIGN_IN_REFUSED if the address may not sign up. `reason` names the rule. */
 export async function requireSignUp(deps: Deps, order: SignUpOrder, now: number): Promise<void> {
   if (await isEmpty(deps.store)) {
     if (deps.config.loopback || isSame(order.setupToken ?? '', setupToken(deps.secrets))) return
-    throw refused('SETUP_TOKEN_NEEDED', 'The first account needs the setupToken that this service printed in its log.')
+    throw refused('SETUP_TOKEN_NEEDED', 'The first account needs the setupToken from the log of this service.')
   }
   switch (deps.config.signup) {
     case 'open':
       return
     case 'invited':
       if (await isInvited(deps.store, order, now)) return
-      throw refused('INVITATION_NEEDED', 'Signing up here needs an invitation for this e-mail address.')
+      throw refused('INVITATION_NEEDED', 'Signing up requires an invitation for this e-mail address.')
     case 'closed':
-      throw refused('SIGN_UP_CLOSED', 'Signing up is closed here.')
+      throw refused('SIGN_UP_CLOSED', 'Signing up is closed.')
     default:
       return deps.config.signup satisfies never
   }
 }
 
 /**
- * An account whose address nobody has verified gives way to another sign-up with the address: it goes with its password,
- * keys, sessions, second factor and links to verify the address. One that belongs to a team is from a time when this
- * service sent no mail; it stays, or any stranger could end it. Answers with the account that is gone; null for none.
+ * Deletes an unverified account when somebody signs up with its address again, with its password, keys, sessions,
+ * second factor and verification links. An account in a team dates from a time without mail. It stays, because
+ * otherwise any stranger could delete it. Returns the deleted account, or null.
  */
-export async function giveWay(store: Store, email: string): Promise<AccountId | null> {
+export async function deleteUnverified(store: Store, email: string): Promise<AccountId | null> {
   const unverified = await store.db
     .selectFrom('accounts')
     .select('id')
@@ -60,7 +61,7 @@ export async function giveWay(store: Store, email: string): Promise<AccountId | 
       .executeTakeFirst()
     const stays = row === undefined || row.team_id !== null || row.emailVerified === true || row.emailVerified === 1
     if (stays) return null
-    // With a second factor there may be sign-ins that wait for a code: these end.
+    // With a second factor there may be sign-ins that wait for a code. End them.
     const hadFactor = row.twoFactorEnabled === true || row.twoFactorEnabled === 1
     if (hadFactor) await tx.deleteFrom('verifications').where('value', '=', unverified.id).execute()
     await tx.deleteFrom('accounts').where('id', '=', unverified.id).execute()
@@ -69,29 +70,29 @@ export async function giveWay(store: Store, email: string): Promise<AccountId | 
 }
 
 /**
- * Links for a new password that were mailed to the address work on for the account that took the place: they prove the
- * address whoever signed up. Otherwise a stranger could use all mails up and then end their links by one more sign-up.
+ * Moves reset links to the account that replaced the deleted one: whoever opens the link owns the address. Otherwise a
+ * stranger could exhaust the mail limit and then invalidate the owner's links by signing up again.
  */
-export async function passOnLinks(store: Store, gone: AccountId, email: string): Promise<void> {
+export async function moveLinks(store: Store, deletedId: AccountId, email: string): Promise<void> {
   const accountId = await accountBy(store, email)
   await store.write(async (tx) => {
-    if (accountId === null) await tx.deleteFrom('verifications').where('value', '=', gone).execute()
-    else await tx.updateTable('verifications').set({ value: accountId }).where('value', '=', gone).execute()
+    if (accountId === null) await tx.deleteFrom('verifications').where('value', '=', deletedId).execute()
+    else await tx.updateTable('verifications').set({ value: accountId }).where('value', '=', deletedId).execute()
   })
 }
 
-/** The token for the first account, where one is needed now: off loopback, while there is no account. Else null. */
+/** Returns the token for the first account if one is needed: off loopback, and while there is no account. Else null. */
 export async function neededSetupToken(deps: Deps): Promise<string | null> {
   return !deps.config.loopback && (await isEmpty(deps.store)) ? setupToken(deps.secrets) : null
 }
 
-/** Follows from the root key, so that it is the same on every replica and after a restart. */
+/** Derived from the root key, so it is the same on every replica and after a restart. */
 function setupToken(secrets: Pick<Secrets, 'derive'>): string {
   return Buffer.from(secrets.derive('setup token')).toString('base64url')
 }
 
-/** While there is no account, one sign-up waits for the other: only one of them is the first. */
-export function firstInTurn(store: Store): <T>(work: () => Promise<T>) => Promise<T> {
+/** Serializes sign-ups while there is no account, so that only one is the first. */
+export function serializedWhileEmpty(store: Store): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return async (work) => {
     if (!(await isEmpty(store))) return await work()

@@ -1,23 +1,23 @@
-// Pure: what each act of an account under /auth changes of it, as the audit tells it. Of nothing secret is the value said.
+// Pure: the changes that each account action under /auth makes, for the audit. Secrets are never values.
 import { changesOf, NOT_SET, SET, type Changes } from '../audit/changes.ts'
 
 const replaced = { from: SET, to: SET }
 
-/** By the action; what is not here changes sessions alone. */
+/** By action. Actions that are not listed change sessions only. */
 const CHANGES: Readonly<Record<string, Changes>> = {
   signUp: { password: { from: NOT_SET, to: SET } },
   verifyEmail: { emailVerified: { from: false, to: true } },
   changePassword: { password: replaced },
-  // An account that was made by another service's sign-in had none.
+  // An account created by social sign-in had no password.
   resetPassword: { password: { from: null, to: SET } },
   beginSecondFactor: { secondFactor: { from: null, to: 'waits for a code' }, backupCodes: { from: null, to: SET } },
-  // A code that is sent once more finds it on already.
+  // A repeated code finds the second factor already on.
   confirmSecondFactor: { secondFactor: { from: null, to: 'on' } },
   renewBackupCodes: { backupCodes: replaced },
   endSecondFactor: { secondFactor: { from: 'on', to: 'off' } },
 }
 
-/** What a reset ended beside the password. */
+/** The changes of a reset besides the password. */
 export function resetChanges(ended: {
   readonly sessions: number
   readonly keys: readonly { readonly name: string }[]

@@ -1,5 +1,4 @@
-// What becomes of an account under /auth, as the audit has it: rows of no team, within the chain, without anything secret. On
-// both stores.
+// Account events under /auth in the audit: rows without a team, in the chain, without secrets. On both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { findingsOf } from '../../test/support/audited.ts'
@@ -18,7 +17,7 @@ const OTHER = 'another long password'
 const headers = { 'user-agent': 'curl/8 ü' }
 
 for (const dialect of DIALECTS) {
-  describe(`the trail of an account, on ${dialect}`, () => {
+  describe(`account events on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {
       source = await storeSource(dialect)
@@ -27,10 +26,10 @@ for (const dialect of DIALECTS) {
 
     const rowsOf = (rooms: Rooms) =>
       rooms.store.db.selectFrom('audit').selectAll().orderBy('at').orderBy('id').execute()
-    /** What is in the store, without waiting for it. */
+    /** Reads the stored rows, without a flush. */
     const told = async (rooms: Rooms) =>
       (await rowsOf(rooms)).map((row) => [row.action, row.outcome, ...(row.code === null ? [] : [row.code])].join(' '))
-    /** With how often: a minute may end meanwhile, and each has a row of its own. */
+    /** With counts: if a minute ends meanwhile, each minute has its own row. */
     const refused = async (rooms: Rooms) => {
       const times = new Map<string, number>()
       for (const row of await rowsOf(rooms)) {
@@ -44,14 +43,14 @@ for (const dialect of DIALECTS) {
     const signIn = (rooms: Rooms, password = PASSWORD) =>
       auth(rooms, 'POST sign-in/email', { email: EMAIL, password }, { headers })
 
-    test('what went wrong on our side is FAILED, what is refused DENIED', async () => {
+    test('internal errors are FAILED, refusals are DENIED', async () => {
       await using rooms = await openRooms(source)
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const trail = openTrail(rooms)
       const request = new Request('http://127.0.0.1/auth/sign-in/email', { headers })
-      const asking = { signedIn: null, sessionId: null, waiting: null }
+      const identity = { signedIn: null, sessionId: null, waiting: null }
       for (const code of ['OVERLOADED', 'UNAUTHENTICATED', 'RATE_LIMITED'] as const) {
-        await trail.refused({ name: SIGN_IN, request, email: EMAIL, asking }, new AppError(code, 'no'))
+        await trail.refused({ name: SIGN_IN, request, email: EMAIL, identity }, new AppError(code, 'no'))
       }
       await rooms.audit.flush()
       assert.deepEqual((await told(rooms)).slice(1).sort(), [
@@ -61,7 +60,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('holds every change when it is answered, and nothing secret', async () => {
+    test('has every change before the answer, and no secrets', async () => {
       await using rooms = await openRooms(source)
       const signedUp = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { cookie } = signedUp
@@ -101,7 +100,7 @@ for (const dialect of DIALECTS) {
       ])
       const out = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: OTHER })
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
-      // Nobody is signed out by a cookie that signed nobody in.
+      // A cookie of no session signs nobody out.
       await auth(rooms, 'POST sign-out', {}, { cookie: out.cookie })
       await auth(rooms, 'POST sign-out', {})
       await rooms.audit.flush()
@@ -130,7 +129,7 @@ for (const dialect of DIALECTS) {
       for (const secret of secrets) assert.ok(!JSON.stringify(rows).includes(secret))
     })
 
-    test('stands in the chain, so that a row that is changed is found', async () => {
+    test('is in the chain, so that a changed row is found', async () => {
       await using rooms = await openRooms(source)
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       for (let i = 0; i < 3; i++) await codeOf(signIn(rooms, 'not it'))
@@ -149,14 +148,14 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await findings(), [])
     })
 
-    test('holds sign-ins by password, by code and by backup code, and what was refused to a known account', async () => {
+    test('has sign-ins by password, code and backup code, and refusals to known accounts', async () => {
       await using rooms = await openRooms(source)
       rooms.clock.at = Math.floor(Date.now() / 60_000) * 60_000
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI) }, { cookie })
       const before = (await told(rooms)).length
-      // A password alone signs nobody in.
+      // A password alone does not sign in.
       const half = await signIn(rooms)
       await auth(rooms, 'POST two-factor/verify-totp', { code: totp(json.totpURI, 1) }, { cookie: half.cookie })
       const other = await signIn(rooms)
@@ -176,15 +175,15 @@ for (const dialect of DIALECTS) {
       await codeOf(auth(rooms, 'POST change-password', { currentPassword: PASSWORD, newPassword: OTHER }))
       await codeOf(auth(rooms, 'POST verify-email', { token: 'x', password: PASSWORD }))
       await rooms.audit.flush()
-      // However often within a minute: one row that counts.
+      // One row counts all refusals within a minute.
       assert.deepEqual(await refused(rooms), ['signIn UNAUTHENTICATED 13', 'signIn RATE_LIMITED 2'])
     })
 
-    test('is not written sooner for whoever does nothing: strangers make the service write nothing', async () => {
+    test('strangers cannot trigger writes', async () => {
       await using rooms = await openRooms(source)
       const { json } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const written = new Set<number>()
-      // What waits is written by itself twice a second: that it was not yet is seen sooner or later.
+      // Waiting rows are written twice a second anyway, so poll until a request finds the row unwritten.
       for (let i = 0; i < 20 && !written.has(0); i++) {
         await rooms.audit.flush()
         const before = (await rowsOf(rooms)).length
@@ -196,7 +195,7 @@ for (const dialect of DIALECTS) {
       assert.ok(written.has(0))
     })
 
-    test('keeps what is refused to a thief apart from what anybody may make be refused', async () => {
+    test('separates refusals to a thief from refusals that anybody can cause', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       await codeOf(signIn(rooms, 'not it'))
@@ -211,7 +210,7 @@ for (const dialect of DIALECTS) {
       ])
     })
 
-    test('holds what came by a link, once; a taken address leaves nothing', async () => {
+    test('has changes by link, once; a taken address leaves no row', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       const signUp = () => auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -238,7 +237,7 @@ for (const dialect of DIALECTS) {
       })
     })
 
-    test('a reset tells what it ended', () => {
+    test('a reset records what it ended', () => {
       const changes = resetChanges({ sessions: 0, keys: [{ name: 'CI' }], secondFactor: true })
       const secondFactor = { from: 'on', to: 'off' }
       assert.deepEqual(changes, { keys: { added: [], removed: ['CI'] }, secondFactor })

@@ -1,5 +1,5 @@
-// What becomes of an account under /auth, in the audit: rows of no team, without an address, a password, a code or a token.
-// Where nobody knows the account no row is kept: it would tell nothing, and anybody could make as many as they like.
+// Records account events under /auth in the audit: rows without a team, address, password, code or token. If the
+// account is unknown, no row is written: it would say nothing, and anybody could create as many as they like.
 import { z } from 'zod'
 import { clientOf } from '../auth/client.ts'
 import type { Audit } from '../audit/audit.ts'
@@ -10,27 +10,27 @@ import { asId, type AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { accountBy } from './account-by.ts'
 import { accountTarget } from '../auth/accounts.ts'
-import type { Asking } from './library.ts'
+import type { Identity } from './library.ts'
 import { isOfPerson, PATHS, RESET, SIGN_IN, VERIFY_EMAIL } from './paths.ts'
 import { trailChanges } from './trail-changes.ts'
 
 /** One request under /auth. */
-interface Told {
-  /** `POST /auth/sign-in/email` */
+interface TrailEvent {
+  /** For example `POST /auth/sign-in/email`. */
   readonly name: string
   readonly request: Pick<Request, 'headers'>
-  /** Of the body, in lower case. */
+  /** From the body, in lower case. */
   readonly email: string | undefined
-  readonly asking: Asking
+  readonly identity: Identity
 }
 
 export interface Trail {
-  /** Told by the library, which alone knows whose link it was; done() waits for it. */
+  /** Called by the library, which alone knows the account of a link. done() waits for the row. */
   recordAction(action: string, accountId: AccountId, request?: Pick<Request, 'headers'>, more?: Changes): void
-  /** What was done is in the audit when this is answered; that somebody signed in, within a second. */
-  done(told: Told, response: Response): Promise<void>
-  /** What was refused to an account in one way within a minute is one row that counts. */
-  refused(told: Told, error: unknown): Promise<void>
+  /** The change is in the audit when this resolves. A sign-in is written within a second. */
+  done(event: TrailEvent, response: Response): Promise<void>
+  /** One row per minute counts the refusals of one kind to an account. */
+  refused(event: TrailEvent, error: unknown): Promise<void>
 }
 
 interface Deps {
@@ -39,8 +39,8 @@ interface Deps {
 }
 
 export function openTrail({ store, audit }: Deps): Trail {
-  /** Told by the library, which does not wait; whoever answers does. */
-  const telling = new Set<Promise<void>>()
+  /** The library does not wait for these; done() does. */
+  const pending = new Set<Promise<void>>()
   const tell = async (...[action, accountId, request, more]: Parameters<Trail['recordAction']>) => {
     const name = await nameOf(store, accountId)
     const target = accountTarget(accountId, name ?? '')
@@ -48,48 +48,50 @@ export function openTrail({ store, audit }: Deps): Trail {
     audit.record(call, { outcome: 'ANSWERED', target, changes: { ...trailChanges(action), ...more } })
   }
   const recordAction: Trail['recordAction'] = (...what) => {
-    const told = tell(...what).finally(() => telling.delete(told))
-    telling.add(told)
+    const task = tell(...what).finally(() => pending.delete(task))
+    pending.add(task)
   }
   return {
     recordAction,
-    async done(told, response) {
-      const action = actionOf(told)
-      const isByLink = told.name === RESET || told.name === VERIFY_EMAIL
-      const by = action === undefined ? null : await whoDid(store, told, response)
-      if (action !== undefined && by !== null) recordAction(action, by, told.request)
-      await Promise.all(telling)
-      // Where nobody did anything nothing is written: signing out is counted by nobody.
+    async done(event, response) {
+      const action = actionOf(event)
+      const isByLink = event.name === RESET || event.name === VERIFY_EMAIL
+      const by = action === undefined ? null : await whoDid(store, event, response)
+      if (action !== undefined && by !== null) recordAction(action, by, event.request)
+      await Promise.all(pending)
+      // Do not flush if nobody did anything: anybody can sign out at will.
       if (isByLink || (by !== null && action !== 'signIn')) await audit.flush()
     },
-    async refused(told, error) {
-      const action = actionOf(told)
-      // What went wrong on our side is in the log.
+    async refused(event, error) {
+      const action = actionOf(event)
+      // Internal errors are logged instead.
       if (action === undefined || !(error instanceof AppError) || error.code === 'INTERNAL') return
-      const { signedIn, waiting } = told.asking
-      const by = told.name === SIGN_IN ? await accountBy(store, told.email) : (signedIn ?? waiting)
-      // Asked for in either case: how long it takes says nothing of whether there is such an account.
+      const { signedIn, waiting } = event.identity
+      const by = event.name === SIGN_IN ? await accountBy(store, event.email) : (signedIn ?? waiting)
+      // Looked up in either case, so that the duration does not reveal whether the account exists.
       const name = await nameOf(store, by)
       if (by === null) return
       const outcome = STATUS[error.code] >= 500 ? 'FAILED' : 'DENIED'
-      const call = callOf(action, { accountId: by, name }, told.request)
+      const call = callOf(action, { accountId: by, name }, event.request)
       audit.folded(call, { outcome, code: error.code, error: error.message })
     },
   }
 }
 
-/** Null where a code is still waited for, and for the account that who signs up with a taken address seems to get. */
-async function whoDid(store: Pick<Store, 'db'>, told: Told, response: Response): Promise<AccountId | null> {
-  if (isOfPerson(told.name) && told.asking.signedIn !== null) return told.asking.signedIn
+/**
+ * Returns null while a code is awaited, and for the made-up account in the answer to a sign-up with a taken address.
+ */
+async function whoDid(store: Pick<Store, 'db'>, event: TrailEvent, response: Response): Promise<AccountId | null> {
+  if (isOfPerson(event.name) && event.identity.signedIn !== null) return event.identity.signedIn
   const by = await userIn(response)
-  if (isOfPerson(told.name)) return by
-  return by !== null && by === (await accountBy(store, told.email)) ? by : null
+  if (isOfPerson(event.name)) return by
+  return by !== null && by === (await accountBy(store, event.email)) ? by : null
 }
 
-/** What a person who is signed in sends a code for is to switch their second factor on, or to confirm it. */
-function actionOf({ name, asking }: Told): string | undefined {
+/** A signed-in person sends a code to turn on or confirm their second factor. */
+function actionOf({ name, identity }: TrailEvent): string | undefined {
   const path = PATHS.get(name)
-  return path?.asksCode === true && asking.signedIn !== null ? 'confirmSecondFactor' : path?.action
+  return path?.asksCode === true && identity.signedIn !== null ? 'confirmSecondFactor' : path?.action
 }
 
 const Answered = z.object({ user: z.object({ id: z.string() }) })
@@ -101,7 +103,7 @@ async function userIn(response: Response): Promise<AccountId | null> {
 
 const NOBODY = asId<AccountId>('nobody')
 
-/** Undefined for an account that is gone, and where the store does not answer: that it did something is told all the same. */
+/** Undefined if the account is gone or the store fails. The event is recorded anyway. */
 async function nameOf(store: Pick<Store, 'db'>, id: AccountId | null): Promise<string | undefined> {
   try {
     const row = await store.db

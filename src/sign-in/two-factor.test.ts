@@ -1,4 +1,4 @@
-// The second factor: how it is set up, that nothing passes by it, and that guessing and replaying codes ends. On both
+// The second factor: its setup, that nothing bypasses it, and the limits on guessing and replaying codes. On both
 // stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -18,30 +18,30 @@ const tokenOf = (rooms: Rooms, cookie: string) => auth(rooms, 'GET token', undef
 interface SetUp {
   readonly uri: string
   readonly backupCodes: readonly string[]
-  /** Of the session that set it up. */
+  /** The session that set the factor up. */
   readonly cookie: string
 }
 
-/** An account whose authenticator was scanned and has shown a code. */
+/** Creates an account with a confirmed authenticator. */
 async function setUp(rooms: Rooms): Promise<SetUp> {
   const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
   const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
-  // The code of half a minute ago, which leaves those of now and of the next half minute to the test. If a half minute
-  // ends before the code is checked, the code is too old; the next one is not.
+  // Uses the previous code, which leaves the current and the next one for the test. If a half minute ends before the
+  // code is checked, the code is too old, so a second call sends the next one.
   const previous = () => verify(rooms, cookie, totp(json.totpURI, -1))
   const done = await previous().catch(previous)
   return { uri: json.totpURI, backupCodes: json.backupCodes, cookie: done.cookie }
 }
 
 for (const dialect of DIALECTS) {
-  describe(`the second factor, on ${dialect}`, () => {
+  describe(`the second factor on ${dialect}`, () => {
     let source: StoreSource
     before(async () => {
       source = await storeSource(dialect)
     })
     after(() => source[Symbol.asyncDispose]())
 
-    test('is asked for once a code was shown, and then a password alone gives nothing', async () => {
+    test('is required after its first code, and then a password alone is not enough', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const wrong = auth(rooms, 'POST two-factor/enable', { password: 'not it' }, { cookie })
@@ -49,7 +49,7 @@ for (const dialect of DIALECTS) {
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
       assert.match(json.totpURI, /^otpauth:\/\/totp\/Vitrine:ada%40example\.test\?secret=[A-Z2-7]{32,}&issuer=Vitrine/)
       assert.equal(new Set(json.backupCodes).size, 10)
-      // Who never showed a code may have lost the secret: they are not locked out.
+      // A person who never sent a code may have lost the secret, and must not be locked out.
       assert.equal((await signIn(rooms)).json.twoFactorRedirect, undefined)
       assert.equal(await codeOf(verify(rooms, cookie, '000000')), 'UNAUTHENTICATED')
       const elsewhere = (await signIn(rooms)).cookie
@@ -76,7 +76,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, whole.cookie)
     })
 
-    test('its secret and codes cannot be read in the store', async () => {
+    test('its secret and codes are encrypted in the store', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const code = backupCodes[9]
@@ -93,17 +93,17 @@ for (const dialect of DIALECTS) {
       assert.equal(secretOf(again.json.totpURI), secretOf(uri))
     })
 
-    test('a code signs in once, and a waiting sign-in is used up by it', async () => {
+    test('a code signs in once, and consumes the waiting sign-in', async () => {
       await using rooms = await openRooms(source)
       const { uri } = await setUp(rooms)
       const [one, other] = [await signIn(rooms), await signIn(rooms)]
-      // Of one moment: half a minute may end meanwhile.
+      // Both requests must use one code, because the current code may expire in between.
       const [code, next] = [totp(uri, 0), totp(uri, 1)]
       await verify(rooms, one.cookie, code)
       const sessions = async () => (await rooms.store.db.selectFrom('sessions').selectAll().execute()).length
       const before = await sessions()
       assert.deepEqual((await refusal(verify(rooms, other.cookie, code)))['reason'], 'INVALID_CODE')
-      // However the cookie is spelt that says that a sign-in waits.
+      // Also with other spellings of the cookie of a waiting sign-in.
       for (const spelling of ['two_factor = $1', 'two_factor="$1"']) {
         const spelt = (await signIn(rooms)).cookie.replace(/two_factor=([^;]*)/, spelling)
         assert.equal((await refusal(verify(rooms, spelt, code)))['reason'], 'INVALID_CODE', spelt)
@@ -114,7 +114,7 @@ for (const dialect of DIALECTS) {
       await verify(rooms, third.cookie, next)
     })
 
-    test('a backup code signs in once, and new ones end the old', async () => {
+    test('a backup code signs in once, and new codes replace the old', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const [first = '', second = ''] = backupCodes
@@ -152,14 +152,14 @@ for (const dialect of DIALECTS) {
       await verify(rooms, third.cookie, totp(uri))
     })
 
-    test('of eighty wrong codes at once, over many sign-ins and two processes, ten are looked at', async () => {
+    test('only ten of eighty concurrent wrong codes, over many sign-ins and two processes, are checked', async () => {
       await using stack = new AsyncDisposableStack()
       const rooms = stack.use(await openRooms(source))
       const again = { ...source, config: () => Promise.resolve(rooms.config) }
       const other = dialect === 'sqlite' ? rooms : stack.use(await openRooms(again))
       rooms.clock.at = Date.now()
       const { uri, backupCodes } = await setUp(rooms)
-      // Five codes each: sixteen sign-ins would do, were there no lock.
+      // Five codes each: without the lock, sixteen sign-ins would be enough.
       const waiting: string[] = []
       for (let i = 0; i < 20; i++) waiting.push((await signIn(rooms)).cookie)
       const right = [-1, 0, 1, 2].map((steps) => totp(uri, steps))
@@ -177,14 +177,14 @@ for (const dialect of DIALECTS) {
       const locked = await refusal(verify(other, late.cookie, totp(uri)))
       assert.deepEqual([locked['code'], locked['reason']], ['RATE_LIMITED', 'ACCOUNT_TEMPORARILY_LOCKED'])
       assert.equal((await refusal(verifyBackup(rooms, late.cookie, backupCodes[0] ?? '')))['code'], 'RATE_LIMITED')
-      // A lock that is over leaves ten more, and a right code all of them.
+      // An expired lock leaves ten more attempts, and a correct code resets the count.
       rooms.clock.at += 900_001
       await verify(rooms, late.cookie, totp(uri))
       const row = await rooms.store.db.selectFrom('second_factors').selectAll().executeTakeFirstOrThrow()
       assert.deepEqual([row.failedVerificationCount, row.lockedUntil], [0, null])
     })
 
-    test('no device is trusted past it, and no field of the library slips in', async () => {
+    test('no trusted device bypasses it, and no undeclared field reaches the library', async () => {
       await using rooms = await openRooms(source)
       const { uri } = await setUp(rooms)
       const half = await signIn(rooms)
@@ -201,7 +201,7 @@ for (const dialect of DIALECTS) {
       }
     })
 
-    test('a new password by link does not pass by it; the waiting sign-ins of the old one end', async () => {
+    test('a password reset does not bypass it, and ends waiting sign-ins', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -224,7 +224,7 @@ for (const dialect of DIALECTS) {
       await verify(rooms, half.cookie, totp(json.totpURI, 1))
     })
 
-    test('a new password by link ends it with a code of it and not without', async () => {
+    test('a password reset ends it only with a valid code', async () => {
       await using smtp = await startSmtp()
       await using rooms = await openRooms(source, { SMTP_URL: smtp.url })
       await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
@@ -246,12 +246,12 @@ for (const dialect of DIALECTS) {
       }
       const kept = await reset(token, { code, keep: { secondFactor: true } })
       assert.equal(kept.json.kept.secondFactor, true)
-      // What was not needed is not used up.
+      // The code was not needed, so it is not consumed.
       await verify(rooms, (await signIn(rooms)).cookie, code)
       const guessed = await ask()
       for (let i = 0; i < 10; i++) await codeOf(reset(guessed, { code: `${100_000 + i}` }))
       assert.equal(await codeOf(reset(guessed, { code: later })), 'RATE_LIMITED')
-      // Whoever reads the mailbox locks nobody out by that.
+      // Access to the mailbox alone cannot lock out the owner.
       await verify(rooms, (await signIn(rooms)).cookie, later)
       rooms.clock.at += 900_000
       const ended = await reset(guessed, { code: backup })
@@ -259,7 +259,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, (await signIn(rooms)).cookie)
     })
 
-    test('the code that switches it on signs nobody in', async () => {
+    test('the code that turns it on does not sign in', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const { json } = await auth(rooms, 'POST two-factor/enable', { password: PASSWORD }, { cookie })
@@ -267,14 +267,14 @@ for (const dialect of DIALECTS) {
       const on = await verify(rooms, cookie, code)
       const half = await signIn(rooms)
       assert.equal((await refusal(verify(rooms, half.cookie, code)))['reason'], 'INVALID_CODE')
-      // Nor does one that a signed-in person has shown, and none shows it twice.
+      // Nor does a code that a signed-in person has sent, and no code works twice.
       await verify(rooms, on.cookie, next)
       assert.equal((await refusal(verify(rooms, on.cookie, next)))['reason'], 'INVALID_CODE')
       assert.equal((await refusal(verify(rooms, (await signIn(rooms)).cookie, next)))['reason'], 'INVALID_CODE')
       await tokenOf(rooms, on.cookie)
     })
 
-    test('the password alone neither ends it, nor shows its secret, nor makes backup codes', async () => {
+    test('the password alone cannot end it, show its secret or create backup codes', async () => {
       await using rooms = await openRooms(source)
       const { uri, backupCodes, cookie } = await setUp(rooms)
       const [code, later] = [totp(uri), totp(uri, 1)]
@@ -287,7 +287,7 @@ for (const dialect of DIALECTS) {
         const guess = await refusal(ask(path, { password: 'not it', code: backupCodes[0] }))
         assert.deepEqual([guess['code'], guess['reason']], ['INVALID_REQUEST', 'INVALID_PASSWORD'], path)
       }
-      // A wrong password used no code up; a code is used up once, also of two requests at once.
+      // A wrong password does not consume the code. A code works once, even in two concurrent requests.
       await ask('get-totp-uri', { password: PASSWORD, code: backupCodes[0] })
       const both = await Promise.allSettled(
         [1, 2].map(() => ask('get-totp-uri', { password: PASSWORD, code: backupCodes[1] })),
@@ -302,7 +302,7 @@ for (const dialect of DIALECTS) {
       await tokenOf(rooms, off.cookie)
     })
 
-    test('codes guessed with a session are counted by the session, and lock no sign-in', async () => {
+    test('codes guessed with a session count for the session, and lock no sign-in', async () => {
       await using rooms = await openRooms(source)
       const { uri, cookie } = await setUp(rooms)
       for (let i = 0; i < 10; i++) await codeOf(verify(rooms, cookie, `${100_000 + i}`))
@@ -310,7 +310,7 @@ for (const dialect of DIALECTS) {
       await verify(rooms, (await signIn(rooms)).cookie, totp(uri))
     })
 
-    test('whoever knows the password locks out no device that passed the second factor', async () => {
+    test('a stranger with the password cannot lock out a device that passed the factor', async () => {
       await using rooms = await openRooms(source)
       rooms.clock.at = Date.now()
       const { uri, cookie } = await setUp(rooms)
@@ -325,7 +325,7 @@ for (const dialect of DIALECTS) {
       }
       const stranger = await signIn(rooms)
       assert.equal(await codeOf(verify(rooms, stranger.cookie, totp(uri))), 'RATE_LIMITED')
-      // A device that knows the password alone is a stranger here.
+      // A device that knows only the password counts as a stranger.
       const waiting = async () => {
         const half = await auth(rooms, 'POST sign-in/email', { email: EMAIL, password: PASSWORD }, { cookie: device })
         return half.cookies.map((each) => each.split(';')[0]).join('; ')
@@ -337,7 +337,7 @@ for (const dialect of DIALECTS) {
       assert.equal(await codeOf(verify(rooms, await waiting(), totp(uri, 1))), 'RATE_LIMITED')
     })
 
-    test('is given up with the password and a code, and then the password alone signs in', async () => {
+    test('can be ended with password and code, and then the password alone signs in', async () => {
       await using rooms = await openRooms(source)
       const { uri, cookie } = await setUp(rooms)
       const code = totp(uri)
@@ -349,7 +349,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await rooms.store.db.selectFrom('second_factors').selectAll().execute(), [])
     })
 
-    test('whoever holds a session guesses its password ten times at most, over https too', async () => {
+    test('a session can guess its password at most ten times, also over https', async () => {
       for (const env of [{}, { VITRINE_PUBLIC_URL: 'https://vitrine.example.test' }]) await guessed(env)
     })
 
@@ -358,7 +358,7 @@ for (const dialect of DIALECTS) {
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const codes: unknown[] = []
       for (let i = 0; i < 11; i++) {
-        // However the cookie is spelt, and whatever stands beside it.
+        // Also with other spellings of the cookie, and with other cookies beside it.
         const spelt = cookie.replace(/session_token=(.)/, (_, letter: string) => {
           return `session_token${' '.repeat(i)}=%${letter.charCodeAt(0).toString(16)}`
         })
@@ -368,7 +368,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([codes[9], codes[10]], ['INVALID_REQUEST', 'RATE_LIMITED'])
     }
 
-    test('a password that is right for another session gives a session beside it no tries back', async () => {
+    test('a correct password for one session does not reset the limit of another', async () => {
       await using rooms = await openRooms(source)
       const { cookie } = await auth(rooms, 'POST sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
       const eve = { name: 'Eve', email: 'eve@example.test', password: PASSWORD }

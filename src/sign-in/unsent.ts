@@ -1,20 +1,20 @@
-// The answer where mails to an address are used up: nothing is done and nothing is sent, and nobody can tell. It is the
-// library's own answer for every address, in the same shape.
+// The answer when the mail limit of an address is exhausted. Nothing is done or sent, but the answer looks like the
+// library's usual one, so nobody can tell.
 import { randomUUID } from 'node:crypto'
 import { SignUp } from '../contract/sign-in-routes.ts'
-import type { Asked } from './read-request.ts'
+import type { SignInRequest } from './read-request.ts'
 import type { Library } from './library.ts'
 import { SIGN_UP } from './paths.ts'
 
-const ASKED_FOR_RESET = 'If this email exists in our system, check your email for the reset link'
+const RESET_ANSWER = 'If this email exists in our system, check your email for the reset link'
 
-export async function unsent(library: Library, asked: Asked, now: number): Promise<Response> {
-  if (asked.name === 'POST /auth/request-password-reset') {
-    return Response.json({ status: true, message: ASKED_FOR_RESET })
+export async function unsent(library: Library, input: SignInRequest, now: number): Promise<Response> {
+  if (input.name === 'POST /auth/request-password-reset') {
+    return Response.json({ status: true, message: RESET_ANSWER })
   }
-  if (asked.name !== SIGN_UP) return Response.json({ status: true })
-  const { name, email, password } = SignUp.parse(asked.body)
-  // Costs what a sign-up costs.
+  if (input.name !== SIGN_UP) return Response.json({ status: true })
+  const { name, email, password } = SignUp.parse(input.body)
+  // Takes as long as a real sign-up.
   await library.hashPassword(password)
   const at = new Date(now).toISOString()
   const user = { name, email: email.toLowerCase(), emailVerified: false, image: null, createdAt: at, updatedAt: at }

@@ -1,5 +1,5 @@
-// Uses a code of a second factor up where the library asks for none: to switch the factor off, to see its secret, to renew
-// its backup codes, to end it with a new password. A code that was used here signs nobody in, and the other way round.
+// Consumes a code of a second factor where the library does not ask for one: to turn the factor off, show its secret,
+// renew its backup codes, or end it with a new password. A code consumed here cannot sign in, and vice versa.
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { AccountId } from '../ids.ts'
@@ -7,7 +7,7 @@ import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Library } from './library.ts'
 
-/** A second factor that is on. */
+/** An enabled second factor. */
 export interface Factor {
   readonly id: string
   readonly accountId: AccountId
@@ -16,7 +16,7 @@ export interface Factor {
   readonly backupCodes: string
 }
 
-/** The second factor of an account; null where none is on. */
+/** Returns an account's second factor, or null if none is on. */
 export async function factorOf(
   store: Pick<Store, 'db' | 'dialect'>,
   accountId: AccountId | null,
@@ -32,7 +32,7 @@ export async function factorOf(
   return row === undefined ? null : { ...row, accountId }
 }
 
-/** True once for each code; count the try before. */
+/** Returns true once per code. The caller must count the attempt first. */
 export async function useCode(
   deps: { readonly store: Store; readonly library: Library },
   factor: Factor,
@@ -45,23 +45,23 @@ export async function useCode(
   }
   const codes = await library.openBackupCodes(factor.backupCodes)
   if (!codes.includes(code)) return false
-  const backupCodes = await library.sealBackupCodes(codes.filter((each) => each !== code))
+  const backupCodes = await library.sealBackupCodes(codes.filter((other) => other !== code))
   const used = await store.append((tx) =>
     tx
       .updateTable('second_factors')
       .set({ backupCodes })
       .where('id', '=', factor.id)
-      // Of two that read the same list one writes it.
+      // Only one of two requests that read the same list updates it.
       .where('backupCodes', '=', factor.backupCodes)
       .executeTakeFirst(),
   )
   return used.numUpdatedRows === 1n
 }
 
-/** Longer than a code can be used: its own half minute, one before and one after. */
-const KEPT_MS = 120_000
+/** Longer than a code is valid: its 30 seconds, and one step before and after. */
+const USED_CODE_MS = 120_000
 
-/** False for a code that was used before (RFC 6238 §5.2: a code is accepted once). */
+/** Returns false for a code that was used before (RFC 6238 §5.2: a code is accepted once). */
 export async function markUsed(
   tx: Transaction<Tables>,
   account_id: AccountId,
@@ -69,10 +69,10 @@ export async function markUsed(
   now: number,
 ): Promise<boolean> {
   await tx.deleteFrom('used_codes').where('until', '<', new Date(now).toISOString()).execute()
-  const kept = await tx
+  const inserted = await tx
     .insertInto('used_codes')
-    .values({ account_id, code_hash: hash('sha256', code.trim()), until: new Date(now + KEPT_MS).toISOString() })
+    .values({ account_id, code_hash: hash('sha256', code.trim()), until: new Date(now + USED_CODE_MS).toISOString() })
     .onConflict((oc) => oc.doNothing())
     .executeTakeFirst()
-  return kept.numInsertedOrUpdatedRows === 1n
+  return inserted.numInsertedOrUpdatedRows === 1n
 }

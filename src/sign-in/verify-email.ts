@@ -1,5 +1,5 @@
-// Proves an address: by the link that was mailed to it together with the password of the sign-up that asked for the link.
-// The click alone would give a stranger who signed up with the address an account that its owner has vouched for.
+// Verifies an address with the mailed link and the password of the sign-up that requested the link. With the click
+// alone, a stranger could sign up with the address and have the owner verify the stranger's account.
 import { AppError } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -20,20 +20,20 @@ interface Deps {
 export interface Verified {
   readonly accountId: AccountId
   readonly email: string
-  /** False where it was verified before. */
+  /** False if the address was already verified. */
   readonly isNew: boolean
 }
 
-/** Throws UNAUTHENTICATED for a link that was never made, is over, or whose account is gone, and for another password. */
+/** Throws UNAUTHENTICATED for a link that is invalid or expired, or whose account is gone, and for a wrong password. */
 export async function verifyEmail(
   deps: Deps,
   order: { readonly token: string; readonly password: string },
 ): Promise<Verified> {
   const link = await deps.links.opened(order.token)
   if (link === null) throw refused('INVALID_TOKEN', NO_SUCH_LINK)
-  if (link.endsAt <= deps.now) throw refused('TOKEN_EXPIRED', 'This link has expired: ask for another one.')
+  if (link.endsAt <= deps.now) throw refused('TOKEN_EXPIRED', 'This link has expired. Request another one.')
   const key = `verify ${link.accountId}`
-  // Only who has a link gets here: nobody else can use these tries up.
+  // Only somebody with the link reaches this limit, so nobody else can exhaust it.
   await deps.tries.spend([{ key, ...BY_LINK }])
   if (!(await deps.library.isPassword(link.accountId, order.password))) {
     throw refused('INVALID_PASSWORD', NOT_THE_PASSWORD)
@@ -43,8 +43,8 @@ export async function verifyEmail(
 }
 
 /**
- * By the account and never by its address: another sign-up may have taken the account's place while the password was
- * looked at. Throws UNAUTHENTICATED then.
+ * Updates by account, never by address: another sign-up may have replaced the account while the password was verified.
+ * Throws UNAUTHENTICATED in that case.
  */
 async function setVerified(store: Store, accountId: AccountId): Promise<boolean> {
   const yes = store.dialect === 'postgres' ? true : 1
@@ -58,9 +58,9 @@ async function setVerified(store: Store, accountId: AccountId): Promise<boolean>
   })
 }
 
-const NO_SUCH_LINK = 'This link is not valid: a later sign-up replaced it, or it was never made.'
+const NO_SUCH_LINK = 'This link is not valid: a later sign-up replaced it, or it was never issued.'
 const NOT_THE_PASSWORD =
-  'This is not the password of the sign-up that asked for this link. If you did not sign up, somebody else did: ask for a ' +
+  'This is not the password of the sign-up that requested this link. If you did not sign up, somebody else did. Ask for a ' +
   'new password, which makes the account yours.'
 
 function refused(reason: string, message: string): AppError {

@@ -1,5 +1,5 @@
-// The page that a mailed link to verify an address leads to. It asks for the password of the sign-up: a program that opens
-// links in mails, and an owner who clicks on a stranger's link, verify nothing.
+// The page of a verification link. It asks for the password of the sign-up. Otherwise a mail scanner, or an owner who
+// clicks on a stranger's link, would verify the address.
 import { PASSWORD } from '../contract/sign-in-routes.ts'
 import { COMMON_SCRIPT, page } from './page.ts'
 
@@ -7,19 +7,19 @@ const FORM = `<form>
 <p>Verify your e-mail address with the password that you chose when you signed up.</p>
 <p><label>Password <input name="password" type="password" autocomplete="current-password" required maxlength="${PASSWORD.max}"></label></p>
 <p><button>Verify</button></p>
-<p>You did not sign up? Then close this page. Somebody else used your address, and cannot use it without you.</p>
+<p>You did not sign up? Then close this page. Somebody else used your address, but cannot verify it without you.</p>
 </form>`
 
 const SCRIPT = `${COMMON_SCRIPT}
-const callbackURL = asked.get('callbackURL')
+const callbackURL = params.get('callbackURL')
 form.addEventListener('submit', async (event) => {
   event.preventDefault()
   try {
     const body = { token, password: form.password.value, ...(callbackURL === null ? {} : { callbackURL }) }
-    const told = await send('/auth/verify-email', body)
+    const data = await send('/auth/verify-email', body)
     form.hidden = true
-    say('The address is verified: sign in.')
-    if (told.callbackURL !== null) location.assign(told.callbackURL)
+    say('The address is verified. Sign in now.')
+    if (data.callbackURL !== null) location.assign(data.callbackURL)
   } catch (error) {
     say(error.message)
   }
