@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `vitrine VERB`. Like main.ts, checks the version of Node before anything else is loaded.
+// The command line: runs `vitrine VERB`. Like main.ts, it checks the version of Node before it loads anything else.
 const [major = 0] = process.versions.node.split('.').map(Number)
 
 if (major < 24) {

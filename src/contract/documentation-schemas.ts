@@ -17,7 +17,7 @@ const Text = z.object({
   stale: z.boolean(),
 })
 const ColumnText = Text.partial().extend({
-  /** Set by a person: whether the column's values are personal data. Null: the rules decide. */
+  /** Whether a person marked the column's values as personal data. If null, the rules decide. */
   personal: z.boolean().nullable(),
 })
 const TableDocumentation = z.object({
@@ -41,7 +41,7 @@ const optionalFields = {
   origin: Origin.exactOptional(),
   status: Status.exactOptional(),
   restsOn: listOf(identifier, 100).exactOptional(),
-  /** Accepted from a read value, but ignored: the service computes it. */
+  /** Accepted, so that a client can send back what it read, but ignored: the service computes the value. */
   stale: z.boolean().exactOptional(),
 }
 const submittedText = (max: number) => z.strictObject({ text: text(max).min(1), ...optionalFields })

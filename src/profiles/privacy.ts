@@ -20,7 +20,7 @@ const PERSONAL_LOOKS: ReadonlySet<string> = new Set(['email', 'phone', 'iban', '
 /** By column: true or false if a person decided, else null or absent. */
 export type Marks = ReadonlyMap<string, boolean | null>
 
-/** What may be stored of a profile, for the columns of `table` only: the exposed table at the time of writing. */
+/** Returns the part of a profile that may be stored, for the columns of `table` only: the exposed table at the time of writing. */
 export function allowedProfile(
   profile: TableProfile,
   table: CatalogTable,
@@ -68,7 +68,7 @@ function allowedColumn(
 }
 
 /**
- * By name, or because the sampled values look personal. Values that are known but were not sampled count as personal.
+ * Decides by the name, or by the look of the sampled values. Texts that are known but were not sampled count as personal.
  */
 function isPersonal(seen: ColumnProfile, table: string): boolean {
   if (isPersonalName({ table, column: seen.name, kind: seen.kind })) return true
@@ -107,8 +107,8 @@ function sharedKeys(keys: (ColumnProfile['keys'] & object) | null, isCleared: bo
 }
 
 /**
- * Whole numbers of nine or more digits that are nearly all distinct, such as telephone and identity numbers under a
- * neutral name: the ends of their range may be a person's. Does not apply to keys.
+ * Detects telephone and identity numbers under a neutral name: whole numbers of nine or more digits, nearly all
+ * distinct. The ends of their range may identify a person. Keys are exempt.
  */
 function areNumbersOfPeople({ kind, range, sample }: ColumnProfile, column: CatalogColumn): boolean {
   if (
@@ -131,7 +131,7 @@ function isUnique({ sample }: ColumnProfile): boolean {
   return sample !== null && sample.count > 1 && sample.distinct === sample.count
 }
 
-/** What at least half of the texts look like. */
+/** Returns the look that at least half of the texts have, or null. */
 function lookAt({ kind, sample }: ColumnProfile): string | null {
   if (kind !== 'text' && kind !== 'other') return null
   const found = Object.entries(sample?.looks ?? {}).find(([, share]) => share >= LOOK_SHARE)

@@ -7,7 +7,7 @@ import { packedRow, packedRows } from './packed-rows.ts'
 import { isNewer, type AuditScope, type Key } from './scope.ts'
 import { singleRows } from './single-rows.ts'
 
-/** Returns the rows within the scope after `before`, newest first, in portions. Throws the reason of `signal`. */
+/** Returns the rows within the scope that are older than `before`, newest first, in portions. Throws the reason of `signal`. */
 export async function* newest(
   store: Pick<Store, 'db'>,
   teamId: TeamId,

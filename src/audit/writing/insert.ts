@@ -1,4 +1,4 @@
-// SQL statements of the audit's hot path. They are compiled once: compiling per batch costs more than the insert.
+// Inserts audit rows and packs. The inserts of rows are compiled once: compiling per batch costs more than the insert.
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { DialectName } from '../../store/migrate.ts'
 import type { AuditTable, Tables } from '../../store/tables.ts'
