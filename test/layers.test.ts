@@ -31,7 +31,8 @@ const ORDER: readonly (readonly string[])[] = [
   ['log'],
   ['config'],
   ['contract'],
-  ['errors', 'ids', 'bounded-map'],
+  ['deadline', 'bounded-map'],
+  ['errors', 'ids'],
 ]
 
 interface Import {

@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
-import { deadlineOf, isTimeout } from './deadline.ts'
+import { deadlineOf, isTimeout } from '../deadline.ts'
 import { changedJustNow, overloaded } from './refusals.ts'
 import { settingsFor, type DatasourceRow } from './rows.ts'
 

@@ -2,7 +2,7 @@
 // datasource loses access, the query is cancelled in the database and the caller gets the refusal that a new request
 // would get. Shutdown cancels the remaining queries the same way.
 import type { Call, Caller } from '../auth/caller.ts'
-import type { Deadline } from '../datasources/deadline.ts'
+import type { Deadline } from '../deadline.ts'
 import { changedJustNow, overloaded, requireEnabled } from '../datasources/refusals.ts'
 import type { Reached } from '../datasources/reach.ts'
 import { AppError, type Code } from '../errors.ts'

@@ -1,7 +1,7 @@
 // Tries an example query through the guard and on the database, with few rows and a short timeout. It spends no budget,
 // because no caller gets the answer.
 import type { Config } from '../config.ts'
-import { deadlineOf } from '../datasources/deadline.ts'
+import { deadlineOf } from '../deadline.ts'
 import type { Leases } from '../datasources/connection-pool.ts'
 import { readRow } from '../datasources/rows.ts'
 import type { DatasourceType, Driver } from '../drivers/driver.ts'

@@ -4,7 +4,7 @@ import type { Catalog, CatalogTable } from '../../driver.ts'
 import { catalogLookup, checkVersion, hasField, listedTables } from '../../catalog-lookup.ts'
 import { CAPTURE_VERSION, type BigQueryCapture, type BigQueryTableDetail, type ShardFamily } from '../capture.ts'
 import { Families } from '../shard-families.ts'
-import { quotedPath } from './suggestions.ts'
+import { quotedPath } from './did-you-mean.ts'
 
 export interface ExposedTable {
   readonly dataset: string

@@ -1,7 +1,7 @@
 // Parses expressions as runs of tokens: it checks the brackets, finds sub-queries, looks up calls, and knows every
 // reserved word. BigQuery checks what the tokens mean together. The guard finds every place that can name a table, so
 // an unknown word ends the run.
-import { functionHint, partFirst } from './dialect-hints.ts'
+import { functionHint, partFirst } from './function-hints.ts'
 import { isNoCall, mayCall } from './allowed-functions.ts'
 import { keyOf, type Piece, type Query } from './nodes.ts'
 import { isQueryStart, readQuery } from './parse.ts'

@@ -3,7 +3,7 @@
 import type { PseudoColumn } from '../capture.ts'
 import type { AllowedShards } from '../query.ts'
 import type { Exposed } from './exposed.ts'
-import { near, quotedPath } from './suggestions.ts'
+import { near, quotedPath } from './did-you-mean.ts'
 import { refusedTable } from './refusal.ts'
 import { wildcard } from './wildcard.ts'
 import type { Work } from './work-budget.ts'

@@ -9,7 +9,7 @@ import type { Catalog } from '../../driver.ts'
 import type { Captured } from '../query.ts'
 import { identifier, literal } from '../quote.ts'
 import { TypeBook } from '../session/types.ts'
-import type { WriteValue } from '../session/values.ts'
+import type { WriteValue } from '../session/write-values.ts'
 import type { TypeName } from '../capture.ts'
 
 /** One column of a profile's statement. */

@@ -5,7 +5,7 @@ import type { Field } from './messages.ts'
 import type { RecordShape } from '../query.ts'
 import type { ColumnType, TypeBook } from './types.ts'
 import { arrayWriter, compositeWriter } from './values-nested.ts'
-import { writeNull, type WriteValue } from './values.ts'
+import { writeNull, type WriteValue } from './write-values.ts'
 import type { Sink } from './wire.ts'
 
 /** pg_type's oids of record and record[]. */

@@ -1,10 +1,10 @@
 // Maps the type oids of an answer to types, and to the way their values are written. Built-in types are known. User-defined
 // types (enums, composites, their arrays, extension types) are looked up in pg_type once.
-import type { BuiltinType } from './types-builtin.ts'
-import { BUILTIN_TYPES } from './types-builtin.ts'
+import type { BuiltinType } from './builtin-type-forms.ts'
+import { BUILTIN_TYPES } from './builtin-type-forms.ts'
 import { writeText } from '../../json-bytes.ts'
 import { arrayWriter, compositeWriter } from './values-nested.ts'
-import { WRITERS, type WriteValue } from './values.ts'
+import { WRITERS, type WriteValue } from './write-values.ts'
 
 export interface ColumnType {
   /** The database's own name; an array is its element's name and []. */

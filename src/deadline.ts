@@ -1,6 +1,6 @@
 // The deadline of a call: one signal for the caller's hang-up and the timeout, whichever comes first. Cheaper than
 // AbortSignal.any with AbortSignal.timeout on the hot path of queries. `using` removes the timer and the listener.
-import type { AppError } from '../errors.ts'
+import type { AppError } from './errors.ts'
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal

@@ -1,6 +1,6 @@
 // Hints for functions, operators and words of other SQL dialects: what GoogleSQL calls the same thing.
 import { PLAIN_FUNCTIONS } from './allowed-functions.ts'
-import { near } from './suggestions.ts'
+import { near } from './did-you-mean.ts'
 
 /** By function name in capitals: what to write instead. */
 const FUNCTIONS: Readonly<Record<string, string>> = {
