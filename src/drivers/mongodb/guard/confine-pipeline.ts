@@ -6,6 +6,7 @@ import { filter } from './filter.ts'
 import { Flow, type Whole } from './pipeline-state.ts'
 import { isDocument, type Bson, type BsonDocument } from '../query.ts'
 import { within } from './error-place.ts'
+import { keepFromCompiling } from './row-engine.ts'
 import { sortSpecOf } from './sort-spec.ts'
 import { checkStages, confineStage, stageOf } from './stages.ts'
 import type { Variables } from './variables.ts'
@@ -30,6 +31,7 @@ export function confinePipeline(
   // first row. The barrier stops a $match that reads a field; the $limit stops a $match that reads no field.
   if (isCached) flow.out.push({ $limit: Number.MAX_SAFE_INTEGER })
   for (const stage of rest) confineStage(stage, flow)
+  keepFromCompiling(out)
   return flow
 }
 
