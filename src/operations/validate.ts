@@ -11,6 +11,7 @@ const DETAIL_LENGTH_MAX = 300
 
 /** The query parameters. A route that declares none accepts none. Throws INVALID_REQUEST. */
 export function readQuery(route: Route, query: unknown): unknown {
+  if (route.query === undefined && isEmpty(query)) return {}
   return read(route.query ?? Nothing, { ...asRecord(query) }, 'query parameter')
 }
 
@@ -22,6 +23,11 @@ export function readBody(route: Route, body: unknown): unknown {
   if (route.body === undefined) return void read(Nothing, given, 'field')
   if (body === undefined && route.bodyOptional !== true) throw invalidRequest(['body: a JSON body is required'])
   return read(route.body, given, 'field')
+}
+
+function isEmpty(value: unknown): boolean {
+  for (const _key in asRecord(value)) return false
+  return true
 }
 
 function asRecord(value: unknown): object {

@@ -46,7 +46,7 @@ export function queryOf(text: string, version: number, more: Partial<PostgresQue
 }
 
 export function emptyKnown(): Known {
-  return { types: new TypeBook(), sizes: new Map(), implicit: { digest: '', at: Infinity } }
+  return { types: new TypeBook(), sizes: new Map(), implicit: { digest: '', at: Infinity, renewedAt: Infinity } }
 }
 
 export async function openSession(settings: ConnectionSettings): Promise<TestSession> {

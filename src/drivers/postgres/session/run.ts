@@ -18,8 +18,8 @@ import { NO_ROWS, type Sink } from './wire.ts'
 export interface Known {
   readonly types: TypeBook
   readonly sizes: Map<string, { readonly size: TableSize | null; readonly at: number }>
-  /** The last known digest of the database's implicit objects, and when it was read. */
-  implicit: { readonly digest: string; readonly at: number } | null
+  /** The last known digest of implicit objects, when it was read, and when a query last set out to read it again. */
+  implicit: { readonly digest: string; readonly at: number; renewedAt: number } | null
 }
 
 export interface Running {
@@ -29,6 +29,8 @@ export interface Running {
 
 /** How long a digest of implicit objects stays valid. */
 const IMPLICIT_MS = 1_000
+/** After this time one query renews the digest, so that not all connections check it when it expires. */
+const RENEW_MS = 500
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const PLAN_BYTES = 32 * 1024 * 1024
@@ -44,7 +46,8 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   const check = implicitCheck(at.known, query.implicit, started)
   const bounded = knownBound(at.known, query)
   if (bounded !== null && bounded <= limits.maxCost) {
-    const outcome = await at.session.transaction(Buffer.concat([check.frames, frames]), pinned, result, query.reads)
+    const all = check.frames.length === 0 ? frames : Buffer.concat([check.frames, frames])
+    const outcome = await at.session.transaction(all, pinned, result, query.reads)
     if (outcome.isStale) throw schemaStale(outcome.error)
     if (outcome.error !== null) throw await explained(query, pinned, outcome.error, started)
     check.passed()
@@ -117,15 +120,19 @@ const NO_CHECK: ImplicitCheck = { frames: Buffer.alloc(0), passed: () => undefin
 
 /**
  * A statement that fails the transaction if implicit objects have changed since introspection. It takes one or two
- * milliseconds, so all connections of a datasource together send it at most once a second.
+ * milliseconds, so the connections of a datasource share its result: while queries run, one of them sends it each half second.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
   const { digest } = objects
-  if (known.implicit?.digest === digest && now - known.implicit.at < IMPLICIT_MS) return NO_CHECK
+  const last = known.implicit
+  if (last?.digest === digest && now - last.at < IMPLICIT_MS) {
+    if (now - last.renewedAt < RENEW_MS) return NO_CHECK
+    last.renewedAt = now
+  }
   return {
     frames: statement(implicitCheckSql(objects)),
     passed: () => {
-      known.implicit = { digest, at: now }
+      known.implicit = { digest, at: now, renewedAt: now }
     },
   }
 }
