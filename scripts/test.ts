@@ -57,8 +57,7 @@ function filesOf(patterns: readonly string[]): string[] {
   return globSync(patterns, { cwd: ROOT }).sort()
 }
 
-// Compiling the sources anew in each test process takes a quarter of the time.
-const env: NodeJS.ProcessEnv = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'), ...process.env }
+const env: NodeJS.ProcessEnv = { ...process.env }
 if (run.stores === undefined) delete env['TEST_STORES']
 else env['TEST_STORES'] = run.stores
 const child = spawn(
