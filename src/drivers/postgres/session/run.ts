@@ -30,7 +30,7 @@ export interface Running {
 /** How long a digest of implicit objects stays valid. */
 const IMPLICIT_MS = 1_000
 /** After this time one query renews the digest, so that not all connections check it when it expires. */
-const RENEW_MS = 500
+const RENEW_MS = 900
 const SIZE_MS = 180_000
 const SIZES_MAX = 1_000
 const PLAN_BYTES = 32 * 1024 * 1024
@@ -120,7 +120,7 @@ const NO_CHECK: ImplicitCheck = { frames: Buffer.alloc(0), passed: () => undefin
 
 /**
  * A statement that fails the transaction if implicit objects have changed since introspection. It takes one or two
- * milliseconds, so the connections of a datasource share its result: while queries run, one of them sends it each half second.
+ * milliseconds, so the connections of a datasource share its result: while queries run, one of them sends it each 0.9 s.
  */
 function implicitCheck(known: Known, objects: ImplicitObjects, now: number): ImplicitCheck {
   const { digest } = objects
