@@ -13,7 +13,7 @@ import { openMetrics, serveMetrics } from './http/metrics.ts'
 import { createServer } from './http/server.ts'
 import { bind, openOperations, type AnyDefinition, type Operations } from './operations/call-operation.ts'
 import type { RunningQueries } from './query/running.ts'
-import { houseOf, openRooms } from './rooms.ts'
+import { sharedDepsOf, openRooms } from './rooms.ts'
 
 export interface AppOptions {
   readonly config: Config
@@ -57,9 +57,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const origin = () => config.publicUrl ?? listening
   const rooms = opened.use(await openRooms({ config, log, origin }))
   const { store, signIn } = rooms
-  const house = houseOf(rooms)
-  const operations = openOperations(house, rooms)
-  const more = options.more === undefined ? {} : bind(house, options.more.routes, options.more.operations)
+  const shared = sharedDepsOf(rooms)
+  const operations = openOperations(shared, rooms)
+  const more = options.more === undefined ? {} : bind(shared, options.more.routes, options.more.operations)
   const metrics = config.metricsAddr === null ? null : openMetrics()
   const server = createServer({
     authenticator: rooms.authenticator,

@@ -140,7 +140,7 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
 }
 
 /** The dependencies that all operations share. */
-export function houseOf(rooms: Rooms): SharedDeps {
+export function sharedDepsOf(rooms: Rooms): SharedDeps {
   const { authenticator, audit } = rooms
   return {
     authenticator,

@@ -1,24 +1,10 @@
 // Pure: a change as the audit stores it. It names the target as it was called then, and gives the old and new value of
 // each field. Callers pass readable values only: a secret is `SET` or `NOT_SET`.
 import { z } from 'zod'
-
-const TARGET_KINDS = [
-  'account',
-  'team',
-  'member',
-  'invitation',
-  'key',
-  'grant',
-  'datasource',
-  'exposure',
-  'documentation',
-  'access',
-  'job',
-] as const
+import type { Target as TargetSchema } from '../contract/audit-schemas.ts'
 
 /** The target of a change. */
-export const Target = z.object({ kind: z.enum(TARGET_KINDS), id: z.string(), name: z.string() })
-export type Target = z.infer<typeof Target>
+export type Target = z.infer<typeof TargetSchema>
 
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
 const Value = z.union([Scalar, z.array(z.string())])

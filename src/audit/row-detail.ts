@@ -1,7 +1,8 @@
 // Pure: the JSON column of an audit row. It holds the names of the caller, the change, the reason of a refusal, and
 // what a query read. Fields that do not apply are absent, because most rows need only a few.
 import { z } from 'zod'
-import { Changes, Target, type Changed } from './changes.ts'
+import { Target } from '../contract/audit-schemas.ts'
+import { Changes, type Changed } from './changes.ts'
 
 /** Names at the time the row was written. */
 export interface Who {

@@ -25,7 +25,8 @@ const filter = {
 export const AuditQuery = Page.extend(filter)
 export const AuditExportQuery = z.strictObject({ ...filter, format: z.enum(['csv', 'jsonl']).exactOptional() })
 
-const Target = z.object({
+/** The target of a change. */
+export const Target = z.object({
   kind: z.enum([
     'account',
     'team',

@@ -11,6 +11,7 @@ import { openRunning } from '../../src/query/running.ts'
 import { reach } from '../../src/datasources/reach.ts'
 import type { Role } from '../../src/store/tables.ts'
 import type { Membership } from '../../src/teams/require-membership.ts'
+import { addSession } from './people.ts'
 import type { StoreConfig } from './stores.ts'
 import { openRooms as composeRooms } from '../../src/rooms.ts'
 
@@ -96,21 +97,7 @@ export function sessionCall(accountId: AccountId, action: string, signal = new A
 export async function livingSession(rooms: Rooms, accountId: AccountId, action: string): Promise<Call> {
   const call = sessionCall(accountId, action)
   if (call.caller.kind !== 'session') throw new TypeError('no session')
-  const { sessionId: id } = call.caller
-  const row = {
-    id,
-    userId: accountId,
-    token: id,
-    expiresAt: '2099-01-01T00:00:00.000Z',
-    ipAddress: null,
-    userAgent: null,
-  }
-  await rooms.store.write((tx) =>
-    tx
-      .insertInto('sessions')
-      .values({ ...row, createdAt: AT, updatedAt: AT })
-      .execute(),
-  )
+  await addSession(rooms, call.caller)
   return call
 }
 

@@ -78,17 +78,24 @@ export async function someone(rooms: Rooms, email: string, options: { verified?:
 /** Like callOf(), with a stored session. */
 export async function sessionOf(rooms: Rooms, accountId: AccountId, action?: string): Promise<Call> {
   const call = callOf(rooms, accountId, action)
+  await addSession(rooms, call.caller)
+  return call
+}
+
+/** Stores the session of a caller; it ends in a week. */
+export async function addSession(
+  rooms: Pick<Rooms, 'store' | 'now'>,
+  { accountId, sessionId }: Pick<SessionCaller, 'accountId' | 'sessionId'>,
+): Promise<void> {
   const time = (ms: number) => (rooms.store.dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString())
   const [createdAt, expiresAt] = [time(rooms.now()), time(rooms.now() + 7 * 86_400_000)]
   const of = { userId: accountId, token: newId(), ipAddress: null, userAgent: null }
-  const { sessionId } = call.caller
   await rooms.store.write((tx) =>
     tx
       .insertInto('sessions')
       .values({ id: sessionId, ...of, createdAt, updatedAt: createdAt, expiresAt })
       .execute(),
   )
-  return call
 }
 
 export function callOf(rooms: Rooms, accountId: AccountId, action = 'test'): Call & { readonly caller: SessionCaller } {

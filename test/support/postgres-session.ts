@@ -1,11 +1,13 @@
 // A logged-in session to a test server, and a function that runs a text as if the guard had printed it.
+import assert from 'node:assert/strict'
 import { logIn, type Login } from '../../src/drivers/postgres/session/connect.ts'
 import { JsonBytes } from '../../src/drivers/json-bytes.ts'
 import type { PostgresQuery } from '../../src/drivers/postgres/query.ts'
 import { runQuery, type Known, type Running } from '../../src/drivers/postgres/session/run.ts'
 import { readSettings, targetOf } from '../../src/drivers/postgres/session/settings.ts'
 import { TypeBook } from '../../src/drivers/postgres/session/types.ts'
-import type { ConnectionSettings, Limits, Rows } from '../../src/drivers/driver.ts'
+import type { Catalog, Connection, ConnectionSettings, Driver, Limits, Rows } from '../../src/drivers/driver.ts'
+import { AppError } from '../../src/errors.ts'
 import type { TestPostgres } from './postgres.ts'
 
 export const LIMITS: Limits = { rowCap: 50_000, maxResponseBytes: 8 << 20, timeoutMs: 15_000, maxCost: 1e12 }
@@ -62,5 +64,24 @@ export async function openSession(settings: ConnectionSettings): Promise<TestSes
       login.session.wire.close()
       await Promise.resolve()
     },
+  }
+}
+
+/** The rows of a query through guard and database, as text; or the kind of the refusal, or the code of the error. */
+export async function answerOf(
+  driver: Driver,
+  connection: Connection,
+  exposed: Catalog,
+  sql: string,
+  limits: Limits,
+): Promise<string> {
+  const { signal } = new AbortController()
+  const verdict = await driver.confine(driver.read({ sql }), exposed, limits, signal)
+  if (verdict.kind !== 'confined') return verdict.kind
+  try {
+    return String((await connection.run(verdict.query, limits, signal)).rows)
+  } catch (error) {
+    assert.ok(error instanceof AppError, String(error))
+    return error.code
   }
 }

@@ -4,9 +4,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/driver.ts'
 import { createPostgresDriver } from '../../../src/drivers/postgres/driver.ts'
-import { AppError } from '../../../src/errors.ts'
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
-import { settingsOf } from '../../support/postgres-session.ts'
+import { answerOf, settingsOf } from '../../support/postgres-session.ts'
 
 const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_000, maxCost: 1e9 }
 const signal = new AbortController().signal
@@ -50,14 +49,8 @@ function connect(by: Driver, database: string): Promise<Connection> {
   return by.connect(settingsOf(server, database), { allowPrivateHosts: true }, signal)
 }
 
-async function ask(by: Driver, connection: Connection, exposed: Catalog, sql: string): Promise<string> {
-  const verdict = await by.confine(by.read({ sql }), exposed, LIMITS, signal)
-  if (verdict.kind !== 'confined') return verdict.kind
-  return connection.run(verdict.query, LIMITS, signal).then(
-    ({ rows }) => String(rows),
-    (error: unknown) => (error instanceof AppError ? error.code : String(error)),
-  )
-}
+const ask = (by: Driver, connection: Connection, exposed: Catalog, sql: string): Promise<string> =>
+  answerOf(by, connection, exposed, sql, LIMITS)
 
 /** A session of a process that has seen nothing of the database yet. */
 async function askAnew(world: World, sql: string): Promise<string> {

@@ -6,7 +6,7 @@ import type { Catalog, Connection, Driver, Limits } from '../../../src/drivers/d
 import { createPostgresDriver } from '../../../src/drivers/postgres/driver.ts'
 import { AppError } from '../../../src/errors.ts'
 import { startPostgres, type TestPostgres } from '../../support/postgres.ts'
-import { settingsOf } from '../../support/postgres-session.ts'
+import { answerOf, settingsOf } from '../../support/postgres-session.ts'
 
 const LIMITS: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_000, maxCost: 1e9 }
 const signal = new AbortController().signal
@@ -66,16 +66,8 @@ function cut(catalog: Catalog): Catalog {
   return { ...catalog, tables }
 }
 
-async function ask(connection: Connection, exposed: Catalog, sql: string): Promise<string> {
-  const verdict = await driver.confine(driver.read({ sql }), exposed, LIMITS, signal)
-  if (verdict.kind !== 'confined') return verdict.kind
-  try {
-    return String((await connection.run(verdict.query, LIMITS, signal)).rows)
-  } catch (error) {
-    assert.ok(error instanceof AppError, String(error))
-    return error.code
-  }
-}
+const ask = (connection: Connection, exposed: Catalog, sql: string): Promise<string> =>
+  answerOf(driver, connection, exposed, sql, LIMITS)
 
 async function estimated(connection: Connection, exposed: Catalog, sql: string): Promise<string> {
   const verdict = await driver.confine(driver.read({ sql }), exposed, LIMITS, signal)
