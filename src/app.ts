@@ -12,6 +12,7 @@ import { arrivalsOf, type Arrivals } from './http/arrivals.ts'
 import { openMetrics, serveMetrics } from './http/metrics.ts'
 import { createServer } from './http/server.ts'
 import { bind, openOperations, type AnyDefinition, type Operations } from './operations/call-operation.ts'
+import { openRouteOperations } from './operations/open.ts'
 import type { RunningQueries } from './query/running.ts'
 import { sharedDepsOf, openRooms } from './rooms.ts'
 
@@ -66,6 +67,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
     operations: { ...operations, ...more },
     signIn,
+    open: openRouteOperations(rooms),
     ready: async () => (await store.db.selectFrom('teams').select('id').limit(1).execute()).length >= 0,
     trustProxy: config.trustProxy,
     metrics,

@@ -2,7 +2,7 @@
 import { openapi } from './contract/openapi.ts'
 import { ROUTES } from './contract/routes.ts'
 import { SESSION_ROUTES } from './contract/session-routes.ts'
-import { readConfig } from './config.ts'
+import { readConfig, VERSION } from './config.ts'
 import type { Environment } from './config.ts'
 import { openStore } from './store/open.ts'
 
@@ -80,7 +80,6 @@ export async function runVerb(argv: readonly string[], env: Environment): Promis
 }
 
 /** As in package.json. docs.test.ts checks this. */
-export const VERSION = '0.1.0'
 
 function print(code: number, text: string): number {
   const stream = code === 0 ? process.stdout : process.stderr

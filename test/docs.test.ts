@@ -6,13 +6,14 @@ import { posix } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { readConfig } from '../src/config.ts'
+import { readConfig, VERSION } from '../src/config.ts'
+import { OPEN_ROUTES } from '../src/contract/open-routes.ts'
 import { ROUTES } from '../src/contract/routes.ts'
 import { SESSION_ROUTES } from '../src/contract/session-routes.ts'
 import { TeamSettings } from '../src/contract/schemas.ts'
 import { STATUS } from '../src/errors.ts'
 import { holding } from '../src/teams/settings.ts'
-import { VERBS, VERSION } from '../src/verbs.ts'
+import { VERBS } from '../src/verbs.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const read = (path: string) => readFileSync(ROOT + path, 'utf8')
@@ -33,7 +34,7 @@ test('every error code has a heading in docs/errors.md under its status', () => 
 })
 
 test('every operation has a heading in docs/api.md with its method and path', () => {
-  const routes = { ...ROUTES, ...SESSION_ROUTES }
+  const routes = { ...ROUTES, ...SESSION_ROUTES, ...OPEN_ROUTES }
   assert.deepEqual(sorted(headings('docs/api.md', /^[a-z]+[A-Z]\w+$/)), sorted(Object.keys(routes)))
   for (const [id, { method, path }] of Object.entries(routes)) {
     assert.match(

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { ZodType } from 'zod'
 import type { Code } from '../errors.ts'
 import { STATUS } from '../errors.ts'
+import { OPEN_ROUTES } from './open-routes.ts'
 import type { Route } from './route.ts'
 import { Exposure } from './exposure-schemas.ts'
 import * as shapes from './schemas.ts'
@@ -36,6 +37,18 @@ export function openapi(routes: Readonly<Record<string, Route>>): Json {
   for (const [name, route] of Object.entries<SignInRoute>(SIGN_IN_ROUTES)) {
     const [method = '', path = ''] = name.split(' ')
     ;(paths[path] ??= {})[method.toLowerCase()] = signInOperation(route)
+  }
+  for (const [id, { path, summary, answer, errors }] of Object.entries(OPEN_ROUTES)) {
+    paths[path] = {
+      get: {
+        operationId: id,
+        summary,
+        tags: [TAG.open],
+        security: [],
+        parameters: pathParameters(path),
+        responses: { ...jsonAnswer(answer), ...refusals(['INVALID_REQUEST', 'INTERNAL', ...errors]) },
+      },
+    }
   }
   for (const [path, [summary, type]] of Object.entries(OPEN)) paths[path] = { get: openOperation(summary, type) }
   return {
@@ -114,6 +127,10 @@ function signInOperation(route: SignInRoute): Json {
       : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(route.body) } } } }),
     responses: { 200: { description: 'OK', content }, ...refusals(signInCodesOf(route)) },
   }
+}
+
+function jsonAnswer(answer: ZodType): Record<string, Json> {
+  return { 200: { description: 'OK', content: { 'application/json': { schema: schemaOf(answer) } } } }
 }
 
 function openOperation(summary: string, type: string): Json {

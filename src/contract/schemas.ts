@@ -19,7 +19,7 @@ const share = z.number().min(0)
 export const at = z.string().meta({ format: 'date-time' })
 
 export const Scope = z.enum(['profile', 'data:schema', 'data:read'])
-const Role = z.enum(['OWNER', 'ADMIN', 'MEMBER'])
+export const Role = z.enum(['OWNER', 'ADMIN', 'MEMBER'])
 const MembershipStatus = z.enum(['INVITED', 'ACTIVE'])
 const DatasourceType = z.enum(['POSTGRES', 'MONGODB', 'BIGQUERY'])
 const DatasourceStatus = z.enum(['PENDING', 'CONNECTED', 'ERROR', 'DISABLED'])

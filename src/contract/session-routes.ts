@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { AUDIT_ROUTES } from './audit-routes.ts'
 import { DOCUMENTATION_ROUTES } from './documentation-routes.ts'
 import { EXPOSURE_ROUTES } from './exposure-routes.ts'
+import { Instance } from './instance-schemas.ts'
 import { PROFILE_ROUTES } from './profile-routes.ts'
 import type { Route } from './route.ts'
 import * as shape from './schemas.ts'
@@ -10,6 +11,13 @@ import * as shape from './schemas.ts'
 const DATASOURCE = '/teams/{teamId}/datasources/{id}'
 
 export const SESSION_ROUTES = {
+  getInstance: {
+    method: 'GET',
+    path: '/instance',
+    summary: 'Returns the version of the service, and what its operator allows.',
+    answer: Instance,
+    errors: [],
+  },
   changeAccount: {
     method: 'PATCH',
     path: '/users/me',

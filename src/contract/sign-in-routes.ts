@@ -2,6 +2,7 @@
 // them. They use a session cookie instead of a token, and accept no API keys.
 import { z } from 'zod'
 import type { Code } from '../errors.ts'
+import { SignInOptions } from './instance-schemas.ts'
 
 /** Characters of a password. */
 export const PASSWORD = { min: 8, max: 128 } as const
@@ -117,6 +118,12 @@ const OF_SESSION: readonly Code[] = ['UNAUTHENTICATED']
 
 /** By method and path. */
 export const SIGN_IN_ROUTES = {
+  'GET /auth/options': {
+    id: 'getSignInOptions',
+    summary: 'Returns how people can sign up and sign in, for the pages that ask them to.',
+    answer: SignInOptions,
+    errors: [],
+  },
   'POST /auth/sign-up/email': {
     id: 'signUp',
     summary: 'Creates an account and signs in. If mail is on, the address must be verified before the first sign-in.',

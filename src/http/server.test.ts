@@ -12,6 +12,7 @@ function server() {
     operations: {},
     authenticator: { again: never, authenticate: never },
     signIn: { handle: never },
+    open: { getInvitation: never },
     ready: never,
     trustProxy: false,
     metrics: null,

@@ -7,10 +7,12 @@ import type { Authenticator } from '../auth/caller.ts'
 import type { Route } from '../contract/route.ts'
 import type { AppError } from '../errors.ts'
 import type { Operation } from '../operations/call-operation.ts'
+import type { OpenOperations } from '../operations/open.ts'
 import { docsRoutes } from './docs.ts'
 import { refusalOf, textOf, VALUES_MAX, VALUES_MAX_OF_LARGE } from './scan-json.ts'
 import type { Metrics } from './metrics.ts'
 import { mountOperation } from './mount-operation.ts'
+import { openRoutes } from './open-routes.ts'
 import { publicRoutes } from './public.ts'
 import { refuse } from './reply.ts'
 import { roundedParams } from './rounded.ts'
@@ -43,6 +45,7 @@ export interface Door {
   readonly routes: Readonly<Record<string, Route>>
   readonly operations: Readonly<Record<string, Operation>>
   readonly signIn: SignInDoor
+  readonly open: OpenOperations
   /** Rejects or returns false while the service cannot answer. */
   readonly ready: () => Promise<boolean>
   /** See config.ts. */
@@ -95,7 +98,12 @@ export function createServer(door: Door): FastifyInstance {
     if (operation === undefined) throw new Error(`there is no operation for the route ${id}`)
     mountOperation(app, door.authenticator, id, route, operation)
   }
-  const open = [...publicRoutes(app, door.ready), ...docsRoutes(app), ...signInRoutes(app, door.signIn)]
+  const open = [
+    ...publicRoutes(app, door.ready),
+    ...openRoutes(app, door.open),
+    ...docsRoutes(app),
+    ...signInRoutes(app, door.signIn),
+  ]
   const refusal = unknownRoute([...Object.values(door.routes), ...open])
   // Runs before the body is read. Otherwise Fastify would first refuse a QUERY request without a body.
   app.addHook('onRequest', async (request) => {

@@ -15,6 +15,7 @@ import { auditOperations } from './audit.ts'
 import { datasourceOperations } from './datasources.ts'
 import { documentationOperations } from './documentation.ts'
 import { exposureOperations } from './exposure.ts'
+import { instanceOperations } from './instance.ts'
 import { jobOperations } from './jobs.ts'
 import { keyOperations } from './keys.ts'
 import { memberOperations } from './members.ts'
@@ -38,6 +39,7 @@ type Rooms = Parameters<typeof accessOperations>[0] &
   Parameters<typeof datasourceOperations>[0] &
   Parameters<typeof documentationOperations>[0] &
   Parameters<typeof exposureOperations>[0] &
+  Parameters<typeof instanceOperations>[0] &
   Parameters<typeof jobOperations>[0] &
   Parameters<typeof keyOperations>[0] &
   Parameters<typeof memberOperations>[0] &
@@ -54,6 +56,7 @@ export interface SharedDeps {
 
 export function openOperations(shared: SharedDeps, rooms: Rooms): Operations {
   const definitions: Definitions = {
+    ...instanceOperations(rooms),
     ...accountOperations(rooms),
     ...keyOperations(rooms),
     ...teamOperations(rooms),

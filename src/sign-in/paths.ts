@@ -35,6 +35,7 @@ const needsCode = true
 const makesSession = true
 
 const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
+  'GET /auth/options': {},
   'POST /auth/sign-up/email': { costly, mails, action: 'signUp' },
   'POST /auth/sign-in/email': { costly, makesSession, action: 'signIn' },
   'POST /auth/sign-out': { action: 'signOut' },
@@ -60,6 +61,7 @@ const TRAITS: Readonly<Record<SignInRouteName, Traits>> = {
   'POST /auth/two-factor/verify-backup-code': { costly, asksCode, makesSession, action: 'signIn' },
 }
 
+export const OPTIONS = 'GET /auth/options'
 export const SIGN_UP = 'POST /auth/sign-up/email'
 export const SIGN_IN = 'POST /auth/sign-in/email'
 export const CHANGE_PASSWORD = 'POST /auth/change-password'

@@ -6,7 +6,8 @@ import { secretsFrom } from '../secrets.ts'
 import { openStore } from '../store/open.ts'
 import { attempts } from '../auth/attempt-counter.ts'
 import { knownDevices } from './known-device.ts'
-import { networkOf, openThrottle } from './sign-in-limits.ts'
+import { networkOf } from '../auth/network.ts'
+import { openThrottle } from './sign-in-limits.ts'
 
 const EMAIL = 'ada@example.test'
 const devices = knownDevices(secretsFrom(new Uint8Array(32)), false)

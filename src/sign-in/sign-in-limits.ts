@@ -1,9 +1,8 @@
 // Rate limits under /auth. Every attempt is counted before the library runs, whether or not the account exists, because
 // a limit must not reveal that.
 import { hash } from 'node:crypto'
-import { isIP } from 'node:net'
 import { addressOf } from '../auth/client.ts'
-import { ipv6Groups } from '../drivers/address.ts'
+import { networkOf } from '../auth/network.ts'
 import type { Allowance, Attempts } from '../auth/attempt-counter.ts'
 import { cookiesOf } from './cookies.ts'
 import type { KnownDevices } from './known-device.ts'
@@ -104,18 +103,4 @@ function guessesOf(
 export function sessionOf(request: Request, sessionCookie: string): string | null {
   const [token = ''] = cookiesOf(request).get(sessionCookie)?.split('.') ?? []
   return token === '' ? null : hash('sha256', token)
-}
-
-/** An IPv4 customer has one address, an IPv6 customer 2^64. Count those as one. */
-export function networkOf(given: string): string {
-  // Some proxies add the port, which differs each time.
-  const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(given)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1] ?? given
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  if (isIP(address) !== 6) return address
-  const groups = ipv6Groups(address.replace(/%.*$/, ''))
-  return groups
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(':')
 }

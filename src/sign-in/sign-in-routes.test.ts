@@ -51,6 +51,7 @@ test('each answer matches the document', async () => {
     seen.add(name)
     return answer
   }
+  await ask('GET /auth/options')
   const [email, next] = ['ada@example.test', 'another long password']
   const account = { email, password: PASSWORD }
   await ask('POST /auth/sign-up/email', { name: 'Ada', ...account })

@@ -17,7 +17,8 @@ import { libraryRefusal, notSignedIn, wrongSignIn } from './library-refusal.ts'
 import { openLibrary, type Identity, type Library, type LibraryDeps } from './library.ts'
 import { doneFrom, type Notices } from '../auth/notices.ts'
 import { ownAnswer, requireCode, withCookie, type OwnDeps } from './own-paths.ts'
-import { CHANGE_PASSWORD, isOfPerson, PATHS, RESET_PAGE, SIGN_IN, SIGN_UP, VERIFY_PAGE } from './paths.ts'
+import { signInOptions } from './options.ts'
+import { CHANGE_PASSWORD, isOfPerson, OPTIONS, PATHS, RESET_PAGE, SIGN_IN, SIGN_UP, VERIFY_PAGE } from './paths.ts'
 import { resetPage } from './reset-page.ts'
 import { afterCode, noChallenge } from './second-factor.ts'
 import { serializedWhileEmpty, deleteUnverified, neededSetupToken, moveLinks, requireSignUp } from './sign-up.ts'
@@ -125,6 +126,7 @@ export function openSignIn(deps: Deps): SignIn {
       if (`${request.method} ${pathname}` === RESET_PAGE) return resetPage()
       const input = await readSignInRequest(request, pathname, deps.config)
       if (input.name === VERIFY_PAGE) return verifyPage()
+      if (input.name === OPTIONS) return Response.json(await signInOptions(deps))
       const work = input.name === SIGN_UP ? serialized(() => runRecorded(request, input)) : runRecorded(request, input)
       if (deps.mail.isOn && UNIFORM.test(input.name)) {
         await Promise.all([work.catch(() => undefined), setTimeout(UNIFORM_MS)])

@@ -102,7 +102,8 @@ export function serializedWhileEmpty(store: Store): <T>(work: () => Promise<T>) 
   }
 }
 
-async function isEmpty(store: Store): Promise<boolean> {
+/** Returns true if there is no account. */
+export async function isEmpty(store: Pick<Store, 'db'>): Promise<boolean> {
   return (await store.db.selectFrom('accounts').select('id').limit(1).executeTakeFirst()) === undefined
 }
 

@@ -15,6 +15,7 @@ import { auditPacks } from './migrations/0011-audit-packs.ts'
 import { auditDetail } from './migrations/0013-audit-detail.ts'
 import { descriptionsInMemory } from './migrations/0014-descriptions-in-memory.ts'
 import { counters } from './migrations/0015-counters.ts'
+import { inviter } from './migrations/0016-inviter.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -43,6 +44,7 @@ export const MIGRATIONS: readonly Migration[] = [
   auditDetail,
   descriptionsInMemory,
   counters,
+  inviter,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

@@ -169,6 +169,8 @@ export interface InvitationTable {
   team_id: TeamId
   email: string
   role: Role
+  /** Null in rows older than this column, and if the account is gone. */
+  invited_by: AccountId | null
   /** SHA-256 of the token, hex. */
   token_hash: string
   created_at: string

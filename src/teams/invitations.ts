@@ -70,6 +70,7 @@ export async function addMember(
       team_id: teamId,
       email,
       role: order.role,
+      invited_by: membership.accountId,
       token_hash: hashOf(inviteToken),
       created_at: new Date(at).toISOString(),
       expires_at: new Date(at + LIFE_MS).toISOString(),
@@ -246,6 +247,6 @@ function isTrue(value: number | boolean): boolean {
   return value === true || value === 1
 }
 
-function hashOf(token: string): string {
+export function hashOf(token: string): string {
   return hash('sha256', token)
 }

@@ -1,0 +1,16 @@
+// The network of an address, as limits count it: an IPv4 customer has one address, an IPv6 customer 2^64.
+import { isIP } from 'node:net'
+import { ipv6Groups } from '../drivers/address.ts'
+
+export function networkOf(given: string): string {
+  // Some proxies add the port, which differs each time.
+  const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(given)?.[1] ?? /^\[([^\]]+)\](?::\d+)?$/.exec(given)?.[1] ?? given
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (isIP(address) !== 6) return address
+  const groups = ipv6Groups(address.replace(/%.*$/, ''))
+  return groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')
+}

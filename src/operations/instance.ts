@@ -1,0 +1,30 @@
+// The operation that tells a console what this installation allows.
+import { VERSION, type Config } from '../config.ts'
+import type { Mail } from '../mail/mail.ts'
+import type { Definitions } from './definitions.ts'
+
+interface Deps {
+  readonly config: Config
+  readonly mail: Pick<Mail, 'isOn'>
+  /** The public origin. */
+  readonly origin: () => string
+}
+
+export function instanceOperations({ config, mail, origin }: Deps): Pick<Definitions, 'getInstance'> {
+  return {
+    getInstance: async () => ({
+      version: VERSION,
+      publicUrl: origin(),
+      mail: mail.isOn,
+      model: config.model !== null,
+      signUp: config.signup,
+      allows: {
+        privateHosts: config.allowPrivateHosts,
+        applicationDefault: config.allowApplicationDefault,
+        bigqueryEndpoint: config.allowBigQueryEndpoint,
+        sshTunnel: false,
+      },
+      ceilings: config.ceilings,
+    }),
+  }
+}

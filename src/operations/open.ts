@@ -1,0 +1,25 @@
+// Operations that need no token (contract/open-routes.ts). The secret in the path is the right to read.
+import { notFound } from '../errors.ts'
+import type { OPEN_ROUTES } from '../contract/open-routes.ts'
+import { previewInvitation } from '../teams/invitation-preview.ts'
+
+interface OpenInput {
+  readonly params: Readonly<Record<string, string>>
+  /** The client's network address. */
+  readonly address: string
+}
+
+export type OpenOperations = Readonly<Record<keyof typeof OPEN_ROUTES, (input: OpenInput) => Promise<unknown>>>
+
+/** The character set of all our tokens. Nothing else reaches a store. */
+const TOKEN = /^[\w-]{1,200}$/
+
+export function openRouteOperations(deps: Parameters<typeof previewInvitation>[0]): OpenOperations {
+  return {
+    getInvitation: async ({ params, address }) => {
+      const token = params['inviteToken'] ?? ''
+      if (!TOKEN.test(token)) throw notFound()
+      return await previewInvitation(deps, token, address)
+    },
+  }
+}

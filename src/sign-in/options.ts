@@ -1,0 +1,20 @@
+// Tells the pages of a sign-in what this installation offers. Everybody may read it, so it says nothing about accounts
+// except whether there is any.
+import type { z } from 'zod'
+import type { SignInOptions } from '../contract/instance-schemas.ts'
+import { PASSWORD } from '../contract/sign-in-routes.ts'
+import type { Mail } from '../mail/mail.ts'
+import { isEmpty, neededSetupToken } from './sign-up.ts'
+
+type Deps = Parameters<typeof neededSetupToken>[0] & { readonly mail: Pick<Mail, 'isOn'> }
+
+export async function signInOptions(deps: Deps): Promise<z.input<typeof SignInOptions>> {
+  return {
+    firstAccount: await isEmpty(deps.store),
+    setupTokenNeeded: (await neededSetupToken(deps)) !== null,
+    signUp: deps.config.signup,
+    mail: deps.mail.isOn,
+    password: { ...PASSWORD },
+    methods: ['password'],
+  }
+}

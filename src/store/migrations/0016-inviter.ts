@@ -1,0 +1,12 @@
+// Adds who invited, so that the invited person can be told. Existing invitations have none.
+import type { Migration } from '../migrate.ts'
+
+export const inviter: Migration = {
+  name: '0016-inviter',
+  async up(tx) {
+    await tx.schema
+      .alterTable('invitations')
+      .addColumn('invited_by', 'text', (column) => column.references('accounts.id').onDelete('set null'))
+      .execute()
+  },
+}
