@@ -9,12 +9,13 @@ export type AccountId = Id<'account'>
 export type ApiKeyId = Id<'api-key'>
 export type AuditId = Id<'audit'>
 export type DatasourceId = Id<'datasource'>
+export type GrantId = Id<'grant'>
 export type InvitationId = Id<'invitation'>
 export type JobId = Id<'job'>
 export type SessionId = Id<'session'>
 export type TeamId = Id<'team'>
 
-type AnyId = AccountId | ApiKeyId | AuditId | DatasourceId | InvitationId | JobId | SessionId | TeamId
+type AnyId = AccountId | ApiKeyId | AuditId | DatasourceId | GrantId | InvitationId | JobId | SessionId | TeamId
 
 /** Returns a new random id (UUID v4). */
 export function newId<T extends AnyId>(): T {

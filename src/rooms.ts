@@ -89,7 +89,7 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
   resumePreviews({ store, audit, jobs, catalogs, drivers, replays })
   opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, log }))
   const budget = openBudget({ store })
-  const callers = authenticator({ store })
+  const callers = authenticator({ store, origin })
   const running = opened.use(
     openRunning({
       again: (caller) => callers.again(caller),

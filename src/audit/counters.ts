@@ -1,7 +1,7 @@
 // Query counts by day, key and datasource, so that usage need not read a million audit rows. They are updated in the
 // transaction that writes the rows, hold no text, and outlive the rows.
 import { sql, type Transaction } from 'kysely'
-import type { AccountId, ApiKeyId, DatasourceId, TeamId } from '../ids.ts'
+import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables, UsageDayTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
@@ -94,7 +94,8 @@ export interface UsageLine extends Counted {
   readonly date: string
   readonly datasourceId: DatasourceId | ''
   readonly accountId: AccountId | ''
-  readonly keyId: ApiKeyId | ''
+  /** The API key, or the grant of an agent. */
+  readonly keyId: ApiKeyId | GrantId | ''
 }
 
 /** Returns a team's lines since a day, oldest first. */

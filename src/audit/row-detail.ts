@@ -9,6 +9,8 @@ export interface Who {
   /** The account's name. */
   readonly name?: string | undefined
   readonly keyName?: string | undefined
+  /** The client of a grant. Marks the row's `key_id` as the id of a grant. */
+  readonly clientName?: string | undefined
 }
 
 /** Why a call was refused, as the caller was told. */
@@ -34,6 +36,7 @@ export interface CallDetail extends Partial<Changed>, Reason {
 const Detail = z.object({
   by: z.string().optional(),
   key: z.string().optional(),
+  grant: z.string().optional(),
   target: Target.optional(),
   changes: Changes.optional(),
   error: z.string().optional(),
@@ -72,6 +75,7 @@ function written(who: Who, detail: CallDetail): string | null {
   const json = JSON.stringify({
     by: who.name,
     key: who.keyName,
+    grant: who.clientName,
     target,
     changes: changes === undefined || Object.keys(changes).length === 0 ? undefined : changes,
     error: error && short(error),

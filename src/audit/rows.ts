@@ -1,6 +1,14 @@
 // Builds audit rows from calls. Ids increase over time (UUID v7), so rows of one millisecond keep their order.
 import { createHash, randomUUID } from 'node:crypto'
-import { asId, type AccountId, type ApiKeyId, type AuditId, type DatasourceId, type TeamId } from '../ids.ts'
+import {
+  asId,
+  type AccountId,
+  type ApiKeyId,
+  type AuditId,
+  type DatasourceId,
+  type GrantId,
+  type TeamId,
+} from '../ids.ts'
 import type { AuditTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
 import { writeDetail, type CallDetail, type Who } from './row-detail.ts'
@@ -11,9 +19,10 @@ export interface AuditedCall {
   /** The interface. Absent if the service itself acts. */
   readonly via?: 'REST' | 'CONNECTOR'
   readonly caller: Who & {
-    readonly kind: 'key' | 'session'
+    readonly kind: 'key' | 'session' | 'grant'
     readonly accountId: AccountId
     readonly keyId?: ApiKeyId
+    readonly grantId?: GrantId
   }
   /** The client's name for itself. */
   readonly client?: string | undefined
@@ -64,7 +73,7 @@ export class RowMaker {
       team_id: entry.teamId ?? null,
       datasource_id: entry.datasourceId ?? null,
       account_id: caller.accountId,
-      key_id: caller.keyId ?? null,
+      key_id: caller.keyId ?? caller.grantId ?? null,
       via: viaOf(call),
       action: call.action,
       outcome: entry.outcome,
@@ -121,7 +130,16 @@ export class RowMaker {
 
 function viaOf({ via, caller }: AuditedCall): Content['via'] {
   if (via === 'CONNECTOR') return 'CONNECTOR'
-  return caller.kind === 'key' ? 'API_KEY' : 'SESSION'
+  switch (caller.kind) {
+    case 'key':
+      return 'API_KEY'
+    case 'session':
+      return 'SESSION'
+    case 'grant':
+      return 'CONNECTOR'
+    default:
+      return caller.kind satisfies never
+  }
 }
 
 /** The period that one row of 429s covers. */

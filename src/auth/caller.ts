@@ -1,30 +1,45 @@
-// Authenticates a caller, a key or a session, from the Authorization header only. Missing, malformed, expired, revoked
+// Authenticates a caller, a key, a session or an agent's grant, from the Authorization header only. Missing, malformed, expired, revoked
 // and foreign credentials all get the same refusal.
 import type { Scope } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
-import type { AccountId, ApiKeyId, DatasourceId, SessionId, TeamId } from '../ids.ts'
+import type { AccountId, ApiKeyId, DatasourceId, GrantId, SessionId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { accessTokens } from './access-tokens.ts'
+import { connectorTokens } from './connector-tokens.ts'
 import { keyFinder } from './find-key.ts'
 import { looksLikeKey } from './key-text.ts'
 
 export type { Scope }
 
-/** An API key: the reach of its account, restricted. */
-export interface KeyCaller {
-  readonly kind: 'key'
+/** The reach of an account, restricted. */
+interface Restricted {
   readonly accountId: AccountId
   /** The account's name, for the audit. */
   readonly name: string
-  readonly keyId: ApiKeyId
-  readonly keyName: string
   readonly scopes: ReadonlySet<Scope>
   /** Null: every team of the account. */
   readonly teamIds: ReadonlySet<TeamId> | null
   /** Null: every datasource. */
   readonly datasourceIds: ReadonlySet<DatasourceId> | null
-  /** Teams that a manager ended this key for, or that the account left. */
+  /** Teams that a manager ended this key or grant for, or that the account left. */
   readonly endedTeamIds: ReadonlySet<TeamId>
+}
+
+/** An API key. */
+export interface KeyCaller extends Restricted {
+  readonly kind: 'key'
+  readonly keyId: ApiKeyId
+  readonly keyName: string
+}
+
+/** An agent, with what a person allowed it on the consent page. */
+export interface GrantCaller extends Restricted {
+  readonly kind: 'grant'
+  readonly grantId: GrantId
+  /** The OAuth client. */
+  readonly clientId: string
+  /** The client's name for itself, when the grant was made. For the audit. */
+  readonly clientName: string
 }
 
 /** A signed-in person, identified by a session's access token. */
@@ -38,7 +53,7 @@ export interface SessionCaller {
   readonly signedInAt: string
 }
 
-export type Caller = KeyCaller | SessionCaller
+export type Caller = KeyCaller | SessionCaller | GrantCaller
 
 /** The interfaces of the service. */
 type Door = 'REST' | 'CONNECTOR'
@@ -64,38 +79,60 @@ export interface Call extends Omit<Arrival, 'knownAt'> {
 }
 
 export interface Authenticator {
-  /** Re-authenticates an earlier caller. Throws UNAUTHENTICATED if the key or session has ended. */
+  /** Re-authenticates an earlier caller. Throws UNAUTHENTICATED if the key, session or grant has ended. */
   again(caller: Caller): Promise<Caller>
-  /** Takes the Authorization header. Throws the same UNAUTHENTICATED for every failure. */
+  /** For REST: an API key, or a session's token. Throws the same UNAUTHENTICATED for every failure. */
   authenticate(authorization: string | undefined): Promise<Caller>
+  /** For the connector: an API key, or an OAuth token. Throws the same UNAUTHENTICATED for every failure. */
+  authenticateConnector(authorization: string | undefined): Promise<KeyCaller | GrantCaller>
 }
 
-export function authenticator(deps: { readonly store: Store; readonly now?: () => number }): Authenticator {
-  const now = deps.now ?? Date.now
-  const tokens = accessTokens({ store: deps.store, now })
-  const keys = keyFinder({ store: deps.store, now })
+export function authenticator(deps: {
+  readonly store: Store
+  /** The public origin, which issues the tokens of grants. */
+  readonly origin: () => string
+  readonly now?: () => number
+}): Authenticator {
+  const { store, origin, now = Date.now } = deps
+  const tokens = accessTokens({ store, now })
+  const grants = connectorTokens({ store, now, origin })
+  const keys = keyFinder({ store, now })
+  const again = async (caller: Caller): Promise<Caller | null> => {
+    switch (caller.kind) {
+      case 'key':
+        return await keys.again(caller.keyId)
+      case 'session':
+        return await tokens.again(caller)
+      case 'grant':
+        return await grants.again(caller)
+      default:
+        return caller satisfies never
+    }
+  }
   return {
-    async again(caller) {
-      const now = caller.kind === 'key' ? await keys.again(caller.keyId) : await tokens.again(caller)
-      if (now === null) throw unauthenticated()
-      return now
-    },
+    again: async (caller) => required(await again(caller)),
     async authenticate(authorization) {
-      const token = bearer(authorization)
-      if (token === null) throw unauthenticated()
-      const caller = looksLikeKey(token) ? await keys.find(token) : await tokens.verify(token)
-      if (caller === null) throw unauthenticated()
-      return caller
+      const token = required(bearer(authorization))
+      return required(looksLikeKey(token) ? await keys.find(token) : await tokens.verify(token))
+    },
+    async authenticateConnector(authorization) {
+      const token = required(bearer(authorization))
+      return required(looksLikeKey(token) ? await keys.find(token) : await grants.verify(token))
     },
   }
 }
 
-/** A session has every scope, a key only its own. */
+function required<T>(found: T | null): T {
+  if (found === null) throw unauthenticated()
+  return found
+}
+
+/** A session has every scope, a key or grant only its own. */
 export function holds(caller: Caller, scope: Scope): boolean {
   return caller.kind === 'session' || caller.scopes.has(scope)
 }
 
-/** Returns false if the key is restricted to other teams or ended for this team. Does not check membership. */
+/** Returns false if the key or grant is restricted to other teams or ended for this team. Does not check membership. */
 export function mayEnter(caller: Caller, teamId: TeamId): boolean {
   if (caller.kind === 'session') return true
   return (caller.teamIds === null || caller.teamIds.has(teamId)) && !caller.endedTeamIds.has(teamId)

@@ -6,13 +6,10 @@ import type { Store } from '../store/open.ts'
 import type { ApiKeyTable } from '../store/tables.ts'
 import type { KeyCaller } from './caller.ts'
 import { hashOf, isKeyText } from './key-text.ts'
+import { lastUses } from './last-use.ts'
 
 const Scopes = z.array(z.enum(['profile', 'data:schema', 'data:read']))
 const Ids = z.array(z.string())
-
-/** Last use is stored with a precision of one minute. */
-const LAST_USE_MS = 60_000
-const USES_CACHED_MAX = 10_000
 
 export interface KeyFinder {
   /** Returns null if the key does not exist, is revoked or has expired. */
@@ -28,25 +25,14 @@ interface Found {
 
 export function keyFinder(deps: { readonly store: Store; readonly now: () => number }): KeyFinder {
   const { store, now } = deps
-  const used = new Map<ApiKeyId, number>()
-  const noteUse = (id: ApiKeyId, at: number) => {
-    if (at - (used.get(id) ?? -Infinity) < LAST_USE_MS) return
-    used.delete(id)
-    used.set(id, at)
-    const oldest = used.keys().next()
-    if (used.size > USES_CACHED_MAX && !oldest.done) used.delete(oldest.value)
-    const time = new Date(at).toISOString()
-    const before = new Date(at - LAST_USE_MS).toISOString()
-    store.later((db) =>
-      db
-        .updateTable('api_keys')
-        .set({ last_used_at: time })
-        .where('id', '=', id)
-        // Another process may have stored the use within this minute.
-        .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', before)]))
-        .execute(),
-    )
-  }
+  const noteUse = lastUses<ApiKeyId>(store, (db, { id, time, before }) =>
+    db
+      .updateTable('api_keys')
+      .set({ last_used_at: time })
+      .where('id', '=', id)
+      .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', before)]))
+      .execute(),
+  )
   return {
     async find(token) {
       if (!isKeyText(token)) return null
@@ -96,7 +82,7 @@ export function callerOf(row: ApiKeyTable, accountName: string): KeyCaller {
   }
 }
 
-/** Parse the JSON columns of a key. */
+/** Parse the JSON columns of a key or a grant. */
 export function scopesOf(row: Pick<ApiKeyTable, 'scopes'>) {
   return Scopes.parse(JSON.parse(row.scopes))
 }

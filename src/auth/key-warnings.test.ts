@@ -138,7 +138,7 @@ for (const dialect of DIALECTS) {
         {
           // Closing the store waits for background writes.
           await using other = await openStore(rooms.config)
-          await authenticator({ store: other, now: rooms.now }).authenticate(`Bearer ${key?.key}`)
+          await authenticator({ store: other, now: rooms.now, origin: rooms.origin }).authenticate(`Bearer ${key?.key}`)
         }
         assert.equal(await used(), started)
       })

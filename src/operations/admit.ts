@@ -13,7 +13,11 @@ export function admit(caller: Caller, { scope }: Pick<Route, 'scope'>): void {
     return
   }
   if (!holds(caller, scope)) {
-    throw new AppError('SCOPE_REQUIRED', `This API key does not have the scope ${scope}.`, {
+    const message =
+      caller.kind === 'grant'
+        ? `This agent was not granted the scope ${scope}.`
+        : `This API key does not have the scope ${scope}.`
+    throw new AppError('SCOPE_REQUIRED', message, {
       extra: { requiredScope: scope },
     })
   }

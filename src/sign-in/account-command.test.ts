@@ -73,7 +73,7 @@ for (const dialect of DIALECTS) {
     assert.deepEqual([again.code, again.err], [1, `The account ${EMAIL} has no second factor.\n`])
 
     await using store = await openStore({ dataDir, databaseUrl })
-    const gate = authenticator({ store })
+    const gate = authenticator({ store, origin: () => 'http://127.0.0.1:3000' })
     assert.equal(await codeOf(gate.authenticate(`Bearer ${token}`)), 'UNAUTHENTICATED')
     await gate.authenticate(`Bearer ${key}`)
     const row = await store.db.selectFrom('accounts').select('twoFactorEnabled').executeTakeFirstOrThrow()

@@ -16,6 +16,7 @@ import { auditDetail } from './migrations/0013-audit-detail.ts'
 import { descriptionsInMemory } from './migrations/0014-descriptions-in-memory.ts'
 import { counters } from './migrations/0015-counters.ts'
 import { inviter } from './migrations/0016-inviter.ts'
+import { connectorGrants } from './migrations/0017-connector-grants.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -45,6 +46,7 @@ export const MIGRATIONS: readonly Migration[] = [
   descriptionsInMemory,
   counters,
   inviter,
+  connectorGrants,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

@@ -1,7 +1,17 @@
 // Vitrine's tables as Kysely types, one interface per table. On both dialects times are ISO 8601 strings in UTC,
 // booleans are 0 or 1, and structured values are JSON strings. better-auth writes the sign-in tables.
 import type { Generated } from 'kysely'
-import type { AccountId, ApiKeyId, AuditId, DatasourceId, InvitationId, JobId, SessionId, TeamId } from '../ids.ts'
+import type {
+  AccountId,
+  ApiKeyId,
+  AuditId,
+  DatasourceId,
+  GrantId,
+  InvitationId,
+  JobId,
+  SessionId,
+  TeamId,
+} from '../ids.ts'
 import type { KnowledgeTables, KnowledgeVersions } from './knowledge-tables.ts'
 
 export interface Tables extends KnowledgeTables {
@@ -14,6 +24,7 @@ export interface Tables extends KnowledgeTables {
   used_codes: UsedCodeTable
   counters: CounterTable
   api_keys: ApiKeyTable
+  connector_grants: ConnectorGrantTable
   teams: TeamTable
   memberships: MembershipTable
   invitations: InvitationTable
@@ -145,6 +156,27 @@ export interface ApiKeyTable {
   warned_at: string | null
 }
 
+/** What a person allowed an agent, on the consent page of the connector. */
+export interface ConnectorGrantTable {
+  id: GrantId
+  account_id: AccountId
+  /** The OAuth client: an id that we made, or the URL of its metadata document. */
+  client_id: string
+  /** The client's name for itself, when the grant was made. */
+  client_name: string
+  /** The host that speaks for the client. A stranger can choose a name, but not a host. */
+  client_host: string
+  /** JSON lists, as in api_keys. */
+  scopes: string
+  team_ids: string | null
+  datasource_ids: string | null
+  ended_team_ids: string
+  created_at: string
+  expires_at: string | null
+  last_used_at: string | null
+  revoked_at: string | null
+}
+
 export interface TeamTable {
   id: TeamId
   name: string
@@ -260,7 +292,8 @@ export interface AuditTable {
   team_id: TeamId | null
   datasource_id: DatasourceId | null
   account_id: AccountId | null
-  key_id: ApiKeyId | null
+  /** The API key, or the grant of an agent. */
+  key_id: ApiKeyId | GrantId | null
   via: 'API_KEY' | 'SESSION' | 'CONNECTOR'
   action: string
   outcome: 'ANSWERED' | 'DENIED' | 'FAILED'
@@ -343,7 +376,7 @@ export interface UsageDayTable {
   date: string
   datasource_id: DatasourceId | ''
   account_id: AccountId | ''
-  key_id: ApiKeyId | ''
+  key_id: ApiKeyId | GrantId | ''
   /** The counting process's chain. Rows of several chains add up. */
   chain: string
   queries: number

@@ -30,6 +30,8 @@ const CELLS: readonly (readonly [string, (item: AuditItem) => Cell])[] = [
   ['accountName', (item) => item.actor.name],
   ['keyId', (item) => item.actor.keyId],
   ['keyName', (item) => item.keyName],
+  ['grantId', (item) => item.actor.grantId],
+  ['grantName', (item) => item.grantName],
   ['client', (item) => item.actor.client],
   ['via', (item) => item.via],
   ['action', (item) => item.action],

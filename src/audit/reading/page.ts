@@ -19,9 +19,12 @@ export interface AuditItem {
     readonly accountId: string | null
     readonly name?: string
     readonly keyId?: string
+    readonly grantId?: string
     readonly client?: string
   }
   readonly keyName?: string
+  /** The client that a grant was made for, as it named itself. */
+  readonly grantName?: string
   readonly via: AuditTable['via']
   readonly action: string
   readonly outcome: AuditTable['outcome']
@@ -106,17 +109,20 @@ export async function* readAll(
 }
 
 function itemOf(row: Stored): AuditItem {
-  const { by, key, target, changes, error, hint, position, estimate, limit, tables, params } = readDetail(row.detail)
+  const { by, key, grant, target, changes, error, hint, position, estimate, limit, tables, params } = readDetail(
+    row.detail,
+  )
   return {
     id: row.id,
     at: row.at,
     actor: {
       accountId: row.account_id,
       ...(by !== undefined && { name: by }),
-      ...(row.key_id !== null && { keyId: row.key_id }),
+      ...(row.key_id !== null && (grant === undefined ? { keyId: row.key_id } : { grantId: row.key_id })),
       ...(row.client !== null && { client: row.client }),
     },
     ...(key !== undefined && { keyName: key }),
+    ...(grant !== undefined && { grantName: grant }),
     via: row.via,
     action: row.action,
     outcome: row.outcome,

@@ -1,0 +1,87 @@
+// Verifies the OAuth access tokens of agents. A token only names a grant: what the grant allows is read from its row on
+// every call, so an ended or narrowed grant takes effect at once. oauth/ issues the tokens.
+import { z } from 'zod'
+import { asId, type AccountId, type GrantId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { GrantCaller, Scope } from './caller.ts'
+import { openGrants } from './find-grant.ts'
+import { signedTokens } from './signed-tokens.ts'
+
+/** The type in the header of the tokens (RFC 9068). */
+const TOKEN_TYPE = 'at+jwt'
+
+const CONNECTOR_PATH = '/mcp'
+const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
+
+/**
+ * The addresses of the connector, the canonical one first. Tokens are issued for one of them. A loopback service has
+ * three names, and agents compare the name that they were given.
+ */
+export function connectorResources(origin: string): readonly [string, ...string[]] {
+  const at = (host: string) => {
+    const url = new URL(CONNECTOR_PATH, origin)
+    url.hostname = host
+    return url.href
+  }
+  const { hostname } = new URL(origin)
+  const others = LOOPBACK.includes(hostname) ? LOOPBACK.filter((name) => name !== hostname) : []
+  return [at(hostname), ...others.map(at)]
+}
+
+const Claims = z.object({
+  sub: z.string().min(1),
+  // One audience only. A token for several resources could be passed on by another one.
+  aud: z.string(),
+  client_id: z.string().min(1),
+  /** The grant. */
+  gid: z.string().regex(/^[\w-]{1,64}$/),
+  scope: z.string(),
+  exp: z.number(),
+})
+type Claims = z.infer<typeof Claims>
+
+export interface ConnectorTokens {
+  /** Returns null if the token is not valid, or its grant has ended. */
+  verify(token: string): Promise<GrantCaller | null>
+  /** Returns the current state of the grant, or null if it has ended. */
+  again(caller: GrantCaller): Promise<GrantCaller | null>
+}
+
+export function connectorTokens(deps: {
+  readonly store: Store
+  readonly now: () => number
+  /** The public origin, which issues the tokens. */
+  readonly origin: () => string
+}): ConnectorTokens {
+  const { now, origin } = deps
+  const grants = openGrants(deps)
+  const expected = () => ({
+    issuer: origin(),
+    audience: [...connectorResources(origin())],
+    typ: TOKEN_TYPE,
+    requiredClaims: ['sub', 'aud', 'client_id', 'gid', 'scope', 'iat', 'exp'],
+  })
+  const claimsOf = signedTokens(deps, expected, Claims)
+  return {
+    async verify(token) {
+      const claims = await claimsOf(token)
+      if (claims === null) return null
+      const grant = await grants.find(asId<GrantId>(claims.gid), now())
+      return grant !== null && isFor(grant, claims) ? within(grant, new Set(claims.scope.split(' '))) : null
+    },
+    async again(caller) {
+      const grant = await grants.find(caller.grantId, now())
+      return grant === null ? null : within(grant, caller.scopes)
+    },
+  }
+}
+
+function isFor(grant: GrantCaller, claims: Claims): boolean {
+  return grant.accountId === asId<AccountId>(claims.sub) && grant.clientId === claims.client_id
+}
+
+/** A client may ask for a token with fewer scopes than the grant has. */
+function within(grant: GrantCaller, scopes: ReadonlySet<string>): GrantCaller {
+  const held = [...grant.scopes].filter((scope: Scope) => scopes.has(scope))
+  return held.length === grant.scopes.size ? grant : { ...grant, scopes: new Set(held) }
+}

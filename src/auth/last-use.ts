@@ -1,0 +1,24 @@
+// Notes when an API key or a grant was last used, off the hot path and at most once a minute.
+import type { Kysely } from 'kysely'
+import { BoundedMap } from '../bounded-map.ts'
+import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
+
+/** Last use is stored with a precision of one minute. */
+const PRECISION_MS = 60_000
+const CACHED_MAX = 10_000
+
+/** Sets `last_used_at` to `time` if it is null or not after `before`: another process may have stored the same use. */
+type Write<Id> = (db: Kysely<Tables>, use: { id: Id; time: string; before: string }) => Promise<unknown>
+
+/** Returns the function to call for each use. */
+export function lastUses<Id>(store: Pick<Store, 'later'>, write: Write<Id>): (id: Id, at: number) => void {
+  const used = new BoundedMap<Id, number>(CACHED_MAX)
+  return (id, at) => {
+    if (at - (used.get(id) ?? -Infinity) < PRECISION_MS) return
+    used.set(id, at)
+    const time = new Date(at).toISOString()
+    const before = new Date(at - PRECISION_MS).toISOString()
+    store.later((db) => write(db, { id, time, before }))
+  }
+}
