@@ -2,7 +2,7 @@
 //   npm test                  the tests to run while you work: every room, the door, the attacks; the store on SQLite
 //   npm run test:full         what `npm test` leaves out: the heavy files, and the store on PostgreSQL
 //   npm test -- src/query     all tests of a folder or file, on both stores
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -11,12 +11,21 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
-/** These files start many processes, compute for long, or wait for timeouts. */
+/** These files start many processes or databases, hash many passwords, compute for long, or wait for timeouts. */
 const HEAVY = [
+  'src/sign-in/mailed.test.ts',
+  'src/sign-in/two-factor.test.ts',
   'test/process/*.test.ts',
+  'test/attacks/documentation.test.ts',
+  'test/attacks/profiles.test.ts',
   'test/attacks/*/fuzz.test.ts',
+  'test/attacks/*/gr*.test.ts',
   'test/attacks/bigquery/mutants.test.ts',
   'test/attacks/mongodb/heavy.test.ts',
+  'test/attacks/postgres/existence.test.ts',
+  'test/attacks/postgres/http.test.ts',
+  'test/attacks/postgres/implicit.test.ts',
+  'test/attacks/postgres/schema-change.test.ts',
   'test/drivers/bigquery-wire.test.ts',
   'test/drivers/postgres-versions.test.ts',
   'test/support/no-such-engine.test.ts',
@@ -31,17 +40,18 @@ interface Run {
 const given = process.argv.slice(2)
 const options = given.filter((argument) => argument.startsWith('-') && argument !== '--full')
 const places = given.filter((argument) => !argument.startsWith('-'))
-const run = given.includes('--full') ? full() : places.length > 0 ? narrow() : quick()
-if (run.files.length === 0) throw new Error(`there is no test in ${places.join(', ')}`)
+const runs = given.includes('--full') ? full() : [places.length > 0 ? narrow() : quick()]
+if (runs.some(({ files }) => files.length === 0)) throw new Error(`there is no test in ${places.join(', ')}`)
 
 function quick(): Run {
   const heavy = new Set(filesOf(HEAVY))
   return { files: everyFile().filter((file) => !heavy.has(file)), stores: 'sqlite' }
 }
 
-function full(): Run {
-  const onStores = everyFile().filter((file) => readFileSync(join(ROOT, file), 'utf8').includes(' of DIALECTS)'))
-  return { files: [...new Set([...filesOf(HEAVY), ...onStores])], stores: 'postgres' }
+/** Everything that quick() leaves out. */
+function full(): Run[] {
+  const onStores = quick().files.filter((file) => readFileSync(join(ROOT, file), 'utf8').includes(' of DIALECTS)'))
+  return [{ files: filesOf(HEAVY) }, { files: onStores, stores: 'postgres' }]
 }
 
 function narrow(): Run {
@@ -57,22 +67,28 @@ function filesOf(patterns: readonly string[]): string[] {
   return globSync(patterns, { cwd: ROOT }).sort()
 }
 
-const env: NodeJS.ProcessEnv = { ...process.env }
-if (run.stores === undefined) delete env['TEST_STORES']
-else env['TEST_STORES'] = run.stores
-const child = spawn(
-  process.execPath,
-  [
-    '--test',
-    // Test files wait for servers more than they compute.
-    `--test-concurrency=${Math.max(2, Math.min(4, availableParallelism()))}`,
-    `--test-reporter=${process.stdout.isTTY ? 'spec' : 'tap'}`,
-    '--test-timeout=300000',
-    ...options,
-    ...run.files,
-  ],
-  { cwd: ROOT, stdio: 'inherit', env },
-)
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
-const [code] = await once(child, 'exit')
-process.exitCode = typeof code === 'number' ? code : 1
+let running: ChildProcess | undefined
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => running?.kill(signal))
+for (const run of runs) process.exitCode = Math.max(Number(process.exitCode ?? 0), await codeOf(run))
+
+async function codeOf({ files, stores }: Run): Promise<number> {
+  const env: NodeJS.ProcessEnv = { ...process.env }
+  if (stores === undefined) delete env['TEST_STORES']
+  else env['TEST_STORES'] = stores
+  running = spawn(
+    process.execPath,
+    [
+      '--test',
+      // Test files wait for servers more than they compute.
+      `--test-concurrency=${Math.max(3, Math.min(4, availableParallelism()))}`,
+      `--test-reporter=${process.stdout.isTTY ? 'spec' : 'tap'}`,
+      '--test-timeout=300000',
+      ...options,
+      ...files,
+    ],
+    { cwd: ROOT, stdio: 'inherit', env },
+  )
+  const [code, signal] = await once(running, 'exit')
+  if (signal !== null) process.exit(1)
+  return typeof code === 'number' ? code : 1
+}

@@ -1,5 +1,6 @@
 // The job that proposes documentation, when the service or the database stops while it runs.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { generateDocumentation, resumeGeneration } from './generate.ts'
 import { getDocumentation } from './documentation.ts'
@@ -20,9 +21,9 @@ const orderOf = async (server: TestPostgres) => ({
   password: server.password,
 })
 /** The rooms with the dependencies of generation. `tried` runs before each example. */
-const withGeneration = (rooms: Rooms, tried: () => Promise<void> = () => Promise.resolve()) => {
+const withGeneration = (rooms: Rooms, tried: (signal: AbortSignal) => Promise<void> = () => Promise.resolve()) => {
   const run: TryQuery = async (id, query, signal) => {
-    await tried()
+    await tried(signal)
     return await tryQuery(rooms, id, query, signal)
   }
   const deps = { ...rooms, tryQuery: run, model: null }
@@ -42,10 +43,11 @@ for (const dialect of DIALECTS) {
       shop = await Profiled.connect(rooms, await orderOf(server), null)
       const { promise: reached, resolve } = Promise.withResolvers<void>()
       let runs = 0
-      const deps = withGeneration(rooms, async () => {
+      const deps = withGeneration(rooms, async (signal) => {
         if (++runs < 8) return
         resolve()
-        await new Promise((_, reject) => setTimeout(reject, 100, new Error('stopped with the service')))
+        await once(signal, 'abort')
+        signal.throwIfAborted()
       })
       ;({ jobId } = await generateDocumentation(deps, shop.call(), await shop.at()))
       await reached

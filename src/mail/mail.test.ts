@@ -23,7 +23,7 @@ function post(SMTP_URL: string | undefined, env: Record<string, string> = {}) {
   const config = readConfig({ ...env, ...(SMTP_URL !== undefined && { SMTP_URL }) })
   const mail = openMail({ config, log: { warn: log, error: log } })
   const line = async () => {
-    if (lines.length === 0) await once(news, 'line', { signal: AbortSignal.timeout(10_000) })
+    if (lines.length === 0) await once(news, 'line', { signal: AbortSignal.timeout(60_000) })
     return lines[0] ?? ''
   }
   return { mail, lines, line, [Symbol.asyncDispose]: () => mail[Symbol.asyncDispose]() }

@@ -1,7 +1,6 @@
 // The path of a query: the order of refusals, the budget, and the audit rows.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { startPostgres, type TestPostgres } from '../../test/support/postgres.ts'
 import {
   addMember,
@@ -12,6 +11,7 @@ import {
   sessionCall,
   type Rooms,
 } from '../../test/support/connected.ts'
+import { until } from '../../test/support/until.ts'
 import type { AuditItem } from '../audit/reading/page.ts'
 import { createKey, revokeKey } from '../auth/api-keys.ts'
 import type { Call } from '../auth/caller.ts'
@@ -50,7 +50,7 @@ describe('the path of a query', () => {
     await postgres[Symbol.asyncDispose]()
   })
   beforeEach(async () => {
-    teamId = await addTeam(rooms, { queryBudget: { limit: 5, windowSeconds: 60 }, postgresMaxPlanCost: 1e15 })
+    teamId = await addTeam(rooms, { queryBudget: { limit: 5, windowSeconds: 86_400 }, postgresMaxPlanCost: 1e15 })
     owner = await addMember(rooms, teamId, 'OWNER')
     id = await connected()
     await introspectDatasource(rooms, call(), await at())
@@ -100,10 +100,7 @@ describe('the path of a query', () => {
     return Number(rows[0]?.[0])
   }
   async function activeBecomes(count: number): Promise<void> {
-    for (let tried = 0; (await active()) !== count; tried++) {
-      assert.ok(tried < 300, `${await active()} active, not ${count}`)
-      await pause(10)
-    }
+    await until(`${count} queries are active`, async () => (await active()) === count)
   }
 
   test('answers columns, rows, row count, truncation and duration', async () => {
@@ -178,9 +175,7 @@ describe('the path of a query', () => {
 
   test('answers QUERY_TIMEOUT to a query over its time limit, and cancels it in the database', async () => {
     await set({ statementTimeoutMs: 200, postgresMaxPlanCost: 1e15 })
-    const began = performance.now()
     assert.equal((await refusal(run({ sql: SLOW })))?.code, 'QUERY_TIMEOUT')
-    assert.ok(performance.now() - began < 3_000)
     await activeBecomes(0)
   })
 
@@ -248,7 +243,7 @@ describe('the path of a query', () => {
       assert.deepEqual([denied.verdict, denied.blocked?.kind, typeof denied.hint], ['DENIED', 'column', 'string'])
       const invalid = await check({ sql: 'SELEC 1' })
       assert.deepEqual([invalid.verdict, typeof invalid.position], ['INVALID', 'number'])
-      await set({ postgresMaxPlanCost: 1_000, queryBudget: { limit: 5, windowSeconds: 60 } })
+      await set({ postgresMaxPlanCost: 1_000, queryBudget: { limit: 5, windowSeconds: 86_400 } })
       const dear = await check({ sql: SLOW })
       assert.deepEqual([dear.verdict, dear.blocked?.kind, (dear.estimate ?? 0) > 1_000], ['DENIED', 'cost', true])
       assert.equal((await run({ sql: 'SELECT 1' })).headers['RateLimit-Remaining'], '4')

@@ -72,7 +72,7 @@ for (const dialect of DIALECTS) {
       const change = { currentPassword: PASSWORD, newPassword: OTHER }
       const changed = await auth(rooms, 'POST change-password', change, { cookie })
       const begun = await auth(rooms, 'POST two-factor/enable', { password: OTHER }, { cookie: changed.cookie })
-      const [code, next, backup] = [totp(begun.json.totpURI, -1), totp(begun.json.totpURI), begun.json.backupCodes[0]]
+      const [code, next, backup] = [totp(begun.json.totpURI), totp(begun.json.totpURI, 1), begun.json.backupCodes[0]]
       const on = await auth(rooms, 'POST two-factor/verify-totp', { code }, { cookie: changed.cookie })
       await auth(rooms, 'POST two-factor/get-totp-uri', { password: OTHER, code: backup }, { cookie: on.cookie })
       const renewed = await auth(

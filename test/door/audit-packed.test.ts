@@ -27,8 +27,11 @@ for (const dialect of DIALECTS) {
         },
       })
       const path = `/teams/${shop.teamId}`
-      const answers = await Promise.all(texts.map((sql) => shop.query(sql)))
-      assert.ok(answers.every(({ status }) => status === 200))
+      // Not all at once: on a busy machine some would wait too long for a connection.
+      for (let n = 0; n < QUERIES; n += 10) {
+        const answers = await Promise.all(texts.slice(n, n + 10).map((sql) => shop.query(sql)))
+        assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+      }
       assert.equal((await shop.query('SELECT email FROM customers')).status, 403)
 
       const seen: string[] = []

@@ -7,6 +7,7 @@ import * as shape from '../../src/contract/schemas.ts'
 import type { Person } from '../support/app.ts'
 import { openShop } from '../support/shop.ts'
 import type { Shop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
 
@@ -233,7 +234,6 @@ describe('the five endpoints', () => {
     while ((await running())[0]?.[0] === '0') await new Promise(setImmediate)
     gone.abort()
     await request
-    const until = Date.now() + 5_000
-    while ((await running())[0]?.[0] !== '0') assert.ok(Date.now() < until, 'still running')
+    await until('no query runs', async () => (await running())[0]?.[0] === '0')
   })
 })

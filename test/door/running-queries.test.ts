@@ -2,15 +2,14 @@
 // request would get, and with an audit row.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Person } from '../support/app.ts'
 import { openShop, type Shop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 
 /** Runs for minutes unless it is cancelled. */
 const SLOW =
   'SELECT count(*) FROM orders a, orders b, orders c, orders d WHERE a.total + b.total + c.total + d.total < 0'
-const WITHIN_MS = 2_000
 
 describe('a running query', () => {
   let shop: Shop
@@ -36,11 +35,7 @@ describe('a running query', () => {
     return rows.length
   }
   async function untilActive(count: number): Promise<void> {
-    const until = performance.now() + 20_000
-    while ((await active()) !== count) {
-      assert.ok(performance.now() < until, `there are still not ${count} running queries`)
-      await pause(20)
-    }
+    await until(`${count} queries run`, async () => (await active()) === count)
   }
   async function member(): Promise<{ person: Person; key: string; keyId: string }> {
     const person = await shop.app.person('Mo')
@@ -91,15 +86,13 @@ describe('a running query', () => {
   ]
 
   for (const { name, end, status, code, undo } of CASES) {
-    test(`ends within 2 s when ${name}`, async () => {
+    test(`ends when ${name}`, async () => {
       const who = await member()
       const answer = shop.query(SLOW, who.key)
       await untilActive(1)
       await end(who)
-      const ended = performance.now()
-      await untilActive(0)
       const refused = await answer
-      assert.ok(performance.now() - ended < WITHIN_MS, `${performance.now() - ended} ms`)
+      await untilActive(0)
       assert.deepEqual([refused.status, refused.json.code], [status, code])
       await undo?.()
       const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?action=runQuery&limit=1`)

@@ -29,7 +29,7 @@ describe(
     let driver: Driver
     let connection: Connection
     let exposed: Catalog
-    const soon = () => AbortSignal.timeout(30_000)
+    const soon = () => AbortSignal.timeout(60_000)
     const send = async (path: string, body: object): Promise<void> => {
       const headers = { 'content-type': 'application/json' }
       const answer = await fetch(`${url}/bigquery/v2/projects/${PROJECT}${path}`, {

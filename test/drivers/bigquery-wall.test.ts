@@ -106,7 +106,7 @@ describe('the check of the dry run', () => {
     for (const reply of fine) {
       at.double.rig('dry run', reply)
       // The double has then seen no dry run of the text.
-      await at.connection.estimate(await at.confined(SMALL), WIDE, AbortSignal.timeout(5000))
+      await at.connection.estimate(await at.confined(SMALL), WIDE, AbortSignal.timeout(60_000))
     }
   })
 
@@ -120,7 +120,7 @@ describe('the check of the dry run', () => {
 test('an emulator may omit fields, but the fields it sends are checked', async () => {
   await using at = await connectBigQuery({ columns: ['id', 'name', 'price'], emulator: true })
   const query = await at.confined(SMALL)
-  const estimate = () => at.connection.estimate(query, WIDE, AbortSignal.timeout(5000))
+  const estimate = () => at.connection.estimate(query, WIDE, AbortSignal.timeout(60_000))
   at.double.rig('dry run', ok({ configuration: {}, statistics: { query: { statementType: 'SELECT' } } }))
   assert.equal((await estimate()).cost, 0)
   at.double.rig('dry run', job({ statementType: 'INSERT' }))

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestApp, type Answer } from '../support/app.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const ENDLESS = 'SELECT count(*) FROM n a, n b, n c, n d WHERE a.i + b.i + c.i + d.i < 0'
@@ -69,7 +70,6 @@ describe('SIGTERM', () => {
   })
 
   async function untilActive(count: number): Promise<void> {
-    const until = performance.now() + 20_000
     const active = async () =>
       (
         await monitor.query(
@@ -77,10 +77,7 @@ describe('SIGTERM', () => {
            WHERE datname = current_database() AND state = 'active' AND query LIKE '%count%' AND pid <> pg_backend_pid()`,
         )
       ).rows.length
-    while ((await active()) !== count) {
-      assert.ok(performance.now() < until, `there are still not ${count} running queries`)
-      await pause(10)
-    }
+    await until(`${count} queries run`, async () => (await active()) === count)
   }
 
   async function withQuery(

@@ -73,7 +73,7 @@ export class ConnectedBigQuery implements AsyncDisposable {
 }
 
 export function soon(): AbortSignal {
-  return AbortSignal.timeout(20_000)
+  return AbortSignal.timeout(60_000)
 }
 
 export async function connectBigQuery(options: ConnectedOptions = {}): Promise<ConnectedBigQuery> {

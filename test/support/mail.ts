@@ -62,7 +62,7 @@ export async function startSmtp(options: SMTPServerOptions = {}): Promise<TestSm
           read.add(found)
           return found
         }
-        await once(news, 'mail', { signal: AbortSignal.timeout(10_000) })
+        await once(news, 'mail', { signal: AbortSignal.timeout(60_000) })
       }
     },
     [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),

@@ -250,7 +250,8 @@ async function reconnect(
 
 async function initiate(client: MongoClient, ports: readonly number[]): Promise<void> {
   const members = ports.map((port, n) => ({ _id: n, host: `${HOST}:${port}`, priority: n === 0 ? 2 : 1 }))
-  const settings = { electionTimeoutMillis: 500, heartbeatIntervalMillis: 200 }
+  // A busy machine may delay heartbeats by seconds, and must not cause an election.
+  const settings = { electionTimeoutMillis: 8_000, heartbeatIntervalMillis: 200 }
   await client.db('admin').command({ replSetInitiate: { _id: 'rs', members, settings } })
   while (!(await client.db('admin').command({ hello: 1 }))['isWritablePrimary']) await wait(20)
 }

@@ -21,8 +21,9 @@ export interface Guard extends AsyncDisposable {
 
 export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   const reported: string[] = []
-  const parser = await openParser({ report: (problem) => reported.push(problem), ...options })
-  const signal = AbortSignal.timeout(60_000)
+  // On a busy machine a text may take longer than the deadline of the service.
+  const parser = await openParser({ report: (problem) => reported.push(problem), deadlineMs: 60_000, ...options })
+  const { signal } = new AbortController()
   const judge: Guard['judge'] = (text, exposed, limits = {}) =>
     confine(parser, { text, limit: limits.limit ?? null }, exposed, { ...CAPS, ...limits }, signal)
   return {

@@ -52,7 +52,7 @@ export function emptyKnown(): Known {
 }
 
 export async function openSession(settings: ConnectionSettings): Promise<TestSession> {
-  const login = await logIn(targetOf(settings), true, AbortSignal.timeout(10_000))
+  const login = await logIn(targetOf(settings), true, AbortSignal.timeout(60_000))
   const running = { session: login.session, known: emptyKnown() }
   const out = new JsonBytes(64)
   return {

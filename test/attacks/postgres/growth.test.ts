@@ -1,5 +1,5 @@
-// Values that multiply and functions that cannot be cancelled, through the service on a real server. Each query ends within two
-// seconds of its timeout, and no backend grows.
+// Values that multiply and functions that cannot be cancelled, through the service on a real server. Each query ends soon after
+// its timeout, and no backend grows.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -8,7 +8,8 @@ import { Client } from 'pg'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const TIMEOUT_MS = 300
-const LATE_MS = 2_000
+/** Two seconds on an idle machine. The defects worked for minutes. */
+const LATE_MS = 20_000
 const GROWN_MB = 512
 
 const SCHEMA = `

@@ -9,7 +9,7 @@ import type { TestStep } from '../../driver.ts'
 const DENIED = { error: { status: 403, reason: 'accessDenied', message: 'Access Denied: CANARY' } }
 
 async function grade(at: ConnectedBigQuery) {
-  const report = await at.connection.test(at.exposed, AbortSignal.timeout(10_000))
+  const report = await at.connection.test(at.exposed, AbortSignal.timeout(60_000))
   const step = (name: string): TestStep =>
     report.steps.find((each) => each.name === name) ?? assert.fail(`no step ${name}`)
   assert.doesNotMatch(JSON.stringify(report), /CANARY|PRIVATE KEY|ya29/)
@@ -84,7 +84,7 @@ describe('credentials', () => {
   test('get a sentence if the project has not enabled the API', async () => {
     await using at = await connectBigQuery()
     at.double.rig('datasets', failed({ status: 403, reason: 'accessNotConfigured', message: 'CANARY' }), 9)
-    await assert.rejects(at.connection.test(null, AbortSignal.timeout(5000)), {
+    await assert.rejects(at.connection.test(null, AbortSignal.timeout(60_000)), {
       code: 'DATASOURCE_UNAVAILABLE',
       message: /API is not enabled/,
     })

@@ -122,7 +122,7 @@ function found(at: ConnectedBigQuery, schema: string, table: string): CatalogTab
 describe('a project', () => {
   test('is read in pages, by free calls only', async () => {
     await using at = await connectBigQuery({ known: KNOWN, double: { datasets: LAKE, pageItems: 1 } })
-    await at.connection.introspect(AbortSignal.timeout(10_000))
+    await at.connection.introspect(AbortSignal.timeout(60_000))
     assert.deepEqual([...new Set(at.double.requests.map(({ kind }) => kind))].sort(), [
       'dataset',
       'datasets',
@@ -199,7 +199,7 @@ describe('a project', () => {
         at.driver.read({ sql: `SELECT * FROM shop.${table}` }),
         at.exposed,
         { rowCap: 1, maxResponseBytes: 1, timeoutMs: 1, maxCost: 1 },
-        AbortSignal.timeout(1000),
+        AbortSignal.timeout(60_000),
       )
       assert.equal(verdict.kind, 'denied')
     }
@@ -239,7 +239,7 @@ describe('a project', () => {
     await using at = await connect(LAKE)
     const exposed = cut(at.catalog, [{ schema: 'web', table: 'events_*', columns: ['x'] }])
     const judged = (sql: string) =>
-      at.driver.confine(at.driver.read({ sql }), exposed, WIDE, AbortSignal.timeout(5000)).then(({ kind }) => kind)
+      at.driver.confine(at.driver.read({ sql }), exposed, WIDE, AbortSignal.timeout(60_000)).then(({ kind }) => kind)
     assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')
@@ -273,7 +273,7 @@ describe('a project', () => {
   test('reads only the chosen datasets', async () => {
     await using at = await connect(LAKE, { datasets: ['web'] })
     assert.deepEqual([...new Set(at.catalog.tables.map(({ schema }) => schema))], ['web'])
-    await at.connection.introspect(AbortSignal.timeout(5000))
+    await at.connection.introspect(AbortSignal.timeout(60_000))
     assert.equal(at.double.count('datasets'), 0)
   })
 
@@ -287,7 +287,7 @@ describe('a project', () => {
       status: 403,
       body: { error: { code: 403, errors: [{ reason: 'accessDenied' }] } },
     })
-    const again = await at.connection.introspect(AbortSignal.timeout(5000))
+    const again = await at.connection.introspect(AbortSignal.timeout(60_000))
     assert.equal(again.tables.length, at.catalog.tables.length - 2)
   })
 
@@ -295,14 +295,14 @@ describe('a project', () => {
     const denied = { status: 403, body: { error: { code: 403, errors: [{ reason: 'accessDenied' }] } } }
     await using at = await connect(LAKE)
     at.double.rig(({ kind, url }) => kind === 'tables' && /\/web\/tables$/.test(url.pathname), denied)
-    const again = await at.connection.introspect(AbortSignal.timeout(5000))
+    const again = await at.connection.introspect(AbortSignal.timeout(60_000))
     assert.deepEqual(
       again.tables.map(({ schema, table }) => [schema, table]),
       at.catalog.tables.filter(({ schema }) => schema !== 'web').map(({ schema, table }) => [schema, table]),
     )
     await using chosen = await connect(LAKE, { datasets: ['web'] })
     chosen.double.rig('tables', denied)
-    await assert.rejects(chosen.connection.introspect(AbortSignal.timeout(5000)), {
+    await assert.rejects(chosen.connection.introspect(AbortSignal.timeout(60_000)), {
       code: 'DATASOURCE_UNAVAILABLE',
       message: 'The tables of the dataset web may not be listed by the credentials.',
     })
@@ -318,7 +318,7 @@ describe('a project', () => {
     }
     at.double.rig('datasets', twice('datasets'), 2)
     at.double.rig('tables', twice('tables'), 2)
-    const { tables } = await at.connection.introspect(AbortSignal.timeout(5000))
+    const { tables } = await at.connection.introspect(AbortSignal.timeout(60_000))
     assert.deepEqual(
       tables.map(({ schema, table }) => `${schema}.${table}`),
       ['shop.orders'],
@@ -364,7 +364,7 @@ describe('a project is refused', () => {
     ]
     for (const body of bodies) {
       at.double.rig('datasets', { status: 200, body }, 10_000)
-      const again = await at.connection.introspect(AbortSignal.timeout(10_000)).then(
+      const again = await at.connection.introspect(AbortSignal.timeout(60_000)).then(
         ({ tables }) => tables.length,
         (error: Error & { code?: string }) => error.code,
       )
@@ -384,13 +384,13 @@ describe('a project is refused', () => {
       },
     ]) {
       at.double.rig('tables', { status: 200, body }, 10_000)
-      await at.connection.introspect(AbortSignal.timeout(10_000)).catch((error: Error & { code?: string }) => {
+      await at.connection.introspect(AbortSignal.timeout(60_000)).catch((error: Error & { code?: string }) => {
         assert.equal(error.code, 'DATASOURCE_UNAVAILABLE')
       })
       at.double.unrig()
     }
     at.double.rig('table', { status: 200, body: { schema: { fields: [{ name: 'x', type: 7 }] } } }, 10_000)
-    await fails(at.connection.introspect(AbortSignal.timeout(10_000)), /does not answer like BigQuery/)
+    await fails(at.connection.introspect(AbortSignal.timeout(60_000)), /does not answer like BigQuery/)
   })
 
   test('if it has too many tables', async () => {

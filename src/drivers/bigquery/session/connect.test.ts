@@ -5,7 +5,7 @@ import { PROJECT, startShop } from '../../../../test/support/bigquery-shop.ts'
 import { TestDoor } from '../../../../test/support/bigquery-door.ts'
 import { createBigQueryDriver } from '../driver.ts'
 
-const soon = () => AbortSignal.timeout(10_000)
+const soon = () => AbortSignal.timeout(60_000)
 
 describe('an address', () => {
   const refused: readonly (readonly [string, boolean, RegExp])[] = [

@@ -9,7 +9,7 @@ import type { Catalog, CatalogTable, Connection, Driver, Limits, SettingsInput }
 import { createMongoDriver } from '../driver.ts'
 import { isDetail } from '../guard/read-collections.ts'
 
-const soon = (): AbortSignal => AbortSignal.timeout(20_000)
+const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 23, timeoutMs: 10_000, maxCost: 1e6 }
 const skip = await skipWithout(startMongod)
 

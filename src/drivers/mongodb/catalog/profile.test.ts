@@ -9,7 +9,7 @@ import type { Catalog, CatalogTable, ColumnProfile, Connection, Driver } from '.
 import { createMongoDriver } from '../driver.ts'
 
 const skip = await skipWithout(startMongod)
-const soon = (): AbortSignal => AbortSignal.timeout(30_000)
+const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 const BOUNDS = { rows: 1_000, timeoutMs: 10_000, bytes: null }
 
 describe('profiles of collections', { skip }, () => {

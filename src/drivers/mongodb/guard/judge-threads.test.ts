@@ -10,7 +10,7 @@ import { confine, confineAside, type Threads } from './confine.ts'
 import { readBody } from './read-body.ts'
 import { openThreads } from './judge-threads.ts'
 
-const SIGNAL = AbortSignal.timeout(60_000)
+const SIGNAL = new AbortController().signal
 const LIMITS = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 1000, maxCost: 1e6 }
 const catalog = (more: readonly string[] = []): Catalog =>
   mongoCatalog({ people: ['_id', 'name', 'home.city', 'list', ...more] }, { arrays: { list: 50 } })

@@ -5,7 +5,7 @@ import { engineOrSkip } from '../../../../test/support/no-such-engine.ts'
 import type { Connection, Driver, Limits } from '../../driver.ts'
 import { createMongoDriver } from '../driver.ts'
 
-const soon = (): AbortSignal => AbortSignal.timeout(20_000)
+const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 /** Below the size of the collection, so that the plan decides. */
 const limits: Limits = { rowCap: 100, maxResponseBytes: 1 << 20, timeoutMs: 10_000, maxCost: 100 }
 

@@ -10,7 +10,7 @@ import type { Confined } from '../../confined.ts'
 import type { Catalog, Connection, Driver, Limits } from '../../driver.ts'
 import { createMongoDriver } from '../driver.ts'
 
-const soon = (): AbortSignal => AbortSignal.timeout(20_000)
+const soon = (): AbortSignal => AbortSignal.timeout(60_000)
 const limits: Limits = { rowCap: 1_000, maxResponseBytes: 1 << 23, timeoutMs: 10_000, maxCost: 1e6 }
 const schema = 'shop'
 

@@ -25,7 +25,7 @@ before(async () => {
   postgres = await startPostgres({ settings: {} })
   shop = await postgres.createDatabase('shop', readFileSync(join(attacks, 'fixture.sql'), 'utf8'))
   await using session = await askAs(postgres, shop)
-  everything = await introspect(session.ask, AbortSignal.timeout(20_000))
+  everything = await introspect(session.ask, AbortSignal.timeout(60_000))
   exposed = cut(everything)
 })
 after(async () => {
@@ -49,7 +49,7 @@ async function graded(
   database = shop,
 ): Promise<TestStep[]> {
   await using session = await askAs(postgres, database, user, password)
-  return await grade(session.ask, shown, AbortSignal.timeout(20_000))
+  return await grade(session.ask, shown, AbortSignal.timeout(60_000))
 }
 
 function step(steps: readonly TestStep[], name: string): TestStep {
@@ -113,7 +113,7 @@ test('the printed lines make a login that passes every step and reads the expose
     }
   }
   await readConfined('vitrine_reader', 'reader-pw')
-  const seen = await introspect(reader.ask, AbortSignal.timeout(20_000))
+  const seen = await introspect(reader.ask, AbortSignal.timeout(60_000))
   assert.deepEqual(
     seen.tables.filter((one) =>
       exposed.tables.some((other) => other.schema === one.schema && other.table === one.table),
@@ -124,7 +124,7 @@ test('the printed lines make a login that passes every step and reads the expose
 
 /** Every exposed table through the guard, as the service would. */
 async function readConfined(username: string, password: string): Promise<void> {
-  const signal = AbortSignal.timeout(30_000)
+  const signal = AbortSignal.timeout(60_000)
   const limits = { rowCap: 1_000, maxResponseBytes: 10_000_000, timeoutMs: 10_000, maxCost: 1e9 }
   await using driver = await createPostgresDriver()
   const { host, port } = postgres
@@ -152,7 +152,7 @@ test('roles, BYPASSRLS, ownership and grants that are missing', async () => {
     CREATE TABLE a (id int, b int); ALTER TABLE a OWNER TO owner_of; CREATE ROLE weak LOGIN PASSWORD 'pw'; GRANT SELECT (id) ON a TO weak;`,
   )
   await using session = await askAs(postgres, database)
-  const all = await introspect(session.ask, AbortSignal.timeout(5_000))
+  const all = await introspect(session.ask, AbortSignal.timeout(60_000))
   const strong = await graded('strong', 'pw', null, database)
   assert.match(step(strong, 'roles').message, /pg_read_all_data/)
   assert.match(step(strong, 'ownership').message, /public\.a/)
@@ -185,7 +185,7 @@ test('names that need quoting are quoted in every line', async () => {
     `CREATE SCHEMA "S;1"; CREATE TABLE "S;1"."t""x" ("a b" int, "c""d" text)`,
   )
   await using session = await askAs(postgres, database)
-  const all = await introspect(session.ask, AbortSignal.timeout(5_000))
+  const all = await introspect(session.ask, AbortSignal.timeout(60_000))
   const lines = step(await graded('postgres', postgres.password, all, database), 'superuser').remedy ?? ''
   await postgres.query(database, `DROP ROLE IF EXISTS odd_reader; ${lines.replaceAll('vitrine_reader', 'odd_reader')}`)
   const held = await postgres.query(
@@ -201,13 +201,13 @@ test('a login without any privilege is a WARN that says so, with the grants that
     `CREATE TABLE things (id int); CREATE ROLE nobody LOGIN PASSWORD 'nobody-pw'`,
   )
   await using session = await askAs(postgres, database, 'nobody', 'nobody-pw')
-  const steps = await grade(session.ask, null, AbortSignal.timeout(20_000))
+  const steps = await grade(session.ask, null, AbortSignal.timeout(60_000))
   const step = steps.find((one) => one.name === 'grants')
   assert.equal(step?.status, 'WARN')
   assert.match(step?.message ?? '', /may not read any table/)
   await postgres.query(database, step?.remedy ?? '')
   assert.equal(
-    (await grade(session.ask, null, AbortSignal.timeout(20_000))).find((one) => one.name === 'grants')?.status,
+    (await grade(session.ask, null, AbortSignal.timeout(60_000))).find((one) => one.name === 'grants')?.status,
     'PASS',
   )
 })

@@ -21,7 +21,7 @@ after(async () => {
 
 async function look(database: string, user?: string, password?: string): Promise<Catalog> {
   await using session = await askAs(postgres, database, user, password)
-  return await introspect(session.ask, AbortSignal.timeout(20_000))
+  return await introspect(session.ask, AbortSignal.timeout(60_000))
 }
 
 async function fill(name: string, sql: string): Promise<Catalog> {
@@ -159,7 +159,7 @@ test('the path is the login’s own, whatever the session is pinned to', async (
   await postgres.query('postgres', `ALTER DATABASE "${name}" SET search_path = nowhere, extra, "Sales Ops"`)
   for (const options of [undefined, '-c search_path=pg_catalog']) {
     await using session = await askAs(postgres, name, undefined, undefined, options)
-    const seen = await introspect(session.ask, AbortSignal.timeout(5_000))
+    const seen = await introspect(session.ask, AbortSignal.timeout(60_000))
     assert.deepEqual(capture(seen).searchPath, ['extra', 'Sales Ops'])
     assert.deepEqual(
       table(seen, 't').columns.map((one) => one.type),

@@ -52,7 +52,7 @@ describe('profiles of tables', () => {
   let driver: Driver
   let connection: Connection
   let catalog: Catalog
-  const soon = () => AbortSignal.timeout(30_000)
+  const soon = () => AbortSignal.timeout(60_000)
   before(async () => {
     server = await startPostgres()
     const wide = Array.from({ length: 1_600 }, (_, n) => `c${n} int`).join(', ')

@@ -68,7 +68,7 @@ function login(port: number, sslMode: string): Promise<unknown> {
   const at = { host: '127.0.0.1', port, database: 'd', username: 'u' }
   const secrets = { password: 'p' }
   const target = targetOf({ connectionMode: 'DIRECT', ...at, sslMode, config: {}, secrets })
-  return logIn(target, true, AbortSignal.timeout(5_000))
+  return logIn(target, true, AbortSignal.timeout(60_000))
 }
 
 const unavailable = (error: unknown): boolean => error instanceof AppError && error.code === 'DATASOURCE_UNAVAILABLE'
