@@ -104,6 +104,24 @@ async function describe(client: Client, at: string, when: string): Promise<void>
   )
 }
 
+/** The catalog that a person chooses from, of all tables. */
+async function choose(client: Client, at: string, when: string): Promise<void> {
+  const ask = () => timed(() => client.ask('GET', `${at}/catalog`).then((res) => res.text()))
+  const first = await ask()
+  const again: number[] = []
+  const changed: number[] = []
+  for (let round = 0; round < 7; round++) {
+    again.push((await ask()).ms)
+    const tables = names.slice(round, 1_000).map((table) => ({ schema: 'public', table, columns: null }))
+    await client.must('PUT', `${at}/exposure`, { tables })
+    changed.push((await ask()).ms)
+  }
+  console.log(
+    `the catalog of ${TABLES} tables (${(first.value.length / 1e6).toFixed(1)} MB) ${when}: first ${ms(first.ms)}, then ${ms(median(again))}, ` +
+      `after a save ${ms(median(changed))}, at most ${ms(Math.max(...changed))} (goal < 300 ms)`,
+  )
+}
+
 /** Describes right after a save, as the author would. */
 async function describeChanged(client: Client, at: string): Promise<void> {
   const exposed = names.slice(0, 1_000).map((table) => ({ schema: 'public', table, columns: null }))
@@ -203,7 +221,9 @@ let at = ''
   })
   await describe(client, at, 'after a save')
   await describeChanged(client, at)
+  await choose(client, at, 'before any query')
   await preview(client, at)
+  await choose(client, at, 'after 10,000 queries')
   const { now, peak } = await memory(pid)
   console.log(`resident ${now.toFixed(0)} MB, at its peak ${peak.toFixed(0)} MB`)
 }

@@ -9,6 +9,7 @@ import { openExports } from './audit/reading/within-reach.ts'
 import { reachable } from './datasources/datasources.ts'
 import { openTests } from './datasources/test-datasource.ts'
 import { openDescriptions } from './descriptions/descriptions.ts'
+import { openQueryEvidence } from './descriptions/query-evidence.ts'
 import { openLeases, type LeaseOptions } from './datasources/connection-pool.ts'
 import { resumeProfiles } from './introspection/profile.ts'
 import { reach } from './datasources/reach.ts'
@@ -79,6 +80,7 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
   const jobs = opened.use(await openJobs({ store, log }))
   const catalogs = openCatalogs({ store })
   const descriptions = openDescriptions({ store, catalogs })
+  const evidence = opened.use(openQueryEvidence({ audit, log, now }))
   const replays = openSerialQueue()
   const [exports, tests] = [openExports(), openTests()]
   resumeProfiles({ config, store, audit, jobs, catalogs, leases, drivers })
@@ -121,6 +123,7 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
     exports,
     tests,
     descriptions,
+    evidence,
     budget,
     authenticator: callers,
     running,

@@ -1,6 +1,7 @@
 // Routes for signed-in people (docs/session.md#operations). None declares a scope, so none accepts an API key.
 import { z } from 'zod'
 import { AUDIT_ROUTES } from './audit-routes.ts'
+import { Catalog } from './catalog-schemas.ts'
 import { DOCUMENTATION_ROUTES } from './documentation-routes.ts'
 import { EXPOSURE_ROUTES } from './exposure-routes.ts'
 import { Instance } from './instance-schemas.ts'
@@ -299,6 +300,16 @@ export const SESSION_ROUTES = {
     role: 'ADMIN',
     answer: shape.Datasource,
     errors: [],
+  },
+  getCatalog: {
+    method: 'GET',
+    path: `${DATASOURCE}/catalog`,
+    summary: 'Returns everything introspected, with what helps a person to choose what to expose.',
+    place: 'datasource',
+    role: 'ADMIN',
+    answer: Catalog,
+    prebuilt: true,
+    errors: ['NOT_CONNECTED'],
   },
   ...EXPOSURE_ROUTES,
   ...PROFILE_ROUTES,

@@ -21,14 +21,14 @@ export interface Known {
 }
 
 /** One column's profile as JSON, with the positions of the parts that depend on what else is exposed. */
-interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range' | 'personal'> {
+interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range' | 'personal' | 'look'> {
   readonly json: string
   readonly valuesAt: number
   readonly valuesEnd: number
   readonly signalsAt: number
 }
 
-interface SeenTable {
+export interface SeenTable {
   readonly stamp: string
   readonly capturedAt: string
   readonly rowsSampled: number
@@ -36,7 +36,7 @@ interface SeenTable {
 }
 
 /** By tableKey. */
-type SeenTables = ReadonlyMap<string, SeenTable>
+export type SeenTables = ReadonlyMap<string, SeenTable>
 
 /** The profiles read last, per datasource. Each table is reused while its stamp is unchanged. */
 export type Seen = BoundedMap<DatasourceId, SeenTables>
@@ -87,7 +87,7 @@ export async function columnStatsOf(
 }
 
 /** All stored profiles. Tables whose cached stamp is current are not read. */
-async function readSeen(
+export async function readSeen(
   { db, seen }: { readonly db: Kysely<Tables>; readonly seen: Seen },
   id: DatasourceId,
 ): Promise<SeenTables> {
@@ -118,14 +118,14 @@ function seenTable({ capturedAt, rowsSampled, columns }: KeptProfile, stamp: str
 }
 
 function seenColumn(kept: KeptColumn, capturedAt: string): SeenColumn {
-  const { name, type, unique, range, personal } = kept
+  const { name, type, unique, range, personal, look } = kept
   const head = `{${member('nullFrac', kept.nullFrac)}${member('distinctCount', kept.distinctCount)}`
   const values = member('values', kept.values)
   const rest = `${member('range', range)}${member('keys', kept.keys ?? null)}"signals":[`
   const signals = listed([...kept.signals, ...shownSignals(kept, capturedAt)])
   const valuesEnd = head.length + values.length
   const places = { valuesAt: head.length, valuesEnd, signalsAt: valuesEnd + rest.length }
-  return { name, type, unique, range, personal, json: `${head}${values}${rest}${signals}]}`, ...places }
+  return { name, type, unique, range, personal, look, json: `${head}${values}${rest}${signals}]}`, ...places }
 }
 
 /** A member of a JSON object with a trailing comma; empty if there is no value. */

@@ -19,7 +19,7 @@ interface Deps {
 }
 
 /** Only the caller may cache it, and must revalidate with the ETag. */
-const HEADERS = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
+export const PRIVATE = { 'cache-control': 'private, no-cache', vary: 'Authorization' } as const
 
 /**
  * `full` shows everything introspected. It throws ROLE_REQUIRED below ADMIN, then NOT_CONNECTED before the first
@@ -37,7 +37,7 @@ export async function describeDatasource(
     if (ask.full && at.row.catalog_version === 0) throw notIntrospected()
     const { json, etag } = await deps.descriptions.of(at, ask.full ? 'f' : 'e')
     deps.audit.record(call, { ...place, outcome: 'ANSWERED' })
-    return { json, etag, headers: HEADERS }
+    return { json, etag, headers: PRIVATE }
   } catch (error) {
     deps.audit.refused(call, place, error)
     throw error

@@ -3,10 +3,13 @@
 import { createHash } from 'node:crypto'
 import type { DatasourceRow } from '../datasources/rows.ts'
 import { BoundedMap } from '../bounded-map.ts'
+import type { Catalog } from '../drivers/driver.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { Store } from '../store/open.ts'
+import type { Evidence } from './collected-evidence.ts'
 import { openColumnStats } from './column-stats.ts'
 import { openPublishedTexts } from './published-texts.ts'
+import { renderCatalog, type NameReadings } from './render-catalog.ts'
 import { renderDescription, type Described, type Part } from './render-description.ts'
 
 /** JSON in UTF-8, and its ETag. */
@@ -18,6 +21,8 @@ export interface Rendered {
 export interface Descriptions {
   /** The description for the versions of this row. Concurrent readers share one rendering. */
   of(at: Described, part: Part): Promise<Rendered>
+  /** Everything introspected, for choosing what to expose (GET …/catalog). `full` is the catalog of this row. */
+  catalog(at: Described, full: Catalog, evidence: Evidence): Promise<Rendered>
 }
 
 interface Deps {
@@ -27,6 +32,7 @@ interface Deps {
 
 const ENTRIES_MAX = 500
 const BYTES_MAX = 32 * 1024 * 1024
+const NAMES_MAX = 50_000
 
 export function openDescriptions(deps: Deps): Descriptions {
   return new CachedDescriptions(deps)
@@ -45,6 +51,7 @@ class CachedDescriptions implements Descriptions {
   readonly #read = { stats: openColumnStats(), published: openPublishedTexts() }
   /** The newest description per datasource and part. */
   readonly #rendered = new BoundedMap<string, Entry>(ENTRIES_MAX, BYTES_MAX)
+  readonly #names: NameReadings = new BoundedMap(NAMES_MAX)
   /** Renderings in progress, by place and versions. */
   readonly #rendering = new Map<string, Promise<Entry>>()
 
@@ -52,22 +59,34 @@ class CachedDescriptions implements Descriptions {
     this.#deps = deps
   }
 
-  async of(at: Described, part: Part): Promise<Rendered> {
-    const [place, versions] = [`${part}/${at.id}`, versionsOf(at.row)]
+  of(at: Described, part: Part): Promise<Rendered> {
+    return this.#cached(`${part}/${at.id}`, versionsOf(at.row), () =>
+      renderDescription({ ...this.#deps, ...this.#read }, at, part),
+    )
+  }
+
+  catalog(at: Described, full: Catalog, evidence: Evidence): Promise<Rendered> {
+    const versions = `${versionsOf(at.row)} ${at.row.documentation_version} ${evidence.stamp}`
+    const deps = { ...this.#deps, stats: this.#read.stats, names: this.#names }
+    return this.#cached(`c/${at.id}`, versions, () => renderCatalog(deps, at, full, evidence))
+  }
+
+  /** `place` starts with the part, which the ETag repeats. */
+  async #cached(place: string, versions: string, render: () => Promise<Buffer>): Promise<Rendered> {
     const cached = this.#rendered.get(place)
     if (cached?.versions === versions) return cached
     const key = `${place}/${versions}`
     const begun = this.#rendering.get(key)
     if (begun !== undefined) return await begun
-    const rendering = this.#render(at, part, versions).finally(() => this.#rendering.delete(key))
+    const rendering = this.#render(place, versions, render).finally(() => this.#rendering.delete(key))
     this.#rendering.set(key, rendering)
     return await rendering
   }
 
-  async #render(at: Described, part: Part, versions: string): Promise<Entry> {
-    const json = await renderDescription({ ...this.#deps, ...this.#read }, at, part)
-    const entry = { json, etag: etagOf(part, json), versions }
-    this.#rendered.set(`${part}/${at.id}`, entry, json.length)
+  async #render(place: string, versions: string, render: () => Promise<Buffer>): Promise<Entry> {
+    const json = await render()
+    const entry = { json, etag: etagOf(place.slice(0, 1), json), versions }
+    this.#rendered.set(place, entry, json.length)
     return entry
   }
 }
@@ -81,6 +100,6 @@ export function versionsOf(
 }
 
 /** Equal bytes have equal ETags in every process and after every restart. */
-function etagOf(part: Part, json: Buffer): string {
+function etagOf(part: string, json: Buffer): string {
   return `"${part}-${createHash('sha256').update(json).digest('base64url').slice(0, 27)}"`
 }

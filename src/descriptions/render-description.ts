@@ -7,7 +7,7 @@ import type { Store } from '../store/open.ts'
 import { publishedTextsOf, type Documented, type Published } from './published-texts.ts'
 import { columnStatsOf, type Known, type Seen } from './column-stats.ts'
 import type { Reached } from '../datasources/reach.ts'
-import { inSlices } from './slices.ts'
+import { joinedTables } from './joined-tables.ts'
 
 /** 'e': the exposed part; 'f': everything introspected. */
 export type Part = 'e' | 'f'
@@ -39,7 +39,7 @@ export async function renderDescription(deps: RenderDeps, at: Described, part: P
     schemaCapturedAt: catalog?.capturedAt ?? null,
     profileCapturedAt: known.capturedAt,
   }
-  return await joined(`${JSON.stringify(head).slice(0, -1)},"tables":[`, catalog?.tables ?? [], ']}', (table) => {
+  return await joinedTables(`${JSON.stringify(head).slice(0, -1)},"tables":[`, catalog?.tables ?? [], ']}', (table) => {
     const cut = shown === null ? table : shown.get(tableKey(table.schema, table.table))
     return tableTexts(table, cut, about)
   })
@@ -47,50 +47,6 @@ export async function renderDescription(deps: RenderDeps, at: Described, part: P
 
 function byKey(catalog: Catalog | null): ReadonlyMap<string, CatalogTable> {
   return new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
-}
-
-/** The texts of all tables, joined with commas, in slices. Returns bytes, because bytes are sent and cached. */
-async function joined(
-  head: string,
-  tables: readonly CatalogTable[],
-  tail: string,
-  textsOf: (table: CatalogTable) => readonly string[],
-): Promise<Buffer> {
-  const turn = inSlices()
-  const bytes = new Bytes()
-  bytes.add(head)
-  for (const [n, table] of tables.entries()) {
-    if (n > 0) bytes.add(',')
-    for (const text of textsOf(table)) bytes.add(text)
-    await turn()
-  }
-  bytes.add(tail)
-  return bytes.done()
-}
-
-const BYTES_MIN = 64 * 1024
-/** The maximum length of a UTF-16 code unit in UTF-8. */
-const CHAR_BYTES = 3
-
-/** Appends texts as UTF-8. */
-class Bytes {
-  #all = Buffer.allocUnsafe(BYTES_MIN)
-  #length = 0
-
-  add(text: string): void {
-    const needed = this.#length + text.length * CHAR_BYTES
-    if (needed > this.#all.length) {
-      const grown = Buffer.allocUnsafe(Math.max(needed, this.#all.length * 2))
-      this.#all.copy(grown, 0, 0, this.#length)
-      this.#all = grown
-    }
-    this.#length += this.#all.write(text, this.#length)
-  }
-
-  /** Copies to the exact length, because the result is cached. */
-  done(): Buffer {
-    return Buffer.copyBytesFrom(this.#all, 0, this.#length)
-  }
 }
 
 /**

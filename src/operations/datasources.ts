@@ -10,12 +10,14 @@ import {
   listDatasources,
 } from '../datasources/datasources.ts'
 import { introspectDatasource } from '../introspection/introspect.ts'
-import { requireEnabled } from '../exposure/refusals.ts'
+import { requireEnabled, requireIntrospected } from '../exposure/refusals.ts'
 import { describeDatasource } from '../descriptions/describe.ts'
+import { getCatalog } from '../descriptions/catalog.ts'
 import type { Definitions } from './definitions.ts'
 
 type Names =
   | 'describeDatasource'
+  | 'getCatalog'
   | 'listDatasources'
   | 'createDatasource'
   | 'getDatasource'
@@ -28,6 +30,7 @@ type Names =
 
 type Deps = Parameters<typeof testDatasource>[0] &
   Parameters<typeof describeDatasource>[0] &
+  Parameters<typeof getCatalog>[0] &
   Parameters<typeof introspectDatasource>[0] &
   Parameters<typeof listDatasources>[0]
 
@@ -35,6 +38,10 @@ export function datasourceOperations(deps: Deps): Pick<Definitions, Names> {
   return {
     listDatasources: (at) => listDatasources(deps, at.call, at.membership),
     describeDatasource: (at) => describeDatasource(deps, at.call, at.reached, { full: at.query.full === '1' }),
+    getCatalog: {
+      require: async (at) => requireIntrospected(at.reached.row),
+      run: (at) => getCatalog(deps, at.call, at.reached),
+    },
     createDatasource: (at) => createDatasource(deps, at.call, at.membership, at.body),
     getDatasource: (at) => getDatasource(deps, at.reached),
     changeDatasource: (at) => changeDatasource(deps, at.call, at.reached, at.body),

@@ -1,5 +1,5 @@
 // Reads which columns a person marked as personal or not, from the documentation drafts.
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { z } from 'zod'
 import { byName } from '../contract/by-name.ts'
 import type { DatasourceId } from '../ids.ts'
@@ -27,7 +27,22 @@ export async function marksOf(
   return row === undefined ? new Map() : readMarks(row.draft)
 }
 
-function readMarks(draft: string): Marks {
+/** The tables of a datasource that have marks, and the drafts to read them from with readMarks(). */
+export async function markedDrafts(
+  db: Kysely<Tables>,
+  datasourceId: DatasourceId,
+): Promise<readonly { readonly schema: string; readonly table: string; readonly draft: string }[]> {
+  return await db
+    .selectFrom('documentation')
+    .select(['schema', 'table', 'draft'])
+    .where('datasource_id', '=', datasourceId)
+    // Most drafts have no mark and need not be read.
+    .where((eb) => eb.or([eb('draft', 'like', '%"personal":true%'), eb('draft', 'like', '%"personal":false%')]))
+    .execute()
+}
+
+/** The marks in a draft. */
+export function readMarks(draft: string): Marks {
   const { columns } = Draft.parse(JSON.parse(draft))
   return new Map([...(columns ?? [])].map(([name, { personal }]) => [name, personal ?? null]))
 }

@@ -3,6 +3,8 @@
 import type { ValueKind } from '../drivers/driver.ts'
 
 interface Category {
+  /** What the column holds, as a person reads it: "e-mail addresses". */
+  readonly what: string
   /** The kinds of values that can be such data. A time, such as email_sent_at, is no e-mail address. */
   readonly kinds: readonly ValueKind[]
   /** Whole words. */
@@ -13,11 +15,12 @@ interface Category {
   readonly always?: true
 }
 
+export const PEOPLE_NAMES = 'names of people'
 const TEXTS = ['text', 'other'] as const
 const TEXTS_AND_NUMBERS = ['text', 'other', 'number'] as const
 
 const CATEGORIES: readonly Category[] = [
-  of(TEXTS, 'mail mails email emails courriel correo epost eposta mejl sahkoposti', [
+  of('e-mail addresses', TEXTS, 'mail mails email emails courriel correo epost eposta mejl sahkoposti', [
     'email',
     'courriel',
     'почт',
@@ -27,17 +30,20 @@ const CATEGORIES: readonly Category[] = [
     '이메일',
   ]),
   of(
+    'telephone numbers',
     TEXTS_AND_NUMBERS,
     'phone phones tel mobile mobil cell handy fax msisdn whatsapp gsm celular puhelin',
     'phone|telefon|telefo|mobilnummer|handynummer|телефон|电话|電話|手机|携帯|전화'.split('|'),
   ),
   of(
+    'bank account or card numbers',
     TEXTS_AND_NUMBERS,
     'iban bban konto clabe rib routing sortcode card cards pan cvv cvc carte tarjeta karte',
     'iban|kontonummer|accountnumber|accountno|bankaccount|creditcard|cardnumber|cardno|kreditkarte'.split('|'),
   ),
   {
     ...of(
+      'identity numbers',
       TEXTS_AND_NUMBERS,
       'ssn nin nino bsn dni nie nif curp cpf cpr pesel nir nhs aadhaar aadhar personnummer hetu',
       [
@@ -53,13 +59,18 @@ const CATEGORIES: readonly Category[] = [
     always: true,
   },
   of(
+    'passwords or other secrets',
     TEXTS_AND_NUMBERS,
     'password passwd pwd pass secret token hash salt pin otp jwt cookie credential credentials senha',
     'passwor|passwort|kennwort|motdepasse|contrasena|пароль|密码'.split('|'),
   ),
-  { ...of(TEXTS, 'apikey', ['apikey', 'privatekey', 'secretkey', 'accesskey', 'signingkey']), always: true },
+  {
+    ...of('keys that give access', TEXTS, 'apikey', ['apikey', 'privatekey', 'secretkey', 'accesskey', 'signingkey']),
+    always: true,
+  },
   {
     ...of(
+      'dates of birth',
       ['text', 'other', 'number', 'time'],
       'dob born birthday',
       'birth|geburt|naissance|nacimiento|nascita|nascimento|geboorte|urodzenia|fodels|fodsel|syntym|рождения|生日|生年月日'.split(
@@ -69,6 +80,7 @@ const CATEGORIES: readonly Category[] = [
     always: true,
   },
   of(
+    PEOPLE_NAMES,
     TEXTS,
     'surname forename nickname nick username login handle author recipient sender apellido apellidos cognome imie nazwisko prenom',
     [
@@ -82,27 +94,37 @@ const CATEGORIES: readonly Category[] = [
     ],
   ),
   of(
+    'postal codes or house numbers',
     TEXTS_AND_NUMBERS,
     'postcode zip zipcode postal plz housenumber hausnummer',
     'postcode|postalcode|zipcode|postleitzahl|codepostal|codigopostal|郵便番号|邮编'.split('|'),
   ),
   of(
+    'addresses',
     TEXTS,
     'address addresses addr adres street rue calle straat ulica gata gatan',
     'address|adresse|direccion|indirizzo|endereco|street|strasse|адрес|улица|地址|住所|주소'.split('|'),
   ),
   of(
+    'positions of people',
     TEXTS_AND_NUMBERS,
     'lat lng lon latitude longitude geo geohash gps coordinates coords',
     'latitude|longitude|geolocation|breitengrad|langengrad'.split('|'),
   ),
-  of(TEXTS_AND_NUMBERS, 'ip ipv ips imei imsi mac fingerprint', 'ipaddr|useragent|deviceid|macaddr'.split('|')),
   of(
+    'addresses of devices',
+    TEXTS_AND_NUMBERS,
+    'ip ipv ips imei imsi mac fingerprint',
+    'ipaddr|useragent|deviceid|macaddr'.split('|'),
+  ),
+  of(
+    'incomes',
     TEXTS_AND_NUMBERS,
     'salary salaries wage wages payroll gehalt lohn salaire sueldo salario stipendio salaris loon income einkommen',
     'salary|gehalt|salaire|wynagrodzen|зарплат|工资|給与'.split('|'),
   ),
   of(
+    'beliefs, origin or health',
     TEXTS,
     'religion ethnicity diagnosis diagnoses diagnose disease disability sexuality',
     'religion|ethnicit|diagnos|disabilit|sexualorientation'.split('|'),
@@ -134,30 +156,49 @@ const ABOUT = new Set(
 /** The first word of a yes/no question: has_email. */
 const ASKS = new Set('has have is are can may needs wants allow allows hat ist'.split(' '))
 
-/** True if the name says so and the values can be such data. `column` may be a dotted path. */
+/** What a column's name says. */
+export interface NameReading {
+  /** The kind of personal data, as a person reads it, or null. */
+  readonly what: string | null
+  /** True if the column is just called "name": it holds names of people if the table is about people. */
+  readonly isName: boolean
+}
+
+/** True if the name says so and the values can be such data. */
 export function isPersonalName(at: {
   readonly table: string
   readonly column: string
   readonly kind: ValueKind
 }): boolean {
+  const { what, isName } = readName(at.column, at.kind)
+  return what !== null || (isName && isAboutPeople(at.table))
+}
+
+/** Reads the name of a column, which may be a dotted path. */
+export function readName(column: string, kind: ValueKind): NameReading {
   // Labels of a type and booleans identify nobody.
-  if (at.kind === 'boolean' || at.kind === 'label') return false
-  const words = wordsOf(at.column)
+  if (kind === 'boolean' || kind === 'label') return NOTHING
+  const words = wordsOf(column)
   const joined = words.join('')
   const isAbout = ABOUT.has(words.at(-1) ?? '') || ASKS.has(words[0] ?? '')
   const fits = ({ kinds, words: whole, stems, always }: Category): boolean =>
-    kinds.includes(at.kind) &&
+    kinds.includes(kind) &&
     (always === true || !isAbout) &&
     (words.some((word) => whole.has(word)) || stems.some((stem) => joined.includes(stem)))
-  return (
-    CATEGORIES.some(fits) || (TEXTS.some((kind) => kind === at.kind) && !isAbout && isNameOfPerson(at.table, words))
-  )
+  const category = CATEGORIES.find(fits)
+  if (category !== undefined) return { what: category.what, isName: false }
+  const rest = words.filter((word) => !NAME.has(word))
+  const mayBeName = TEXTS.some((each) => each === kind) && !isAbout && rest.length < words.length
+  if (!mayBeName) return NOTHING
+  return rest.length === 0
+    ? { what: null, isName: true }
+    : { what: rest.some(isPeople) ? PEOPLE_NAMES : null, isName: false }
 }
 
-function isNameOfPerson(table: string, words: readonly string[]): boolean {
-  const about = words.filter((word) => !NAME.has(word))
-  if (about.length === words.length) return false
-  return (about.length === 0 ? wordsOf(table) : about).some(isPeople)
+const NOTHING: NameReading = { what: null, isName: false }
+
+export function isAboutPeople(table: string): boolean {
+  return wordsOf(table).some(isPeople)
 }
 
 function isPeople(word: string): boolean {
@@ -179,7 +220,7 @@ function wordsOf(name: string): string[] {
     .filter((word) => word !== '')
 }
 
-function of(kinds: readonly ValueKind[], words: string, stems: readonly string[]): Category {
+function of(what: string, kinds: readonly ValueKind[], words: string, stems: readonly string[]): Category {
   // Normalize like names: without accents.
-  return { kinds, words: new Set(words.split(' ')), stems: stems.map((stem) => wordsOf(stem).join('')) }
+  return { what, kinds, words: new Set(words.split(' ')), stems: stems.map((stem) => wordsOf(stem).join('')) }
 }

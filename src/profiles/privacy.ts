@@ -15,7 +15,15 @@ const CHARS_MAX = 64
 const PERSONAL_SHARE = 0.2
 const LOOK_SHARE = 0.5
 
-const PERSONAL_LOOKS: ReadonlySet<string> = new Set(['email', 'phone', 'iban', 'card', 'nationalId', 'ipAddress'])
+/** Texts with these looks are personal data. */
+export const PERSONAL_LOOKS: ReadonlySet<string> = new Set([
+  'email',
+  'phone',
+  'iban',
+  'card',
+  'nationalId',
+  'ipAddress',
+])
 
 /** By column: true or false if a person decided, else null or absent. */
 export type Marks = ReadonlyMap<string, boolean | null>

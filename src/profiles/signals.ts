@@ -18,7 +18,8 @@ const ROWS_MIN = 2
 const UNIQUE_MIN = 100
 const LONG_CHARS = 256
 
-const LOOKS: Readonly<Record<string, string>> = {
+/** What texts look like (drivers/looks.ts), as a person reads it. */
+export const LOOKS: Readonly<Record<string, string>> = {
   email: 'e-mail addresses',
   phone: 'telephone numbers',
   iban: 'bank account numbers',

@@ -73,6 +73,7 @@ const MATRIX = {
   cancelJob: DATASOURCE_ADMIN,
   disableDatasource: DATASOURCE_ADMIN,
   enableDatasource: DATASOURCE_ADMIN,
+  getCatalog: datasourceAdmin(QUERY_PASS),
   getExposure: DATASOURCE_ADMIN,
   putExposure: DATASOURCE_ADMIN,
   listExposureVersions: DATASOURCE_ADMIN,

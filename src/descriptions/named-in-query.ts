@@ -1,0 +1,95 @@
+// Pure: finds the columns of known tables that a query's text names, for every kind of database and by spelling alone.
+// Good enough to show how often a column is wanted; it decides nothing.
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
+
+/** Longer texts are read only this far. */
+const TEXT_MAX = 20_000
+/** One name may stand for tables of several schemas. */
+const TABLES_MAX = 4
+
+/** The names of a catalog's tables, folded to lower case. */
+export interface TableNames {
+  /** By the table's own name. */
+  readonly byName: ReadonlyMap<string, readonly CatalogTable[]>
+  /** Shard families (BigQuery `events_*`), with the prefix of their names. */
+  readonly families: readonly { readonly prefix: string; readonly table: CatalogTable }[]
+}
+
+export function namesOf(catalog: Catalog): TableNames {
+  const byName = new Map<string, CatalogTable[]>()
+  const families: { prefix: string; table: CatalogTable }[] = []
+  for (const table of catalog.tables) {
+    const name = table.table.toLowerCase()
+    const alike = byName.get(name)
+    if (alike === undefined) byName.set(name, [table])
+    else alike.push(table)
+    if (name.endsWith('*')) families.push({ prefix: name.slice(0, -1), table })
+  }
+  return { byName, families }
+}
+
+/** The columns of a table by their names in lower case. */
+export function columnsByName(table: CatalogTable): ReadonlyMap<string, string> {
+  return new Map(table.columns.map(({ name }) => [name.toLowerCase(), name]))
+}
+
+/** Every name that a query may mean: words, quoted names, and the parents of dotted paths. Lower case. */
+export function namesIn(text: string): ReadonlySet<string> {
+  const lower = text.slice(0, TEXT_MAX).toLowerCase()
+  const names = new Set(lower.match(/[\p{L}\p{N}_$]+/gu))
+  for (const [, double, back] of lower.matchAll(/"((?:[^"\\]|\\.|""){1,200})"|`([^`]{1,300})`/g)) {
+    const quoted = (double?.replaceAll('""', '"') ?? back ?? '').replace(/^\$+/, '')
+    for (let path = quoted; path !== ''; path = path.slice(0, Math.max(0, path.lastIndexOf('.')))) names.add(path)
+    names.add(quoted.slice(quoted.lastIndexOf('.') + 1))
+  }
+  return names
+}
+
+/** Tables whose name is among the names, in no order. */
+export function tablesNamed(names: ReadonlySet<string>, tables: TableNames): readonly CatalogTable[] {
+  const found: CatalogTable[] = []
+  for (const name of names) {
+    found.push(...(tables.byName.get(name)?.slice(0, TABLES_MAX) ?? []))
+    for (const { prefix, table } of tables.families) if (name.startsWith(prefix)) found.push(table)
+  }
+  return [...new Set(found)]
+}
+
+/** Tables that a refusal's `blocked.name` may mean: `orders`, `public.orders`, `project.dataset.orders`. */
+export function tablesBlocked(name: string, tables: TableNames): readonly CatalogTable[] {
+  const lower = name.toLowerCase()
+  for (let rest = lower, before = ''; ;) {
+    const alike = tables.byName.get(rest)
+    if (alike !== undefined) {
+      const exact = alike.filter(
+        ({ schema }) => before === schema.toLowerCase() || before.endsWith(`.${schema.toLowerCase()}`),
+      )
+      return (before === '' ? alike : exact).slice(0, TABLES_MAX)
+    }
+    const dot = rest.indexOf('.')
+    if (dot === -1) break
+    before = lower.slice(0, lower.length - rest.length + dot)
+    rest = rest.slice(dot + 1)
+  }
+  return tables.families
+    .filter(({ prefix }) => lower.slice(lower.lastIndexOf('.') + 1).startsWith(prefix))
+    .map(({ table }) => table)
+}
+
+/** The column of a table that a refusal's `blocked.name` means: `email`, `c.email`, or a path below a known path. */
+export function columnBlocked(name: string, columns: ReadonlyMap<string, string>): string | undefined {
+  const lower = name.toLowerCase()
+  for (let path = lower; path !== ''; path = path.slice(0, Math.max(0, path.lastIndexOf('.')))) {
+    const found = columns.get(path)
+    if (found !== undefined) return found
+  }
+  return columns.get(lower.slice(lower.lastIndexOf('.') + 1))
+}
+
+/** True if the query asks for every column: `SELECT *`, `t.*`, or a MongoDB query that selects nothing. */
+export function readsAll(text: string): boolean {
+  const part = text.slice(0, TEXT_MAX)
+  if (part.startsWith('{'))
+    return !/"\$(?:project|group|bucket|bucketAuto|count|sortByCount|replaceRoot|replaceWith)"/.test(part)
+  return /(?:\bselect|\bdistinct|\ball|,|\.)\s*\*/i.test(part)
+}

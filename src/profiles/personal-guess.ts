@@ -1,0 +1,60 @@
+// Guesses whether a column holds personal data, for the person who decides whether to expose it. It uses a person's
+// mark, what a profile kept, or the name and the type. It reads no rows and sees no values.
+import type { CatalogColumn, ValueKind } from '../drivers/driver.ts'
+import { isAboutPeople, PEOPLE_NAMES, readName, type NameReading } from './personal-names.ts'
+import { PERSONAL_LOOKS } from './privacy.ts'
+import { LOOKS } from './signals.ts'
+import type { KeptColumn } from './stored.ts'
+
+export interface PersonalGuess {
+  readonly guess: boolean
+  /** A sentence. Null if nothing was noticed. */
+  readonly why: string | null
+}
+
+/** What is known of a column's values. */
+export interface KnownOfColumn {
+  /** True or false if a person decided. */
+  readonly mark: boolean | null
+  /** Undefined if the column was not profiled with its current type. */
+  readonly kept: Pick<KeptColumn, 'personal' | 'look'> | undefined
+}
+
+export const NOT_PERSONAL: PersonalGuess = { guess: false, why: null }
+
+/** `byName` is the answer of guessByName() for this column. */
+export function guessPersonal(byName: PersonalGuess, { mark, kept }: KnownOfColumn): PersonalGuess {
+  if (mark !== null) return mark ? MARKED : CLEARED
+  if (kept?.personal !== true) return byName
+  const look = kept.look !== null && PERSONAL_LOOKS.has(kept.look) ? LOOKS[kept.look] : undefined
+  if (look !== undefined) return { guess: true, why: `The sampled values look like ${look}.` }
+  return byName.guess ? byName : { guess: true, why: 'The profile found values that look personal.' }
+}
+
+const MARKED: PersonalGuess = { guess: true, why: 'A person marked the column as personal.' }
+const CLEARED: PersonalGuess = { guess: false, why: 'A person marked the column as not personal.' }
+
+/** What the name of a column says, which is the same in every table. */
+export function readColumnName(column: Pick<CatalogColumn, 'name' | 'type' | 'labels'>): NameReading {
+  return readName(column.name, kindOf(column))
+}
+
+export function guessByName(table: string, { what, isName }: NameReading): PersonalGuess {
+  const found = what ?? (isName && isAboutPeople(table) ? PEOPLE_NAMES : null)
+  return found === null ? NOT_PERSONAL : { guess: true, why: `The name suggests ${found}.` }
+}
+
+/** Checked in this order: an `interval` is a time, not an `int`. */
+const KINDS: readonly (readonly [RegExp, ValueKind])[] = [
+  [/^bool/, 'boolean'],
+  [/^(?:date|time|interval)/, 'time'],
+  [/^(?:u?int|small|big|serial|numeric|decimal|real|double|float|money|long|number)/, 'number'],
+  [/^(?:text|string|char|character|varchar|citext|name)/, 'text'],
+]
+
+/** The kind of values that a type name of any database stands for. */
+function kindOf({ type, labels }: Pick<CatalogColumn, 'type' | 'labels'>): ValueKind {
+  if (labels !== undefined) return 'label'
+  const lower = type.toLowerCase()
+  return KINDS.find(([names]) => names.test(lower))?.[1] ?? 'other'
+}
