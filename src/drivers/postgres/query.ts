@@ -44,6 +44,21 @@ export interface Captured {
   readonly implicit: ImplicitObjects
 }
 
+/**
+ * A printed text with parameters instead of the numbers that vary. A session may prepare it under a name. The object itself
+ * identifies it: queries of one shape share it.
+ */
+export interface Preparable {
+  /** The caller's parameters come first, $1…, then the numbers. */
+  readonly text: string
+  /** The type oid of each parameter; 0 where the server infers it. */
+  readonly types: readonly number[]
+  /** One plan is as good as any for all values. */
+  readonly hasOnePlan: boolean
+  /** The exposure that it was confined for. */
+  readonly exposure: object
+}
+
 export interface PostgresQuery extends Captured {
   /**
    * Maps a position in the printed text (characters) to the caller's text (UTF-16 units); null if that is not possible.
@@ -64,6 +79,10 @@ export interface PostgresQuery extends Captured {
   readonly records?: ReadonlyMap<number, RecordShape>
   /** Null: the cost needs EXPLAIN. */
   readonly bound: CostBound | null
+  /** The query finds at most one row, by the whole primary key of its only table. */
+  readonly isLookup?: boolean
+  /** The same query for a session that prepares it, and the numbers of this one. */
+  readonly prepared?: { readonly shared: Preparable; readonly numbers: readonly string[] }
   /** Schemas of trusted extensions that search_path must hold after pg_catalog, in order. */
   readonly searchPath: readonly string[]
   /** server_version_num at capture. Another major version of the server means SCHEMA_STALE. */

@@ -2,6 +2,7 @@
 // pure, so the main thread judges short texts and a worker thread (parser-pool.ts) judges long ones.
 import type { Denied, Malformed } from '../../driver.ts'
 import { costBound } from './cost-bound.ts'
+import { isLookup } from './key-lookup.ts'
 import { exposedOf, readTable, type Exposed, type ExposedTable } from './exposed.ts'
 import { checkGrowth } from './value-growth.ts'
 import { limited } from './row-cap.ts'
@@ -173,6 +174,7 @@ function rewrite(tree: unknown, { catalog, rowCap, params }: Case, bounds: Bound
     reads: readTables(walk),
     implicit: exposed.capture.implicit,
     bound: costBound(walk),
+    isLookup: isLookup(walk, confined),
     searchPath: exposed.capture.trustedSchemas,
     serverVersion: exposed.capture.serverVersion,
   }

@@ -2,7 +2,8 @@
 // confined twice, its printed text is cached with gaps for the numbers, and a third query takes one look-up. A number may vary
 // only if the guard, given a marker instead, prints the same text with the marker.
 import type { Catalog } from '../../driver.ts'
-import type { PostgresQuery } from '../query.ts'
+import type { Preparable, PostgresQuery } from '../query.ts'
+import { Scanner } from './scanner.ts'
 
 /** A text with its whole numbers taken out. */
 export interface Shape {
@@ -19,6 +20,14 @@ interface Template {
   readonly slots: readonly number[]
   /** Numbers that belong to the shape: an ordinal, a length, a count under a limit. */
   readonly fixed: readonly { readonly index: number; readonly value: string }[]
+  /** Null where a number stands in a place that takes no parameter. */
+  readonly prepared: Prepared | null
+}
+
+/** The text with parameters, and which number of the shape each of them is. */
+interface Prepared {
+  readonly shared: Preparable
+  readonly order: readonly number[]
 }
 
 /** Seen once: true. Cannot vary: false. */
@@ -59,8 +68,12 @@ export function shapeOf(text: string, params = ''): Shape | null {
 export function recall(catalog: Catalog, shape: Shape, rowCap: number): PostgresQuery | null {
   const template = shapes.get(catalog)?.get(keyOf(shape, rowCap))
   if (template === undefined || typeof template === 'boolean') return null
-  if (template.fixed.some(({ index, value }) => shape.numbers[index] !== value)) return null
-  return { ...template.query, text: filled(template, shape.numbers) }
+  for (const { index, value } of template.fixed) if (shape.numbers[index] !== value) return null
+  const { query, prepared } = template
+  const text = filled(template, shape.numbers)
+  if (prepared === null) return { ...query, text }
+  const numbers = prepared.order.map((index) => shape.numbers[index] ?? '')
+  return { ...query, text, prepared: { shared: prepared.shared, numbers } }
 }
 
 /** Confines the text of a shape with these numbers; null where that is refused. */
@@ -82,14 +95,19 @@ export async function remember(
   if (entry === undefined) {
     if (known.size >= SHAPES_MAX) known.delete(known.keys().next().value ?? key)
     known.set(key, true)
-  } else if (entry === true) known.set(key, (await templateOf(shape, made, confined)) ?? false)
+  } else if (entry === true) known.set(key, (await templateOf(catalog, shape, made, confined)) ?? false)
 }
 
 function keyOf(shape: Shape, rowCap: number): string {
   return `${rowCap} ${shape.params}\0${shape.key}`
 }
 
-async function templateOf(shape: Shape, made: PostgresQuery, confined: Try): Promise<Template | null> {
+async function templateOf(
+  catalog: Catalog,
+  shape: Shape,
+  made: PostgresQuery,
+  confined: Try,
+): Promise<Template | null> {
   const marks = shape.numbers.map((_, index) => String(812_345_601 + index * 37))
   if (marks.some((mark) => made.text.includes(mark) || shape.key.includes(mark))) return null
   const all = new Set(marks.keys())
@@ -99,8 +117,40 @@ async function templateOf(shape: Shape, made: PostgresQuery, confined: Try): Pro
   const gap = new RegExp(`(?<!\\w)(?:${[...varying].map((index) => marks[index]).join('|') || '(?!)'})(?!\\w)`, 'g')
   const slots = [...query.text.matchAll(gap)].map(([mark]) => marks.indexOf(mark))
   const fixed = shape.numbers.map((value, index) => ({ index, value })).filter(({ index }) => !varying.has(index))
-  const template = { query, parts: query.text.split(gap), slots, fixed }
+  const parts = query.text.split(gap)
+  const template = { query, parts, slots, fixed, prepared: preparedOf(catalog, query, parts, slots) }
   return filled(template, shape.numbers) === made.text ? template : null
+}
+
+const INT4 = 23
+
+/** Numbers of up to nine digits are int4 wherever they stand, so a parameter of that type means the same. */
+function preparedOf(
+  exposure: Catalog,
+  query: PostgresQuery,
+  parts: readonly string[],
+  slots: readonly number[],
+): Prepared | null {
+  // EXPLAIN needs the numbers themselves.
+  if (query.bound === null) return null
+  const order = [...new Set(slots)]
+  const places: number[] = []
+  let text = parts[0] ?? ''
+  for (const [n, slot] of slots.entries()) {
+    places.push(text.length)
+    text += `$${query.slots.length + order.indexOf(slot) + 1}${parts[n + 1] ?? ''}`
+  }
+  if (!areParameters(text, places)) return null
+  const types = [...query.slots.map(() => 0), ...order.map(() => INT4)]
+  return { shared: { text, types, hasOnePlan: query.isLookup === true, exposure }, order }
+}
+
+/** Whether a parameter begins at each of these places, not part of a string or a name. */
+function areParameters(text: string, places: readonly number[]): boolean {
+  const starts = new Set<number>()
+  const scanner = new Scanner(text)
+  while (scanner.next()) if (scanner.kind === 'parameter') starts.add(scanner.start)
+  return places.every((place) => starts.has(place))
 }
 
 /** Which numbers may vary, tried one at a time. */

@@ -13,16 +13,27 @@ function message(code: string, body: number, fill: (into: Buffer, at: number) =>
   return buffer
 }
 
-/** Parse: `text` under `name` ('' is the unnamed statement), parameters left to be inferred. */
-export function parseMessage(name: string, text: string): Buffer {
+/** Parse: `text` under `name` ('' is the unnamed statement). A parameter of type 0, or without one, is inferred. */
+export function parseMessage(name: string, text: string, types: readonly number[] = []): Buffer {
   const nameLength = Buffer.byteLength(name)
   const textLength = Buffer.byteLength(text)
-  return message('P', nameLength + textLength + 4, (into, start) => {
+  return message('P', nameLength + textLength + 4 + 4 * types.length, (into, start) => {
     let at = start + into.write(name, start)
     into[at++] = 0
     at += into.write(text, at)
     into[at++] = 0
-    into.writeInt16BE(0, at)
+    at = into.writeInt16BE(types.length, at)
+    for (const oid of types) at = into.writeInt32BE(oid, at)
+  })
+}
+
+/** Close of a prepared statement; one that does not exist is no error. */
+export function closeStatement(name: string): Buffer {
+  const length = Buffer.byteLength(name)
+  return message('C', length + 2, (into, at) => {
+    into.write('S', at)
+    into.write(name, at + 1)
+    into[at + 1 + length] = 0
   })
 }
 
@@ -47,7 +58,7 @@ export function bindMessage(name: string, parameters: readonly (string | null)[]
 }
 
 /** Describe of the unnamed portal: the columns come before the rows. */
-const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
+export const DESCRIBE = message('D', 2, (into, at) => into.write('P\0', at))
 /** Execute of the unnamed portal, all rows: a row limit would prevent parallel plans. */
 export const EXECUTE = message('E', 5, (into, at) => into.fill(0, at))
 export const SYNC = message('S', 0, () => undefined)

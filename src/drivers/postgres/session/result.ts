@@ -20,6 +20,16 @@ export interface Caps {
   readonly bytesMax: number
 }
 
+/** What the columns of an answer are called, and how their values are written. */
+interface Layout {
+  readonly types: TypeBook
+  readonly columns: readonly ResultColumn[]
+  readonly writers: readonly WriteValue[]
+}
+
+/** Prepared statements give the same description each time. */
+const layouts = new WeakMap<readonly Field[], Layout>()
+
 /** The rows of one query. Where a type is not known yet, rows are held as they came until finish(). */
 export class Result implements Sink {
   readonly #caps: Caps
@@ -27,7 +37,7 @@ export class Result implements Sink {
   readonly #out: JsonBytes
   readonly #records: ReadonlyMap<number, RecordShape>
   #fields: readonly Field[] = []
-  #resolved: readonly ColumnType[] = []
+  #columns: readonly ResultColumn[] = []
   #writers: readonly WriteValue[] = []
   #unknown: readonly number[] = []
   #held: Buffer[] | null = null
@@ -59,6 +69,12 @@ export class Result implements Sink {
 
   describe(fields: readonly Field[]): void {
     this.#fields = fields
+    const known = layouts.get(fields)
+    if (known?.types === this.#types) {
+      this.#columns = known.columns
+      this.#writers = known.writers
+      return
+    }
     const oids = [
       ...fields.map((field) => field.typeOid),
       ...[...this.#records.values()].flatMap(({ columns }) => columns.map((column) => column.typeOid)),
@@ -97,18 +113,16 @@ export class Result implements Sink {
     if (this.#unknown.length > 0) this.#resolve()
     for (const row of held) if (!this.#write(row, 0, row.length)) break
     this.#out.byte(CLOSE)
-    const columns = this.#fields.map(({ name }, i): ResultColumn => ({
-      name,
-      dataType: this.#resolved[i]?.name ?? 'unknown',
-    }))
+    const columns = this.#columns
     return { columns, rows: this.#out.json(), rowCount: this.#rowCount, truncated: this.#truncated }
   }
 
   #resolve(): void {
-    this.#resolved = this.#fields.map(({ typeOid }) => this.#type(typeOid))
+    this.#columns = this.#fields.map(({ name, typeOid }) => ({ name, dataType: this.#type(typeOid).name }))
     this.#writers = this.#fields.map(
       ({ typeOid }, index) => this.#recordWriter(index, typeOid) ?? this.#type(typeOid).write,
     )
+    layouts.set(this.#fields, { types: this.#types, columns: this.#columns, writers: this.#writers })
   }
 
   #type(oid: number): ColumnType {

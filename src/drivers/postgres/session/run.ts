@@ -41,13 +41,11 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
   const pinned = { searchPath: query.searchPath, timeoutMs: limits.timeoutMs }
   const caps = { rowCap: query.rowCap, bytesMax: limits.maxResponseBytes }
   const result = new Result(caps, at.known.types, out, query.records)
-  const frames = question(query.text, query.params)
   const started = performance.now()
   const check = implicitCheck(at.known, query.implicit, started)
   const bounded = knownBound(at.known, query)
   if (bounded !== null && bounded <= limits.maxCost) {
-    const all = check.frames.length === 0 ? frames : Buffer.concat([check.frames, frames])
-    const outcome = await at.session.transaction(all, pinned, result, query.reads)
+    const outcome = await at.session.query(query, check.frames, pinned, result)
     if (outcome.isStale) throw schemaStale(outcome.error)
     if (outcome.error !== null) throw await explained(query, pinned, outcome.error, started)
     check.passed()
@@ -55,7 +53,7 @@ export async function runQuery(at: Running, query: PostgresQuery, limits: Limits
     const cost = await explain(at, query, pinned, started)
     if (cost > limits.maxCost) await at.session.end(null, pinned, NO_ROWS)
     checkCost(cost, limits.maxCost)
-    const outcome = await at.session.end(frames, pinned, result)
+    const outcome = await at.session.end(question(query.text, query.params), pinned, result)
     if (outcome.error !== null) throw await explained(query, pinned, outcome.error, started)
   }
   if (result.unknown.length > 0) await lookUp(at, result.unknown, limits.timeoutMs)

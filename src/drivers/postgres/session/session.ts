@@ -1,9 +1,20 @@
 // One logged-in session and its transactions. Each transaction is READ ONLY and pins the settings that make answers safe and
 // exact, in the same write. Only these statements, EXPLAIN and the given texts run here.
 import { LostConnection, NO_ROWS, type Outcome, type Sink, type Wire } from './wire.ts'
-import { bindMessage, describeStatement, EXECUTE, parseMessage, statement, SYNC } from './messages.ts'
+import {
+  bindMessage,
+  DESCRIBE,
+  describeStatement,
+  EXECUTE,
+  parseMessage,
+  question,
+  statement,
+  SYNC,
+} from './messages.ts'
 import { Held, heldKey, heldSql } from './held.ts'
-import type { ReadTable } from '../query.ts'
+import { PreparedStatements } from './prepared.ts'
+import { Request } from './request.ts'
+import type { PostgresQuery, ReadTable } from '../query.ts'
 import { identifier, literal } from '../quote.ts'
 
 /** As the server shows them. What a session is started with, and, behind a pooler, each transaction (docs/drivers/postgres.md#sessions). */
@@ -41,6 +52,7 @@ const PINS: Readonly<Record<string, string>> = {
   enable_mergejoin: 'on',
   enable_hashjoin: 'on',
   enable_gathermerge: 'on',
+  plan_cache_mode: 'auto',
 }
 
 // These two belong to the session, not to a transaction.
@@ -79,6 +91,8 @@ export interface Pinned {
   /** Schemas behind pg_catalog on the search_path. */
   readonly searchPath: readonly string[]
   readonly timeoutMs: number
+  /** A prepared statement is planned for its values each time. */
+  readonly plansEach?: boolean
 }
 
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY'
@@ -89,6 +103,9 @@ const PREPARED_MAX = 64
 const TABLES_MAX = 256
 // A name of the text is gone, or a prepared statement's columns are others than when it was prepared (0A000).
 const GONE: ReadonlySet<string> = new Set(['42P01', '42703', '3F000', '0A000'])
+const CANCELLED = '57014'
+// The server has no statement of that name, or another one: an unseen pooler gave us another server.
+const FORGOTTEN: ReadonlySet<string> = new Set(['26000', '42P05'])
 
 /** The frames around a query: what comes before it, what ends its transaction, and which texts were parsed on the way. */
 interface Around {
@@ -97,6 +114,8 @@ interface Around {
   readonly prepared: readonly Prepared[]
   /** Statements may be given names. */
   readonly isNamed: boolean
+  /** Statements before the query. */
+  readonly statements: number
 }
 
 /** The outcome of a transaction. */
@@ -115,12 +134,23 @@ interface Prepared {
 interface Described {
   readonly frames: Buffer
   readonly prepared: readonly Prepared[]
+  /** Texts that are parsed without a name. */
+  readonly unnamed: number
 }
 
-/** Named statements for the few texts around every query; behind a pooler each transaction may be another server's. */
+/** A query as a session runs it. */
+type Asked = Pick<PostgresQuery, 'text' | 'params' | 'prepared' | 'reads'>
+
+/** Named statements for the texts around every query and for known queries; behind a pooler each transaction may be another server's. */
 export class Session {
   readonly wire: Wire
   readonly server: Server
+  readonly #statements = new PreparedStatements()
+  readonly #request = new Request()
+  /** Each transaction may be another server's: it sets every pin, and nothing has a name. */
+  #isPooled: boolean
+  /** The frames around the last query, which most often fit the next. */
+  #last: { readonly pinned: Pinned; readonly around: Around } | null = null
   /** By text. */
   readonly #names = new Map<string, string>()
   /** By heldKey(). */
@@ -132,25 +162,100 @@ export class Session {
   constructor(wire: Wire, server: Server) {
     this.wire = wire
     this.server = server
+    this.#isPooled = server.pinsEach
+  }
+
+  /**
+   * Runs one query as transaction() does, behind the statement in `check`, if there is one. A query that can be prepared is
+   * prepared at its first time here. Whatever the server does not take that way is sent as a text.
+   */
+  async query(asked: Asked, check: Buffer, pinned: Pinned, sink: Sink): Promise<Told> {
+    const { prepared } = asked
+    const isPreparable = prepared !== undefined && !this.#isPooled && PreparedStatements.accepts(prepared.shared)
+    if (!isPreparable) return this.transaction(textual(asked, check), pinned, sink, asked.reads)
+    const { shared } = prepared
+    const told = await this.#prepared(asked, prepared, check, pinned, sink)
+    const { error } = told
+    if (error === null || told.isStale || told.answered || !this.wire.usable) return told
+    const isRefused = this.#statements.find(shared) === undefined
+    // Its columns are others than when it was prepared, though those of its tables are not.
+    const isOutdated = error.code === '0A000'
+    if (isOutdated) this.#statements.drop(shared)
+    if (error.code === CANCELLED || !(isRefused || isOutdated || this.#hasForgotten(told))) return told
+    const again = await this.transaction(textual(asked, check), pinned, sink, asked.reads)
+    if (isRefused && !isOutdated && again.error === null) PreparedStatements.refuse(shared)
+    return again
+  }
+
+  async #prepared(
+    { params, reads }: Asked,
+    { shared, numbers }: NonNullable<Asked['prepared']>,
+    check: Buffer,
+    pinned: Pinned,
+    sink: Sink,
+  ): Promise<Told> {
+    const around = this.#around(shared.hasOnePlan ? pinned : { ...pinned, plansEach: true })
+    const described = this.#describe(reads, around)
+    const parsing = joined(around, described)
+    const checks = check.length === 0 ? 0 : 1
+    const request = this.#request.begin().add(around.before).add(described.frames).add(check)
+    const known = this.#statements.find(shared)
+    if (known?.fields) {
+      sink.describe(known.fields)
+      request.bind(known.name, params, numbers).add(EXECUTE).add(around.after)
+      return this.#whole(request.bytes, parsing, sink, reads, around.statements + checks)
+    }
+    const statement = known ?? this.#statements.next(shared)
+    if (known === undefined) {
+      request.add(this.#statements.closes()).add(parseMessage(statement.name, shared.text, shared.types))
+    }
+    request.bind(statement.name, params, numbers).add(DESCRIBE).add(EXECUTE).add(around.after)
+    const told = await this.#whole(request.bytes, parsing, sink, reads)
+    const parsedBefore = (around.isNamed ? parsing.length : around.statements) + described.unnamed + checks
+    if (known === undefined && told.parsed > parsedBefore) this.#statements.keep(shared, statement)
+    statement.fields = told.fields
+    return told
   }
 
   /**
    * A whole transaction in one write, held to these tables. The session is idle again afterwards, also where the query
    * failed; it is given up where a table is another one.
    */
-  transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Told> {
-    const around = this.#around(pinned)
-    const described = this.#describe(reads, around)
-    const request = Buffer.concat([around.before, described.frames, frames, around.after])
-    return this.#whole(request, joined(around, described), sink, reads)
+  async transaction(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[] = []): Promise<Told> {
+    const run = (): Promise<Told> => {
+      const around = this.#around(pinned)
+      const described = this.#describe(reads, around)
+      const request = Buffer.concat([around.before, described.frames, frames, around.after])
+      return this.#whole(request, joined(around, described), sink, reads)
+    }
+    const told = await run()
+    return this.#hasForgotten(told) ? run() : told
   }
 
   /** Opens a transaction, held to these tables, and leaves it open: end() must follow unless the session is lost. */
-  begin(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
-    const around = this.#around(pinned)
-    const described = this.#describe(reads, around)
-    const request = Buffer.concat([around.before, described.frames, frames, SYNC])
-    return this.#send(request, joined(around, described), sink, reads)
+  async begin(frames: Buffer, pinned: Pinned, sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
+    const run = (): Promise<Told> => {
+      const around = this.#around(pinned)
+      const described = this.#describe(reads, around)
+      const request = Buffer.concat([around.before, described.frames, frames, SYNC])
+      return this.#send(request, joined(around, described), sink, reads)
+    }
+    const told = await run()
+    if (!this.#hasForgotten(told)) return told
+    if (told.status !== 'I') await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
+    return run()
+  }
+
+  /** The server no longer knows our statements: from now on nothing has a name. True if the request may be sent again. */
+  #hasForgotten({ error, answered }: Told): boolean {
+    if (this.#isPooled || error === null || answered || !FORGOTTEN.has(error.code) || !this.wire.usable) return false
+    this.#isPooled = true
+    this.#last = null
+    this.#ready.clear()
+    this.#names.clear()
+    this.#tables.clear()
+    this.#statements.forget()
+    return true
   }
 
   /** The rest of an open transaction, and its end; without frames only its end. */
@@ -163,17 +268,29 @@ export class Session {
    * One Sync for all of it: the server sends its answer in one piece. Where a query fails, COMMIT is skipped with it and
    * a ROLLBACK follows, the one case that takes a second trip.
    */
-  async #whole(request: Buffer, prepared: readonly Prepared[], sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
-    const told = await this.#send(request, prepared, sink, reads)
+  async #whole(
+    request: Buffer,
+    prepared: readonly Prepared[],
+    sink: Sink,
+    reads: readonly ReadTable[],
+    undescribedAfter = 0,
+  ): Promise<Told> {
+    const told = await this.#send(request, prepared, sink, reads, undescribedAfter)
     if (!this.wire.usable || told.status === 'I') return told
     const { status } = await this.wire.exchange(ROLLBACK, 1, NO_ROWS)
     if (status !== 'I') this.wire.fail(new LostConnection('a transaction that did not end'))
     return told
   }
 
-  async #send(request: Buffer, prepared: readonly Prepared[], sink: Sink, reads: readonly ReadTable[]): Promise<Told> {
+  async #send(
+    request: Buffer,
+    prepared: readonly Prepared[],
+    sink: Sink,
+    reads: readonly ReadTable[],
+    undescribedAfter = 0,
+  ): Promise<Told> {
     const held = new Held(reads)
-    const outcome = await this.wire.exchange(request, 1, sink, held)
+    const outcome = await this.wire.exchange(request, 1, sink, held, undescribedAfter)
     // They come first in the request, so as many as were parsed are there, whatever failed behind them.
     if (prepared.length > 0) {
       prepared.slice(0, outcome.parsed).forEach(({ names, key }, i) => names.set(key, `v${this.#named + i}`))
@@ -188,7 +305,7 @@ export class Session {
 
   #describe(reads: readonly ReadTable[], around: Around): Described {
     const ready = around.isNamed ? this.#described.get(reads) : undefined
-    if (ready !== undefined) return { frames: ready, prepared: [] }
+    if (ready !== undefined) return { frames: ready, prepared: [], unnamed: 0 }
     const prepared: Prepared[] = []
     let unnamed = 0
     const frames = reads.flatMap((table) => {
@@ -203,18 +320,25 @@ export class Session {
     })
     const all = Buffer.concat(frames)
     if (around.isNamed && prepared.length === 0 && unnamed === 0) this.#described.set(reads, all)
-    return { frames: all, prepared }
+    return { frames: all, prepared, unnamed }
   }
 
   #around(pinned: Pinned): Around {
+    const last = this.#last
+    if (last !== null && isSame(last.pinned, pinned)) return last.around
+    const around = this.#aroundOf(pinned)
+    this.#last = around.prepared.length === 0 ? { pinned, around } : null
+    return around
+  }
+
+  #aroundOf(pinned: Pinned): Around {
     const path = ['pg_catalog', ...pinned.searchPath].map(identifier).join(', ')
-    const key = `${pinned.timeoutMs} ${path}`
+    const key = `${pinned.timeoutMs} ${pinned.plansEach === true} ${path}`
     const ready = this.#ready.get(key)
     if (ready !== undefined) return ready
     const settings = [`SET LOCAL search_path = ${path}`, `SET LOCAL statement_timeout = ${pinned.timeoutMs}`]
-    const around = this.server.pinsEach
-      ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs)])
-      : this.#name([BEGIN, ...settings])
+    if (pinned.plansEach === true) settings.push('SET LOCAL plan_cache_mode = force_custom_plan')
+    const around = this.#isPooled ? unnamed([BEGIN, pinAll(path, pinned.timeoutMs)]) : this.#name([BEGIN, ...settings])
     if (around.prepared.length === 0 && this.#ready.size < PREPARED_MAX) this.#ready.set(key, around)
     return around
   }
@@ -232,8 +356,19 @@ export class Session {
       after: Buffer.concat([run(COMMIT), SYNC]),
       prepared: fresh.map((key) => ({ names: this.#names, key })),
       isNamed: true,
+      statements: before.length,
     }
   }
+}
+
+function textual({ text, params }: Asked, check: Buffer): Buffer {
+  const frames = question(text, params)
+  return check.length === 0 ? frames : Buffer.concat([check, frames])
+}
+
+function isSame(one: Pinned, other: Pinned): boolean {
+  const { searchPath, timeoutMs, plansEach } = other
+  return one.searchPath === searchPath && one.timeoutMs === timeoutMs && one.plansEach === plansEach
 }
 
 function unnamed(before: readonly string[]): Around {
@@ -242,6 +377,7 @@ function unnamed(before: readonly string[]): Around {
     after: Buffer.concat([statement(COMMIT), SYNC]),
     prepared: [],
     isNamed: false,
+    statements: before.length,
   }
 }
 

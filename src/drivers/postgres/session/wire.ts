@@ -43,6 +43,10 @@ export interface Outcome {
   readonly cut: boolean
   /** Statements parsed without an error, in the order of the request. */
   readonly parsed: number
+  /** A row of the sink's statement came. */
+  readonly answered: boolean
+  /** What rows were last described as. */
+  readonly fields: readonly Field[] | null
   /** The transaction status of the last ReadyForQuery: I idle, T in a transaction, E in a failed one. */
   readonly status: string
 }
@@ -83,6 +87,10 @@ interface Exchange {
   /** The next description is a prepared statement's, not that of rows to come. */
   isStatement: boolean
   parsed: number
+  answered: boolean
+  fields: readonly Field[] | null
+  /** Statements to complete before the rows of a statement that is not described; 0 if it is described. */
+  undescribedAfter: number
 }
 
 export class Wire {
@@ -111,9 +119,16 @@ export class Wire {
 
   /**
    * Writes a request that holds so many Syncs and reads until as many ReadyForQuery came. One at a time. Throws
-   * LostConnection, or what fail() was given.
+   * LostConnection, or what fail() was given. The columns of a statement that the request does not describe are known: its
+   * rows come after `undescribedAfter` other statements.
    */
-  exchange(request: Buffer, syncs: number, sink: Sink, expected: Expectation | null = null): Promise<Outcome> {
+  exchange(
+    request: Buffer,
+    syncs: number,
+    sink: Sink,
+    expected: Expectation | null = null,
+    undescribedAfter = 0,
+  ): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (!this.#usable || this.#exchange !== null) {
         reject(new LostConnection('the connection is not usable'))
@@ -129,6 +144,9 @@ export class Wire {
         described: false,
         isStatement: false,
         parsed: 0,
+        answered: false,
+        fields: null,
+        undescribedAfter,
       }
       this.#socket.write(request)
     })
@@ -240,7 +258,9 @@ export class Wire {
   #message(code: number, from: Buffer, start: number, end: number): void {
     const exchange = this.#exchange
     if (code === CODE.row) {
-      if (exchange?.described === true && !exchange.sink.row(from, start, end)) this.#cut()
+      if (exchange?.described !== true) return
+      exchange.answered = true
+      if (!exchange.sink.row(from, start, end)) this.#cut()
       return
     }
     switch (code) {
@@ -255,7 +275,7 @@ export class Wire {
         if (exchange !== null) exchange.parsed++
         return
       case CODE.complete:
-        if (exchange !== null) exchange.described = false
+        if (exchange !== null) exchange.described = exchange.undescribedAfter > 0 && --exchange.undescribedAfter === 0
         return
       case CODE.error:
         this.#failed(readError(from, start, end))
@@ -278,7 +298,8 @@ export class Wire {
       return
     }
     exchange.described = true
-    exchange.sink.describe(readFields(from, start, end))
+    exchange.fields = readFields(from, start, end)
+    exchange.sink.describe(exchange.fields)
   }
 
   #failed(error: DatabaseError): void {
@@ -292,8 +313,16 @@ export class Wire {
     const exchange = this.#exchange
     if (exchange === null || --exchange.syncs > 0) return
     this.#exchange = null
-    const { error, parsed } = exchange
-    exchange.resolve({ error, parsed, unexpected: false, cut: false, status: String.fromCharCode(status ?? 0) })
+    const { error, parsed, answered, fields } = exchange
+    exchange.resolve({
+      error,
+      parsed,
+      answered,
+      fields,
+      unexpected: false,
+      cut: false,
+      status: String.fromCharCode(status ?? 0),
+    })
   }
 
   #cut(): void {
@@ -304,6 +333,8 @@ export class Wire {
     const exchange = this.#exchange
     this.#usable = false
     this.#exchange = null
-    exchange?.resolve({ error: null, parsed: exchange.parsed, ...why, status: '' })
+    if (exchange === null) return
+    const { parsed, answered, fields } = exchange
+    exchange.resolve({ error: null, parsed, answered, fields, ...why, status: '' })
   }
 }

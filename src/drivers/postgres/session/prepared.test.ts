@@ -1,0 +1,180 @@
+// Prepared statements on a real server: the same answers as without them, and what happens when a table, a server or the
+// number of shapes changes under them.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { LIMITS, openSession, settingsOf, type TestSession } from '../../../../test/support/postgres-session.ts'
+import { startPostgres, type TestPostgres } from '../../../../test/support/postgres.ts'
+import { AppError } from '../../../errors.ts'
+import { JsonBytes } from '../../json-bytes.ts'
+import { unseal } from '../../confined.ts'
+import type { Catalog } from '../../driver.ts'
+import { PostgresConnection } from './connection.ts'
+import { confine } from '../guard/confine.ts'
+import { openParser } from '../guard/parser-pool.ts'
+import type { PostgresQuery } from '../query.ts'
+import { statement, SYNC } from './messages.ts'
+import { STATEMENTS_MAX } from './prepared.ts'
+import { runQuery } from './run.ts'
+import { NO_ROWS } from './wire.ts'
+
+const SETUP = `
+CREATE TABLE orders (id int PRIMARY KEY, kind int NOT NULL, total numeric(9,2), note text, at timestamptz);
+INSERT INTO orders SELECT i, CASE WHEN i % 500 = 0 THEN i % 7 ELSE 9 END, i * 1.5, 'note ' || i, timestamptz '2024-01-01Z' + i * interval '1 hour'
+FROM generate_series(1, 20000) i; CREATE INDEX ON orders (kind); ANALYZE orders;
+CREATE TABLE changing (id int PRIMARY KEY, name varchar(10)); INSERT INTO changing VALUES (1, 'one'), (2, 'two');`
+const signal = new AbortController().signal
+const parser = await openParser({ threads: 1 })
+const stack = new AsyncDisposableStack()
+stack.use(parser)
+let server: TestPostgres
+let database: string
+before(async () => {
+  server = stack.use(await startPostgres())
+  database = await server.createDatabase('prepared', SETUP)
+})
+after(() => stack.disposeAsync())
+
+interface Caller extends TestSession {
+  catalog: Catalog
+  /** Through guard and server; the rows as JSON, or the code of the error. */
+  ask(sql: string, params?: readonly (number | string)[]): Promise<string>
+  /** What the server has prepared of the callers' queries. */
+  prepared(): Promise<readonly (readonly [name: string, generic: string, custom: string])[]>
+}
+
+async function open(): Promise<Caller> {
+  const session = await openSession(settingsOf(server, database))
+  const connection = new PostgresConnection(session.login, () => session.running.known)
+  const out = new JsonBytes(64)
+  const caller: Caller = {
+    ...session,
+    [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
+    catalog: await connection.introspect(signal),
+    async ask(text, params) {
+      const body = { text, limit: null, ...(params && { params: { values: params, json: JSON.stringify(params) } }) }
+      try {
+        const verdict = await confine(parser, body, caller.catalog, LIMITS, signal)
+        if (verdict.kind !== 'confined') return verdict.kind
+        const query = unseal<PostgresQuery>(verdict.query, 'POSTGRES')
+        const { rows, columns } = await runQuery(session.running, query, LIMITS, out)
+        return `${JSON.stringify(columns)} ${String(rows)}`
+      } catch (error) {
+        return error instanceof AppError ? `${error.code} ${error.message}` : String(error)
+      }
+    },
+    async prepared() {
+      const sql = `SELECT name, generic_plans, custom_plans FROM pg_catalog.pg_prepared_statements WHERE name LIKE 'q%' ORDER BY name`
+      const rows = await connection.ask(sql, signal)
+      return rows.map(([name, generic, custom]) => [String(name), String(generic), String(custom)] as const)
+    },
+  }
+  return caller
+}
+
+/** The same query of a caller for whom nothing is known yet. */
+async function unprepared(caller: Caller, sql: string): Promise<string> {
+  const { catalog } = caller
+  caller.catalog = { ...catalog }
+  const answer = await caller.ask(sql)
+  caller.catalog = catalog
+  return answer
+}
+
+const TEXTS = [
+  'SELECT id, note, total, at FROM orders WHERE id = #',
+  'SELECT * FROM orders WHERE id > # ORDER BY id LIMIT # OFFSET #',
+  'SELECT count(*), sum(total) FROM orders WHERE kind = # AND id < #',
+  'SELECT id FROM orders WHERE id IN (#, #, #) ORDER BY 1 DESC',
+  'SELECT id % # AS n, count(*) FROM orders GROUP BY id % # ORDER BY 1',
+  'SELECT id / #, -#, # - id, id * # FROM orders WHERE id BETWEEN # AND # ORDER BY id LIMIT 5',
+  'SELECT total::numeric(9, #), total / #, round(total, #) FROM orders WHERE id = #',
+  'SELECT repeat(note, #), lpad(note, #), left(note, #) FROM orders WHERE id = #',
+  "SELECT note || 'a#b', '#' FROM orders WHERE note <> '#' AND id = #",
+  'SELECT (ARRAY[#, #])[#] AS "c#" FROM orders FETCH FIRST # ROWS ONLY',
+  "SELECT at + # * interval '1 day', extract(hour FROM at) > # FROM orders WHERE id = #",
+  'SELECT CASE WHEN id > # THEN # ELSE #.5 END, coalesce(NULL, #) FROM orders WHERE id = #',
+  'SELECT DISTINCT kind + # FROM orders WHERE id < # ORDER BY kind + #',
+  'SELECT max(id) FROM orders HAVING count(*) > #',
+  'SELECT sum(id) OVER (ORDER BY id ROWS # PRECEDING) FROM orders WHERE id < #',
+]
+
+test('a prepared query answers what its text answers, whatever the numbers, refusals and failures included', async () => {
+  await using caller = await open()
+  let seed = 20_261_122
+  const number = (): string =>
+    String([0, 1, 2, 3, 7, 500, 19_999, 999_999_999][(seed = (seed * 48_271) % 2_147_483_647) % 8])
+  for (const pattern of TEXTS) {
+    for (let round = 0; round < 12; round++) {
+      const sql = pattern.replaceAll('#', number)
+      assert.equal(await caller.ask(sql), await unprepared(caller, sql), sql)
+    }
+  }
+  assert.ok((await caller.prepared()).length > 5)
+})
+
+test('a look-up by primary key is planned once, every other query for its own values', async () => {
+  await using caller = await open()
+  for (let i = 1; i <= 12; i++) {
+    await caller.ask(`SELECT note FROM orders WHERE id = ${i}`)
+    await caller.ask(`SELECT count(*) FROM orders WHERE kind = ${i}`)
+    await caller.ask('SELECT note FROM orders WHERE id = $1 AND total > 0', [i])
+  }
+  const plans = (await caller.prepared()).map(([, generic, custom]) => [Number(generic) > 0, Number(custom) > 5])
+  assert.deepEqual(plans, [
+    [true, false],
+    [false, true],
+    [true, false],
+  ])
+})
+
+test('the parameters of a caller and the numbers of the text are bound side by side', async () => {
+  await using caller = await open()
+  for (const at of [3, 4, 5, 6]) {
+    const answer = await caller.ask('SELECT id, $2 FROM orders WHERE id > 10 AND id < $1 LIMIT 1', [10 + at, `é${at}`])
+    assert.match(answer, new RegExp(`\\[\\[11,"é${at}"\\]\\]$`))
+  }
+  assert.equal((await caller.prepared()).length, 1)
+})
+
+test('a column of another type under a prepared query is SCHEMA_STALE, and the session is given up', async () => {
+  await using caller = await open()
+  const look = (id: number): Promise<string> => caller.ask(`SELECT name FROM changing WHERE id = ${id}`)
+  for (const id of [1, 2, 1]) assert.match(await look(id), /one|two/)
+  await server.query(database, 'ALTER TABLE changing ALTER name TYPE int USING 7')
+  assert.match(await look(2), /^SCHEMA_STALE/)
+  assert.equal(caller.login.session.wire.usable, false)
+})
+
+test('a column with another length under a prepared query is prepared again or SCHEMA_STALE, never an old answer', async () => {
+  await server.query(database, 'CREATE TABLE longer (id int PRIMARY KEY, name varchar(3))')
+  await server.query(database, "INSERT INTO longer VALUES (1, 'abc')")
+  await using caller = await open()
+  const look = (): Promise<string> => caller.ask('SELECT name FROM longer WHERE id = 1')
+  for (let i = 0; i < 3; i++) assert.match(await look(), /abc/)
+  await server.query(database, 'ALTER TABLE longer ALTER name TYPE varchar(9)')
+  await server.query(database, "UPDATE longer SET name = 'abcdefghi'")
+  assert.match(await look(), /abcdefghi|^SCHEMA_STALE/)
+})
+
+test('a server that forgets prepared statements is answered by texts from then on', async () => {
+  await using caller = await open()
+  const look = (id: number): Promise<string> => caller.ask(`SELECT note FROM orders WHERE id = ${id}`)
+  for (const id of [1, 2, 3]) await look(id)
+  assert.equal((await caller.prepared()).length, 1)
+  const { wire } = caller.login.session
+  await wire.exchange(Buffer.concat([statement('DEALLOCATE ALL'), SYNC]), 1, NO_ROWS)
+  for (const id of [4, 5, 6]) assert.match(await look(id), new RegExp(`note ${id}"`))
+  assert.match(await caller.ask('SELECT a.note FROM orders a JOIN orders b USING (id) WHERE id = 7'), /note 7"/)
+  assert.equal((await caller.prepared()).length, 0)
+})
+
+test('a session keeps a bounded number of prepared queries, and those of one exposure', async () => {
+  await using caller = await open()
+  for (let shape = 0; shape < STATEMENTS_MAX + 20; shape++) {
+    for (const id of [1, 2, 3]) await caller.ask(`SELECT id AS s${shape} FROM orders WHERE id = ${id}`)
+  }
+  assert.equal((await caller.prepared()).length, STATEMENTS_MAX)
+  caller.catalog = { ...caller.catalog }
+  for (const id of [1, 2, 3]) await caller.ask(`SELECT id FROM orders WHERE id = ${id}`)
+  assert.equal((await caller.prepared()).length, 1)
+})
