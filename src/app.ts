@@ -8,8 +8,11 @@ import type { Route } from './contract/route.ts'
 import { ROUTES } from './contract/routes.ts'
 import { SESSION_ROUTES } from './contract/session-routes.ts'
 import { deadlineOf } from './deadline.ts'
-import { arrivalsOf, type Arrivals } from './http/arrivals.ts'
-import { openMetrics, serveMetrics } from './http/metrics.ts'
+import { holdConnections, type Connections } from './http/connections.ts'
+import { openMetrics, metricsRoutes } from './http/metrics.ts'
+import { errorBodyOf } from './http/reply.ts'
+import { openSideServer, healthRoutes, type SideRoutes } from './http/side-server.ts'
+import { readiness } from './readiness.ts'
 import { createServer } from './http/server.ts'
 import { bind, openOperations, type AnyDefinition, type Operations } from './operations/call-operation.ts'
 import { openRouteOperations } from './operations/open.ts'
@@ -62,25 +65,43 @@ export async function createApp(options: AppOptions): Promise<App> {
   const operations = openOperations(shared, rooms)
   const more = options.more === undefined ? {} : bind(shared, options.more.routes, options.more.operations)
   const metrics = config.metricsAddr === null ? null : openMetrics()
+  let draining = false
+  const ready = readiness({ store, audit: rooms.audit, isDraining: () => draining })
   const server = createServer({
     authenticator: rooms.authenticator,
     routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
     operations: { ...operations, ...more },
     signIn,
     open: openRouteOperations(rooms),
-    ready: async () => (await store.db.selectFrom('teams').select('id').limit(1).execute()).length >= 0,
+    isDraining: () => draining,
+    ready,
     trustProxy: config.trustProxy,
     metrics,
     log,
   })
   opened.defer(() => server.close())
-  const arrivals = arrivalsOf(server.server)
-
-  if (metrics !== null && config.metricsAddr !== null) opened.use(await serveMetrics(metrics, config.metricsAddr))
+  const connections = holdConnections(server.server, {
+    max: config.connectionsMax,
+    maxPerAddress: config.trustProxy === false ? config.connectionsPerAddressMax : null,
+  })
+  const side = new Map<string, SideRoutes>()
+  if (metrics !== null && config.metricsAddr !== null) side.set(config.metricsAddr, metricsRoutes(metrics))
+  if (config.healthAddr !== null) {
+    const others = side.get(config.healthAddr)
+    side.set(config.healthAddr, { ...others, ...healthRoutes(ready, (error) => errorBodyOf(error, log)) })
+  }
+  for (const [address, routes] of side) {
+    const listener = opened.use(await openSideServer(address, routes))
+    log.info({ address: listener.address, paths: Object.keys(routes) }, 'listening for probes and collectors')
+  }
 
   let drained: Promise<void> | undefined
   const drain = (hurry: AbortSignal): Promise<void> =>
-    (drained ??= drainServer(server, arrivals, rooms.running, config.graceMs, hurry))
+    (drained ??= (async () => {
+      draining = true
+      await delay(server.server.listening ? config.drainDelayMs : 0, hurry)
+      await drainServer(server, connections, rooms.running, config.graceMs, hurry)
+    })())
 
   const held = opened.move()
   return {
@@ -107,7 +128,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 /** Implements App.drain(). */
 async function drainServer(
   { server, close }: Pick<FastifyInstance, 'server' | 'close'>,
-  arrivals: Arrivals,
+  connections: Connections,
   running: RunningQueries,
   graceMs: number,
   hurry: AbortSignal,
@@ -117,7 +138,7 @@ async function drainServer(
   const lateFrom = performance.now() + ARRIVAL_MS
   const idle = setInterval(() => {
     server.closeIdleConnections()
-    if (performance.now() >= lateFrom) arrivals.cutOthers()
+    if (performance.now() >= lateFrom) connections.cutOthers()
   }, IDLE_LOOK_MS)
   using grace = deadlineOf(hurry, graceMs)
   await Promise.race([closed, aborted(grace.signal)])
@@ -127,6 +148,12 @@ async function drainServer(
   server.closeAllConnections()
   await closed
   clearInterval(idle)
+}
+
+async function delay(ms: number, hurry: AbortSignal): Promise<void> {
+  if (ms === 0) return
+  using wait = deadlineOf(hurry, ms)
+  await aborted(wait.signal)
 }
 
 const NEVER = new AbortController().signal

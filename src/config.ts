@@ -27,6 +27,8 @@ export type Ceiling = keyof typeof CEILINGS
 
 /** Longer than the default statement timeout, so that a typical query finishes. */
 const GRACE_MS = 20_000
+/** Load balancers need a moment to notice that the service is not ready. A terminal does not. */
+const DRAIN_DELAY_MS = 3_000
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 const SIGNUP = ['open', 'invited', 'closed'] as const
@@ -93,6 +95,12 @@ export interface Config {
   readonly trustProxy: boolean | string
   /** host:port, or null for none. */
   readonly metricsAddr: string | null
+  /** host:port of the probes, or null for none beside the API's. */
+  readonly healthAddr: string | null
+  /** How long requests are still accepted after SIGTERM, while /health/ready already answers 503. */
+  readonly drainDelayMs: number
+  readonly connectionsMax: number
+  readonly connectionsPerAddressMax: number
   readonly ceilings: Readonly<Partial<Record<Ceiling, number>>>
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
@@ -108,6 +116,10 @@ const KNOWN: ReadonlySet<string> = new Set([
   'VITRINE_ALLOW_BIGQUERY_ENDPOINT',
   'VITRINE_TRUST_PROXY',
   'VITRINE_METRICS_ADDR',
+  'VITRINE_HEALTH_ADDR',
+  'VITRINE_DRAIN_DELAY_MS',
+  'VITRINE_CONNECTIONS',
+  'VITRINE_CONNECTIONS_PER_ADDRESS',
   'VITRINE_GRACE_MS',
   'VITRINE_MODEL_URL',
   'VITRINE_MODEL_KEY',
@@ -156,6 +168,14 @@ export function readConfig(env: Environment): Config {
     trustProxy:
       from.parsed('VITRINE_TRUST_PROXY', '0, 1, or addresses and ranges separated by commas', proxies) ?? false,
     metricsAddr: from.parsed('VITRINE_METRICS_ADDR', 'host:port', address),
+    healthAddr: from.parsed('VITRINE_HEALTH_ADDR', 'host:port', address),
+    drainDelayMs:
+      from.parsed('VITRINE_DRAIN_DELAY_MS', 'milliseconds from 0 to 600000', integer(0, 600_000)) ??
+      (loopback ? 0 : DRAIN_DELAY_MS),
+    connectionsMax:
+      from.parsed('VITRINE_CONNECTIONS', 'a whole number from 16 to 100000', integer(16, 100_000)) ?? 4096,
+    connectionsPerAddressMax:
+      from.parsed('VITRINE_CONNECTIONS_PER_ADDRESS', 'a whole number from 1 to 100000', integer(1, 100_000)) ?? 1024,
     graceMs: from.parsed('VITRINE_GRACE_MS', 'milliseconds from 0 to 600000', integer(0, 600_000)) ?? GRACE_MS,
     ceilings: ceilings(from),
     logLevel: from.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',

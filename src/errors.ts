@@ -27,6 +27,7 @@ export const STATUS = {
   INTERNAL: 500,
   DATASOURCE_UNAVAILABLE: 502,
   OVERLOADED: 503,
+  STORE_UNAVAILABLE: 503,
   QUERY_TIMEOUT: 504,
 } as const satisfies Record<string, number>
 

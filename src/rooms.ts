@@ -59,7 +59,7 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
 export async function openRooms({ config, log, origin, now = Date.now, leases: leaseOptions = {} }: RoomsOptions) {
   await using opened = new AsyncDisposableStack()
   const lost = (err: unknown) => log.error({ err }, 'a background write failed')
-  const store = opened.use(await openStore(config, { lost, admit: (db) => requireKeyBefore(db, config) }))
+  const store = opened.use(await openStore(config, { lost, log, admit: (db) => requireKeyBefore(db, config) }))
   const secrets = await openSecrets(config)
   await requireKeyOf(store, secrets)
   const drivers = opened.use(

@@ -14,7 +14,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['serve'],
   ['demo'],
   ['app'],
-  ['rooms'],
+  ['rooms', 'readiness'],
   ['http'],
   ['operations'],
   ['query', 'what-if'],

@@ -1,6 +1,7 @@
 // The audit: who did what to which datasource, and the outcome. It covers every call that reached a datasource and
 // every change, refused ones included. Call rows are written in batches off the hot path, change rows in the change's
 // transaction. No row is dropped: if the store cannot keep up, `behind` tells the query path to shed load.
+import { setTimeout } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { AppError, STATUS } from '../errors.ts'
 import type { AuditId, TeamId } from '../ids.ts'
@@ -15,11 +16,15 @@ import { reasonOf } from './reason.ts'
 import { endedTeams, keepTeam } from './removal/ended-teams.ts'
 import { pruneRows } from './removal/prune.ts'
 import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './rows.ts'
-import { Writer, type WriterLog } from './writing/writer.ts'
+import { Writer, type WaitingRows, type WriterLog } from './writing/writer.ts'
 
 export interface Audit extends AsyncDisposable {
   /** True if too many rows wait in memory. New queries are shed until the rows are written. */
   readonly behind: boolean
+  /** False if the last write failed. Waiting rows are tried again every second. */
+  readonly writes: boolean
+  /** Rows that are not in the store yet. */
+  readonly waiting: WaitingRows
   /** Records a change in the same transaction. `what` must not hold secrets. */
   change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void>
   /**
@@ -70,6 +75,9 @@ interface Deps {
 /** Rows must be in the store within a second. Larger batches cost less. */
 const FLUSH_MS = 500
 const RETRY_MS = 1_000
+/** How long a closing process tries to write the last rows. */
+const LAST_TRIES_MS = 3_000
+const LAST_RETRY_MS = 200
 const RETRY_AFTER_SECONDS = 2
 const FIRST_PRUNE_MS = 60_000
 /** After this time, a process that ended has no transaction left that could still commit. */
@@ -98,6 +106,7 @@ class ChainedAudit implements Audit {
   #notBefore = 0
   #pruning: NodeJS.Timeout | undefined
   #tail: Promise<void> = Promise.resolve()
+  #writes = true
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -113,6 +122,14 @@ class ChainedAudit implements Audit {
 
   get behind(): boolean {
     return this.#writer.behind
+  }
+
+  get writes(): boolean {
+    return this.#writes
+  }
+
+  get waiting(): WaitingRows {
+    return this.#writer.waiting
   }
 
   async change(tx: Transaction<Tables>, call: AuditedCall, at: AuditPlace, what: Changed): Promise<void> {
@@ -193,9 +210,30 @@ class ChainedAudit implements Audit {
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#timer)
     clearTimeout(this.#pruning)
-    await this.#flush(true)
-    clearTimeout(this.#timer)
+    await this.#writeLast()
     this.#writer.logHead()
+  }
+
+  /** Writes the last rows. Throws an Error of one sentence if rows are lost. */
+  async #writeLast(): Promise<void> {
+    const until = performance.now() + LAST_TRIES_MS
+    for (;;) {
+      try {
+        return await this.#flush(true)
+      } catch (error) {
+        const { rows } = this.waiting
+        if (rows === 0) return this.#logFailure(error, 'the last write')
+        if (performance.now() > until) {
+          this.#deps.log?.error({ err: error, rows }, 'audit: rows are lost, because the store cannot be written')
+          throw new Error(`${rows} audit rows are lost, because the store could not be written before the end.`, {
+            cause: error,
+          })
+        }
+        await setTimeout(LAST_RETRY_MS)
+      } finally {
+        clearTimeout(this.#timer)
+      }
+    }
   }
 
   /** The answer must include all rows recorded so far. */
@@ -213,8 +251,14 @@ class ChainedAudit implements Audit {
   /** Runs flushes one after the other. */
   #flush(closing: boolean): Promise<void> {
     const written = this.#tail.then(async () => {
-      await this.#adopt()
-      await this.#writer.drain(closing)
+      try {
+        await this.#adopt()
+        await this.#writer.drain(closing)
+        this.#writes = true
+      } catch (error) {
+        this.#writes = false
+        throw error
+      }
     })
     this.#tail = written.catch(() => undefined)
     return written
@@ -229,7 +273,7 @@ class ChainedAudit implements Audit {
 
   /** The first prune runs soon after the start, because a process may live less than a day. */
   #pruneIn(ms: number): void {
-    this.#pruning = setTimeout(() => {
+    this.#pruning = globalThis.setTimeout(() => {
       this.#pruneIn(DAY_MS)
       this.prune().catch((error: unknown) => this.#logFailure(error, 'prune'))
     }, ms)
@@ -246,7 +290,7 @@ class ChainedAudit implements Audit {
     clearTimeout(this.#timer)
     this.#timerAt = at
     this.#timerFor = ms
-    this.#timer = setTimeout(() => {
+    this.#timer = globalThis.setTimeout(() => {
       this.#timer = undefined
       this.flush().then(
         () => this.#armAgain(),

@@ -222,13 +222,14 @@ export function codesOf(route: Route): readonly Code[] {
   // A change that cannot be audited is refused.
   if (route.method !== 'GET') codes.add('OVERLOADED')
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE')
+  codes.add('STORE_UNAVAILABLE')
   for (const code of route.errors) codes.add(code)
   return [...codes]
 }
 
 /** Like codesOf(), for a path under /auth. */
 function signInCodesOf(route: SignInRoute): readonly Code[] {
-  const codes = new Set<Code>(['INVALID_REQUEST', 'SIGN_IN_REFUSED', 'INTERNAL'])
+  const codes = new Set<Code>(['INVALID_REQUEST', 'SIGN_IN_REFUSED', 'INTERNAL', 'STORE_UNAVAILABLE'])
   if (route.body !== undefined) codes.add('BODY_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE').add('OVERLOADED')
   for (const code of route.errors) codes.add(code)
   return [...codes]

@@ -1,7 +1,6 @@
 // Metrics in the Prometheus text format, on their own address. They are never served on the API port, and are off
 // unless VITRINE_METRICS_ADDR is set. They contain no names, ids or texts.
-import { once } from 'node:events'
-import { createServer } from 'node:http'
+import type { SideRoutes } from './side-server.ts'
 
 export interface Metrics {
   /** Counts one answer: the operation id (or `other`) and its status. */
@@ -31,22 +30,10 @@ export function openMetrics(): Metrics {
   }
 }
 
-/** Serves the metrics at `GET /metrics` on `host:port`. Throws as a listener does. */
-export async function serveMetrics(metrics: Metrics, address: string): Promise<AsyncDisposable> {
-  const { hostname, port } = new URL(`http://${address}`)
-  const server = createServer((request, response) => {
-    if (request.url !== '/metrics' || request.method !== 'GET') return void response.writeHead(404).end()
-    response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(metrics.text())
-  })
-  server.listen(Number(port), hostname.replace(/^\[|\]$/g, ''))
-  await once(server, 'listening')
-  return {
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+/** The route of the metrics, for a side server. */
+export function metricsRoutes(metrics: Metrics): SideRoutes {
+  const contentType = 'text/plain; version=0.0.4; charset=utf-8'
+  return { '/metrics': () => ({ status: 200, contentType, body: metrics.text() }) }
 }
 
 function metric(name: string, type: string, help: string, values: number | ReadonlyMap<string, number>): string[] {

@@ -1,19 +1,15 @@
 // The routes without a token: liveness, readiness, and the redirect to the documentation.
 import type { FastifyInstance } from 'fastify'
-import { AppError } from '../errors.ts'
 import type { KnownPath } from './unknown.ts'
 
 /** Mounts the routes and returns their paths. */
-export function publicRoutes(app: FastifyInstance, ready: () => Promise<boolean>): readonly KnownPath[] {
+export function publicRoutes(app: FastifyInstance, ready: () => Promise<void>): readonly KnownPath[] {
   app.get('/health/live', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
     return { status: 'ok' }
   })
   app.get('/health/ready', async (_request, reply) => {
-    if (!(await ready()))
-      throw new AppError('OVERLOADED', 'The service cannot reach its store. Try again in a moment.', {
-        extra: { retryAfter: 1 },
-      })
+    await ready()
     reply.header('cache-control', 'no-store')
     return { status: 'ok' }
   })

@@ -67,6 +67,12 @@ export function refuse(reply: FastifyReply, log: Logger, error: unknown): Fastif
   return sendJson(reply, STATUS[refusal.code], JSON.stringify(body), headers)
 }
 
+/** The body of the refusal, for answers without Fastify. */
+export function errorBodyOf(error: unknown, log: Logger): string {
+  const { message, code, extra } = read(error, log)
+  return JSON.stringify({ error: message, code, ...extra })
+}
+
 /** Maps any error to an AppError: Fastify's errors by their codes, unknown errors to INTERNAL. */
 function read(error: unknown, log: Logger): AppError {
   if (error instanceof AppError && error.code !== 'INTERNAL') return error

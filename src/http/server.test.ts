@@ -13,6 +13,7 @@ function server() {
     authenticator: { again: never, authenticate: never, authenticateConnector: never },
     signIn: { handle: never },
     open: { getInvitation: never },
+    isDraining: () => false,
     ready: never,
     trustProxy: false,
     metrics: null,

@@ -32,7 +32,6 @@ const LATE_CHECK_MS = 1_000
 const LINGER_MS = 1_000
 /** Longer than the idle timeout of common load balancers, so that the load balancer closes first. */
 const KEEP_ALIVE_MS = 72_000
-const CONNECTIONS_MAX = 4096
 /**
  * Timeout without a byte in either direction, longer than the slowest possible query. It frees the memory of answers
  * that clients do not read.
@@ -46,8 +45,10 @@ export interface Door {
   readonly operations: Readonly<Record<string, Operation>>
   readonly signIn: SignInDoor
   readonly open: OpenOperations
-  /** Rejects or returns false while the service cannot answer. */
-  readonly ready: () => Promise<boolean>
+  /** True after SIGTERM: answers then ask clients to use another connection. */
+  readonly isDraining: () => boolean
+  /** Throws a refusal while the service should get no requests. */
+  readonly ready: () => Promise<void>
   /** See config.ts. */
   readonly trustProxy: boolean | string
   /** null turns metrics off. */
@@ -78,11 +79,11 @@ export function createServer(door: Door): FastifyInstance {
     },
   })
   app.server.headersTimeout = HEADERS_MS
-  app.server.maxConnections = CONNECTIONS_MAX
   app.decorateRequest('caller', null)
   app.decorateRequest('knownAt', 0)
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('x-content-type-options', 'nosniff')
+    if (door.isDraining()) reply.header('connection', 'close')
   })
   const { metrics } = door
   if (metrics !== null) {

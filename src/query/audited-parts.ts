@@ -58,6 +58,7 @@ const OWN_SENTENCES: ReadonlySet<Code> = new Set<Code>([
   'INTERNAL',
   'DATASOURCE_UNAVAILABLE',
   'OVERLOADED',
+  'STORE_UNAVAILABLE',
   'QUERY_TIMEOUT',
 ])
 /**

@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
 import { contended, isContended, openPostgres, postgresFailure, attemptsFor } from './postgres.ts'
+import type { ServerLog } from './postgres-server.ts'
 import { recallFor } from './read-cache.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
@@ -60,12 +61,13 @@ export async function openStore(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
   options: {
     readonly lost?: (error: unknown) => void
+    readonly log?: ServerLog
     readonly asIs?: boolean
     readonly admit?: (db: Kysely<Tables>) => Promise<void>
   } = {},
 ): Promise<Store> {
   const { dataDir, databaseUrl } = config
-  const opened = databaseUrl === null ? openSqlite(dataDir, options) : { dialect: await openPostgres(databaseUrl) }
+  const opened = databaseUrl === null ? openSqlite(dataDir, options) : await openPostgres(databaseUrl, options.log)
   const sqlite = 'synced' in opened ? opened : null
   const dialect = sqlite === null ? 'postgres' : 'sqlite'
   const db = new Kysely<Tables>({ dialect: opened.dialect })
@@ -77,6 +79,7 @@ export async function openStore(
     await db.destroy()
     throw databaseUrl === null ? error : ((await postgresFailure(databaseUrl, error)) ?? error)
   }
+  if ('server' in opened) opened.server.bound()
   const { recall, forget } = recallFor(dialect === 'sqlite' ? Infinity : CACHE_MAX_AGE_MS)
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
     sqlite === null ? retried(db, work, isolation) : db.transaction().execute(work)

@@ -5,52 +5,73 @@ import { PostgresDialect, type Dialect } from 'kysely'
 import type { Client } from 'pg'
 import { AppError } from '../errors.ts'
 import { storeFailure, type Place } from './postgres-failure.ts'
+import { StoreServer, type ServerLog } from './postgres-server.ts'
 
 const POOL_MAX = 10
+/** How long a call waits for one of the pool's connections, or for a new one. */
 const CONNECT_TIMEOUT_MS = 10_000
 const INT8 = 20
 
+export interface OpenedPostgres {
+  readonly dialect: Dialect
+  readonly server: StoreServer
+}
+
 /** Throws an Error of one sentence if the server is unreachable or rejects the login. */
-export async function openPostgres(url: string): Promise<Dialect> {
+export async function openPostgres(url: string, log?: ServerLog): Promise<OpenedPostgres> {
   const { default: pg } = await import('pg')
-  let first: Socket | undefined
-  const pool = new pg.Pool({
+  const config = {
     connectionString: url,
-    stream: () => {
-      const socket = new Socket()
-      first ??= socket
-      return socket
-    },
-    max: POOL_MAX,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
     application_name: 'vitrine',
     // Counts and sizes are far below 2^53. As strings, they would be concatenated instead of added.
-    types: { getTypeParser: (oid, format) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) },
+    types: { getTypeParser: typeParser },
+  }
+  function typeParser(oid: number, format?: 'text' | 'binary') {
+    return oid === INT8 ? Number : pg.types.getTypeParser(oid, format)
+  }
+  await tryOnce(url)
+  const server = new StoreServer({
+    makePool: () => new pg.Pool({ ...config, max: POOL_MAX, connectionTimeoutMillis: CONNECT_TIMEOUT_MS }),
+    makeClient: (more) => new pg.Client({ ...config, ...more }),
+    log,
   })
-  // The server may close an idle connection. The error must not end the process; the next query opens a new connection.
-  pool.on('error', () => undefined)
+  return {
+    server,
+    dialect: new PostgresDialect({
+      pool: {
+        options: server.options,
+        connect: async () => {
+          try {
+            return await server.connect()
+          } catch (error) {
+            throw isContended(error) ? contended(error) : error
+          }
+        },
+        end: () => server.end(),
+      },
+    }),
+  }
+}
+
+/** Connects once, so that a wrong DATABASE_URL ends the start with a sentence. */
+async function tryOnce(url: string): Promise<void> {
+  const { default: pg } = await import('pg')
+  const socket = new Socket()
   try {
-    const client = await pool.connect()
-    client.release()
+    const client = new pg.Client({
+      connectionString: url,
+      stream: () => socket,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    })
+    client.on('error', () => undefined)
+    await client.connect()
+    await client.end()
   } catch (error) {
     // The library may leave the socket of a failed login open until the server closes it a minute later.
-    first?.destroy()
-    await pool.end()
+    socket.destroy()
     throw (await postgresFailure(url, error)) ?? new Error(UNKNOWN_FAILURE, { cause: error })
   }
-  return new PostgresDialect({
-    pool: {
-      options: pool.options,
-      connect: async () => {
-        try {
-          return await pool.connect()
-        } catch (error) {
-          throw isContended(error) ? contended(error) : error
-        }
-      },
-      end: () => pool.end(),
-    },
-  })
 }
 
 /**

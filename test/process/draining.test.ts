@@ -1,53 +1,21 @@
 // SIGTERM with running queries: a query that ends within the grace period is answered. The others are cancelled in the
 // database, answered with 503 and JSON, and audited.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { TestApp, type Answer } from '../support/app.ts'
+import type { Answer } from '../support/app.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
+import { startService, type Service } from '../support/service.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const ENDLESS = 'SELECT count(*) FROM n a, n b, n c, n d WHERE a.i + b.i + c.i + d.i < 0'
 const SHORT = 'SELECT count(*) FROM n a, n b WHERE a.i + b.i < 0'
-
-interface Service extends TestApp {
-  readonly ended: Promise<unknown>
-  signal(name: NodeJS.Signals): void
-}
-
-async function serve(dataDir: string, env: Record<string, string> = {}): Promise<Service> {
-  const child = spawn(process.execPath, [MAIN], {
-    env: {
-      PATH: process.env['PATH'],
-      VITRINE_DEMO: '0',
-      PORT: '0',
-      VITRINE_DATA_DIR: dataDir,
-      LOG_LEVEL: 'error',
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let out = ''
-  child.stdout.on('data', (chunk) => (out += String(chunk)))
-  const ended = once(child, 'close').then(([code]) => code)
-  while (!/listens at \S+\n/.test(out)) {
-    assert.equal(child.exitCode, null)
-    await Promise.race([once(child.stdout, 'data'), ended])
-  }
-  const app = new TestApp(/listens at (\S+)/.exec(out)?.[1] ?? '', dataDir, {
-    [Symbol.asyncDispose]: async () => void child.kill('SIGKILL'),
-  })
-  return Object.assign(app, { ended, signal: (name: NodeJS.Signals) => void child.kill(name) })
-}
 
 describe('SIGTERM', () => {
   let postgres: TestPostgres
@@ -86,7 +54,7 @@ describe('SIGTERM', () => {
     then: (app: Service, answer: Promise<Answer>) => Promise<void>,
   ) {
     const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
-    await using app = await serve(dataDir, env)
+    await using app = await startService(dataDir, env)
     const owner = await app.person('Olga')
     const teamId = await app.team(owner, 'Drain', { statementTimeoutMs: 60_000, postgresMaxPlanCost: 1e15 })
     const id = await app.datasource(owner, teamId, spec, [{ schema: 'public', table: 'n', columns: null }])
@@ -96,7 +64,7 @@ describe('SIGTERM', () => {
     await then(app, answer)
     assert.equal(await app.ended, 0)
     await untilActive(0)
-    await using again = await serve(dataDir)
+    await using again = await startService(dataDir)
     const back = await again.signIn(owner.email)
     const { items } = await back.must('GET', `/teams/${teamId}/audit?action=runQuery`)
     return items
@@ -131,7 +99,7 @@ describe('SIGTERM', () => {
   ] as const) {
     test(`does not wait for a connection ${what}`, async () => {
       const dataDir = await mkdtemp(join(tmpdir(), 'vitrine-drain-'))
-      await using app = await serve(dataDir, { VITRINE_GRACE_MS: '600000' })
+      await using app = await startService(dataDir, { VITRINE_GRACE_MS: '600000' })
       const { port, hostname } = new URL(app.url)
       const socket = connect(Number(port), hostname)
       await once(socket, 'connect')

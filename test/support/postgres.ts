@@ -48,6 +48,10 @@ export interface TestPostgres extends AsyncDisposable {
   createDatabase(name: string, sql?: string): Promise<string>
   /** Ends the server as if its machine had failed. Not for a server of TEST_POSTGRES_URL. */
   stop(): Promise<void>
+  /** Starts a stopped server again, on the same port and data. */
+  restart(): Promise<void>
+  /** Stops every process of the server with SIGSTOP, and returns the function that continues them. Needs /proc. */
+  freeze(): Promise<() => void>
 }
 
 /** Starts a server (about 1.5 s). Throws NoSuchEngine if a `version` cannot be installed. */
@@ -67,10 +71,19 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
     await promisify(execFile)('cp', ['-a', join(template, 'data'), folder])
     const tls = options.tls === undefined ? {} : await tlsSettings(root, options.tls, account)
     if (options.hba !== undefined) await writeFile(join(folder, 'pg_hba.conf'), `${options.hba.trim()}\n`)
-    const server = await startCluster(bin, folder, { settings: { ...forTests, ...tls, ...options.settings }, account })
-    const stop = (): Promise<void> => server.stop('immediate')
-    return testServer({ host: '127.0.0.1', port: server.port, superuser: 'postgres', password }, stop, async () => {
-      await stop()
+    const cluster = { settings: { ...forTests, ...tls, ...options.settings }, account }
+    let server = await startCluster(bin, folder, cluster)
+    const { port } = server
+    const control = {
+      stop: () => server.stop('immediate'),
+      restart: async () => {
+        server = await startCluster(bin, folder, { ...cluster, port })
+        if (server.port !== port) throw new Error(`port ${port} was taken by another process`)
+      },
+      freeze: () => freeze(folder),
+    }
+    return testServer({ host: '127.0.0.1', port, superuser: 'postgres', password }, control, async () => {
+      await server.stop('immediate')
       await rm(root, { recursive: true, force: true, maxRetries: 5 })
     })
   } catch (error) {
@@ -118,7 +131,26 @@ interface Address {
   readonly password: string
 }
 
-function testServer(at: Address, stop: () => Promise<void>, dispose: () => Promise<void>): TestPostgres {
+/** Stops the postmaster first, so that no child is added, then its children. */
+async function freeze(folder: string): Promise<() => void> {
+  const [line = ''] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n')
+  const postmaster = Number(line)
+  process.kill(postmaster, 'SIGSTOP')
+  const pids = [postmaster]
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue
+    const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '')
+    if (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === postmaster) pids.push(Number(entry))
+  }
+  for (const pid of pids.slice(1)) process.kill(pid, 'SIGSTOP')
+  return () => {
+    for (const pid of pids) process.kill(pid, 'SIGCONT')
+  }
+}
+
+type Control = Pick<TestPostgres, 'stop' | 'restart' | 'freeze'>
+
+function testServer(at: Address, control: Control, dispose: () => Promise<void>): TestPostgres {
   const query = (database: string, sql: string): Promise<(string | null)[][]> => run(at, database, sql)
   return {
     ...at,
@@ -130,7 +162,7 @@ function testServer(at: Address, stop: () => Promise<void>, dispose: () => Promi
       if (sql !== undefined) await query(name, sql)
       return name
     },
-    stop,
+    ...control,
     [Symbol.asyncDispose]: dispose,
   }
 }
@@ -144,13 +176,10 @@ function sharedServer(url: URL): TestPostgres {
     superuser: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
   }
-  const server = testServer(
-    at,
-    () => Promise.reject(new Error('a server of TEST_POSTGRES_URL is not ours to stop')),
-    async () => {
-      for (const name of made) await run(at, 'postgres', `DROP DATABASE IF EXISTS ${identifier(name)} WITH (FORCE)`)
-    },
-  )
+  const notOurs = () => Promise.reject(new Error('a server of TEST_POSTGRES_URL is not ours to stop'))
+  const server = testServer(at, { stop: notOurs, restart: notOurs, freeze: notOurs }, async () => {
+    for (const name of made) await run(at, 'postgres', `DROP DATABASE IF EXISTS ${identifier(name)} WITH (FORCE)`)
+  })
   return {
     ...server,
     createDatabase(name, sql) {

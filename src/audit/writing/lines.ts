@@ -26,6 +26,8 @@ export interface Line {
 /** Rows in arrival order, one line of UTF-8 each. */
 export class Lines {
   readonly counts = new Counts()
+  /** By performance.now(). No row of the batch is older. */
+  readonly since = performance.now()
   /** Answered rows by team. Refused rows, rows without a team and very long rows are under null. */
   readonly #of = new Map<TeamId | null, Line[]>()
   #bytes: Buffer

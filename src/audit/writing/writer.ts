@@ -34,6 +34,8 @@ export interface WriterDeps {
 /** Limits of the rows waiting in memory. A store that accepts writes never comes near them. */
 const WAITING_ROWS_MAX = 20_000
 const WAITING_BYTES_MAX = 64 * 1024 * 1024
+/** Bounds what a process can lose that ends while its store cannot be written. */
+const WAITING_MS_MAX = 5_000
 /** Spare buffers between two drains, two megabytes each. */
 const SPARES_MAX = 8
 /** Rows linked in one transaction. */
@@ -44,6 +46,13 @@ const AFTER_MINUTE_MS = 2_000
 const UNSEEN_MS = 60_000
 /** A row without a link for this long belongs to a process that has ended. */
 const ORPHANED_MS = 120_000
+
+/** Rows that are not in the store yet. `ms`: the age of the oldest. */
+export interface WaitingRows {
+  readonly rows: number
+  readonly bytes: number
+  readonly ms: number
+}
 
 interface Batch {
   readonly lines: Lines
@@ -84,12 +93,21 @@ export class Writer {
   }
 
   get behind(): boolean {
-    let [rows, bytes] = [this.#unfinished?.lines.rows ?? 0, this.#unfinished?.lines.bytes ?? 0]
+    const { rows, bytes, ms } = this.waiting
+    return rows > WAITING_ROWS_MAX || bytes > WAITING_BYTES_MAX || ms > WAITING_MS_MAX
+  }
+
+  get waiting(): WaitingRows {
+    const unfinished = this.#unfinished
+    let rows = unfinished === null ? 0 : unfinished.lines.rows + unfinished.folded.size
+    let bytes = unfinished?.lines.bytes ?? 0
+    let since = rows === 0 ? undefined : unfinished?.lines.since
     for (const lines of this.#waiting) {
       rows += lines.rows
       bytes += lines.bytes
+      since ??= lines.since
     }
-    return rows > WAITING_ROWS_MAX || bytes > WAITING_BYTES_MAX
+    return { rows, bytes, ms: since === undefined ? 0 : performance.now() - since }
   }
 
   /** Milliseconds until the next write is due, or null if nothing waits. */

@@ -19,7 +19,9 @@ for (const dialect of DIALECTS) {
     const [teamId, id, never] = [newId<TeamId>(), newId<DatasourceId>(), newId<DatasourceId>()]
     const old = new Kysely<Tables>({
       dialect:
-        config.databaseUrl === null ? openSqlite(config.dataDir).dialect : await openPostgres(config.databaseUrl),
+        config.databaseUrl === null
+          ? openSqlite(config.dataDir).dialect
+          : (await openPostgres(config.databaseUrl)).dialect,
     })
     await migrate(
       old,

@@ -25,7 +25,9 @@ for (const dialect of DIALECTS) {
     const config = await source.config()
     const old = new Kysely<Tables>({
       dialect:
-        config.databaseUrl === null ? openSqlite(config.dataDir).dialect : await openPostgres(config.databaseUrl),
+        config.databaseUrl === null
+          ? openSqlite(config.dataDir).dialect
+          : (await openPostgres(config.databaseUrl)).dialect,
     })
     await migrate(
       old,

@@ -1,0 +1,126 @@
+// The connections of the API: how many there may be, which one is closed for a new one, and which ones shutdown waits
+// for. A connection without a request is closed first, so that idle clients cannot keep others out.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+export interface ConnectionLimits {
+  readonly max: number
+  /** Null: one proxy holds the connections of all callers. */
+  readonly maxPerAddress: number | null
+}
+
+export interface Connections {
+  /** Destroys connections without a complete request, including idle ones. */
+  cutOthers(): void
+  readonly open: number
+  /** Connections that were closed for a newer one. */
+  readonly evicted: number
+  /** Connections that were refused because all others had a request. */
+  readonly refused: number
+}
+
+interface Held {
+  readonly address: string
+  /** The latest request; null before the first. */
+  exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | null
+}
+
+/** How long a client may take to read the refusal. */
+const LINGER_MS = 1_000
+/** Sockets that are closing still count for Node. */
+const CLOSING = 256
+
+export function holdConnections(server: Server, limits: ConnectionLimits): Connections {
+  return new HeldConnections(server, limits)
+}
+
+class HeldConnections implements Connections {
+  readonly #limits: ConnectionLimits
+  /** In the order of their latest request, oldest first. */
+  readonly #held = new Map<Socket, Held>()
+  readonly #perAddress = new Map<string, number>()
+  evicted = 0
+  refused = 0
+
+  constructor(server: Server, limits: ConnectionLimits) {
+    this.#limits = limits
+    server.maxConnections = limits.max + CLOSING
+    server.on('connection', (socket) => this.#opened(socket))
+    server.on('request', (request, response) => {
+      const held = this.#held.get(request.socket)
+      if (held === undefined) return
+      held.exchange = { request, response }
+      this.#held.delete(request.socket)
+      this.#held.set(request.socket, held)
+    })
+  }
+
+  get open(): number {
+    return this.#held.size
+  }
+
+  cutOthers(): void {
+    for (const [socket, held] of this.#held) if (stateOf(held) !== 'answering') socket.destroy()
+  }
+
+  #opened(socket: Socket): void {
+    const address = socket.remoteAddress ?? ''
+    const { max, maxPerAddress } = this.#limits
+    if (maxPerAddress !== null && (this.#perAddress.get(address) ?? 0) >= maxPerAddress) {
+      if (!this.#evict((held) => held.address === address)) return this.#refuse(socket)
+    } else if (this.#held.size >= max && !this.#evict(() => true)) {
+      return this.#refuse(socket)
+    }
+    this.#held.set(socket, { address, exchange: null })
+    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1)
+    socket.once('close', () => this.#drop(socket))
+  }
+
+  /** Closes the connection that has been idle for longest, else one whose request has not arrived completely. */
+  #evict(isCandidate: (held: Held) => boolean): boolean {
+    let arriving: Socket | null = null
+    for (const [socket, held] of this.#held) {
+      if (!isCandidate(held)) continue
+      const state = stateOf(held)
+      if (state === 'idle') return this.#close(socket)
+      if (state === 'arriving') arriving ??= socket
+    }
+    return arriving !== null && this.#close(arriving)
+  }
+
+  #close(socket: Socket): true {
+    this.evicted++
+    this.#drop(socket)
+    socket.destroy()
+    return true
+  }
+
+  #refuse(socket: Socket): void {
+    this.refused++
+    socket.end(REFUSAL)
+    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  }
+
+  #drop(socket: Socket): void {
+    const held = this.#held.get(socket)
+    if (held === undefined) return
+    this.#held.delete(socket)
+    const left = (this.#perAddress.get(held.address) ?? 1) - 1
+    if (left === 0) this.#perAddress.delete(held.address)
+    else this.#perAddress.set(held.address, left)
+  }
+}
+
+function stateOf({ exchange }: Held): 'idle' | 'arriving' | 'answering' {
+  if (exchange === null || exchange.response.writableFinished) return 'idle'
+  return exchange.request.complete ? 'answering' : 'arriving'
+}
+
+const BODY = JSON.stringify({
+  error: 'The service has as many connections as it may have. Try again in a moment.',
+  code: 'OVERLOADED',
+  retryAfter: 1,
+})
+const REFUSAL =
+  'HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\n' +
+  `content-length: ${BODY.length}\r\nretry-after: 1\r\nconnection: close\r\n\r\n${BODY}`

@@ -1,0 +1,68 @@
+// A second listener for probes and collectors: plain GET answers that do not depend on the connections of the API.
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+
+/** The answer to one GET. */
+interface SideAnswer {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string
+}
+
+export type SideRoutes = Readonly<Record<string, () => SideAnswer | Promise<SideAnswer>>>
+
+const CONNECTIONS_MAX = 64
+const REQUEST_MS = 5_000
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+export interface SideServer extends AsyncDisposable {
+  /** host:port, with the port that the operating system chose for port 0. */
+  readonly address: string
+}
+
+/** Serves the routes on `host:port`. Throws as a listener does. */
+export async function openSideServer(address: string, routes: SideRoutes): Promise<SideServer> {
+  const { hostname, port } = new URL(`http://${address}`)
+  const server = createServer((request, response) => void reply(routes, request, response))
+  server.maxConnections = CONNECTIONS_MAX
+  server.requestTimeout = REQUEST_MS
+  server.headersTimeout = REQUEST_MS
+  server.listen(Number(port === '' ? '80' : port), hostname.replace(/^\[|\]$/g, ''))
+  await once(server, 'listening')
+  const at = server.address()
+  return {
+    address: typeof at === 'object' && at !== null ? `${hostname}:${at.port}` : address,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function reply(routes: SideRoutes, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const route = request.method === 'GET' ? routes[(request.url ?? '').split('?', 1)[0] ?? ''] : undefined
+  if (route === undefined) return void response.writeHead(404).end()
+  const { status, contentType, body } = await route()
+  // Each probe has its own connection, so that idle ones cannot use up the limit.
+  response
+    .writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store', connection: 'close' })
+    .end(body)
+}
+
+/** Turns a readiness check into routes. */
+export function healthRoutes(ready: () => Promise<void>, problem: (error: unknown) => string): SideRoutes {
+  return {
+    '/health/live': () => ({ status: 200, contentType: JSON_TYPE, body: OK }),
+    '/health/ready': async () => {
+      try {
+        await ready()
+        return { status: 200, contentType: JSON_TYPE, body: OK }
+      } catch (error) {
+        return { status: 503, contentType: JSON_TYPE, body: problem(error) }
+      }
+    },
+  }
+}
+
+const OK = JSON.stringify({ status: 'ok' })

@@ -1,0 +1,47 @@
+// The service in its own process, for tests that signal or kill it. `await using app = await startService(folder)`.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { TestApp } from './app.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+export interface Service extends TestApp {
+  readonly pid: number
+  /** Resolves to the exit code. */
+  readonly ended: Promise<unknown>
+  /** The standard output so far: the log and the address. */
+  output(): string
+  signal(name: NodeJS.Signals): void
+}
+
+/** Starts src/main.ts on a free port, and waits until it listens. Disposing kills it and removes the data folder. */
+export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<Service> {
+  const child = spawn(process.execPath, [MAIN], {
+    env: {
+      PATH: process.env['PATH'],
+      VITRINE_DEMO: '0',
+      PORT: '0',
+      VITRINE_DATA_DIR: dataDir,
+      LOG_LEVEL: 'error',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let out = ''
+  child.stdout.on('data', (chunk) => (out += String(chunk)))
+  const ended = once(child, 'close').then(([code]) => code)
+  while (!/listens at \S+\n/.test(out)) {
+    assert.equal(child.exitCode, null)
+    await Promise.race([once(child.stdout, 'data'), ended])
+  }
+  const app = new TestApp(/listens at (\S+)/.exec(out)?.[1] ?? '', dataDir, {
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGKILL')
+      await ended
+    },
+  })
+  const signal = (name: NodeJS.Signals) => void child.kill(name)
+  return Object.assign(app, { pid: child.pid ?? 0, ended, signal, output: () => out })
+}
