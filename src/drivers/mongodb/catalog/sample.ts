@@ -12,7 +12,7 @@ const NAME_BYTES_MAX = 500
 /** Identifiers used as names: ObjectIds, UUIDs, long hexadecimal or decimal numbers. */
 const ID_LIKE = /^([0-9a-f]{24}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32,}|\d{6,})$/i
 const IDS_MIN = 3
-/** Values that are walked without a pause: some 2 ms. */
+/** Values that are walked without a pause, which takes about 2 ms. */
 export const VALUES_AT_ONCE = 10_000
 
 /** One sampled path. */
@@ -25,14 +25,14 @@ export interface SampledPath {
   readonly elements: ReadonlyMap<string, number>
   /** Documents that have the path. */
   readonly documents: number
-  /** Whether its keys are data or cannot be exposed one by one. Such a path is exposed as a whole or not at all. */
+  /** Whether the keys below this path are data or cannot be exposed one by one. The path is then exposed whole or not at all. */
   readonly isDictionary: boolean
 }
 
 export interface Sampled {
   readonly documents: number
   readonly paths: readonly SampledPath[]
-  /** Names that an exposure cannot express: empty, dotted, starting with $ … */
+  /** Names that an exposure cannot express, such as empty names and names with a dot or a leading $. */
   readonly odd: readonly string[]
   /** False if there are more paths or levels than listed. */
   readonly complete: boolean
@@ -43,19 +43,19 @@ interface Node {
   readonly types: Map<string, number>
   readonly elements: Map<string, number>
   documents: number
-  /** The document that counted last, so that an array's elements count once. */
+  /** The last counted document, so that the elements of an array count once per document. */
   last: number
   isDictionary: boolean
 }
 
 /** A document or array that is being walked. */
 interface Open {
-  /** Where the next value of it begins. */
+  /** The position of its next value. */
   at: number
   readonly end: number
   readonly node: Node
   readonly depth: number
-  /** In how many arrays an array stands that is not the value of a field; null for a document. */
+  /** For an array inside arrays: the number of arrays around it. Null for a document. */
   readonly nested: number | null
 }
 
@@ -63,7 +63,7 @@ function newNode(): Node {
   return { children: new Map(), types: new Map(), elements: new Map(), documents: 0, last: 0, isDictionary: false }
 }
 
-/** Why a name cannot be a part of a path, whatever its value. */
+/** Why a name cannot be part of a path. */
 function isOdd(name: string): boolean {
   return name === '' || name === '__proto__' || name.includes('.') || name.startsWith('$') || /^\d+$/.test(name)
 }
@@ -80,8 +80,8 @@ export class Sample {
   }
 
   /**
-   * Takes the bytes of one document; what of it is no BSON is left out. Yields after each VALUES_AT_ONCE values, of this
-   * document and those before it.
+   * Reads the bytes of one document, and skips invalid BSON. Yields to the event loop after each VALUES_AT_ONCE values, counted
+   * over all documents.
    */
   *add(document: Uint8Array): Generator<undefined, void> {
     this.#documents++
@@ -172,7 +172,7 @@ export class Sample {
   }
 
   #noteOdd(name: string, depth: number): void {
-    // Below, the parent is shown whole, and numbers are the commonest of data used as names.
+    // The parent is then exposed whole. Numbers are the most common kind of data used as names.
     if (depth > 0 && /^\d+$/.test(name)) return
     if (this.#odd.size < ODD_MAX) this.#odd.add(name.slice(0, 100))
   }
@@ -190,7 +190,7 @@ export class Sample {
   }
 }
 
-/** In order of appearance, with `_id` first, because a view may have `_id` elsewhere. */
+/** Orders paths by appearance, with `_id` first, because a view may have `_id` elsewhere. */
 function inOrder(node: Node, parent: string | null): readonly string[] {
   const names = [...node.children.keys()]
   return parent === null && node.children.has('_id') ? ['_id', ...names.filter((name) => name !== '_id')] : names

@@ -113,7 +113,7 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Every queryPlanner of an answer, of whatever shape: one for the collection, one for each $unionWith, for each shard. */
+/** Finds every queryPlanner in an answer of any shape: one per collection, per $unionWith and per shard. */
 function plannersOf(value: unknown, depth = 0): readonly Node[] {
   if (depth > 100) return []
   if (Array.isArray(value)) return value.flatMap((each) => plannersOf(each, depth + 1))
@@ -148,9 +148,9 @@ async function scannedSize(query: MongoQuery, collection: string, { sizes, maxCo
 }
 
 /**
- * The size of a collection that is not exposed itself, rounded up to the limit times a power of two. A caller can add known
- * costs to it and look where the limit is: the number that is told, and the refusal, depend on its magnitude alone. A size
- * within the limit stays within it.
+ * The size of a collection that is not exposed, rounded up to the limit times a power of two. A caller could otherwise add known
+ * costs and find the exact size from the reported number or from the refusal. With rounding, both depend only on the magnitude.
+ * A size within the limit stays within it.
  */
 function magnitude(documents: number, limit: number): number {
   return Math.ceil(limit * 2 ** Math.ceil(Math.log2(Math.max(1, documents) / limit)))
@@ -158,7 +158,7 @@ function magnitude(documents: number, limit: number): number {
 
 const NARROW = new Set(['LIMIT', 'PROJECTION_SIMPLE', 'PROJECTION_DEFAULT', 'PROJECTION_COVERED'])
 
-/** Of each scan of a whole collection in the plan: how many documents it stops after. */
+/** For each full collection scan in the plan: the number of documents after which it stops. */
 function scansOf(node: unknown, limit: number): readonly number[] {
   if (!isNode(node)) return []
   const { stage } = node

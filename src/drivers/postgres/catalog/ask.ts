@@ -1,21 +1,21 @@
 // Runs the statements of introspection and grading. They are fixed texts without a caller's input.
 
 /**
- * Runs one statement and gives its rows as text. Throws AppError DATASOURCE_UNAVAILABLE where the connection fails;
- * the server's own refusals come through as they are.
+ * Runs one statement and returns its rows as text. Throws AppError DATASOURCE_UNAVAILABLE if the connection fails. Errors of
+ * the server are thrown unchanged.
  */
 export type Ask = (sql: string, signal: AbortSignal) => Promise<readonly Row[]>
 
 export type Row = readonly (string | null)[]
 
-/** A column that our statement never leaves null. */
+/** A column that is never null in our statement. */
 export function textAt(row: Row, index: number): string {
   const value = row[index]
   if (value === null || value === undefined) throw new TypeError(`a catalog row lacks its column ${index}`)
   return value
 }
 
-/** Oids, counts, float4 estimates. */
+/** An oid, a count or a float4 estimate. */
 export function numberAt(row: Row, index: number): number {
   return Number(textAt(row, index))
 }
@@ -32,12 +32,12 @@ export function numbersAt(row: Row, index: number): number[] {
     .map(Number)
 }
 
-/** An identifier as PostgreSQL reads it back, always quoted. */
+/** Quotes an identifier. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** Groups rows by a key, in the order they came. */
+/** Groups rows by a key and keeps their order. */
 export function grouped<K, V>(rows: readonly Row[], key: (row: Row) => K, value: (row: Row) => V): Map<K, V[]> {
   const groups = new Map<K, V[]>()
   for (const row of rows) {

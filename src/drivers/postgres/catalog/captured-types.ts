@@ -16,9 +16,9 @@ export interface TypeRows {
 
 export interface ReadTypes {
   readonly types: readonly CapturedType[]
-  /** A sentence why a column of this type cannot be exposed; null if it can. */
+  /** Why a column of this type cannot be exposed, as a sentence; null if it can. */
   unexposable(oid: number): string | null
-  /** Whether a domain of this type, or one below it, refuses nulls. */
+  /** Whether this domain, or a domain below it, refuses nulls. */
   isNotNull(oid: number): boolean
 }
 
@@ -27,12 +27,12 @@ interface TypeRow {
   /** As format_type prints it. */
   readonly shown: string
   readonly notNull: boolean
-  /** The row type of a table or view, or an array of it; a composite type in its own right is none. */
+  /** The type is the row type of a table or view, or an array of one. False for a stand-alone composite type. */
   readonly isRowType: boolean
   readonly hasCheck: boolean
 }
 
-/** `taintOf` gives what runs for a type, by its oid (trust.ts). */
+/** `taintOf` returns what runs for the type with an oid (trust.ts). */
 export function readTypes(
   rows: TypeRows,
   extensions: ReadonlyMap<number, CapturedExtension>,
@@ -42,7 +42,7 @@ export function readTypes(
   const byOid = new Map(
     rows.types.map((row) => [numberAt(row, 0), typeOf(row, extensions, attributes.get(numberAt(row, 0)) ?? [])]),
   )
-  // What initdb made outside pg_catalog, in information_schema, is not built in: it has domains with a CHECK.
+  // Types that initdb creates in information_schema do not count as built-in: some are domains with a CHECK.
   const isBuiltIn = (oid: number): boolean => oid < 16384 && !byOid.has(oid)
   const known: Known = {
     byOid,
@@ -62,8 +62,8 @@ export function readTypes(
     rangeOf: new Map(rows.ranges.map((row) => [numberAt(row, 0), numberAt(row, 1)])),
   }
   const judge = judgement(known)
-  // A column of a domain, or of an array of one, is read as what lies below (column-read-type.ts): its CHECK does not count. An
-  // array of a domain over arrays has nothing below it; what a literal beside it may tell is whether the CHECK takes it.
+  // A column of a domain, or of an array of domains, is read as the base type (column-read-type.ts), so the CHECK does not run.
+  // An array of a domain over arrays has no base type. A literal beside it may tell whether the CHECK accepts the literal.
   const withoutChecks: Known = { ...known, checks: new Map() }
   const ofColumn = (oid: number): string | null => {
     const row = byOid.get(oid)
@@ -128,7 +128,7 @@ function attributeOf(row: Row): CapturedAttribute {
 interface Judgement {
   readonly unexposable: string | null
   readonly refused: string | null
-  /** Its values are names of things in the database, or an array of them. */
+  /** Values of the type are names of objects in the database, or arrays of such names. */
   readonly isLookedUp: boolean
 }
 
@@ -136,15 +136,15 @@ interface Known {
   readonly byOid: ReadonlyMap<number, TypeRow>
   readonly isBuiltIn: (oid: number) => boolean
   readonly tainted: ReadonlyMap<number, string>
-  /** What stands behind a type and is of no trusted extension; what is not compiled comes first. */
+  /** The functions behind a type that belong to no trusted extension. Functions that are not compiled come first. */
   readonly support: ReadonlyMap<number, readonly { readonly what: string; readonly isCompiled: boolean }[]>
-  /** What a domain's CHECK calls that could read something. */
+  /** The functions that a domain's CHECK calls and that could read data. */
   readonly checks: ReadonlyMap<number, string>
   readonly rangeOf: ReadonlyMap<number, number>
 }
 
 const fine: Judgement = { unexposable: null, refused: null, isLookedUp: false }
-/** A column of it is read as text; a cast to it, or to what is made of it, would tell what exists. */
+/** A column of this type is read as text. A cast to it, or to a type made of it, would tell which objects exist. */
 const lookedUp: Judgement = {
   unexposable: null,
   refused: 'Its values are names of things in the database.',
@@ -159,12 +159,12 @@ function judgement(known: Known): (oid: number) => Judgement {
     if (before !== undefined) return before
     const row = known.byOid.get(oid)
     const own = unexposableItself(known, oid, row)
-    // Whoever asks again from below is answered by what is known so far: types do not hold themselves.
+    // A recursive look-up gets the judgement so far. No type contains itself.
     judged.set(oid, { unexposable: own, refused: own, isLookedUp: false })
     const below = row === undefined ? [] : [row.type.ofOid, known.rangeOf.get(oid) ?? 0, ...attributeOids(row.type)]
     const verdicts = below.filter((part) => part !== 0).map(judge)
     const names = verdicts.some((verdict) => verdict.isLookedUp)
-    // Of these a whole column can be read as text, of a field inside another type nothing can.
+    // A whole column of such a type can be read as text. A field of it inside another type cannot.
     const isPlain = row?.type.kind === 'domain' || row?.type.kind === 'array'
     const field = names && !isPlain ? holdsNames(row) : null
     const unexposable = own ?? verdicts.find((verdict) => verdict.unexposable !== null)?.unexposable ?? field
@@ -189,7 +189,7 @@ function unexposableItself(known: Known, oid: number, row: TypeRow | undefined):
   const tainted = known.tainted.get(oid)
   if (tainted !== undefined) return `Reading the type ${row.shown} may run ${tainted}, which was made in this database.`
   if (row.isRowType) return `Its type ${row.shown} is the row type of a table, and would show columns of that table.`
-  // A literal beside such a column, lag(d, 1, 'x') say, may be taken for its type and run the CHECK.
+  // PostgreSQL may give a literal beside such a column its type, and run the CHECK: for example lag(d, 1, 'x').
   const called = known.checks.get(oid)
   if (called !== undefined) return `The CHECK of the domain ${row.shown} calls ${called}, and a query could run it.`
   const [support] = known.support.get(oid) ?? []

@@ -8,9 +8,9 @@ const firstUserOid = 16384
 export const pinPath = `SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)`
 
 /**
- * Version, database, superuser, the schemas where the login's own session would look for a name. That path is what
- * ALTER ROLE and ALTER DATABASE say, else the server's own; a reset value that begins with pg_catalog is our pin, by
- * start-up options. The session's path is pinned, so the login's is set for this statement alone.
+ * Reads the version, the database, whether the login is a superuser, and the schemas on the login's own search_path. ALTER ROLE
+ * and ALTER DATABASE set that path; otherwise the server's default holds. A reset value that begins with pg_catalog is our own
+ * pin from the start-up options. The session's path is pinned, so this statement alone sets the login's path.
  */
 export const server = `
 SELECT current_setting('server_version_num'), current_database(), rolsuper, array_to_json(current_schemas(false))
@@ -26,7 +26,7 @@ FROM pg_roles, (
   FROM pg_settings WHERE name = 'search_path' OFFSET 0) AS login
 WHERE rolname = current_user AND login.path IS NOT NULL`
 
-/** The extension (0: none) that an object belongs to. */
+/** The oid of the extension that an object belongs to; 0 if none. */
 export function extensionOf(catalog: string, oid: string): string {
   return `coalesce((SELECT refobjid FROM pg_depend WHERE classid = '${catalog}'::regclass AND objid = ${oid}
     AND refclassid = 'pg_extension'::regclass AND deptype = 'e'), 0)`
@@ -37,8 +37,8 @@ SELECT e.oid, e.extname, e.extversion, n.nspname
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
 
 /**
- * Functions and operators that each extension has in its own schema; and those of other making (by the extension, 0:
- * none, that they belong to) that bear the same name in the same schema, and so could be called in their stead.
+ * The functions and operators of each extension in its own schema, and other functions and operators with the same name in the
+ * same schema, which could be called instead. The latter come with the extension that they belong to (0: none).
  */
 export const extensionMembers = `
 WITH member AS (
@@ -61,8 +61,8 @@ WHERE m.kind = 'operator' AND ${extensionOf('pg_operator', 'o.oid')} <> m.extens
 ORDER BY 1, 2, 3`
 
 /**
- * Schemas that hold an extension, whether PUBLIC may create there, and the extensions (0: none) to which what is in
- * them belongs. The row types of tables and all array types are left out: nothing unqualified can reach them.
+ * The schemas that hold an extension, whether PUBLIC may create objects there, and the extensions (0: none) that own the objects
+ * there. Row types of tables and array types are left out, because an unqualified name cannot reach them.
  */
 export const extensionSchemas = `
 WITH space AS (
@@ -82,8 +82,8 @@ SELECT DISTINCT s.nspname, has_schema_privilege('public', s.oid, 'CREATE'), m.ex
 FROM space s JOIN member m ON m.space = s.oid ORDER BY 1, 3`
 
 /**
- * Casts that run a function made here, or a built-in one that may read something: they answer whatever search_path
- * says (docs/guard/postgres.md). The server's own from a range to its multirange are internal.
+ * Casts that run a user-defined function, or a built-in function that may read data. They apply whatever the search_path is
+ * (docs/guard/postgres.md). The built-in casts from a range to its multirange are internal.
  */
 export const userCasts = `
 SELECT c.castsource, c.casttarget, format_type(c.castsource, NULL), format_type(c.casttarget, NULL),
@@ -93,14 +93,14 @@ WHERE c.oid >= ${firstUserOid} AND (c.castfunc >= ${firstUserOid} OR p.provolati
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_cast'::regclass AND d.objid = c.oid AND d.deptype = 'i')
 ORDER BY c.oid`
 
-/** Functions and operators that were made here in pg_catalog, where the printed text looks for PostgreSQL's own. */
+/** User-defined functions and operators in pg_catalog, where the printed text expects PostgreSQL's own. */
 export const userBuiltIns = `
 SELECT 'function', p.proname, p.oid::regprocedure::text, ${extensionOf('pg_proc', 'p.oid')} FROM pg_proc p
 WHERE p.oid >= ${firstUserOid} AND p.pronamespace = 'pg_catalog'::regnamespace
 UNION ALL SELECT 'operator', o.oprname, o.oid::regoperator::text, ${extensionOf('pg_operator', 'o.oid')} FROM pg_operator o
 WHERE o.oid >= ${firstUserOid} AND o.oprnamespace = 'pg_catalog'::regnamespace ORDER BY 1, 2`
 
-/** Default operator classes made here that sorting, grouping and DISTINCT consult: btree and hash. */
+/** User-defined default operator classes that sorting, grouping and DISTINCT use: btree and hash. */
 export const userOperatorClasses = `
 SELECT o.opcintype, format_type(o.opcintype, NULL), quote_ident(n.nspname) || '.' || quote_ident(o.opcname), a.amname,
   ${extensionOf('pg_opclass', 'o.oid')}, o.oid
@@ -109,7 +109,7 @@ WHERE o.oid >= ${firstUserOid} AND o.opcdefault AND a.amname IN ('btree', 'hash'
 
 export const lastType = `SELECT max(oid) FROM pg_type`
 
-/** Types made here; of row types (and arrays of them) only those that a column or a domain is made of. */
+/** User-defined types. Row types and arrays of them are included only if a column or a domain uses them. */
 export const userTypes = `
 WITH used AS (
   SELECT a.atttypid AS oid FROM pg_attribute a
@@ -136,8 +136,8 @@ JOIN pg_type at ON at.oid = a.atttypid JOIN pg_namespace n ON n.oid = at.typname
 WHERE t.oid >= ${firstUserOid} ORDER BY t.oid, a.attnum`
 
 /**
- * Functions made here that stand behind a base type or a range, and operator classes that order a range; and whether it
- * is compiled code, which only a superuser can bring in, rather than a body that can read tables.
+ * The user-defined functions behind a base type or a range, and the operator classes that order a range. Tells whether each is
+ * compiled code, which only a superuser can install, or a body that can read tables.
  */
 export const typeSupport = `
 SELECT t.oid, 'function ' || p.oid::regprocedure, ${extensionOf('pg_proc', 'p.oid')}, l.lanname IN ('internal', 'c')
@@ -153,8 +153,8 @@ FROM pg_range r JOIN pg_opclass o ON o.oid = r.rngsubopc JOIN pg_namespace n ON 
 WHERE o.oid >= ${firstUserOid} ORDER BY 1, 4, 2`
 
 /**
- * Functions that a domain's CHECK calls, but for built-in ones that are immutable or an operator's, and casts to other
- * domains, whose CHECK would run too.
+ * The functions that a domain's CHECK calls, except built-in functions that are immutable or belong to an operator. Also casts to
+ * other domains, whose CHECK would run too.
  */
 export const checkCalls = `
 SELECT DISTINCT k.contypid, p.oid::regprocedure::text, p.oid < ${firstUserOid}, p.proname,
@@ -168,11 +168,11 @@ UNION ALL
 SELECT k.contypid, 'another domain', false, '', 0 FROM pg_constraint k
 WHERE k.contypid <> 0 AND k.contype = 'c' AND k.conbin::text ~ '[{]COERCETODOMAIN ' ORDER BY 1, 2`
 
-/** What a range holds, and the range of a multirange. */
+/** The element type of each range, and the range of each multirange. */
 export const ranges = `
 SELECT rngtypid, rngsubtype FROM pg_range UNION ALL SELECT rngmultitypid, rngtypid FROM pg_range ORDER BY 1`
 
-/** The labels of every enum in its order, so many of each. */
+/** The labels of every enum in its order, up to a number of labels each. */
 export function enumLabels(most: number): string {
   return `
 SELECT e.enumtypid, e.enumlabel FROM (
@@ -180,7 +180,7 @@ SELECT e.enumtypid, e.enumlabel FROM (
   FROM pg_enum) e WHERE e.place <= ${most} ORDER BY e.enumtypid, e.enumsortorder`
 }
 
-/** CHECKs that hold for every row and read one column: an expression that is longer is no list of few labels. */
+/** Valid CHECKs of one column. A longer expression is not a short list of labels, so it is left out. */
 export function columnChecks(serverVersion: number): string {
   return `
 SELECT k.conrelid, k.conkey[1], pg_get_expr(k.conbin, k.conrelid) FROM pg_constraint k
@@ -188,7 +188,7 @@ WHERE k.contype = 'c' AND k.conrelid <> 0 AND cardinality(k.conkey) = 1 AND k.co
   AND octet_length(k.conbin::text) < 200000 ${serverVersion < 180000 ? '' : 'AND k.conenforced'} ORDER BY k.oid`
 }
 
-/** Relations of other schemas than the system's that the login may select from, at least partly. */
+/** Relations outside the system schemas from which the login may select at least one column. */
 const readable = `n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' AND c.relpersistence <> 't'
   AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND has_schema_privilege(n.oid, 'USAGE')
   AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'))`
@@ -201,7 +201,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass AND d.objsubid = 0
 WHERE ${readable} ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"`
 
-/** On 18 a NOT NULL may stand in the catalog without having been validated: such a column may hold nulls. */
+/** On 18 the catalog may hold a NOT NULL that is not validated: such a column may hold nulls. */
 function neverNull(serverVersion: number): string {
   if (serverVersion < 180000) return 'a.attnotnull'
   return `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k
@@ -220,14 +220,14 @@ LEFT JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regc
 WHERE ${readable} ORDER BY a.attrelid, a.attnum`
 }
 
-/** Attribute numbers of each primary key in key order, without INCLUDE; whether it holds at once (not deferrable). */
+/** The attribute numbers of each primary key in key order, without INCLUDE, and whether the key is not deferrable. */
 export const primaryKeys = `
 SELECT i.indrelid, i.indkey, i.indnkeyatts, i.indimmediate FROM pg_index i
 WHERE i.indisprimary AND i.indisvalid AND i.indrelid >= ${firstUserOid}`
 
 /**
- * Foreign keys, those of one column first. What a partition copies from its parent stays; what the server adds for
- * each partition of a referenced table does not.
+ * Foreign keys; keys of one column come first. Keys that a partition copies from its parent are included. Keys that the server
+ * adds for each partition of a referenced table are not.
  */
 export function foreignKeys(serverVersion: number): string {
   return `
@@ -238,12 +238,12 @@ WHERE k.contype = 'f' AND parent.conrelid IS DISTINCT FROM k.conrelid
 ${serverVersion < 180000 ? '' : 'AND k.conenforced'} ORDER BY cardinality(k.conkey), k.oid`
 }
 
-/** Names of the columns that foreign keys point to: their tables may be closed to the login. */
+/** The names of the columns that foreign keys reference. The login may have no access to their tables. */
 export const foreignKeyTargets = `
 SELECT DISTINCT a.attrelid, a.attnum, a.attname FROM pg_constraint k
 JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) WHERE k.contype = 'f'`
 
-/** Children of partitioned and inherited tables, also those the login cannot name: reading the parent reads them. */
+/** The children of partitioned and inherited tables, including those without access: reading the parent reads them. */
 export const children = `
 SELECT i.inhparent, i.inhrelid, c.relpages, c.reltuples FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 WHERE c.relkind IN ('r', 'p', 'f')`

@@ -33,7 +33,7 @@ interface ReadColumn {
   readonly row: Row
 }
 
-/** The tables in the order of their rows. */
+/** Builds the tables in the order of their rows. */
 export function catalogTables(rows: CatalogRows, types: ReadTypes, searchPath: readonly string[]): CatalogTable[] {
   const columns = grouped(
     rows.columns,
@@ -97,7 +97,7 @@ function keyColumns(
 
 type Reference = NonNullable<CatalogColumn['references']>
 
-/** The column that each column points to, by "oid.number"; of several foreign keys the one with the fewest columns. */
+/** The column that each column references, by "oid.number". If it has several foreign keys, the one with the fewest columns. */
 function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
   const names = new Map(rows.targets.map((row) => [`${textAt(row, 0)}.${textAt(row, 1)}`, textAt(row, 2)]))
   const references = new Map<string, Reference>()
@@ -114,8 +114,8 @@ function readReferences(rows: CatalogRows): ReadonlyMap<string, Reference> {
 }
 
 /**
- * Pages and tuples of a table with all its children, since reading it reads them; tuples -1 where none was analysed.
- * An analysed partitioned table has a count of its own, which is its children's.
+ * The pages and tuples of a table with all its children, because reading the table reads them. Tuples are -1 if none of them was
+ * analysed. The count of an analysed partitioned table already includes its children.
  */
 function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; readonly tuples: number } {
   const children = grouped(
@@ -141,7 +141,7 @@ function sizeOf(rows: CatalogRows): (oid: number) => { readonly pages: number; r
   return size
 }
 
-/** The values that the enum of a column, also below a domain, or a CHECK of it allows; undefined where nothing says so. */
+/** The values that a column's enum (also below a domain) or its CHECK allows; undefined if neither limits them. */
 function labelsOf(
   rows: CatalogRows,
   types: ReadTypes,
@@ -200,7 +200,7 @@ function catalogColumn(
   }
 }
 
-/** format_type under our pinned path names the schema of a type made here; the login's own session would not always. */
+/** Under our pinned path, format_type prefixes user-defined types with their schema. The login's own session may not. */
 function shownType(formatted: string, schema: string, searchPath: readonly string[]): string {
   if (!searchPath.includes(schema)) return formatted
   const prefix = [schema, quoted(schema)].find((name) => formatted.startsWith(`${name}.`))

@@ -7,7 +7,7 @@ SELECT rolname, rolsuper, rolbypassrls,
   current_setting('temp_file_limit'), has_database_privilege(current_database(), 'CREATE')
 FROM pg_roles WHERE rolname = current_user`
 
-/** Roles that go past grants, those of this server that the login has or could take on. */
+/** The roles that bypass grants and that the login has or could take on. */
 export const roles = `
 SELECT rolname FROM pg_roles
 WHERE rolname <> current_user AND pg_has_role(oid, 'MEMBER') AND (rolsuper OR rolbypassrls OR rolname IN (
@@ -19,24 +19,24 @@ ORDER BY rolname`
 const relation = `quote_ident(n.nspname) || '.' || quote_ident(c.relname)`
 const ordinary = `n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 
-/** Relations the login could change, were it not read only. */
+/** The relations that the login could change in a session that is not read-only. */
 export const writable = `
 SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE ${ordinary} AND (has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
   OR has_any_column_privilege(c.oid, 'INSERT, UPDATE')) ORDER BY 1`
 
-/** Relations that it, or a role it has, owns: owners read and grant what they like. A superuser has every role. */
+/** The relations that the login or one of its roles owns: an owner may read and grant anything. A superuser has every role. */
 export const owned = `
 SELECT ${relation} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_roles me ON me.rolname = current_user
 WHERE ${ordinary} AND (c.relowner = me.oid OR NOT me.rolsuper AND pg_has_role(c.relowner, 'MEMBER')) ORDER BY 1`
 
-/** Schemas, whether the login may create there, whether PUBLIC may. */
+/** The schemas, and whether the login and PUBLIC may create objects there. */
 export const creatable = `
 SELECT nspname, has_schema_privilege(oid, 'CREATE'), has_schema_privilege('public', oid, 'CREATE')
 FROM pg_namespace WHERE nspname <> 'information_schema' AND nspname !~ '^pg_' ORDER BY nspname`
 
-/** Columns the login may read, but for relations of extensions, which commonly show themselves to PUBLIC. */
+/** The columns that the login may read, without relations of extensions, which PUBLIC can usually read. */
 export const readableColumns = `
 SELECT n.nspname, c.relname, a.attname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

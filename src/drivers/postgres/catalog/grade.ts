@@ -9,7 +9,7 @@ import { betterLogin, closeSchema, grantAll, grantColumns, limitTemporaryFiles, 
 import { OLDEST_SERVER, readMade, readServer, versionName, type ServerFacts } from './introspect.ts'
 import { readExtensions } from './trust.ts'
 
-/** The facts that the steps are judged by. */
+/** The facts that decide the steps. */
 interface Facts {
   readonly server: ServerFacts
   readonly user: string
@@ -20,21 +20,21 @@ interface Facts {
   readonly roles: readonly string[]
   readonly writable: readonly string[]
   readonly owned: readonly string[]
-  /** Schemas on the login's path, or that hold a trusted extension, where it may create; and where PUBLIC may. */
+  /** Schemas on the login's search_path or with a trusted extension, in which the login or PUBLIC may create objects. */
   readonly creatable: readonly string[]
   readonly open: readonly string[]
   readonly mayCreateSchemas: boolean
   readonly made: readonly { readonly what: string; readonly isBuiltIn: boolean; readonly drop: string }[]
   readonly missing: readonly Shown[]
-  /** Columns that the login may read, and those of them that nobody exposed. */
+  /** Columns that the login may read, and those of them that are not exposed. */
   readonly readable: number
   readonly beyond: number
   readonly exposed: Catalog | null
-  /** The lines of a better login. */
+  /** The SQL that creates a better login. */
   readonly better: string
 }
 
-/** The steps in a fixed order. `exposed` is what the GRANT lines should equal; null before any exposure. */
+/** Returns the steps in a fixed order. `exposed` is what the GRANT lines should allow; null before the first exposure. */
 export async function grade(ask: Ask, exposed: Catalog | null, signal: AbortSignal): Promise<TestStep[]> {
   const server = await readServer(ask, signal)
   const first = [connected(server), serverVersion(server)]

@@ -2,7 +2,7 @@
 import type { Catalog } from '../../driver.ts'
 import { quoted } from './ask.ts'
 
-/** A table and the columns of it to be read. */
+/** A table and its columns that are to be read. */
 export interface Shown {
   readonly schema: string
   readonly table: string
@@ -12,7 +12,7 @@ export interface Shown {
 export interface BetterLogin {
   readonly role: string
   readonly database: string
-  /** Null before any exposure. */
+  /** Null before the first exposure. */
   readonly exposed: Catalog | null
   /** Further schemas whose types, functions or operators a query of the exposed columns may name. */
   readonly schemas: readonly string[]
@@ -20,12 +20,12 @@ export interface BetterLogin {
   readonly openSchemas: readonly string[]
 }
 
-/** What of temporary files one session may fill, where the administrator sets no other limit. */
+/** The limit of one session's temporary files, unless the administrator sets another. */
 const temporaryFiles = '1GB'
 
 /**
- * Lines for a superuser (or the owner of it all) to run in the database. Columns are named one by one even where all of
- * a table are shown: a column added later stays closed until the exposure is saved again.
+ * SQL for a superuser or the owner of the objects to run in the database. It names each column even if the whole table is exposed,
+ * so a column that is added later stays closed until the exposure is saved again.
  */
 export function betterLogin(login: BetterLogin): string {
   const role = quoted(login.role)
@@ -52,7 +52,7 @@ export function grantColumns(table: Shown, role: string): string {
   return `GRANT SELECT (${columns}) ON ${quoted(table.schema)}.${quoted(table.table)} TO ${quoted(role)};`
 }
 
-/** For a login that may read nothing yet; the exposure narrows it. */
+/** SQL for a login that may read nothing yet. The exposure narrows it later. */
 export function grantAll(schema: string, role: string): string {
   const [place, login] = [quoted(schema), quoted(role)]
   return `GRANT USAGE ON SCHEMA ${place} TO ${login};\nGRANT SELECT ON ALL TABLES IN SCHEMA ${place} TO ${login};`

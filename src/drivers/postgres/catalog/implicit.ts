@@ -11,9 +11,9 @@ import { KNOWN_EXTENSIONS } from './trust.ts'
 export type Scope = Omit<ImplicitObjects, 'digest'>
 
 /**
- * One text, of a few milliseconds at most: what is counted is either of this database's own making, and rare, or belongs to
- * an extension that the guard knows. It holds oids, and no name that the search_path or the login's rights could change.
- * Objects of known extensions that come later are left out, as introspection does.
+ * One statement that takes a few milliseconds at most: the counted objects are either user-defined, and few, or belong to an
+ * extension that the guard knows. It reads oids, and no name that depends on the search_path or the login's rights. Like
+ * introspection, it leaves out objects of known extensions that were added later.
  */
 export function digestSql({ extensions, schemas, typesUpTo, judged }: Scope): string {
   const known = `(SELECT oid FROM pg_extension WHERE extname = ANY (${names([...KNOWN_EXTENSIONS])}))`
@@ -48,12 +48,12 @@ SELECT md5(coalesce(string_agg(part, '|' ORDER BY part COLLATE "C"), '')) FROM (
 ) AS parts(part)`
 }
 
-/** Only this process can have written it, so no query of a caller's can pretend to have failed by it. */
+/** A secret of this process, so that a caller's query cannot imitate this failure. */
 const MARK = `vitrine-${randomBytes(8).toString('hex')}`
 
 const statements = new WeakMap<ImplicitObjects, string>()
 
-/** A statement that fails where the objects are others than at introspection: what comes after it never runs. */
+/** A statement that fails if the objects have changed since introspection, so that nothing after it runs. */
 export function implicitCheckSql(objects: ImplicitObjects): string {
   const known = statements.get(objects)
   if (known !== undefined) return known
@@ -64,7 +64,7 @@ FROM (${digestSql(objects)}) AS found(digest)`
   return sql
 }
 
-/** Whether this is the message of a statement of implicitCheckSql() that failed. */
+/** Whether a message comes from a failed statement of implicitCheckSql(). */
 export function isImplicitChange(message: string): boolean {
   return message.includes(MARK)
 }

@@ -14,10 +14,10 @@ import { viewFunctions, viewRelations, views, viewWarnings } from './views.ts'
 /** The oldest server version that the guard was tested on. */
 export const OLDEST_SERVER = 140000
 
-/** Asked of the server by introspect(): a part of its progress each. */
+/** The queries of introspect(). Each is one step of its progress. */
 export const INTROSPECTION_QUERIES = 31
 
-/** Who and what answers: read before anything else, since the rest depends on it. */
+/** The server and the login. They are read first, because the other queries depend on them. */
 export interface ServerFacts {
   readonly version: number
   readonly database: string
@@ -25,11 +25,11 @@ export interface ServerFacts {
   readonly searchPath: readonly string[]
 }
 
-/** Pins the session's search_path and reads what the login's own would be. */
+/** Pins the session's search_path and reads the login's own. */
 export async function readServer(ask: Ask, signal: AbortSignal): Promise<ServerFacts> {
   await ask(queries.pinPath, signal)
   const [row] = await ask(queries.server, signal)
-  // Inside a transaction the statement above has left the login's own path: back to ours.
+  // Inside a transaction the statement above leaves the login's own path set, so set ours again.
   await ask(queries.pinPath, signal)
   if (row === undefined) throw new AppError('DATASOURCE_UNAVAILABLE', 'The server does not know who is asking.')
   const path: unknown = JSON.parse(textAt(row, 3))
@@ -70,8 +70,8 @@ export async function introspect(ask: Ask, signal: AbortSignal): Promise<Catalog
 }
 
 /**
- * What the capture is made of is read after the digest, so a change between the two makes a query differ from the digest.
- * Throws AppError DATASOURCE_UNAVAILABLE where the extensions changed meanwhile.
+ * Reads the digest before the captured objects, so a change in between makes a later query differ from the digest. Throws
+ * AppError DATASOURCE_UNAVAILABLE if the extensions changed meanwhile.
  */
 async function readCapture(
   ask: Ask,
@@ -129,7 +129,7 @@ function trustedNames(extensions: ReadonlyMap<number, CapturedExtension>): strin
   return [...extensions.values()].filter(({ trusted }) => trusted).map(({ name }) => name)
 }
 
-/** Casts, operator classes and what stands in pg_catalog, where no trusted extension made them. */
+/** Casts, operator classes and user-defined objects in pg_catalog that belong to no trusted extension. */
 export async function readMade(
   ask: Ask,
   extensions: ReadonlyMap<number, CapturedExtension>,

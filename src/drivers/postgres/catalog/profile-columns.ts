@@ -12,22 +12,22 @@ import { TypeBook } from '../session/types.ts'
 import type { WriteValue } from '../session/write-values.ts'
 import type { TypeName } from '../capture.ts'
 
-/** One column of a profile's statement. */
+/** One column of the statement that samples a table. */
 export interface ReadColumn {
   readonly name: string
   readonly kind: ValueKind
-  /** What is selected for it. */
+  /** The expression that is selected. */
   readonly sql: string
-  /** Null where only its presence is looked at: its cell says whether it is null. */
+  /** Null if only presence is sampled: the cell says whether the value is null. */
   readonly write: WriteValue | null
-  /** Its cell lists the keys of a JSON object (keysIn), or is empty for another JSON value. */
+  /** The cell lists the keys of a JSON object (keysIn), and is empty for any other JSON value. */
   readonly hasKeys?: true
 }
 
-/** Longer values are not told apart from one another beyond it, and of a value too large for memory no more is read. */
+/** Longer values are compared by their beginning only. No more is read of a value that is too large for memory. */
 const CHARS_MAX = 257
 
-/** By the oid of the built-in type below. The text of every one is short, but for numerics without a precision. */
+/** By the oid of the built-in base type. Their texts are short, except numerics without a precision. */
 const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
   [16, 'boolean'],
   ...[20, 21, 23, 26, 700, 701, 1700].map((oid) => [oid, 'number'] as const),
@@ -38,7 +38,7 @@ const KINDS: ReadonlyMap<number, ValueKind> = new Map<number, ValueKind>([
 const [TEXT, VARCHAR, BPCHAR, NUMERIC] = [25, 1043, 1042, 1700]
 const types = new TypeBook()
 
-/** The columns of an exposed table, in its order. Throws TypeError where the catalog holds no such table. */
+/** The columns of an exposed table, in its order. Throws TypeError if the catalog has no such table. */
 export function readColumns(table: CatalogTable, catalog: Catalog): readonly ReadColumn[] {
   const exposed = exposedOf(catalog)
   const found = exposedTable(table, catalog)
@@ -49,7 +49,7 @@ export function readColumns(table: CatalogTable, catalog: Catalog): readonly Rea
   })
 }
 
-/** What every statement of a table's profile is held to. Throws TypeError where the catalog holds no such table. */
+/** The columns that every sampling statement of a table must match. Throws TypeError if the catalog has no such table. */
 export function profiledTable(table: CatalogTable, catalog: Catalog): Captured {
   const shown = new Set(table.columns.map((column) => column.name))
   const read = readTable(exposedTable(table, catalog), (column) => shown.has(column.name))
@@ -73,7 +73,7 @@ function readColumn(
   if (base === 'enum') return { name, kind: 'label', sql, write: writeText }
   if (base === 'citext') return { name, kind: 'text', sql: cut(`${sql}::pg_catalog.text`), write: writeText }
   if (base === TEXT || base === VARCHAR) return { name, kind: 'text', sql: cut(sql), write: writeText }
-  // Padded, as an answer shows it; without a length, or of a great one, it is cut, and so without the padding.
+  // A char(n) is padded, as in an answer. Without a length, or with a large one, it is cut and loses the padding.
   if (base === BPCHAR) return { name, kind: 'text', sql: isShort(shownType) ? sql : cut(sql), write: writeText }
   if (base === JSON_TYPE || base === JSONB)
     return { name, kind: 'other', sql: keysSql(sql, base), write: null, hasKeys: true }
@@ -85,12 +85,12 @@ function readColumn(
 }
 
 const [JSON_TYPE, JSONB] = [114, 3802]
-/** Keys read of one value. */
+/** The number of keys that are read from one value. */
 const KEYS_MAX = 200
 
 /**
- * The top-level keys of an object with the types of their values, as JSON; never a value. A json text with an escape is
- * passed over: json_each fails for \\u0000 and for half a surrogate pair, which the type json lets pass.
+ * The top-level keys of an object with the types of their values, as JSON, without the values. A json text with an escape is
+ * skipped: json_each fails for \\u0000 and for half a surrogate pair, which the type json accepts.
  */
 function keysSql(sql: string, base: number): string {
   const [of, each, value] =
@@ -106,7 +106,7 @@ function keysSql(sql: string, base: number): string {
 
 const Pairs = z.array(z.tuple([z.string(), z.string()]))
 
-/** The keys that a cell of keysSql() lists, those that are short enough to be names; null for a value that is no object. */
+/** The keys in a cell of keysSql() that are short enough to be names; null if the value is not an object. */
 export function keysIn(cell: string): ReadonlyMap<string, string> | null {
   if (cell === '') return null
   return new Map(Pairs.parse(JSON.parse(cell)).filter(([key]) => key.length <= KEY_CHARS_MAX))
@@ -123,7 +123,7 @@ function isShort(type: string): boolean {
 
 const DOMAINS_MAX = 32
 
-/** The built-in type that a column is made of; 0 where it is of none. */
+/** The built-in base type of a column; 0 if it has none. */
 function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, exposed: Exposed) {
   let { typeOid: oid, type: name } = column
   for (let depth = 0; depth < DOMAINS_MAX; depth++) {
@@ -140,7 +140,7 @@ function baseOf(column: { readonly typeOid: number; readonly type: TypeName }, e
 
 const sheet = new JsonBytes(1024)
 
-/** The value as an answer shows it; undefined where it is too long to be one. */
+/** The value as an answer shows it; undefined if it was cut. */
 export function scalarAt(write: WriteValue, from: Buffer, start: number, end: number): Scalar | undefined {
   if (write === writeText) return from.toString('utf8', start, end)
   if (end - start >= CHARS_MAX) return undefined

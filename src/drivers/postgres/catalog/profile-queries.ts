@@ -9,8 +9,8 @@ interface Place {
 }
 
 /**
- * Pages now; pages and rows at the last ANALYZE, whether all parts were analysed, and whether there are parts: of the
- * table with what hangs below it. No row where it is gone.
+ * For a table with its partitions and child tables: the pages now, the pages and rows at the last ANALYZE, whether all parts were
+ * analysed, and whether there are parts. Returns no row if the table is gone.
  */
 export function sizeSql({ schema, table }: Place): string {
   return `WITH RECURSIVE part(oid) AS (
@@ -23,10 +23,10 @@ SELECT sum(coalesce(pg_catalog.pg_relation_size(c.oid), 0)) / pg_catalog.current
 FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.oid HAVING count(*) > 0`
 }
 
-/** Texts of statistics that are longer stay where they are. */
+/** Longer texts of statistics are not read. */
 const STATISTICS_BYTES = 65_536
 
-/** One row a column that has statistics which the login may see: `inherited` with those of what hangs below the table. */
+/** One row per column with statistics that the login may see. With `inherited`, the statistics include child tables. */
 export function statisticsSql({ schema, table }: Place, columns: readonly string[], inherited: boolean): string {
   const values = 'pg_catalog.array_to_json(s.most_common_vals::text::text[])::text'
   const ends = `s.histogram_bounds::text::text[]`
@@ -44,7 +44,7 @@ WHERE s.schemaname = ${literal(schema)} AND s.tablename = ${literal(table)} AND 
   AND s.attname IN (${columns.map(literal).join(', ')})`
 }
 
-/** Rows of these columns; `percent` of the pages, null for all of them. */
+/** Reads rows of these columns from `percent` of the pages; null reads all pages. */
 export function sampleSql(
   { schema, table }: Place,
   columns: readonly ReadColumn[],

@@ -5,15 +5,15 @@ import { compare, isOrdered } from '../../column-sample.ts'
 import type { ColumnProfile, Scalar } from '../../driver.ts'
 import { scalarAt, type ReadColumn } from './profile-columns.ts'
 
-/** One row of pg_stats, its values as an answer shows them. */
+/** One row of pg_stats, with values as an answer shows them. */
 export interface Statistics {
   readonly nullFrac: number
-  /** As PostgreSQL tells it: below 0 a part of the rows, 0 unknown. */
+  /** n_distinct as in pg_stats: below 0 a fraction of the rows, 0 unknown. */
   readonly distinct: number
   readonly correlation: number | null
   readonly common: readonly { readonly value: Scalar; readonly share: number }[]
   readonly ends: readonly Scalar[]
-  /** Rows that ANALYZE looked at, at least. */
+  /** The least number of rows that ANALYZE read. */
   readonly analysed: number
 }
 
@@ -22,7 +22,7 @@ const Numbers = z.array(z.number())
 const Ends = z.array(z.string().nullable())
 const VALUE_CHARS = 64
 const VALUES_MAX = 50
-/** In the order of the rows or against it, but for some. */
+/** The correlation from which values count as ordered like the rows, in either direction, with few exceptions. */
 const IN_ORDER = 0.999
 
 /** Reads the answer to statisticsSql(). */
@@ -58,7 +58,7 @@ export function readStatistics(
   )
 }
 
-/** A sample, bettered by the statistics where it is not of every row. */
+/** Improves a sample by the statistics, unless the sample has every row. */
 export function together(
   seen: ColumnProfile,
   known: Statistics | undefined,
@@ -90,7 +90,7 @@ function distinctOf({ distinct }: Statistics, rows: number): number | null {
   return Math.round(distinct > 0 ? distinct : -distinct * rows)
 }
 
-/** How many share a value is reckoned by the rows that were looked at, which are not more than there are. */
+/** Counts of a value refer to the rows that were read, which cannot exceed the rows that exist. */
 function commonOf({ common, analysed }: Statistics, rows: number): NonNullable<ColumnProfile['values']> {
   return common
     .filter(({ value }) => typeof value !== 'string' || value.length <= VALUE_CHARS)

@@ -15,29 +15,29 @@ import { readStatistics, together, type Statistics } from './profile-statistics.
 
 /** A session that runs statements of the service. */
 export interface Reader {
-  /** READ ONLY, under the bounds' timeout. Throws AppError. */
+  /** Runs READ ONLY, with the timeout of the bounds. Throws AppError. */
   read(sql: string, sink: Sink): Promise<void>
-  /** False once the session was given up. */
+  /** False once the session is abandoned. */
   isUsable(): boolean
 }
 
-/** So many columns a statement: what is told apart of each value is held until it ends. */
+/** Columns per statement. The distinct values of each stay in memory until the statement ends. */
 const COLUMNS_AT_ONCE = 5
-/** Values looked at in one table; a wide one is sampled by fewer rows. */
+/** Values that are sampled per table. A wide table is sampled by fewer rows. */
 const CELLS_MAX = 400_000
 const ROWS_MIN = 500
-/** Of a view or a foreign table, whose rows may cost anything: the default limit of a query. */
+/** The cost limit for a view or a foreign table, whose rows may be expensive: the default limit of a query. */
 const PLAN_COST_MAX = 1_000_000
-/** Fewer may all be passed over by chance. */
+/** With fewer pages, random sampling may skip all of them. */
 const PAGES_MIN = 20
-/** A page holds up to 291 rows, and was taken for ROWS_A_PAGE. */
+/** A page holds up to 291 rows; ROWS_A_PAGE were assumed. */
 const MORE_MAX = 60
-/** Rows of a page, where the server has never counted. */
+/** The assumed rows per page if the server has no count. */
 const ROWS_A_PAGE = 60
 const TEXTS_BYTES = 32 * 1024 * 1024
 const ROW_BYTES = 1024 * 1024
 
-/** Throws AppError as Connection.profile() says. */
+/** Throws AppError as documented at Connection.profile(). */
 export async function profileTable(
   reader: Reader,
   table: CatalogTable,
@@ -64,7 +64,7 @@ export async function profileTable(
     const whole = { rows: known, complete: sample.complete }
     const statistics = isStored ? await statisticsOf(reader, table, some, size.hasParts) : NO_STATISTICS
     for (const [n, { name }] of some.entries()) {
-      // Each may take milliseconds, which others need not wait for together.
+      // Each statement may take milliseconds of CPU, so other requests run in between.
       await setImmediate()
       const seen = sample.columns[n]?.profile(name, whole)
       const keys = sample.keys[n]?.keys()
@@ -82,7 +82,7 @@ const NO_STATISTICS: ReadonlyMap<string, Statistics> = new Map()
 
 interface Size {
   readonly pages: number
-  /** Estimated from the last ANALYZE; null where there was none. */
+  /** The estimate of the last ANALYZE; null if there was none. */
   readonly rows: number | null
   readonly hasParts: boolean
 }
@@ -99,16 +99,16 @@ interface Plan {
   readonly limit: number
 }
 
-/** All rows where there are not many more than wanted; else some pages of them. */
+/** Reads all rows if there are few, otherwise some of the pages. */
 function planOf(size: Size, rows: number): Plan {
   const guessed = size.rows ?? size.pages * ROWS_A_PAGE
   if (guessed <= rows * 1.2) return { percent: null, limit: rows + 1 }
-  // A little less than wanted, so that the limit cuts nothing off at the end of the table.
+  // Sample slightly fewer rows than the limit, so that the limit does not cut off the end of the table.
   const percent = Math.max((90 * rows) / guessed, (100 * PAGES_MIN) / size.pages)
   return { percent: Math.min(100, Number(percent.toPrecision(6))), limit: rows }
 }
 
-/** Where the pages held far fewer rows than was thought; null where they did not. */
+/** The next attempt if the pages held far fewer rows than expected; otherwise null. */
 function morePages({ percent, limit }: Plan, found: number, rows: number): Plan | null {
   if (percent === null || percent >= 100 || found * 2 >= rows) return null
   const more = Math.min((percent * rows) / Math.max(1, found), percent * MORE_MAX, 100)
@@ -132,13 +132,13 @@ async function statisticsOf(
 
 interface Sampled {
   readonly columns: readonly ColumnSample[]
-  /** Of JSON columns. */
+  /** The keys of JSON columns. */
   readonly keys: readonly (KeySample | null)[]
   readonly rows: number
   readonly complete: boolean
 }
 
-/** A statement that takes too long tells nothing; what the server knows anyway is still told. */
+/** A statement that times out adds nothing. The server's statistics are still used. */
 async function sampleOf(reader: Reader, sql: string, columns: readonly ReadColumn[], plan: Plan): Promise<Sampled> {
   const sink = new SampleSink(columns)
   try {
@@ -157,7 +157,7 @@ async function texts(reader: Reader, sql: string): Promise<readonly (readonly (s
   return sink.answers[0] ?? []
 }
 
-/** Counts values as they come; a row too large for memory is left out. */
+/** Counts values as they arrive, without rows that are too large for memory. */
 class SampleSink implements Sink {
   readonly isUnhurried = true
   readonly samples: readonly ColumnSample[]

@@ -7,26 +7,26 @@ import { OWN_OPERATORS } from '../guard/types-and-extensions.ts'
 import { FUNCTIONS } from '../guard/allowed-functions.ts'
 
 /**
- * Extensions whose functions, operators, casts and types are known to read nothing but their arguments, with the oldest
- * version that holds for. Which of their functions a query may call is the guard's list (docs/guard/postgres.md); the
- * last row is there for their operators and operator classes alone.
+ * Extensions whose functions, operators, casts and types read nothing but their arguments, with the oldest version of which that
+ * is known. The guard has its own list of functions that a query may call (docs/guard/postgres.md). The extensions in the last
+ * row are listed only for their operators and operator classes.
  */
 const knownExtensions: ReadonlyMap<string, string> = new Map([
   ...['pg_trgm', 'unaccent', 'citext', 'hstore', 'uuid-ossp', 'pgcrypto', 'cube', 'intarray', 'ltree'].map(anyVersion),
   ...['fuzzystrmatch', 'tablefunc', 'vector', 'timescaledb', 'postgis'].map(anyVersion),
-  // Before 1.2 its SQL functions found their own helpers by search_path.
+  // Before 1.2, its SQL functions looked up their helpers on the search_path.
   ['earthdistance', '1.2'],
   ...['btree_gin', 'btree_gist', 'isn', 'seg'].map(anyVersion),
 ])
 
-/** Their names. */
+/** The names of these extensions. */
 export const KNOWN_EXTENSIONS: ReadonlySet<string> = new Set(knownExtensions.keys())
 
 function anyVersion(name: string): readonly [string, string] {
   return [name, '0']
 }
 
-/** Whether the guard knows this extension, at a version it knows. */
+/** Whether the guard knows this extension in this version. */
 function isTrusted(name: string, version: string): boolean {
   const oldest = knownExtensions.get(name)
   return oldest !== undefined && !isOlder(version, oldest)
@@ -76,12 +76,12 @@ export function readExtensions(rows: readonly Row[], members: readonly Row[]): R
 
 type Extensions = ReadonlyMap<number, CapturedExtension>
 
-/** Whether an object is of a trusted extension; `oid` 0 is an object of none. */
+/** Whether an object belongs to a trusted extension; `oid` 0 means no extension. */
 export function isOfTrusted(extensions: Extensions, oid: number): boolean {
   return extensions.get(oid)?.trusted === true
 }
 
-/** The Path rule: nothing in the schema but what belongs to trusted extensions, and PUBLIC may not create there. */
+/** The Path rule: every object in the schema belongs to a trusted extension, and PUBLIC may not create objects there. */
 export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): string[] {
   const refused = new Set(
     rows.filter((row) => isTrueAt(row, 1) || !isOfTrusted(extensions, numberAt(row, 2))).map((row) => textAt(row, 0)),
@@ -89,20 +89,20 @@ export function trustedSchemas(extensions: Extensions, rows: readonly Row[]): st
   return [...new Set(rows.map((row) => textAt(row, 0)))].filter((schema) => !refused.has(schema))
 }
 
-/** A cast, a default operator class, or something in pg_catalog that no trusted extension made. */
+/** A cast, a default operator class or an object in pg_catalog that belongs to no trusted extension. */
 export interface UserMade {
-  /** As CREATE would name it, for a sentence. */
+  /** The name as in CREATE, for use in a sentence. */
   readonly what: string
-  /** The statement that takes it away. */
+  /** The statement that drops it. */
   readonly drop: string
-  /** Oids of the types it works on. */
+  /** The oids of its types. */
   readonly types: readonly number[]
 }
 
 export interface MadeRows {
   readonly casts: readonly Row[]
   readonly classes: readonly Row[]
-  /** What stands in pg_catalog beside PostgreSQL's own. */
+  /** User-defined objects in pg_catalog. */
   readonly builtIns: readonly Row[]
 }
 
@@ -137,10 +137,9 @@ function isCallable(kind: string, name: string): boolean {
 }
 
 /**
- * What runs for each type made here, by the type's oid. Of a cast between a built-in type and one made here, only the
- * latter is meant: the built-in one reaches the function only where a query names or reads the other.
- * Throws AppError DATASOURCE_UNAVAILABLE where all types of a cast or operator class are built in: no query could be
- * kept from running it.
+ * What runs for each user-defined type, by the type's oid. A cast between a built-in and a user-defined type counts only for the
+ * user-defined type: the built-in type reaches the function only if a query names or reads the other type. Throws AppError
+ * DATASOURCE_UNAVAILABLE if all types of a cast or operator class are built in, because any query could run it.
  */
 export function taintedTypes(
   made: readonly UserMade[],

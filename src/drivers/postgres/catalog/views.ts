@@ -2,7 +2,7 @@
 // other data, foreign tables, rows that a row policy would hide.
 import { grouped, isTrueAt, numberAt, textAt, type Row } from './ask.ts'
 
-/** Every view's owner, whether it reads with the caller's rights (15+), and its name as a query would write it. */
+/** The owner of each view, whether the view reads with the caller's rights (15+), and its name as written in a query. */
 export const views = `
 SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), pg_get_userbyid(c.relowner),
   EXISTS (SELECT FROM pg_options_to_table(c.reloptions)
@@ -10,7 +10,7 @@ SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), pg_get_us
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'v' AND c.oid >= 16384`
 
-/** The relations each view reads: kind, name, whether the login may read all of it, whether it has row policies. */
+/** The relations that each view reads: kind, name, whether the login may read all of it, whether it has row policies. */
 export const viewRelations = `
 SELECT DISTINCT r.ev_class, c.oid, c.relkind, quote_ident(n.nspname) || '.' || quote_ident(c.relname),
   has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity
@@ -20,8 +20,8 @@ JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
 JOIN pg_class c ON c.oid = d.refobjid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY 1, 4`
 
-// pg_depend does not mention built-in functions, so the functions come from the stored tree itself. Of an aggregate,
-// the functions it is made of count.
+// pg_depend does not mention built-in functions, so the functions are read from the stored tree. For an aggregate, its component
+// functions count.
 const harmless = `'timeofday', 'clock_timestamp', 'random', 'random_normal', 'gen_random_uuid', 'uuidv4', 'uuidv7'`
 export const viewFunctions = `
 WITH called AS (
@@ -44,7 +44,7 @@ export interface ViewRows {
   readonly functions: readonly Row[]
 }
 
-/** Warnings by the view's oid; a view over views has theirs too. */
+/** The warnings by the view's oid. A view over other views also has their warnings. */
 export function viewWarnings(rows: ViewRows): ReadonlyMap<number, readonly string[]> {
   const relations = grouped(
     rows.relations,

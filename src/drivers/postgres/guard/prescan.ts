@@ -6,20 +6,20 @@
 // linear in the text (test: bounds.test.ts).
 import { Scanner, type TokenKind } from './scanner.ts'
 
-/** Tokens in one text. */
+/** The most tokens in one text. */
 export const TOKENS_MAX = 20_000
-/** Comments inside comments. The interface promises this bound, though the parser gets no comments. */
+/** The deepest nesting of comments. The interface promises this bound, although the parser gets no comments. */
 const COMMENTS_MAX = 8
-/** Operator characters side by side; an operator's own name is no longer than 63 (NAMEDATALEN). */
+/** The most adjacent operator characters. The name of an operator has at most 63 (NAMEDATALEN). */
 const OPERATOR_RUN_MAX = 63
 /**
- * Operators in one chain and parentheses in parentheses, added up: what the parser's stack in a worker was tried with
+ * The sum of operators in one chain and nested parentheses. The parser's stack in a worker was tested with this depth
  * (docs/decisions/0003). The deepest real query has about 80.
  */
 export const DEPTH_MAX = 1_600
 
 export type Prescan =
-  /** `text` has spaces where the caller's has comments, so that a place in one is a place in the other. */
+  /** `text` has spaces instead of the caller's comments, so positions in both texts agree. */
   | { readonly kind: 'fine'; readonly text: string; readonly tokens: number; readonly depth: number }
   | { readonly kind: 'malformed'; readonly why: string; readonly at: number }
   | { readonly kind: 'deep'; readonly at: number }
@@ -60,13 +60,13 @@ export function prescan(text: string): Prescan {
   return { kind: 'fine', text: comments.blanked(), tokens: depths.tokens, depth: depths.deepest }
 }
 
-/** Takes comments out, each replaced by as many spaces. */
+/** Replaces each comment by as many spaces. */
 class Comments {
   readonly #text: string
   readonly #parts: string[] = []
-  /** Up to where the text is in #parts. */
+  /** The position up to which the text is in #parts. */
   #done = 0
-  /** The last token was a string, and how many parts there were when the first block comment behind it came; -1: none. */
+  /** If the last token was a string: the number of parts at the first block comment after it. Otherwise -1. */
   #isBehindString = false
   #mark = -1
 
@@ -82,8 +82,8 @@ class Comments {
   }
 
   /**
-   * Two strings with a block comment between them are two tokens: without the comment a line break would make them one,
-   * so this comment stays, emptied.
+   * Two strings with a block comment between them are two tokens. Without the comment, a line break would join them, so an empty
+   * comment remains.
    */
   before({ kind, start }: Scanner): void {
     const isString = kind === 'string'
@@ -98,7 +98,7 @@ class Comments {
   }
 }
 
-/** How a word changes the depth: of a chain, of a chain that no comma ends, in, out, back to the chain's start. */
+/** How a word changes the depth: it extends a chain, extends one that no comma ends, opens, closes, or restarts the chain. */
 const WORDS: ReadonlyMap<string, Change> = new Map([
   ...words('chain', 'NOT IS ISNULL NOTNULL IN LIKE ILIKE SIMILAR BETWEEN COLLATE AT OVERLAPS'),
   ...words('long', 'UNION INTERSECT EXCEPT JOIN'),
@@ -117,7 +117,7 @@ const WORD_LENGTH_MAX = 'INTERSECT'.length
 
 const [OPEN, CLOSE, COMMA, SEMICOLON, OPEN_BRACKET, CLOSE_BRACKET] = [0x28, 0x29, 0x2c, 0x3b, 0x5b, 0x5d]
 
-/** One level of parentheses: how long its chains are by now. */
+/** One level of parentheses, with the current lengths of its chains. */
 interface Open {
   chain: number
   long: number
@@ -125,7 +125,7 @@ interface Open {
 
 class Depths {
   tokens = 0
-  /** Of all levels that are open, and the most it has been. */
+  /** The depth of all open levels, and the largest depth so far. */
   depth = 0
   deepest = 0
   readonly #open: Open[] = []
@@ -139,7 +139,7 @@ class Depths {
         this.#chain()
         break
       case 'long':
-        // Whatever stands before it is complete.
+        // Everything before it is complete.
         this.#flatten()
         this.#top.long += 1
         this.#deeper(1)
@@ -158,7 +158,7 @@ class Depths {
     }
   }
 
-  /** A sign by its first character. */
+  /** Handles a sign by its first character. */
   sign(code: number, isOperator: boolean): void {
     this.tokens += 1
     if (code === OPEN || code === OPEN_BRACKET) this.#enter()

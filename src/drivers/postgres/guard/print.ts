@@ -4,7 +4,7 @@ import { identifier, literal, qualified } from '../quote.ts'
 import { words, type Node, type SelectStmt, type Struct } from './allowed-nodes.ts'
 import { VALUE_FUNCTIONS } from './types-and-extensions.ts'
 
-/** A SELECT, without parentheses around it. Throws TypeError for a tree that no walker makes. */
+/** Prints a SELECT without parentheses around it. Throws TypeError for a tree that no walker makes. */
 export function printSelect(query: SelectStmt): string {
   const parts = [
     query.withClause && printWith(query.withClause),
@@ -18,7 +18,7 @@ export function printSelect(query: SelectStmt): string {
   return parts.filter((part) => part !== undefined && part !== false && part !== '').join(' ')
 }
 
-/** Asserts a part that every tree of the walkers has. */
+/** Asserts a part that every tree from the walkers has. */
 function must<T>(value: T | undefined): T {
   if (value === undefined) throw new TypeError('a confined tree that is not whole')
   return value
@@ -184,7 +184,7 @@ function printDefinition(node: Node): string {
 // Expressions. Operators of pg_catalog are printed with their schema, casts as CAST(x AS type), and special call syntax
 // (EXTRACT, TRIM …) as plain calls.
 
-/** An expression that can stand anywhere. Throws TypeError for a node that no walker makes. */
+/** Prints an expression that is valid in any place. Throws TypeError for a node that no walker makes. */
 function printExpression(node: Node): string {
   if (node.ColumnRef) return qualified(words(node.ColumnRef.fields))
   if (node.A_Const) return printConstant(node.A_Const)
@@ -204,7 +204,7 @@ function print(node: Node | undefined): string {
   return printExpression(must(node))
 }
 
-/** Expressions with commas between. */
+/** Prints expressions separated by commas. */
 function printList(nodes: readonly Node[] | undefined): string {
   return (nodes ?? []).map(printExpression).join(', ')
 }
@@ -365,7 +365,7 @@ const NULLS: Readonly<Record<string, string>> = {
   SORTBY_NULLS_LAST: ' NULLS LAST',
 }
 
-/** One key of ORDER BY. */
+/** Prints one key of ORDER BY. */
 function printSort(node: Node): string {
   const { node: key, sortby_dir = '', sortby_nulls = '', useOp } = must(node.SortBy)
   const direction = useOp ? ` USING ${printOperatorName(useOp)}` : must(DIRECTIONS[sortby_dir])
@@ -447,9 +447,9 @@ function printTypeName({ names, typmods, arrayBounds }: Struct<'TypeName'>): str
   return `${qualified(words(names))}${modifiers}${bounds.join('')}`
 }
 
-// SQL/JSON.
+// SQL/JSON:
 
-/** A node of SQL/JSON. Throws TypeError for any other. */
+/** Prints a node of SQL/JSON. Throws TypeError for any other node. */
 function printJson(node: Node): string {
   if (node.JsonObjectConstructor) {
     const { exprs, absent_on_null, unique, output } = node.JsonObjectConstructor
@@ -602,7 +602,7 @@ function printTail(constructor: Struct<'JsonAggConstructor'> | undefined): strin
   return `${filter}${constructor?.over ? ` ${printOver(constructor.over)}` : ''}`
 }
 
-/** JSON_TABLE(…), without its alias. */
+/** Prints JSON_TABLE(…) without its alias. */
 function printJsonTable(node: Struct<'JsonTable'>): string {
   const { context_item, pathspec, passing, columns = [], on_error, lateral } = node
   const inside = `${printValue(context_item)}, ${printPath(pathspec)}${printPassing(passing)}`

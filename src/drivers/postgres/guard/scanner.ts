@@ -5,19 +5,19 @@
 export type TokenKind =
   'space' | 'line comment' | 'block comment' | 'word' | 'quoted name' | 'string' | 'number' | 'parameter' | 'sign'
 
-/** One pass over a text: after next() says true, `kind`, `start` and `end` describe a token (UTF-16 units). */
+/** One pass over a text. After next() returns true, `kind`, `start` and `end` describe a token (in UTF-16 units). */
 export class Scanner {
   readonly text: string
   kind: TokenKind = 'space'
   start = 0
   end = 0
-  /** The token runs to the end of the text without its closing quote or comment end. */
+  /** The token has no closing quote or comment end, and runs to the end of the text. */
   isOpen = false
-  /** How deep comments nest in a block comment: 1 where it holds none. */
+  /** The nesting depth of a block comment: 1 if it holds no other comment. */
   nested = 0
-  /** Starts and ends of the line comments between the parts of a string. */
+  /** The starts and ends of line comments between the parts of a string. */
   inside: readonly number[] = []
-  /** The run of operator characters that was read last. One run can hold many operators. */
+  /** The last run of operator characters. One run can hold many operators. */
   #run: Run = { end: 0, lastOther: -1, lastNotOfSql: -1 }
 
   constructor(text: string) {
@@ -43,7 +43,7 @@ export class Scanner {
     return true
   }
 
-  /** The token is an operator, or a comment. */
+  /** Reads an operator or a comment. */
   isOperator(): boolean {
     return OPERATORS.has(this.text.charCodeAt(this.start))
   }
@@ -134,13 +134,13 @@ const [LETTER_B, LETTER_E, LETTER_U, LETTER_X] = [0x62, 0x65, 0x75, 0x78]
 
 const codes = (signs: string): ReadonlySet<number> => new Set([...signs].map((sign) => sign.charCodeAt(0)))
 const OPERATORS = codes('~!@#^&|`?+-*/%<>=')
-/** An operator with one of these may end in + or -. */
+/** An operator may end in + or - if it contains one of these. */
 const NOT_OF_SQL = codes('~!@#^&|`?%')
 
-/** What closes a string, and what does not though it looks so. */
+/** What closes a string, and what only looks like its end. */
 interface Mode {
   readonly quote: number
-  /** A doubled quote stands for one. */
+  /** A doubled quote is an escaped quote. */
   readonly doubles: boolean
   readonly escapes: boolean
 }
@@ -149,7 +149,7 @@ const ESCAPES: Mode = { quote: QUOTE, doubles: true, escapes: true }
 const BITS: Mode = { quote: QUOTE, doubles: false, escapes: false }
 const NAME: Mode = { quote: DOUBLE_QUOTE, doubles: true, escapes: false }
 
-/** Behind the closing quote; -1 where there is none. */
+/** The position after the closing quote; -1 if there is none. */
 function stringEnd(text: string, quoteAt: number, { quote, doubles, escapes }: Mode): number {
   for (let at = quoteAt + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -161,7 +161,7 @@ function stringEnd(text: string, quoteAt: number, { quote, doubles, escapes }: M
   return -1
 }
 
-/** The next quote, where only spaces and line comments with at least one line break stand before it; else -1. */
+/** The position of the next quote if only spaces and line comments, with at least one line break, precede it; otherwise -1. */
 function continuation(text: string, from: number, comments: number[]): number {
   let hasBreak = false
   for (let at = from; at < text.length;) {
@@ -185,7 +185,7 @@ function lineEnd(text: string, from: number): number {
   return at
 }
 
-/** Behind the comment and those nested in it, -1 where it is not closed; and how deep they nest. */
+/** The position after the comment and its nested comments (-1 if it is not closed), and the nesting depth. */
 function blockEnd(text: string, from: number): { readonly end: number; readonly deepest: number } {
   let depth = 1
   let deepest = 1
@@ -201,10 +201,10 @@ function blockEnd(text: string, from: number): { readonly end: number; readonly 
   return { end: -1, deepest }
 }
 
-/** Operator characters side by side, up to a comment, and the last places in them that decide where an operator ends. */
+/** A run of adjacent operator characters up to a comment, with the last positions that decide where an operator ends. */
 interface Run {
   readonly end: number
-  /** Neither + nor -. */
+  /** The last character that is neither + nor -. */
   readonly lastOther: number
   readonly lastNotOfSql: number
 }
@@ -220,7 +220,7 @@ function operatorRun(text: string, from: number): Run {
   return { end, lastOther, lastNotOfSql }
 }
 
-/** An operator may end in + or - only where it has a character that SQL's own operators do not have. */
+/** An operator may end in + or - only if it has a character that no operator of standard SQL has. */
 function operatorEnd({ end, lastOther, lastNotOfSql }: Run, from: number): number {
   return lastNotOfSql >= from ? end : Math.max(from, lastOther) + 1
 }
@@ -234,7 +234,7 @@ function isPlusOrMinus(code: number): boolean {
   return code === PLUS || code === DASH
 }
 
-/** `::`, `:=` and `..` are one token, everything else that is no operator is one character. */
+/** `::`, `:=` and `..` are one token. Any other sign that is not an operator is one character. */
 function signEnd(text: string, at: number, code: number): number {
   const following = text.charCodeAt(at + 1)
   const isPair =

@@ -5,7 +5,7 @@ import type { Catalog } from '../../driver.ts'
 import type { Preparable, PostgresQuery } from '../query.ts'
 import { Scanner } from './scanner.ts'
 
-/** A text with its whole numbers taken out. */
+/** A text without its whole numbers. */
 export interface Shape {
   readonly key: string
   /** The forms of its parameters, never their values. */
@@ -15,10 +15,10 @@ export interface Shape {
 
 interface Template {
   readonly query: PostgresQuery
-  /** The printed text around its gaps, and which number of the shape stands in each. */
+  /** The printed text between the gaps, and the index of the shape's number for each gap. */
   readonly parts: readonly string[]
   readonly slots: readonly number[]
-  /** Numbers that belong to the shape: an ordinal, a length, a count under a limit. */
+  /** Numbers that must not vary: an ordinal, a length, a count under a limit. */
   readonly fixed: readonly { readonly index: number; readonly value: string }[]
   /** Null where a number stands in a place that takes no parameter. */
   readonly prepared: Prepared | null
@@ -30,27 +30,27 @@ interface Prepared {
   readonly order: readonly number[]
 }
 
-/** Seen once: true. Cannot vary: false. */
+/** True: the shape was seen once. False: its numbers cannot vary. */
 type Entry = Template | boolean
 
 const TEXT_MAX = 4_096
 const NUMBERS_MAX = 32
 const SHAPES_MAX = 2_000
-// A short text may stand for a long one, and each is printed up to thirty times to learn what varies.
+// A short text may expand to a long printed text, which is printed up to thirty times to learn which numbers may vary.
 const PRINTED_MAX = 16_384
 
 const shapes = new WeakMap<Catalog, Map<string, Entry>>()
 
-// Whatever makes reading a text harder than this is not worth remembering: comments, escapes, dollar quotes, letters
-// outside ASCII. Up to nine digits are an int4 wherever they stand.
+// Texts that are harder to read are not cached: comments, escapes, dollar quotes, letters outside ASCII. A number of up to nine
+// digits is always an int4.
 const UNUSUAL = /--|\/\*|\\|[\w$]\$|\$(?!\d)|[^\n\r\t\x20-\x7e]/
 const PIECES = /'[^']*'|"[^"]*"|(?<![\w.$])(?:0|[1-9]\d{0,8})(?![\w.'"])/g
 const GAP = '\0'
-// Behind one of these a number may stand for an output column, and then the query means another thing with another one.
+// After one of these, a number may be the position of an output column. Another number would then change the query's meaning.
 const LISTS = /\b(?:by|on)\b/i
 const ITEM = /(?:[,(]|\b(?:by|all|distinct))[\s+-]*$/i
 
-/** The shape of a text with parameters of these forms; null where it is not simple enough to tell. */
+/** The shape of a text with parameters of these forms; null if the text is not simple enough. */
 export function shapeOf(text: string, params = ''): Shape | null {
   if (text.length > TEXT_MAX || UNUSUAL.test(text)) return null
   const numbers: string[] = []
@@ -64,7 +64,7 @@ export function shapeOf(text: string, params = ''): Shape | null {
   return numbers.length > NUMBERS_MAX ? null : { key, params, numbers }
 }
 
-/** The confined query of a known shape; null where it is not known, or another number belongs to it. */
+/** The confined query of a known shape; null if the shape is unknown, or a number that must not vary is different. */
 export function recall(catalog: Catalog, shape: Shape, rowCap: number): PostgresQuery | null {
   const template = shapes.get(catalog)?.get(keyOf(shape, rowCap))
   if (template === undefined || typeof template === 'boolean') return null
@@ -76,10 +76,10 @@ export function recall(catalog: Catalog, shape: Shape, rowCap: number): Postgres
   return { ...query, text, prepared: { shared: prepared.shared, numbers } }
 }
 
-/** Confines the text of a shape with these numbers; null where that is refused. */
+/** Confines the text of a shape with these numbers; null if the guard refuses it. */
 export type Try = (text: string) => Promise<PostgresQuery | null>
 
-/** Remembers what a query of this shape became: that it was seen, or, the second time, how its numbers vary. */
+/** Records that a shape was seen. The second time, learns which of its numbers may vary. */
 export async function remember(
   catalog: Catalog,
   shape: Shape,
@@ -153,14 +153,14 @@ function areParameters(text: string, places: readonly number[]): boolean {
   return places.every((place) => starts.has(place))
 }
 
-/** Which numbers may vary, tried one at a time. */
+/** The numbers that may vary, tried one at a time. */
 async function eachFree(shape: Shape, marks: readonly string[], confined: Try): Promise<ReadonlySet<number>> {
   const free = new Set<number>()
   for (const index of marks.keys()) if (await isFree(shape, marks, new Set([index]), confined)) free.add(index)
   return free
 }
 
-/** Whether the guard lets these numbers be any, and prints each of them. */
+/** Whether the guard accepts any value of these numbers, and prints each. */
 async function isFree(
   shape: Shape,
   marks: readonly string[],
