@@ -175,7 +175,12 @@ describe('the path of a query', () => {
 
   test('answers QUERY_TIMEOUT to a query over its time limit, and cancels it in the database', async () => {
     await set({ statementTimeoutMs: 200, postgresMaxPlanCost: 1e15 })
-    assert.equal((await refusal(run({ sql: SLOW })))?.code, 'QUERY_TIMEOUT')
+    // On a busy machine the time may run out before the query runs.
+    await until('the query runs into its limit', async () => {
+      const code = (await refusal(run({ sql: SLOW })))?.code
+      assert.ok(['QUERY_TIMEOUT', 'OVERLOADED', 'DATASOURCE_UNAVAILABLE'].includes(String(code)), code)
+      return code === 'QUERY_TIMEOUT'
+    })
     await activeBecomes(0)
   })
 
