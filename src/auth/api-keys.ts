@@ -257,12 +257,15 @@ function endOf(row: Pick<ApiKeyTable, 'expires_at'>): number {
   return row.expires_at === null ? Infinity : Date.parse(row.expires_at)
 }
 
-/** Unknown ids, foreign ids and unreachable ids of the caller's own team get the same error. */
-async function requireOwn(
+/**
+ * For keys and grants. Unknown ids, foreign ids and unreachable ids of the caller's own team get the same error: throws
+ * INVALID_REQUEST.
+ */
+export async function requireOwn(
   deps: Pick<KeyDeps, 'reached'>,
   tx: Transaction<Tables>,
   accountId: AccountId,
-  order: KeyOrder,
+  order: Pick<KeyOrder, 'teamIds' | 'datasourceIds'>,
 ): Promise<void> {
   const teams = await tx.selectFrom('memberships').select('team_id').where('account_id', '=', accountId).execute()
   const teamIds = new Set<string>(teams.map((row) => row.team_id))

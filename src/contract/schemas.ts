@@ -207,6 +207,28 @@ export const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(86_400
 /** A member's key, as the team's managers see it. */
 export const TeamKey = ApiKey.extend({ accountId: z.string(), email: z.string() })
 
+/** What a person allowed an agent. */
+export const Grant = z.object({
+  id: z.string(),
+  clientName: z.string().meta({ description: 'The name that the agent gave itself.' }),
+  clientHost: z.string().meta({ description: 'The host that speaks for the agent.' }),
+  scopes: z.array(Scope),
+  teamIds: z.array(z.string()).nullable(),
+  datasourceIds: z.array(z.string()).nullable(),
+  createdAt: at,
+  lastUsedAt: at.nullable(),
+  expiresAt: at.nullable(),
+})
+/** Each field may only allow less than before. */
+export const GrantChange = z.strictObject({
+  scopes: listOf(Scope, 100, 1).exactOptional(),
+  teamIds: listOf(id, 1000, 1).exactOptional(),
+  datasourceIds: listOf(id, 1000, 1).exactOptional(),
+  expiresAt: time.exactOptional(),
+})
+/** A member's grant, as the team's managers see it. */
+export const TeamGrant = Grant.extend({ accountId: z.string(), email: z.string() })
+
 // ── teams and members ────────────────────────────────────────────────────────────────────────────────────────────
 
 const QueryBudget = z.strictObject({ limit: z.int().min(1).max(10_000_000), windowSeconds: z.int().min(1).max(86_400) })

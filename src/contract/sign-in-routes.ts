@@ -62,6 +62,7 @@ export const Reset = z.strictObject({
   keep: z
     .strictObject({
       keyIds: z.array(text(200)).max(200).exactOptional(),
+      grantIds: z.array(text(200)).max(200).exactOptional(),
       secondFactor: z.boolean().exactOptional(),
     })
     .exactOptional(),
@@ -101,15 +102,26 @@ const HeldKey = z.object({
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
 })
+/** What an agent was allowed. */
+const HeldGrant = z.object({
+  id: z.string(),
+  clientName: z.string(),
+  clientHost: z.string(),
+  createdAt: at,
+  lastUsedAt: at.nullable(),
+  expiresAt: at.nullable(),
+})
 const Held = z.object({
   keys: z.array(HeldKey),
+  grants: z.array(HeldGrant),
   secondFactor: z.boolean(),
   /** False if the address was never verified: then a new password ends everything. */
   mayKeep: z.boolean(),
 })
 const EndedKey = HeldKey.pick({ id: true, name: true, hint: true })
-const Ended = z.object({ sessions: z.int().min(0), keys: z.array(EndedKey), secondFactor: z.boolean() })
-const Kept = z.object({ keys: z.array(EndedKey), secondFactor: z.boolean() })
+const EndedGrant = HeldGrant.pick({ id: true, clientName: true, clientHost: true })
+const Kept = z.object({ keys: z.array(EndedKey), grants: z.array(EndedGrant), secondFactor: z.boolean() })
+const Ended = Kept.extend({ sessions: z.int().min(0) })
 
 const cookie = true
 const MAILED: readonly Code[] = ['RATE_LIMITED']

@@ -16,6 +16,7 @@ import { datasourceOperations } from './datasources.ts'
 import { documentationOperations } from './documentation.ts'
 import { exposureOperations } from './exposure.ts'
 import { instanceOperations } from './instance.ts'
+import { grantOperations } from './grants.ts'
 import { jobOperations } from './jobs.ts'
 import { keyOperations } from './keys.ts'
 import { memberOperations } from './members.ts'
@@ -40,6 +41,7 @@ type Rooms = Parameters<typeof accessOperations>[0] &
   Parameters<typeof documentationOperations>[0] &
   Parameters<typeof exposureOperations>[0] &
   Parameters<typeof instanceOperations>[0] &
+  Parameters<typeof grantOperations>[0] &
   Parameters<typeof jobOperations>[0] &
   Parameters<typeof keyOperations>[0] &
   Parameters<typeof memberOperations>[0] &
@@ -59,6 +61,7 @@ export function openOperations(shared: SharedDeps, rooms: Rooms): Operations {
     ...instanceOperations(rooms),
     ...accountOperations(rooms),
     ...keyOperations(rooms),
+    ...grantOperations(rooms),
     ...teamOperations(rooms),
     ...memberOperations(rooms),
     ...datasourceOperations(rooms),

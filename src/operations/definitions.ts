@@ -6,7 +6,7 @@ import type { Route } from '../contract/route.ts'
 import type { ROUTES } from '../contract/routes.ts'
 import type { SESSION_ROUTES } from '../contract/session-routes.ts'
 import type { Reached } from '../datasources/reach.ts'
-import type { AccountId, ApiKeyId, AuditId, DatasourceId, InvitationId, JobId, TeamId } from '../ids.ts'
+import type { AccountId, ApiKeyId, AuditId, DatasourceId, GrantId, InvitationId, JobId, TeamId } from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
 
 type Routes = typeof ROUTES & typeof SESSION_ROUTES
@@ -26,6 +26,7 @@ interface ParamTypes {
   /** The id of a datasource. */
   readonly id: DatasourceId
   readonly keyId: ApiKeyId
+  readonly grantId: GrantId
   readonly accountId: AccountId
   readonly invitationId: InvitationId
   readonly jobId: JobId

@@ -1,20 +1,25 @@
 // Changes the password in one transaction. The library checks the old password and writes the new one later. In
 // between, a reset link could set another password, which the library would overwrite.
 import type { z } from 'zod'
+import { changesOf } from '../audit/changes.ts'
+import { endGrantsOf } from '../auth/grants.ts'
 import type { PasswordChange } from '../contract/sign-in-routes.ts'
 import type { Store } from '../store/open.ts'
 import { heldBy, stillHolds } from './held-password.ts'
 import { notSignedIn, wrongPassword } from './library-refusal.ts'
 import type { Identity, Library } from './library.ts'
+import type { Trail } from './trail.ts'
 
 interface Deps {
   readonly store: Store
   readonly library: Library
+  readonly trail: Pick<Trail, 'recordAction'>
   readonly now: number
 }
 
 /**
- * Ends links, sign-ins that wait for a code and, by default, every session. This request then gets a new session.
+ * Ends links, sign-ins that wait for a code, the grants of agents and, by default, every session. This request then gets
+ * a new session.
  * Throws UNAUTHENTICATED without a session, INVALID_REQUEST for a wrong password.
  */
 export async function changePassword(
@@ -23,13 +28,13 @@ export async function changePassword(
   { signedIn, sessionId }: Identity,
   order: z.infer<typeof PasswordChange>,
 ): Promise<Response> {
-  const { store, library, now } = deps
+  const { store, library, trail, now } = deps
   if (signedIn === null || sessionId === null) throw notSignedIn()
   const held = await heldBy(store, { accountId: signedIn })
   const isRight = await library.isPassword(signedIn, order.currentPassword)
   if (held === null || !isRight) throw wrongPassword()
   const password = await library.hashPassword(order.newPassword)
-  const isSet = await store.write(async (tx) => {
+  const ended = await store.write(async (tx) => {
     const session = await tx.selectFrom('sessions').select('id').where('id', '=', sessionId).executeTakeFirst()
     if (session === undefined) throw notSignedIn()
     const set = await tx
@@ -39,12 +44,16 @@ export async function changePassword(
       .where('providerId', '=', 'credential')
       .where('password', '=', held.password)
       .executeTakeFirst()
-    if (set.numUpdatedRows === 0n) return false
+    if (set.numUpdatedRows === 0n) return null
     await tx.deleteFrom('verifications').where('value', '=', signedIn).execute()
     if (order.revokeOtherSessions) await tx.deleteFrom('sessions').where('userId', '=', signedIn).execute()
-    return true
+    return await endGrantsOf(tx, signedIn, now)
   })
-  if (!isSet) throw wrongPassword()
+  if (ended === null) throw wrongPassword()
+  if (ended.length > 0) {
+    const grants = ended.map((grant) => grant.client_name)
+    trail.recordAction('endGrants', signedIn, request, changesOf({ grants }, { grants: [] }))
+  }
   const answer = await library.signedIn(request, signedIn, { anew: order.revokeOtherSessions })
   if (!(await stillHolds(store, { ...held, password }, answer))) throw notSignedIn()
   return answer

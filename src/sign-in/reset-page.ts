@@ -7,6 +7,7 @@ const FORM = `<form hidden>
 <p><label>New password <input name="password" type="password" autocomplete="new-password" required minlength="${PASSWORD.min}" maxlength="${PASSWORD.max}"></label></p>
 <p>All sessions will end.</p>
 <fieldset id="keys" hidden><legend>API keys of this account</legend></fieldset>
+<fieldset id="grants" hidden><legend>Agents that act for this account</legend></fieldset>
 <fieldset id="factor" hidden><legend>Second factor</legend>
 <p><label><input name="endFactor" type="checkbox" checked> end the second factor</label></p>
 <p><label>A code from the authenticator, or a backup code. Without a code the second factor stays on. <input name="code" autocomplete="one-time-code" maxlength="100"></label></p>
@@ -14,23 +15,28 @@ const FORM = `<form hidden>
 <p><button>Set password</button></p>
 </form>`
 
-// Key names come from users: insert them as text, never as HTML.
+// Names come from users and agents: insert them as text, never as HTML.
 const SCRIPT = `${COMMON_SCRIPT}
-const boxes = []
+const boxes = { keys: [], grants: [] }
+const add = (kind, id, text, held) => {
+  const box = document.createElement('input')
+  box.type = 'checkbox'
+  box.checked = true
+  box.disabled = !held.mayKeep
+  const label = document.createElement('label')
+  label.append(box, text)
+  const line = document.createElement('p')
+  line.append(label)
+  document.querySelector('#' + kind).append(line)
+  boxes[kind].push({ id, box })
+}
+const used = ({ lastUsedAt }) => lastUsedAt === null ? 'never used' : 'last used ' + lastUsedAt.slice(0, 10)
+const keptOf = (kind) => boxes[kind].filter(({ box }) => !box.checked).map(({ id }) => id)
 const show = (held) => {
-  for (const key of held.keys) {
-    const box = document.createElement('input')
-    box.type = 'checkbox'
-    box.checked = true
-    box.disabled = !held.mayKeep
-    const label = document.createElement('label')
-    const used = key.lastUsedAt === null ? 'never used' : 'last used ' + key.lastUsedAt.slice(0, 10)
-    label.append(box, ' revoke the key ' + key.name + ' (' + key.hint + ', ' + used + ')')
-    const line = document.createElement('p')
-    line.append(label)
-    document.querySelector('#keys').append(line)
-    boxes.push({ id: key.id, box })
-  }
+  for (const key of held.keys) add('keys', key.id, ' revoke the key ' + key.name + ' (' + key.hint + ', ' + used(key) + ')', held)
+  for (const grant of held.grants)
+    add('grants', grant.id, ' end the access of ' + grant.clientName + ' (' + grant.clientHost + ', ' + used(grant) + ')', held)
+  document.querySelector('#grants').hidden = held.grants.length === 0
   document.querySelector('#keys').hidden = held.keys.length === 0
   document.querySelector('#factor').hidden = !held.secondFactor || !held.mayKeep
   form.hidden = false
@@ -38,8 +44,7 @@ const show = (held) => {
 send('/auth/reset-password/preview', { token }).then(show).catch((error) => say(error.message))
 form.addEventListener('submit', async (event) => {
   event.preventDefault()
-  const keyIds = boxes.filter(({ box }) => !box.checked).map(({ id }) => id)
-  const keep = { keyIds, secondFactor: !form.endFactor.checked }
+  const keep = { keyIds: keptOf('keys'), grantIds: keptOf('grants'), secondFactor: !form.endFactor.checked }
   const code = form.code.value.trim()
   try {
     const body = { token, newPassword: form.password.value, keep, ...(code === '' ? {} : { code }) }

@@ -1,14 +1,15 @@
-// Sets a new password by a mailed link, in one transaction. The link is consumed, sessions and links end, and keys end
-// unless they are kept. A link alone never ends a second factor, because access to the mailbox would then bypass the
+// Sets a new password by a mailed link, in one transaction. The link is consumed, sessions and links end, and keys and
+// grants end unless they are kept. A link alone never ends a second factor, because access to the mailbox would then bypass the
 // factor (docs/decisions/0022-proof-of-an-address.md).
 import { hash, randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import type { Reset } from '../contract/sign-in-routes.ts'
+import { aliveGrantsOf, endGrantsOf } from '../auth/grants.ts'
 import { invalidRequest } from '../errors.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { ApiKeyTable, Tables } from '../store/tables.ts'
+import type { ApiKeyTable, ConnectorGrantTable, Tables } from '../store/tables.ts'
 import type { CodeTries } from './code-tries.ts'
 import { invalidLink } from './library-refusal.ts'
 import type { Library } from './library.ts'
@@ -26,12 +27,18 @@ interface Deps {
 
 type Order = z.infer<typeof Reset>
 type ShownKey = Pick<ApiKeyTable, 'id' | 'name' | 'hint'>
+interface ShownGrant {
+  readonly id: string
+  readonly clientName: string
+  readonly clientHost: string
+}
 
 /** Lists what a new password would end. Consumes nothing. Throws INVALID_REQUEST for an invalid link. */
 export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token: string) {
   const { accountId } = await linkOf(deps, token)
   const account = await accountOf(deps.store.db, accountId)
   const keys = await aliveKeys(deps.store.db, accountId, deps.now)
+  const grants = await aliveGrantsOf(deps.store.db, accountId, deps.now)
   return {
     keys: keys.map((key) => ({
       id: key.id,
@@ -41,9 +48,21 @@ export async function previewReset(deps: Omit<Deps, 'library' | 'codes'>, token:
       lastUsedAt: key.last_used_at,
       expiresAt: key.expires_at,
     })),
+    grants: grants.map((grant) => ({
+      ...shownGrant(grant),
+      createdAt: grant.created_at,
+      lastUsedAt: grant.last_used_at,
+      expiresAt: grant.expires_at,
+    })),
     secondFactor: (await factorOf(deps.store, accountId)) !== null,
     mayKeep: !provesAddress(deps, account),
   }
+}
+
+interface Part {
+  readonly keys: readonly ShownKey[]
+  readonly grants: readonly ShownGrant[]
+  readonly secondFactor: boolean
 }
 
 export interface ResetDone {
@@ -51,8 +70,8 @@ export interface ResetDone {
   readonly email: string
   readonly answer: {
     readonly status: true
-    readonly ended: { readonly sessions: number; readonly keys: readonly ShownKey[]; readonly secondFactor: boolean }
-    readonly kept: { readonly keys: readonly ShownKey[]; readonly secondFactor: boolean }
+    readonly ended: Part & { readonly sessions: number }
+    readonly kept: Part
   }
 }
 
@@ -74,6 +93,7 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
     const yes = store.dialect === 'postgres' ? true : 1
     if (proves) await tx.updateTable('accounts').set({ emailVerified: yes }).where('id', '=', link.accountId).execute()
     const keys = await endKeys(tx, link.accountId, proves ? [] : (order.keep?.keyIds ?? []), now)
+    const grants = await endGrants(tx, link.accountId, proves ? [] : (order.keep?.grantIds ?? []), now)
     const hadFactor = isTrue(account.twoFactorEnabled)
     if (proves || endsFactor) await endSecondFactor(store, tx, link.accountId)
     const secondFactor = hadFactor && (proves || endsFactor)
@@ -82,8 +102,8 @@ export async function resetPassword(deps: Deps, order: Order): Promise<ResetDone
       email: account.email,
       answer: {
         status: true,
-        ended: { sessions: Number(sessions.numDeletedRows), keys: keys.ended, secondFactor },
-        kept: { keys: keys.kept, secondFactor: hadFactor && !secondFactor },
+        ended: { sessions: Number(sessions.numDeletedRows), keys: keys.ended, grants: grants.ended, secondFactor },
+        kept: { keys: keys.kept, grants: grants.kept, secondFactor: hadFactor && !secondFactor },
       },
     }
   })
@@ -189,6 +209,19 @@ async function endKeys(tx: Transaction<Tables>, accountId: AccountId, keep: read
     )
     .execute()
   return { kept: kept.map(shown), ended: ended.map(shown) }
+}
+
+/** Throws INVALID_REQUEST if `keep` has a grant that is not the account's. */
+async function endGrants(tx: Transaction<Tables>, accountId: AccountId, keep: readonly string[], now: number) {
+  const kept = (await aliveGrantsOf(tx, accountId, now)).filter((grant) => keep.includes(grant.id))
+  if (kept.length < new Set(keep).size)
+    throw invalidRequest(['keep.grantIds: contains a grant that this account does not have'])
+  const ended = await endGrantsOf(tx, accountId, now, keep)
+  return { kept: kept.map(shownGrant), ended: ended.map(shownGrant) }
+}
+
+function shownGrant(row: ConnectorGrantTable): ShownGrant {
+  return { id: row.id, clientName: row.client_name, clientHost: row.client_host }
 }
 
 function aliveKeys(db: Store['db'], accountId: AccountId, now: number): Promise<ApiKeyTable[]> {

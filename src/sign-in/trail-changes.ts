@@ -21,10 +21,12 @@ const CHANGES: Readonly<Record<string, Changes>> = {
 export function resetChanges(ended: {
   readonly sessions: number
   readonly keys: readonly { readonly name: string }[]
+  readonly grants: readonly { readonly clientName: string }[]
   readonly secondFactor: boolean
 }): Changes {
-  const before = { sessions: ended.sessions, keys: ended.keys.map((key) => key.name), secondFactor: 'on' }
-  const after = { sessions: 0, keys: [], secondFactor: ended.secondFactor ? 'off' : 'on' }
+  const grants = ended.grants.map((grant) => grant.clientName)
+  const before = { sessions: ended.sessions, keys: ended.keys.map((key) => key.name), grants, secondFactor: 'on' }
+  const after = { sessions: 0, keys: [], grants: [], secondFactor: ended.secondFactor ? 'off' : 'on' }
   return changesOf(before, after)
 }
 

@@ -238,9 +238,15 @@ for (const dialect of DIALECTS) {
     })
 
     test('a reset records what it ended', () => {
-      const changes = resetChanges({ sessions: 0, keys: [{ name: 'CI' }], secondFactor: true })
+      const changes = resetChanges({
+        sessions: 0,
+        keys: [{ name: 'CI' }],
+        grants: [{ clientName: 'A' }],
+        secondFactor: true,
+      })
       const secondFactor = { from: 'on', to: 'off' }
-      assert.deepEqual(changes, { keys: { added: [], removed: ['CI'] }, secondFactor })
+      const ended = (name: string) => ({ added: [], removed: [name] })
+      assert.deepEqual(changes, { keys: ended('CI'), grants: ended('A'), secondFactor })
     })
   })
 }

@@ -17,6 +17,7 @@ import { descriptionsInMemory } from './migrations/0014-descriptions-in-memory.t
 import { counters } from './migrations/0015-counters.ts'
 import { inviter } from './migrations/0016-inviter.ts'
 import { connectorGrants } from './migrations/0017-connector-grants.ts'
+import { oauth } from './migrations/0018-oauth.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -47,6 +48,7 @@ export const MIGRATIONS: readonly Migration[] = [
   counters,
   inviter,
   connectorGrants,
+  oauth,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

@@ -25,6 +25,9 @@ export interface Tables extends KnowledgeTables {
   counters: CounterTable
   api_keys: ApiKeyTable
   connector_grants: ConnectorGrantTable
+  oauth_clients: OauthClientTable
+  oauth_consents: OauthConsentTable
+  oauth_refresh_tokens: OauthRefreshTokenTable
   teams: TeamTable
   memberships: MembershipTable
   invitations: InvitationTable
@@ -154,6 +157,41 @@ export interface ApiKeyTable {
   ended_team_ids: string
   /** When the owner was warned of the expiry, set by the first process. */
   warned_at: string | null
+}
+
+/** A registered OAuth client. The library reads it. */
+interface OauthClientTable {
+  id: string
+  clientId: string
+  name: string
+  /** JSON list. */
+  redirectUris: string
+  /** JSON list. */
+  grantTypes: string
+  tokenEndpointAuthMethod: string
+  createdAt: string | Date
+}
+
+/** The columns that we use. The library writes the rows. */
+interface OauthConsentTable {
+  id: string
+  /** The grant. */
+  referenceId: string | null
+}
+
+/** The columns that we use. The library writes the rows. */
+interface OauthRefreshTokenTable {
+  id: string
+  /** SHA-256, base64url. */
+  token: string
+  clientId: string
+  /** The grant. */
+  referenceId: string | null
+  /** SHA-256, base64url, of the code that the first token of the family was issued for. */
+  authorizationCodeId: string | null
+  revoked: string | Date | null
+  /** Until then, a used token gets the same answer again. */
+  rotationReplayExpiresAt: string | Date | null
 }
 
 /** What a person allowed an agent, on the consent page of the connector. */

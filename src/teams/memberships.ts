@@ -11,6 +11,7 @@ import { canGrant, canTouch, roleAtLeast } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn, memberTarget, type TeamChangeDeps } from './changing.ts'
 import { pendingInvitations } from './invitations.ts'
+import { endTeamForGrantsOf } from './team-grants.ts'
 import { endTeamForKeysOf } from './team-keys.ts'
 import { showTeam, type Team } from './teams.ts'
 
@@ -142,13 +143,14 @@ async function update(
 /** Returns what the audit records. */
 async function remove(tx: Transaction<Tables>, of: MembershipTable): Promise<Changed> {
   const keys = await endTeamForKeysOf(tx, of.team_id, of.account_id)
+  const grants = await endTeamForGrantsOf(tx, of.team_id, of.account_id)
   await tx
     .deleteFrom('access_entries')
     .where('account_id', '=', of.account_id)
     .where('datasource_id', 'in', (eb) => eb.selectFrom('datasources').select('id').where('team_id', '=', of.team_id))
     .execute()
   await tx.deleteFrom('memberships').where('team_id', '=', of.team_id).where('account_id', '=', of.account_id).execute()
-  const changes = changesOf({ role: of.role, status: of.status, keys }, null)
+  const changes = changesOf({ role: of.role, status: of.status, keys, grants }, null)
   return { target: await memberTarget(tx, of.account_id), changes }
 }
 

@@ -8,7 +8,7 @@ import { endedTeamIdsOf, teamIdsOf } from '../auth/find-key.ts'
 import { notFound } from '../errors.ts'
 import type { AccountId, ApiKeyId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import type { Tables } from '../store/tables.ts'
+import type { ApiKeyTable, Tables } from '../store/tables.ts'
 import { canTouch } from './roles.ts'
 import { roleRequired, type Membership } from './require-membership.ts'
 import { changing, membershipIn } from './changing.ts'
@@ -83,10 +83,7 @@ export async function endTeamForKeysOf(
     .where('revoked_at', 'is', null)
     .execute()
   const reaching = keys.filter((key) => reaches(key, teamId))
-  if (reaching.length === 0) return []
-  const ended = [...new Set(reaching.flatMap(endedTeamIdsOf))]
-  const alive = ended.length === 0 ? [] : await tx.selectFrom('teams').select('id').where('id', 'in', ended).execute()
-  const isAlive = new Set(alive.map((team) => team.id))
+  const isAlive = await aliveEndedIds(tx, reaching)
   for (const key of reaching) {
     const ids = [...endedTeamIdsOf(key).filter((id) => isAlive.has(id)), teamId]
     await tx
@@ -96,6 +93,16 @@ export async function endTeamForKeysOf(
       .execute()
   }
   return reaching.map((key) => key.name)
+}
+
+/** The ended teams of keys or grants that still exist. */
+export async function aliveEndedIds(
+  tx: Transaction<Tables>,
+  rows: readonly Pick<ApiKeyTable, 'ended_team_ids'>[],
+): Promise<ReadonlySet<TeamId>> {
+  const ended = [...new Set(rows.flatMap(endedTeamIdsOf))]
+  const alive = ended.length === 0 ? [] : await tx.selectFrom('teams').select('id').where('id', 'in', ended).execute()
+  return new Set(alive.map((team) => team.id))
 }
 
 function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
@@ -110,7 +117,8 @@ function aliveKeys(db: Store['db'], teamId: TeamId, now: number) {
     .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))
 }
 
-function reaches(row: Parameters<typeof shownKey>[0], teamId: TeamId): boolean {
+/** For keys and grants. */
+export function reaches(row: Pick<ApiKeyTable, 'team_ids' | 'ended_team_ids'>, teamId: TeamId): boolean {
   const narrowed = teamIdsOf(row)
   return (narrowed === null || narrowed.includes(teamId)) && !endedTeamIdsOf(row).includes(teamId)
 }

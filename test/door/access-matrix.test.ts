@@ -44,6 +44,10 @@ const MATRIX = {
   // The key in the path does not exist.
   rotateKey: [null, 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND'],
   revokeKey: anyRole(null),
+  listGrants: anyRole(null),
+  // The grant in the path does not exist.
+  narrowGrant: [null, 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND'],
+  endGrant: anyRole(null),
   createTeam: anyRole(null),
   acceptInvitation: anyRole(null),
   getTeam: TEAM_OPEN,
@@ -53,6 +57,8 @@ const MATRIX = {
   changeTeam: TEAM_ADMIN,
   listTeamKeys: TEAM_ADMIN,
   endTeamForKey: TEAM_ADMIN,
+  listTeamGrants: TEAM_ADMIN,
+  endTeamForGrant: TEAM_ADMIN,
   addMember: TEAM_ADMIN,
   changeMember: TEAM_ADMIN,
   removeMember: TEAM_ADMIN,

@@ -40,9 +40,10 @@ const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   changeTeam: OF_TEAM,
   deleteTeam: OF_TEAM,
   addMember: OF_TEAM,
-  // The member or key in the path does not exist.
+  // The member, key or grant in the path does not exist.
   changeMember: { fresh: 'NOT_FOUND', unknown: 'NOT_FOUND' },
   rotateKey: { fresh: 'NOT_FOUND' },
+  narrowGrant: { fresh: 'NOT_FOUND' },
   changeAccount: { fresh: BAD },
   deleteAccount: { fresh: BAD },
   createKey: { fresh: BAD },

@@ -1,0 +1,263 @@
+// The grants of an account: what a person allowed agents on the consent page. Make, list, narrow, end. A grant never
+// becomes wider: for more, the agent asks again, and the person sees the consent page.
+import type { Kysely, Transaction } from 'kysely'
+import type { Audit } from '../audit/audit.ts'
+import { changesOf, type Target } from '../audit/changes.ts'
+import { AppError, invalidRequest, notFound } from '../errors.ts'
+import { newId, type AccountId, type DatasourceId, type GrantId, type TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { ConnectorGrantTable, Tables } from '../store/tables.ts'
+import { requireOwn } from './api-keys.ts'
+import type { Call, Scope } from './caller.ts'
+import { datasourceIdsOf, scopesOf, teamIdsOf } from './find-key.ts'
+
+export interface ShownGrant {
+  readonly id: string
+  /** The client's name for itself, when the grant was made. */
+  readonly clientName: string
+  /** The host that speaks for the client. */
+  readonly clientHost: string
+  readonly scopes: readonly Scope[]
+  readonly teamIds: readonly TeamId[] | null
+  readonly datasourceIds: readonly DatasourceId[] | null
+  readonly createdAt: string
+  readonly lastUsedAt: string | null
+  readonly expiresAt: string | null
+}
+
+/** What a person chose on the consent page. */
+export interface GrantOrder {
+  readonly clientId: string
+  readonly clientName: string
+  readonly clientHost: string
+  readonly scopes: readonly Scope[]
+  readonly teamIds: readonly string[]
+  /** If absent: every datasource in these teams, also later ones. */
+  readonly datasourceIds?: readonly string[]
+  /** ISO 8601. If absent, the grant does not expire. */
+  readonly expiresAt?: string
+}
+
+/** Each field must allow less than before. */
+export interface GrantChange {
+  readonly scopes?: readonly Scope[]
+  readonly teamIds?: readonly string[]
+  readonly datasourceIds?: readonly string[]
+  readonly expiresAt?: string
+}
+
+export interface GrantDeps {
+  readonly store: Store
+  readonly audit: Pick<Audit, 'change'>
+  /** Returns the datasources that an account currently reaches. */
+  readonly reached: (tx: Transaction<Tables>, accountId: AccountId) => Promise<ReadonlySet<DatasourceId>>
+  readonly now?: () => number
+}
+
+/** Grants per account that have not ended. */
+const GRANTS_MAX = 100
+/** The newest ended grants stay in the store. Older ones are deleted. */
+const ENDED_KEPT = 100
+
+/** Returns the caller's grants that have not ended, oldest first. */
+export async function listGrants(deps: Pick<GrantDeps, 'store' | 'now'>, call: Call): Promise<readonly ShownGrant[]> {
+  const rows = await aliveGrantsOf(deps.store.db, call.caller.accountId, now(deps))
+  return rows.map(shownGrant)
+}
+
+/**
+ * Throws INVALID_REQUEST if a restriction names something that the account does not reach, and CONFLICT if the account
+ * has too many grants.
+ */
+export async function makeGrant(deps: GrantDeps, call: Call, order: GrantOrder): Promise<GrantId> {
+  const at = now(deps)
+  const { accountId } = call.caller
+  return await deps.store.write(async (tx) => {
+    await requireOwn(deps, tx, accountId, order)
+    await requireRoom(tx, accountId, at)
+    const row: ConnectorGrantTable = {
+      id: newId<GrantId>(),
+      account_id: accountId,
+      client_id: order.clientId,
+      client_name: order.clientName,
+      client_host: order.clientHost,
+      scopes: JSON.stringify([...new Set(order.scopes)]),
+      team_ids: JSON.stringify([...new Set(order.teamIds)]),
+      datasource_ids: order.datasourceIds === undefined ? null : JSON.stringify([...new Set(order.datasourceIds)]),
+      ended_team_ids: '[]',
+      created_at: new Date(at).toISOString(),
+      expires_at: order.expiresAt ?? null,
+      last_used_at: null,
+      revoked_at: null,
+    }
+    await tx.insertInto('connector_grants').values(row).execute()
+    const changes = changesOf(null, { ...limitsOf(row), clientHost: row.client_host })
+    await deps.audit.change(tx, call, {}, { target: grantTarget(row), changes })
+    return row.id
+  })
+}
+
+/** Throws NOT_FOUND if the caller has no such grant, and INVALID_REQUEST for a change that allows more than before. */
+export async function narrowGrant(deps: GrantDeps, call: Call, id: GrantId, change: GrantChange): Promise<ShownGrant> {
+  const { accountId } = call.caller
+  return await deps.store.write(async (tx) => {
+    const row = await ownAlive(tx, accountId, id, now(deps))
+    const details = wideningOf(row, change, now(deps))
+    if (details.length > 0) throw invalidRequest(details)
+    await requireOwn(deps, tx, accountId, change)
+    const { scopes, teamIds, datasourceIds, expiresAt } = change
+    const set = {
+      ...(scopes !== undefined && { scopes: JSON.stringify([...new Set(scopes)]) }),
+      ...(teamIds !== undefined && { team_ids: JSON.stringify([...new Set(teamIds)]) }),
+      ...(datasourceIds !== undefined && { datasource_ids: JSON.stringify([...new Set(datasourceIds)]) }),
+      ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
+    }
+    const narrowed = { ...row, ...set }
+    if (Object.keys(set).length === 0) return shownGrant(row)
+    await tx.updateTable('connector_grants').set(set).where('id', '=', id).execute()
+    const changes = changesOf(limitsOf(row), limitsOf(narrowed))
+    await deps.audit.change(tx, call, {}, { target: grantTarget(row), changes })
+    return shownGrant(narrowed)
+  })
+}
+
+/** Throws NOT_FOUND if the caller has no such grant. */
+export async function requireOwnGrant(deps: Pick<GrantDeps, 'store' | 'now'>, call: Call, id: GrantId): Promise<void> {
+  await ownAlive(deps.store.db, call.caller.accountId, id, now(deps))
+}
+
+/** Ends a grant and its tokens from the next request on. Throws NOT_FOUND if the caller has no such grant. */
+export async function endGrant(deps: Omit<GrantDeps, 'reached'>, call: Call, id: GrantId): Promise<void> {
+  await deps.store.write(async (tx) => {
+    const row = await ownAlive(tx, call.caller.accountId, id, now(deps))
+    await end(tx, [row], now(deps))
+    const changes = changesOf(null, { revokedAt: new Date(now(deps)).toISOString() })
+    await deps.audit.change(tx, call, {}, { target: grantTarget(row), changes })
+  })
+}
+
+/** Ends all grants of an account but the kept ones. Returns the ended grants. The caller records them. */
+export async function endGrantsOf(
+  tx: Transaction<Tables>,
+  accountId: AccountId,
+  at: number,
+  kept: readonly string[] = [],
+): Promise<readonly ConnectorGrantTable[]> {
+  const rows = (await aliveGrantsOf(tx, accountId, at)).filter((row) => !kept.includes(row.id))
+  await end(tx, rows, at)
+  return rows
+}
+
+/** The grants of an account that have not ended, oldest first. */
+export function aliveGrantsOf(
+  db: Kysely<Tables>,
+  accountId: AccountId,
+  at: number,
+): Promise<readonly ConnectorGrantTable[]> {
+  return alive(db, at)
+    .where('account_id', '=', accountId)
+    .orderBy('connector_grants.created_at')
+    .orderBy('connector_grants.id')
+    .execute()
+}
+
+function alive(db: Kysely<Tables>, at: number) {
+  return db
+    .selectFrom('connector_grants')
+    .selectAll('connector_grants')
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(at).toISOString())]))
+}
+
+export function grantTarget(row: Pick<ConnectorGrantTable, 'id' | 'client_name'>): Target {
+  return { kind: 'grant', id: row.id, name: row.client_name }
+}
+
+export function shownGrant(row: ConnectorGrantTable): ShownGrant {
+  return {
+    id: row.id,
+    clientName: row.client_name,
+    clientHost: row.client_host,
+    scopes: scopesOf(row),
+    teamIds: teamIdsOf(row),
+    datasourceIds: datasourceIdsOf(row),
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    expiresAt: row.expires_at,
+  }
+}
+
+/** What a grant allows, for the audit. */
+function limitsOf(row: ConnectorGrantTable) {
+  return {
+    scopes: scopesOf(row),
+    teamIds: teamIdsOf(row) ?? 'all',
+    datasourceIds: datasourceIdsOf(row) ?? 'all',
+    expiresAt: row.expires_at ?? 'never',
+  }
+}
+
+async function end(tx: Transaction<Tables>, rows: readonly ConnectorGrantTable[], at: number): Promise<void> {
+  if (rows.length === 0) return
+  const ids = rows.map((row) => row.id)
+  const revoked_at = new Date(at).toISOString()
+  await tx.updateTable('connector_grants').set({ revoked_at }).where('id', 'in', ids).execute()
+  await tx.deleteFrom('oauth_refresh_tokens').where('referenceId', 'in', ids).execute()
+}
+
+async function ownAlive(
+  db: Kysely<Tables>,
+  accountId: AccountId,
+  id: GrantId,
+  at: number,
+): Promise<ConnectorGrantTable> {
+  const row = await alive(db, at).where('id', '=', id).where('account_id', '=', accountId).executeTakeFirst()
+  if (row === undefined) throw notFound()
+  return row
+}
+
+/** Names each field that would allow more than before. */
+function wideningOf(row: ConnectorGrantTable, change: GrantChange, at: number): readonly string[] {
+  const isWithin = (before: readonly string[] | null, after: readonly string[] | undefined) =>
+    before === null || after === undefined || after.every((each) => before.includes(each))
+  const wider = [
+    ...(isWithin(scopesOf(row), change.scopes) ? [] : ['scopes']),
+    ...(isWithin(teamIdsOf(row), change.teamIds) ? [] : ['teamIds']),
+    ...(isWithin(datasourceIdsOf(row), change.datasourceIds) ? [] : ['datasourceIds']),
+  ].map((field) => `${field}: can only lose items. To allow more, connect the agent again.`)
+  if (change.expiresAt === undefined) return wider
+  const expiry = Date.parse(change.expiresAt)
+  if (!(expiry > at)) return [...wider, 'expiresAt: must be in the future']
+  if (row.expires_at === null || expiry <= Date.parse(row.expires_at)) return wider
+  return [...wider, 'expiresAt: can only become earlier. To allow more, connect the agent again.']
+}
+
+/** Throws CONFLICT if the account has the maximum number of grants. Deletes the oldest ended grants. */
+async function requireRoom(tx: Transaction<Tables>, accountId: AccountId, at: number): Promise<void> {
+  if ((await aliveGrantsOf(tx, accountId, at)).length >= GRANTS_MAX) {
+    throw new AppError(
+      'CONFLICT',
+      `An account can connect at most ${GRANTS_MAX} agents. End the access of an agent that you no longer use.`,
+    )
+  }
+  const time = new Date(at).toISOString()
+  const old = await tx
+    .selectFrom('connector_grants')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where((eb) => eb.or([eb('revoked_at', 'is not', null), eb('expires_at', '<=', time)]))
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .offset(ENDED_KEPT)
+    // SQLite accepts OFFSET only with LIMIT.
+    .limit(1_000)
+    .execute()
+  if (old.length === 0) return
+  const ids = old.map((row) => row.id)
+  await tx.deleteFrom('oauth_refresh_tokens').where('referenceId', 'in', ids).execute()
+  await tx.deleteFrom('connector_grants').where('id', 'in', ids).execute()
+}
+
+function now(deps: Pick<GrantDeps, 'now'>): number {
+  return (deps.now ?? Date.now)()
+}

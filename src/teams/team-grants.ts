@@ -1,0 +1,106 @@
+// A team's view of its members' agents. Managers can end a grant for this team only. The end of a membership does the
+// same for all grants of the account.
+import type { Transaction } from 'kysely'
+import { changesOf } from '../audit/changes.ts'
+import type { Call } from '../auth/caller.ts'
+import { endedTeamIdsOf } from '../auth/find-key.ts'
+import { grantTarget, shownGrant, type GrantDeps, type ShownGrant } from '../auth/grants.ts'
+import { notFound } from '../errors.ts'
+import type { AccountId, GrantId, TeamId } from '../ids.ts'
+import type { Store } from '../store/open.ts'
+import type { Tables } from '../store/tables.ts'
+import { changing, membershipIn } from './changing.ts'
+import { reachedIdsOf } from './counts.ts'
+import { roleRequired, type Membership } from './require-membership.ts'
+import { canTouch } from './roles.ts'
+import { aliveEndedIds, reaches } from './team-keys.ts'
+
+export type TeamGrant = ShownGrant & { readonly accountId: string; readonly email: string }
+
+type Deps = Pick<GrantDeps, 'store' | 'audit' | 'now'>
+
+/** Returns the members' grants that reach this team, oldest first. Restrictions show only what the manager reaches. */
+export async function listTeamGrants(
+  deps: Pick<Deps, 'store' | 'now'>,
+  membership: Membership,
+): Promise<readonly TeamGrant[]> {
+  const { teamId } = membership
+  const rows = await aliveGrants(deps.store.db, teamId, (deps.now ?? Date.now)())
+    .orderBy('connector_grants.created_at')
+    .orderBy('connector_grants.id')
+    .execute()
+  const reachedIds = await reachedIdsOf(deps.store.db, membership)
+  return rows
+    .filter((row) => reaches(row, teamId))
+    .map((row) => {
+      const grant = shownGrant(row)
+      return {
+        ...grant,
+        teamIds: grant.teamIds && [teamId],
+        datasourceIds: grant.datasourceIds && grant.datasourceIds.filter((id) => reachedIds.has(id)),
+        accountId: row.account_id,
+        email: row.email,
+      }
+    })
+}
+
+/**
+ * Throws NOT_FOUND for a grant that does not reach this team, and ROLE_REQUIRED for an OWNER's grant unless the caller
+ * is an OWNER.
+ */
+export async function endTeamForGrant(deps: Deps, call: Call, membership: Membership, id: GrantId): Promise<void> {
+  const { teamId } = membership
+  await changing(deps, call, teamId, async (tx) => {
+    const row = await aliveGrants(tx, teamId, (deps.now ?? Date.now)())
+      .where('connector_grants.id', '=', id)
+      .executeTakeFirst()
+    if (row === undefined || !reaches(row, teamId)) throw notFound()
+    const by = await membershipIn(tx, teamId, membership.accountId)
+    const owner = await membershipIn(tx, teamId, row.account_id)
+    if (!canTouch(by, owner)) throw roleRequired('OWNER')
+    await setEnded(tx, id, [...endedTeamIdsOf(row), teamId])
+    // The audit row must not show the grant's other teams.
+    const changes = changesOf({ endedForTeams: [] }, { endedForTeams: [teamId] })
+    return { value: undefined, target: grantTarget(row), changes }
+  })
+}
+
+/** Ends this team for every grant of an account that leaves it. Returns the names of the agents. */
+export async function endTeamForGrantsOf(
+  tx: Transaction<Tables>,
+  teamId: TeamId,
+  accountId: AccountId,
+): Promise<readonly string[]> {
+  const grants = await tx
+    .selectFrom('connector_grants')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .execute()
+  const reaching = grants.filter((grant) => reaches(grant, teamId))
+  const isAlive = await aliveEndedIds(tx, reaching)
+  for (const grant of reaching) {
+    await setEnded(tx, grant.id, [...endedTeamIdsOf(grant).filter((id) => isAlive.has(id)), teamId])
+  }
+  return reaching.map((grant) => grant.client_name)
+}
+
+async function setEnded(tx: Transaction<Tables>, id: GrantId, teamIds: readonly TeamId[]): Promise<void> {
+  await tx
+    .updateTable('connector_grants')
+    .set({ ended_team_ids: JSON.stringify(teamIds) })
+    .where('id', '=', id)
+    .execute()
+}
+
+function aliveGrants(db: Store['db'], teamId: TeamId, now: number) {
+  return db
+    .selectFrom('connector_grants')
+    .innerJoin('memberships', 'memberships.account_id', 'connector_grants.account_id')
+    .innerJoin('accounts', 'accounts.id', 'connector_grants.account_id')
+    .selectAll('connector_grants')
+    .select('accounts.email')
+    .where('memberships.team_id', '=', teamId)
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', new Date(now).toISOString())]))
+}
