@@ -1,4 +1,4 @@
-// The app: the rooms with the REST interface, from listening to draining.
+// The app: the rooms with both doors, REST and the connector, from listening to draining.
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 import type { Route } from './contract/route.ts'
 import { ROUTES } from './contract/routes.ts'
 import { SESSION_ROUTES } from './contract/session-routes.ts'
+import { mountConnector } from './connector/mount.ts'
 import { deadlineOf } from './deadline.ts'
 import { holdConnections, type Connections } from './http/connections.ts'
 import { openMetrics, metricsRoutes } from './http/metrics.ts'
@@ -77,6 +78,15 @@ export async function createApp(options: AppOptions): Promise<App> {
     ready,
     trustProxy: config.trustProxy,
     metrics,
+    log,
+  })
+  const { authenticator } = rooms
+  mountConnector(server, {
+    publicUrl: config.publicUrl,
+    loopback: config.loopback,
+    authenticator,
+    operations,
+    origin,
     log,
   })
   opened.defer(() => server.close())

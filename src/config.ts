@@ -3,8 +3,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 
-/** The same as in package.json. */
-export const VERSION = '0.1.0'
+export { VERSION } from './contract/version.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

@@ -79,8 +79,6 @@ export async function runVerb(argv: readonly string[], env: Environment): Promis
   return typeof process.exitCode === 'number' ? process.exitCode : 0
 }
 
-/** As in package.json. docs.test.ts checks this. */
-
 function print(code: number, text: string): number {
   const stream = code === 0 ? process.stdout : process.stderr
   stream.write(text)

@@ -15,7 +15,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['demo'],
   ['app'],
   ['rooms', 'readiness'],
-  ['http'],
+  ['http', 'connector'],
   ['operations'],
   ['query', 'what-if'],
   ['introspection', 'descriptions'],
@@ -31,7 +31,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['log'],
   ['config'],
   ['contract'],
-  ['deadline', 'bounded-map'],
+  ['deadline', 'bounded-map', 'hang-up', 'slices'],
   ['errors', 'ids'],
 ]
 
@@ -99,11 +99,12 @@ test('only demo.ts imports from outside src, and only the demo', () => {
   assert.deepEqual(wrong.map(describeImport), [])
 })
 
-test('http imports only operations, auth, contract and errors', () => {
+test('a door imports only operations, auth, contract, errors and rooms without a domain', () => {
   const wrong = imports.filter((entry) => {
     const to = target(entry)
-    if (room(entry.file) !== 'http' || to === null || room(to) === 'http') return false
-    return !/^(operations|auth|contract|errors)$/.test(room(to))
+    const door = room(entry.file)
+    if (!/^(http|connector)$/.test(door) || to === null || room(to) === door) return false
+    return !/^(operations|auth|contract|errors|hang-up|slices|bounded-map)$/.test(room(to))
   })
   assert.deepEqual(wrong.map(describeImport), [])
 })

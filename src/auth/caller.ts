@@ -23,6 +23,8 @@ interface Restricted {
   readonly datasourceIds: ReadonlySet<DatasourceId> | null
   /** Teams that a manager ended this key or grant for, or that the account left. */
   readonly endedTeamIds: ReadonlySet<TeamId>
+  /** ISO 8601. Null: the key does not expire. */
+  readonly expiresAt: string | null
 }
 
 /** An API key. */
@@ -70,6 +72,8 @@ export interface Arrival {
   readonly client?: string | undefined
   /** The client's network address, if known. For security mails only. */
   readonly address?: string | undefined
+  /** The most bytes of rows that the client takes. Absent: as many as the team allows. */
+  readonly rowBytesMax?: number | undefined
 }
 
 /** One call of an operation. */

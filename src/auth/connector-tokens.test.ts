@@ -102,6 +102,7 @@ for (const dialect of DIALECTS) {
         teamIds: null,
         datasourceIds: null,
         endedTeamIds: new Set(),
+        expiresAt: null,
       })
       assert.equal(await gate.again(caller), caller)
       assert.equal(await codeOf(gate.authenticate(bearer(token))), 'UNAUTHENTICATED')

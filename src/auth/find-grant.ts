@@ -59,5 +59,6 @@ function callerOf(row: ConnectorGrantTable, accountName: string): GrantCaller {
     teamIds: teamIds && new Set(teamIds),
     datasourceIds: datasourceIds && new Set(datasourceIds),
     endedTeamIds: new Set(endedTeamIdsOf(row)),
+    expiresAt: row.expires_at,
   }
 }

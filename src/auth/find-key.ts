@@ -79,6 +79,7 @@ export function callerOf(row: ApiKeyTable, accountName: string): KeyCaller {
     teamIds: teamIds && new Set(teamIds),
     datasourceIds: datasourceIds && new Set(datasourceIds),
     endedTeamIds: new Set(endedTeamIdsOf(row)),
+    expiresAt: row.expires_at,
   }
 }
 

@@ -19,7 +19,7 @@ interface Deps {
 export async function getCatalog(deps: Deps, call: Call, at: Reached): Promise<Description> {
   const full = await deps.catalogs.full(at.row)
   if (full === null) throw notIntrospected()
-  const { json, etag } = await deps.descriptions.catalog(at, full, await deps.evidence.of(at, full))
+  const { json, etag, starts } = await deps.descriptions.catalog(at, full, await deps.evidence.of(at, full))
   deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
-  return { json, etag, headers: PRIVATE }
+  return { json, etag, starts, headers: PRIVATE }
 }

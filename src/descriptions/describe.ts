@@ -35,9 +35,9 @@ export async function describeDatasource(
   try {
     if (ask.full && !roleAtLeast(at.membership.role, 'ADMIN')) throw roleRequired('ADMIN')
     if (ask.full && at.row.catalog_version === 0) throw notIntrospected()
-    const { json, etag } = await deps.descriptions.of(at, ask.full ? 'f' : 'e')
+    const { json, etag, starts } = await deps.descriptions.of(at, ask.full ? 'f' : 'e')
     deps.audit.record(call, { ...place, outcome: 'ANSWERED' })
-    return { json, etag, headers: PRIVATE }
+    return { json, etag, starts, headers: PRIVATE }
   } catch (error) {
     deps.audit.refused(call, place, error)
     throw error

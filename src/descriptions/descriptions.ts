@@ -8,6 +8,7 @@ import type { Catalogs } from '../exposure/catalogs.ts'
 import type { Store } from '../store/open.ts'
 import type { Evidence } from './collected-evidence.ts'
 import { openColumnStats } from './column-stats.ts'
+import type { JoinedTables } from './joined-tables.ts'
 import { openPublishedTexts } from './published-texts.ts'
 import { renderCatalog, type NameReadings } from './render-catalog.ts'
 import { renderDescription, type Described, type Part } from './render-description.ts'
@@ -15,6 +16,8 @@ import { renderDescription, type Described, type Part } from './render-descripti
 /** JSON in UTF-8, and its ETag. */
 export interface Rendered {
   readonly json: Buffer
+  /** The offset of each table in `json`, in bytes. */
+  readonly starts: readonly number[]
   readonly etag: string
 }
 
@@ -72,7 +75,7 @@ class CachedDescriptions implements Descriptions {
   }
 
   /** `place` starts with the part, which the ETag repeats. */
-  async #cached(place: string, versions: string, render: () => Promise<Buffer>): Promise<Rendered> {
+  async #cached(place: string, versions: string, render: () => Promise<JoinedTables>): Promise<Rendered> {
     const cached = this.#rendered.get(place)
     if (cached?.versions === versions) return cached
     const key = `${place}/${versions}`
@@ -83,9 +86,9 @@ class CachedDescriptions implements Descriptions {
     return await rendering
   }
 
-  async #render(place: string, versions: string, render: () => Promise<Buffer>): Promise<Entry> {
-    const json = await render()
-    const entry = { json, etag: etagOf(place.slice(0, 1), json), versions }
+  async #render(place: string, versions: string, render: () => Promise<JoinedTables>): Promise<Entry> {
+    const { json, starts } = await render()
+    const entry = { json, starts, etag: etagOf(place.slice(0, 1), json), versions }
     this.#rendered.set(place, entry, json.length)
     return entry
   }

@@ -1,6 +1,12 @@
 // Joins the texts of thousands of tables to JSON in UTF-8, without blocking the event loop for long.
 import type { CatalogTable } from '../drivers/driver.ts'
-import { inSlices } from './slices.ts'
+import { inSlices } from '../slices.ts'
+
+/** JSON in UTF-8, and the offset of each table in it, in bytes. */
+export interface JoinedTables {
+  readonly json: Buffer
+  readonly starts: readonly number[]
+}
 
 /** The texts of all tables, joined with commas, in slices. Returns bytes, because bytes are sent and cached. */
 export async function joinedTables(
@@ -8,17 +14,19 @@ export async function joinedTables(
   tables: readonly CatalogTable[],
   tail: string,
   textsOf: (table: CatalogTable) => readonly string[],
-): Promise<Buffer> {
+): Promise<JoinedTables> {
   const turn = inSlices()
   const bytes = new Bytes()
+  const starts: number[] = []
   bytes.add(head)
   for (const [n, table] of tables.entries()) {
     if (n > 0) bytes.add(',')
+    starts.push(bytes.length)
     for (const text of textsOf(table)) bytes.add(text)
     await turn()
   }
   bytes.add(tail)
-  return bytes.done()
+  return { json: bytes.done(), starts }
 }
 
 const BYTES_MIN = 64 * 1024
@@ -29,6 +37,10 @@ const CHAR_BYTES = 3
 class Bytes {
   #all = Buffer.allocUnsafe(BYTES_MIN)
   #length = 0
+
+  get length(): number {
+    return this.#length
+  }
 
   add(text: string): void {
     const needed = this.#length + text.length * CHAR_BYTES

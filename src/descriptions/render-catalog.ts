@@ -12,8 +12,8 @@ import type { Store } from '../store/open.ts'
 import type { Reached } from '../datasources/reach.ts'
 import type { Evidence, TableEvidence } from './collected-evidence.ts'
 import { readSeen, type Seen, type SeenTable } from './column-stats.ts'
-import { joinedTables } from './joined-tables.ts'
-import { inSlices } from './slices.ts'
+import { joinedTables, type JoinedTables } from './joined-tables.ts'
+import { inSlices } from '../slices.ts'
 
 export interface RenderCatalogDeps {
   readonly store: Pick<Store, 'db'>
@@ -38,7 +38,7 @@ export async function renderCatalog(
   at: Pick<Reached, 'id' | 'row'>,
   full: Catalog,
   evidence: Evidence,
-): Promise<Buffer> {
+): Promise<JoinedTables> {
   const [exposed, marks, seen] = await Promise.all([
     deps.catalogs.exposed(at.row),
     marksOf(deps, at),

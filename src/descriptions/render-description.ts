@@ -7,7 +7,7 @@ import type { Store } from '../store/open.ts'
 import { publishedTextsOf, type Documented, type Published } from './published-texts.ts'
 import { columnStatsOf, type Known, type Seen } from './column-stats.ts'
 import type { Reached } from '../datasources/reach.ts'
-import { joinedTables } from './joined-tables.ts'
+import { joinedTables, type JoinedTables } from './joined-tables.ts'
 
 /** 'e': the exposed part; 'f': everything introspected. */
 export type Part = 'e' | 'f'
@@ -23,7 +23,7 @@ export interface RenderDeps {
 }
 
 /** Statistics and documentation cover exposed columns only, even for readers who may see every name. */
-export async function renderDescription(deps: RenderDeps, at: Described, part: Part): Promise<Buffer> {
+export async function renderDescription(deps: RenderDeps, at: Described, part: Part): Promise<JoinedTables> {
   const [exposed, full] = await Promise.all([deps.catalogs.exposed(at.row), deps.catalogs.full(at.row)])
   const known = await columnStatsOf({ db: deps.store.db, seen: deps.stats }, at.id, exposed, (names) =>
     at.driver.typed(names),

@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts'
 import { admit } from '../operations/admit.ts'
 import type { Prebuilt, Streamed } from '../operations/definitions.ts'
 import type { Operation } from '../operations/call-operation.ts'
-import { hangUpOf } from './hang-up.ts'
+import { hangUpOf } from '../hang-up.ts'
 import { answer, answerPrebuilt, answerStreamed } from './reply.ts'
 
 declare module 'fastify' {

@@ -9,7 +9,7 @@ import type { Route } from '../contract/route.ts'
 import type { Code } from '../errors.ts'
 import { AppError, STATUS } from '../errors.ts'
 import type { Prebuilt, Streamed } from '../operations/definitions.ts'
-import { HungUp } from './hang-up.ts'
+import { HungUp } from '../hang-up.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 

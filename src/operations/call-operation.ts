@@ -112,9 +112,9 @@ export function bind(
 
 function operation(shared: SharedDeps, id: string, route: Route, definition: AnyDefinition): Operation {
   const { require, run } = typeof definition === 'function' ? { require: undefined, run: definition } : definition
-  return async ({ caller: known, knownAt, via, signal, client, address }, { params = {}, query, body }) => {
+  return async ({ caller: known, knownAt, ...rest }, { params = {}, query, body }) => {
     const caller = await admitNow(shared.authenticator, known, knownAt, route)
-    const call: Call = { caller, action: id, via, signal, client, address }
+    const call: Call = { caller, action: id, ...rest }
     const placed = await place(shared.places, call, route, params)
     const at = { ...placed, call, params }
     try {

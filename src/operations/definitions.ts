@@ -71,6 +71,10 @@ export interface Prebuilt {
   readonly json: string | Buffer
   readonly etag?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Of a description: the offset of each table in `json`, in bytes. A door may read single tables. */
+  readonly starts?: readonly number[]
+  /** Of a query whose rows were cut: how many rows are left, and the limit that cut them. */
+  readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 
 /** A file that is written while it is sent. */

@@ -16,7 +16,7 @@ export function readQuery(route: Route, query: unknown): unknown {
 }
 
 /** The parsed body. Throws INVALID_REQUEST. */
-export function readBody(route: Route, body: unknown): unknown {
+export function readBody(route: Pick<Route, 'body' | 'bodyOptional' | 'rawBody'>, body: unknown): unknown {
   if (route.rawBody === true) return body
   // Only a missing body counts as an empty object. null is an error like any other wrong value.
   const given = body === undefined ? {} : body

@@ -3,11 +3,16 @@
 import type { DatasourceType, Limits } from '../drivers/driver.ts'
 import type { TeamSettings } from '../teams/settings.ts'
 
-/** A `limit` above the row cap is reduced to it; null means the row cap. */
-export function limitsOf(settings: TeamSettings, type: DatasourceType, limit: number | null): Limits {
+/** A `limit` above the row cap is reduced to it; null means the row cap. `rowBytesMax`: what the client takes. */
+export function limitsOf(
+  settings: TeamSettings,
+  type: DatasourceType,
+  limit: number | null,
+  rowBytesMax = Number.POSITIVE_INFINITY,
+): Limits {
   return {
     rowCap: limit === null ? settings.rowCap : Math.min(limit, settings.rowCap),
-    maxResponseBytes: settings.maxResponseBytes,
+    maxResponseBytes: Math.min(rowBytesMax, settings.maxResponseBytes),
     timeoutMs: settings.statementTimeoutMs,
     maxCost: maxCostOf(settings, type),
   }

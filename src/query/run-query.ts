@@ -36,6 +36,8 @@ export interface QueryDeps {
 export interface QueryAnswer {
   readonly json: string | Buffer
   readonly headers: Readonly<Record<string, string>>
+  /** Present if rows were cut: how many are left, and the limit that cut them. */
+  readonly cut?: { readonly rowCount: number; readonly by: 'rows' | 'bytes' }
 }
 
 /** What is known of a query so far, for the audit and for the headers of a refusal. */
@@ -83,7 +85,7 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   trail.headers = (await deps.budget.spend(at.teamId, settings.queryBudget)).headers // 429
   if (deps.audit.behind) throw overloaded('The audit cannot keep up with the load.') // 503
 
-  const limits = limitsOf(settings, at.driver.type, queryBody.limit)
+  const limits = limitsOf(settings, at.driver.type, queryBody.limit, call.rowBytesMax)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
   using _running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses the right to it
   const verdict = await inTime(deadline, () => at.driver.confine(queryBody, exposed, limits, deadline.signal)) // 503
@@ -97,7 +99,11 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
   const json = encode(rows, durationMs)
   const end = { rowCount: rows.rowCount, bytes: Buffer.byteLength(json), durationMs: rounded(durationMs) }
   deps.audit.record(call, { ...aboutOf(at, trail), ...end, outcome: 'ANSWERED' })
-  return { json, headers: trail.headers }
+  return { json, headers: trail.headers, ...(rows.truncated && { cut: cutOf(rows, limits) }) }
+}
+
+function cutOf({ rowCount }: Rows, { rowCap }: Limits): NonNullable<QueryAnswer['cut']> {
+  return { rowCount, by: rowCount < rowCap ? 'bytes' : 'rows' }
 }
 
 /** The exposed catalog. Throws DATASOURCE_DISABLED, NOT_CONNECTED. */

@@ -69,6 +69,13 @@ export class TestApp implements AsyncDisposable {
     this.#app = app
   }
 
+  /** What a door is mounted on. */
+  get rooms(): Pick<App, 'authenticator' | 'operations'> {
+    const { authenticator, operations } = this.#app
+    if (authenticator === undefined || operations === undefined) throw new Error('this service is another process')
+    return { authenticator, operations }
+  }
+
   async ask(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
     const { token, body, headers, signal } = options
     const response = await fetch(this.url + path, {

@@ -124,6 +124,7 @@ export function keyCall(
       teamIds: teamIds === undefined ? null : new Set(teamIds),
       datasourceIds: datasourceIds === undefined ? null : new Set(datasourceIds),
       endedTeamIds: new Set(ended),
+      expiresAt: null,
     },
     action,
     via: 'REST',

@@ -1,0 +1,57 @@
+// Runs one tool. Every refusal is an answer of the tool, so that the model reads it and can go on; only a caller that is
+// no longer valid is the door's to refuse.
+import type { Arrival } from '../auth/caller.ts'
+import { AppError } from '../errors.ts'
+import type { Operations } from '../operations/call-operation.ts'
+import { listDatasources, listTeams, whoami } from './accounts.ts'
+import { TOOLS, type ToolName } from './definitions.ts'
+import { describeDatasource } from './describe.ts'
+import type { ToolAnswer } from './json-rpc.ts'
+import { runQuery } from './query.ts'
+import type { JsonObject } from './records.ts'
+import { refusalBody, refusalOf, type DefectLog } from './refusal.ts'
+
+export interface ToolDeps {
+  readonly operations: Operations
+  readonly log: DefectLog
+}
+
+export function isTool(name: string): name is ToolName {
+  return TOOLS.some((tool) => tool.name === name)
+}
+
+/** Throws UNAUTHENTICATED, and for a grant SCOPE_REQUIRED: clients then sign in again, or ask for the scope. */
+export async function callTool(
+  { operations, log }: ToolDeps,
+  arrival: Arrival,
+  name: ToolName,
+  args: JsonObject,
+): Promise<ToolAnswer> {
+  try {
+    return { json: await jsonOf(operations, arrival, name, args), isError: false }
+  } catch (error) {
+    if (error instanceof AppError && isForTheDoor(error, arrival)) throw error
+    return { json: JSON.stringify(refusalBody(refusalOf(error, log))), isError: true }
+  }
+}
+
+function isForTheDoor({ code }: AppError, { caller }: Arrival): boolean {
+  return code === 'UNAUTHENTICATED' || (code === 'SCOPE_REQUIRED' && caller.kind !== 'key')
+}
+
+async function jsonOf(operations: Operations, arrival: Arrival, name: ToolName, args: JsonObject): Promise<string> {
+  switch (name) {
+    case 'whoami':
+      return JSON.stringify(await whoami(operations, arrival, args))
+    case 'list_teams':
+      return JSON.stringify(await listTeams(operations, arrival, args))
+    case 'list_datasources':
+      return JSON.stringify(await listDatasources(operations, arrival, args))
+    case 'describe_datasource':
+      return JSON.stringify(await describeDatasource(operations, arrival, args))
+    case 'run_query':
+      return await runQuery(operations, arrival, args)
+    default:
+      return name satisfies never
+  }
+}

@@ -1,0 +1,42 @@
+// Remembers how clients named themselves. Before 2026-07-28 a client says its name once, in `initialize`, and the door keeps
+// no sessions. The audit then names the last client that began with the same key and User-Agent.
+import type { Caller } from '../auth/caller.ts'
+import { clientOf } from '../auth/client.ts'
+import { BoundedMap } from '../bounded-map.ts'
+import { clientInfoOf } from './json-rpc.ts'
+import { isObject } from './records.ts'
+
+const CLIENTS_MAX = 2_000
+
+export class ClientNames {
+  readonly #names = new BoundedMap<string, string>(CLIENTS_MAX)
+
+  /** Takes the name from an `initialize`; ignores other messages. */
+  note(caller: Caller, userAgent: string | undefined, body: unknown): void {
+    if (!isObject(body) || body['method'] !== 'initialize' || !isObject(body['params'])) return
+    const name = clientInfoOf(body['params']['clientInfo'])
+    if (name !== undefined) this.#names.set(keyOf(caller, userAgent), name)
+  }
+
+  /** The client's own name if known, else its User-Agent. */
+  of(caller: Caller, userAgent: string | undefined): string | undefined {
+    return this.#names.get(keyOf(caller, userAgent)) ?? clientOf(userAgent)
+  }
+}
+
+function keyOf(caller: Caller, userAgent: string | undefined): string {
+  return `${idOf(caller)}/${clientOf(userAgent) ?? ''}`
+}
+
+function idOf(caller: Caller): string {
+  switch (caller.kind) {
+    case 'key':
+      return caller.keyId
+    case 'grant':
+      return caller.grantId
+    case 'session':
+      return caller.sessionId
+    default:
+      return caller satisfies never
+  }
+}

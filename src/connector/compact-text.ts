@@ -1,0 +1,121 @@
+// Pure: writes tables as compact text for a model. JSON of the same tables takes ten times as many tokens. A line break
+// in a name or text never starts a line, so data cannot imitate a table.
+import type { Table } from './description.ts'
+
+export type Detail = 'names' | 'columns' | 'full'
+type Kind = 'POSTGRES' | 'MONGODB' | 'BIGQUERY'
+type Column = Table['columns'][number]
+
+/** The first line of every text. `word`: what the database calls a table. */
+export function legend(detail: Detail, word: string): string {
+  if (detail === 'names') return `# ${word} ~rows, columns: description`
+  const columns = 'column type, pk: primary key, !: not null, >: references'
+  if (detail === 'columns') return `# ${word}(${columns}) ~rows`
+  return `# ${word} ~rows, then a line for each column (${columns}) with description and {statistics}`
+}
+
+/** The text of one table, without the schema. */
+export function tableText(table: Table, detail: Detail, kind: Kind): string {
+  const name = `${written(table.table, kind)}`
+  const rows = table.estimatedRows === null ? '' : ` ~${table.estimatedRows}`
+  if (detail === 'names') {
+    const about = brief(table.description)
+    return `${name}${rows}, ${table.columns.length}${about === '' ? '' : `: ${about}`}`
+  }
+  const columns = table.columns.map((column) => columnText(column, table.schema, kind))
+  if (detail === 'columns') return `${name}(${columns.join(', ')})${rows}`
+  return [
+    `${name}${rows}`,
+    ...(table.description === null ? [] : [`  ${line(table.description)}`]),
+    ...table.columns.map((column, at) => `  ${columns[at]}${aboutColumn(column)}`),
+    ...(table.indexes ?? []).map(
+      ({ keys, unique }) =>
+        `  index${unique ? ' unique' : ''}: ${keys.map((key) => `${key.path} ${key.direction}`).join(', ')}`,
+    ),
+    ...documentationLines(table),
+  ].join('\n')
+}
+
+/** The line that begins the tables of a schema. */
+export function schemaLine(schema: string, kind: Kind): string {
+  return `[${written(schema, kind)}]`
+}
+
+function columnText({ name, type, nullable, primaryKey, references }: Column, schema: string, kind: Kind): string {
+  const typed = kind === 'MONGODB' ? '' : ` ${line(type)}`
+  const key = primaryKey ? ' pk' : nullable ? '' : '!'
+  return `${written(name, kind)}${typed}${key}${references === null ? '' : ` >${referenceText(references, schema, kind)}`}`
+}
+
+function referenceText(to: NonNullable<Column['references']>, schema: string, kind: Kind): string {
+  const path = to.schema === schema ? [to.table, to.column] : [to.schema, to.table, to.column]
+  return path.map((name) => written(name, kind)).join('.')
+}
+
+/** Names that need no quotes. */
+const PLAIN = {
+  POSTGRES: /^[a-z_][a-z0-9_$]*$/,
+  BIGQUERY: /^[A-Za-z_][A-Za-z0-9_]*$/,
+  MONGODB: /^[^\s"(),:[\]]+$/,
+} as const
+
+/** A name as a query writes it. */
+function written(name: string, kind: Kind): string {
+  if (PLAIN[kind].test(name)) return name
+  if (kind === 'BIGQUERY') return `\`${line(name)}\``
+  return kind === 'POSTGRES' ? `"${line(name.replaceAll('"', '""'))}"` : JSON.stringify(name)
+}
+
+function aboutColumn({ description, stats }: Column): string {
+  const about = description === null ? '' : `: ${line(description)}`
+  const known = stats === null ? '' : statsText(stats)
+  return `${about}${known === '' ? '' : ` {${known}}`}`
+}
+
+function statsText({ nullFrac, distinctCount, values, range, keys, signals }: NonNullable<Column['stats']>): string {
+  return [
+    ...(nullFrac === undefined || nullFrac === 0 ? [] : [`${percent(nullFrac)} null`]),
+    ...(distinctCount === undefined ? [] : [`${distinctCount} distinct`]),
+    ...(values === undefined || values.length === 0
+      ? []
+      : [
+          `values ${values.map(({ value, share }) => `${shown(value)}${share === undefined ? '' : ` ${percent(share)}`}`).join(', ')}`,
+        ]),
+    ...(range === undefined ? [] : [`${shown(range.min)} to ${shown(range.max)}`]),
+    ...(keys === undefined
+      ? []
+      : [`keys ${keys.map(({ key, types }) => `${line(key)} ${types.join('|')}`).join(', ')}`]),
+    ...signals.map(line),
+  ].join('; ')
+}
+
+function documentationLines({ documentation }: Table): string[] {
+  if (documentation === null) return []
+  const { statements, examples } = documentation
+  return [
+    ...statements.map((statement) => `  - ${line(statement)}`),
+    ...(examples === undefined ? [] : [`  examples: ${line(examples)}`]),
+  ]
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? line(value) : JSON.stringify(value)
+}
+
+function percent(share: number): string {
+  return `${Number((share * 100).toPrecision(2))}%`
+}
+
+/** One line: control characters and line breaks become spaces. */
+function line(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
+}
+
+const BRIEF_CHARS = 100
+
+/** The first sentence. */
+function brief(text: string | null): string {
+  const first = /^.*?[.!?](?=\s|$)/s.exec(text ?? '')?.[0] ?? text ?? ''
+  const short = line(first)
+  return short.length <= BRIEF_CHARS ? short : `${short.slice(0, BRIEF_CHARS).toWellFormed()}…`
+}

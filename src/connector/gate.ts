@@ -1,0 +1,51 @@
+// Decides who may talk to the door at all: which hosts and origins a request may name, and what a caller without a valid
+// token is told. A web page must not reach a Vitrine that listens on the visitor's own machine (DNS rebinding).
+import type { AppError } from '../errors.ts'
+import type { Scope } from '../auth/caller.ts'
+
+export interface Place {
+  /** The service listens on loopback only. */
+  readonly loopback: boolean
+  /** An origin without a trailing slash, if the operator set one. */
+  readonly publicUrl: string | null
+  /** The origin under which clients reach the service. */
+  readonly origin: () => string
+}
+
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** A sentence for a request that names a foreign host or origin; null otherwise. */
+export function foreignPlace(
+  { loopback, publicUrl }: Place,
+  headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
+): string | null {
+  const own = publicUrl === null ? null : URL.parse(publicUrl)
+  const isOurs = (hostname: string | undefined) =>
+    hostname !== undefined && (hostname === own?.hostname || (loopback && LOOPBACK.has(hostname)))
+  if (loopback && !isOurs(URL.parse(`http://${headers.host ?? ''}`)?.hostname)) {
+    return 'The header Host names another host. Use the address of this service.'
+  }
+  // Programs send no Origin.
+  if (headers.origin === undefined || headers.origin === publicUrl) return null
+  const origin = URL.parse(headers.origin)
+  if (loopback && origin !== null && LOOPBACK.has(origin.hostname)) return null
+  return 'Pages of other sites may not use this address.'
+}
+
+/** The scopes that a client should ask for first. */
+const SCOPES: readonly Scope[] = ['profile', 'data:schema', 'data:read']
+
+/** WWW-Authenticate of a 401: where a client learns how to sign in. `isInvalid`: it sent a token that does not hold. */
+export function challenge(place: Place, isInvalid: boolean): string {
+  const error = isInvalid ? 'error="invalid_token", ' : ''
+  return `Bearer ${error}${resourceMetadata(place)}, scope="${SCOPES.join(' ')}"`
+}
+
+/** WWW-Authenticate of a 403 for a grant: the client may ask for the missing scope. */
+export function scopeChallenge(place: Place, { extra }: AppError): string {
+  return `Bearer error="insufficient_scope", ${resourceMetadata(place)}, scope="${String(extra['requiredScope'])}"`
+}
+
+function resourceMetadata({ origin }: Place): string {
+  return `resource_metadata="${origin()}/.well-known/oauth-protected-resource/mcp"`
+}

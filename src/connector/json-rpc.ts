@@ -1,0 +1,122 @@
+// JSON-RPC as the Model Context Protocol uses it: recognizes a well-formed `tools/call`, and writes results and errors.
+// It recognizes only messages that the SDK would accept. All other messages go to the SDK, so this file refuses nothing.
+import type { IncomingHttpHeaders } from 'node:http'
+import { clientOf } from '../auth/client.ts'
+import { VERSION } from '../contract/version.ts'
+import { isObject, type JsonObject } from './records.ts'
+
+export type MessageId = string | number
+
+/** One call of a tool. */
+export interface ToolCall {
+  readonly id: MessageId
+  /** True for the stateless protocol of 2026-07-28; false for the versions that begin with `initialize`. */
+  readonly isModern: boolean
+  readonly name: string
+  readonly args: JsonObject
+  /** The client asks for progress notifications under this token. */
+  readonly progressToken: MessageId | undefined
+  /** The client's name for itself, `name/version`, if the message has it. */
+  readonly client: string | undefined
+}
+
+const MODERN_VERSION = '2026-07-28'
+const LEGACY_VERSIONS: ReadonlySet<string> = new Set([
+  '2025-11-25',
+  '2025-06-18',
+  '2025-03-26',
+  '2024-11-05',
+  '2024-10-07',
+])
+
+const META = 'io.modelcontextprotocol/'
+/** Shown in `initialize`, `server/discover` and the `_meta` of every modern result. */
+export const SERVER_INFO = { name: 'vitrine', title: 'Vitrine', version: VERSION } as const
+
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
+const PARAM_FIELDS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
+
+/** Reads a `tools/call`. Null for anything that needs a second look: the SDK decides then. */
+export function toolCallOf(headers: IncomingHttpHeaders, body: unknown): ToolCall | null {
+  if (!isObject(body) || body['jsonrpc'] !== '2.0' || body['method'] !== 'tools/call') return null
+  const { id, params } = body
+  if (!isId(id) || !isObject(params) || !hasOnly(body, MESSAGE_FIELDS) || !hasOnly(params, PARAM_FIELDS)) return null
+  const { name, arguments: args = {}, _meta: meta = {} } = params
+  if (typeof name !== 'string' || !isObject(args) || !isObject(meta)) return null
+  const progressToken = meta['progressToken']
+  if (progressToken !== undefined && !isId(progressToken)) return null
+  const isModern = `${META}protocolVersion` in meta
+  if (!(isModern ? isModernCall(headers, name, meta) : isLegacyCall(headers))) return null
+  const client = isModern ? clientInfoOf(meta[`${META}clientInfo`]) : undefined
+  return { id, isModern, name, args, progressToken, client }
+}
+
+/** The headers repeat the body, so that proxies may read them. They must agree. */
+function isModernCall(headers: IncomingHttpHeaders, name: string, meta: JsonObject): boolean {
+  const capabilities = meta[`${META}clientCapabilities`]
+  const info = meta[`${META}clientInfo`]
+  return (
+    meta[`${META}protocolVersion`] === MODERN_VERSION &&
+    headers['mcp-protocol-version'] === MODERN_VERSION &&
+    headers['mcp-method'] === 'tools/call' &&
+    headers['mcp-name'] === name &&
+    isObject(capabilities) &&
+    Object.values(capabilities).every(isObject) &&
+    (info === undefined || clientInfoOf(info) !== undefined) &&
+    !(`${META}logLevel` in meta)
+  )
+}
+
+/** The SDK answers older versions only if the client accepts both forms of an answer. */
+function isLegacyCall(headers: IncomingHttpHeaders): boolean {
+  const { accept = '', 'mcp-protocol-version': version } = headers
+  if (!accept.includes('application/json') || !accept.includes('text/event-stream')) return false
+  return version === undefined || (typeof version === 'string' && LEGACY_VERSIONS.has(version))
+}
+
+/** `name/version` of a client's description of itself; undefined if it is not one. */
+export function clientInfoOf(info: unknown): string | undefined {
+  if (!isObject(info)) return undefined
+  const { name, version } = info
+  if (typeof name !== 'string' || typeof version !== 'string') return undefined
+  return clientOf(`${name}/${version}`)
+}
+
+function isId(value: unknown): value is MessageId {
+  return typeof value === 'string' || Number.isSafeInteger(value)
+}
+
+function hasOnly(value: JsonObject, fields: ReadonlySet<string>): boolean {
+  return Object.keys(value).every((key) => fields.has(key))
+}
+
+/** What a tool answers: one JSON object, already written. */
+export interface ToolAnswer {
+  readonly json: string
+  readonly isError: boolean
+}
+
+const MODERN_END = `,"resultType":"complete","_meta":${JSON.stringify({ [`${META}serverInfo`]: SERVER_INFO })}`
+
+/**
+ * The message with the answer of a tool. Some clients show the model `content` only, others `structuredContent` only,
+ * so the same JSON stands in both.
+ */
+export function resultMessage(call: Pick<ToolCall, 'id' | 'isModern'>, { json, isError }: ToolAnswer): string {
+  const content = `[{"type":"text","text":${JSON.stringify(json)}}]`
+  const end = `${isError ? ',"isError":true' : ''}${call.isModern ? MODERN_END : ''}`
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":{"content":${content},"structuredContent":${json}${end}}}`
+}
+
+export function progressMessage(progressToken: MessageId, progress: number, message: string): string {
+  const params = { progressToken, progress, message }
+  return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })
+}
+
+/** JSON-RPC's own codes, and those of the protocol. */
+export const RPC = { parse: -32700, invalidRequest: -32600, refused: -32000 } as const
+
+/** `id`: null if the message that it answers is not known. */
+export function errorMessage(code: number, message: string, data?: JsonObject, id: MessageId | null = null): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } })
+}

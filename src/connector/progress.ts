@@ -1,0 +1,52 @@
+// Answers a call that may take long. A fast call is answered as plain JSON. Once a call has run for a second and its client
+// asked for progress, the answer becomes a stream of events: progress every two seconds, then the result.
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ServerResponse } from 'node:http'
+
+export const FIRST_MS = 1_000
+export const NEXT_MS = 2_000
+
+/** True if the work ended before the first tick. Never throws: the work's own error comes to whoever awaits it. */
+export async function endsSoon(work: Promise<unknown>): Promise<boolean> {
+  const timer = new AbortController()
+  const ended = work.then(
+    () => true,
+    () => true,
+  )
+  try {
+    return await Promise.race([ended, delay(FIRST_MS, false, { signal: timer.signal })])
+  } finally {
+    timer.abort()
+  }
+}
+
+/** Streams progress until the work ends, then its message. `tick` writes the progress after some seconds. */
+export async function stream(
+  response: ServerResponse,
+  work: Promise<string>,
+  tick: (seconds: number) => string,
+): Promise<void> {
+  response.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-cache, no-transform',
+    'x-content-type-options': 'nosniff',
+    'x-accel-buffering': 'no',
+  })
+  const send = (message: string) => {
+    if (!response.destroyed) response.write(`event: message\ndata: ${message}\n\n`)
+  }
+  const began = performance.now() - FIRST_MS
+  send(tick(FIRST_MS / 1000))
+  const timer = setInterval(() => send(tick(Math.round((performance.now() - began) / 1000))), NEXT_MS)
+  try {
+    send(await work)
+  } finally {
+    clearInterval(timer)
+    response.end()
+  }
+}
+
+/** The words of a progress notification. */
+export function stillRunning(seconds: number): string {
+  return `Running for ${seconds} s.`
+}

@@ -1,0 +1,24 @@
+// Turns any error into the body of a refusal, the same as REST answers. An unexpected error is logged under a request id,
+// and only that id leaves.
+import { randomUUID } from 'node:crypto'
+import { AppError } from '../errors.ts'
+
+export interface DefectLog {
+  error(detail: object, message: string): void
+}
+
+export function refusalOf(error: unknown, log: DefectLog): AppError {
+  if (error instanceof AppError && error.code !== 'INTERNAL') return error
+  const requestId = randomUUID()
+  log.error({ requestId, err: error }, 'a defect')
+  return new AppError(
+    'INTERNAL',
+    `The service failed to answer because of a defect. The server log has the details under ${requestId}.`,
+    { extra: { requestId } },
+  )
+}
+
+/** {error, code, …}, as REST writes it. */
+export function refusalBody({ message, code, extra }: AppError): Readonly<Record<string, unknown>> {
+  return { error: message, code, ...extra }
+}

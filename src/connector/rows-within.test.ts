@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rowsWithin } from './rows-within.ts'
+
+const answerOf = (rows: readonly unknown[][], name = 'a') =>
+  JSON.stringify({
+    columns: [{ name, dataType: 'text' }],
+    rows,
+    rowCount: rows.length,
+    truncated: false,
+    durationMs: 1,
+  })
+
+test('an answer that fits stays as it is', () => {
+  assert.equal(rowsWithin(answerOf([[1], [2]]), 1_000), null)
+})
+
+test('cuts whole rows from the end until the answer fits', () => {
+  const rows = [['a"],["b'], ['\\'], [{ rows: [[1]] }], ['é😀'], ['"rows":['], ['last']]
+  for (const name of ['a', '"rows":[', ']}', '\\"']) {
+    const whole = answerOf(rows, name)
+    for (let bytesMax = Buffer.byteLength(answerOf([], name)) + 2; bytesMax < Buffer.byteLength(whole); bytesMax++) {
+      const cut = rowsWithin(whole, bytesMax)
+      assert.ok(cut !== null && Buffer.byteLength(cut.json) <= bytesMax)
+      const { rows: left, rowCount, truncated } = JSON.parse(cut.json)
+      assert.deepEqual([left, rowCount, truncated], [rows.slice(0, cut.rowCount), cut.rowCount, true])
+    }
+  }
+})
+
+test('an answer whose columns alone are too long has no rows', () => {
+  const cut = rowsWithin(answerOf([[1], [2]], 'x'.repeat(500)), 100)
+  assert.deepEqual(JSON.parse(cut?.json ?? '').rows, [])
+})

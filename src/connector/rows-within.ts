@@ -1,0 +1,73 @@
+// Cuts the rows of a query's answer so that the whole answer fits a number of bytes. The room cuts rows already, but it
+// does not count the names of the columns: an answer of a thousand columns has more names than rows.
+
+const [QUOTE, BACKSLASH, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [34, 92, 123, 125, 91, 93] as const
+const ROWS = '"rows":['
+
+interface Fitted {
+  readonly json: string
+  readonly rowCount: number
+}
+
+/** The answer with fewer rows; null if it fits. `json` is `{"columns":…,"rows":[…],"rowCount":…,"truncated":…,…}`. */
+export function rowsWithin(json: string, bytesMax: number): Fitted | null {
+  let surplus = Buffer.byteLength(json) - bytesMax
+  if (surplus <= 0) return null
+  const from = columnsEnd(json) + ROWS.length
+  const ends = rowEnds(json, from)
+  const end = ends.at(-1) ?? from
+  let kept = ends.length
+  let at = end
+  while (kept > 0 && surplus > 0) {
+    const before = ends[kept - 2] ?? from
+    surplus -= Buffer.byteLength(json.slice(before, at))
+    at = before
+    kept--
+  }
+  const tail = json
+    .slice(end)
+    .replace(/"rowCount":\d+,"truncated":(?:true|false)/, `"rowCount":${kept},"truncated":true`)
+  return { json: json.slice(0, at) + tail, rowCount: kept }
+}
+
+/** The position of `"rows":[` after the list of columns. A column's name may hold any text. */
+function columnsEnd(json: string): number {
+  return valueEnd(json, '{"columns":'.length) + 1
+}
+
+/** The end of each row. */
+function rowEnds(json: string, from: number): readonly number[] {
+  const ends: number[] = []
+  let at = from
+  while (json.charCodeAt(at) === OPEN_LIST) {
+    at = valueEnd(json, at)
+    ends.push(at)
+    if (json[at] === ',') at++
+  }
+  return ends
+}
+
+/** The position after the array or object that begins at `from`. */
+function valueEnd(json: string, from: number): number {
+  let depth = 0
+  for (let at = from; at < json.length; at++) {
+    const unit = json.charCodeAt(at)
+    if (unit === QUOTE) at = stringEnd(json, at)
+    else if (unit === OPEN || unit === OPEN_LIST) depth++
+    else if (unit === CLOSE || unit === CLOSE_LIST) {
+      depth--
+      if (depth === 0) return at + 1
+    }
+  }
+  return json.length
+}
+
+/** The closing quote of the string that begins at `from`. */
+function stringEnd(json: string, from: number): number {
+  for (let at = from + 1; at < json.length; at++) {
+    const unit = json.charCodeAt(at)
+    if (unit === BACKSLASH) at++
+    else if (unit === QUOTE) return at
+  }
+  return json.length
+}

@@ -1,0 +1,33 @@
+// The scope that a message needs. A key without it gets a tool's answer; a grant gets a 403 that names the scope, so that
+// its client can ask the person for it.
+import type { Caller, Scope } from '../auth/caller.ts'
+import type { Route } from '../contract/route.ts'
+import { ROUTES } from '../contract/routes.ts'
+import { admit } from '../operations/admit.ts'
+import type { ToolName } from './definitions.ts'
+import { isObject } from './records.ts'
+
+const TOOL_ROUTES: Readonly<Record<ToolName, Pick<Route, 'scope'>>> = {
+  whoami: ROUTES.getAccount,
+  list_teams: ROUTES.listTeams,
+  list_datasources: ROUTES.listDatasources,
+  describe_datasource: ROUTES.describeDatasource,
+  run_query: ROUTES.runQuery,
+}
+
+/** The scope of a message, or undefined if it needs none. */
+function scopeOf(body: unknown): Scope | undefined {
+  if (!isObject(body)) return undefined
+  const { method, params } = body
+  if (method === 'resources/list' || method === 'resources/read') return ROUTES.describeDatasource.scope
+  if (method !== 'tools/call' || !isObject(params)) return undefined
+  const { name } = params
+  return Object.entries(TOOL_ROUTES).find(([tool]) => tool === name)?.[1].scope
+}
+
+/** Throws SCOPE_REQUIRED for a grant without the scope of the message. */
+export function requireScope(caller: Caller, body: unknown): void {
+  if (caller.kind === 'key') return
+  const scope = scopeOf(body)
+  if (scope !== undefined) admit(caller, { scope })
+}

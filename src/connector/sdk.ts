@@ -1,0 +1,72 @@
+// Answers every message but a well-formed `tools/call` with the SDK, in both eras. This file and the SDK are loaded at the
+// first such message, because most of a service's life needs neither.
+import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
+import type { Arrival } from '../auth/caller.ts'
+import { callTool, isTool, type ToolDeps } from './call-tool.ts'
+import { TOOLS } from './definitions.ts'
+import { INSTRUCTIONS } from './instructions.ts'
+import { SERVER_INFO } from './json-rpc.ts'
+import { FIRST_MS, NEXT_MS, stillRunning } from './progress.ts'
+
+/** Answers one message that was parsed already. `signal` aborts when the client hangs up. */
+export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise<Response>
+
+const HOUR_MS = 3_600_000
+/** The lists are the same for every caller. */
+const PUBLIC = { ttlMs: HOUR_MS, cacheScope: 'public' } as const
+
+export function openSdk(deps: ToolDeps): Sdk {
+  /** The caller of each message under way. */
+  const arrivals = new WeakMap<Request, Arrival>()
+  const { fetch } = createMcpHandler(
+    ({ requestInfo }) => {
+      const arrival = requestInfo === undefined ? undefined : arrivals.get(requestInfo)
+      if (arrival === undefined) throw new Error('a message without a caller')
+      return serverFor(deps, arrival)
+    },
+    // Nothing changes that a client could listen for.
+    { maxSubscriptions: 0, onerror: () => undefined },
+  )
+  return async (headers, body, arrival) => {
+    const request = new Request('http://localhost/mcp', { method: 'POST', headers, signal: arrival.signal })
+    arrivals.set(request, arrival)
+    return await fetch(request, { parsedBody: body })
+  }
+}
+
+function serverFor(deps: ToolDeps, arrival: Arrival): Server {
+  const server = new Server(SERVER_INFO, {
+    capabilities: { tools: { listChanged: false } },
+    instructions: INSTRUCTIONS,
+    cacheHints: { 'server/discover': PUBLIC, 'tools/list': PUBLIC },
+  })
+  server.setRequestHandler('tools/list', () => ({ tools: TOOLS.map((tool) => ({ ...tool })) }))
+  server.setRequestHandler('tools/call', async ({ params }, ctx) => {
+    const { name, arguments: args = {} } = params
+    if (!isTool(name))
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${JSON.stringify(name)}.`)
+    const token = ctx.mcpReq._meta?.progressToken
+    using _ticks =
+      token === undefined
+        ? null
+        : everyTick((seconds) => {
+            const params = { progressToken: token, progress: seconds, message: stillRunning(seconds) }
+            void ctx.mcpReq.notify({ method: 'notifications/progress', params })
+          })
+    const { json, isError } = await callTool(deps, { ...arrival, signal: ctx.mcpReq.signal }, name, args)
+    const content = [{ type: 'text' as const, text: json }]
+    return { content, structuredContent: JSON.parse(json), ...(isError && { isError }) }
+  })
+  return server
+}
+
+/** Calls `tick` after a second, then every two seconds, until it is disposed. */
+function everyTick(tick: (seconds: number) => void): Disposable {
+  const began = performance.now()
+  const say = () => tick(Math.round((performance.now() - began) / 1000))
+  let timer = setTimeout(() => {
+    say()
+    timer = setInterval(say, NEXT_MS)
+  }, FIRST_MS)
+  return { [Symbol.dispose]: () => clearInterval(timer) }
+}

@@ -1,0 +1,73 @@
+// Pure: ranks tables by words. A name counts more than a column, a column more than a description, and that more than
+// documentation. Only exposed names and texts are searched, so a hidden name is never found.
+import type { Table } from './description.ts'
+
+/** The most words of a search that count. */
+const WORDS_MAX = 20
+
+const WEIGHT = { table: 100, column: 40, description: 10, documentation: 3 } as const
+/** A word that only begins like the sought one. */
+const PREFIX_SHARE = 0.6
+const PREFIX_CHARS = 3
+
+/** Splits at everything but letters and digits, and where camel case does. */
+function wordsOf(text: string): readonly string[] {
+  return (
+    text
+      .replaceAll(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? []
+  )
+}
+
+export function soughtWords(search: string): readonly string[] {
+  return [...new Set(wordsOf(search).map(singular))].slice(0, WORDS_MAX)
+}
+
+/** How well a table fits. 0: no word occurs. A table with more of the words is always before one with fewer. */
+export function scoreOf(table: Table, sought: readonly string[]): number {
+  const texts = textsOf(table)
+  let [found, sum] = [0, 0]
+  for (const word of sought) {
+    let best = 0
+    for (const [weight, words] of texts) {
+      if (weight <= best) break
+      best = Math.max(best, weight * fitOf(word, words))
+    }
+    if (best > 0) found++
+    sum += best
+  }
+  return found === 0 ? 0 : found * WEIGHT.table * WORDS_MAX + sum
+}
+
+/** The words of a table, by weight. */
+function textsOf(table: Table): readonly (readonly [number, readonly string[]])[] {
+  const { documentation, columns } = table
+  const about = columns.flatMap(({ description, stats }) => [
+    ...(description === null ? [] : wordsOf(description)),
+    ...(stats?.values ?? []).flatMap(({ value }) => (typeof value === 'string' ? wordsOf(value) : [])),
+  ])
+  const facts =
+    documentation === null
+      ? []
+      : [documentation.summary ?? '', ...documentation.statements, documentation.examples ?? '']
+  return [
+    [WEIGHT.table, [...wordsOf(table.table), table.table.toLowerCase()]],
+    [WEIGHT.column, columns.flatMap(({ name }) => [...wordsOf(name), name.toLowerCase()])],
+    [WEIGHT.description, [...wordsOf(table.description ?? ''), ...about, ...wordsOf(table.schema)]],
+    [WEIGHT.documentation, facts.flatMap(wordsOf)],
+  ]
+}
+
+function fitOf(sought: string, words: readonly string[]): number {
+  let fit = 0
+  for (const word of words) {
+    if (singular(word) === sought) return 1
+    if (sought.length >= PREFIX_CHARS && word.startsWith(sought)) fit = PREFIX_SHARE
+  }
+  return fit
+}
+
+function singular(word: string): string {
+  return word.length > PREFIX_CHARS && word.endsWith('s') ? word.slice(0, -1) : word
+}

@@ -1,0 +1,372 @@
+// The connector as a protocol: eras, headers, versions, tokens, and messages that are none.
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { once } from 'node:events'
+import { after, before, describe, test } from 'node:test'
+import { text } from 'node:stream/consumers'
+import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
+import { openSdk } from '../../src/connector/sdk.ts'
+import { Agent, ERAS, headersOf, messageOf, MODERN, type Era } from '../support/agent.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+
+const FIVE = ['whoami', 'list_teams', 'list_datasources', 'describe_datasource', 'run_query']
+const META = 'io.modelcontextprotocol/'
+
+describe('the connector', () => {
+  let shop: Shop
+  let agent: Agent
+  let at: { teamId: string; datasourceId: string }
+  before(async () => {
+    shop = await openShop()
+    agent = new Agent(shop.app, shop.key)
+    at = { teamId: shop.teamId, datasourceId: shop.datasourceId }
+  })
+  after(() => shop[Symbol.asyncDispose]())
+
+  const modernHeaders = (method: string, params: object = {}) => headersOf('modern', method, params)
+  const modern = (method: string, params: object = {}) => messageOf('modern', method, params)
+  const codeOf = (reply: { status: number; json: { error: { code: number } } }) => [reply.status, reply.json.error.code]
+
+  describe('of 2026-07-28', () => {
+    test('server/discover names the version, the capabilities and the instructions, and may be cached', async () => {
+      const { status, json } = await agent.ask('modern', 'server/discover')
+      const { supportedVersions, capabilities, ttlMs, cacheScope, instructions, resultType } = json.result
+      assert.equal(status, 200)
+      assert.ok(supportedVersions.includes(MODERN))
+      assert.equal(capabilities.tools.listChanged, false)
+      assert.deepEqual([ttlMs > 0, cacheScope, resultType], [true, 'public', 'complete'])
+      assert.ok(instructions.split(/\s+/).length <= 60)
+    })
+
+    test('tools/list may be cached by everybody', async () => {
+      const { result } = (await agent.ask('modern', 'tools/list')).json
+      assert.ok(result.ttlMs >= 0)
+      assert.deepEqual([result.cacheScope, result.resultType], ['public', 'complete'])
+    })
+
+    test('an unknown version is refused with the known ones', async () => {
+      const meta = { [`${META}protocolVersion`]: '2027-01-01' }
+      const headers = { 'mcp-protocol-version': '2027-01-01' }
+      for (const method of ['tools/list', 'tools/call']) {
+        const reply = await agent.ask('modern', method, { name: 'whoami' }, { meta, headers })
+        assert.deepEqual(codeOf(reply), [400, -32022])
+        assert.deepEqual(reply.json.error.data.supported, [MODERN])
+      }
+    })
+
+    test('headers must be there and agree with the body', async () => {
+      const whoami = { name: 'whoami', arguments: {} }
+      for (const headers of [
+        { 'mcp-protocol-version': '2025-11-25' },
+        { 'mcp-protocol-version': undefined },
+        { 'mcp-method': undefined },
+        { 'mcp-method': 'tools/list' },
+        { 'mcp-name': undefined },
+        { 'mcp-name': 'run_query' },
+      ]) {
+        const reply = await agent.ask('modern', 'tools/call', whoami, { headers })
+        assert.deepEqual(codeOf(reply), [400, -32020], JSON.stringify(headers))
+      }
+    })
+
+    test('a message without _meta is refused', async () => {
+      const message = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+      assert.deepEqual(codeOf(await agent.post(message, modernHeaders('tools/list'))), [400, -32602])
+      const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'whoami' } }
+      assert.deepEqual(codeOf(await agent.post(call, modernHeaders('tools/call', { name: 'whoami' }))), [400, -32602])
+    })
+
+    test('unknown methods and those of older versions are 404', async () => {
+      for (const method of ['no/such', 'ping', 'logging/setLevel']) {
+        assert.deepEqual(codeOf(await agent.ask('modern', method)), [404, -32601], method)
+      }
+    })
+
+    test('nothing changes, so there is nothing to listen for', async () => {
+      const { json } = await agent.ask('modern', 'subscriptions/listen', { notifications: { toolsListChanged: true } })
+      assert.ok(json.error.code < 0)
+    })
+  })
+
+  describe('of the older versions', () => {
+    const hello = (protocolVersion: string) =>
+      agent.ask('legacy', 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'c', version: '1' } })
+
+    test('initialize answers the version that was asked for, or the newest one', async () => {
+      for (const version of ['2025-03-26', '2025-06-18', '2025-11-25']) {
+        assert.equal((await hello(version)).json.result.protocolVersion, version)
+      }
+      assert.equal((await hello('1999-01-01')).json.result.protocolVersion, '2025-11-25')
+    })
+
+    test('a notification is 202 without a body; ping is answered', async () => {
+      const { status, text } = await agent.post({ jsonrpc: '2.0', method: 'notifications/initialized' })
+      assert.deepEqual([status, text], [202, ''])
+      assert.deepEqual((await agent.ask('legacy', 'ping')).json.result, {})
+    })
+
+    test('a client must accept both forms of an answer', async () => {
+      for (const name of ['whoami', 'none']) {
+        const reply = await agent.call('legacy', name, {}, { headers: { accept: 'application/json' } })
+        assert.equal(reply.status, 406)
+      }
+    })
+
+    test('an unknown version in the header is refused', async () => {
+      const reply = await agent.call('legacy', 'whoami', {}, { headers: { 'mcp-protocol-version': '1999-01-01' } })
+      assert.equal(reply.status, 400)
+    })
+
+    test('the short path knows the versions that the SDK knows', async () => {
+      for (const version of SUPPORTED_PROTOCOL_VERSIONS.filter((it) => it < MODERN)) {
+        const reply = await agent.call('legacy', 'whoami', {}, { headers: { 'mcp-protocol-version': version } })
+        // Only the short path answers older versions as plain JSON.
+        assert.match(reply.headers.get('content-type') ?? '', /^application\/json/, version)
+      }
+    })
+  })
+
+  test('there is no session: its header is ignored and never sent', async () => {
+    for (const era of ERAS) {
+      const reply = await agent.call(era, 'whoami', {}, { headers: { 'mcp-session-id': 'abc' } })
+      assert.equal(reply.status, 200)
+      assert.equal(reply.headers.get('mcp-session-id'), null)
+    }
+  })
+
+  test('lists the same five tools in both eras, for every key, byte by byte', async () => {
+    const other = new Agent(shop.app, await shop.app.key(shop.owner, { scopes: ['profile'] }))
+    const [one, two, three] = await Promise.all([
+      agent.ask('modern', 'tools/list', {}, { id: 7 }),
+      other.ask('modern', 'tools/list', {}, { id: 7 }),
+      agent.ask('legacy', 'tools/list'),
+    ])
+    assert.equal(one.text, two.text)
+    for (const { json } of [one, three]) {
+      assert.deepEqual(
+        json.result.tools.map((tool: { name: string }) => tool.name),
+        FIVE,
+      )
+    }
+  })
+
+  test('accepts POST only', async () => {
+    for (const method of ['GET', 'DELETE', 'PUT', 'OPTIONS']) {
+      for (const headers of [{}, { 'content-type': 'application/json' }]) {
+        const answer = await shop.app.ask(method, '/mcp', { token: shop.key, headers })
+        assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'POST'], method)
+        assert.equal(answer.json.jsonrpc, '2.0')
+      }
+    }
+  })
+
+  test('an unknown tool is a protocol error', async () => {
+    for (const era of ERAS) assert.deepEqual(codeOf(await agent.call(era, 'no_such_tool')), [200, -32602])
+  })
+
+  test('a body that is no message is refused in JSON-RPC, without the words of a library', async () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+    const id = (value: string) => `{"jsonrpc":"2.0","id":${value},"method":"tools/list"}`
+    for (const [body, code] of [
+      ['{', -32700],
+      ['', -32700],
+      ['{"a":1,"a":2}', -32600],
+      ['[]', -32600],
+      [JSON.stringify([modern('tools/list')]), -32600],
+      [deep, -32600],
+      [`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${deep}}`, -32600],
+      [id('null'), -32600],
+      [id('{}'), -32600],
+      [id('[1]'), -32600],
+      ['null', -32600],
+      ['"text"', -32600],
+      ['{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600],
+    ] as const) {
+      const reply = await agent.post(body)
+      assert.deepEqual(codeOf(reply), [400, code], body.slice(0, 60))
+      assert.equal(reply.json.jsonrpc, '2.0')
+      assert.doesNotMatch(reply.text, /FST_|Fastify|Unexpected token|JSON at position/)
+    }
+  })
+
+  test('a body over 1 MiB is 413, another type is 415, and the service goes on', async () => {
+    const large = await agent.post(JSON.stringify({ ...modern('tools/list'), padding: 'x'.repeat(2 << 20) }))
+    assert.deepEqual(codeOf(large), [413, -32000])
+    const plain = await agent.post(JSON.stringify(modern('tools/list')), { 'content-type': 'text/plain' })
+    assert.deepEqual(codeOf(plain), [415, -32000])
+    assert.equal((await agent.call('modern', 'whoami')).status, 200)
+  })
+
+  test('a batch spends no budget', async () => {
+    const left = async () =>
+      (await shop.app.must('GET', `/teams/${shop.teamId}/usage`, { token: shop.owner.jwt })).budget.remaining
+    const before = await left()
+    const call = messageOf('legacy', 'tools/call', { name: 'run_query', arguments: { ...at, sql: 'SELECT 1' } })
+    assert.equal((await agent.post([call, call, call])).status, 400)
+    assert.equal(await left(), before)
+  })
+
+  test('a page of another site is refused, a program is not', async () => {
+    for (const [origin, status] of [
+      ['https://evil.example', 403],
+      ['null', 403],
+      ['http://localhost.evil.example', 403],
+      ['http://localhost:1', 200],
+      [undefined, 200],
+    ] as const) {
+      const reply = await agent.call('modern', 'whoami', {}, { headers: { origin } })
+      assert.equal(reply.status, status, origin)
+    }
+  })
+
+  test('a foreign Host is refused on loopback', async () => {
+    for (const [host, status] of [
+      ['evil.example', 403],
+      ['evil.example:80', 403],
+      ['localhost:1', 405],
+      ['[::1]:1', 405],
+    ] as const) {
+      const sent = request(`${shop.app.url}/mcp`, { headers: { host } }).end()
+      const [response] = await once(sent, 'response')
+      assert.equal(response.statusCode, status, host)
+      await text(response)
+    }
+  })
+
+  describe('without a valid token', () => {
+    test('says where to sign in, and which scopes to ask for', async () => {
+      const reply = await new Agent(shop.app).call('modern', 'whoami')
+      assert.equal(reply.status, 401)
+      assert.equal(
+        reply.headers.get('www-authenticate'),
+        `Bearer resource_metadata="${shop.app.url}/.well-known/oauth-protected-resource/mcp", scope="profile data:schema data:read"`,
+      )
+    })
+
+    test('wrong, revoked and expired keys, session tokens and cookies get the same refusal', async () => {
+      const revoked = await shop.app.key(shop.owner, { name: 'revoked' })
+      const { id } = (await shop.owner.must('GET', '/users/me/keys')).find(
+        (key: { name: string }) => key.name === 'revoked',
+      )
+      await shop.owner.must('DELETE', `/users/me/keys/${id}`)
+      const soon = new Date(Date.now() + 4_000).toISOString()
+      const expired = await shop.app.key(shop.owner, { expiresAt: soon })
+      while (Date.now() <= Date.parse(soon)) await new Promise((resolve) => setTimeout(resolve, 50))
+      const none = await new Agent(shop.app).call('modern', 'whoami')
+      const withCookie = await new Agent(shop.app).call(
+        'modern',
+        'whoami',
+        {},
+        { headers: { cookie: shop.owner.cookie } },
+      )
+      assert.deepEqual([withCookie.status, withCookie.text], [401, none.text])
+      for (const token of ['sk_live_nonsense', 'a.b.c', revoked, expired, shop.owner.jwt]) {
+        for (const era of ERAS) {
+          const reply = await new Agent(shop.app, token).call(era, 'whoami')
+          assert.deepEqual([reply.status, reply.text], [401, none.text], token)
+          assert.match(reply.headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token", resource_metadata=/)
+        }
+      }
+    })
+  })
+
+  test('the short path and the SDK answer every message alike', async () => {
+    const { authenticator, operations } = shop.app.rooms
+    const sdk = openSdk({ operations, log: { error: () => undefined } })
+    const caller = await authenticator.authenticate(`Bearer ${shop.key}`)
+    const arrival = {
+      caller,
+      knownAt: performance.now(),
+      via: 'CONNECTOR',
+      signal: new AbortController().signal,
+    } as const
+    /** The digits of durationMs differ from call to call. */
+    const comparable = (message: unknown) =>
+      JSON.stringify(sorted(message)).replaceAll(/durationMs\\*":[\d.]+/g, 'durationMs')
+    const messages: [object, Record<string, string>][] = []
+    const add = (era: Era, params: object, message: object = {}, headers: Record<string, string> = {}) =>
+      messages.push([
+        { ...messageOf(era, 'tools/call', params), ...message },
+        { ...headersOf(era, 'tools/call', params), ...headers },
+      ])
+    for (const era of ERAS) {
+      for (const [name, args] of [
+        ['whoami', {}],
+        ['whoami', { nope: 1 }],
+        ['list_teams', {}],
+        ['list_datasources', { teamId: at.teamId }],
+        ['list_datasources', { teamId: 'other' }],
+        ['list_datasources', { teamId: 5 }],
+        ['describe_datasource', at],
+        ['describe_datasource', { ...at, tables: ['orders', 'payroll'] }],
+        ['run_query', { ...at, sql: 'SELECT id, name FROM customers ORDER BY id LIMIT 3' }],
+        ['run_query', { ...at, sql: 'SELECT * FROM orders' }],
+        ['run_query', { ...at, sql: 'SELECT email FROM customers' }],
+        ['run_query', { ...at, sql: 'SELEC' }],
+        ['run_query', { ...at }],
+        ['run_query', {}],
+      ] as const)
+        add(era, { name, arguments: args })
+      add(era, { name: 'whoami' })
+      for (const id of ['text', 0, -1, 2 ** 53 - 1, 1.5, '', 2 ** 60]) add(era, { name: 'whoami' }, { id })
+      add(era, { name: 'whoami', arguments: [] })
+      add(era, { name: 'whoami', arguments: 'text' })
+      add(era, { name: 'whoami', arguments: null })
+      add(era, { name: 5 })
+      add(era, {})
+      add(era, { name: 'whoami', more: 1 })
+      add(era, { name: 'none' })
+      add(era, { name: '__proto__' })
+      add(era, { name: 'whoami' }, { more: 1 })
+      add(era, { name: 'whoami' }, { jsonrpc: '2' })
+      for (const meta of [
+        { progressToken: 1 },
+        { progressToken: 'p' },
+        { progressToken: {} },
+        { progressToken: null },
+        { other: { x: 1 } },
+        { [`${META}clientCapabilities`]: { sampling: {}, roots: { listChanged: true } } },
+        { [`${META}clientCapabilities`]: 5 },
+        { [`${META}clientCapabilities`]: { sampling: 5 } },
+        { [`${META}clientInfo`]: { name: 'x' } },
+        { [`${META}clientInfo`]: 'x' },
+        { [`${META}logLevel`]: 'debug' },
+        { [`${META}logLevel`]: 'none' },
+        { [`${META}protocolVersion`]: '2025-11-25' },
+        { [`${META}protocolVersion`]: 5 },
+      ]) {
+        const params = { name: 'whoami' }
+        messages.push([messageOf(era, 'tools/call', params, { meta }), headersOf(era, 'tools/call', params)])
+      }
+    }
+    for (const headers of [
+      { 'mcp-name': '=?base64?d2hvYW1p?=' },
+      { 'mcp-name': ' whoami ' },
+      { 'mcp-method': 'TOOLS/CALL' },
+      { 'mcp-protocol-version': '2026-07-28, 2026-07-28' },
+    ]) {
+      add('modern', { name: 'whoami' }, {}, headers)
+    }
+    for (const [body, headers] of messages) {
+      const all = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers }
+      const door = await agent.post(body, headers)
+      const response = await sdk(new Headers(all), body, arrival)
+      const theirs = await response.text()
+      const message = /^data: (.+)$/m.exec(theirs)?.[1] ?? theirs
+      const what = JSON.stringify([body, headers])
+      assert.equal(door.status, response.status, what)
+      assert.equal(comparable(door.json), comparable(message === '' ? undefined : JSON.parse(message)), what)
+    }
+  })
+})
+
+/** The same value with its keys in order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, sorted(item)]),
+  )
+}
