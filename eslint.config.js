@@ -1,10 +1,11 @@
 // Lint rules for what the compiler does not check. All of them are errors.
 import tseslint from 'typescript-eslint'
+import { rulesOfHooks } from './console/eslint-hooks.js'
 
 export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', 'data/', 'test/engines/*/node_modules/'] },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.base],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -33,10 +34,28 @@ export default tseslint.config(
   },
   {
     // `as` is allowed only where a brand is created or external data is read; tests may cast.
-    files: ['src/**/*.ts'],
+    files: ['src/**/*.ts', 'console/src/**/*.{ts,tsx}'],
     ignores: ['src/ids.ts', 'src/drivers/confined.ts', '**/*.test.ts'],
     rules: {
       '@typescript-eslint/consistent-type-assertions': ['error', { assertionStyle: 'never' }],
+    },
+  },
+  {
+    // The console takes types of the service, never its code.
+    files: ['console/src/**/*.{ts,tsx}'],
+    plugins: { console: { rules: { hooks: rulesOfHooks } } },
+    rules: {
+      'console/hooks': 'error',
+      '@typescript-eslint/only-throw-error': [
+        'error',
+        { allow: [{ from: 'package', package: '@tanstack/router-core', name: ['Redirect', 'NotFoundError'] }] },
+      ],
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        { patterns: [{ group: ['**/src/*', 'zod'], allowTypeImports: true, message: 'Import types only.' }] },
+      ],
+      // An event handler may return a promise: its failures are shown by useAction.
+      '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: false }],
     },
   },
   {

@@ -1,9 +1,10 @@
-// Bundles the server into dist/, so that it starts faster and with less memory than from source. `npm run prepare` runs
+// Bundles the server and the console into dist/, so that it starts faster and with less memory than from source. `npm run prepare` runs
 // it, and so does `npm ci`. Lazily loaded modules stay separate files.
 import { existsSync } from 'node:fs'
 import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { buildConsole } from '../console/build.ts'
 import { standaloneScript } from '../src/http/scalar.ts'
 
 const ROOT = new URL('../', import.meta.url)
@@ -62,7 +63,7 @@ async function copies(): Promise<void> {
 try {
   await rm(BUILT, { recursive: true, force: true })
   await mkdir(BUILT)
-  await Promise.all([bundle(), copies()])
+  await Promise.all([bundle(), copies(), buildConsole(path('console', BUILT))])
   const old = path(`node_modules/.bundle-old-${process.pid}`)
   if (existsSync(path('dist'))) await rename(DIST, old)
   await rename(BUILT, DIST)

@@ -23,6 +23,8 @@ import { sharedDepsOf, openRooms } from './rooms.ts'
 export interface AppOptions {
   readonly config: Config
   readonly log: Logger
+  /** The folder of the built console, if it is not beside the service. */
+  readonly consoleDir?: string
   /** Additional routes, for tests of the HTTP layer. */
   readonly more?: {
     readonly routes: Readonly<Record<string, Route>>
@@ -76,6 +78,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     open: openRouteOperations(rooms),
     isDraining: () => draining,
     ready,
+    ...(options.consoleDir === undefined ? {} : { consoleDir: options.consoleDir }),
     trustProxy: config.trustProxy,
     metrics,
     log,

@@ -1,4 +1,4 @@
-// The routes without a token: liveness, readiness, and the redirect to the documentation.
+// The routes without a token: liveness, readiness, and the redirect to the console.
 import type { FastifyInstance } from 'fastify'
 import type { KnownPath } from './unknown.ts'
 
@@ -13,6 +13,6 @@ export function publicRoutes(app: FastifyInstance, ready: () => Promise<void>): 
     reply.header('cache-control', 'no-store')
     return { status: 'ok' }
   })
-  app.get('/', async (_request, reply) => reply.redirect('/docs'))
+  app.get('/', async (_request, reply) => reply.redirect('/app'))
   return ['/health/live', '/health/ready', '/'].map((path) => ({ method: 'GET', path }))
 }

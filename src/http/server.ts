@@ -8,6 +8,7 @@ import type { Route } from '../contract/route.ts'
 import type { AppError } from '../errors.ts'
 import type { Operation } from '../operations/call-operation.ts'
 import type { OpenOperations } from '../operations/open.ts'
+import { consoleRoutes } from './console.ts'
 import { docsRoutes } from './docs.ts'
 import { refusalOf, textOf, VALUES_MAX, VALUES_MAX_OF_LARGE } from '../operations/scan-json.ts'
 import type { Metrics } from './metrics.ts'
@@ -49,6 +50,8 @@ export interface Door {
   readonly isDraining: () => boolean
   /** Throws a refusal while the service should get no requests. */
   readonly ready: () => Promise<void>
+  /** The folder of the built console, if it is not beside the service. */
+  readonly consoleDir?: string
   /** See config.ts. */
   readonly trustProxy: boolean | string
   /** null turns metrics off. */
@@ -102,6 +105,7 @@ export function createServer(door: Door): FastifyInstance {
   const open = [
     ...publicRoutes(app, door.ready),
     ...openRoutes(app, door.open),
+    ...consoleRoutes(app, door.consoleDir),
     ...docsRoutes(app),
     ...signInRoutes(app, door.signIn),
   ]

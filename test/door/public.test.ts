@@ -23,9 +23,9 @@ describe('public routes', () => {
     assert.equal(answer.text, readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
   })
 
-  test('/ redirects to /docs', async () => {
+  test('/ redirects to the console', async () => {
     const answer = await app.ask('GET', '/')
-    assert.deepEqual([answer.status, answer.headers.get('location')], [302, '/docs'])
+    assert.deepEqual([answer.status, answer.headers.get('location')], [302, '/app'])
   })
 
   test('/docs loads nothing from other hosts, and has no inline script', async () => {

@@ -18,6 +18,8 @@ export interface TestAppOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Routes in addition to those of the tables. */
   readonly more?: AppOptions['more']
+  /** The folder of the built console. */
+  readonly consoleDir?: string
   /** Receives every line of the log, down to `debug`. */
   readonly logged?: (line: string) => void
 }
@@ -238,6 +240,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
       config,
       log: logOf(options),
       ...(options.more === undefined ? {} : { more: options.more }),
+      ...(options.consoleDir === undefined ? {} : { consoleDir: options.consoleDir }),
     })
     return new TestApp(await app.listen(), dataDir, app)
   } catch (error) {

@@ -1,0 +1,29 @@
+// Builds the console into a folder, with a brotli and a gzip copy beside each file that gains from one.
+import { constants, brotliCompress, gzip } from 'node:zlib'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { build } from 'vite'
+
+/** Copies of smaller files would not save a packet. */
+const SMALL_BYTES = 1_000
+
+/** Throws if the contract's schema library was bundled: the console imports types only. */
+export async function buildConsole(folder: string): Promise<void> {
+  await build({ configFile: join(import.meta.dirname, 'vite.config.ts'), logLevel: 'warn', build: { outDir: folder } })
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  for (const file of files) await compress(file)
+}
+
+async function compress(file: string): Promise<void> {
+  const content = await readFile(file)
+  if (/\.js$/.test(file) && /\bZodError\b/.test(content.toString())) throw new Error(`${file} contains zod`)
+  if (content.length < SMALL_BYTES) return
+  const params = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length }
+  const [br, gz] = await Promise.all([
+    promisify(brotliCompress)(content, { params }),
+    promisify(gzip)(content, { level: 9 }),
+  ])
+  await Promise.all([writeFile(`${file}.br`, br), writeFile(`${file}.gz`, gz)])
+}

@@ -1,0 +1,64 @@
+// Calls the operations of the contract by name. A wrong parameter, field or name does not compile.
+import { routes } from 'virtual:routes'
+import { Refused } from './failure.ts'
+import { send } from './send.ts'
+import { accessToken, forget } from './session.ts'
+import type { Answer, AuthAnswer, AuthBody, AuthName, Input, OperationName } from './types.ts'
+
+interface AnyInput {
+  readonly params?: Readonly<Record<string, string>> | undefined
+  readonly query?: Readonly<Record<string, string | number | undefined>> | undefined
+  readonly body?: unknown
+}
+
+/** Throws Refused, Unreachable, SignedOut, or the reason of an aborted signal. */
+export async function call<N extends OperationName>(
+  name: N,
+  input: Input<N>,
+  signal?: AbortSignal,
+): Promise<Answer<N>> {
+  const response = await respond(name, input, signal)
+  // A 204 has no body, and its type is null.
+  if (response.status === 204) return JSON.parse('null')
+  return response.json()
+}
+
+/** The answer as it came, for exports. */
+export async function respond(name: OperationName, input: AnyInput, signal?: AbortSignal): Promise<Response> {
+  const [method, path] = routes[name] ?? missing(name)
+  return authorized({ method, path: addressOf(path, input), body: input.body, signal })
+}
+
+/** A call with an access token. Tries once more with a new token if the service refuses this one. */
+export async function authorized(request: Parameters<typeof send>[0]): Promise<Response> {
+  for (let attempt = 1; ; attempt++) {
+    const jwt = await accessToken(request.signal)
+    try {
+      return await send({ ...request, headers: { ...request.headers, authorization: `Bearer ${jwt}` } })
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 401 || attempt > 1) throw error
+      forget(jwt)
+    }
+  }
+}
+
+/** A path under /auth. These use the session cookie. */
+export async function auth<N extends AuthName>(
+  name: N,
+  body?: AuthBody<N>,
+  signal?: AbortSignal,
+): Promise<AuthAnswer<N>> {
+  const [method = '', path = ''] = name.split(' ')
+  return (await send({ method, path, body, signal })).json()
+}
+
+function addressOf(path: string, { params = {}, query = {} }: AnyInput): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value))
+  return search.size === 0 ? filled : `${filled}?${search.toString()}`
+}
+
+function missing(name: string): never {
+  throw new Error(`the contract has no operation ${name}`)
+}

@@ -1,0 +1,31 @@
+// Small choices of this browser: theme, shortcuts, last team. Storage may be disabled; then a choice lasts as long as
+// the page. Never holds anything secret.
+import { observable, useObservable } from './observable.ts'
+
+type Name = 'theme' | 'shortcuts' | 'team' | 'signed-out'
+
+const memory = observable<Readonly<Record<string, string>>>({})
+
+export function remembered(name: Name): string | null {
+  const here = memory.get()[name]
+  if (here !== undefined) return here
+  try {
+    return localStorage.getItem(`vitrine.${name}`)
+  } catch {
+    return null
+  }
+}
+
+export function remember(name: Name, value: string): void {
+  memory.set({ ...memory.get(), [name]: value })
+  try {
+    localStorage.setItem(`vitrine.${name}`, value)
+  } catch {
+    // The choice stays in memory.
+  }
+}
+
+export function useRemembered(name: Name): string | null {
+  useObservable(memory)
+  return remembered(name)
+}

@@ -1,0 +1,134 @@
+// The session of this tab. The access token lives in memory only, is renewed a minute before its end, and one renewal
+// serves every call that waits. If the session ends in the middle, calls wait until the person signed in again.
+import { Refused, SignedOut } from './failure.ts'
+import { observable } from './observable.ts'
+import { send } from './send.ts'
+import { onTabMessage, tellTabs } from './tabs.ts'
+
+/** Renew the token this long before its end. */
+const EARLY_MS = 60_000
+const LIFETIME_MS = 600_000
+
+interface Held {
+  readonly jwt: string
+  /** By performance.now(), so that a wrong clock does not matter. */
+  readonly until: number
+}
+
+/** True while the page asks for the password again. */
+export const asking = observable(false)
+
+let held: Held | null = null
+let renewing: Promise<string> | null = null
+/** True once this page has had a session: then its end must not lose what was typed. */
+let wasSignedIn = false
+let again: {
+  readonly promise: Promise<void>
+  readonly resolve: () => void
+  readonly reject: (e: Error) => void
+} | null = null
+let leave: () => void = () => undefined
+
+/** `onSignedOut`: shows the sign-in page. Called when another tab signed out. */
+export function openSession(onSignedOut: () => void): void {
+  leave = onSignedOut
+  onTabMessage((message) => {
+    if (message === 'signed-in') return resume()
+    end()
+    leave()
+  })
+}
+
+/**
+ * Asks the service without provoking a refusal, which browsers print as an error. True if this page has had a session:
+ * then the next call finds out.
+ */
+export async function hasSession(): Promise<boolean> {
+  if (wasSignedIn) return true
+  const session: unknown = await (await send({ method: 'GET', path: '/auth/get-session' })).json()
+  return session !== null
+}
+
+/** Throws SignedOut, or the reason of an aborted signal. */
+export async function accessToken(signal?: AbortSignal): Promise<string> {
+  for (;;) {
+    signal?.throwIfAborted()
+    if (held !== null && performance.now() < held.until) return held.jwt
+    try {
+      return await (renewing ??= renew().finally(() => (renewing = null)))
+    } catch (error) {
+      if (!(error instanceof SignedOut) || !wasSignedIn) throw error
+      await askAgain(signal)
+    }
+  }
+}
+
+/** The service refused this token: the next call gets another. */
+export function forget(jwt: string): void {
+  if (held?.jwt === jwt) held = null
+}
+
+async function renew(): Promise<string> {
+  const from = performance.now()
+  const response = await send({ method: 'GET', path: '/auth/token' }).catch((error: unknown) => {
+    throw error instanceof Refused && error.status === 401 ? new SignedOut() : error
+  })
+  const { token, expiresIn }: { token: string; expiresIn?: number } = await response.json()
+  wasSignedIn = true
+  const life = expiresIn === undefined ? LIFETIME_MS : expiresIn * 1000
+  held = { jwt: token, until: from + Math.max(life - EARLY_MS, life / 2) }
+  return token
+}
+
+async function askAgain(signal?: AbortSignal): Promise<void> {
+  if (again === null) {
+    again = Promise.withResolvers<void>()
+    again.promise.catch(() => undefined)
+    asking.set(true)
+  }
+  const { promise } = again
+  if (signal === undefined) return promise
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(new DOMException('Aborted', 'AbortError'))
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    await Promise.race([promise, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** The person signed in, here or in another tab: waiting calls continue. */
+export function resume(): void {
+  held = null
+  const waiting = again
+  again = null
+  asking.set(false)
+  waiting?.resolve()
+}
+
+/** The person signed in in this tab. */
+export function signedIn(): void {
+  resume()
+  tellTabs('signed-in')
+}
+
+/** Forgets the session. Waiting calls fail. */
+export function end(): void {
+  held = null
+  wasSignedIn = false
+  const waiting = again
+  again = null
+  asking.set(false)
+  waiting?.reject(new SignedOut())
+}
+
+/** Signs out here and in every other tab. The session ends in the service first. */
+export async function signOut(): Promise<void> {
+  await send({ method: 'POST', path: '/auth/sign-out', body: {} }).catch((error: unknown) => {
+    if (!(error instanceof Refused)) throw error
+  })
+  end()
+  tellTabs('signed-out')
+  leave()
+}

@@ -1,0 +1,25 @@
+// The page for an address that leads nowhere, or to something that is not the person's to see. Both look the same.
+import { Compass } from 'lucide-react'
+import { LinkButton } from '../parts/Button.tsx'
+import { Icon } from '../parts/Icon.tsx'
+import { useTeamOrNone } from './team.ts'
+import { useTitle } from './title.ts'
+
+export function NothingHere() {
+  const team = useTeamOrNone()
+  useTitle('Nothing here', team?.name ?? null)
+  return (
+    <div className="page">
+      <div className="empty">
+        <span className="empty-picture">
+          <Icon of={Compass} />
+        </span>
+        <h1 tabIndex={-1}>Nothing here</h1>
+        <p>The address is wrong, what was here is gone, or you have no access to it.</p>
+        <div className="empty-acts">
+          <LinkButton to="/">Go to the start</LinkButton>
+        </div>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,30 @@
+// What every page shares: short sentences about what happened, and the question for the password.
+import { Outlet, useRouter, useRouterState } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { Statuses } from '../parts/Status.tsx'
+import { SignInAgain } from './SignInAgain.tsx'
+
+export function Root() {
+  useFocusOnNewPage()
+  return (
+    <>
+      <Outlet />
+      <SignInAgain />
+      <Statuses />
+    </>
+  )
+}
+
+/** After a navigation the focus moves to the heading, so that a screen reader says where it is. Tabs keep the focus. */
+function useFocusOnNewPage(): void {
+  const router = useRouter()
+  const path = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname })
+  const last = useRef(path)
+  useEffect(() => {
+    const isFirst = last.current === undefined || last.current === path
+    last.current = path
+    if (isFirst || document.activeElement?.getAttribute('role') === 'tab') return
+    if (document.activeElement instanceof HTMLInputElement) return
+    document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
+  }, [path, router])
+}

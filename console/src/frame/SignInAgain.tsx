@@ -1,0 +1,79 @@
+// Asks for the password over the page when the session ended. The page stays as it is, and waiting calls continue.
+import { useState, type FormEvent } from 'react'
+import { auth } from '../api/client.ts'
+import { useObservable } from '../api/observable.ts'
+import { queryClient, read } from '../api/queries.ts'
+import { asking, signedIn, signOut } from '../api/session.ts'
+import { Button } from '../parts/Button.tsx'
+import { AlertDialog } from '../parts/Dialog.tsx'
+import { PasswordField, TextField } from '../parts/Field.tsx'
+import { Failure } from '../parts/Notice.tsx'
+import { useAction } from '../parts/useAction.ts'
+
+export function SignInAgain() {
+  const open = useObservable(asking)
+  return (
+    <AlertDialog
+      open={open}
+      stays
+      onClose={() => undefined}
+      title="Sign in again"
+      description="Your session ended. What you typed is kept."
+    >
+      {open && <Ask />}
+    </AlertDialog>
+  )
+}
+
+function Ask() {
+  const email = queryClient.getQueryData(read('getAccount', {}).queryKey)?.email ?? ''
+  const [password, setPassword] = useState('')
+  const [code, setCode] = useState('')
+  const [asksCode, askCode] = useState(false)
+  const action = useAction(async () => {
+    if (asksCode) {
+      await auth('POST /auth/two-factor/verify-totp', { code: code.replace(/\s/g, '') })
+    } else {
+      const answer = await auth('POST /auth/sign-in/email', { email, password, rememberMe: true })
+      if ('twoFactorRedirect' in answer) return askCode(true)
+    }
+    signedIn()
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    action.run()
+  }
+  return (
+    <form className="stack" onSubmit={submit}>
+      <TextField label="Email" value={email} readOnly autoComplete="username" />
+      {asksCode ? (
+        <TextField
+          label="Code"
+          value={code}
+          onChange={(event) => setCode(event.target.value)}
+          autoComplete="one-time-code"
+          inputMode="numeric"
+          autoFocus
+        />
+      ) : (
+        <PasswordField
+          label="Password"
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+          autoComplete="current-password"
+          autoFocus
+        />
+      )}
+      <Failure of={action.error} />
+      <div className="row apart">
+        <Button look="quiet" onClick={() => void signOut()}>
+          Sign out
+        </Button>
+        <Button type="submit" look="primary" busy={action.busy}>
+          {asksCode ? 'Verify' : 'Sign in'}
+        </Button>
+      </div>
+      <p className="tiny">Signed in another way? Sign in in a new tab, and this page continues.</p>
+    </form>
+  )
+}

@@ -1,0 +1,15 @@
+// The parameters in an address. All of them are optional texts; anything else is dropped.
+export type Search<N extends string> = { [K in N]?: string }
+
+/** For `validateSearch`. The router reads `1` and `true` as a number and a boolean. */
+export function texts<const N extends string>(...names: readonly N[]) {
+  return (search: Readonly<Record<string, unknown>>): Search<N> => {
+    const found: Search<N> = {}
+    for (const name of names) {
+      const value = search[name]
+      if (typeof value === 'string') found[name] = value
+      else if (typeof value === 'number' || typeof value === 'boolean') found[name] = String(value)
+    }
+    return found
+  }
+}

@@ -1,0 +1,22 @@
+// The team that the frame shows, and the person's role in it.
+import { createContext, useContext } from 'react'
+import type { Role, Team } from '../api/types.ts'
+
+export const TeamContext = createContext<Team | null>(null)
+
+/** The team of the page. Only screens under /t/$team may call it. */
+export function useTeam(): Team {
+  const team = useContext(TeamContext)
+  if (team === null) throw new Error('this screen has no team')
+  return team
+}
+
+/** The team beside the page, if any. */
+export const useTeamOrNone = () => useContext(TeamContext)
+
+const RANK: Readonly<Record<Role, number>> = { MEMBER: 0, ADMIN: 1, OWNER: 2 }
+
+export const hasRole = (team: Pick<Team, 'role'>, role: Role) => RANK[team.role] >= RANK[role]
+
+/** How a role is written. */
+export const ROLE_NAMES: Readonly<Record<Role, string>> = { OWNER: 'Owner', ADMIN: 'Admin', MEMBER: 'Member' }

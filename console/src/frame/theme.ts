@@ -1,0 +1,19 @@
+// Light, dark, or as the system has it. theme.js applies the choice before the first paint; this file changes it.
+import { remember, remembered, useRemembered } from '../api/remember.ts'
+
+export type Theme = 'system' | 'light' | 'dark'
+
+const themeOf = (text: string | null): Theme => (text === 'light' || text === 'dark' ? text : 'system')
+
+export function chooseTheme(theme: Theme): void {
+  remember('theme', theme)
+  applyTheme()
+}
+
+export function applyTheme(): void {
+  const theme = themeOf(remembered('theme'))
+  if (theme === 'system') delete document.documentElement.dataset['theme']
+  else document.documentElement.dataset['theme'] = theme
+}
+
+export const useTheme = () => themeOf(useRemembered('theme'))

@@ -1,0 +1,8 @@
+// The title of the browser's tab: page, team, product.
+import { useEffect } from 'react'
+
+export function useTitle(page: string, team: string | null): void {
+  useEffect(() => {
+    document.title = [page, team, 'Vitrine'].filter((part) => part !== null).join(' · ')
+  }, [page, team])
+}

@@ -1,0 +1,13 @@
+// A text to copy: a command, a query, a program.
+import { CopyButton } from './Copy.tsx'
+
+export function CodeBlock({ label, children }: { readonly label: string; readonly children: string }) {
+  return (
+    <div className="code">
+      <pre tabIndex={0} role="group" aria-label={label}>
+        <code>{children}</code>
+      </pre>
+      <CopyButton text={children} label={`Copy ${label}`} />
+    </div>
+  )
+}

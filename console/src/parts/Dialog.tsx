@@ -1,0 +1,81 @@
+// Dialogs. Focus moves in, stays in, and returns to what opened the dialog.
+import { AlertDialog as BaseAlert } from '@base-ui/react/alert-dialog'
+import { Dialog as Base } from '@base-ui/react/dialog'
+import type { ReactNode, RefObject } from 'react'
+import { classes } from './classes.ts'
+
+interface DialogProps {
+  readonly open: boolean
+  readonly onClose: () => void
+  readonly title: ReactNode
+  readonly description?: ReactNode
+  /** The buttons. The last one is the way on. */
+  readonly foot?: ReactNode
+  readonly wide?: boolean
+  /** Escape and a click beside do not close it. */
+  readonly stays?: boolean
+  readonly initialFocus?: RefObject<HTMLElement | null>
+  readonly children?: ReactNode
+}
+
+export function Dialog({ open, onClose, stays = false, wide = false, initialFocus, ...parts }: DialogProps) {
+  return (
+    <Base.Root
+      open={open}
+      disablePointerDismissal={stays}
+      onOpenChange={(next, { reason, cancel }) => {
+        if (stays && reason === 'escape-key') return cancel()
+        if (!next) onClose()
+      }}
+    >
+      <Base.Portal>
+        <Base.Backdrop className="backdrop" />
+        <Base.Viewport className="dialog-place">
+          <Base.Popup className={classes('dialog', wide && 'wide')} initialFocus={initialFocus}>
+            <Inside {...parts} Title={Base.Title} Description={Base.Description} />
+          </Base.Popup>
+        </Base.Viewport>
+      </Base.Portal>
+    </Base.Root>
+  )
+}
+
+/** Asks before something that cannot be undone, or that must be answered first. A click beside does not close it. */
+export function AlertDialog({ open, onClose, stays = false, wide = false, initialFocus, ...parts }: DialogProps) {
+  return (
+    <BaseAlert.Root
+      open={open}
+      onOpenChange={(next, { reason, cancel }) => {
+        if (stays && reason === 'escape-key') return cancel()
+        if (!next) onClose()
+      }}
+    >
+      <BaseAlert.Portal>
+        <BaseAlert.Backdrop className="backdrop" />
+        <BaseAlert.Viewport className="dialog-place">
+          <BaseAlert.Popup className={classes('dialog', wide && 'wide')} initialFocus={initialFocus}>
+            <Inside {...parts} Title={BaseAlert.Title} Description={BaseAlert.Description} />
+          </BaseAlert.Popup>
+        </BaseAlert.Viewport>
+      </BaseAlert.Portal>
+    </BaseAlert.Root>
+  )
+}
+
+interface InsideProps extends Pick<DialogProps, 'title' | 'description' | 'foot' | 'children'> {
+  readonly Title: typeof Base.Title
+  readonly Description: typeof Base.Description
+}
+
+function Inside({ title, description, foot, children, Title, Description }: InsideProps) {
+  return (
+    <>
+      <div className="dialog-head">
+        <Title>{title}</Title>
+        {description !== undefined && <Description>{description}</Description>}
+      </div>
+      <div className="dialog-body">{children}</div>
+      {foot !== undefined && <div className="dialog-foot">{foot}</div>}
+    </>
+  )
+}

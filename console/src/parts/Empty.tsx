@@ -1,0 +1,27 @@
+// A place where something will be: what is missing, why it matters, and the way on.
+import type { LucideIcon } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { Icon } from './Icon.tsx'
+
+export function Empty({
+  icon,
+  title,
+  children,
+  acts,
+}: {
+  readonly icon: LucideIcon
+  readonly title: string
+  readonly children?: ReactNode
+  readonly acts?: ReactNode
+}) {
+  return (
+    <div className="empty">
+      <span className="empty-picture">
+        <Icon of={icon} />
+      </span>
+      <h2>{title}</h2>
+      {children !== undefined && <p>{children}</p>}
+      {acts !== undefined && <div className="empty-acts">{acts}</div>}
+    </div>
+  )
+}

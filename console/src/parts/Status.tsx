@@ -1,0 +1,35 @@
+// Short sentences about what just happened, read out by a screen reader. They go by themselves and never hold the only
+// copy of anything.
+import { Check } from 'lucide-react'
+import { observable, useObservable } from '../api/observable.ts'
+import { Icon } from './Icon.tsx'
+
+interface Said {
+  readonly id: number
+  readonly text: string
+}
+
+const said = observable<readonly Said[]>([])
+const STAYS_MS = 5_000
+const MANY = 3
+let last = 0
+
+export function say(text: string): void {
+  const id = ++last
+  said.set([...said.get().slice(1 - MANY), { id, text }])
+  setTimeout(() => said.set(said.get().filter((each) => each.id !== id)), STAYS_MS)
+}
+
+export function Statuses() {
+  const all = useObservable(said)
+  return (
+    <div className="statuses" role="status" aria-live="polite">
+      {all.map(({ id, text }) => (
+        <p key={id}>
+          <Icon of={Check} />
+          {text}
+        </p>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,49 @@
+// A word about a state. The sign before it says the same as the colour.
+import { AlertTriangle, Check, Circle, CircleDot, Pause, X, type LucideIcon } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { classes } from './classes.ts'
+import { Icon } from './Icon.tsx'
+
+export type Tone = 'ok' | 'warn' | 'bad' | 'accent' | 'none'
+
+export function Tag({
+  tone = 'none',
+  icon,
+  bare = false,
+  children,
+}: {
+  readonly tone?: Tone
+  readonly icon?: LucideIcon
+  /** Without a ground, for dense tables. */ readonly bare?: boolean
+  readonly children: ReactNode
+}) {
+  return (
+    <span className={classes('tag', tone !== 'none' && tone, bare && 'bare')}>
+      {icon !== undefined && <Icon of={icon} />}
+      {children}
+    </span>
+  )
+}
+
+/** Names as code: scopes, types, columns. */
+export const CodeTag = ({ children }: { readonly children: ReactNode }) => <code className="tag code">{children}</code>
+
+const STATES = {
+  ANSWERED: ['ok', Check, 'Answered'],
+  DENIED: ['bad', X, 'Refused'],
+  FAILED: ['warn', AlertTriangle, 'Failed'],
+  PENDING: ['none', Circle, 'Pending'],
+  CONNECTED: ['ok', CircleDot, 'Connected'],
+  ERROR: ['bad', AlertTriangle, 'Error'],
+  DISABLED: ['none', Pause, 'Disabled'],
+} as const satisfies Record<string, readonly [Tone, LucideIcon, string]>
+
+/** The state of a call or a datasource. */
+export function State({ of, bare = true }: { readonly of: keyof typeof STATES; readonly bare?: boolean }) {
+  const [tone, icon, word] = STATES[of]
+  return (
+    <Tag tone={tone} icon={icon} bare={bare}>
+      {word}
+    </Tag>
+  )
+}

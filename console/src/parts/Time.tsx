@@ -1,0 +1,10 @@
+// A moment, relative to now.
+import { ago, exact } from './time.ts'
+
+export function Time({ at }: { readonly at: string }) {
+  return (
+    <time dateTime={at} title={exact(at)}>
+      {ago(at)}
+    </time>
+  )
+}

@@ -1,0 +1,22 @@
+// Texts that come from people and databases. They are data: never markup, isolated from the direction of what stands
+// around them, and cut where they are long.
+import { useState } from 'react'
+
+const LONG = 400
+
+/** A name or short text on one line. */
+export const Name = ({ children }: { readonly children: string }) => <bdi>{children}</bdi>
+
+/** A text of any length. */
+export function LongText({ children }: { readonly children: string }) {
+  const [whole, showWhole] = useState(false)
+  if (children.length <= LONG || whole) return <bdi>{children}</bdi>
+  return (
+    <>
+      <bdi>{children.slice(0, LONG)}…</bdi>{' '}
+      <button type="button" className="button small" onClick={() => showWhole(true)}>
+        Show all
+      </button>
+    </>
+  )
+}

@@ -1,0 +1,6 @@
+// Tries queries.
+import { Page } from '../../frame/Page.tsx'
+
+export function Playground() {
+  return <Page title="Playground"></Page>
+}

@@ -1,0 +1,73 @@
+// The sign-in page: password, and whatever else this service accepts.
+import { Link, useNavigate, useRouter, useSearch } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { useState, type FormEvent, type ReactNode } from 'react'
+import { auth } from '../../api/client.ts'
+import { authOptions } from '../../api/options.ts'
+import { Outside } from '../../frame/Outside.tsx'
+import { Button } from '../../parts/Button.tsx'
+import { Checkbox, PasswordField, TextField } from '../../parts/Field.tsx'
+import { Failure } from '../../parts/Notice.tsx'
+import { useAction } from '../../parts/useAction.ts'
+import { enter } from './after.ts'
+import { OtherWays } from './OtherWays.tsx'
+
+export function SignIn(): ReactNode {
+  const { next } = useSearch({ strict: false })
+  const options = useQuery(authOptions).data
+  const router = useRouter()
+  const navigate = useNavigate()
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const [rememberMe, setRememberMe] = useState(false)
+  const search = next === undefined ? {} : { next }
+  const action = useAction(async () => {
+    const answer = await auth('POST /auth/sign-in/email', { email, password, rememberMe })
+    if ('twoFactorRedirect' in answer) return navigate({ to: '/two-factor', search })
+    await enter(router, next)
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    action.run()
+  }
+  return (
+    <Outside title="Sign in to Vitrine">
+      <form className="stack" onSubmit={submit}>
+        <TextField
+          label="Email"
+          type="email"
+          required
+          autoComplete="username webauthn"
+          autoFocus
+          value={email}
+          onChange={(event) => setEmail(event.target.value)}
+        />
+        <PasswordField
+          label="Password"
+          required
+          autoComplete="current-password"
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+        <Checkbox
+          label="Keep me signed in"
+          checked={rememberMe}
+          onChange={(event) => setRememberMe(event.target.checked)}
+        />
+        <Failure of={action.error} />
+        <Button type="submit" look="primary" wide busy={action.busy}>
+          Sign in
+        </Button>
+      </form>
+      <OtherWays methods={options?.methods ?? []} oidcName={options?.oidcName} next={next} />
+      <div className="outside-foot">
+        <Link to="/reset">Forgot password?</Link>
+        {options?.signUp !== 'closed' && (
+          <Link to="/sign-up" search={search}>
+            Create account
+          </Link>
+        )}
+      </div>
+    </Outside>
+  )
+}

@@ -1,0 +1,47 @@
+// Builds the console, and serves it during development beside `npm run dev` (docs/console.md).
+import react from '@vitejs/plugin-react'
+import { defineConfig, type Plugin } from 'vite'
+import { ROUTES } from '../src/contract/routes.ts'
+import { SESSION_ROUTES } from '../src/contract/session-routes.ts'
+
+const SERVICE = process.env['VITRINE_URL'] ?? 'http://127.0.0.1:3000'
+
+/** What the service answers itself. Everything else belongs to the console. */
+const PATHS = ['/auth', '/users', '/teams', '/invitations', '/instance', '/health', '/openapi.json', '/docs']
+
+/** `virtual:routes`: method and path of every operation, taken from the contract. No schema reaches the browser. */
+function routes(): Plugin {
+  const [name, resolved] = ['virtual:routes', '\0virtual:routes']
+  return {
+    name: 'routes',
+    resolveId: (id) => (id === name ? resolved : undefined),
+    load(id) {
+      if (id !== resolved) return undefined
+      const table = Object.entries({ ...ROUTES, ...SESSION_ROUTES }).map(([operation, { method, path }]) => [
+        operation,
+        [method, path],
+      ])
+      return `export const routes = ${JSON.stringify(Object.fromEntries(table))}`
+    },
+  }
+}
+
+// Vite looks for a default export here.
+// eslint-disable-next-line no-restricted-exports
+export default defineConfig({
+  root: import.meta.dirname,
+  base: '/app/',
+  plugins: [react(), routes()],
+  build: {
+    target: 'es2023',
+    // Data URLs and inline scripts would need exceptions in the content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    emptyOutDir: true,
+  },
+  server: {
+    // The service compares Origin with Host, so Host must stay as the browser sent it.
+    proxy: Object.fromEntries(PATHS.map((path) => [path, { target: SERVICE, changeOrigin: false }])),
+  },
+})

@@ -1,0 +1,155 @@
+// The frame of the console in a real browser: navigation, palette, keys, sessions that end, other tabs.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { PASSWORD, startApp, type Person, type TestApp } from '../support/app.ts'
+import { accessible, browserOrSkip, consoleDir, eachLook, NARROW, ready, shot, signIn } from '../support/console.ts'
+
+describe('the frame', () => {
+  let app: TestApp
+  let ada: Person
+  before(async () => {
+    app = await startApp({ consoleDir: await consoleDir() })
+    ada = await app.person('Ada')
+    await app.team(ada, 'Acme')
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  const places = ['Home', 'Datasources', 'Playground', 'Activity', 'Members', 'Settings', 'API keys']
+
+  test('a deep link asks to sign in, and leads back; nothing else is asked of the network', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(app)
+    await page.goto('/app/t/acme/members')
+    await ready(page, 'Sign in to Vitrine')
+    assert.match(page.url(), /\/app\/sign-in\?next=%2Fapp%2Ft%2Facme%2Fmembers$/)
+    await eachLook(page, '/app/sign-in?next=%2Fapp%2Ft%2Facme%2Fmembers', 'Sign in to Vitrine', 'sign-in')
+    await page.getByLabel('Email', { exact: true }).fill(ada.email)
+    await page.getByLabel('Password', { exact: true }).fill('wrong password')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await ready(page, 'Members')
+    assert.match(page.url(), /\/app\/t\/acme\/members$/)
+    assert.equal(await page.title(), 'Members · Acme · Vitrine')
+    browser.clean(/status of 401 .*sign-in\/email/)
+  })
+
+  test('every place of the navigation is a link, and at 390 px behind More', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(app)
+    await signIn(page, ada.email)
+    const nav = page.getByRole('navigation', { name: 'Main', exact: true })
+    const headings: Readonly<Record<string, string>> = { Settings: 'Team' }
+    for (const name of places) {
+      await nav.getByRole('link', { name, exact: true }).click()
+      await ready(page, headings[name] ?? name)
+      assert.equal(await nav.getByRole('link', { name, exact: true }).getAttribute('aria-current'), 'page')
+    }
+    await page.getByRole('button', { name: 'Team: Acme', exact: true }).waitFor()
+    await accessible(page, 'wide')
+    await page.setViewportSize(NARROW)
+    await nav.getByRole('button', { name: 'More', exact: true }).click()
+    await accessible(page, 'narrow, More is open')
+    await shot(page, 'frame-more-narrow')
+    await nav.getByRole('link', { name: 'Members', exact: true }).click()
+    await ready(page, 'Members')
+    await page.goto('/app/no/such/page')
+    await ready(page, 'Nothing here')
+    await page.goto('/app/t/nobodys-team/members')
+    await ready(page, 'Nothing here')
+    await accessible(page, 'nothing here')
+    browser.clean()
+  })
+
+  test('the palette and the keys lead anywhere, unless they are switched off', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(app)
+    await signIn(page, ada.email)
+    await ready(page, 'Home')
+    await page.keyboard.press('Control+k')
+    const find = page.getByRole('combobox', { name: 'Search or jump to', exact: true })
+    await find.fill('memb')
+    await page.getByRole('dialog', { name: 'Command palette' }).waitFor()
+    await accessible(page, 'palette')
+    await shot(page, 'palette')
+    await page.getByRole('option', { name: 'Members', exact: true }).waitFor()
+    await page.keyboard.press('Enter')
+    await ready(page, 'Members')
+    await page.keyboard.press('g')
+    await page.keyboard.press('d')
+    await ready(page, 'Datasources')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys', exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.evaluate(() => localStorage.setItem('vitrine.shortcuts', 'off'))
+    await page.reload()
+    await ready(page, 'Datasources')
+    await page.keyboard.press('g')
+    await page.keyboard.press('m')
+    await page.keyboard.press('Control+k')
+    await find.waitFor()
+    assert.match(page.url(), /\/datasources$/)
+    browser.clean()
+  })
+
+  test('a session that ends asks for the password over the page', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const bo = await app.person('Bo')
+    await app.team(bo, 'Bolt')
+    const page = await browser.open(app)
+    await signIn(page, bo.email)
+    await ready(page, 'Home')
+    const ended = await app.ask('POST', '/auth/revoke-sessions', {
+      body: {},
+      headers: { cookie: bo.cookie, origin: app.url },
+    })
+    assert.equal(ended.status, 200)
+    await page.keyboard.press('Control+k')
+    await page.getByRole('alertdialog', { name: 'Sign in again', exact: true }).waitFor()
+    await accessible(page, 'sign in again')
+    await shot(page, 'sign-in-again')
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('alertdialog').waitFor({ state: 'detached' })
+    await page.getByRole('combobox', { name: 'Search or jump to' }).waitFor()
+    browser.clean(/status of 401/)
+  })
+
+  test('a sign-out ends every tab, and works without storage', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(app)
+    await page.context().addInitScript(`Object.defineProperty(window, 'localStorage', {
+      get() { throw new DOMException('The operation is insecure.', 'SecurityError') },
+    })`)
+    await signIn(page, ada.email)
+    await ready(page, 'Home')
+    const other = await browser.watch(page.context(), app)
+    await other.goto('/app/t/acme/members')
+    await ready(other, 'Members')
+    await page.getByRole('button', { name: 'Account', exact: true }).click()
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
+    await ready(page, 'Sign in to Vitrine')
+    await ready(other, 'Sign in to Vitrine')
+    browser.clean()
+  })
+
+  test('a service that does not answer is said in one line, and the page recovers', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(app)
+    await signIn(page, ada.email)
+    await ready(page, 'Home')
+    await page.route(/^(?!.*\/app\/).*/, (route) => route.abort())
+    await page.keyboard.press('Control+k')
+    await page.getByText('The service does not answer. What you typed is kept.').first().waitFor()
+    await page.unroute(/^(?!.*\/app\/).*/)
+    await page.getByText('The service does not answer. What you typed is kept.').first().waitFor({ state: 'detached' })
+    browser.clean(/ERR_FAILED/)
+  })
+})

@@ -1,0 +1,176 @@
+// A real Chromium on the built console of a running service. Fails a test for what a person would not notice: a
+// violation of the content security policy, an error in the browser's console, a request to another origin, a finding of
+// axe. Screenshots go to test/console/.shots, which git ignores.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import axe from 'axe-core'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { buildConsole } from '../../console/build.ts'
+import { PASSWORD, type TestApp } from './app.ts'
+import { exists, makeOnce } from './make-once.ts'
+import { engineOrSkip, NoSuchEngine } from './no-such-engine.ts'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const SHOTS = join(ROOT, 'test/console/.shots')
+const WAIT_MS = 30_000
+
+/** Where Debian, Ubuntu and macOS put it. */
+const BROWSERS = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+]
+
+export const WIDE = { width: 1440, height: 900 } as const
+export const NARROW = { width: 390, height: 844 } as const
+
+/** The folder of the console, built once for these sources. */
+export async function consoleDir(): Promise<string> {
+  const cache = join(ROOT, 'node_modules/.cache/console')
+  const hash = createHash('sha256')
+  for (const file of globSync(['console/**/*.{ts,tsx,css,html,js,svg,json}', 'src/contract/*.ts'], {
+    cwd: ROOT,
+  }).sort())
+    hash.update(file).update(readFileSync(join(ROOT, file)))
+  const name = hash.digest('hex').slice(0, 16)
+  const folder = join(cache, name)
+  await makeOnce(cache, name, folder, buildConsole)
+  return folder
+}
+
+/** What went wrong in the browser although the page may look right. */
+export interface Watched {
+  readonly page: Page
+  readonly problems: string[]
+}
+
+export class TestBrowser implements AsyncDisposable {
+  readonly #browser: Browser
+  readonly #watched: Watched[] = []
+
+  constructor(browser: Browser) {
+    this.#browser = browser
+  }
+
+  /** A page of a new person's browser. `theme` is the system's. */
+  async open(
+    app: TestApp,
+    options: { viewport?: typeof WIDE | typeof NARROW; theme?: 'light' | 'dark' } = {},
+  ): Promise<Page> {
+    const context = await this.#browser.newContext({
+      baseURL: app.url,
+      viewport: options.viewport ?? WIDE,
+      colorScheme: options.theme ?? 'light',
+      reducedMotion: 'reduce',
+    })
+    context.setDefaultTimeout(WAIT_MS)
+    return this.watch(context, app)
+  }
+
+  /** Another tab of a browser that is open already. */
+  async watch(context: BrowserContext, app: Pick<TestApp, 'url'>): Promise<Page> {
+    const page = await context.newPage()
+    const problems: string[] = []
+    await page.addInitScript(`document.addEventListener('securitypolicyviolation', (event) =>
+      console.error('CSP', event.violatedDirective, event.blockedURI, event.sourceFile, event.lineNumber))`)
+    page.on('console', (message) => {
+      if (message.type() === 'error') problems.push(`${message.text()} (${message.location().url})`)
+    })
+    page.on('pageerror', (error) => problems.push(error.stack ?? error.message))
+    page.on('request', (request) => {
+      const { origin, protocol } = new URL(request.url())
+      if (/^https?:$/.test(protocol) && origin !== app.url) problems.push(`request to ${request.url()}`)
+    })
+    this.#watched.push({ page, problems })
+    return page
+  }
+
+  /** Asserts that nothing went wrong unseen. `allowed`: answers that the test provoked. */
+  clean(allowed: RegExp = /(?!)/): void {
+    const problems = this.#watched.flatMap((each) => each.problems).filter((problem) => !allowed.test(problem))
+    assert.deepEqual(problems, [])
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#browser.close()
+  }
+}
+
+/** Throws NoSuchEngine. */
+async function startBrowser(): Promise<TestBrowser> {
+  const given = process.env['TEST_CHROMIUM']
+  const candidates = given === undefined ? BROWSERS : [given]
+  for (const executablePath of candidates) {
+    if (!(await exists(executablePath))) continue
+    // Chromium's sandbox does not work for root.
+    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    return new TestBrowser(await chromium.launch({ executablePath, args, timeout: WAIT_MS }))
+  }
+  throw new NoSuchEngine('The console’s tests need Chromium: install Debian’s package chromium, or set TEST_CHROMIUM.')
+}
+
+/** The browser, or null after skipping the test with one line. */
+export const browserOrSkip = (t: Pick<TestContext, 'skip'>) => engineOrSkip(t, startBrowser)
+
+/** Signs in by the sign-in page and waits for the page after it. */
+export async function signIn(page: Page, email: string, path = '/app'): Promise<void> {
+  await page.goto(path)
+  await page.getByRole('textbox', { name: 'Email', exact: true }).fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('navigation', { name: 'Main' }).waitFor()
+}
+
+/** Waits until a page shows its heading and nothing is loading. */
+export async function ready(page: Page, heading?: string): Promise<void> {
+  const h1 = heading === undefined ? { level: 1 } : { level: 1, name: heading, exact: true }
+  await page.getByRole('heading', h1).first().waitFor()
+  await page.waitForFunction(
+    `![...document.querySelectorAll('[role=status]')].some((each) => each.textContent.startsWith('Loading'))`,
+  )
+}
+
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+const MORE = ['region', 'heading-order', 'landmark-one-main']
+
+/** Asserts that axe finds nothing on the page as it stands. */
+export async function accessible(page: Page, what: string): Promise<void> {
+  // Not a script element: the content security policy refuses those, and must.
+  const found: string[] = await page.evaluate(`${axe.source}; (async () => {
+    const rules = Object.fromEntries(${JSON.stringify(MORE)}.map((id) => [id, { enabled: true }]))
+    const { violations } = await axe.run(document, { runOnly: { type: 'tag', values: ${JSON.stringify(TAGS)} }, rules })
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target.join(' ') + ': ' + failureSummary))
+  })()`)
+  assert.deepEqual(found, [], what)
+}
+
+/** A screenshot for people to look at. Taken only if TEST_SHOTS is set. */
+export async function shot(page: Page, name: string): Promise<void> {
+  if (process.env['TEST_SHOTS'] === undefined) return
+  await mkdir(SHOTS, { recursive: true })
+  await page.screenshot({ path: join(SHOTS, `${name}.png`), animations: 'disabled' })
+}
+
+/** Runs `look` for each theme and width, with the page at `path`, and saves a screenshot of each. */
+export async function eachLook(page: Page, path: string, heading: string, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const [width, viewport] of [
+      ['wide', WIDE],
+      ['narrow', NARROW],
+    ] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.setViewportSize(viewport)
+      await page.goto(path)
+      await ready(page, heading)
+      await accessible(page, `${path}, ${colorScheme}, ${width}`)
+      await shot(page, `${name}-${colorScheme}-${width}`)
+    }
+  }
+  await page.setViewportSize(WIDE)
+}
