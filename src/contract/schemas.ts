@@ -72,6 +72,12 @@ export const Datasource = z.object({
   minRole: Role.nullable(),
   lastTestedAt: at.nullable(),
   lastError: z.string().nullable(),
+  // For managers who are signed in, not for API keys.
+  lastGrade: Grade.nullable().optional().meta({ description: 'The grade of the last test.' }),
+  schemaCapturedAt: at.nullable().optional(),
+  tableCount: count.nullable().optional(),
+  driftCount: count.nullable().optional().meta({ description: 'What changed since the exposure was saved.' }),
+  exposureVersion: count.optional(),
 })
 
 const Reference = z.object({ schema: z.string(), table: z.string(), column: z.string() })
@@ -317,13 +323,49 @@ const connection = {
 export const DatasourceOrder = z.strictObject({ name, type: DatasourceType, ...connection })
 export const DatasourceChange = z.strictObject({ name: name.exactOptional(), ...connection })
 
+/** Like DatasourceOrder. A connection that is not saved needs no name yet. */
+export const DatasourceTrial = z.strictObject({ name: name.exactOptional(), type: DatasourceType, ...connection })
+
+const TestStep = z.object({
+  id: z.string().meta({ description: 'Stable. Different databases have different steps.' }),
+  name: z.string(),
+  status: Grade,
+  message: z.string(),
+  field: z.string().nullable().meta({ description: 'The field of the connection to look at.' }),
+  remedy: z.string().nullable(),
+  remedyId: z.string().nullable().meta({ description: 'The key of the remedy in `remedies`.' }),
+  remedyKind: z.enum(['SQL', 'MONGO', 'GCLOUD', 'TEXT']).nullable(),
+})
 export const TestReport = z.object({
   ok: z.boolean(),
   latencyMs: z.number().min(0),
   serverVersion: z.string().nullable(),
-  steps: z.array(z.object({ name: z.string(), status: Grade, message: z.string(), remedy: z.string().nullable() })),
+  steps: z.array(TestStep),
+  remedies: z.record(z.string(), z.string()).meta({ description: 'Each remedy once, by remedyId.' }),
   grade: Grade,
   error: z.string().optional(),
+  testedAt: at,
+})
+/** Also what was read from a URI. No secret is repeated. */
+export const TrialReport = TestReport.extend({
+  parsed: z
+    .object({
+      host: z.string().nullable(),
+      port: count.nullable(),
+      database: z.string(),
+      username: z.string().nullable(),
+      sslMode: z.string().nullable(),
+      config: z.record(z.string(), z.unknown()),
+    })
+    .nullable()
+    .meta({ description: 'What the URI says. Null in other modes.' }),
+  contradictions: z.array(
+    z.object({
+      field: z.string(),
+      inUri: z.union([z.string(), z.number()]).nullable(),
+      given: z.union([z.string(), z.number()]).nullable(),
+    }),
+  ),
 })
 
 export const Introspected = z.object({
@@ -334,12 +376,18 @@ export const Introspected = z.object({
   changed: count,
 })
 export const JobStarted = z.object({ jobId: z.string() })
+const JobState = z.enum(['QUEUED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED'])
+export const JobFilter = z.strictObject({ state: JobState.exactOptional(), kind: text(100).exactOptional() })
 export const Job = z.object({
   id: z.string(),
   kind: z.string(),
-  state: z.enum(['QUEUED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED']),
+  state: JobState,
   done: count,
   total: count,
+  /** What a running job is working on, such as a table. */
+  step: z.string().nullable(),
+  /** Null if the service started the job. `name` is null if the account was deleted. */
+  startedBy: z.object({ accountId: z.string(), name: z.string().nullable() }).nullable(),
   result: z.unknown().optional(),
   error: z.string().optional(),
   createdAt: at,

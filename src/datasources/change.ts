@@ -95,9 +95,42 @@ export function requireEffect(next: ConnectionSettings, change: ConnectionInput)
   if (ignored.length > 0) throw invalidRequest(ignored.map((field) => `${field}: ${READ_FROM_URI}`))
 }
 
+function holdsPassword(uri: string, password: string): boolean {
+  return uri.includes(`:${password}@`) || uri.includes(`:${encodeURIComponent(password)}@`)
+}
+
 const HOLDS_PASSWORD = /^[^/]*\/\/[^/?#@]*:[^/?#]*@/
 const READ_FROM_URI =
   'the uri of this datasource sets this field; send a new uri, or connectionMode DIRECT with host, port, database, username and password'
+
+/** What a URI says, as the datasource would show it. */
+export type Parsed = Pick<ConnectionSettings, 'host' | 'port' | 'database' | 'username' | 'sslMode' | 'config'>
+
+export interface Contradiction {
+  readonly field: string
+  /** Null for a password, which is never repeated. */
+  readonly inUri: string | number | null
+  readonly given: string | number | null
+}
+
+/** What was read from the URI, and the fields beside it that say something else. `next` was made from `input`. */
+export function comparedWithUri(
+  next: ConnectionSettings,
+  input: ConnectionInput,
+): { readonly parsed: Parsed | null; readonly contradictions: readonly Contradiction[] } {
+  const uri = next.secrets['uri']
+  if (next.connectionMode !== 'URI' || uri === undefined) return { parsed: null, contradictions: [] }
+  const { host, port, database, username, sslMode, config } = next
+  const contradictions: Contradiction[] = []
+  for (const field of ['host', 'port', 'database', 'username', 'sslMode'] as const) {
+    const [inUri, given] = [next[field], input[field]]
+    if (given === inUri || (typeof given !== 'string' && typeof given !== 'number')) continue
+    contradictions.push({ field, inUri, given })
+  }
+  if (typeof input.password === 'string' && HOLDS_PASSWORD.test(uri) && !holdsPassword(uri, input.password))
+    contradictions.push({ field: 'password', inUri: null, given: null })
+  return { parsed: { host, port, database, username, sslMode, config }, contradictions }
+}
 
 /** Throws INVALID_REQUEST naming every stored secret that this change requires again. */
 export function requireSecrets(stored: ConnectionSettings, next: ConnectionSettings, change: ConnectionInput): void {

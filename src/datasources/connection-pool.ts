@@ -1,7 +1,7 @@
 // Connection pools, one per datasource and connection version. A lease takes a connection for one use and returns or
 // closes it; idle connections are closed. A caller who waits too long gets OVERLOADED.
 // `await using lease = await leases.take(…)`
-import type { ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
+import type { ConnectionSettings, ConnectOptions, Connection, Driver } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Secrets } from '../secrets.ts'
@@ -30,6 +30,11 @@ export interface Leases extends AsyncDisposable {
   take(target: LeaseTarget, signal: AbortSignal): Promise<Lease>
   /** Opens a connection outside the pool, for long work or for work that needs a new connection. */
   connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection>
+  /** Like connect(), for settings that are not saved. */
+  try(
+    target: { readonly driver: Driver; readonly settings: ConnectionSettings },
+    signal: AbortSignal,
+  ): Promise<Connection>
   /** Closes a datasource's pool: idle connections now, used ones when they are returned. */
   end(id: DatasourceId): Promise<void>
 }
@@ -84,9 +89,16 @@ class PooledLeases implements Leases {
 
   async connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection> {
     const settings = await settingsFor(this.#deps, target.row)
+    return await this.try({ driver: target.driver, settings }, signal)
+  }
+
+  async try(
+    { driver, settings }: { readonly driver: Driver; readonly settings: ConnectionSettings },
+    signal: AbortSignal,
+  ): Promise<Connection> {
     using deadline = deadlineOf(signal, this.#options.connectMs)
     try {
-      return await target.driver.connect(settings, this.#deps.connectOptions, deadline.signal)
+      return await driver.connect(settings, this.#deps.connectOptions, deadline.signal)
     } catch (error) {
       if (error instanceof AppError || !isTimeout(deadline.signal)) throw error
       throw new AppError('DATASOURCE_UNAVAILABLE', 'The database did not answer in time.', { cause: error })

@@ -4,7 +4,7 @@ import type { Insertable, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import type { Target } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
-import type { ConnectionSettings } from '../drivers/driver.ts'
+import type { ConnectionSettings, Driver } from '../drivers/driver.ts'
 import { invalidRequest, notFound } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import { newId, type DatasourceId } from '../ids.ts'
@@ -14,6 +14,7 @@ import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
 import type { DatasourceTable, Role, Tables } from '../store/tables.ts'
 import type { Membership } from '../teams/require-membership.ts'
+import { roleAtLeast } from '../teams/roles.ts'
 import { listChanger, listCreator } from './access-list.ts'
 import { datasourceChanges, secretChanges } from './audited-fields.ts'
 import {
@@ -26,7 +27,7 @@ import {
   touchesConnection,
   type ConnectionInput,
 } from './change.ts'
-import { itemOf, type DatasourceItem } from './item.ts'
+import { itemOf, managedItemOf, type DatasourceItem, type ManagedItem } from './item.ts'
 import type { Leases } from './connection-pool.ts'
 import { isWithin, reaches, type Drivers, type Reached } from './reach.ts'
 import { changedMeanwhile } from './refusals.ts'
@@ -42,6 +43,13 @@ export interface DatasourceDeps {
   readonly leases: Leases
 }
 
+/** Throws INVALID_REQUEST. */
+export function requireDriver(drivers: Drivers, type: DatasourceTable['type']): Driver {
+  const driver = drivers.get(type)
+  if (driver === undefined) throw invalidRequest([`type: ${type} is not supported by this version`])
+  return driver
+}
+
 interface AccessInput {
   readonly accessMode?: DatasourceTable['access_mode']
   readonly minRole?: Role | null
@@ -51,15 +59,19 @@ export type NewDatasource = ConnectionInput &
   AccessInput & { readonly name: string; readonly type: DatasourceTable['type'] }
 export type DatasourceChange = ConnectionInput & AccessInput & { readonly name?: string }
 
-/** The team's datasources that the caller can reach, oldest first. */
+/**
+ * The team's datasources that the caller can reach, oldest first. Managers see more of each, but not by API key: the
+ * list is one of the five operations for programs.
+ */
 export async function listDatasources(
   deps: Pick<DatasourceDeps, 'store' | 'catalogs' | 'audit'>,
   call: Call,
   membership: Membership,
-): Promise<readonly DatasourceItem[]> {
+): Promise<readonly (DatasourceItem | ManagedItem)[]> {
   const rows = await reachable(deps, call, membership)
   deps.audit.record(call, { teamId: membership.teamId, outcome: 'ANSWERED' })
-  return await Promise.all(rows.map((row) => itemOf(deps, row)))
+  const isManager = call.caller.kind === 'session' && roleAtLeast(membership.role, 'ADMIN')
+  return await Promise.all(rows.map((row) => (isManager ? managedItemOf(deps, row) : itemOf(deps, row))))
 }
 
 /** The rows of that list. */
@@ -83,9 +95,9 @@ export async function reachable(
   return rows.filter((_, n) => reached[n] === true)
 }
 
-/** One datasource, as the list shows it. */
-export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reached): Promise<DatasourceItem> {
-  return itemOf(deps, at.row)
+/** One datasource, as the list shows it to a manager. */
+export function getDatasource(deps: Pick<DatasourceDeps, 'catalogs'>, at: Reached): Promise<ManagedItem> {
+  return managedItemOf(deps, at.row)
 }
 
 /**
@@ -96,9 +108,8 @@ export async function createDatasource(
   call: Call,
   membership: Membership,
   input: NewDatasource,
-): Promise<DatasourceItem> {
-  const driver = deps.drivers.get(input.type)
-  if (driver === undefined) throw invalidRequest([`type: ${input.type} is not supported by this version`])
+): Promise<ManagedItem> {
+  const driver = requireDriver(deps.drivers, input.type)
   const { connection, reintrospectHours } = splitConfig(input)
   const settings = driver.settings(newSettings(connection))
   const { teamId } = membership
@@ -117,6 +128,7 @@ export async function createDatasource(
     updated_at: now,
     last_tested_at: null,
     last_error: null,
+    last_grade: null,
     connection_version: 1,
     catalog_version: 0,
     exposure_version: 0,
@@ -134,7 +146,7 @@ export async function createDatasource(
     const changes = { ...datasourceChanges(null, row), ...secretChanges({}, settings.secrets) }
     await deps.audit.change(tx, call, { teamId, datasourceId: row.id }, { target: targetOf(row), changes })
   })
-  return await itemOf(deps, row)
+  return await managedItemOf(deps, row)
 }
 
 /**
@@ -147,7 +159,7 @@ export async function changeDatasource(
   call: Call,
   at: Reached,
   change: DatasourceChange,
-): Promise<DatasourceItem> {
+): Promise<ManagedItem> {
   const { connection, reintrospectHours } = splitConfig(change)
   const kept = await settingsFor(deps, at.row)
   const next = touchesConnection(connection) ? at.driver.settings(changedSettings(kept, connection)) : kept
@@ -177,13 +189,14 @@ export async function changeDatasource(
       await tx.deleteFrom('datasource_secrets').where('datasource_id', '=', at.id).execute()
       await sealAll(deps, tx, at.row, next)
       await forgetAll(tx, at.id)
+      await tx.deleteFrom('test_reports').where('datasource_id', '=', at.id).execute()
     }
     const after = await rowIn(tx, at.id)
     const changes = { ...datasourceChanges(before, after), ...secretChanges(kept.secrets, next.secrets) }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(after), changes })
   })
   if (isMoved) await endAll(deps, at.id)
-  return await itemOf(deps, await rowNow(deps, at.id))
+  return await managedItemOf(deps, await rowNow(deps, at.id))
 }
 
 const REINTROSPECT_HOURS = 24
@@ -209,14 +222,14 @@ export async function deleteDatasource(deps: DatasourceDeps, call: Call, at: Rea
 }
 
 /** Refuses queries until the datasource is enabled, and closes what is open. */
-export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<DatasourceItem> {
+export async function disableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   const item = await setStatus(deps, call, at, 'DISABLED')
   await endAll(deps, at.id)
   return item
 }
 
 /** Accepts queries again, PENDING until tested. A datasource that is not disabled stays unchanged. */
-export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<DatasourceItem> {
+export async function enableDatasource(deps: DatasourceDeps, call: Call, at: Reached): Promise<ManagedItem> {
   return await setStatus(deps, call, at, at.row.status === 'DISABLED' ? 'PENDING' : at.row.status)
 }
 
@@ -230,7 +243,7 @@ async function setStatus(
   call: Call,
   at: Reached,
   status: DatasourceRow['status'],
-): Promise<DatasourceItem> {
+): Promise<ManagedItem> {
   await deps.store.write(async (tx) => {
     const set = { status, updated_at: new Date().toISOString() }
     const row = await rowIn(tx, at.id)
@@ -238,7 +251,7 @@ async function setStatus(
     const changes = datasourceChanges(row, { ...row, status })
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, { target: targetOf(row), changes })
   })
-  return await itemOf(deps, await rowNow(deps, at.id))
+  return await managedItemOf(deps, await rowNow(deps, at.id))
 }
 
 /** The target, by its name after the change. */
@@ -274,7 +287,7 @@ function columnsOf(settings: ConnectionSettings) {
 /** The test results of the old connection do not apply to the new one. DISABLED stays until `enable`. */
 function pending(row: DatasourceRow) {
   const status = row.status === 'DISABLED' ? 'DISABLED' : 'PENDING'
-  return { status, last_tested_at: null, last_error: null } as const
+  return { status, last_tested_at: null, last_error: null, last_grade: null } as const
 }
 
 async function sealAll(

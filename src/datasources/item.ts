@@ -1,4 +1,5 @@
-// Builds a datasource's API representation: exactly the fields of docs/contract.md#operations. No field is secret. A field
+// Builds a datasource's API representation: the fields of docs/contract.md#operations, and more for
+// managers. No field is secret. A field
 // that does not apply is null.
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { DatasourceTable, Role } from '../store/tables.ts'
@@ -28,11 +29,35 @@ export interface DatasourceItem {
   readonly lastError: string | null
 }
 
+/** For managers: what also tells how much of the database is hidden. */
+export interface ManagedItem extends DatasourceItem {
+  /** The grade of the last test of this connection. Null if it was not tested. */
+  readonly lastGrade: DatasourceRow['last_grade']
+  /** Null before the first introspection. */
+  readonly schemaCapturedAt: string | null
+  readonly tableCount: number | null
+  /** What changed in the database since the exposure was saved. Null if there is nothing to compare. */
+  readonly driftCount: number | null
+  readonly exposureVersion: number
+}
+
 const CONNECTION_MODES = ['DIRECT', 'URI', 'SSH_TUNNEL', 'SERVICE_ACCOUNT', 'APPLICATION_DEFAULT'] as const
 /** From the weakest to the strongest. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 type ConnectionMode = (typeof CONNECTION_MODES)[number]
 type SslMode = (typeof SSL_MODES)[number]
+
+export async function managedItemOf(deps: { readonly catalogs: Catalogs }, row: DatasourceRow): Promise<ManagedItem> {
+  const [item, summary] = await Promise.all([itemOf(deps, row), deps.catalogs.summary(row)])
+  return {
+    ...item,
+    lastGrade: row.last_grade,
+    schemaCapturedAt: summary?.capturedAt ?? null,
+    tableCount: summary?.tableCount ?? null,
+    driftCount: summary?.driftCount ?? null,
+    exposureVersion: row.exposure_version,
+  }
+}
 
 export async function itemOf(deps: { readonly catalogs: Catalogs }, row: DatasourceRow): Promise<DatasourceItem> {
   return {

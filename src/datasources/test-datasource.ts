@@ -1,80 +1,145 @@
 // Tests a connection, grades its login, and records the resulting status. Answers and stored states never contain texts
 // of the database, only our own.
 import type { Transaction } from 'kysely'
+import type { z } from 'zod'
 import { changesOf } from '../audit/changes.ts'
 import type { Call } from '../auth/caller.ts'
-import { connectRemedy } from '../drivers/connect-remedy.ts'
-import type { TestReport } from '../drivers/driver.ts'
-import { AppError } from '../errors.ts'
+import { connectField, connectRemedy } from '../drivers/connect-remedy.ts'
+import { TestReport as StoredReport } from '../contract/schemas.ts'
+import type { Catalog, Connection, TestReport } from '../drivers/driver.ts'
+import { AppError, notFound } from '../errors.ts'
 import { targetOf } from '../exposure/audited-target.ts'
 import type { DatasourceId } from '../ids.ts'
 import type { Tables } from '../store/tables.ts'
 import { deadlineOf } from '../deadline.ts'
-import type { DatasourceDeps } from './datasources.ts'
+import { comparedWithUri, newSettings, splitConfig, type Contradiction, type Parsed } from './change.ts'
+import { requireDriver, type DatasourceDeps, type NewDatasource } from './datasources.ts'
 import type { LeaseTarget } from './connection-pool.ts'
 import type { Reached } from './reach.ts'
 import type { DatasourceRow } from './rows.ts'
+import { toldReport, type ToldReport } from './told-report.ts'
+import type { Membership } from '../teams/require-membership.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../jobs/concurrency-limit.ts'
 
 const TEST_MS = 20_000
 /** The same failure is not written to the store again for each query. */
 const SAME_FAILURE_MS = 10_000
 
-/** Concurrent tests per datasource. Each test opens its own connection. */
-const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests of this datasource are still running.' }
+/** Concurrent tests per datasource, and of unsaved connections per team. Each test opens its own connection. */
+const TESTS = { each: 2, all: 20, retryAfterSeconds: 5, why: 'Other tests are still running.' }
 
 export function openTests(): ConcurrencyLimit {
   return openConcurrencyLimit(TESTS)
 }
 
 /**
- * Connects and grades the login. An unreachable database is also a report, whose first step fails. Throws RATE_LIMITED
- * if too many tests are running.
+ * Connects and grades the login, and keeps the report. An unreachable database is also a report, whose first step fails.
+ * Throws RATE_LIMITED if too many tests are running.
  */
 export async function testDatasource(
   deps: DatasourceDeps & { readonly tests: ConcurrencyLimit },
   call: Call,
   at: Reached,
-): Promise<TestReport> {
+): Promise<ToldReport> {
   using _slot = deps.tests.take(at.id)
-  const began = performance.now()
-  using deadline = deadlineOf(call.signal, TEST_MS)
-  const { signal } = deadline
   const exposed = at.row.exposure_version === 0 ? null : await deps.catalogs.exposed(at.row)
-  let report: TestReport
-  try {
-    await using connection = await deps.leases.connect(at, signal)
-    report = await connection.test(exposed, signal)
-  } catch (error) {
-    if (call.signal.aborted) throw error
-    if (!(error instanceof AppError) && !signal.aborted) throw error
-    report = failed(signal.aborted ? NO_ANSWER : messageOf(error), performance.now() - began)
-  }
+  const report = await tried(call, (signal) => deps.leases.connect(at, signal), exposed)
+  const told = toldReport(at.row.type, report, new Date().toISOString())
   await deps.store.write(async (tx) => {
     const before = await statusIn(tx, at.id)
-    await tx
-      .updateTable('datasources')
-      .set({
-        last_tested_at: new Date().toISOString(),
-        last_error: report.ok
-          ? null
-          : (report.error ?? report.steps.find((step) => step.status === 'FAIL')?.message ?? null),
-      })
-      .where('id', '=', at.id)
-      .where('connection_version', '=', at.row.connection_version)
-      .execute()
-    await tx
-      .updateTable('datasources')
-      .set({ status: report.ok ? 'CONNECTED' : 'ERROR' })
-      .where('id', '=', at.id)
-      .where('connection_version', '=', at.row.connection_version)
-      .where('status', '!=', 'DISABLED')
-      .execute()
+    await keep(tx, at, told)
     const changes = changesOf(before, await statusIn(tx, at.id))
     const what = { target: await targetOf(tx, 'datasource', at.id), changes }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, what)
   })
-  return report
+  return told
+}
+
+/** Stores the report, unless the connection changed meanwhile: the report is about the former one. */
+async function keep(tx: Transaction<Tables>, at: Reached, report: ToldReport): Promise<void> {
+  const failure = report.steps.find((step) => step.status === 'FAIL')
+  const { numUpdatedRows } = await tx
+    .updateTable('datasources')
+    .set({
+      last_tested_at: report.testedAt,
+      last_error: report.ok ? null : (report.error ?? failure?.message ?? null),
+      last_grade: report.grade,
+    })
+    .where('id', '=', at.id)
+    .where('connection_version', '=', at.row.connection_version)
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows !== 1n) return
+  await tx
+    .updateTable('datasources')
+    .set({ status: report.ok ? 'CONNECTED' : 'ERROR' })
+    .where('id', '=', at.id)
+    .where('status', '!=', 'DISABLED')
+    .execute()
+  const set = { tested_at: report.testedAt, report: JSON.stringify(report) }
+  await tx
+    .insertInto('test_reports')
+    .values({ datasource_id: at.id, ...set })
+    .onConflict((oc) => oc.column('datasource_id').doUpdateSet(set))
+    .execute()
+}
+
+/** The last report of the current connection. Throws NOT_FOUND if there is none. */
+export async function lastTest(
+  deps: Pick<DatasourceDeps, 'store'>,
+  at: Pick<Reached, 'id'>,
+): Promise<z.infer<typeof StoredReport>> {
+  const row = await deps.store.db
+    .selectFrom('test_reports')
+    .select('report')
+    .where('datasource_id', '=', at.id)
+    .executeTakeFirst()
+  if (row === undefined) throw notFound()
+  return StoredReport.parse(JSON.parse(row.report))
+}
+
+interface TrialReport extends ToldReport {
+  /** The fields read from the URI. Null in other modes. */
+  readonly parsed: Parsed | null
+  readonly contradictions: readonly Contradiction[]
+}
+
+/**
+ * Tests a connection that is not saved, and saves nothing. In URI mode it also tells what was read from the URI, and
+ * which other fields say something else. Throws INVALID_REQUEST as createDatasource() does, and RATE_LIMITED.
+ */
+export async function tryConnection(
+  deps: Pick<DatasourceDeps, 'audit' | 'drivers' | 'leases'> & { readonly tests: ConcurrencyLimit },
+  call: Call,
+  { teamId }: Membership,
+  input: Omit<NewDatasource, 'name'>,
+): Promise<TrialReport> {
+  const driver = requireDriver(deps.drivers, input.type)
+  const { connection } = splitConfig(input)
+  const settings = driver.settings(newSettings(connection))
+  using _slot = deps.tests.take(teamId)
+  const report = await tried(call, (signal) => deps.leases.try({ driver, settings }, signal), null)
+  deps.audit.record(call, { teamId, outcome: 'ANSWERED' })
+  const told = toldReport(input.type, report, new Date().toISOString())
+  return { ...told, ...comparedWithUri(settings, connection) }
+}
+
+/** A failed connection becomes a report. Rethrows if the caller hung up, and defects. */
+async function tried(
+  call: Call,
+  connect: (signal: AbortSignal) => Promise<Connection>,
+  exposed: Catalog | null,
+): Promise<TestReport> {
+  const began = performance.now()
+  using deadline = deadlineOf(call.signal, TEST_MS)
+  const { signal } = deadline
+  try {
+    await using connection = await connect(signal)
+    return await connection.test(exposed, signal)
+  } catch (error) {
+    if (call.signal.aborted) throw error
+    if (!(error instanceof AppError) && !signal.aborted) throw error
+    return failed(signal.aborted ? NO_ANSWER : messageOf(error), performance.now() - began)
+  }
 }
 
 /** The fields that a test may change, as the audit records them. */
@@ -118,7 +183,7 @@ function failed(message: string, latencyMs: number): TestReport {
     ok: false,
     latencyMs: Math.round(latencyMs),
     serverVersion: null,
-    steps: [{ name: 'connect', status: 'FAIL', message, remedy: connectRemedy(message) }],
+    steps: [{ name: 'connect', status: 'FAIL', message, remedy: connectRemedy(message), field: connectField(message) }],
     grade: 'FAIL',
     error: message,
   }

@@ -2,6 +2,7 @@
 // wrote it, and only texts that the exposure may show are stored.
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import type { Progress } from '../jobs/job.ts'
 import type { Selectable } from 'kysely'
 import type { CatalogTable, DatasourceType, Driver } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
@@ -52,7 +53,7 @@ export async function writeProposals(
   deps: WriterDeps,
   id: DatasourceId,
   request: { readonly tables: readonly TableName[] | null; readonly model: Model | null },
-  progress: (done: number, total: number) => void,
+  progress: Progress,
   signal: AbortSignal,
 ): Promise<Generated> {
   const chosen =
@@ -60,12 +61,13 @@ export async function writeProposals(
   const scene = await sceneOf(deps, id, chosen)
   const stop = new AbortController()
   const writer = new Writer(deps, scene, request.model, AbortSignal.any([signal, stop.signal]))
-  const tables = [...scene.contexts.keys()]
+  const tables = [...scene.contexts]
   progress(0, tables.length)
   let done = 0
   const todo = tables.values()
   const work = async () => {
-    for (const key of todo) {
+    for (const [key, { table }] of todo) {
+      progress(done, tables.length, scene.driver.typed([table.schema, table.table]))
       await writer.table(key)
       progress(++done, tables.length)
     }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { connectRemedy } from './connect-remedy.ts'
+import { connectField, connectRemedy } from './connect-remedy.ts'
 
 test('no grader returns a failed step without a remedy', () => {
   const files = globSync('{postgres,mongodb,bigquery}/catalog/grade*.ts', { cwd: import.meta.dirname })
@@ -26,4 +26,18 @@ test('each reason for a failed connection has a fitting remedy', () => {
     ['Anything else.', /Check the host and port/],
   ] as const)
     assert.match(connectRemedy(message), remedy, message)
+})
+
+test('each reason for a failed connection names the field to look at', () => {
+  for (const [message, field] of [
+    ['The server at that host and port is not PostgreSQL.', 'port'],
+    ['There is no such host.', 'host'],
+    ['The server does not have this database.', 'database'],
+    ['The database refuses the user name or password.', 'password'],
+    ['The server’s certificate has expired.', 'tlsCa'],
+    ['The server offers no TLS.', 'sslMode'],
+    ['The database has no connection free.', null],
+    ['Anything else.', 'host'],
+  ] as const)
+    assert.equal(connectField(message), field, message)
 })

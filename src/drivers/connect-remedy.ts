@@ -1,40 +1,57 @@
-// Chooses a remedy for a failed connection by the sentence that says why it failed. We write those sentences. An
-// unknown sentence gets general advice, so every failed step has a remedy.
+// Chooses a remedy for a failed connection, and the field to look at, by the sentence that says why it failed. We write
+// those sentences. An unknown sentence gets general advice, so every failed step has a remedy.
+import type { TestField } from './driver.ts'
 
 const ADDRESS = 'Check the host and port, that the database is running, and that firewalls let this service through.'
 
-const REMEDIES: readonly (readonly [RegExp, string])[] = [
-  [/not PostgreSQL|does not answer (?:as|like)/, 'Check the host and port: another service listens there.'],
+const REMEDIES: readonly (readonly [RegExp, string, TestField | null])[] = [
+  [/not PostgreSQL|does not answer (?:as|like)/, 'Check the host and port: another service listens there.', 'port'],
   [
     /no such host|resolved/,
     'Check host for a typing error, and that its name can be resolved where this service runs.',
+    'host',
   ],
-  [/no such database|does not have this database/, 'Check database: its name is case-sensitive.'],
+  [/no such database|does not have this database/, 'Check database: its name is case-sensitive.', 'database'],
   [
     /offers no TLS|does not offer TLS/,
     'Turn on TLS at the server, or choose sslMode disable if the network is trusted.',
+    'sslMode',
   ],
-  [/certificate|TLS/, 'Compare sslMode, host and tlsCa with the server’s certificate.'],
-  [/no connection free/, 'Raise the connection limit of the server or the login, or end idle sessions.'],
-  [/starting up|does not accept/, 'Wait until the server has started, then test again.'],
+  [/certificate/, 'Compare sslMode, host and tlsCa with the server’s certificate.', 'tlsCa'],
+  [/TLS/, 'Compare sslMode, host and tlsCa with the server’s certificate.', 'sslMode'],
+  [/no connection free/, 'Raise the connection limit of the server or the login, or end idle sessions.', null],
+  [/starting up|does not accept/, 'Wait until the server has started, then test again.', null],
   [
     /requires a password|refuses the user name|check the password/,
     'Set username and password again, and try them with another client.',
+    'password',
   ],
   [
     /not connect to that database|rules do not let/,
     'Allow the login to connect from this address: GRANT CONNECT ON DATABASE, and pg_hba.conf.',
+    'username',
   ],
-  [/oldest/, 'Upgrade the server to a supported version.'],
-  [/private|may not be connected to/, 'An operator can allow private addresses with VITRINE_ALLOW_PRIVATE_HOSTS=1.'],
+  [/oldest/, 'Upgrade the server to a supported version.', null],
+  [
+    /private|may not be connected to/,
+    'An operator can allow private addresses with VITRINE_ALLOW_PRIVATE_HOSTS=1.',
+    'host',
+  ],
   [
     /credential|key|account|project|Google|BigQuery/,
     'Check the project, the location and the roles of the service account.',
+    'serviceAccountKey',
   ],
-  [/login|password|user/, 'Set username and password again, and try them with another client.'],
+  [/login|password|user/, 'Set username and password again, and try them with another client.', 'username'],
 ]
 
 /** The remedy for a sentence; every sentence has one. */
 export function connectRemedy(message: string): string {
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[1] ?? ADDRESS
+}
+
+/** The connection field that the sentence is about; null if it is about none. */
+export function connectField(message: string): TestField | null {
+  const known = REMEDIES.find(([pattern]) => pattern.test(message))
+  return known === undefined ? 'host' : known[2]
 }

@@ -176,7 +176,13 @@ export interface TestStep {
   readonly status: 'PASS' | 'WARN' | 'FAIL'
   readonly message: string
   readonly remedy: string | null
+  /** The connection field to look at. If absent, told by the name of the step. */
+  readonly field?: TestField | null
 }
+
+/** The fields of a connection that a test step may be about. */
+export type TestField =
+  'host' | 'port' | 'database' | 'username' | 'password' | 'sslMode' | 'tlsCa' | 'connectionMode' | 'serviceAccountKey'
 
 export interface TestReport {
   readonly ok: boolean

@@ -6,6 +6,7 @@ import type { DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import { BoundedMap } from '../bounded-map.ts'
 import { cut, type ShownTable } from './cut.ts'
+import { driftOf } from './drift.ts'
 import { readCatalog, readExposure } from './stored.ts'
 
 /** Identifies a catalog and an exposure; a datasource row fits. Version 0 means none yet. */
@@ -29,6 +30,16 @@ export interface Catalogs {
   baseline(at: Versions): Promise<Catalog | null>
   /** The number of exposed tables that still exist. */
   exposedTableCount(at: Versions): Promise<number>
+  /** What a list of datasources shows of the catalog; null before the first introspection. */
+  summary(at: Versions): Promise<Summary | null>
+}
+
+interface Summary {
+  /** The time of the introspection. */
+  readonly capturedAt: string
+  readonly tableCount: number
+  /** Tables and columns that changed since the exposure was saved. Null if there is nothing to compare. */
+  readonly driftCount: number | null
 }
 
 const ENTRIES_MAX = 200
@@ -48,6 +59,7 @@ class StoredCatalogs implements Catalogs {
   readonly #shown = new BoundedMap<string, Promise<readonly ShownTable[]>>(ENTRIES_MAX, CHARS_MAX)
   readonly #exposed = new BoundedMap<string, Promise<Catalog>>(ENTRIES_MAX, CHARS_MAX)
   readonly #counts = new BoundedMap<string, Promise<number>>(COUNTS_MAX)
+  readonly #summaries = new BoundedMap<string, Promise<Summary>>(COUNTS_MAX)
 
   constructor(store: Pick<Store, 'db'>) {
     this.#store = store
@@ -109,6 +121,17 @@ class StoredCatalogs implements Catalogs {
       value: (await this.exposed(at))?.tables.length ?? 0,
       weight: 1,
     }))
+  }
+
+  summary(at: Versions): Promise<Summary | null> {
+    if (at.catalog_version === 0) return Promise.resolve(null)
+    return loadOnce(this.#summaries, keyOf(at), async () => {
+      const full = (await this.full(at)) ?? NOTHING_KNOWN
+      const then = await this.baseline(at)
+      const drift = then === null ? null : await driftOf(then, full)
+      const driftCount = drift === null ? null : drift.added.length + drift.removed.length + drift.retyped.length
+      return { value: { capturedAt: full.capturedAt, tableCount: full.tables.length, driftCount }, weight: 1 }
+    })
   }
 
   async #catalogText(at: Versions): Promise<string> {

@@ -35,45 +35,46 @@ const namesOf = (of: Catalog) => of.tables.flatMap((each) => each.columns.map((i
 const NONE = { added: [], removed: [], retyped: [] }
 const SAMPLED = { rows: 1_000, all: false }
 
-test('reports no drift for an equal catalog in any order, and one line for a new or removed table', () => {
+test('reports no drift for an equal catalog in any order, and one line for a new or removed table', async () => {
   const [a, b] = [table('a', [column('x'), column('y')]), table('b', [column('x')])]
-  assert.deepEqual(driftOf(catalog(a, b), catalog(b, table('a', [column('y'), column('x')]))), NONE)
-  assert.deepEqual(driftOf(catalog(a), catalog(b)), {
+  assert.deepEqual(await driftOf(catalog(a, b), catalog(b, table('a', [column('y'), column('x')]))), NONE)
+  assert.deepEqual(await driftOf(catalog(a), catalog(b)), {
     added: [{ schema: 'shop', table: 'b' }],
     removed: [{ schema: 'shop', table: 'a' }],
     retyped: [],
   })
 })
 
-test('distinguishes columns whose full names read alike in two tables', () => {
+test('distinguishes columns whose full names read alike in two tables', async () => {
   const before = catalog(table('a', [column('b.c')]), table('a.b', [column('c')]))
-  assert.deepEqual(driftOf(before, before), NONE)
+  assert.deepEqual(await driftOf(before, before), NONE)
 })
 
-test('reports a change of type if all values changed type, but not for an additional type or by chance', () => {
-  const drift = (was: Partial<CatalogColumn>, is: Partial<CatalogColumn>, looked = SAMPLED) =>
-    driftOf(catalog(table('a', [column('x', was)], looked)), catalog(table('a', [column('x', is)], looked))).retyped
-  assert.deepEqual(drift(seenIn(500, 1000), seenIn(400, 1000, ['int', 'long'])), [
+test('reports a change of type if all values changed type, but not for an additional type or by chance', async () => {
+  const drift = async (was: Partial<CatalogColumn>, is: Partial<CatalogColumn>, looked = SAMPLED) =>
+    (await driftOf(catalog(table('a', [column('x', was)], looked)), catalog(table('a', [column('x', is)], looked))))
+      .retyped
+  assert.deepEqual(await drift(seenIn(500, 1000), seenIn(400, 1000, ['int', 'long'])), [
     { schema: 'shop', table: 'a', column: 'x', type: 'int or long', was: 'string' },
   ])
-  assert.deepEqual(drift(seenIn(500, 1000), seenIn(400, 1000, ['int', 'string'])), [])
-  assert.deepEqual(drift(seenIn(500, 1000), seenIn(400, 1000, ['null'])), [])
-  assert.deepEqual(drift(seenIn(3, 1000), seenIn(2, 1000, ['int'])), [])
-  assert.equal(drift(seenIn(3, 9), seenIn(2, 9, ['int']), { rows: 9, all: true }).length, 1)
+  assert.deepEqual(await drift(seenIn(500, 1000), seenIn(400, 1000, ['int', 'string'])), [])
+  assert.deepEqual(await drift(seenIn(500, 1000), seenIn(400, 1000, ['null'])), [])
+  assert.deepEqual(await drift(seenIn(3, 1000), seenIn(2, 1000, ['int'])), [])
+  assert.equal((await drift(seenIn(3, 9), seenIn(2, 9, ['int']), { rows: 9, all: true })).length, 1)
 })
 
-test('keeps a rare path that the sample missed, in its position, and reports no drift', () => {
+test('keeps a rare path that the sample missed, in its position, and reports no drift', async () => {
   const before = catalog(
     table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('common', seenIn(900, 1_000))], SAMPLED),
   )
   const sampled = catalog(table('a', [column('_id'), column('common', seenIn(910, 1_000))], SAMPLED))
   const after = retainUnsampled(before, sampled, [])
   assert.deepEqual(namesOf(after), ['_id', 'rare', 'common'])
-  assert.deepEqual(driftOf(before, after), NONE)
+  assert.deepEqual(await driftOf(before, after), NONE)
   assert.deepEqual([after.tables[0]?.columns[1]?.seen?.missed, after.tables[0]?.columns[1]?.nullable], [1_000, true])
 })
 
-test('removes a rare path after many samples without it, and a common path after the first', () => {
+test('removes a rare path after many samples without it, and a common path after the first', async () => {
   let known = catalog(
     table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('often', seenIn(50, 1_000))], SAMPLED),
   )
@@ -87,7 +88,7 @@ test('removes a rare path after many samples without it, and a common path after
   assert.deepEqual(rounds.at(-1), ['_id'])
 })
 
-test('keeps an exposed path that is too rare for any sample, and removes an exposed common one', () => {
+test('keeps an exposed path that is too rare for any sample, and removes an exposed common one', async () => {
   let known = catalog(
     table('a', [column('_id'), column('rare', seenIn(2, 1_000)), column('often', seenIn(50, 1_000))], SAMPLED),
   )
@@ -97,7 +98,7 @@ test('keeps an exposed path that is too rare for any sample, and removes an expo
   assert.deepEqual(namesOf(known), ['_id', 'rare'])
 })
 
-test('removes a missing path if all rows were read; learns nothing from zero rows', () => {
+test('removes a missing path if all rows were read; learns nothing from zero rows', async () => {
   const before = catalog(table('a', [column('_id'), column('x', seenIn(1, 1_000))], SAMPLED))
   const whole = catalog(table('a', [column('_id')], { rows: 40, all: true }))
   assert.deepEqual(namesOf(retainUnsampled(before, whole, [{ schema: 'shop', table: 'a', columns: ['x'] }])), ['_id'])
@@ -105,12 +106,12 @@ test('removes a missing path if all rows were read; learns nothing from zero row
   assert.deepEqual(namesOf(retainUnsampled(before, emptied, [])), ['_id', 'x'])
 })
 
-test('keeps nothing if the database declares its columns, and keeps no removed table', () => {
+test('keeps nothing if the database declares its columns, and keeps no removed table', async () => {
   const before = catalog(table('a', [column('x', seenIn(1, 1_000))]), table('b', [column('x')]))
   assert.deepEqual(namesOf(retainUnsampled(before, catalog(table('a', [column('y')])), [])), ['y'])
 })
 
-test('limits how many paths it keeps, except exposed ones', () => {
+test('limits how many paths it keeps, except exposed ones', async () => {
   const rare = Array.from({ length: 900 }, (_, n) => column(`k${n}`, seenIn(2, 1_000)))
   const before = catalog(table('a', rare, SAMPLED))
   const sampled = catalog(table('a', [column('_id')], SAMPLED))

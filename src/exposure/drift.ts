@@ -1,6 +1,7 @@
-// Pure: compares a database with the catalog its exposure was saved against. New columns are hidden. The exposure still
+// Compares a database with the catalog its exposure was saved against. New columns are hidden. The exposure still
 // names removed and retyped ones. Saving the exposure again resets the comparison.
 import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+import { inSlices } from '../slices.ts'
 import { tableKey } from './cut.ts'
 
 /** A whole table, or one of its columns if `column` is set. `type` is the current type, `was` the earlier one. */
@@ -18,15 +19,20 @@ export interface Drift {
   readonly retyped: readonly Drifted[]
 }
 
-/** The drift in database order. The columns of a new or removed table are not listed. */
-export function driftOf(then: Catalog, now: Catalog): Drift {
+/**
+ * The drift in database order. The columns of a new or removed table are not listed. It yields to the event loop,
+ * because catalogs may have tens of thousands of columns.
+ */
+export async function driftOf(then: Catalog, now: Catalog): Promise<Drift> {
+  const turn = inSlices()
   const before = new Map(then.tables.map((table) => [tableKey(table.schema, table.table), table]))
   const after = new Set(now.tables.map((table) => tableKey(table.schema, table.table)))
   const drift = { added: new Array<Drifted>(), removed: new Array<Drifted>(), retyped: new Array<Drifted>() }
   for (const table of now.tables) {
     const was = before.get(tableKey(table.schema, table.table))
     if (was === undefined) drift.added.push({ schema: table.schema, table: table.table })
-    else compare(was, table, drift)
+    else if (was !== table) compare(was, table, drift)
+    await turn()
   }
   for (const { schema, table } of then.tables) {
     if (!after.has(tableKey(schema, table))) drift.removed.push({ schema, table })

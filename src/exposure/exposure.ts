@@ -207,7 +207,7 @@ export async function getDrift(
   const [now, then] = await Promise.all([deps.catalogs.full(at.row), deps.catalogs.baseline(at.row)])
   const schemaCapturedAt = now?.capturedAt ?? null
   if (now === null || then === null) return { added: [], removed: [], retyped: [], since: null, schemaCapturedAt }
-  return { ...driftOf(then, now), since: then.capturedAt, schemaCapturedAt }
+  return { ...(await driftOf(then, now)), since: then.capturedAt, schemaCapturedAt }
 }
 
 /** Every saved version, newest first. To restore one, PUT its tables. */

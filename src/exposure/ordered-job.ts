@@ -23,7 +23,7 @@ export async function orderJob(
   at: { readonly id: DatasourceId; readonly teamId: TeamId },
   { kind, input, atMost, busy }: Order,
 ): Promise<{ readonly jobId: JobId }> {
-  const job = await deps.jobs.begin(at.id, kind, input, atMost)
+  const job = await deps.jobs.begin(at.id, kind, input, atMost, call.caller.accountId)
   if (job === null) throw new AppError('CONFLICT', busy)
   const target = { kind: 'job', id: job.id, name: kind } as const
   deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED', target })

@@ -49,7 +49,7 @@ export async function introspectDatasource(
   patienceMs = PATIENCE_MS,
 ): Promise<Introspected | { readonly jobId: JobId }> {
   requireEnabled(at.row)
-  const job = await deps.jobs.start(at.id, INTROSPECT, async (progress, signal) => {
+  const work: Work = async (progress, signal) => {
     try {
       return await introspect(deps, call, at, progress, signal)
     } catch (error) {
@@ -57,7 +57,8 @@ export async function introspectDatasource(
       deps.audit.refused(call, { teamId: at.teamId, datasourceId: at.id }, error)
       throw error
     }
-  })
+  }
+  const job = await deps.jobs.start(at.id, INTROSPECT, work, call.caller.accountId)
   // A caller who joins a running job is audited too.
   if (job.isShared) {
     const target = { kind: 'job', id: job.id, name: INTROSPECT } as const

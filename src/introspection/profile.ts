@@ -139,7 +139,7 @@ class Profiler implements AsyncDisposable {
     this.#kept += written.size
     let [tables, columns] = [0, 0]
     for (const [n, { schema, table }] of this.#tables.entries()) {
-      progress(n, this.#tables.length)
+      progress(n, this.#tables.length, this.#at.driver.typed([schema, table]))
       const before = written.get(tableKey(schema, table))
       const done = before === undefined ? await this.#table(schema, table) : { columns: before }
       if ('why' in done) skipped.push({ schema, table, why: done.why })

@@ -1,9 +1,9 @@
 // The jobs table, shared by all processes: admission, progress, and abandoned jobs. Runs nothing itself.
 import type { Transaction } from 'kysely'
-import type { DatasourceId, JobId } from '../ids.ts'
+import type { AccountId, DatasourceId, JobId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { JobTable, Tables } from '../store/tables.ts'
-import { hasEnded, INTERRUPTED, type JobState } from './job.ts'
+import { hasEnded, INTERRUPTED, type JobFilter, type JobState } from './job.ts'
 
 export type JobStore = Pick<Store, 'db' | 'dialect' | 'append'>
 
@@ -13,10 +13,12 @@ export interface NewJob {
   readonly datasourceId: DatasourceId
   readonly kind: string
   readonly input: string | null
+  /** Null if the service starts the job. */
+  readonly startedBy: AccountId | null
 }
 
 /** An abandoned job to resume. */
-export interface LostJob extends Omit<NewJob, 'input'> {
+export interface LostJob extends Omit<NewJob, 'input' | 'startedBy'> {
   readonly input: string
   readonly heard: string
 }
@@ -32,11 +34,13 @@ export interface OwnJobs {
 interface Reached {
   readonly done: number
   readonly total: number
+  readonly step: string | null
 }
 
 /** A job whose process was silent for this long is abandoned. */
 const SILENCE_MS = 60_000
 const KEPT_DAYS = 30
+const LISTED_MAX = 100
 
 export class JobRows {
   readonly #store: JobStore
@@ -73,12 +77,12 @@ export class JobRows {
       const same = running.find((other) => other.isSame)
       if (same !== undefined) return same.id
       if (running.length >= atMost) return null
-      const { id, datasourceId, kind, input } = job
+      const { id, datasourceId, kind, input, startedBy } = job
       const at = iso(Date.now())
       const row = { id, datasource_id: datasourceId, kind, done: 0, total: 0, result: null, error: null, input }
       await tx
         .insertInto('jobs')
-        .values({ ...row, state: 'RUNNING', created_at: at, updated_at: at })
+        .values({ ...row, state: 'RUNNING', started_by: startedBy, created_at: at, updated_at: at })
         .execute()
       return id
     })
@@ -112,32 +116,38 @@ export class JobRows {
 
   /** Returns null if the datasource has no such job. `reached`: newer progress than the stored one. */
   async find(datasourceId: DatasourceId, id: JobId, reached: Reached | null): Promise<JobState | null> {
-    const row = await this.#store.db
-      .selectFrom('jobs')
-      .select(['id', 'kind', 'state', 'done', 'total', 'result', 'error', 'created_at', 'updated_at'])
-      // Does not read the input: it may be large, and callers poll.
-      .select((eb) => eb('input', 'is not', null).as('goes_on'))
-      .where('id', '=', id)
-      .where('datasource_id', '=', datasourceId)
-      .executeTakeFirst()
+    const row = await this.#states(datasourceId).select('jobs.result').where('jobs.id', '=', id).executeTakeFirst()
     if (row === undefined) return null
-    const about = {
-      id: row.id,
-      kind: row.kind,
-      done: reached?.done ?? row.done,
-      total: reached?.total ?? row.total,
-      createdAt: row.created_at,
-      updatedAt: row.updated_at,
-    }
-    const silent = Date.parse(row.updated_at) <= Date.now() - SILENCE_MS
-    if (reached === null && !hasEnded(row.state) && silent && !isTrue(row.goes_on))
-      return { ...about, state: 'FAILED', error: INTERRUPTED }
-    return {
-      ...about,
-      state: row.state,
-      ...(row.result !== null && { result: JSON.parse(row.result) }),
-      ...(row.error !== null && { error: row.error }),
-    }
+    const state = stateOf(row, reached)
+    if (state.state === 'FAILED' || row.result === null) return state
+    return { ...state, result: JSON.parse(row.result) }
+  }
+
+  /** The newest jobs, without their results, which may be large. `reachedBy`: newer progress than the stored one. */
+  async list(
+    datasourceId: DatasourceId,
+    { state, kind }: JobFilter,
+    reachedBy: (id: JobId) => Reached | null,
+  ): Promise<readonly JobState[]> {
+    const rows = await this.#states(datasourceId)
+      .$if(state !== undefined, (query) => query.where('jobs.state', '=', state ?? 'RUNNING'))
+      .$if(kind !== undefined, (query) => query.where('jobs.kind', '=', kind ?? ''))
+      .orderBy('jobs.created_at', 'desc')
+      .orderBy('jobs.id', 'desc')
+      .limit(LISTED_MAX)
+      .execute()
+    return rows.map((row) => stateOf(row, reachedBy(row.id)))
+  }
+
+  /** Does not read the input: it may be large, and callers poll. */
+  #states(datasourceId: DatasourceId) {
+    return this.#store.db
+      .selectFrom('jobs')
+      .leftJoin('accounts', 'accounts.id', 'jobs.started_by')
+      .select(['jobs.id', 'jobs.kind', 'jobs.state', 'jobs.done', 'jobs.total', 'jobs.step', 'jobs.error'])
+      .select(['jobs.started_by', 'accounts.name', 'jobs.created_at', 'jobs.updated_at'])
+      .select((eb) => eb('jobs.input', 'is not', null).as('goes_on'))
+      .where('jobs.datasource_id', '=', datasourceId)
   }
 
   /** The first end is final: a cancelled job stays CANCELLED even if its work then fails. */
@@ -147,7 +157,7 @@ export class JobRows {
     reached?: Reached,
   ): Promise<void> {
     const at = reached && { done: reached.done, total: reached.total }
-    const set = { ...end, ...at, input: null, updated_at: iso(Date.now()) }
+    const set = { ...end, ...at, step: null, input: null, updated_at: iso(Date.now()) }
     await this.#store.append((tx) =>
       tx.updateTable('jobs').set(set).where('id', '=', id).where('state', 'in', ['QUEUED', 'RUNNING']).execute(),
     )
@@ -165,8 +175,8 @@ export class JobRows {
   }
 
   /** Writes progress and a heartbeat. Returns false if the job has ended meanwhile. */
-  async alive(id: JobId, { done, total }: Reached): Promise<boolean> {
-    const set = { done, total, updated_at: iso(Date.now()) }
+  async alive(id: JobId, { done, total, step }: Reached): Promise<boolean> {
+    const set = { done, total, step, updated_at: iso(Date.now()) }
     const { numUpdatedRows } = await this.#store.append((tx) =>
       tx.updateTable('jobs').set(set).where('id', '=', id).where('state', '=', 'RUNNING').executeTakeFirst(),
     )
@@ -174,7 +184,7 @@ export class JobRows {
   }
 
   /** Marks the job as abandoned for the next search. */
-  async leave(id: JobId, { done, total }: Reached): Promise<void> {
+  async leave(id: JobId, { done, total }: Pick<Reached, 'done' | 'total'>): Promise<void> {
     const set = { done, total, updated_at: iso(Date.now() - SILENCE_MS) }
     await this.#store.append((tx) =>
       tx.updateTable('jobs').set(set).where('id', '=', id).where('state', '=', 'RUNNING').execute(),
@@ -214,6 +224,32 @@ export class JobRows {
   #lastHeard(): string {
     return this.#store.dialect === 'sqlite' ? this.#startedAt : iso(Date.now() - SILENCE_MS)
   }
+}
+
+interface StateRow extends Pick<JobTable, 'id' | 'kind' | 'state' | 'done' | 'total' | 'error'> {
+  readonly step: string | null
+  readonly started_by: AccountId | null
+  readonly name: string | null
+  readonly created_at: string
+  readonly updated_at: string
+  readonly goes_on: unknown
+}
+
+function stateOf(row: StateRow, reached: Reached | null): JobState {
+  const about = {
+    id: row.id,
+    kind: row.kind,
+    done: reached?.done ?? row.done,
+    total: reached?.total ?? row.total,
+    startedBy: row.started_by === null ? null : { accountId: row.started_by, name: row.name },
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+  const silent = Date.parse(row.updated_at) <= Date.now() - SILENCE_MS
+  if (reached === null && !hasEnded(row.state) && silent && !isTrue(row.goes_on))
+    return { ...about, step: null, state: 'FAILED', error: INTERRUPTED }
+  const step = hasEnded(row.state) ? null : (reached?.step ?? row.step)
+  return { ...about, step, state: row.state, ...(row.error !== null && { error: row.error }) }
 }
 
 /** Normalizes a boolean of either dialect. */

@@ -1,9 +1,12 @@
 // Types: the work of a job, waiting for a job, and its public state.
-import type { DatasourceId, JobId } from '../ids.ts'
+import type { AccountId, DatasourceId, JobId } from '../ids.ts'
 import type { JobTable } from '../store/tables.ts'
 
-/** Reports how far a job is. Written to the store from time to time. */
-export type Progress = (done: number, total: number) => void
+/**
+ * Reports how far a job is, and what it is working on, such as a table. Written to the store from time to time. Without
+ * `step` the last one stays.
+ */
+export type Progress = (done: number, total: number, step?: string) => void
 
 /**
  * The work of a job. Its value, plain data, becomes the job's `result`. `id` is the job's id, unchanged by a restart.
@@ -33,10 +36,20 @@ export interface JobState {
   readonly state: JobTable['state']
   readonly done: number
   readonly total: number
+  /** What a running job is working on. */
+  readonly step: string | null
+  /** Null if the service started the job. `name` is null if the account was deleted. */
+  readonly startedBy: { readonly accountId: AccountId; readonly name: string | null } | null
   readonly result?: unknown
   readonly error?: string
   readonly createdAt: string
   readonly updatedAt: string
+}
+
+/** Which jobs of a datasource to list. */
+export interface JobFilter {
+  readonly state?: JobTable['state'] | undefined
+  readonly kind?: string | undefined
 }
 
 /** The error of a job whose process ended. */

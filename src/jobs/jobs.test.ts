@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DIALECTS, storeSource } from '../../test/support/stores.ts'
 import { AppError } from '../errors.ts'
-import { newId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
+import { newId, type AccountId, type DatasourceId, type JobId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { openJobs, type Work } from './jobs.ts'
 
@@ -64,6 +64,34 @@ test('a job returns its result to waiting and to later callers', async () => {
     [state?.state, state?.kind, state?.done, state?.total, state?.result],
     ['DONE', 'count', 3, 4, { found: 4 }],
   )
+})
+
+test('a running job tells the step it is at and who started it, and an ended one only who', async () => {
+  await using source = await storeSource('sqlite')
+  await using store = await openStore(await source.config())
+  await using jobs = await openJobs({ store })
+  const [id, gone] = [await datasource(store), newId<AccountId>()]
+  const { promise: reached, resolve } = Promise.withResolvers<void>()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const work: Work = async (progress) => {
+    progress(1, 3, 'public.orders')
+    progress(2, 3)
+    resolve()
+    await released
+  }
+  const job = await jobs.start(id, 'look', work, gone)
+  await reached
+  const startedBy = { accountId: gone, name: null }
+  const [running] = await jobs.list(id, { state: 'RUNNING' })
+  assert.deepEqual([running?.done, running?.step, running?.startedBy], [2, 'public.orders', startedBy])
+  release()
+  await job.ended()
+  const [ended] = await jobs.list(id, { kind: 'look' })
+  assert.deepEqual([ended?.state, ended?.step, ended?.startedBy], ['DONE', null, startedBy])
+  assert.deepEqual(await jobs.list(await datasource(store), {}), [], 'jobs of another datasource are not listed')
+  const own = await jobs.start(id, 'count', async () => null)
+  await own.ended()
+  assert.equal((await jobs.find(id, own.id))?.startedBy, null)
 })
 
 test('a failed job reports our own message, never the thrown one', async () => {

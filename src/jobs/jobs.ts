@@ -2,15 +2,27 @@
 // progress is in the store. A restart fails a job unless its kind is resumable.
 import { setTimeout } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
-import { newId, type DatasourceId, type JobId } from '../ids.ts'
+import { newId, type AccountId, type DatasourceId, type JobId } from '../ids.ts'
 import { JobRows, type JobStore, type NewJob } from './job-rows.ts'
-import { hasEnded, INTERRUPTED, type Resume, type Job, type JobState, type Progress, type Work } from './job.ts'
+import {
+  hasEnded,
+  INTERRUPTED,
+  type Resume,
+  type Job,
+  type JobFilter,
+  type JobState,
+  type Progress,
+  type Work,
+} from './job.ts'
 
 export type { Work } from './job.ts'
 
 export interface Jobs extends AsyncDisposable {
-  /** Starts a job. If any process runs a job of this kind for the datasource, returns that job. */
-  start(datasourceId: DatasourceId, kind: string, work: Work): Promise<Job>
+  /**
+   * Starts a job, for an account or for the service itself. If any process runs a job of this kind for the datasource,
+   * returns that job.
+   */
+  start(datasourceId: DatasourceId, kind: string, work: Work, by?: AccountId): Promise<Job>
   /**
    * Makes jobs of a kind resumable: after a restart, the first process that finds such a job runs it again from the
    * start. Call once per kind, before the first job.
@@ -20,9 +32,11 @@ export interface Jobs extends AsyncDisposable {
    * Starts a job of a resumable kind. If a job with the same input (plain data) runs, returns that job. Returns null if
    * `atMost` jobs of the kind already run for the datasource, in any process.
    */
-  begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number): Promise<Job | null>
+  begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number, by?: AccountId): Promise<Job | null>
   /** Returns null if the datasource has no such job. */
   find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null>
+  /** The newest 100 jobs of a datasource that fit, without their results. */
+  list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]>
   /** Cancels a job of any process. Returns false if the datasource has no such job. Ended jobs do not change. */
   cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean>
   /** Cancels all jobs of a datasource that is changed or deleted, and waits for them. */
@@ -42,6 +56,7 @@ interface Running {
   readonly control: AbortController
   done: number
   total: number
+  step: string | null
   /** True if the job's row is in the store. */
   isWritten: boolean
   /** True if the work has ended but its end may not be stored yet. A new request then gets a new job. */
@@ -53,6 +68,8 @@ const HEARTBEAT_MS = 2_000
 const BEATS_PER_SEARCH = 10
 /** The interval for polling a job of another process. */
 const POLL_MS = 500
+/** Names of tables may be long. */
+const STEP_CHARS_MAX = 300
 const FAILED = 'The job failed because of a bug in the service.'
 
 /** Opens the jobs. Abandoned jobs become FAILED or are resumed. */
@@ -81,8 +98,9 @@ class ProcessJobs implements Jobs {
     this.#heartbeat.unref()
   }
 
-  async start(datasourceId: DatasourceId, kind: string, work: Work): Promise<Job> {
-    const job = await this.#start({ id: newId<JobId>(), datasourceId, kind, input: null }, work, 1)
+  async start(datasourceId: DatasourceId, kind: string, work: Work, by?: AccountId): Promise<Job> {
+    const requested = { id: newId<JobId>(), datasourceId, kind, input: null, startedBy: by ?? null }
+    const job = await this.#start(requested, work, 1)
     // A kind that is not resumable allows one job at a time, so claim() never returns null here.
     if (job === null) throw new AppError('INTERNAL', `Jobs of the kind ${kind} are resumable: use begin().`)
     return job
@@ -93,10 +111,16 @@ class ProcessJobs implements Jobs {
     this.#enqueue(() => this.#search([kind]))
   }
 
-  async begin(datasourceId: DatasourceId, kind: string, input: unknown, atMost: number): Promise<Job | null> {
+  async begin(
+    datasourceId: DatasourceId,
+    kind: string,
+    input: unknown,
+    atMost: number,
+    by?: AccountId,
+  ): Promise<Job | null> {
     const resume = this.#resumes.get(kind)
     if (resume === undefined) throw new AppError('INTERNAL', `Jobs of the kind ${kind} are not resumable: use start().`)
-    const job = { id: newId<JobId>(), datasourceId, kind, input: JSON.stringify(input) }
+    const job = { id: newId<JobId>(), datasourceId, kind, input: JSON.stringify(input), startedBy: by ?? null }
     return await this.#start(job, resume(datasourceId, input), atMost)
   }
 
@@ -139,7 +163,7 @@ class ProcessJobs implements Jobs {
   }
 
   /** Runs the work once the row is written. */
-  #add({ id, datasourceId, input }: NewJob, written: Promise<void>, work: Work): Running {
+  #add({ id, datasourceId, input }: Omit<NewJob, 'startedBy'>, written: Promise<void>, work: Work): Running {
     const ended = written.then(() => this.#run(job, work))
     const job: Running = {
       id,
@@ -149,6 +173,7 @@ class ProcessJobs implements Jobs {
       control: new AbortController(),
       done: 0,
       total: 0,
+      step: null,
       isWritten: false,
       isOver: false,
     }
@@ -160,6 +185,10 @@ class ProcessJobs implements Jobs {
 
   async find(datasourceId: DatasourceId, id: JobId): Promise<JobState | null> {
     return await this.#rows.find(datasourceId, id, this.#running.get(id) ?? null)
+  }
+
+  async list(datasourceId: DatasourceId, filter: JobFilter): Promise<readonly JobState[]> {
+    return await this.#rows.list(datasourceId, filter, (id) => this.#running.get(id) ?? null)
   }
 
   async cancel(datasourceId: DatasourceId, id: JobId): Promise<boolean> {
@@ -210,9 +239,10 @@ class ProcessJobs implements Jobs {
   }
 
   async #run(job: Running, work: Work): Promise<unknown> {
-    const progress: Progress = (done, total) => {
+    const progress: Progress = (done, total, step = job.step ?? undefined) => {
       job.done = done
       job.total = total
+      job.step = step?.slice(0, STEP_CHARS_MAX) ?? null
     }
     try {
       const result = await work(progress, job.control.signal, job.id).finally(() => (job.isOver = true))

@@ -1,5 +1,5 @@
 // Operations on datasources: list, connect, describe, test, introspect.
-import { testDatasource } from '../datasources/test-datasource.ts'
+import { lastTest, testDatasource, tryConnection } from '../datasources/test-datasource.ts'
 import {
   changeDatasource,
   createDatasource,
@@ -23,6 +23,8 @@ type Names =
   | 'getDatasource'
   | 'changeDatasource'
   | 'deleteDatasource'
+  | 'tryConnection'
+  | 'getTest'
   | 'testDatasource'
   | 'introspectDatasource'
   | 'disableDatasource'
@@ -46,6 +48,8 @@ export function datasourceOperations(deps: Deps): Pick<Definitions, Names> {
     getDatasource: (at) => getDatasource(deps, at.reached),
     changeDatasource: (at) => changeDatasource(deps, at.call, at.reached, at.body),
     deleteDatasource: (at) => deleteDatasource(deps, at.call, at.reached),
+    tryConnection: (at) => tryConnection(deps, at.call, at.membership, at.body),
+    getTest: (at) => lastTest(deps, at.reached),
     testDatasource: (at) => testDatasource(deps, at.call, at.reached),
     introspectDatasource: {
       require: async (at) => requireEnabled(at.reached.row),

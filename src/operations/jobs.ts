@@ -3,8 +3,11 @@ import { cancelJob } from '../datasources/cancel-job.ts'
 import { notFound } from '../errors.ts'
 import type { Definitions } from './definitions.ts'
 
-export function jobOperations(deps: Parameters<typeof cancelJob>[0]): Pick<Definitions, 'getJob' | 'cancelJob'> {
+export function jobOperations(
+  deps: Parameters<typeof cancelJob>[0],
+): Pick<Definitions, 'listJobs' | 'getJob' | 'cancelJob'> {
   return {
+    listJobs: (at) => deps.jobs.list(at.reached.id, at.query),
     async getJob(at) {
       const job = await deps.jobs.find(at.reached.id, at.params.jobId)
       if (job === null) throw notFound()

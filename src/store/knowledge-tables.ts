@@ -6,6 +6,7 @@ export interface KnowledgeTables {
   profiles: ProfileTable
   documentation: DocumentationTable
   publications: PublicationTable
+  publication_history: PublicationHistoryTable
 }
 
 /** Versions of a datasource's profile and documentation. */
@@ -56,4 +57,19 @@ interface PublicationTable {
   published_at: string
   /** Increases when a text is removed from the publication. */
   revision: Generated<number>
+}
+
+/** What each publication of a datasource changed. It holds no text. */
+interface PublicationHistoryTable {
+  datasource_id: DatasourceId
+  version: number
+  author_id: AccountId
+  published_at: string
+  /** Tables with a published text, and all published texts. */
+  tables: number
+  texts: number
+  /** Texts that the publication before it did not have, had in other words, or had in addition. */
+  added: number
+  changed: number
+  removed: number
 }

@@ -18,6 +18,7 @@ import { counters } from './migrations/0015-counters.ts'
 import { inviter } from './migrations/0016-inviter.ts'
 import { connectorGrants } from './migrations/0017-connector-grants.ts'
 import { oauth } from './migrations/0018-oauth.ts'
+import { console } from './migrations/0019-console.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -49,6 +50,7 @@ export const MIGRATIONS: readonly Migration[] = [
   inviter,
   connectorGrants,
   oauth,
+  console,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

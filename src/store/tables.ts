@@ -33,6 +33,7 @@ export interface Tables extends KnowledgeTables {
   invitations: InvitationTable
   datasources: DatasourceTable
   datasource_secrets: DatasourceSecretTable
+  test_reports: TestReportTable
   catalogs: CatalogTableRow
   reintrospections: ReintrospectionTable
   exposures: ExposureTable
@@ -268,6 +269,8 @@ export interface DatasourceTable extends KnowledgeVersions {
   updated_at: string
   last_tested_at: string | null
   last_error: string | null
+  /** The grade of the last test of this connection. Null if it was not tested. */
+  last_grade: Generated<'PASS' | 'WARN' | 'FAIL' | null>
   /** Increases with every change of the connection. Pools and caches of older versions are closed. */
   connection_version: number
   /** Increases with every introspection. 0 before the first. */
@@ -276,6 +279,14 @@ export interface DatasourceTable extends KnowledgeVersions {
   exposure_version: number
   /** The age at which the database is introspected again. 0: never. */
   reintrospect_hours: Generated<number>
+}
+
+/** The last test report of a datasource's connection. */
+interface TestReportTable {
+  datasource_id: DatasourceId
+  tested_at: string
+  /** JSON. */
+  report: string
 }
 
 interface DatasourceSecretTable {
@@ -317,6 +328,13 @@ interface ExposureTable {
   created_at: string
   /** The catalog that the exposure was saved with, kept as long as the exposure. Null: none or unknown. */
   catalog_version: number | null
+  /** Why the author saved it, in their words. */
+  note: Generated<string | null>
+  /** Tables and columns that it names, and columns that the version before it did not name, or named. Null: unknown. */
+  table_count: Generated<number | null>
+  column_count: Generated<number | null>
+  added: Generated<number | null>
+  removed: Generated<number | null>
 }
 
 interface AccessEntryTable {
@@ -437,6 +455,10 @@ export interface JobTable {
   updated_at: string
   /** JSON input of a resumable job. Null if the job is not resumable or has ended. */
   input: string | null
+  /** Null if the service started the job, and for jobs older than this column. */
+  started_by: Generated<AccountId | null>
+  /** What the job is working on, such as a table. */
+  step: Generated<string | null>
 }
 
 /** A value that the store keeps about itself. */

@@ -16,7 +16,7 @@ import { storeSource, type StoreSource } from '../support/stores.ts'
 type RouteName = keyof typeof SESSION_ROUTES
 
 /** Operations that are not GET but change nothing. */
-const READS: ReadonlySet<string> = new Set<RouteName>(['checkQuery', 'exposureFromRefusal'])
+const READS: ReadonlySet<string> = new Set<RouteName>(['checkQuery', 'exposureFromRefusal', 'tryConnection'])
 
 /** The row that an operation must leave: its target's kind and name, and the fields of its changes. */
 interface Expected {
@@ -260,6 +260,7 @@ describe('the audit of changes', () => {
     const uri = `postgres://u:${canary()}@127.0.0.1:1/d`
     const mongo = { ...base, type: 'MONGODB', connectionMode: 'URI', sslMode: 'disable' }
     const google = { ...base, sslMode: undefined, type: 'BIGQUERY', connectionMode: 'SERVICE_ACCOUNT', database: 'p' }
+    const trials: string[] = []
     for (const [body, status] of [
       [{ ...postgres, ...tls }, 201],
       [{ ...postgres, tlsKey: canary(), tlsCertificate: canary(), tlsCa: canary() }, 400],
@@ -276,6 +277,9 @@ describe('the audit of changes', () => {
     ] as const) {
       const answer = await owner.ask('POST', path, body)
       assert.equal(answer.status, status, answer.text)
+      const trial = await owner.ask('POST', `${path}/test`, body)
+      assert.equal(trial.status, status === 201 ? 200 : 400, trial.text)
+      trials.push(trial.text)
       if (status !== 201) continue
       const made = `${path}/${answer.json.id}`
       await owner.must('POST', `${made}/test`)
@@ -292,13 +296,21 @@ describe('the audit of changes', () => {
     const exports = await Promise.all(
       ['csv', 'jsonl'].map((format) => owner.ask('GET', `/teams/${teamId}/audit/export?format=${format}`)),
     )
-    const texts = [rows, JSON.stringify(list), ...exports.map(({ text }) => text), log.join('')]
+    const reports = JSON.stringify(await store.db.selectFrom('test_reports').selectAll().execute())
+    const texts = [
+      trials.join(''),
+      reports,
+      rows,
+      JSON.stringify(list),
+      ...exports.map(({ text }) => text),
+      log.join(''),
+    ]
     assert.ok(secrets.size > 20 && texts.every((text) => text.length > 100))
     for (const secret of secrets) {
       assert.ok(secret.length > 8)
       assert.deepEqual(
         texts.map((text) => text.includes(secret)),
-        [false, false, false, false, false],
+        texts.map(() => false),
         secret,
       )
     }

@@ -37,6 +37,7 @@ const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   putAccess: OF_DATASOURCE,
   changeDatasource: OF_DATASOURCE,
   createDatasource: OF_TEAM,
+  tryConnection: OF_TEAM,
   changeTeam: OF_TEAM,
   deleteTeam: OF_TEAM,
   addMember: OF_TEAM,

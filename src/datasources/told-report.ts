@@ -1,0 +1,75 @@
+// Pure: completes a driver's test report for programs and people: stable ids, the field of each step, and each remedy
+// told once.
+import type { DatasourceType, TestField, TestReport, TestStep } from '../drivers/driver.ts'
+
+type RemedyKind = 'SQL' | 'MONGO' | 'GCLOUD' | 'TEXT'
+
+interface ToldStep extends TestStep {
+  /** The name without spaces. It never changes. */
+  readonly id: string
+  readonly field: TestField | null
+  /** The key of the remedy in `remedies`; steps with the same remedy share it. */
+  readonly remedyId: string | null
+  readonly remedyKind: RemedyKind | null
+}
+
+export interface ToldReport extends Omit<TestReport, 'steps'> {
+  readonly steps: readonly ToldStep[]
+  readonly remedies: Readonly<Record<string, string>>
+  /** ISO 8601, UTC. */
+  readonly testedAt: string
+}
+
+/** What a step of a connected database is about. Steps about the server as a whole are about no field. */
+const FIELDS: Readonly<Record<string, TestField>> = {
+  tls: 'sslMode',
+  superuser: 'username',
+  writes: 'username',
+  ownership: 'username',
+  'row-security': 'username',
+  roles: 'username',
+  creates: 'username',
+  'temporary-files': 'username',
+  grants: 'username',
+  login: 'username',
+  'other-databases': 'username',
+  collections: 'username',
+}
+
+/** A BigQuery login is its service account. */
+const BIGQUERY_FIELDS: Readonly<Record<string, TestField>> = {
+  connection: 'connectionMode',
+  datasets: 'database',
+  queries: 'serviceAccountKey',
+  writes: 'serviceAccountKey',
+  tables: 'serviceAccountKey',
+  'other-datasets': 'serviceAccountKey',
+}
+
+export function toldReport(type: DatasourceType, report: TestReport, testedAt: string): ToldReport {
+  /** Ids by text: the id of the first step that has the remedy. */
+  const ids = new Map<string, string>()
+  const fields = type === 'BIGQUERY' ? BIGQUERY_FIELDS : FIELDS
+  const steps = report.steps.map((step): ToldStep => {
+    const id = step.name.replaceAll(' ', '-')
+    const field = step.field === undefined ? (fields[id] ?? null) : step.field
+    if (step.remedy === null) return { ...step, id, field, remedyId: null, remedyKind: null }
+    const remedyId = ids.get(step.remedy) ?? id
+    ids.set(step.remedy, remedyId)
+    return { ...step, id, field, remedyId, remedyKind: kindOf(type, step.remedy) }
+  })
+  const remedies = Object.fromEntries([...ids].map(([text, id]) => [id, text]))
+  return { ...report, steps, remedies, testedAt }
+}
+
+/** Commands start with one of these words, and sentences do not. */
+const COMMANDS: Readonly<Record<DatasourceType, readonly [RegExp, RemedyKind]>> = {
+  POSTGRES: [/^(?:ALTER|CREATE|DROP|GRANT|REVOKE) [A-Z]/, 'SQL'],
+  MONGODB: [/^(?:use |db\.)/, 'MONGO'],
+  BIGQUERY: [/^(?:gcloud|bq) /, 'GCLOUD'],
+}
+
+function kindOf(type: DatasourceType, remedy: string): RemedyKind {
+  const [pattern, kind] = COMMANDS[type]
+  return pattern.test(remedy) ? kind : 'TEXT'
+}

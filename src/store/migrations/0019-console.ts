@@ -1,0 +1,41 @@
+// What the console shows beside a datasource: the last test report, who started a job and where it is, what a saved
+// exposure was for, and the history of publications.
+import type { ColumnDefinitionBuilder } from 'kysely'
+import type { Migration } from '../migrate.ts'
+
+export const console: Migration = {
+  name: '0019-console',
+  async up(tx) {
+    const required = (column: ColumnDefinitionBuilder) => column.notNull()
+    const ofDatasource = (column: ColumnDefinitionBuilder) =>
+      column.notNull().references('datasources.id').onDelete('cascade')
+    await tx.schema.alterTable('datasources').addColumn('last_grade', 'text').execute()
+    await tx.schema
+      .createTable('test_reports')
+      .addColumn('datasource_id', 'text', (column) => ofDatasource(column).primaryKey())
+      .addColumn('tested_at', 'text', required)
+      .addColumn('report', 'text', required)
+      .execute()
+    // No foreign key: a job outlives the account that started it.
+    await tx.schema.alterTable('jobs').addColumn('started_by', 'text').execute()
+    await tx.schema.alterTable('jobs').addColumn('step', 'text').execute()
+    await tx.schema.alterTable('exposures').addColumn('note', 'text').execute()
+    // Null for older versions, which are counted when they are read.
+    for (const count of ['table_count', 'column_count', 'added', 'removed'] as const) {
+      await tx.schema.alterTable('exposures').addColumn(count, 'integer').execute()
+    }
+    await tx.schema
+      .createTable('publication_history')
+      .addColumn('datasource_id', 'text', ofDatasource)
+      .addColumn('version', 'integer', required)
+      .addColumn('author_id', 'text', required)
+      .addColumn('published_at', 'text', required)
+      .addColumn('tables', 'integer', required)
+      .addColumn('texts', 'integer', required)
+      .addColumn('added', 'integer', required)
+      .addColumn('changed', 'integer', required)
+      .addColumn('removed', 'integer', required)
+      .addPrimaryKeyConstraint('one_history_a_version', ['datasource_id', 'version'])
+      .execute()
+  },
+}
