@@ -1,7 +1,6 @@
 // The column statistics of a description. Profiles that were read are cached per table, so that a change re-reads only
 // the tables it touched.
 import type { Kysely } from 'kysely'
-import { z } from 'zod'
 import type { Catalog, CatalogColumn, CatalogTable, Driver, Scalar } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { BoundedMap } from '../bounded-map.ts'
@@ -16,16 +15,23 @@ import { inSlices } from '../slices.ts'
 export interface Known {
   /** The time of the newest profile shown; null if there is none. */
   readonly capturedAt: string | null
-  /** By column of an exposed table: the contract's stats as JSON, or null. */
-  statsOf(table: CatalogTable): (column: CatalogColumn) => string
+  /** By column of an exposed table: the contract's stats, or null. */
+  statsOf(table: CatalogTable): (column: CatalogColumn) => Stats | null
 }
 
-/** One column's profile as JSON, with the positions of the parts that depend on what else is exposed. */
+/** The contract's stats of a column. JSON leaves out what is undefined. */
+interface Stats {
+  readonly nullFrac?: number | undefined
+  readonly distinctCount?: number | undefined
+  readonly values?: readonly { readonly value: Scalar; readonly share?: number }[] | undefined
+  readonly range?: KeptColumn['range'] | undefined
+  readonly keys?: KeptColumn['keys'] | undefined
+  readonly signals: readonly string[]
+}
+
+/** One column's profile. statsOf() adds what depends on what else is exposed. */
 interface SeenColumn extends Pick<KeptColumn, 'name' | 'type' | 'unique' | 'range' | 'personal' | 'look'> {
-  readonly json: string
-  readonly valuesAt: number
-  readonly valuesEnd: number
-  readonly signalsAt: number
+  readonly stats: Stats
 }
 
 export interface SeenTable {
@@ -33,6 +39,8 @@ export interface SeenTable {
   readonly capturedAt: string
   readonly rowsSampled: number
   readonly columns: readonly SeenColumn[]
+  /** About the bytes that it takes in memory. */
+  readonly weight: number
 }
 
 /** By tableKey. */
@@ -42,14 +50,14 @@ export type SeenTables = ReadonlyMap<string, SeenTable>
 export type Seen = BoundedMap<DatasourceId, SeenTables>
 
 const DATASOURCES_MAX = 500
-const CHARS_MAX = 16 * 1024 * 1024
-/** The overhead of a column besides its texts, in characters. */
-const COLUMN_CHARS = 120
+const WEIGHT_MAX = 32 * 1024 * 1024
+/** The weight of a column besides its texts and statistics. */
+const COLUMN_WEIGHT = 120
 /** Tables read per query. */
 const TABLES = 50
 
 export function openColumnStats(): Seen {
-  return new BoundedMap(DATASOURCES_MAX, CHARS_MAX)
+  return new BoundedMap(DATASOURCES_MAX, WEIGHT_MAX)
 }
 
 /** Statistics of the columns in `exposed` only, whatever the store holds. */
@@ -114,30 +122,27 @@ export async function readSeen(
 }
 
 function seenTable({ capturedAt, rowsSampled, columns }: KeptProfile, stamp: string): SeenTable {
-  return { stamp, capturedAt, rowsSampled, columns: columns.map((column) => seenColumn(column, capturedAt)) }
+  const seen = columns.map((column) => seenColumn(column, capturedAt))
+  const weight = seen.reduce((sum, { name, stats }) => sum + name.length + JSON.stringify(stats).length, 0)
+  return { stamp, capturedAt, rowsSampled, columns: seen, weight: weight * 2 + COLUMN_WEIGHT * seen.length }
 }
 
 function seenColumn(kept: KeptColumn, capturedAt: string): SeenColumn {
   const { name, type, unique, range, personal, look } = kept
-  const head = `{${member('nullFrac', kept.nullFrac)}${member('distinctCount', kept.distinctCount)}`
-  const values = member('values', kept.values)
-  const rest = `${member('range', range)}${member('keys', kept.keys ?? null)}"signals":[`
-  const signals = listed([...kept.signals, ...shownSignals(kept, capturedAt)])
-  const valuesEnd = head.length + values.length
-  const places = { valuesAt: head.length, valuesEnd, signalsAt: valuesEnd + rest.length }
-  return { name, type, unique, range, personal, look, json: `${head}${values}${rest}${signals}]}`, ...places }
-}
-
-/** A member of a JSON object with a trailing comma; empty if there is no value. */
-function member(name: string, value: unknown): string {
-  return value === null ? '' : `"${name}":${JSON.stringify(value)},`
+  const stats = {
+    nullFrac: kept.nullFrac ?? undefined,
+    distinctCount: kept.distinctCount ?? undefined,
+    values: kept.values ?? undefined,
+    range: range ?? undefined,
+    keys: kept.keys,
+    signals: [...kept.signals, ...shownSignals(kept, capturedAt)],
+  }
+  return { name, type, unique, range, personal, look, stats }
 }
 
 function weightOf(tables: SeenTables): number {
   let sum = 0
-  for (const { columns } of tables.values()) {
-    for (const { name, json } of columns) sum += name.length + json.length + COLUMN_CHARS
-  }
+  for (const { weight } of tables.values()) sum += weight
   return sum
 }
 
@@ -146,37 +151,27 @@ function signalOf(key: LikelyKey | undefined, typed: Driver['typed']): string | 
   return `looks like a key of ${typed([key.schema, key.table])} (${typed([key.column])})`
 }
 
-function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefined): string {
-  const { json, valuesAt, valuesEnd, signalsAt } = seen
+function statsOf(seen: SeenColumn, column: CatalogColumn, key: string | undefined): Stats {
+  const { stats } = seen
   // Keys are not categories: the most referenced rows do not help to write a query.
   const isKey = column.primaryKey || column.references !== null || key !== undefined
-  if (!isKey && column.signals === undefined && column.labels === undefined) return json
-  const shared = isKey ? '' : json.slice(valuesAt, valuesEnd)
-  const values = column.labels === undefined || seen.personal ? shared : withLabels(shared, column.labels)
-  const own = listed(column.signals ?? [])
-  const keys = key === undefined ? '' : listed([key])
-  const signals = [own, json.slice(signalsAt, -2), keys].filter((some) => some !== '').join(',')
-  return `${json.slice(0, valuesAt)}${values}${json.slice(valuesEnd, signalsAt)}${signals}]}`
+  if (!isKey && column.signals === undefined && column.labels === undefined) return stats
+  const shared = isKey ? undefined : stats.values
+  const values = seen.personal ? shared : withLabels(shared, column.labels)
+  const signals = [...(column.signals ?? []), ...stats.signals, ...(key === undefined ? [] : [key])]
+  return { ...stats, values, signals }
 }
 
 /** The findings of introspection, if no profile says more. */
-function ownOf({ signals = [], labels = [] }: CatalogColumn): string {
-  if (signals.length === 0 && labels.length === 0) return 'null'
-  return `{${withLabels('', labels)}"signals":[${listed(signals)}]}`
+function ownOf({ signals = [], labels = [] }: CatalogColumn): Stats | null {
+  if (signals.length === 0 && labels.length === 0) return null
+  return { values: withLabels(undefined, labels), signals }
 }
 
-const Shared = z.object({ values: z.array(z.object({ value: z.unknown(), share: z.number() })) })
-
-/** The member `values`, followed by the labels that were never seen; these have no share. */
-function withLabels(values: string, labels: readonly Scalar[]): string {
+/** The values, followed by the labels that were never seen; these have no share. */
+function withLabels(values: Stats['values'], labels: readonly Scalar[] = []): Stats['values'] {
   if (labels.length === 0) return values
-  const seen = values === '' ? [] : Shared.parse(JSON.parse(`{${values.slice(0, -1)}}`)).values
-  const known = new Set(seen.map(({ value }) => value))
+  const known = new Set(values?.map(({ value }) => value))
   const rest = labels.filter((label) => !known.has(label)).map((value) => ({ value }))
-  return member('values', [...seen, ...rest])
-}
-
-/** The signals as elements of a JSON array. */
-function listed(signals: readonly string[]): string {
-  return signals.length === 0 ? '' : JSON.stringify(signals).slice(1, -1)
+  return [...(values ?? []), ...rest]
 }

@@ -1,6 +1,6 @@
 // Renders a description as JSON in UTF-8: the exposed part, or everything. It never queries the database and never
 // blocks the event loop for long.
-import type { Catalog, CatalogColumn, CatalogTable } from '../drivers/driver.ts'
+import type { Catalog, CatalogTable } from '../drivers/driver.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { Store } from '../store/open.ts'
@@ -28,7 +28,7 @@ export async function renderDescription(deps: RenderDeps, at: Described, part: P
   const known = await columnStatsOf({ db: deps.store.db, seen: deps.stats }, at.id, exposed, (names) =>
     at.driver.typed(names),
   )
-  const about = { known, documented: await publishedTextsOf(deps, at, exposed, full), columns: new Columns() }
+  const about = { known, documented: await publishedTextsOf(deps, at, exposed, full) }
   const catalog = part === 'e' ? exposed : full
   const shown = part === 'e' ? null : byKey(exposed)
   const head = {
@@ -41,7 +41,7 @@ export async function renderDescription(deps: RenderDeps, at: Described, part: P
   }
   return await joinedTables(`${JSON.stringify(head).slice(0, -1)},"tables":[`, catalog?.tables ?? [], ']}', (table) => {
     const cut = shown === null ? table : shown.get(tableKey(table.schema, table.table))
-    return tableTexts(table, cut, about)
+    return [tableText(table, cut, about)]
   })
 }
 
@@ -49,17 +49,25 @@ function byKey(catalog: Catalog | null): ReadonlyMap<string, CatalogTable> {
   return new Map(catalog?.tables.map((table) => [tableKey(table.schema, table.table), table]))
 }
 
-/**
- * `exposed` is the exposed part of the table, if any. Returns pieces: human texts may use two-byte strings, the rest
- * does not.
- */
-function tableTexts(
+/** `exposed` is the exposed part of the table, if any. */
+function tableText(
   table: CatalogTable,
   exposed: CatalogTable | undefined,
-  { known, documented, columns }: { readonly known: Known; readonly documented: Documented; readonly columns: Columns },
-): readonly string[] {
+  { known, documented }: { readonly known: Known; readonly documented: Documented },
+): string {
   const said = documented(table)
-  const head = {
+  const statsOf = exposed === undefined ? () => null : known.statsOf(exposed)
+  let next = 0
+  const columns = table.columns.map((column) => {
+    const { name, type, nullable, primaryKey, references } = column
+    // Exposed columns are in the same order.
+    const shown = exposed?.columns[next]
+    const isShown = shown?.name === name
+    if (isShown) next++
+    const description = said.descriptionOf(name) ?? column.description
+    return { name, type, nullable, primaryKey, references, description, stats: isShown ? statsOf(shown) : null }
+  })
+  return JSON.stringify({
     schema: table.schema,
     table: table.table,
     description: said.description ?? table.description,
@@ -67,39 +75,6 @@ function tableTexts(
     estimatedRows: table.estimatedRows,
     columnsRestricted: exposed?.columnsRestricted ?? false,
     indexes: table.indexes,
-  }
-  const statsOf = exposed === undefined ? () => 'null' : known.statsOf(exposed)
-  let texts = ''
-  let next = 0
-  for (const column of table.columns) {
-    // Exposed columns are in the same order.
-    const shown = exposed?.columns[next]
-    const isShown = shown?.name === column.name
-    if (isShown) next++
-    const text = columns.text(column, said.descriptionOf(column.name), isShown ? statsOf(shown) : 'null')
-    texts += texts === '' ? text : `,${text}`
-  }
-  return [JSON.stringify(head).slice(0, -1), `,"columns":[${texts}]}`]
-}
-
-/** Writes columns by hand: there are tens of thousands, and JSON.stringify of an object takes three times as long. */
-class Columns {
-  /** The JSON of a column without reference and description, by its type. Most columns are alike. */
-  readonly #plain = new Map<string, string>()
-
-  text(column: CatalogColumn, said: string | null, stats: string): string {
-    return `{"name":${JSON.stringify(column.name)},${this.#about(column, said ?? column.description)},"stats":${stats}}`
-  }
-
-  #about(column: CatalogColumn, description: string | null): string {
-    if (column.references !== null || description !== null) return aboutColumn(column, description)
-    const key = `${column.nullable ? 1 : 0}${column.primaryKey ? 1 : 0}${column.type}`
-    const text = this.#plain.get(key) ?? aboutColumn(column, null)
-    this.#plain.set(key, text)
-    return text
-  }
-}
-
-function aboutColumn({ type, nullable, primaryKey, references }: CatalogColumn, description: string | null): string {
-  return JSON.stringify({ type, nullable, primaryKey, references, description }).slice(1, -1)
+    columns,
+  })
 }
