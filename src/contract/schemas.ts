@@ -20,6 +20,7 @@ export const at = z.string().meta({ format: 'date-time' })
 
 export const Scope = z.enum(['profile', 'data:schema', 'data:read'])
 export const Role = z.enum(['OWNER', 'ADMIN', 'MEMBER'])
+export type Role = z.infer<typeof Role>
 const MembershipStatus = z.enum(['INVITED', 'ACTIVE'])
 const DatasourceType = z.enum(['POSTGRES', 'MONGODB', 'BIGQUERY'])
 const DatasourceStatus = z.enum(['PENDING', 'CONNECTED', 'ERROR', 'DISABLED'])

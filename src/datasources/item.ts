@@ -2,7 +2,8 @@
 // managers. No field is secret. A field
 // that does not apply is null.
 import type { Catalogs } from '../exposure/catalogs.ts'
-import type { DatasourceTable, Role } from '../store/tables.ts'
+import type { Role } from '../contract/schemas.ts'
+import type { DatasourceTable } from '../store/tables.ts'
 import { configOf, type DatasourceRow } from './rows.ts'
 
 export interface DatasourceItem {

@@ -12,6 +12,7 @@ import type {
   SessionId,
   TeamId,
 } from '../ids.ts'
+import type { Role } from '../contract/schemas.ts'
 import type { KnowledgeTables, KnowledgeVersions } from './knowledge-tables.ts'
 
 export interface Tables extends KnowledgeTables {
@@ -224,8 +225,6 @@ export interface TeamTable {
   settings: string
   created_at: string
 }
-
-export type Role = 'OWNER' | 'ADMIN' | 'MEMBER'
 
 export interface MembershipTable {
   team_id: TeamId

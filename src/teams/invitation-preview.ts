@@ -4,7 +4,7 @@ import { notFound } from '../errors.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
 import { networkOf } from '../auth/network.ts'
 import type { Store } from '../store/open.ts'
-import type { Role } from '../store/tables.ts'
+import type { Role } from '../contract/schemas.ts'
 import { hashOf } from './invitations.ts'
 
 /** More than people open, far fewer than a token of 256 bits needs. */

@@ -1,5 +1,6 @@
 // Pure permission checks on roles and memberships (docs/session.md#roles and #reach).
-import type { MembershipTable, Role } from '../store/tables.ts'
+import type { Role } from '../contract/schemas.ts'
+import type { MembershipTable } from '../store/tables.ts'
 
 const RANK = { OWNER: 3, ADMIN: 2, MEMBER: 1 } as const satisfies Record<Role, number>
 
