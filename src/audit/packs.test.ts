@@ -13,7 +13,7 @@ import type { Pack } from './packs.ts'
 import { rowOfTeam } from './reading/newest.ts'
 import { fits, type AuditFilter } from './reading/scope.ts'
 import type { AuditedCall } from './rows.ts'
-import { PACKED_FROM } from './writing/placing.ts'
+import { PACKED_FROM } from './writing/place-lines.ts'
 
 const key = AUDIT_KEY
 const day = 86_400_000

@@ -7,7 +7,7 @@ import type { Store } from '../store/open.ts'
 import type { AccountTable } from '../store/tables.ts'
 import { isoTime } from '../store/times.ts'
 import { unauthenticated, type Call } from './caller.ts'
-import { requireConfirmed } from './recent.ts'
+import { requireConfirmed } from './require-recent-sign-in.ts'
 
 export interface Account {
   readonly id: string

@@ -1,7 +1,7 @@
 // Computes the profile of a column from a bounded sample: shares, most common values, range, looks. It counts each
 // value and then forgets it. All kinds of database use it; the values have the JSON form that query results have.
 import { hash } from 'node:crypto'
-import { lookOf, type Look } from './looks.ts'
+import { lookOf, type Look } from './recognize-text.ts'
 import type { ColumnProfile, Scalar, ValueKind } from './driver.ts'
 
 /** The whole table, as far as it is known. */

@@ -1,7 +1,7 @@
 // The only place that decides what may be stored of a column's values: values that many rows share and that are not
 // personal, ranges of non-personal columns, and counts. Nothing else is ever written.
 import type { CatalogColumn, CatalogTable, ColumnProfile, TableProfile } from '../drivers/driver.ts'
-import { lookOf } from '../drivers/looks.ts'
+import { lookOf } from '../drivers/recognize-text.ts'
 import { isPersonalName } from './personal-names.ts'
 import { signalsOf } from './signals.ts'
 import type { KeptColumn, KeptKey, KeptProfile } from './stored.ts'

@@ -18,7 +18,7 @@ const ROWS_MIN = 2
 const UNIQUE_MIN = 100
 const LONG_CHARS = 256
 
-/** What texts look like (drivers/looks.ts), as a person reads it. */
+/** What texts look like (drivers/recognize-text.ts), as a person reads it. */
 export const LOOKS: Readonly<Record<string, string>> = {
   email: 'e-mail addresses',
   phone: 'telephone numbers',

@@ -25,7 +25,7 @@ export interface KeptColumn {
   readonly personal: boolean
   /** No value was seen twice. */
   readonly unique: boolean
-  /** What at least half of its texts look like (looks.ts), if anything. */
+  /** What at least half of its texts look like (recognize-text.ts), if anything. */
   readonly look: string | null
   /** Short observations that contain no name but the column's own. */
   readonly signals: readonly string[]

@@ -4,7 +4,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { readRegistry, unchained, type KnownRegistry } from './chains.ts'
 import { sameSeal, type Chain, type Gap, type Seal, type Stored } from './seal.ts'
-import { bears, stepsOf, type Step } from './steps.ts'
+import { bears, stepsOf, type Step } from './read-chain.ts'
 
 /** The name that reports give to rows older than the chains. */
 export const BEFORE_CHAINS = 'before the chains'

@@ -6,7 +6,7 @@ import type { TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
 import type { Stored } from '../chain/seal.ts'
-import { FIRST_PORTION, nextPortion } from './portion.ts'
+import { FIRST_PORTION, nextPortion } from './portion-size.ts'
 import type { AuditScope, Key } from './scope.ts'
 
 /** Rows scanned by one statement: some milliseconds. */

@@ -14,7 +14,7 @@ import { addCounts } from '../counters.ts'
 import { MINUTE_MS } from '../rows.ts'
 import { insertPacks, insertRows } from './insert.ts'
 import { Lines } from './lines.ts'
-import { placeLines } from './placing.ts'
+import { placeLines } from './place-lines.ts'
 
 export interface WriterLog {
   error(detail: object, message: string): void

@@ -3,7 +3,7 @@ import { sql, type Transaction } from 'kysely'
 import type { Tables } from '../../store/tables.ts'
 import { describes, MARK_CHARS, unpacked, type Pack } from '../packs.ts'
 import { merged } from '../reading/merge.ts'
-import { FIRST_PORTION, nextPortion } from '../reading/portion.ts'
+import { FIRST_PORTION, nextPortion } from '../reading/portion-size.ts'
 import { sameSeal, textOf, type Stored } from './seal.ts'
 
 /** A row, or a pack. A pack comes after its rows. */

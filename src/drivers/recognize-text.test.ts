@@ -1,7 +1,7 @@
 // Texts that look like personal data, and texts that do not.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { lookOf } from './looks.ts'
+import { lookOf } from './recognize-text.ts'
 
 const LOOKS = [
   [
