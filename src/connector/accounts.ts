@@ -6,13 +6,17 @@ import type { Operations } from '../operations/call-operation.ts'
 import { Id, readArguments } from './arguments.ts'
 import type { JsonObject } from './records.ts'
 
-type Ops = Pick<Operations, 'getAccount' | 'listTeams' | 'listDatasources'>
+type Ops = Pick<Operations, 'listTeams' | 'listDatasources'>
 
 const Nothing = z.strictObject({})
 const OfTeam = z.strictObject({ teamId: Id.exactOptional() })
 
 /** The account, and what this connection may do: an agent can find out here why it was refused. */
-export async function whoami(operations: Ops, arrival: Arrival, args: JsonObject): Promise<JsonObject> {
+export async function whoami(
+  operations: Pick<Operations, 'getAccount'>,
+  arrival: Arrival,
+  args: JsonObject,
+): Promise<JsonObject> {
   readArguments(Nothing, args)
   return { ...(await operations.getAccount(arrival, {})), access: accessOf(arrival.caller) }
 }
@@ -42,6 +46,16 @@ export async function listDatasources(operations: Ops, arrival: Arrival, args: J
     const name = teams.find((team) => team.id === teamId)?.name
     return { datasources: await ofTeam(operations, arrival, teamId, name) }
   }
+  const { items, notes } = await everyDatasource(operations, arrival, teams)
+  return { datasources: items, ...(notes.length > 0 && { note: notes.join(' ') }) }
+}
+
+/** Those of every ACTIVE team, in a stable order. */
+export async function everyDatasource(
+  operations: Ops,
+  arrival: Arrival,
+  teams: Awaited<ReturnType<Ops['listTeams']>>,
+): Promise<{ readonly items: readonly ShownDatasource[]; readonly notes: readonly string[] }> {
   const notes: string[] = []
   const lists = await Promise.all(
     teams
@@ -56,11 +70,20 @@ export async function listDatasources(operations: Ops, arrival: Arrival, args: J
         }
       }),
   )
-  return { datasources: lists.flat(), ...(notes.length > 0 && { note: notes.join(' ') }) }
+  return { items: lists.flat(), notes }
 }
 
 /** A team may refuse while the other teams answer. */
 const REFUSES_A_TEAM: ReadonlySet<string> = new Set(['TEAM_FORBIDDEN', 'TEAM_NOT_OPENED', 'SECOND_FACTOR_REQUIRED'])
+
+/** A datasource as the tool shows it. */
+interface ShownDatasource {
+  readonly id: string
+  readonly teamId: string
+  readonly teamName?: string
+  readonly name: string
+  readonly [field: string]: unknown
+}
 
 /** Fields that help to choose a datasource. How it is connected is of no use to an agent. */
 async function ofTeam(
@@ -68,7 +91,7 @@ async function ofTeam(
   arrival: Arrival,
   teamId: string,
   teamName: string | undefined,
-): Promise<readonly JsonObject[]> {
+): Promise<readonly ShownDatasource[]> {
   const items = await operations.listDatasources(arrival, { params: { teamId } })
   return items.map(({ id, name, type, status, database, exposedTableCount, lastError }) => ({
     id,

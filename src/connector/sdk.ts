@@ -7,6 +7,9 @@ import { TOOLS } from './definitions.ts'
 import { INSTRUCTIONS } from './instructions.ts'
 import { SERVER_INFO } from './json-rpc.ts'
 import { FIRST_MS, NEXT_MS, stillRunning } from './progress.ts'
+import { PROMPTS, promptText } from './prompts.ts'
+import { refusalOf } from './refusal.ts'
+import { listResources, readResource, TEMPLATE } from './resources.ts'
 
 /** Answers one message that was parsed already. `signal` aborts when the client hangs up. */
 export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise<Response>
@@ -14,6 +17,8 @@ export type Sdk = (headers: Headers, body: unknown, arrival: Arrival) => Promise
 const HOUR_MS = 3_600_000
 /** The lists are the same for every caller. */
 const PUBLIC = { ttlMs: HOUR_MS, cacheScope: 'public' } as const
+/** What a caller reaches may change at any time. */
+const PRIVATE = { ttlMs: 60_000, cacheScope: 'private' } as const
 
 export function openSdk(deps: ToolDeps): Sdk {
   /** The caller of each message under way. */
@@ -36,9 +41,20 @@ export function openSdk(deps: ToolDeps): Sdk {
 
 function serverFor(deps: ToolDeps, arrival: Arrival): Server {
   const server = new Server(SERVER_INFO, {
-    capabilities: { tools: { listChanged: false } },
+    capabilities: {
+      tools: { listChanged: false },
+      resources: { listChanged: false, subscribe: false },
+      prompts: { listChanged: false },
+    },
     instructions: INSTRUCTIONS,
-    cacheHints: { 'server/discover': PUBLIC, 'tools/list': PUBLIC },
+    cacheHints: {
+      'server/discover': PUBLIC,
+      'tools/list': PUBLIC,
+      'prompts/list': PUBLIC,
+      'resources/templates/list': PUBLIC,
+      'resources/list': PRIVATE,
+      'resources/read': PRIVATE,
+    },
   })
   server.setRequestHandler('tools/list', () => ({ tools: TOOLS.map((tool) => ({ ...tool })) }))
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
@@ -57,7 +73,43 @@ function serverFor(deps: ToolDeps, arrival: Arrival): Server {
     const content = [{ type: 'text' as const, text: json }]
     return { content, structuredContent: JSON.parse(json), ...(isError && { isError }) }
   })
+  addResources(server, deps, arrival)
+  addPrompts(server, deps)
   return server
+}
+
+function addResources(server: Server, { operations, log }: ToolDeps, arrival: Arrival): void {
+  server.setRequestHandler('resources/list', ({ params }) =>
+    asProtocol(log, async () => ({ ...(await listResources(operations, arrival, params?.cursor)) })),
+  )
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [TEMPLATE] }))
+  server.setRequestHandler('resources/read', ({ params }) =>
+    asProtocol(log, async () => ({ contents: [await readResource(operations, arrival, params.uri)] })),
+  )
+}
+
+function addPrompts(server: Server, { log }: ToolDeps): void {
+  server.setRequestHandler('prompts/list', () => ({
+    prompts: PROMPTS.map((prompt) => ({ ...prompt, arguments: prompt.arguments.map((argument) => ({ ...argument })) })),
+  }))
+  server.setRequestHandler('prompts/get', ({ params }) =>
+    asProtocol(log, async () => {
+      const text = promptText(params.name, params.arguments ?? {})
+      return { messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }] }
+    }),
+  )
+}
+
+/** A refusal as a protocol error: only tools have answers that are refusals. */
+async function asProtocol<T>(log: ToolDeps['log'], work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const refusal = refusalOf(error, log)
+    const { InternalError, InvalidParams } = ProtocolErrorCode
+    const code = refusal.code === 'INTERNAL' ? InternalError : InvalidParams
+    throw new ProtocolError(code, refusal.message, { code: refusal.code, ...refusal.extra })
+  }
 }
 
 /** Calls `tick` after a second, then every two seconds, until it is disposed. */

@@ -120,8 +120,8 @@ describe('the tools of the connector', () => {
         [
           '# table(column type, pk: primary key, !: not null, >: references) ~rows',
           '[public]',
-          'customers(id integer pk, name text!, country character(2)) ~50',
-          'orders(id bigint pk, customer_id integer! >customers.id, total numeric(10,2)!, placed_at timestamp with time zone!) ~300',
+          'customers(id integer pk, name text!, country char(2)) ~50',
+          'orders(id bigint pk, customer_id integer! >customers.id, total numeric(10,2)!, placed_at timestamptz!) ~300',
           'recent(id bigint, total numeric(10,2))',
         ].join('\n'),
       )
@@ -141,7 +141,7 @@ describe('the tools of the connector', () => {
       const { schema, detail, shown } = await describeIt({ tables: ['public.customers', 'recent'] })
       assert.deepEqual([detail, shown], ['full', 2])
       assert.match(schema, /\n {2}Who buys\.\n/)
-      assert.match(schema, /\n {2}country character\(2\): ISO 3166 code\./)
+      assert.match(schema, /\n {2}country char\(2\): ISO 3166 code\./)
       assert.doesNotMatch(schema, /orders/)
     })
 

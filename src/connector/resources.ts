@@ -1,0 +1,121 @@
+// Resources: the published documentation of exposed tables, one resource for each. They read REST's description, so a hidden
+// table has no resource, and a text that names hidden columns is not shown.
+import { z } from 'zod'
+import type { Arrival } from '../auth/caller.ts'
+import { invalidRequest, notFound } from '../errors.ts'
+import type { Operations } from '../operations/call-operation.ts'
+import { inSlices } from '../slices.ts'
+import { everyDatasource } from './accounts.ts'
+import { tableText } from './compact-text.ts'
+import { descriptionOf, type Description, type Table } from './description.ts'
+
+export type ResourceOps = Pick<Operations, 'listTeams' | 'listDatasources' | 'describeDatasource'>
+
+const PAGE_MAX = 100
+/** Each page describes this many datasources at most. */
+const DESCRIBED_MAX = 10
+const MIME = 'text/markdown'
+
+export const TEMPLATE = {
+  uriTemplate: 'vitrine://teams/{teamId}/datasources/{datasourceId}/tables/{schema}/{table}',
+  name: 'documentation',
+  title: 'Documentation of a table',
+  description: 'Columns, statistics and published documentation of one exposed table. Names are percent-encoded.',
+  mimeType: MIME,
+} as const
+
+interface Resource {
+  readonly uri: string
+  readonly name: string
+  readonly title: string
+  readonly description?: string
+  readonly mimeType: string
+}
+
+interface ResourcePage {
+  readonly resources: Resource[]
+  readonly nextCursor?: string
+}
+
+const Cursor = z.strictObject({ id: z.string(), at: z.int().min(0) })
+
+/** The documented tables of every reachable datasource, in pages. Throws INVALID_REQUEST for a foreign cursor. */
+export async function listResources(
+  operations: ResourceOps,
+  arrival: Arrival,
+  cursor: string | undefined,
+): Promise<ResourcePage> {
+  const { items } = await everyDatasource(operations, arrival, await operations.listTeams(arrival, {}))
+  const from = cursor === undefined ? { id: items[0]?.id, at: 0 } : readCursor(cursor)
+  const first = items.findIndex(({ id }) => id === from.id)
+  if (first === -1 && cursor !== undefined) throw invalidRequest(['cursor: is not one of ours, or has expired'])
+  const resources: Resource[] = []
+  const turn = inSlices()
+  for (const [n, { id, teamId, name }] of items.slice(Math.max(0, first)).entries()) {
+    if (n >= DESCRIBED_MAX) return { resources, nextCursor: writeCursor({ id, at: 0 }) }
+    const description = await described(operations, arrival, teamId, id)
+    for (let at = n === 0 ? from.at : 0; at < description.tableCount; at++) {
+      await turn()
+      if (resources.length >= PAGE_MAX) return { resources, nextCursor: writeCursor({ id, at }) }
+      const table = description.table(at)
+      if (table.documentation !== null) resources.push(resourceOf(table, { teamId, id, name }))
+    }
+  }
+  return { resources }
+}
+
+function resourceOf(table: Table, { teamId, id, name }: { teamId: string; id: string; name: string }): Resource {
+  const parts = [teamId, 'datasources', id, 'tables', table.schema, table.table].map(encodeURIComponent)
+  return {
+    uri: `vitrine://teams/${parts.join('/')}`,
+    name: `${table.schema}.${table.table}`,
+    title: `${table.table} (${name})`,
+    ...(table.description !== null && { description: table.description }),
+    mimeType: MIME,
+  }
+}
+
+/** The text of one table. Throws NOT_FOUND for a hidden table and for one that does not exist. */
+export async function readResource(
+  operations: ResourceOps,
+  arrival: Arrival,
+  uri: string,
+): Promise<{ readonly uri: string; readonly mimeType: string; readonly text: string }> {
+  const match = /^vitrine:\/\/teams\/([^/]+)\/datasources\/([^/]+)\/tables\/([^/]+)\/([^/]+)$/.exec(uri)
+  const [teamId, id, schema, name] = (match ?? []).slice(1).map(decoded)
+  if (teamId === undefined || id === undefined) throw notFound()
+  const description = await described(operations, arrival, teamId, id)
+  const turn = inSlices()
+  for (let at = 0; at < description.tableCount; at++) {
+    await turn()
+    const table = description.table(at)
+    if (table.schema !== schema || table.table !== name) continue
+    const [head = '', ...lines] = tableText(table, 'full', description.head.type).split('\n')
+    return { uri, mimeType: MIME, text: [`# ${head}`, ...lines].join('\n') }
+  }
+  throw notFound()
+}
+
+async function described(operations: ResourceOps, arrival: Arrival, teamId: string, id: string): Promise<Description> {
+  return descriptionOf(await operations.describeDatasource(arrival, { params: { teamId, id }, query: {} }))
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return undefined
+  }
+}
+
+function writeCursor(cursor: z.infer<typeof Cursor>): string {
+  return Buffer.from(JSON.stringify(cursor)).toString('base64url')
+}
+
+function readCursor(text: string): z.infer<typeof Cursor> {
+  try {
+    return Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
+  } catch {
+    throw invalidRequest(['cursor: is not one of ours, or has expired'])
+  }
+}
