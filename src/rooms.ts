@@ -12,7 +12,7 @@ import { openDescriptions } from './descriptions/descriptions.ts'
 import { openQueryEvidence } from './descriptions/query-evidence.ts'
 import { openLeases, type LeaseOptions } from './datasources/connection-pool.ts'
 import { resumeProfiles } from './introspection/profile.ts'
-import { reach } from './datasources/reach.ts'
+import { knownReach, reach } from './datasources/reach.ts'
 import { openReintrospection } from './introspection/reintrospection.ts'
 import { resumeGeneration } from './documentation/generate.ts'
 import { withdrawHidden } from './documentation/withdraw.ts'
@@ -151,6 +151,7 @@ export function sharedDepsOf(rooms: Rooms): SharedDeps {
     places: {
       team: (call, teamId, need) => requireMembership(rooms, call, teamId, need),
       datasource: (call, teamId, id, need) => reach(rooms, call, teamId, id, need),
+      knownDatasource: (caller, teamId, id) => knownReach(rooms, caller, teamId, id),
     },
   }
 }

@@ -4,6 +4,7 @@ import type { Scope } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
 import type { AccountId, ApiKeyId, DatasourceId, GrantId, SessionId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
+import { BoundedMap } from '../bounded-map.ts'
 import { accessTokens } from './access-tokens.ts'
 import { connectorTokens } from './connector-tokens.ts'
 import { keyFinder } from './find-key.ts'
@@ -87,6 +88,10 @@ export interface Authenticator {
   again(caller: Caller): Promise<Caller>
   /** For REST: an API key, or a session's token. Throws the same UNAUTHENTICATED for every failure. */
   authenticate(authorization: string | undefined): Promise<Caller>
+  /**
+   * The caller of an API key that authenticate() accepted before, without waiting. Null in doubt: authenticate() decides.
+   */
+  known(authorization: string): KeyCaller | null
   /** For the connector: an API key, or an OAuth token. Throws the same UNAUTHENTICATED for every failure. */
   authenticateConnector(authorization: string | undefined): Promise<KeyCaller | GrantCaller>
 }
@@ -113,11 +118,20 @@ export function authenticator(deps: {
         return caller satisfies never
     }
   }
+  /** Header to key, for keys that were found. They spare the hash of each request, and prove nothing: see keys.known(). */
+  const headers = new BoundedMap<string, string>(HEADERS_MAX)
   return {
     again: async (caller) => required(await again(caller)),
     async authenticate(authorization) {
       const token = required(bearer(authorization))
-      return required(looksLikeKey(token) ? await keys.find(token) : await tokens.verify(token))
+      if (!looksLikeKey(token)) return required(await tokens.verify(token))
+      const caller = required(await keys.find(token))
+      if (authorization !== undefined) headers.set(authorization, keys.cacheKey(token))
+      return caller
+    },
+    known(authorization) {
+      const cacheKey = headers.get(authorization)
+      return cacheKey === undefined ? null : keys.known(cacheKey)
     },
     async authenticateConnector(authorization) {
       const token = required(bearer(authorization))
@@ -147,6 +161,7 @@ export function unauthenticated(): AppError {
   return new AppError('UNAUTHENTICATED', 'A valid API key or access token is needed: Authorization: Bearer <token>.')
 }
 
+const HEADERS_MAX = 1_000
 /** No valid token is this long. Longer tokens are not even hashed. */
 const TOKEN_MAX = 4096
 

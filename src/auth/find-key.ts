@@ -14,6 +14,10 @@ const Ids = z.array(z.string())
 export interface KeyFinder {
   /** Returns null if the key does not exist, is revoked or has expired. */
   find(token: string): Promise<KeyCaller | null>
+  /** The name under which the store caches a key. */
+  cacheKey(token: string): string
+  /** Like find(), without waiting: null also if the store has nothing cached. */
+  known(cacheKey: string): KeyCaller | null
   /** Returns the current state of the key, or null if it was revoked or has expired since. */
   again(id: ApiKeyId): Promise<KeyCaller | null>
 }
@@ -33,21 +37,29 @@ export function keyFinder(deps: { readonly store: Store; readonly now: () => num
       .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', before)]))
       .execute(),
   )
+  const used = (found: Found | null): KeyCaller | null => {
+    const at = now()
+    if (found === null || found.expiresAt <= at) return null
+    noteUse(found.caller.keyId, at)
+    return found.caller
+  }
   return {
     async find(token) {
       if (!isKeyText(token)) return null
       const hash = hashOf(token)
-      const found = await store.recall(`key ${hash}`, () => load(store, 'hash', hash))
-      const at = now()
-      if (found === null || found.expiresAt <= at) return null
-      noteUse(found.caller.keyId, at)
-      return found.caller
+      return used(await store.recall(nameOf(hash), () => load(store, 'hash', hash)))
     },
+    cacheKey: (token) => nameOf(hashOf(token)),
+    known: (cacheKey) => used(store.known<Found | null>(cacheKey) ?? null),
     async again(id) {
       const found = await store.recall(`key id ${id}`, () => load(store, 'id', id))
       return found === null || found.expiresAt <= now() ? null : found.caller
     },
   }
+}
+
+function nameOf(hash: string): string {
+  return `key ${hash}`
 }
 
 async function load(store: Store, by: 'hash' | 'id', value: string): Promise<Found | null> {

@@ -10,9 +10,10 @@ import { deadlineOf, isTimeout } from '../deadline.ts'
 import { changedJustNow, overloaded } from './refusals.ts'
 import { settingsFor, type DatasourceRow } from './rows.ts'
 
-/** One connection for one use. Disposing returns it. */
+/** One connection for one use. Disposing returns it, and so does release(), once. */
 export interface Lease extends AsyncDisposable {
   readonly connection: Connection
+  release(): void
 }
 
 /** What to connect to; a Reached fits. */
@@ -28,6 +29,8 @@ export interface Leases extends AsyncDisposable {
    * connection can be opened, and the reason of `signal`.
    */
   take(target: LeaseTarget, signal: AbortSignal): Promise<Lease>
+  /** An idle connection, if there is one. Throws OVERLOADED for a connection that has just changed. */
+  takeIdle(target: LeaseTarget): Lease | null
   /** Opens a connection outside the pool, for long work or for work that needs a new connection. */
   connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection>
   /** Like connect(), for settings that are not saved. */
@@ -85,6 +88,10 @@ class PooledLeases implements Leases {
   async take(target: LeaseTarget, signal: AbortSignal): Promise<Lease> {
     if (this.#closed) throw overloaded('The service is shutting down.')
     return await this.#poolOf(target).take(signal)
+  }
+
+  takeIdle(target: LeaseTarget): Lease | null {
+    return this.#closed ? null : this.#poolOf(target).takeIdle()
   }
 
   async connect(target: LeaseTarget, signal: AbortSignal): Promise<Connection> {
@@ -146,6 +153,28 @@ interface Waiter {
   readonly make: () => void
 }
 
+class PooledLease implements Lease {
+  readonly connection: Connection
+  readonly #giveBack: (pooled: Pooled) => void
+  #pooled: Pooled | null
+
+  constructor(pooled: Pooled, giveBack: (pooled: Pooled) => void) {
+    this.connection = pooled.connection
+    this.#pooled = pooled
+    this.#giveBack = giveBack
+  }
+
+  release(): void {
+    const pooled = this.#pooled
+    this.#pooled = null
+    if (pooled !== null) this.#giveBack(pooled)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.release()
+  }
+}
+
 class Pool {
   readonly version: number
   readonly #options: LeaseOptions
@@ -165,14 +194,20 @@ class Pool {
 
   async take(signal: AbortSignal): Promise<Lease> {
     signal.throwIfAborted()
+    const idle = this.takeIdle()
+    if (idle !== null) return idle
+    if (this.#count < this.#options.connectionsMax) return this.#lease(await this.#make(signal))
+    return this.#lease(await this.#wait(signal))
+  }
+
+  takeIdle(): Lease | null {
     // Take the most recently used connection: its server caches are warm, and the others become idle long enough to be
     // closed.
     for (let pooled = this.#idle.pop(); pooled !== undefined; pooled = this.#idle.pop()) {
       if (pooled.connection.usable) return this.#lease(pooled)
       this.#drop(pooled)
     }
-    if (this.#count < this.#options.connectionsMax) return this.#lease(await this.#make(signal))
-    return this.#lease(await this.#wait(signal))
+    return null
   }
 
   async end(): Promise<void> {
@@ -229,15 +264,7 @@ class Pool {
   }
 
   #lease(pooled: Pooled): Lease {
-    let isReturned = false
-    return {
-      connection: pooled.connection,
-      [Symbol.asyncDispose]: async () => {
-        if (isReturned) return
-        isReturned = true
-        this.#giveBack(pooled)
-      },
-    }
+    return new PooledLease(pooled, (returned) => this.#giveBack(returned))
   }
 
   #giveBack(pooled: Pooled): void {

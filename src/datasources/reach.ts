@@ -8,8 +8,8 @@ import type { AccountId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { Role } from '../contract/schemas.ts'
 import { canReach, roleAtLeast } from '../teams/roles.ts'
-import { requireMembership, roleRequired, type Membership } from '../teams/require-membership.ts'
-import { recallRow, type DatasourceRow } from './rows.ts'
+import { knownMembership, requireMembership, roleRequired, type Membership } from '../teams/require-membership.ts'
+import { knownRow, recallRow, type DatasourceRow } from './rows.ts'
 
 export type Drivers = ReadonlyMap<DatasourceType, Driver>
 
@@ -48,6 +48,25 @@ export async function reach(
     throw error
   }
   return { id, teamId, membership, row, driver }
+}
+
+/**
+ * What reach() would return for any role, from the cache and without waiting. Null in doubt, and for whoever it would refuse:
+ * reach() then decides.
+ */
+export function knownReach(
+  deps: Pick<Deps, 'drivers'> & { readonly store: Pick<Store, 'known'> },
+  caller: Caller,
+  teamId: TeamId,
+  id: DatasourceId,
+): Reached | null {
+  const membership = knownMembership(deps.store, caller, teamId)
+  const row = knownRow(deps.store, id)
+  if (membership === null || row?.team_id !== teamId || !isWithin(caller, id)) return null
+  // An access list is not asked for here, so only an OWNER reaches what has one.
+  if (!canReach(membership, { accessMode: row.access_mode, minRole: row.min_role }, false)) return null
+  const driver = deps.drivers.get(row.type)
+  return driver === undefined ? null : { id, teamId, membership, row, driver }
 }
 
 /** Whether a member reaches a datasource of their team, regardless of a key's restrictions. */

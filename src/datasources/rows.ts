@@ -18,6 +18,11 @@ export function recallRow(store: Store, id: DatasourceId): Promise<DatasourceRow
   return store.recall(`datasource ${id}`, () => readRow(store, id))
 }
 
+/** What recallRow() would return without waiting; undefined if it is not cached. */
+export function knownRow(store: Pick<Store, 'known'>, id: DatasourceId): DatasourceRow | undefined {
+  return store.known<DatasourceRow>(`datasource ${id}`)
+}
+
 /** The current row, read from the store. */
 export function readRow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<DatasourceRow | undefined> {
   return store.db.selectFrom('datasources').selectAll().where('id', '=', id).executeTakeFirst()

@@ -8,18 +8,32 @@ export interface Confined {
   readonly [brand]: true
 }
 
-const sealed = new WeakMap<object, { readonly type: DatasourceType; readonly query: unknown }>()
+/** Private fields cannot be forged, and cost less than a WeakMap for each query. */
+class Sealed {
+  readonly #type: DatasourceType
+  readonly #query: unknown
+
+  constructor(type: DatasourceType, query: object) {
+    this.#type = type
+    this.#query = Object.freeze(query)
+  }
+
+  /** The query of a genuine object of this kind; undefined for everything else. */
+  static open(confined: object, type: DatasourceType): unknown {
+    return #query in confined && confined.#type === type ? confined.#query : undefined
+  }
+}
+// Nobody gets from a query to the class that makes one.
+Reflect.deleteProperty(Sealed.prototype, 'constructor')
 
 /** Freezes a driver's query and returns a Confined object for it. */
 export function seal(type: DatasourceType, query: object): Confined {
-  const confined = Object.freeze({}) as Confined
-  sealed.set(confined, { type, query: Object.freeze(query) })
-  return confined
+  return new Sealed(type, query) as unknown as Confined
 }
 
 /** Returns the driver's query of a Confined object. Throws TypeError for a forged object or another kind's query. */
 export function unseal<Q>(confined: Confined, type: DatasourceType): Q {
-  const held = sealed.get(confined)
-  if (held?.type !== type) throw new TypeError(`not a query confined for ${type}`)
-  return held.query as Q
+  const query = Sealed.open(confined, type)
+  if (query === undefined) throw new TypeError(`not a query confined for ${type}`)
+  return query as Q
 }

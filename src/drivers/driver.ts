@@ -339,9 +339,10 @@ export interface Driver extends AsyncDisposable {
    */
   reread(text: string, params?: unknown): QueryBody
   /**
-   * Uses no database and no clock: the verdict depends on its arguments only. The parser may run in a worker thread.
+   * Uses no database and no clock: the verdict depends on its arguments only. A promise where the parser may run in a worker
+   * thread.
    */
-  confine(body: QueryBody, exposed: Catalog, limits: Limits, signal: AbortSignal): Promise<Verdict>
+  confine(body: QueryBody, exposed: Catalog, limits: Limits, signal: AbortSignal): Verdict | Promise<Verdict>
   /**
    * True if confine() does not check column names because the database does, which is sent the exposed columns only. A
    * confined query can then still name a column that is not exposed.

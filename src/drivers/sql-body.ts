@@ -52,12 +52,23 @@ export function sqlBodyReader({ bytesMax, params: form }: Forms): (body: unknown
     ...(form !== 'none' && { params: z.unknown().optional() }),
   })
   return (body) => {
+    const simple = simpleText(body, bytesMax)
+    if (simple !== null) return { text: simple, limit: null }
     const read = Body.safeParse(body)
     if (!read.success) throw invalidRequest(read.error.issues.flatMap(detailsOf))
     const { sql, limit, params } = read.data
     const rest = params === undefined ? {} : { params: readParams(params, bytesMax, form === 'byPlaceOrName') }
     return { text: sql, limit: limit ?? null, ...rest }
   }
+}
+
+/** The text of a body that holds nothing else and that the schema would take; null where the schema must tell. */
+function simpleText(body: unknown, bytesMax: number): string | null {
+  if (typeof body !== 'object' || body === null || Object.getPrototypeOf(body) !== Object.prototype) return null
+  for (const key in body) if (key !== 'sql') return null
+  const text: unknown = Object.hasOwn(body, 'sql') ? Reflect.get(body, 'sql') : null
+  // No character takes more than three bytes of UTF-8.
+  return typeof text === 'string' && text.length * 3 <= bytesMax && isText(text) ? text : null
 }
 
 function readParams(raw: unknown, bytesMax: number, named: boolean): Params {

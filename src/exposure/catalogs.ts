@@ -21,6 +21,8 @@ export interface Catalogs {
   full(at: Versions): Promise<Catalog | null>
   /** The exposed part of the catalog; null before the first introspection. */
   exposed(at: Versions): Promise<Catalog | null>
+  /** What exposed() would return, without waiting; undefined if it is not loaded. */
+  knownExposed(at: Versions): Catalog | undefined
   /** The exposure as saved; empty before the first save. */
   shown(at: Versions): Promise<readonly ShownTable[]>
   /**
@@ -58,6 +60,8 @@ class StoredCatalogs implements Catalogs {
   readonly #full = new BoundedMap<string, Promise<Catalog>>(ENTRIES_MAX, CHARS_MAX)
   readonly #shown = new BoundedMap<string, Promise<readonly ShownTable[]>>(ENTRIES_MAX, CHARS_MAX)
   readonly #exposed = new BoundedMap<string, Promise<Catalog>>(ENTRIES_MAX, CHARS_MAX)
+  /** The loaded values of #exposed. */
+  readonly #cuts = new WeakMap<Promise<Catalog>, Catalog>()
   readonly #counts = new BoundedMap<string, Promise<number>>(COUNTS_MAX)
   readonly #summaries = new BoundedMap<string, Promise<Summary>>(COUNTS_MAX)
 
@@ -90,13 +94,23 @@ class StoredCatalogs implements Catalogs {
 
   exposed(at: Versions): Promise<Catalog | null> {
     if (at.catalog_version === 0) return Promise.resolve(null)
-    return loadOnce(this.#exposed, keyOf(at), async () => {
+    const loaded = loadOnce(this.#exposed, keyOf(at), async () => {
       const [full, shown] = await Promise.all([this.full(at), this.shown(at)])
       const value = cut(full ?? NOTHING_KNOWN, shown)
       // A cut shares its columns with the full catalog and keeps them alive after the full catalog is evicted.
       const columns = value.tables.reduce((sum, table) => sum + table.columns.length, 0)
       return { value, weight: (value.tables.length + columns) * 300 }
     })
+    loaded.then(
+      (value) => this.#cuts.set(loaded, value),
+      () => undefined,
+    )
+    return loaded
+  }
+
+  knownExposed(at: Versions): Catalog | undefined {
+    const loaded = this.#exposed.get(keyOf(at))
+    return loaded === undefined ? undefined : this.#cuts.get(loaded)
   }
 
   async baseline(at: Versions): Promise<Catalog | null> {

@@ -6,10 +6,10 @@ import { clientOf } from '../auth/client.ts'
 import type { Route } from '../contract/route.ts'
 import { AppError } from '../errors.ts'
 import { admit } from '../operations/admit.ts'
-import type { Prebuilt, Streamed } from '../operations/definitions.ts'
+import type { Streamed } from '../operations/definitions.ts'
 import type { Operation } from '../operations/call-operation.ts'
 import { hangUpOf } from '../hang-up.ts'
-import { answer, answerPrebuilt, answerStreamed } from './reply.ts'
+import { answer, answerPrebuilt, answerStreamed, isPrebuilt } from './reply.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -84,8 +84,4 @@ function paramsOf(params: unknown): Record<string, string> {
 
 function isStreamed(route: Route, value: unknown): value is Streamed {
   return route.streams !== undefined && typeof value === 'object' && value !== null && 'parts' in value
-}
-
-function isPrebuilt(value: unknown): value is Prebuilt {
-  return typeof value === 'object' && value !== null && 'json' in value
 }

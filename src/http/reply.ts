@@ -58,13 +58,37 @@ export async function answerStreamed(
 
 /** Sends a refusal or failure. An internal error is logged under a request id and answered as INTERNAL. */
 export function refuse(reply: FastifyReply, log: Logger, error: unknown): FastifyReply {
+  const { status, headers, json } = refusalFor(error, log)
+  return reply.code(status).headers(headers).send(json)
+}
+
+/** What a refused or failed request is answered. */
+export interface Refusal {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly json: string
+}
+
+/** Reads an error as refuse() answers it. */
+export function refusalFor(error: unknown, log: Logger): Refusal {
   const refusal = read(error, log)
   const headers: Record<string, string> = { ...refusal.headers }
   if (refusal.code === 'UNAUTHENTICATED') headers['www-authenticate'] = 'Bearer realm="vitrine"'
   const retryAfter = refusal.extra['retryAfter']
   if (typeof retryAfter === 'number') headers['retry-after'] = String(retryAfter)
   const body = { error: refusal.message, code: refusal.code, ...refusal.extra }
-  return sendJson(reply, STATUS[refusal.code], JSON.stringify(body), headers)
+  return { status: STATUS[refusal.code], headers: headersOf(headers), json: JSON.stringify(body) }
+}
+
+/** The headers of a JSON answer: its own, and those of every answer unless it says otherwise. */
+export function headersOf(own: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = { 'content-type': JSON_TYPE }
+  if (own['cache-control'] === undefined) headers['cache-control'] = 'no-store'
+  return Object.assign(headers, own)
+}
+
+export function isPrebuilt(value: unknown): value is Prebuilt {
+  return typeof value === 'object' && value !== null && 'json' in value
 }
 
 /** The body of the refusal, for answers without Fastify. */
@@ -95,9 +119,7 @@ function sendJson(
   json: string | Buffer,
   headers: Readonly<Record<string, string>>,
 ): FastifyReply {
-  reply.code(status).header('content-type', JSON_TYPE)
-  if (headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
-  return reply.headers(headers).send(json)
+  return reply.code(status).headers(headersOf(headers)).send(json)
 }
 
 function hasJob(value: unknown): boolean {
@@ -132,9 +154,14 @@ function fastifyRefusal(error: unknown): AppError | null {
   const known = FASTIFY[code]
   if (known !== undefined) return new AppError(known[0], known[1], known[0] === 'INVALID_REQUEST' ? BODY : {})
   if ('statusCode' in error && error.statusCode === 400) {
-    return new AppError('INVALID_REQUEST', 'The body is not valid JSON. Check quotes, commas and brackets.', BODY)
+    return notJson()
   }
   return null
+}
+
+/** The refusal of a body that JSON.parse does not take. */
+export function notJson(): AppError {
+  return new AppError('INVALID_REQUEST', 'The body is not valid JSON. Check quotes, commas and brackets.', BODY)
 }
 
 const BODY = { extra: { details: ['body: not valid JSON'] } } as const

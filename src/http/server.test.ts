@@ -10,7 +10,7 @@ function server() {
   return createServer({
     routes: {},
     operations: {},
-    authenticator: { again: never, authenticate: never, authenticateConnector: never },
+    authenticator: { again: never, known: never, authenticate: never, authenticateConnector: never },
     signIn: { handle: never },
     open: { getInvitation: never },
     isDraining: () => false,

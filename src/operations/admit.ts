@@ -37,8 +37,16 @@ export async function admitNow(
   knownAt: number,
   route: Pick<Route, 'scope'>,
 ): Promise<Caller> {
-  const isFresh = route.scope !== undefined && performance.now() - knownAt < KNOWN_MS
-  const now = isFresh ? caller : await authenticator.again(caller)
+  const now = isFresh(knownAt, route) ? caller : await authenticator.again(caller)
   admit(now, route)
   return now
+}
+
+/** Whether admitNow() would admit the caller as it is known, without looking it up again. */
+export function isAdmitted(caller: Caller, knownAt: number, route: Pick<Route, 'scope'>): boolean {
+  return route.scope !== undefined && isFresh(knownAt, route) && holds(caller, route.scope)
+}
+
+function isFresh(knownAt: number, { scope }: Pick<Route, 'scope'>): boolean {
+  return scope !== undefined && performance.now() - knownAt < KNOWN_MS
 }

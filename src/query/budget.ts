@@ -1,7 +1,7 @@
 // The query budget: a rate limit per team, shared by all its keys, sessions and connectors. Counted in memory with the
 // embedded store, and in the store if several processes share it.
 import { CompiledQuery } from 'kysely'
-import { RateLimiterMemory, RateLimiterPostgres, type RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { AppError } from '../errors.ts'
 import type { TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -13,8 +13,11 @@ interface Spent {
 }
 
 export interface Budget {
-  /** Counts one query. Throws RATE_LIMITED, with the headers and `retryAfter`, if the budget is exceeded. */
-  spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Spent>
+  /**
+   * Counts one query. Throws RATE_LIMITED, with the headers and `retryAfter`, if the budget is exceeded. A promise only where
+   * the store counts.
+   */
+  spend(teamId: TeamId, budget: TeamSettings['queryBudget']): Spent | Promise<Spent>
   /** The remaining budget, without counting. `resetsAt` (ISO 8601, UTC) is null if nothing was spent. */
   left(teamId: TeamId, budget: TeamSettings['queryBudget']): Promise<Left>
 }
@@ -31,17 +34,11 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER
 export function openBudget(deps: { readonly store: Pick<Store, 'db' | 'dialect'> }): Budget {
   const counter = deps.store.dialect === 'sqlite' ? inMemory() : inStore(deps.store)
   return {
-    async spend(teamId, { limit, windowSeconds }) {
+    spend(teamId, budget) {
+      const { windowSeconds } = budget
       // A window of another length has its own counter.
-      const counted = await counter.consume(`${teamId}/${windowSeconds}`, 1, { customDuration: windowSeconds })
-      const reset = Math.min(windowSeconds, Math.max(0, Math.ceil(counted.msBeforeNext / 1000)))
-      const headers = {
-        'RateLimit-Limit': String(limit),
-        'RateLimit-Remaining': String(Math.max(0, limit - counted.consumedPoints)),
-        'RateLimit-Reset': String(reset),
-      }
-      if (counted.consumedPoints > limit) throw exhausted(headers, Math.max(1, reset))
-      return { headers }
+      const counted = counter.consume(`${teamId}/${windowSeconds}`, 1, { customDuration: windowSeconds })
+      return counted instanceof Promise ? counted.then((it) => spentOf(it, budget)) : spentOf(counted, budget)
     },
     async left(teamId, { limit, windowSeconds }) {
       const counted = await counter.get(`${teamId}/${windowSeconds}`)
@@ -52,13 +49,57 @@ export function openBudget(deps: { readonly store: Pick<Store, 'db' | 'dialect'>
   }
 }
 
-interface Counter {
-  consume(key: string, points: number, options: { customDuration: number }): Promise<RateLimiterRes>
-  get(key: string): Promise<RateLimiterRes | null>
+function spentOf(
+  { consumedPoints, msBeforeNext }: Counted,
+  { limit, windowSeconds }: TeamSettings['queryBudget'],
+): Spent {
+  const reset = Math.min(windowSeconds, Math.max(0, Math.ceil(msBeforeNext / 1000)))
+  const headers = {
+    'RateLimit-Limit': String(limit),
+    'RateLimit-Remaining': String(Math.max(0, limit - consumedPoints)),
+    'RateLimit-Reset': String(reset),
+  }
+  if (consumedPoints > limit) throw exhausted(headers, Math.max(1, reset))
+  return { headers }
 }
 
+interface Counted {
+  readonly consumedPoints: number
+  readonly msBeforeNext: number
+}
+
+interface Counter {
+  consume(key: string, points: number, options: { customDuration: number }): Counted | Promise<Counted>
+  get(key: string): Promise<Counted | null>
+}
+
+/** Ended windows are removed when so many are held. */
+const WINDOWS_KEPT = 1_000
+
+/** A window begins with its first query. Without a promise, because this counts every query. */
 function inMemory(): Counter {
-  return new RateLimiterMemory({ keyPrefix: 'queries', points: UNLIMITED, duration: 60 })
+  const windows = new Map<string, { points: number; readonly endsAt: number }>()
+  const tidy = (now: number): void => {
+    for (const [key, { endsAt }] of windows) if (endsAt <= now) windows.delete(key)
+  }
+  return {
+    consume(key, points, { customDuration }) {
+      const now = Date.now()
+      let window = windows.get(key)
+      if (window === undefined || window.endsAt <= now) {
+        if (windows.size >= WINDOWS_KEPT) tidy(now)
+        window = { points: 0, endsAt: now + customDuration * 1000 }
+        windows.set(key, window)
+      }
+      window.points += points
+      return { consumedPoints: window.points, msBeforeNext: window.endsAt - now }
+    },
+    async get(key) {
+      const window = windows.get(key)
+      const msBeforeNext = (window?.endsAt ?? 0) - Date.now()
+      return window === undefined || msBeforeNext <= 0 ? null : { consumedPoints: window.points, msBeforeNext }
+    },
+  }
 }
 
 /** The limiter gets the store's pool in the shape of pg's pool, and the table of counters. */

@@ -83,7 +83,7 @@ async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, tra
   const limits = limitsOf(settings, at.driver.type, queryBody.limit)
   using deadline = deadlineOf(call.signal, limits.timeoutMs)
   using _running = deps.running.add(call, at, deadline)
-  const verdict = await inTime(deadline, () => at.driver.confine(queryBody, exposed, limits, deadline.signal))
+  const verdict = await inTime(deadline, async () => at.driver.confine(queryBody, exposed, limits, deadline.signal))
   trail.isRead = isRead(verdict)
   switch (verdict.kind) {
     case 'malformed':

@@ -2,11 +2,22 @@
 // are embedded unchanged, never parsed or serialized again.
 import type { Rows } from '../drivers/driver.ts'
 
+/** By the columns of an answer, which answers of one prepared statement share. */
+const heads = new WeakMap<Rows['columns'], string>()
+
 export function encode(rows: Rows, durationMs: number): string | Buffer {
-  const head = `{"columns":${JSON.stringify(rows.columns)},"rows":`
+  const head = headOf(rows.columns)
   const about = `"rowCount":${rows.rowCount},"truncated":${rows.truncated},"durationMs":${rounded(durationMs)}`
   if (typeof rows.rows === 'string') return `${head}${rows.rows},${about}}`
   return Buffer.concat([Buffer.from(head), rows.rows, Buffer.from(`,${about}}`)])
+}
+
+function headOf(columns: Rows['columns']): string {
+  const known = heads.get(columns)
+  if (known !== undefined) return known
+  const head = `{"columns":${JSON.stringify(columns)},"rows":`
+  heads.set(columns, head)
+  return head
 }
 
 /** Rounds to microseconds. */

@@ -14,7 +14,7 @@ import type { Catalog, Driver, Limits, QueryBody, Rows, Verdict } from '../drive
 import { AppError } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { Store } from '../store/open.ts'
-import { settingsOf } from '../teams/settings.ts'
+import { knownSettings, settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
 import { encode, rounded } from './encode-body.ts'
 import { auditText, type QueryTrail } from './audited-parts.ts'
@@ -76,24 +76,35 @@ export async function runQuery(deps: QueryDeps, call: Call, at: Reached, body: u
 }
 
 async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<QueryAnswer> {
-  const exposed = await exposedOf(deps, at) // 409
+  // Only what must wait is awaited: for most queries, the database alone.
+  const exposed = knownExposed(deps, at) ?? (await exposedOf(deps, at)) // 409
   const queryBody = at.driver.read(body) // 400 INVALID_REQUEST
-  const settings = await settingsOf(deps, at.teamId)
+  const settings = knownSettings(deps.store, at.teamId) ?? (await settingsOf(deps, at.teamId))
   trail.redacts = settings.auditRedactLiterals
   trail.query = queryBody.text
   trail.params = queryBody.params
-  trail.headers = (await deps.budget.spend(at.teamId, settings.queryBudget)).headers // 429
+  const spent = deps.budget.spend(at.teamId, settings.queryBudget) // 429
+  trail.headers = (spent instanceof Promise ? await spent : spent).headers
   if (deps.audit.behind) throw overloaded('The audit cannot keep up with the load.') // 503
 
   const limits = limitsOf(settings, at.driver.type, queryBody.limit, call.rowBytesMax)
-  using deadline = deadlineOf(call.signal, limits.timeoutMs)
-  using _running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses the right to it
-  const verdict = await inTime(deadline, () => at.driver.confine(queryBody, exposed, limits, deadline.signal)) // 503
-  trail.isRead = isRead(verdict)
-  const query = confinedOf(verdict) // 400 INVALID_QUERY, 403
-  trail.printed = at.driver.printed(query)
-  trail.tables = at.driver.reads(query)
-  const rows = await run(deps, at, query, limits, deadline) // 403 (cost), 409, 422, 502, 503, 504
+  const deadline = deadlineOf(call.signal, limits.timeoutMs)
+  let running: Disposable | undefined
+  let rows: Rows
+  // `using` would cost as much as the guard.
+  try {
+    running = deps.running.add(call, at, deadline) // 503; later 401, 404 or 409 if the caller loses the right to it
+    const judged = at.driver.confine(queryBody, exposed, limits, deadline.signal)
+    const verdict = judged instanceof Promise ? await inTime(deadline, () => judged) : judged // 503
+    trail.isRead = isRead(verdict)
+    const query = confinedOf(verdict) // 400 INVALID_QUERY, 403
+    trail.printed = at.driver.printed(query)
+    trail.tables = at.driver.reads(query)
+    rows = await run(deps, at, query, limits, deadline) // 403 (cost), 409, 422, 502, 503, 504
+  } finally {
+    running?.[Symbol.dispose]()
+    deadline[Symbol.dispose]()
+  }
 
   const durationMs = performance.now() - trail.began
   const json = encode(rows, durationMs)
@@ -112,6 +123,11 @@ export async function exposedOf(deps: Pick<QueryDeps, 'catalogs'>, at: Reached):
   const exposed = await deps.catalogs.exposed(at.row)
   if (exposed === null) throw notIntrospected()
   return exposed
+}
+
+/** What exposedOf() returns, if it is loaded and the datasource enabled. */
+function knownExposed(deps: Pick<QueryDeps, 'catalogs'>, { row }: Reached): Catalog | undefined {
+  return row.status === 'DISABLED' ? undefined : deps.catalogs.knownExposed(row)
 }
 
 /** True if the guard parsed the whole text. A text over a limit may not have been parsed. */
@@ -152,8 +168,13 @@ export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Pro
 
 async function run(deps: QueryDeps, at: Reached, query: Confined, limits: Limits, deadline: Deadline): Promise<Rows> {
   try {
-    await using lease = await deps.leases.take(at, deadline.signal)
-    return await lease.connection.run(query, limits, deadline.signal)
+    const idle = deadline.signal.aborted ? null : deps.leases.takeIdle(at)
+    const lease = idle ?? (await deps.leases.take(at, deadline.signal))
+    try {
+      return await lease.connection.run(query, limits, deadline.signal)
+    } finally {
+      lease.release()
+    }
   } catch (error) {
     if (deadline.ended !== null) throw deadline.ended
     if (deadline.timedOut && !(error instanceof AppError)) throw timedOut(limits, error)

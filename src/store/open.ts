@@ -42,6 +42,8 @@ export interface Store extends AsyncDisposable {
    * PostgreSQL, entries expire within 1 s, because another process may have written. Each key has one value type.
    */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
+  /** What recall() would return without loading; undefined if nothing is cached yet. */
+  known<T>(key: string): T | undefined
   forget(): void
 }
 
@@ -80,7 +82,7 @@ export async function openStore(
     throw databaseUrl === null ? error : ((await postgresFailure(databaseUrl, error)) ?? error)
   }
   if ('server' in opened) opened.server.bound()
-  const { recall, forget } = recallFor(dialect === 'sqlite' ? Infinity : CACHE_MAX_AGE_MS)
+  const { recall, known, forget } = recallFor(dialect === 'sqlite' ? Infinity : CACHE_MAX_AGE_MS)
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
     sqlite === null ? retried(db, work, isolation) : db.transaction().execute(work)
   const pending = new Set<Promise<unknown>>()
@@ -101,6 +103,7 @@ export async function openStore(
     commit,
     settled,
     recall,
+    known,
     forget,
     async write(work) {
       try {

@@ -4,12 +4,16 @@
 export interface Recall {
   /** Returns the cached value, or loads it. Concurrent loads of a key are shared. A failed load is not cached. */
   recall<T>(key: string, load: () => Promise<T>): Promise<T>
+  /** What recall() would return without loading; undefined if nothing is cached yet. */
+  known<T>(key: string): T | undefined
   forget(): void
 }
 
 interface Entry {
   readonly value: Promise<unknown>
   readonly at: number
+  /** The value, once loaded. */
+  known?: unknown
 }
 
 /** `maxAgeMs`: how long a change by another process may stay unseen. Infinity if there is no other process. */
@@ -27,16 +31,28 @@ export function recallFor(maxAgeMs: number, entriesMax = 5_000, now: () => numbe
         return cached.value as Promise<T>
       }
       // The age counts from the start of the load: the store may change during the load.
-      const entry: Entry = { value: load(), at: now() }
+      const value = load()
+      const entry: Entry = { value, at: now(), known: undefined }
       cache.delete(key)
       cache.set(key, entry)
       const oldest = cache.keys().next()
       if (cache.size > entriesMax && !oldest.done) cache.delete(oldest.value)
-      entry.value.catch(() => {
-        if (cache.get(key) === entry) cache.delete(key)
-      })
+      value.then(
+        (loaded) => {
+          entry.known = loaded
+        },
+        () => {
+          if (cache.get(key) === entry) cache.delete(key)
+        },
+      )
+      return value
+    },
+    known<T>(key: string): T | undefined {
+      const entry = cache.get(key)
+      if (entry === undefined || (maxAgeMs !== Infinity && now() - entry.at > maxAgeMs)) return undefined
+      // As in recall().
       // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
-      return entry.value as Promise<T>
+      return entry.known as T | undefined
     },
     // Drops loads in progress too: they may have read the state before the change.
     forget: () => cache.clear(),

@@ -1,7 +1,7 @@
 // Checks a caller's membership of a team. A stranger, a key without access and an unknown team get the same error, and
 // only from this file.
 import type { Audit } from '../audit/audit.ts'
-import { mayEnter, type Call } from '../auth/caller.ts'
+import { mayEnter, type Call, type Caller } from '../auth/caller.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { AccountId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -55,6 +55,17 @@ export async function requireMembership(
   return membership
 }
 
+/**
+ * The membership that requireMembership() would return, from the cache and without waiting. Null in doubt, and for whoever it
+ * would refuse.
+ */
+export function knownMembership(store: Pick<Store, 'known'>, caller: Caller, teamId: TeamId): Membership | null {
+  if (!mayEnter(caller, teamId)) return null
+  const found = store.known<Found | null>(nameOf(teamId, caller.accountId)) ?? null
+  if (found === null || found.lacksSecondFactor || found.membership.status !== 'ACTIVE') return null
+  return found.membership
+}
+
 interface Found {
   readonly membership: Membership
   /** The team requires a second factor, and the account has none enabled. */
@@ -63,7 +74,7 @@ interface Found {
 
 /** Cached. Null for a stranger. */
 function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise<Found | null> {
-  return store.recall(`membership ${teamId} ${accountId}`, async () => {
+  return store.recall(nameOf(teamId, accountId), async () => {
     const row = await store.db
       .selectFrom('memberships')
       .innerJoin('accounts', 'accounts.id', 'memberships.account_id')
@@ -77,6 +88,10 @@ function standingOf(store: Store, teamId: TeamId, accountId: AccountId): Promise
     const hasFactor = row.twoFactorEnabled === true || row.twoFactorEnabled === 1
     return { membership, lacksSecondFactor: !hasFactor && requiresSecondFactor(row.settings) }
   })
+}
+
+function nameOf(teamId: TeamId, accountId: AccountId): string {
+  return `membership ${teamId} ${accountId}`
 }
 
 function secondFactorRequired(): AppError {

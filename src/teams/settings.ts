@@ -65,6 +65,11 @@ export async function settingsOf(deps: Deps, teamId: TeamId | null): Promise<Tea
   })
 }
 
+/** What settingsOf() would return, from the cache and without waiting; undefined if it is not cached. */
+export function knownSettings(store: Pick<Store, 'known'>, teamId: TeamId): TeamSettings | undefined {
+  return store.known<TeamSettings>(`settings ${teamId}`)
+}
+
 /** Applies the stored settings to the defaults, and limits them to the ceilings. */
 export function holding(stored: string, ceilings: Ceilings): TeamSettings {
   const set = { ...DEFAULTS, ...Stored.parse(JSON.parse(stored)) }

@@ -24,7 +24,7 @@ export async function openGuard(options: ParserOptions = {}): Promise<Guard> {
   // On a busy machine a text may take longer than the deadline of the service.
   const parser = await openParser({ report: (problem) => reported.push(problem), deadlineMs: 60_000, ...options })
   const { signal } = new AbortController()
-  const judge: Guard['judge'] = (text, exposed, limits = {}) =>
+  const judge: Guard['judge'] = async (text, exposed, limits = {}) =>
     confine(parser, { text, limit: limits.limit ?? null }, exposed, { ...CAPS, ...limits }, signal)
   return {
     reported,

@@ -238,8 +238,8 @@ describe('a project', () => {
   test('does not expose a table whose name only looks like a shard', async () => {
     await using at = await connect(LAKE)
     const exposed = cut(at.catalog, [{ schema: 'web', table: 'events_*', columns: ['x'] }])
-    const judged = (sql: string) =>
-      at.driver.confine(at.driver.read({ sql }), exposed, WIDE, AbortSignal.timeout(60_000)).then(({ kind }) => kind)
+    const judged = async (sql: string) =>
+      (await at.driver.confine(at.driver.read({ sql }), exposed, WIDE, AbortSignal.timeout(60_000))).kind
     assert.equal(await judged('SELECT x FROM web.events_20240101'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240108'), 'confined')
     assert.equal(await judged('SELECT x FROM web.events_20240107'), 'denied')

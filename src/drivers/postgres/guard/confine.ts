@@ -6,9 +6,9 @@ import type { Catalog, Denied, Limits, Malformed, QueryBody, Verdict } from '../
 import type { PostgresQuery } from '../query.ts'
 import { exposedOf } from './exposed.ts'
 import { HERE, judge, lostText } from './judge.ts'
-import { bindParams, boundTexts } from './param-values.ts'
+import { bindParams, boundTexts, type BoundParams } from './param-values.ts'
 import type { Case, Parser } from './parser.ts'
-import { recall, remember, shapeOf } from './shape-cache.ts'
+import { recall, remember, shapeOf, type Shape } from './shape-cache.ts'
 
 /** A body of POST …/query for this kind. */
 export type PostgresBody = QueryBody
@@ -17,25 +17,38 @@ export type PostgresBody = QueryBody
  * Confines one query to the exposed catalog. Returns the sealed query, a refusal, or a syntax error. Rejects if the signal
  * is aborted, and with AppError SCHEMA_STALE for a capture of another version.
  */
-export async function confine(
+export function confine(
   parser: Parser,
   body: PostgresBody,
   catalog: Catalog,
   limits: Limits,
   signal: AbortSignal,
-): Promise<Verdict> {
+): Verdict | Promise<Verdict> {
   signal.throwIfAborted()
   const rowCap = Math.min(body.limit ?? limits.rowCap, limits.rowCap)
   const params = bindParams(body.params, () => exposedOf(catalog))
   const asked: Case = { text: body.text, catalog, rowCap, params: params.forms }
   const shape = shapeOf(body.text, params.key)
   const recalled = shape === null ? null : recall(catalog, shape, rowCap)
-  const confined = (query: PostgresQuery): Verdict => {
-    const locate = (place: number) =>
-      parser.locate(asked, { printed: query.text, place }, AbortSignal.timeout(LOCATE_MS))
-    return { kind: 'confined', query: seal('POSTGRES', { ...query, params: boundTexts(params, query.slots), locate }) }
-  }
-  if (recalled !== null) return confined(recalled)
+  if (recalled !== null) return confined(parser, asked, recalled, params)
+  return judged(parser, asked, shape, params, signal)
+}
+
+/** Seals a query for the session, with its parameters. */
+function confined(parser: Parser, asked: Case, query: PostgresQuery, params: BoundParams): Verdict {
+  const locate = (place: number) => parser.locate(asked, { printed: query.text, place }, AbortSignal.timeout(LOCATE_MS))
+  return { kind: 'confined', query: seal('POSTGRES', { ...query, params: boundTexts(params, query.slots), locate }) }
+}
+
+/** The verdict on a text that no cache knows. */
+async function judged(
+  parser: Parser,
+  asked: Case,
+  shape: Shape | null,
+  params: BoundParams,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const { catalog, rowCap } = asked
   const ruled = await ruling(parser, asked, signal)
   if (ruled.kind !== 'made') return ruled
   if (shape !== null) {
@@ -46,7 +59,7 @@ export async function confine(
       return again.kind === 'made' ? again.query : null
     })
   }
-  return confined(ruled.query)
+  return confined(parser, asked, ruled.query, params)
 }
 
 /** Deadline for mapping a database error to a position in the caller's text. */

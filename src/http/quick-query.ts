@@ -1,0 +1,126 @@
+// POST …/query with a known API key, without the framework: half of what a small query costs the service otherwise goes there
+// (docs/decisions/0029-a-short-path-for-queries.md). It takes only requests in the usual form, and decides before it reads the
+// body; every other request takes the ordinary path. test/door/quick-query.test.ts sends the same requests through both.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Arrival, Authenticator } from '../auth/caller.ts'
+import { clientOf } from '../auth/client.ts'
+import type { Route } from '../contract/route.ts'
+import { isAdmitted } from '../operations/admit.ts'
+import type { Operation } from '../operations/call-operation.ts'
+import { hangUpOf } from '../hang-up.ts'
+import type { Metrics } from './metrics.ts'
+import { headersOf, isPrebuilt, type Refusal } from './reply.ts'
+
+export interface QuickQuery {
+  readonly authenticator: Pick<Authenticator, 'known'>
+  readonly id: string
+  readonly route: Route
+  readonly operation: Operation
+  /** Reads a body as the ordinary path does. Throws its refusals. */
+  readonly parse: (body: Buffer) => unknown
+  /** Answers an error as the ordinary path does. */
+  readonly refusal: (error: unknown) => Refusal
+  readonly metrics: Metrics | null
+}
+
+/** A longer body is scanned in steps, which takes the ordinary path. */
+const BODY_BYTES_MAX = 32_768
+const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
+
+/** Whether a request was taken; if not, nothing of it was read. */
+export type Take = (request: IncomingMessage, response: ServerResponse) => boolean
+
+export function quickQuery(door: QuickQuery): Take {
+  const { authenticator, route, id } = door
+  const form = pathForm(route.path)
+  return (request, response) => {
+    const { method, url = '', headers } = request
+    const { authorization } = headers
+    if (method !== route.method || authorization === undefined || !isUsual(request)) return false
+    const [, teamId = '', datasourceId = ''] = form.exec(url) ?? []
+    if (teamId === '') return false
+    const caller = authenticator.known(authorization)
+    const knownAt = performance.now()
+    if (caller === null || !isAdmitted(caller, knownAt, route)) return false
+    const arrival: Arrival = {
+      caller,
+      knownAt,
+      via: 'REST',
+      signal: hangUpOf(response),
+      client: clientOf(headers['user-agent']),
+      address: undefined,
+    }
+    readBody(request, Number(headers['content-length']), (body) => {
+      void answer(door, arrival, { teamId, id: datasourceId }, body, response).then((status) =>
+        door.metrics?.count(id, status, performance.now() - knownAt),
+      )
+    })
+    return true
+  }
+}
+
+/** Only characters of ids: whatever is encoded, or has a query string, takes the ordinary path. */
+function pathForm(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(/\{\w+\}/g, String.raw`([\w-]{1,200})`)}$`)
+}
+
+/** HTTP/1.1, one plain JSON body of known length. */
+function isUsual({ headers, httpVersionMinor, httpVersionMajor }: IncomingMessage): boolean {
+  const length = headers['content-length'] ?? ''
+  return (
+    httpVersionMajor === 1 &&
+    httpVersionMinor === 1 &&
+    JSON_TYPES.has(headers['content-type'] ?? '') &&
+    LENGTH.test(length) &&
+    Number(length) <= BODY_BYTES_MAX &&
+    headers['transfer-encoding'] === undefined &&
+    headers['content-encoding'] === undefined &&
+    headers.expect === undefined &&
+    headers.upgrade === undefined
+  )
+}
+
+const LENGTH = /^[1-9]\d{0,4}$/
+
+/** Calls `done` with the whole body. A client that goes before is not answered. */
+function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {
+  const parts: Buffer[] = []
+  request.on('data', (part: Buffer) => parts.push(part))
+  request.on('end', () => {
+    const [only] = parts
+    done(only !== undefined && parts.length === 1 ? only : Buffer.concat(parts, length))
+  })
+}
+
+/** Answers, and gives the status. Never rejects. */
+async function answer(
+  { operation, parse, refusal, route }: QuickQuery,
+  arrival: Arrival,
+  params: Readonly<Record<string, string>>,
+  body: Buffer,
+  response: ServerResponse,
+): Promise<number> {
+  try {
+    const value = await operation(arrival, { params, body: parse(body) })
+    if (!isPrebuilt(value)) throw new TypeError('a query must answer with JSON already written')
+    return send(response, route.status ?? 200, headersOf(value.headers), value.json)
+  } catch (error) {
+    const { status, headers, json } = refusal(error)
+    return send(response, status, headers, json)
+  }
+}
+
+/** One write: node sends the header and a short text together. */
+function send(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  json: string | Buffer,
+): number {
+  if (response.destroyed) return status
+  const lines = ['x-content-type-options', 'nosniff']
+  for (const name in headers) lines.push(name, headers[name] ?? '')
+  lines.push('content-length', String(Buffer.byteLength(json)))
+  response.writeHead(status, lines).end(json)
+  return status
+}

@@ -1,0 +1,306 @@
+// The short path of POST …/query answers every request as the ordinary path does, or leaves it to the ordinary path. A body in
+// chunks always takes the ordinary path, so each request is sent both ways.
+import assert from 'node:assert/strict'
+import { tracingChannel } from 'node:diagnostics_channel'
+import { connect, type Socket } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { openShop, type Shop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+
+interface Answer {
+  readonly status: number
+  readonly headers: readonly string[]
+  readonly body: string
+}
+
+/** Requests that the framework handled. A refusal before the handler does not count. */
+let framed = 0
+const count = (): void => void framed++
+const channel = tracingChannel('fastify.request.handler')
+const subscribers = { start: count, end() {}, asyncStart() {}, asyncEnd() {}, error() {} }
+
+describe('the short path of a query', () => {
+  let shop: Shop
+  let path: string
+  let key: string
+  before(async () => {
+    channel.subscribe(subscribers)
+    shop = await openShop()
+    path = `/teams/${shop.teamId}/datasources/${shop.datasourceId}/query`
+    key = shop.key
+    await shop.app.must('POST', path, { token: key, body: { sql: 'SELECT 1 AS one' } })
+  })
+  after(async () => {
+    channel.unsubscribe(subscribers)
+    await shop[Symbol.asyncDispose]()
+  })
+
+  function dial(): Socket {
+    const { hostname, port } = new URL(shop.app.url)
+    return connect(Number(port), hostname)
+  }
+
+  /** Sends these bytes and reads `answers` answers. */
+  async function raw(bytes: string | Buffer, answers = 1): Promise<readonly Answer[]> {
+    const socket = dial()
+    let received = Buffer.alloc(0)
+    const read = (): Answer[] => split(received)
+    const done = new Promise<void>((resolve, reject) => {
+      socket.on('data', (data: Buffer) => {
+        received = Buffer.concat([received, data])
+        if (read().length >= answers) resolve()
+      })
+      socket.once('close', resolve)
+      socket.once('error', reject)
+    })
+    socket.write(bytes)
+    await done
+    socket.destroy()
+    return read()
+  }
+
+  interface Sent {
+    readonly body: string | Buffer
+    readonly headers?: Readonly<Record<string, string | undefined>>
+    readonly path?: string
+    readonly method?: string
+  }
+
+  function written({ body, headers = {}, path: to = path, method = 'POST' }: Sent, isChunked: boolean): Buffer {
+    const length = Buffer.byteLength(body)
+    const all: Record<string, string | undefined> = {
+      host: 'vitrine.test',
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      ...(isChunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(length) }),
+      ...headers,
+    }
+    const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]))
+    const head = [`${method} ${to} HTTP/1.1`, ...lines, '', ''].join('\r\n')
+    const parts = isChunked ? [`${length.toString(16)}\r\n`, body, '\r\n0\r\n\r\n'] : [body]
+    return Buffer.concat([head, ...parts].map((part) => Buffer.from(part)))
+  }
+
+  async function both(sent: Sent): Promise<{ short: Answer; ordinary: Answer }> {
+    const [short] = await raw(written(sent, false))
+    const [ordinary] = await raw(written(sent, true))
+    assert.ok(short !== undefined && ordinary !== undefined)
+    return { short, ordinary }
+  }
+
+  const sql = (text: string, more: object = {}): string => JSON.stringify({ sql: text, ...more })
+  const bodies: Readonly<Record<string, string | Buffer>> = {
+    'one row': sql('SELECT id, name FROM customers WHERE id = 1'),
+    'no row': sql('SELECT id FROM customers WHERE id = -1'),
+    'many rows, truncated': sql('SELECT * FROM orders', { limit: 3 }),
+    'a row beyond ASCII': sql("SELECT 'é €😀' AS text"),
+    'caller parameters': sql('SELECT id FROM customers WHERE id = $1', { params: [2] }),
+    'a rounded parameter': '{"sql":"SELECT $1","params":[0.12345678901234567890]}',
+    'a hidden column': sql('SELECT email FROM customers'),
+    'an unknown table': sql('SELECT * FROM nowhere'),
+    'a statement that writes': sql('DELETE FROM customers'),
+    'a syntax error': sql('SELEC 1'),
+    'a failing query': sql('SELECT 1 / (id - id) FROM customers LIMIT 1'),
+    'a wrong limit': sql('SELECT 1', { limit: 0 }),
+    'an unknown field': sql('SELECT 1', { sqll: 1 }),
+    'a field of another type': '{"sql":5}',
+    'no field': '{}',
+    'an array': '[]',
+    null: 'null',
+    'a number': '1',
+    'not JSON': '{"sql":',
+    'trailing text': '{"sql":"SELECT 1"} x',
+    'a field twice': '{"sql":"SELECT 1","sql":"SELECT 2"}',
+    'a dangerous key': '{"sql":"SELECT 1","__proto__":{"limit":1}}',
+    'an escaped dangerous key': '{"sql":"SELECT 1","\\u005f_proto__":{"limit":1}}',
+    'a constructor': '{"sql":"SELECT 1","constructor":{"prototype":{}}}',
+    'the word constructor in the text': sql("SELECT 'constructor' AS word"),
+    'an escaped text': '{"sql":"SELECT \\u0031 AS one"}',
+    'half of a surrogate pair': '{"sql":"SELECT \'\\ud800\'"}',
+    NUL: '{"sql":"SELECT \\u0000"}',
+    'invalid UTF-8': Buffer.from([...Buffer.from('{"sql":"SELECT '), 0xff, ...Buffer.from('"}')]),
+    'a byte order mark': `\ufeff${sql('SELECT 1')}`,
+    'spaces around': `  ${sql('SELECT 1 AS one')}\n`,
+    'deep nesting': `{"sql":"SELECT 1","params":${'['.repeat(1_100)}${']'.repeat(1_100)}}`,
+    'a long text': sql(`SELECT ${'1 + '.repeat(9_000)}1`),
+    'a body over the limit': sql(' '.repeat(1 << 20)),
+  }
+
+  for (const [name, body] of Object.entries(bodies)) {
+    test(`answers as the ordinary path does: ${name}`, async () => {
+      const { short, ordinary } = await both({ body })
+      assert.deepEqual(plain(short), plain(ordinary))
+    })
+  }
+
+  test('answers as the ordinary path does: callers, scopes and places', async () => {
+    const { app, owner, teamId, datasourceId } = shop
+    const stranger = await app.person('Stranger')
+    const other = await app.team(stranger, 'Elsewhere')
+    const keyOf = async (more: object): Promise<string> =>
+      (await owner.must('POST', '/users/me/keys', { name: 'k', scopes: ['data:read'], ...more })).key
+    const revoked = await owner.must('POST', '/users/me/keys', { name: 'k', scopes: ['data:read'] })
+    await app.must('POST', path, { token: revoked.key, body: { sql: 'SELECT 1' } })
+    await owner.must('DELETE', `/users/me/keys/${revoked.id}`)
+    const tokens = [
+      ...[
+        revoked.key,
+        await keyOf({ scopes: ['profile'] }),
+        await keyOf({ teamIds: [await app.team(owner, 'Second')] }),
+      ],
+      ...[await app.key(stranger), owner.jwt, 'sk_live_nothing', ''],
+    ]
+    const at = (team: string, id: string): string => `/teams/${team}/datasources/${id}/query`
+    const paths = [
+      path,
+      at(other, datasourceId),
+      at(teamId, other),
+      at('x', 'y'),
+      `${path}?a=1`,
+      `${path}/`,
+      at(teamId, '%41'),
+      at('', datasourceId),
+    ]
+    for (const token of tokens) {
+      const headers = { authorization: `Bearer ${token}` }
+      // Twice: the second time the caches know whatever they may know.
+      for (const _time of [1, 2]) {
+        const { short, ordinary } = await both({ body: sql('SELECT 1 AS one'), headers })
+        assert.deepEqual(plain(short), plain(ordinary), token)
+      }
+    }
+    for (const to of paths) {
+      const { short, ordinary } = await both({ body: sql('SELECT 1 AS one'), path: to })
+      assert.deepEqual(plain(short), plain(ordinary), to)
+    }
+    for (const method of ['GET', 'PUT', 'QUERY']) {
+      const { short, ordinary } = await both({ body: sql('SELECT 1 AS one'), method })
+      assert.equal(short.status, ordinary.status, method)
+    }
+  })
+
+  test('takes a usual request of a known key, and leaves every unusual one to the framework', async () => {
+    const body = sql('SELECT 1 AS one')
+    const framedBy = async (sent: Sent, isChunked = false): Promise<number> => {
+      const before = framed
+      await raw(written(sent, isChunked))
+      return framed - before
+    }
+    // The caches are empty after any change.
+    await framedBy({ body }, true)
+    assert.equal(await framedBy({ body }), 0)
+    assert.equal(await framedBy({ body }, true), 1)
+    const unusual: readonly Sent[] = [
+      { body, headers: { 'content-type': 'application/json;charset=utf-8' } },
+      { body, headers: { 'content-encoding': 'identity' } },
+      { body, headers: { expect: '100-continue' } },
+      { body, path: `${path}?` },
+      { body: sql(`SELECT ${'1 + '.repeat(9_000)}1`) },
+      { body, headers: { authorization: `bearer  ${key}` } },
+    ]
+    for (const sent of unusual) assert.equal(await framedBy(sent), 1, JSON.stringify(sent.headers))
+  })
+
+  test('a budget that is used up is refused alike', async () => {
+    const { owner, teamId } = shop
+    await owner.must('PATCH', `/teams/${teamId}`, { settings: { queryBudget: { limit: 1, windowSeconds: 3_600 } } })
+    await raw(written({ body: sql('SELECT 1') }, false))
+    const { short, ordinary } = await both({ body: sql('SELECT 1') })
+    assert.equal(short.status, 429)
+    assert.deepEqual(plain(short), plain(ordinary))
+    await owner.must('PATCH', `/teams/${teamId}`, { settings: { queryBudget: { limit: 100_000, windowSeconds: 60 } } })
+  })
+
+  test('a revoked key, a disabled datasource and a lowered role hold from the next request on', async () => {
+    const { owner, app, teamId, datasourceId } = shop
+    const made = await owner.must('POST', '/users/me/keys', { name: 'k', scopes: ['data:read'] })
+    const status = async (token: string): Promise<number | undefined> =>
+      (await raw(written({ body: sql('SELECT 1'), headers: { authorization: `Bearer ${token}` } }, false)))[0]?.status
+    assert.deepEqual([await status(made.key), await status(made.key)], [200, 200])
+    await owner.must('DELETE', `/users/me/keys/${made.id}`)
+    assert.equal(await status(made.key), 401)
+    await owner.must('POST', `/teams/${teamId}/datasources/${datasourceId}/disable`)
+    assert.equal(await status(key), 409)
+    await owner.must('POST', `/teams/${teamId}/datasources/${datasourceId}/enable`)
+    const member = await app.person('Mo')
+    await app.join(owner, teamId, member)
+    const theirs = await app.key(member)
+    assert.deepEqual([await status(theirs), await status(theirs)], [200, 200])
+    await owner.must('PATCH', `/teams/${teamId}/datasources/${datasourceId}`, { minRole: 'ADMIN' })
+    assert.equal(await status(theirs), 404)
+    await owner.must('PATCH', `/teams/${teamId}/datasources/${datasourceId}`, { minRole: 'MEMBER' })
+    assert.equal(await status(theirs), 200)
+  })
+
+  test('pipelined requests are answered in their order', async () => {
+    const slow = sql('SELECT count(*) AS n FROM orders a, orders b WHERE a.id <> b.id')
+    const texts = [slow, sql('SELECT 1 AS n'), '{', sql('SELECT 2 AS n')]
+    const answers = await raw(Buffer.concat(texts.map((body) => written({ body }, false))), texts.length)
+    assert.deepEqual(
+      answers.map(({ status, body }) => `${status} ${/"rows":(\[\[[12]\]\])/.exec(body)?.[1] ?? ''}`),
+      ['200 ', '200 [[1]]', '400 ', '200 [[2]]'],
+    )
+  })
+
+  test('a body in single bytes is read whole, and a client that goes in the middle of it costs nothing', async () => {
+    const bytes = written({ body: sql('SELECT 7 AS n') }, false)
+    const socket = dial().setNoDelay(true)
+    let received = ''
+    socket.on('data', (data: Buffer) => (received += data.toString()))
+    for (const byte of bytes)
+      await new Promise<void>((resolve) => void socket.write(Buffer.from([byte]), () => resolve()))
+    await until('the answer', () => received.includes('[[7]]'))
+    socket.destroy()
+    const gone = dial()
+    await new Promise<void>((resolve) => void gone.write(bytes.subarray(0, -3), () => resolve()))
+    gone.destroy()
+    assert.equal((await raw(bytes))[0]?.status, 200)
+  })
+
+  test('clients that do not read their answers hold no database connection', async () => {
+    const large = sql("SELECT repeat('x', 5000) AS x FROM generate_series(1, 1000)", {})
+    // More than the connections of a pool.
+    const idlers = Array.from({ length: 12 }, () => {
+      const socket = dial()
+      socket.pause()
+      socket.on('error', () => undefined)
+      socket.write(written({ body: large }, false))
+      return socket
+    })
+    for (let i = 0; i < 20; i++) assert.equal((await raw(written({ body: sql('SELECT 1') }, false)))[0]?.status, 200)
+    for (const socket of idlers) socket.destroy()
+  })
+})
+
+/**
+ * What must be equal: not the clock and the counters. After a body that is not JSON the framework closes the connection; the
+ * short path has read that body whole, and keeps it.
+ */
+function plain({ status, headers, body }: Answer): unknown {
+  const same = headers.filter(
+    (line) => !/^(date|connection|keep-alive|content-length|ratelimit-(remaining|reset)|retry-after):/i.test(line),
+  )
+  const text = body
+    .replace(/"durationMs":[\d.]+/, '')
+    .replace(/"retryAfter":\d+/, '')
+    .replace(/in \d+ s/, '')
+  return { status, headers: same.map((line) => line.toLowerCase()).toSorted(), body: text }
+}
+
+/** The whole answers in what was received. A HEAD answer counts as its head. */
+function split(received: Buffer): Answer[] {
+  const answers: Answer[] = []
+  let at = 0
+  for (;;) {
+    const end = received.indexOf('\r\n\r\n', at)
+    if (end < 0) return answers
+    const [first = '', ...headers] = received.toString('latin1', at, end).split('\r\n')
+    const length = Number(headers.find((line) => /^content-length:/i.test(line))?.split(':')[1] ?? 0)
+    const stop = end + 4 + length
+    const status = Number(first.split(' ')[1])
+    if (status >= 200)
+      answers.push({ status, headers, body: received.toString('utf8', end + 4, Math.min(stop, received.length)) })
+    if (received.length < stop) return answers.slice(0, -1)
+    at = stop
+  }
+}
