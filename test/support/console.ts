@@ -131,9 +131,9 @@ export async function signIn(page: Page, email: string, path = '/app'): Promise<
 export async function ready(page: Page, heading?: string): Promise<void> {
   const h1 = heading === undefined ? { level: 1 } : { level: 1, name: heading, exact: true }
   await page.getByRole('heading', h1).first().waitFor()
-  await page.waitForFunction(
-    `![...document.querySelectorAll('[role=status]')].some((each) => each.textContent.startsWith('Loading'))`,
-  )
+  // Not waitForFunction: it evaluates a text on the page, which the content security policy refuses.
+  const loading = page.getByRole('status').filter({ hasText: /^Loading/ })
+  while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'detached' })
 }
 
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']

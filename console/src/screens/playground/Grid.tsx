@@ -1,0 +1,222 @@
+// The rows of an answer. Only what is in view is in the document, by row and by column, so that 10,000 rows or 1,600
+// columns scroll as ten do. Arrows move the cell, Enter opens it, the copy key copies it, Shift+Space marks its row.
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
+import { isMac } from '../../frame/keys.ts'
+import { classes } from '../../parts/classes.ts'
+import { CopyButton } from '../../parts/Copy.tsx'
+import { Dialog } from '../../parts/Dialog.tsx'
+import { say } from '../../parts/Status.tsx'
+import { isMissing, isNumeric, openedOf, shownOf, textOf, tsvOf } from './cells.ts'
+
+interface Column {
+  readonly name: string
+  readonly dataType: string
+}
+
+interface GridProps {
+  readonly columns: readonly Column[]
+  readonly rows: readonly (readonly unknown[])[]
+}
+
+interface Cell {
+  readonly row: number
+  readonly column: number
+}
+
+const ROW = 32
+const HEAD = 44
+const PADDING = 24
+/** The width of a character of the grid's font. */
+const CHARACTER = 7.4
+const [NARROWEST, WIDEST] = [72, 380]
+/** Rows that the widths are taken from. */
+const SAMPLE = 40
+
+export function Grid({ columns, rows }: GridProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const id = useId()
+  const [at, setAt] = useState<Cell>({ row: 0, column: 0 })
+  const [marked, setMarked] = useState<number | null>(null)
+  const [opened, open] = useState<Cell | null>(null)
+  const widths = useMemo(() => columns.map((column, n) => widthOf(column, n, rows)), [columns, rows])
+  const getScrollElement = () => place.current
+  const down = useVirtualizer({
+    count: rows.length,
+    getScrollElement,
+    estimateSize: () => ROW,
+    overscan: 8,
+    paddingStart: HEAD,
+    scrollPaddingStart: HEAD,
+  })
+  const across = useVirtualizer({
+    horizontal: true,
+    count: columns.length,
+    getScrollElement,
+    estimateSize: (n) => widths[n] ?? NARROWEST,
+    overscan: 3,
+  })
+  const go = (row: number, column: number) => {
+    const next = { row: clamp(row, rows.length), column: clamp(column, columns.length) }
+    setAt(next)
+    down.scrollToIndex(next.row)
+    across.scrollToIndex(next.column)
+  }
+  const page = Math.max(1, Math.floor((place.current?.clientHeight ?? 400) / ROW) - 2)
+  const onKeyDown = (event: KeyboardEvent) => {
+    const move = moveOf(event, at, { page, lastRow: rows.length - 1, lastColumn: columns.length - 1 })
+    if (move !== null) go(move.row, move.column)
+    else if (event.key === 'Enter') open(at)
+    else if (event.key === ' ' && event.shiftKey) setMarked(marked === at.row ? null : at.row)
+    else if (event.key === 'c' && (isMac ? event.metaKey : event.ctrlKey)) {
+      const text = marked === null ? textOf(rows[at.row]?.[at.column]) : tsvOf(rows[marked] ?? [])
+      void navigator.clipboard.writeText(text).then(() => say(marked === null ? 'Cell copied' : 'Row copied'))
+    } else return
+    event.preventDefault()
+  }
+  const cells = across.getVirtualItems()
+  const isNumberAt = (n: number) => {
+    const column = columns[n]
+    return column !== undefined && isNumeric(column)
+  }
+  const cellId = (row: number, column: number) => `${id}-${row}-${column}`
+  const isRendered =
+    down.getVirtualItems().some(({ index }) => index === at.row) && cells.some(({ index }) => index === at.column)
+  return (
+    <>
+      <div
+        ref={place}
+        className="grid"
+        role="grid"
+        aria-label="Result"
+        aria-rowcount={rows.length + 1}
+        aria-colcount={columns.length}
+        aria-activedescendant={isRendered ? cellId(at.row, at.column) : undefined}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+      >
+        <div role="rowgroup" className="grid-head" style={{ width: across.getTotalSize() }}>
+          <div role="row" aria-rowindex={1}>
+            {cells.map(({ index, start, size }) => (
+              <div
+                key={index}
+                role="columnheader"
+                aria-colindex={index + 1}
+                className={classes('grid-cell', isNumberAt(index) && 'number')}
+                style={{ left: start, width: size }}
+              >
+                <bdi className="cut">{columns[index]?.name ?? ''}</bdi>
+                <small className="cut">{columns[index]?.dataType ?? ''}</small>
+              </div>
+            ))}
+          </div>
+        </div>
+        <div
+          role="rowgroup"
+          className="grid-body"
+          style={{ height: down.getTotalSize() - HEAD, width: across.getTotalSize() }}
+        >
+          {down.getVirtualItems().map((row) => (
+            <div
+              key={row.index}
+              role="row"
+              aria-rowindex={row.index + 2}
+              aria-selected={marked === row.index}
+              className="grid-row"
+              style={{ top: row.start - HEAD }}
+            >
+              {cells.map(({ index, start, size }) => {
+                const value = rows[row.index]?.[index]
+                const isAt = row.index === at.row && index === at.column
+                return (
+                  <div
+                    key={index}
+                    id={cellId(row.index, index)}
+                    role="gridcell"
+                    aria-colindex={index + 1}
+                    className={classes(
+                      'grid-cell cut',
+                      isAt && 'at',
+                      isMissing(value) && 'missing',
+                      isNumberAt(index) && 'number',
+                    )}
+                    style={{ left: start, width: size }}
+                    onClick={() => setAt({ row: row.index, column: index })}
+                    onDoubleClick={() => open({ row: row.index, column: index })}
+                  >
+                    <bdi>{shownOf(value)}</bdi>
+                  </div>
+                )
+              })}
+            </div>
+          ))}
+        </div>
+      </div>
+      <OpenedCell columns={columns} rows={rows} cell={opened} onClose={() => open(null)} />
+    </>
+  )
+}
+
+function OpenedCell({
+  columns,
+  rows,
+  cell,
+  onClose,
+}: GridProps & { readonly cell: Cell | null; readonly onClose: () => void }) {
+  const column = cell === null ? undefined : columns[cell.column]
+  const value = cell === null ? null : rows[cell.row]?.[cell.column]
+  const text = openedOf(value)
+  return (
+    <Dialog
+      open={cell !== null}
+      onClose={onClose}
+      wide
+      title={<bdi>{column?.name ?? ''}</bdi>}
+      description={cell === null ? '' : `${column?.dataType ?? ''}, row ${cell.row + 1}`}
+      foot={<CopyButton text={text}>Copy value</CopyButton>}
+    >
+      <pre className="cell-text" tabIndex={0} role="group" aria-label="Value">
+        <bdi>{text}</bdi>
+      </pre>
+    </Dialog>
+  )
+}
+
+interface Bounds {
+  readonly page: number
+  readonly lastRow: number
+  readonly lastColumn: number
+}
+
+/** Where a key leads, or null if it does not move. */
+function moveOf(event: KeyboardEvent, { row, column }: Cell, { page, lastRow, lastColumn }: Bounds): Cell | null {
+  const whole = event.ctrlKey || event.metaKey
+  switch (event.key) {
+    case 'ArrowDown':
+      return { row: whole ? lastRow : row + 1, column }
+    case 'ArrowUp':
+      return { row: whole ? 0 : row - 1, column }
+    case 'ArrowRight':
+      return { row, column: whole ? lastColumn : column + 1 }
+    case 'ArrowLeft':
+      return { row, column: whole ? 0 : column - 1 }
+    case 'PageDown':
+      return { row: row + page, column }
+    case 'PageUp':
+      return { row: row - page, column }
+    case 'Home':
+      return { row: whole ? 0 : row, column: 0 }
+    case 'End':
+      return { row: whole ? lastRow : row, column: lastColumn }
+    default:
+      return null
+  }
+}
+
+const clamp = (n: number, count: number) => Math.max(0, Math.min(count - 1, n))
+
+function widthOf(column: Column, n: number, rows: GridProps['rows']): number {
+  const texts = rows.slice(0, SAMPLE).map((row) => shownOf(row[n]).length)
+  const widest = Math.max(column.name.length, column.dataType.length * 0.9, ...texts)
+  return Math.round(Math.max(NARROWEST, Math.min(WIDEST, widest * CHARACTER + PADDING)))
+}

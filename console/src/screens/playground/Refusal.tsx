@@ -1,0 +1,92 @@
+// A refusal and its way forward: what was blocked, what to write instead, and a button that asks for it to be exposed.
+import { useNavigate } from '@tanstack/react-router'
+import { Eye } from 'lucide-react'
+import { Refused } from '../../api/failure.ts'
+import { call } from '../../api/client.ts'
+import { hasRole, useTeam } from '../../frame/team.ts'
+import { Button } from '../../parts/Button.tsx'
+import { Failure, Notice } from '../../parts/Notice.tsx'
+import { useAction } from '../../parts/useAction.ts'
+import { LongText } from '../../parts/Words.tsx'
+import type { Ran } from './useRun.ts'
+import type { Verdict } from './useVerdict.ts'
+
+export interface Told {
+  readonly sentence: string
+  readonly hint: string | null
+  readonly position: number | undefined
+  /** A table or column can be exposed; a function or a limit cannot. */
+  readonly canBeExposed: boolean
+}
+
+/** From a verdict or from a refused run. Null if nothing was refused. */
+export function refusalOf(from: unknown): Told | null {
+  if (from instanceof Refused)
+    return from.code === 'QUERY_DENIED' || from.code === 'INVALID_QUERY' ? toldOf(from.message, from.body) : null
+  if (!isVerdict(from) || from.verdict === 'ALLOWED') return null
+  return toldOf(from.error ?? 'This query is refused.', { ...from })
+}
+
+const isVerdict = (value: unknown): value is Verdict =>
+  typeof value === 'object' && value !== null && 'verdict' in value
+
+function toldOf(sentence: string, { hint, position, blocked }: Readonly<Record<string, unknown>>): Told {
+  const kind = typeof blocked === 'object' && blocked !== null && 'kind' in blocked ? blocked.kind : ''
+  return {
+    sentence,
+    hint: typeof hint === 'string' ? hint : null,
+    position: typeof position === 'number' ? position : undefined,
+    canBeExposed: kind === 'table' || kind === 'column',
+  }
+}
+
+interface RefusalProps {
+  readonly refusal: Told
+  readonly at: { readonly teamId: string; readonly id: string }
+  readonly ran: Ran | null
+  /** Runs the query, so that the refusal is in the audit. */
+  readonly run: () => Promise<Ran | null>
+}
+
+export function Refusal({ refusal, at, ran, run }: RefusalProps) {
+  const team = useTeam()
+  const navigate = useNavigate()
+  const ask = useAction(async () => {
+    if (ran === null) await run()
+    const from = await newestRefusal(at)
+    await navigate({
+      to: '/t/$team/datasources/$id/exposure',
+      params: { team: team.slug, id: at.id },
+      search: from === null ? {} : { from },
+    })
+  })
+  return (
+    <div className="stack close">
+      <Notice tone="bad">
+        <LongText>{refusal.sentence}</LongText>
+        {refusal.hint !== null && (
+          <p>
+            <LongText>{refusal.hint}</LongText>
+          </p>
+        )}
+        {refusal.canBeExposed && hasRole(team, 'ADMIN') && (
+          <p className="notice-acts">
+            <Button small icon={Eye} busy={ask.busy} onClick={ask.run}>
+              Ask to expose it
+            </Button>
+          </p>
+        )}
+      </Notice>
+      <Failure of={ask.error} />
+    </div>
+  )
+}
+
+/** The audit item of the refusal that was just provoked. */
+async function newestRefusal({ teamId, id }: RefusalProps['at']): Promise<string | null> {
+  const { items } = await call('listAudit', {
+    params: { teamId },
+    query: { datasourceId: id, action: 'runQuery', outcome: 'DENIED', limit: 1 },
+  })
+  return items[0]?.id ?? null
+}

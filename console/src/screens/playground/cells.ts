@@ -1,0 +1,72 @@
+// Pure: the values of an answer as texts, for the grid, the clipboard and files.
+
+/** Longer texts are cut in the grid; the opened cell has all of it. */
+const SHOWN = 400
+
+export const isMissing = (value: unknown) => value === null || value === undefined
+
+/** The whole value as a text. */
+export function textOf(value: unknown): string {
+  if (isMissing(value)) return ''
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
+/** What a cell of the grid shows. */
+export function shownOf(value: unknown): string {
+  if (isMissing(value)) return 'NULL'
+  const text = textOf(value)
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
+}
+
+/** An object or list over several lines, everything else as it is. */
+export function openedOf(value: unknown): string {
+  if (isMissing(value)) return 'NULL'
+  return typeof value === 'object' ? JSON.stringify(value, null, 2) : textOf(value)
+}
+
+interface Column {
+  readonly name: string
+  readonly dataType: string
+}
+
+const NUMERIC = /^(?:u?int|small|big|serial|numeric|decimal|real|double|float|money|long|number|bignumeric|oid)/i
+
+export const isNumeric = ({ dataType }: Column) => NUMERIC.test(dataType)
+
+type Row = readonly unknown[]
+
+/** RFC 4180. */
+export function csvOf(columns: readonly Column[], rows: readonly Row[]): string {
+  const lines = [columns.map(({ name }) => name), ...rows].map((row) => row.map(csvCell).join(','))
+  return `${lines.join('\r\n')}\r\n`
+}
+
+/** A spreadsheet would run a text that starts like a formula, so such a text gets an apostrophe (OWASP, CSV injection). */
+function csvCell(value: unknown): string {
+  const text = textOf(value)
+  const isFormula = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) && !/^[+-]?\d+(?:\.\d+)?$/.test(text)
+  const safe = isFormula ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+/** One object a row. Columns of one name get a number, so that no value is lost. */
+export function jsonOf(columns: readonly Column[], rows: readonly Row[]): string {
+  const names = uniqueNames(columns.map(({ name }) => name))
+  return `${JSON.stringify(
+    rows.map((row) => Object.fromEntries(names.map((name, n) => [name, row[n] ?? null]))),
+    null,
+    2,
+  )}\n`
+}
+
+function uniqueNames(names: readonly string[]): readonly string[] {
+  const seen = new Map<string, number>()
+  return names.map((name) => {
+    const times = (seen.get(name) ?? 0) + 1
+    seen.set(name, times)
+    return times === 1 ? name : `${name}_${times}`
+  })
+}
+
+/** Tab-separated, as spreadsheets paste it. */
+export const tsvOf = (row: Row) => row.map((value) => textOf(value).replace(/[\t\r\n]+/g, ' ')).join('\t')

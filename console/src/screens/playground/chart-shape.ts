@@ -1,0 +1,74 @@
+// Pure: whether an answer can be drawn, and how. The first column that is a time, a number or a text is the x axis; the
+// numbers beside it are the series.
+import { isMissing, isNumeric, textOf } from './cells.ts'
+
+export interface ChartShape {
+  readonly kind: 'time' | 'number' | 'label'
+  readonly x: string
+  /** Seconds, numbers, or the index of a label. Ascending. */
+  readonly xs: readonly number[]
+  /** One for each x, if the x axis has labels. */
+  readonly labels: readonly string[]
+  readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[]
+}
+
+interface Column {
+  readonly name: string
+  readonly dataType: string
+}
+
+const MAX_SERIES = 6
+const MAX_LABELS = 60
+const TIME = /^(?:timestamp|date$|datetime)/i
+
+/** Null if there are fewer than two rows, or no number to draw. */
+export function chartShape(columns: readonly Column[], rows: readonly (readonly unknown[])[]): ChartShape | null {
+  if (rows.length < 2 || columns.length < 2) return null
+  const at = xColumn(columns)
+  const x = columns[at]
+  if (x === undefined) return null
+  const series = columns
+    .map((column, n) => ({ column, n }))
+    .filter(({ column, n }) => n !== at && isNumeric(column))
+    .slice(0, MAX_SERIES)
+  if (series.length === 0) return null
+  const kind = kindOf(x)
+  if (kind === 'label' && rows.length > MAX_LABELS) return null
+  const points = rows
+    .map((row, n) => ({ row, x: placeOf(kind, row[at], n) }))
+    .filter((point): point is { row: readonly unknown[]; x: number } => point.x !== null)
+  if (kind !== 'label') points.sort((a, b) => a.x - b.x)
+  return {
+    kind,
+    x: x.name,
+    xs: points.map((point) => point.x),
+    labels: kind === 'label' ? rows.map((row) => textOf(row[at])) : [],
+    series: series.map(({ column, n }) => ({ name: column.name, values: points.map(({ row }) => numberOf(row[n])) })),
+  }
+}
+
+/** A time if there is one, else a text, else the first number. */
+function xColumn(columns: readonly Column[]): number {
+  const time = columns.findIndex((column) => kindOf(column) === 'time')
+  if (time >= 0) return time
+  const label = columns.findIndex((column) => kindOf(column) === 'label')
+  return Math.max(0, label)
+}
+
+function kindOf(column: Column): ChartShape['kind'] {
+  if (TIME.test(column.dataType)) return 'time'
+  return isNumeric(column) ? 'number' : 'label'
+}
+
+function placeOf(kind: ChartShape['kind'], value: unknown, n: number): number | null {
+  if (kind === 'label') return n
+  if (kind === 'number') return numberOf(value)
+  const ms = Date.parse(textOf(value))
+  return Number.isNaN(ms) ? null : ms / 1000
+}
+
+function numberOf(value: unknown): number | null {
+  if (isMissing(value)) return null
+  const number = Number(value)
+  return Number.isFinite(number) ? number : null
+}

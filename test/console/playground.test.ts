@@ -1,0 +1,152 @@
+// The playground in a real browser: a verdict while typing, an answer, a refusal and its way forward.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import {
+  accessible,
+  browserOrSkip,
+  consoleDir,
+  eachLook,
+  NARROW,
+  ready,
+  shot,
+  signIn,
+  WIDE,
+} from '../support/console.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+import type { Page } from 'playwright-core'
+
+describe('the playground', () => {
+  let shop: Shop
+  before(async () => {
+    shop = await openShop({ consoleDir: await consoleDir() })
+  })
+  after(() => shop[Symbol.asyncDispose]())
+
+  const PATH = '/app/t/shop/playground'
+  const editor = (page: Page) => page.getByRole('textbox', { name: 'Query', exact: true })
+  const verdict = (page: Page, words: string) =>
+    page.getByRole('status', { name: 'Verdict', exact: true }).filter({ hasText: words }).waitFor()
+  const run = (page: Page) => page.getByRole('button', { name: 'Run query' }).click()
+
+  async function write(page: Page, sql: string): Promise<void> {
+    await editor(page).click()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.insertText(sql)
+  }
+
+  test('judges while one types, and shows the rows, the printed query, the cost and the command', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(shop.app)
+    await signIn(page, shop.owner.email, PATH)
+    await ready(page, 'Playground')
+    await write(page, 'SELECT id, name, country FROM customers ORDER BY id LIMIT 20')
+    await verdict(page, 'Allowed')
+    assert.match((await page.getByRole('meter', { name: 'Cost' }).getAttribute('aria-valuetext')) ?? '', /^\d.* of /)
+    await page.keyboard.press('Control+Enter')
+    const grid = page.getByRole('grid', { name: 'Result', exact: true })
+    await grid.waitFor()
+    assert.equal(await grid.getAttribute('aria-rowcount'), '21')
+    await grid.getByRole('columnheader', { name: /country/ }).waitFor()
+    await grid.getByRole('gridcell', { name: 'customer 1', exact: true }).waitFor()
+    await shot(page, 'playground-answer')
+    await accessible(page, 'an answer')
+    await grid.focus()
+    await page.keyboard.press('Control+End')
+    await grid.getByRole('gridcell', { name: 'customer 20', exact: true }).waitFor()
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('Enter')
+    const cell = page.getByRole('dialog', { name: 'name', exact: true })
+    await cell.getByText('customer 20').waitFor()
+    await accessible(page, 'an opened cell')
+    await page.keyboard.press('Escape')
+    await cell.waitFor({ state: 'detached' })
+    for (const [tab, text] of [
+      ['What the database saw', /FROM "public"\."customers"|customers/],
+      ['Plan and cost', /Limit of the team/],
+      ['As curl', /curl -sS 'http/],
+    ] as const) {
+      await page.getByRole('tab', { name: tab, exact: true }).click()
+      await page.getByRole('tabpanel').getByText(text).first().waitFor()
+      await accessible(page, tab)
+      await shot(page, `playground-${tab.replaceAll(' ', '-').toLowerCase()}`)
+    }
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      (async () => {
+        await page.getByRole('tab', { name: 'Result', exact: true }).click()
+        await page.getByRole('button', { name: 'Download CSV', exact: true }).click()
+      })(),
+    ])
+    assert.equal(file.suggestedFilename(), 'shop.csv')
+    browser.clean()
+  })
+
+  test('underlines what is refused, says what to write instead, and leads to the exposure', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(shop.app)
+    await signIn(page, shop.owner.email, PATH)
+    await ready(page, 'Playground')
+    await write(page, 'SELECT id, email FROM customers')
+    await verdict(page, 'Would be refused')
+    await page.getByRole('alert').filter({ hasText: 'email' }).waitFor()
+    const underlined = page.locator('.cm-lintRange-error')
+    assert.equal(await underlined.textContent(), 'email')
+    await accessible(page, 'a refusal')
+    await shot(page, 'playground-refusal')
+    await run(page)
+    await page.getByRole('alert').filter({ hasText: 'email' }).waitFor()
+    await page.getByRole('button', { name: 'Ask to expose it', exact: true }).click()
+    await page.waitForURL(/\/exposure\?from=[\w-]+$/)
+    browser.clean(/status of 403|status of 422/)
+  })
+
+  test('checks as a role, and runs only as oneself', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(shop.app)
+    await shop.owner.must('PATCH', shop.at, { minRole: 'ADMIN' })
+    await signIn(page, shop.owner.email, `${PATH}?q=SELECT%201%20FROM%20orders`)
+    await verdict(page, 'Allowed')
+    await page.getByRole('combobox', { name: 'Run as', exact: true }).click()
+    await page.getByRole('option', { name: /Member/ }).click()
+    await verdict(page, 'Would be refused')
+    assert.equal(await page.getByRole('button', { name: 'Run query' }).isDisabled(), true)
+    browser.clean()
+  })
+
+  test('stops a query, which ends it in the database', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(shop.app)
+    await signIn(page, shop.owner.email, PATH)
+    await ready(page, 'Playground')
+    const slow = 'SELECT count(*) FROM orders a, orders b, orders c WHERE a.total + b.total > c.total'
+    await shop.owner.must('PATCH', `/teams/${shop.teamId}`, { settings: { postgresMaxPlanCost: 1e9 } })
+    await write(page, slow)
+    await verdict(page, 'Allowed')
+    await run(page)
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.getByText('The query was stopped.').waitFor()
+    browser.clean()
+  })
+
+  test('is accessible in both themes and at both widths', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(shop.app)
+    await signIn(page, shop.owner.email, PATH)
+    await eachLook(page, `${PATH}?q=SELECT%20*%20FROM%20orders`, 'Playground', 'playground')
+    await page.setViewportSize(NARROW)
+    await run(page)
+    await page.getByRole('grid', { name: 'Result', exact: true }).waitFor()
+    await shot(page, 'playground-answer-narrow')
+    await page.setViewportSize(WIDE)
+    await page.getByRole('button', { name: 'Chart', exact: true }).click()
+    await page.getByRole('img', { name: /by/ }).waitFor()
+    await accessible(page, 'a chart')
+    await shot(page, 'playground-chart')
+    browser.clean()
+  })
+})
