@@ -7,7 +7,7 @@ import type { Config } from './config.ts'
 import type { Route } from './contract/route.ts'
 import { ROUTES } from './contract/routes.ts'
 import { SESSION_ROUTES } from './contract/session-routes.ts'
-import { mountConnector } from './connector/mount.ts'
+import { mountConnector, type ConnectorDoor } from './connector/mount.ts'
 import { deadlineOf } from './deadline.ts'
 import { holdConnections, type Connections } from './http/connections.ts'
 import { openMetrics, metricsRoutes } from './http/metrics.ts'
@@ -25,6 +25,8 @@ export interface AppOptions {
   readonly log: Logger
   /** The folder of the built console, if it is not beside the service. */
   readonly consoleDir?: string
+  /** For conformance tests of the connector: another gate and server behind its route. */
+  readonly connector?: Partial<Pick<ConnectorDoor, 'authenticator' | 'sdk'>>
   /** Additional routes, for tests of the HTTP layer. */
   readonly more?: {
     readonly routes: Readonly<Record<string, Route>>
@@ -91,6 +93,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     operations,
     origin,
     log,
+    ...options.connector,
   })
   opened.defer(() => server.close())
   const connections = holdConnections(server.server, {

@@ -82,7 +82,7 @@ export function clientInfoOf(info: unknown): string | undefined {
   return clientOf(`${name}/${version}`)
 }
 
-function isId(value: unknown): value is MessageId {
+export function isId(value: unknown): value is MessageId {
   return typeof value === 'string' || Number.isSafeInteger(value)
 }
 
@@ -114,7 +114,7 @@ export function progressMessage(progressToken: MessageId, progress: number, mess
 }
 
 /** JSON-RPC's own codes, and those of the protocol. */
-export const RPC = { parse: -32700, invalidRequest: -32600, refused: -32000 } as const
+export const RPC = { parse: -32700, invalidRequest: -32600, noMethod: -32601, refused: -32000 } as const
 
 /** `id`: null if the message that it answers is not known. */
 export function errorMessage(code: number, message: string, data?: JsonObject, id: MessageId | null = null): string {

@@ -9,14 +9,18 @@ import { callTool, isTool, type ToolDeps } from './call-tool.ts'
 import { ClientNames } from './client-names.ts'
 import type { ToolName } from './definitions.ts'
 import { challenge, foreignPlace, scopeChallenge, type Place } from './gate.ts'
-import { errorMessage, progressMessage, resultMessage, RPC, toolCallOf, type ToolCall } from './json-rpc.ts'
+import { errorMessage, isId, progressMessage, resultMessage, RPC, toolCallOf } from './json-rpc.ts'
+import type { MessageId, ToolCall } from './json-rpc.ts'
 import { endsSoon, stillRunning, stream } from './progress.ts'
+import { isObject } from './records.ts'
 import { refusalOf } from './refusal.ts'
 import { requireScope } from './scopes.ts'
 import type { Sdk } from './sdk.ts'
 
 export interface ConnectorDoor extends ToolDeps, Place {
-  readonly authenticator: Authenticator
+  readonly authenticator: Pick<Authenticator, 'authenticateConnector'>
+  /** For conformance tests: another server behind the same route. */
+  readonly sdk?: () => Promise<Sdk>
 }
 
 const PATH = '/mcp'
@@ -27,7 +31,7 @@ const OTHER_METHODS = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void {
   const names = new ClientNames()
   let loading: Promise<Sdk> | undefined
-  const sdk = () => (loading ??= import('./sdk.ts').then(({ openSdk }) => openSdk(door)))
+  const sdk = door.sdk ?? (() => (loading ??= import('./sdk.ts').then(({ openSdk }) => openSdk(door))))
   app.register(async (scope) => {
     scope.setErrorHandler<FastifyError>((error, request, reply) => refuse(door, request, reply, error))
     scope.route({
@@ -58,6 +62,13 @@ export function mountConnector(app: FastifyInstance, door: ConnectorDoor): void 
         if (Array.isArray(body)) {
           // A batch would spend several queries of the budget in one request.
           return send(reply, 400, errorMessage(RPC.invalidRequest, 'Batches are not accepted. Send one message.'))
+        }
+        if (isListening(body)) {
+          return send(
+            reply,
+            404,
+            errorMessage(RPC.noMethod, 'Nothing changes that a client could listen for.', {}, body.id),
+          )
         }
         requireScope(caller, body)
         const signal = hangUpOf(reply.raw)
@@ -97,6 +108,11 @@ async function answerCall(
   )
   await stream(reply.raw, message, (seconds) => progressMessage(progressToken, seconds, stillRunning(seconds)))
   return reply
+}
+
+/** A request for notifications about changed lists. Such a stream would stay open for nothing. */
+function isListening(body: unknown): body is { readonly id: MessageId } {
+  return isObject(body) && body['method'] === 'subscriptions/listen' && isId(body['id'])
 }
 
 /** The headers that the SDK reads. The token is not passed on. */

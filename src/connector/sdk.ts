@@ -20,17 +20,17 @@ const PUBLIC = { ttlMs: HOUR_MS, cacheScope: 'public' } as const
 /** What a caller reaches may change at any time. */
 const PRIVATE = { ttlMs: 60_000, cacheScope: 'private' } as const
 
-export function openSdk(deps: ToolDeps): Sdk {
+/** `makeServer`: what answers one message; conformance tests pass a server with the tools that they look for. */
+export function openSdk(deps: ToolDeps, makeServer = serverFor): Sdk {
   /** The caller of each message under way. */
   const arrivals = new WeakMap<Request, Arrival>()
   const { fetch } = createMcpHandler(
     ({ requestInfo }) => {
       const arrival = requestInfo === undefined ? undefined : arrivals.get(requestInfo)
       if (arrival === undefined) throw new Error('a message without a caller')
-      return serverFor(deps, arrival)
+      return makeServer(deps, arrival)
     },
-    // Nothing changes that a client could listen for.
-    { maxSubscriptions: 0, onerror: () => undefined },
+    { onerror: () => undefined },
   )
   return async (headers, body, arrival) => {
     const request = new Request('http://localhost/mcp', { method: 'POST', headers, signal: arrival.signal })

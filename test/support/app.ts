@@ -20,6 +20,7 @@ export interface TestAppOptions {
   readonly more?: AppOptions['more']
   /** The folder of the built console. */
   readonly consoleDir?: string
+  readonly connector?: NonNullable<AppOptions['connector']>
   /** Receives every line of the log, down to `debug`. */
   readonly logged?: (line: string) => void
 }
@@ -240,6 +241,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
       config,
       log: logOf(options),
       ...(options.more === undefined ? {} : { more: options.more }),
+      ...(options.connector === undefined ? {} : { connector: options.connector }),
       ...(options.consoleDir === undefined ? {} : { consoleDir: options.consoleDir }),
     })
     return new TestApp(await app.listen(), dataDir, app)

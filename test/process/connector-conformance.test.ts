@@ -1,0 +1,123 @@
+// The protocol's own conformance scenarios against the route of the connector. They call fixtures by name and send no token,
+// so the route has another server and gate behind it here. A scenario that does not apply is listed with its reason; the
+// runner fails if a listed scenario passes.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { openSdk } from '../../src/connector/sdk.ts'
+import { startApp } from '../support/app.ts'
+import { conformanceServer } from '../support/conformance-server.ts'
+
+const PACKAGE = '@modelcontextprotocol/conformance'
+const RUNNER = join(dirname(createRequire(import.meta.url).resolve(`${PACKAGE}/package.json`)), 'dist/index.js')
+
+const TEXT_ONLY = 'the connector returns text and JSON only'
+const NO_ASKING = 'the connector never asks the client for input'
+const NO_SESSION = 'needs requests from the server to the client, and so a session'
+
+const BOTH = {
+  'completion-complete': 'completion is not declared',
+  'tools-call-image': TEXT_ONLY,
+  'tools-call-audio': TEXT_ONLY,
+  'tools-call-embedded-resource': TEXT_ONLY,
+  'tools-call-mixed-content': TEXT_ONLY,
+  'resources-read-binary': TEXT_ONLY,
+  'prompts-get-embedded-resource': TEXT_ONLY,
+  'prompts-get-with-image': TEXT_ONLY,
+}
+
+const NOT_APPLICABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '2026-07-28': {
+    ...BOTH,
+    ...Object.fromEntries(
+      [
+        'basic-elicitation',
+        'basic-sampling',
+        'basic-list-roots',
+        'request-state',
+        'multiple-input-requests',
+        'multi-round',
+        'missing-input-response',
+        'non-tool-request',
+        'result-type',
+        'tampered-state',
+        'capability-check',
+        'ignore-extra-params',
+      ].map((name) => [`input-required-result-${name}`, NO_ASKING]),
+    ),
+  },
+  '2025-11-25': {
+    ...BOTH,
+    'logging-set-level': 'the connector sends no log messages to clients',
+    'tools-call-with-logging': 'the connector sends no log messages to clients',
+    'resources-subscribe': 'nothing changes that a client could subscribe to',
+    'resources-unsubscribe': 'nothing changes that a client could subscribe to',
+    'tools-call-sampling': NO_SESSION,
+    'tools-call-elicitation': NO_SESSION,
+    'elicitation-sep1034-defaults': NO_SESSION,
+    'elicitation-sep1330-enums': NO_SESSION,
+    'server-sse-multiple-streams': 'opens its streams within a session',
+  },
+}
+
+for (const [revision, skipped] of Object.entries(NOT_APPLICABLE)) {
+  test(`conforms to ${revision}, except for ${Object.keys(skipped).length} scenarios that do not apply`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'vitrine-conformance-'))
+    await using app = await startApp({
+      connector: {
+        authenticator: { authenticateConnector: () => Promise.resolve(CALLER) },
+        sdk: () => Promise.resolve(sdk),
+      },
+    })
+    try {
+      const file = join(folder, 'expected.yaml')
+      await writeFile(
+        file,
+        `server:\n${Object.keys(skipped)
+          .map((name) => `  - ${name}\n`)
+          .join('')}`,
+      )
+      const { code, output } = await run([
+        ...['server', '--url', `${app.url}/mcp`, '--requirements', revision],
+        ...['--expected-failures', file, '-o', folder, '--timeout', '20000'],
+      ])
+      assert.equal(code, 0, output)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+}
+
+const sdk = openSdk(
+  {
+    get operations(): never {
+      throw new Error('no operation is called')
+    },
+    log: { error: () => undefined },
+  },
+  conformanceServer,
+)
+
+const CALLER = {
+  kind: 'key' as const,
+  ...({ accountId: 'a', keyId: 'k' } as { accountId: never; keyId: never }),
+  name: 'Ada',
+  keyName: 'test',
+  scopes: new Set(['profile', 'data:schema', 'data:read'] as const),
+  teamIds: null,
+  datasourceIds: null,
+  endedTeamIds: new Set<never>(),
+  expiresAt: null,
+}
+
+function run(args: readonly string[]): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [RUNNER, ...args], { maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: `${stdout}${stderr}`.slice(-6_000) })
+    })
+  })
+}
