@@ -10,6 +10,7 @@ import { SESSION_ROUTES } from './contract/session-routes.ts'
 import { mountConnector, type ConnectorDoor } from './connector/mount.ts'
 import { deadlineOf } from './deadline.ts'
 import { holdConnections, type Connections } from './http/connections.ts'
+import type { DocumentTransport } from './oauth/client-documents.ts'
 import { openMetrics, metricsRoutes } from './http/metrics.ts'
 import { errorBodyOf } from './http/reply.ts'
 import { openSideServer, healthRoutes, type SideRoutes } from './http/side-server.ts'
@@ -27,6 +28,8 @@ export interface AppOptions {
   readonly consoleDir?: string
   /** For conformance tests of the connector: another gate and server behind its route. */
   readonly connector?: Partial<Pick<ConnectorDoor, 'authenticator' | 'sdk'>>
+  /** How to read the metadata documents of OAuth clients, for tests. */
+  readonly documents?: DocumentTransport
   /** Additional routes, for tests of the HTTP layer. */
   readonly more?: {
     readonly routes: Readonly<Record<string, Route>>
@@ -60,11 +63,11 @@ const LAST_ANSWERS_MS = 2_000
 
 /** Opens everything except the port. Throws an Error of one sentence on failure, and closes what was opened. */
 export async function createApp(options: AppOptions): Promise<App> {
-  const { config, log } = options
+  const { config, log, documents } = options
   await using opened = new AsyncDisposableStack()
   let listening = `http://${config.host}:${config.port}`
   const origin = () => config.publicUrl ?? listening
-  const rooms = opened.use(await openRooms({ config, log, origin }))
+  const rooms = opened.use(await openRooms({ config, log, origin, ...(documents === undefined ? {} : { documents }) }))
   const { store, signIn } = rooms
   const shared = sharedDepsOf(rooms)
   const operations = openOperations(shared, rooms)
@@ -77,6 +80,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     routes: { ...ROUTES, ...SESSION_ROUTES, ...options.more?.routes },
     operations: { ...operations, ...more },
     signIn,
+    oauth: rooms.oauth,
     open: openRouteOperations(rooms),
     isDraining: () => draining,
     ready,

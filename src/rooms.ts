@@ -34,6 +34,8 @@ import { requireMembership, type Membership } from './teams/require-membership.t
 import { reachedBy } from './teams/counts.ts'
 import { settingsOf } from './teams/settings.ts'
 import type { Config } from './config.ts'
+import { openOAuth } from './oauth/oauth.ts'
+import type { DocumentTransport } from './oauth/client-documents.ts'
 import { openSignIn } from './sign-in/sign-in.ts'
 import type { SharedDeps } from './operations/call-operation.ts'
 
@@ -45,6 +47,8 @@ export interface RoomsOptions {
   /** Milliseconds since 1970. Tests control this clock. */
   readonly now?: () => number
   readonly leases?: Partial<LeaseOptions>
+  /** How to read the metadata documents of OAuth clients. Tests read from their own server. */
+  readonly documents?: DocumentTransport
 }
 
 interface RoomsLog {
@@ -56,7 +60,8 @@ interface RoomsLog {
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
 /** Throws an Error of one sentence if a room cannot be opened. Rooms opened before are closed again. */
-export async function openRooms({ config, log, origin, now = Date.now, leases: leaseOptions = {} }: RoomsOptions) {
+export async function openRooms(options: RoomsOptions) {
+  const { config, log, origin, now = Date.now, leases: leaseOptions = {}, documents } = options
   await using opened = new AsyncDisposableStack()
   const lost = (err: unknown) => log.error({ err }, 'a background write failed')
   const store = opened.use(await openStore(config, { lost, log, admit: (db) => requireKeyBefore(db, config) }))
@@ -105,6 +110,19 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
   const tries = attempts(store, now)
   const notices = openNotices({ store, mail, tries, origin, log })
   const signIn = openSignIn({ store, audit, config, secrets, mail, origin, log, tries, notices, now })
+  const oauth = openOAuth({
+    store,
+    audit,
+    config,
+    secrets,
+    log,
+    origin,
+    tries,
+    now,
+    reached: reachedBy,
+    identify: (request) => signIn.identify(request),
+    ...(documents === undefined ? {} : { documents }),
+  })
   const held = opened.move()
   return {
     config,
@@ -136,6 +154,7 @@ export async function openRooms({ config, log, origin, now = Date.now, leases: l
     notices,
     tries,
     signIn,
+    oauth,
     now,
     reached: reachedBy,
     [Symbol.asyncDispose]: () => held.disposeAsync(),

@@ -18,7 +18,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['http', 'connector'],
   ['operations'],
   ['query', 'what-if'],
-  ['introspection', 'descriptions'],
+  ['introspection', 'descriptions', 'oauth'],
   ['datasources'],
   ['documentation'],
   ['exposure'],

@@ -7,8 +7,8 @@ import type { GrantCaller, Scope } from './caller.ts'
 import { openGrants } from './find-grant.ts'
 import { signedTokens } from './signed-tokens.ts'
 
-/** The type in the header of the tokens (RFC 9068). */
-const TOKEN_TYPE = 'at+jwt'
+/** The type in the header of the tokens (RFC 9068), and their lifetime. */
+export const CONNECTOR_TOKEN = { type: 'at+jwt', lifeSeconds: 600 } as const
 
 const CONNECTOR_PATH = '/mcp'
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
@@ -58,7 +58,7 @@ export function connectorTokens(deps: {
   const expected = () => ({
     issuer: origin(),
     audience: [...connectorResources(origin())],
-    typ: TOKEN_TYPE,
+    typ: CONNECTOR_TOKEN.type,
     requiredClaims: ['sub', 'aud', 'client_id', 'gid', 'scope', 'iat', 'exp'],
   })
   const claimsOf = signedTokens(deps, expected, Claims)

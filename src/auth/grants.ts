@@ -3,6 +3,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/changes.ts'
+import type { AuditedCall } from '../audit/rows.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
 import { newId, type AccountId, type DatasourceId, type GrantId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
@@ -126,12 +127,21 @@ export async function requireOwnGrant(deps: Pick<GrantDeps, 'store' | 'now'>, ca
   await ownAlive(deps.store.db, call.caller.accountId, id, now(deps))
 }
 
-/** Ends a grant and its tokens from the next request on. Throws NOT_FOUND if the caller has no such grant. */
-export async function endGrant(deps: Omit<GrantDeps, 'reached'>, call: Call, id: GrantId): Promise<void> {
+/**
+ * Ends a grant and its tokens from the next request on. `reason`: if not the owner ended it, for the audit. Throws
+ * NOT_FOUND if the caller has no such grant.
+ */
+export async function endGrant(
+  deps: Omit<GrantDeps, 'reached'>,
+  call: AuditedCall,
+  id: GrantId,
+  reason?: string,
+): Promise<void> {
   await deps.store.write(async (tx) => {
     const row = await ownAlive(tx, call.caller.accountId, id, now(deps))
     await end(tx, [row], now(deps))
-    const changes = changesOf(null, { revokedAt: new Date(now(deps)).toISOString() })
+    const revokedAt = new Date(now(deps)).toISOString()
+    const changes = changesOf(null, { revokedAt, ...(reason !== undefined && { reason }) })
     await deps.audit.change(tx, call, {}, { target: grantTarget(row), changes })
   })
 }

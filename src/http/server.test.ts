@@ -11,6 +11,7 @@ function server() {
     routes: {},
     operations: {},
     authenticator: { again: never, known: never, authenticate: never, authenticateConnector: never },
+    oauth: { handle: never, protectedResource: never, authorizationServer: never },
     signIn: { handle: never },
     open: { getInvitation: never },
     isDraining: () => false,

@@ -18,6 +18,7 @@ import { publicRoutes } from './public.ts'
 import { quickQuery } from './quick-query.ts'
 import { notJson, refusalFor, refuse } from './reply.ts'
 import { roundedParams } from './rounded.ts'
+import { oauthRoutes, type OAuthDoor } from './oauth-routes.ts'
 import { signInRoutes } from './sign-in-bridge.ts'
 import type { SignInDoor } from './sign-in-bridge.ts'
 import { unknownRoute } from './unknown.ts'
@@ -46,6 +47,7 @@ export interface Door {
   readonly routes: Readonly<Record<string, Route>>
   readonly operations: Readonly<Record<string, Operation>>
   readonly signIn: SignInDoor
+  readonly oauth: OAuthDoor
   readonly open: OpenOperations
   /** True after SIGTERM: answers then ask clients to use another connection. */
   readonly isDraining: () => boolean
@@ -110,6 +112,7 @@ export function createServer(door: Door): FastifyInstance {
     ...consoleRoutes(app, door.consoleDir),
     ...docsRoutes(app),
     ...signInRoutes(app, door.signIn),
+    ...oauthRoutes(app, door.oauth),
   ]
   const refusal = unknownRoute([...Object.values(door.routes), ...open])
   // Runs before the body is read. Otherwise Fastify would first refuse a QUERY request without a body.

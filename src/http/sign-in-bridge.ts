@@ -1,8 +1,7 @@
-// Carries /auth/* between Fastify and the sign-in library (Web Request and Response). These are the only routes that
-// read a cookie; their bodies are JSON too.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { invalidRequest } from '../errors.ts'
+// Mounts /auth/*, except for OAuth (oauth-routes.ts). The bodies are JSON.
+import type { FastifyInstance } from 'fastify'
 import type { KnownPath } from './unknown.ts'
+import { carry, toWeb } from './web-request.ts'
 
 /** src/sign-in/sign-in.ts. */
 export interface SignInDoor {
@@ -10,12 +9,6 @@ export interface SignInDoor {
 }
 
 const BODY_BYTES = 64 << 10
-/** The caller's real address, as trustProxy determines it. A header of this name from the caller is dropped. */
-const CLIENT_ADDRESS = 'x-vitrine-client'
-/** Hop-by-hop headers, and headers that could claim another host or address. */
-const DROPPED =
-  /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
-
 /** Mounts /auth/* and returns its paths. */
 export function signInRoutes(app: FastifyInstance, signIn: SignInDoor): readonly KnownPath[] {
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -26,46 +19,4 @@ export function signInRoutes(app: FastifyInstance, signIn: SignInDoor): readonly
     handler: async (request, reply) => carry(await signIn.handle(toWeb(request)), reply),
   })
   return methods.map((method) => ({ method, path: '/auth/*' }))
-}
-
-function toWeb(request: FastifyRequest): Request {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (value === undefined || DROPPED.test(name)) continue
-    for (const each of Array.isArray(value) ? value : [value]) headers.append(name, each)
-  }
-  headers.set(CLIENT_ADDRESS, request.ip)
-  const init: RequestInit = { method: request.method, headers }
-  if (request.body !== undefined && request.method !== 'GET') {
-    init.body = serialized(request.body)
-    headers.set('content-type', 'application/json')
-  }
-  return new Request(addressOf(request), init)
-}
-
-/** Throws INVALID_REQUEST for an invalid Host header. The header comes from the caller and was not parsed before. */
-function addressOf(request: FastifyRequest): URL {
-  const url = URL.parse(request.url, `${request.protocol}://${request.host || 'localhost'}`)
-  if (url === null || url.username !== '' || url.password !== '')
-    throw invalidRequest(['Host: is not a valid host name'])
-  return url
-}
-
-/** Throws INVALID_REQUEST for a body nested too deeply: serializing recurses, parsing does not. */
-function serialized(body: unknown): string {
-  try {
-    return JSON.stringify(body)
-  } catch {
-    throw invalidRequest(['body: is nested too deeply'])
-  }
-}
-
-async function carry(response: Response, reply: FastifyReply): Promise<FastifyReply> {
-  reply.code(response.status)
-  response.headers.forEach((value, name) => {
-    if (name !== 'set-cookie' && name !== 'content-length') reply.header(name, value)
-  })
-  for (const cookie of response.headers.getSetCookie()) reply.header('set-cookie', cookie)
-  reply.header('cache-control', 'no-store')
-  return reply.send(await response.text())
 }

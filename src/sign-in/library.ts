@@ -1,21 +1,19 @@
 // Configures better-auth. Only this file imports better-auth, and only when first needed, because loading it takes
 // longer than the rest of the start.
-import { randomUUID } from 'node:crypto'
 import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
 import type { setSessionCookie as SetSessionCookie } from 'better-auth/cookies'
 import type { parseUserOutput as ParseUserOutput } from 'better-auth/db'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { PASSWORD } from '../contract/sign-in-routes.ts'
-import { AppError } from '../errors.ts'
 import { asId, type AccountId, type SessionId } from '../ids.ts'
 import { resetLetter, signedUpAgainLetter, verificationLetter } from '../mail/letters.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store/open.ts'
-import { contended, isContended } from '../store/postgres.ts'
 import { ACCESS_TOKEN } from '../auth/access-tokens.ts'
 import type { AccountLinks } from './account-links.ts'
+import { sharedOptions } from './library-options.ts'
 import { notSignedIn } from './library-refusal.ts'
 
 export interface LibraryDeps {
@@ -58,11 +56,6 @@ export interface Identity {
   readonly waiting: AccountId | null
 }
 
-/** The header with the client's address (http/sign-in-bridge.ts). Stored with the session. */
-const CLIENT_ADDRESS = 'x-vitrine-client'
-
-const SESSION_SECONDS = 7 * 86_400
-const SESSION_RENEWED_SECONDS = 86_400
 const LINK_SECONDS = 3_600
 const BackupCodes = z.array(z.string())
 
@@ -79,20 +72,7 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
   ])
   const origin = deps.config.publicUrl ?? 'http://localhost'
   const auth = betterAuth({
-    appName: 'Vitrine',
-    baseURL: origin,
-    basePath: '/auth',
-    trustedOrigins: [origin],
-    // Versioned, so that the root key can change without ending all sessions.
-    secrets: [{ version: 1, value: Buffer.from(deps.secrets.derive('sign-in')).toString('base64') }],
-    database: { db: deps.store.db, type: deps.store.dialect, transaction: true },
-    // The library would report contention as an internal error (500). Rethrow it as OVERLOADED (503).
-    onAPIError: { onError: rethrowContention },
-    user: { modelName: 'accounts' },
-    session: { modelName: 'sessions', expiresIn: SESSION_SECONDS, updateAge: SESSION_RENEWED_SECONDS },
-    account: { modelName: 'sign_in_methods' },
-    // Hashed: a link read from the store is useless.
-    verification: { modelName: 'verifications', storeIdentifier: 'hashed' },
+    ...sharedOptions(deps, origin),
     ...mailing(deps),
     databaseHooks: {
       user: {
@@ -119,28 +99,6 @@ export async function openLibrary(deps: LibraryDeps): Promise<Library> {
         },
       }),
     ],
-    advanced: {
-      cookiePrefix: 'vitrine',
-      useSecureCookies: origin.startsWith('https:'),
-      defaultCookieAttributes: { path: '/auth', httpOnly: true, sameSite: 'lax' },
-      database: { generateId: () => randomUUID(), validateSchema: false },
-      ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS] },
-      // Set explicitly. The default depends on NODE_ENV and would turn both checks off under a test runner.
-      disableCSRFCheck: false,
-      disableOriginCheck: false,
-    },
-    // Our limits (auth/attempt-counter.ts) count account and address together.
-    rateLimit: { enabled: false },
-    telemetry: { enabled: false },
-    logger: {
-      level: 'error',
-      // Logs internal errors only. Failed sign-ins are private.
-      log: (_level, message, ...details: unknown[]) => {
-        const err = details.find((detail) => detail instanceof Error)
-        // A database error may contain the rejected row, but its stack does not.
-        if (err !== undefined) deps.log?.error({ stack: err.stack }, `sign-in: ${message}`)
-      },
-    },
   })
   const { password, secretConfig: key } = await auth.$context
   return {
@@ -271,9 +229,4 @@ interface MailedLink {
 function targetOf(url: string): string | null {
   const path = new URL(url).searchParams.get('callbackURL') ?? ''
   return path === '' || path === '/' ? null : path
-}
-
-function rethrowContention(error: unknown): void {
-  if (error instanceof AppError) throw error
-  if (isContended(error)) throw contended(error)
 }

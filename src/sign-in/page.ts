@@ -1,21 +1,31 @@
-// The pages behind mailed links: a form without styles or external resources. Their URLs hold a token, so the pages are
-// not cached and send no referrer. The content security policy allows one script, by hash.
+// The pages that the service draws itself: behind mailed links, and for connecting an agent. They load nothing. Their
+// URLs hold a token, so the pages are not cached and send no referrer. The content security policy allows one script and
+// one style, by hash, and no page may frame them.
 import { hash } from 'node:crypto'
 
-export function page(title: string, form: string, script: string): Response {
-  const allowed = `'sha256-${hash('sha256', script, 'base64')}'`
+interface More {
+  readonly style?: string
+  readonly status?: number
+}
+
+/** `form` is HTML: the caller escapes texts of other people. */
+export function page(title: string, form: string, script: string, { style = '', status = 200 }: More = {}): Response {
+  const hashOf = (text: string) => `'sha256-${hash('sha256', text, 'base64')}'`
+  const [scripts, styles] = [hashOf(script), style === '' ? "'none'" : hashOf(style)]
   const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title></head><body>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title>${style === '' ? '' : `<style>${style}</style>`}</head><body>
 ${form}
 <output></output>
 <script>${script}</script>
 </body></html>
 `
   return new Response(html, {
+    status,
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'referrer-policy': 'no-referrer',
-      'content-security-policy': `default-src 'none'; script-src ${allowed}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      'x-frame-options': 'DENY',
+      'content-security-policy': `default-src 'none'; script-src ${scripts}; style-src ${styles}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     },
   })
 }

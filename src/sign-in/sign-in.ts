@@ -31,6 +31,8 @@ import { verifyPage } from './verify-page.ts'
 export interface SignIn {
   /** Answers one request under /auth. Throws AppErrors as in docs/session.md#sign-in. */
   handle(request: Request): Promise<Response>
+  /** Returns whom the cookies of a request identify. */
+  identify(request: Pick<Request, 'headers'>): Promise<Identity>
   /** Loads the library before the first request. The service is ready earlier. */
   warm(): Promise<void>
   /** Returns the `setupToken` that the first account must send, or null if none is needed. To be logged once. */
@@ -133,6 +135,7 @@ export function openSignIn(deps: Deps): SignIn {
       }
       return await work
     },
+    identify: async (request) => await (await library()).identify(request),
     async warm() {
       await library()
     },

@@ -21,6 +21,8 @@ export interface TestAppOptions {
   /** The folder of the built console. */
   readonly consoleDir?: string
   readonly connector?: NonNullable<AppOptions['connector']>
+  /** How the service reads the metadata documents of OAuth clients. */
+  readonly documents?: AppOptions['documents']
   /** Receives every line of the log, down to `debug`. */
   readonly logged?: (line: string) => void
 }
@@ -243,6 +245,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
       ...(options.more === undefined ? {} : { more: options.more }),
       ...(options.connector === undefined ? {} : { connector: options.connector }),
       ...(options.consoleDir === undefined ? {} : { consoleDir: options.consoleDir }),
+      ...(options.documents === undefined ? {} : { documents: options.documents }),
     })
     return new TestApp(await app.listen(), dataDir, app)
   } catch (error) {

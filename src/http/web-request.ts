@@ -1,0 +1,54 @@
+// Carries a request and its answer between Fastify and the rooms that work with Web Request and Response: sign-in and
+// OAuth. These are the only routes that read a cookie.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { invalidRequest } from '../errors.ts'
+
+/** The caller's real address, as trustProxy determines it. A header of this name from the caller is dropped. */
+const CLIENT_ADDRESS = 'x-vitrine-client'
+/** Hop-by-hop headers, and headers that could claim another host or address. */
+const DROPPED =
+  /^(connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer|forwarded|x-forwarded-.*|x-real-ip)$/
+
+/** A JSON body is serialized again; a form is passed on unchanged. Throws INVALID_REQUEST. */
+export function toWeb(request: FastifyRequest): Request {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (value === undefined || DROPPED.test(name)) continue
+    for (const each of Array.isArray(value) ? value : [value]) headers.append(name, each)
+  }
+  headers.set(CLIENT_ADDRESS, request.ip)
+  const init: RequestInit = { method: request.method, headers }
+  const { body } = request
+  if (body !== undefined && request.method !== 'GET') {
+    init.body = typeof body === 'string' ? body : serialized(body)
+    if (typeof body !== 'string') headers.set('content-type', 'application/json')
+  }
+  return new Request(addressOf(request), init)
+}
+
+/** Throws INVALID_REQUEST for an invalid Host header. The header comes from the caller and was not parsed before. */
+export function addressOf(request: FastifyRequest): URL {
+  const url = URL.parse(request.url, `${request.protocol}://${request.host || 'localhost'}`)
+  if (url === null || url.username !== '' || url.password !== '')
+    throw invalidRequest(['Host: is not a valid host name'])
+  return url
+}
+
+/** Throws INVALID_REQUEST for a body nested too deeply: serializing recurses, parsing does not. */
+function serialized(body: unknown): string {
+  try {
+    return JSON.stringify(body)
+  } catch {
+    throw invalidRequest(['body: is nested too deeply'])
+  }
+}
+
+export async function carry(response: Response, reply: FastifyReply): Promise<FastifyReply> {
+  reply.code(response.status)
+  response.headers.forEach((value, name) => {
+    if (name !== 'set-cookie' && name !== 'content-length') reply.header(name, value)
+  })
+  for (const cookie of response.headers.getSetCookie()) reply.header('set-cookie', cookie)
+  reply.header('cache-control', 'no-store')
+  return reply.send(await response.text())
+}

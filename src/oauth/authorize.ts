@@ -1,0 +1,81 @@
+// The start of an authorization: checks the request with the provider, and sends the browser to the consent page, back
+// to the client with an error, or, if the client cannot be trusted with an answer, nowhere.
+import type { Attempts } from '../auth/attempt-counter.ts'
+import { addressOf } from '../auth/client.ts'
+import type { Clients } from './clients.ts'
+import { errorPage } from './pages.ts'
+import { ERROR_PATH, type Provider } from './provider.ts'
+import { SCOPES } from './scopes.ts'
+
+interface Deps {
+  readonly provider: Provider
+  readonly clients: Pick<Clients, 'find'>
+  readonly tries: Pick<Attempts, 'spend'>
+  /** The address of the connector, for requests that name none. */
+  readonly resource: string
+}
+
+/** An address can make us read a document of its choice, so requests are counted. */
+const BY_ADDRESS = { limit: 60, windowMs: 60_000 }
+
+/** The parameters that we know. Others are ignored (RFC 6749 §3.1). */
+const KNOWN = [
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'prompt',
+  // The provider refuses these two.
+  'request',
+  'request_uri',
+] as const
+
+/** Throws RATE_LIMITED. */
+export async function authorize(deps: Deps, request: Request): Promise<Response> {
+  const { searchParams: sent } = new URL(request.url)
+  const twice = KNOWN.find((name) => sent.getAll(name).length > 1)
+  if (twice !== undefined) return errorPage(`The request of the agent names ${twice} more than once.`)
+  const clientId = sent.get('client_id')
+  if (clientId === null) return errorPage('The request of the agent does not name the agent (client_id).')
+  await deps.tries.spend([{ key: `oauth authorization ${addressOf(request)}`, ...BY_ADDRESS }])
+  if ((await deps.clients.find(clientId)) === null) return errorPage(UNKNOWN_CLIENT)
+  const location = await deps.provider.authorize(checked(sent, deps.resource), request.headers.get('cookie'))
+  if (location.startsWith(ERROR_PATH)) return errorPage(sentenceOf(location))
+  return new Response(null, { status: 302, headers: { location } })
+}
+
+const UNKNOWN_CLIENT =
+  'The agent is not known here, or its description cannot be read (invalid_client). Remove the connection in the agent, ' +
+  'and connect it again.'
+
+function checked(sent: URLSearchParams, resource: string): URLSearchParams {
+  const params = new URLSearchParams()
+  for (const name of KNOWN) {
+    const value = sent.get(name)
+    if (value !== null) params.set(name, value)
+  }
+  // Each authorization shows the page. Otherwise an earlier consent would count for a later request.
+  if (sent.get('prompt') !== 'none') params.set('prompt', 'consent')
+  // The person chooses how long an agent stays connected, so every agent may refresh its tokens.
+  const scopes = new Set((sent.get('scope') ?? SCOPES.join(' ')).split(' ').filter((scope) => scope !== ''))
+  params.set('scope', [...scopes.add('offline_access')].join(' '))
+  const resources = sent.getAll('resource')
+  // A token for several resources could be passed on by another one. The provider refuses a name that it does not know.
+  params.set('resource', resources.length > 1 ? 'urn:several-resources' : (resources[0] ?? resource))
+  return params
+}
+
+/** The provider found a fault before it knew that the client may get the answer. */
+function sentenceOf(location: string): string {
+  switch (new URL(location, 'http://localhost').searchParams.get('error')) {
+    case 'invalid_redirect':
+      return 'The agent asked to be answered at an address that it did not register (redirect_uri).'
+    case 'invalid_client':
+      return UNKNOWN_CLIENT
+    default:
+      return 'The request of the agent is not a valid OAuth request.'
+  }
+}

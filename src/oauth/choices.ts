@@ -1,0 +1,28 @@
+// What a person can let an agent reach: their teams, with the datasources that they reach themselves.
+import type { Call } from '../auth/caller.ts'
+import { reachable } from '../datasources/datasources.ts'
+import type { Store } from '../store/open.ts'
+import type { Asked } from './pages.ts'
+
+/** A page with more would not be read. The person can still allow all datasources of a team. */
+const DATASOURCES_MAX = 500
+
+/** Teams that the person has not opened are left out. */
+export async function choicesOf(deps: { readonly store: Store }, call: Call): Promise<Asked['teams']> {
+  const { accountId } = call.caller
+  const rows = await deps.store.db
+    .selectFrom('memberships')
+    .innerJoin('teams', 'teams.id', 'memberships.team_id')
+    .select(['teams.id', 'teams.name', 'memberships.role', 'memberships.status'])
+    .where('memberships.account_id', '=', accountId)
+    .where('memberships.status', '=', 'ACTIVE')
+    .orderBy('teams.created_at')
+    .orderBy('teams.id')
+    .execute()
+  return await Promise.all(
+    rows.map(async ({ id: teamId, name, role, status }) => {
+      const datasources = await reachable(deps, call, { teamId, accountId, role, status })
+      return { id: teamId, name, datasources: datasources.slice(0, DATASOURCES_MAX) }
+    }),
+  )
+}

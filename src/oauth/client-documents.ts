@@ -1,0 +1,157 @@
+// Reads client metadata documents (draft-ietf-oauth-client-id-metadata-document): a client's id is the https address of
+// a JSON document about it. Anybody can name an address, so a document is read from public addresses only, within 5 KiB
+// and 5 seconds, without redirects, and not twice while it is fresh.
+import { request, type RequestOptions } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:tls'
+import { z } from 'zod'
+import { BoundedMap } from '../bounded-map.ts'
+import { deadlineOf } from '../deadline.ts'
+import { dial } from '../drivers/address.ts'
+import type { Client } from './clients.ts'
+import { verdictOf } from './redirect-uris.ts'
+
+export interface ClientDocuments {
+  /** Returns null if the document cannot be read or is not valid. `id` is the document's address. */
+  read(id: string): Promise<Client | null>
+}
+
+/** How to reach the host of a document. Tests reach their own server. */
+export interface DocumentTransport {
+  readonly dial: (at: { readonly host: string; readonly port: number }, signal: AbortSignal) => ReturnType<typeof dial>
+  /** Trusted certificates, in addition to none. If absent: those that Node trusts. */
+  readonly ca?: string
+}
+
+const PUBLIC_ONLY: DocumentTransport = { dial: (at, signal) => dial(at, false, signal) }
+
+const BYTES_MAX = 5 * 1024
+const DEADLINE_MS = 5_000
+const HEADER_BYTES_MAX = 8 * 1024
+/** Reads at the same time. More would make this service a tool to flood others. */
+const READS_MAX = 8
+const CACHED_MAX = 500
+/** How long a document is fresh, within these bounds whatever its headers say. */
+const FRESH_MS = { min: 60_000, default: 300_000, max: 3_600_000 }
+/** How long a failure is remembered. */
+const FAILED_MS = 30_000
+const NAME_MAX = 100
+
+const Document = z.object({
+  client_id: z.string(),
+  client_name: z.string().optional(),
+  redirect_uris: z.array(z.string()).min(1).max(20),
+  token_endpoint_auth_method: z.literal('none').optional(),
+  grant_types: z.array(z.string()).optional(),
+  response_types: z.array(z.string()).optional(),
+})
+
+interface Held {
+  readonly client: Promise<Client | null>
+  until: number
+}
+
+export function openClientDocuments(
+  transport: DocumentTransport = PUBLIC_ONLY,
+  now: () => number = Date.now,
+): ClientDocuments {
+  const held = new BoundedMap<string, Held>(CACHED_MAX)
+  let reading = 0
+  const load = async (id: string, entry: { until: number }): Promise<Client | null> => {
+    // Not remembered: the next request may find a free place.
+    if (reading >= READS_MAX) return null
+    reading++
+    entry.until = Infinity
+    try {
+      const { text, freshMs } = await fetchDocument(new URL(id), transport)
+      entry.until = now() + freshMs
+      return clientOf(id, text)
+    } catch {
+      // The reason would tell a stranger what this service can reach.
+      entry.until = now() + FAILED_MS
+      return null
+    } finally {
+      reading--
+    }
+  }
+  return {
+    read(id) {
+      const known = held.get(id)
+      if (known !== undefined && known.until > now()) return known.client
+      const entry = { until: 0 }
+      const client = load(id, entry)
+      held.set(id, Object.assign(entry, { client }))
+      return client
+    },
+  }
+}
+
+/** Throws if the document is not about this client, or is not one that we can serve. */
+function clientOf(id: string, text: string): Client {
+  const document = Document.parse(JSON.parse(text))
+  const { client_name: name, redirect_uris: uris, grant_types: grants, response_types: types } = document
+  if (document.client_id !== id) throw new Error('the document is about another client')
+  if (grants?.includes('authorization_code') === false || types?.includes('code') === false) {
+    throw new Error('the client uses another grant')
+  }
+  const verdicts = uris.map(verdictOf)
+  const redirectUris = uris.filter((_, n) => verdicts[n] === 'ok')
+  if (verdicts.includes('refused') || redirectUris.length === 0) throw new Error('a redirect URI is not allowed')
+  const host = new URL(id).hostname
+  return { id, name: shortName(name) ?? host, host, redirectUris }
+}
+
+/** A client's name for itself, on one line. Null if nothing is left. */
+export function shortName(name: string | undefined): string | null {
+  const plain = (name ?? '').replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim()
+  if (plain === '') return null
+  return plain.length > NAME_MAX ? `${plain.slice(0, NAME_MAX).toWellFormed()}…` : plain
+}
+
+async function fetchDocument(url: URL, { dial, ca }: DocumentTransport): Promise<{ text: string; freshMs: number }> {
+  using deadline = deadlineOf(new AbortController().signal, DEADLINE_MS)
+  const { signal } = deadline
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const socket = await dial({ host, port: 443 }, signal)
+  try {
+    const secure = connect({ socket, servername: host, ...(ca === undefined ? {} : { ca }) })
+    const response = await answerOf(url, {
+      createConnection: () => secure,
+      agent: false,
+      headers: { accept: 'application/json', connection: 'close' },
+      maxHeaderSize: HEADER_BYTES_MAX,
+      signal,
+    })
+    const type = response.headers['content-type'] ?? ''
+    if (response.statusCode !== 200 || !/^application\/([\w.-]+\+)?json\b/i.test(type)) throw new Error('no document')
+    return { text: await textOf(response, signal), freshMs: freshMsOf(response.headers['cache-control']) }
+  } finally {
+    socket.destroy()
+  }
+}
+
+function answerOf(url: URL, options: RequestOptions): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request(url, options, resolve).once('error', reject).end()
+  })
+}
+
+async function textOf(response: IncomingMessage, signal: AbortSignal): Promise<string> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of response) {
+    signal.throwIfAborted()
+    if (!Buffer.isBuffer(part)) throw new TypeError('a response has bytes')
+    bytes += part.length
+    if (bytes > BYTES_MAX) throw new Error('the document is too large')
+    parts.push(part)
+  }
+  return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts))
+}
+
+function freshMsOf(cacheControl: string | undefined): number {
+  if (/\bno-(store|cache)\b/i.test(cacheControl ?? '')) return FRESH_MS.min
+  const seconds = /\bmax-age=(\d{1,9})\b/i.exec(cacheControl ?? '')?.[1]
+  if (seconds === undefined) return FRESH_MS.default
+  return Math.min(FRESH_MS.max, Math.max(FRESH_MS.min, Number(seconds) * 1000))
+}

@@ -1,0 +1,49 @@
+// Finds OAuth clients: the registered ones in the store, and those whose id is the address of their metadata document.
+import { z } from 'zod'
+import type { Store } from '../store/open.ts'
+import type { ClientDocuments } from './client-documents.ts'
+
+export interface Client {
+  readonly id: string
+  /** The client's name for itself. */
+  readonly name: string
+  /** The host of its document. Null for a registered client: only its redirect URI tells who it is. */
+  readonly host: string | null
+  readonly redirectUris: readonly string[]
+}
+
+export interface Clients {
+  /** Returns null if there is no such client, or if its document cannot be read or is not valid. */
+  find(id: string): Promise<Client | null>
+}
+
+const ID_MAX = 2_000
+const Uris = z.array(z.string())
+
+/** Returns whether a client id is the address of a document: https, a path, and one way to write it. */
+export function isDocumentId(id: string): boolean {
+  const url = id.length <= ID_MAX && id.startsWith('https://') ? URL.parse(id) : null
+  if (url === null || url.href !== id || url.pathname === '/') return false
+  // A document at another port could be anybody's on that host.
+  return url.port === '' && url.username === '' && url.password === '' && !id.includes('#')
+}
+
+export function openClients(deps: { readonly store: Pick<Store, 'db'>; readonly documents: ClientDocuments }): Clients {
+  return {
+    async find(id) {
+      if (isDocumentId(id)) return await deps.documents.read(id)
+      const row = await deps.store.db
+        .selectFrom('oauth_clients')
+        .select(['clientId', 'name', 'redirectUris'])
+        .where('clientId', '=', id)
+        .executeTakeFirst()
+      if (row === undefined) return null
+      return { id: row.clientId, name: row.name, host: null, redirectUris: Uris.parse(JSON.parse(row.redirectUris)) }
+    },
+  }
+}
+
+/** The host that answers for a client: the one of its document, or the one that it returns to. */
+export function hostOf(client: Client, redirectUri: string): string {
+  return client.host ?? (URL.parse(redirectUri)?.hostname || 'unknown')
+}

@@ -1,0 +1,245 @@
+// Codes, tokens, clients and grants in the store, on both stores. test/door has the same over HTTP.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { endGrant, listGrants } from '../auth/grants.ts'
+import { asId, type AccountId, type GrantId } from '../ids.ts'
+import { createTeam } from '../teams/teams.ts'
+import {
+  asked,
+  authorized,
+  connected,
+  decide,
+  exchange,
+  form,
+  onRooms,
+  pkce,
+  refresh,
+  register,
+  registered,
+  tokensIn,
+  type Browser,
+  type Service,
+} from '../../test/support/oauth.ts'
+import { auth, callOf, openRooms, PASSWORD, type Rooms } from '../../test/support/people.ts'
+import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
+
+async function someone(rooms: Rooms, name: string): Promise<Browser> {
+  const order = { name, email: `${name.toLowerCase()}@example.test`, password: PASSWORD }
+  const { cookie, json } = await auth(rooms, 'POST sign-up/email', order)
+  return { id: json.user.id, cookie }
+}
+
+/** Moves the end of the time in which a used refresh token gets the same answer again. */
+const endReplay = ({ store }: Rooms) =>
+  store.write((tx) =>
+    tx
+      .updateTable('oauth_refresh_tokens')
+      .set({ rotationReplayExpiresAt: store.dialect === 'postgres' ? new Date(1000) : new Date(1000).toISOString() })
+      .where('revoked', 'is not', null)
+      .execute(),
+  )
+
+const errorOf = ({ status, json }: { readonly status: number; readonly json: { error?: unknown } }) => [
+  status,
+  json.error,
+]
+const INVALID = [400, 'invalid_grant']
+
+for (const dialect of DIALECTS) {
+  describe(`OAuth on ${dialect}`, () => {
+    let source: StoreSource
+    before(async () => {
+      source = await storeSource(dialect)
+    })
+    after(() => source[Symbol.asyncDispose]())
+
+    const opened = async () => {
+      const rooms = await openRooms(source)
+      // The provider has the system's clock.
+      const service: Service = onRooms(rooms)
+      const ada = await someone(rooms, 'Ada')
+      const call = callOf(rooms, asId(ada.id))
+      const team = (await createTeam(rooms, call, { name: 'T' })).id
+      const client = await registered(service)
+      const gate = async (token: string) => {
+        try {
+          return (await rooms.authenticator.authenticateConnector(`Bearer ${token}`)).kind
+        } catch {
+          return 'refused'
+        }
+      }
+      return { rooms, service, ada, call, team, client, gate }
+    }
+
+    test('a code becomes tokens once; a second use ends the first tokens', async () => {
+      const { rooms, service, ada, call, team, client, gate } = await opened()
+      await using _rooms = rooms
+      const coded = await authorized(service, ada, client, { teamIds: [team] })
+      const { access, refresh: token } = tokensIn(await exchange(service, coded))
+      assert.equal(await gate(access), 'grant')
+      assert.deepEqual(errorOf(await exchange(service, coded)), INVALID)
+      assert.equal(await gate(access), 'refused')
+      assert.deepEqual(errorOf(await refresh(service, client.clientId, token)), INVALID)
+      assert.deepEqual(await listGrants(rooms, call), [])
+      assert.deepEqual(await rooms.store.db.selectFrom('oauth_consents').select('id').execute(), [])
+      await rooms.audit.flush()
+      const row = await rooms.store.db
+        .selectFrom('audit')
+        .select(['via', 'detail'])
+        .where('action', '=', 'endGrant')
+        .executeTakeFirstOrThrow()
+      const { changes, grant, target } = JSON.parse(row.detail ?? '{}')
+      assert.deepEqual(
+        [row.via, grant, target.kind, changes.reason.to],
+        ['CONNECTOR', 'Test agent', 'grant', 'a code was used twice'],
+      )
+    })
+
+    test('a code is bound to its client, its redirect URI and its verifier', async () => {
+      const { rooms, service, ada, team, client } = await opened()
+      await using _rooms = rooms
+      const other = await registered(service)
+      for (const wrong of [
+        { client_id: other.clientId },
+        { redirect_uri: 'http://127.0.0.1:33418/other' },
+        { code_verifier: pkce().verifier },
+        { resource: 'https://other.example/mcp' },
+      ]) {
+        const coded = await authorized(service, ada, client, { teamIds: [team] })
+        const answer = await exchange(service, coded, wrong)
+        assert.equal(answer.status, 400, `${JSON.stringify(wrong)}: ${answer.text}`)
+        assert.equal(answer.json.access_token, undefined)
+      }
+    })
+
+    test('a refresh token is replaced by its use; the old one repeats the answer for 30 seconds, then ends the grant', async () => {
+      const { rooms, service, ada, call, team, client, gate } = await opened()
+      await using _rooms = rooms
+      const first = await connected(service, ada, client, { teamIds: [team] })
+      const other = await connected(service, ada, client, { teamIds: [team] })
+      const second = tokensIn(await refresh(service, client.clientId, first.refresh))
+      assert.notEqual(second.refresh, first.refresh)
+      assert.equal(tokensIn(await refresh(service, client.clientId, first.refresh)).refresh, second.refresh)
+      assert.equal(await gate(second.access), 'grant')
+      await endReplay(rooms)
+      assert.deepEqual(errorOf(await refresh(service, client.clientId, first.refresh)), INVALID)
+      assert.deepEqual(errorOf(await refresh(service, client.clientId, second.refresh)), INVALID)
+      assert.deepEqual([await gate(first.access), await gate(second.access)], ['refused', 'refused'])
+      // The other connection of the same agent and person goes on.
+      assert.equal(await gate(other.access), 'grant')
+      tokensIn(await refresh(service, client.clientId, other.refresh))
+      assert.equal((await listGrants(rooms, call)).length, 1)
+    })
+
+    test('a refresh keeps to the client, the resource and the scopes, and asks the grant', async () => {
+      const { rooms, service, ada, call, team, client, gate } = await opened()
+      await using _rooms = rooms
+      const other = await registered(service)
+      const tokens = await connected(service, ada, client, { teamIds: [team], scopes: ['data:schema'] })
+      assert.equal(tokens.scope, 'data:schema offline_access')
+      const tried = (more: object, clientId = client.clientId) => refresh(service, clientId, tokens.refresh, more)
+      assert.deepEqual(errorOf(await tried({}, other.clientId)), INVALID)
+      assert.deepEqual(errorOf(await tried({ resource: 'https://other.example/mcp' })), [400, 'invalid_target'])
+      assert.deepEqual(errorOf(await tried({ scope: 'data:schema data:read' })), [400, 'invalid_scope'])
+      const next = tokensIn(await tried({ scope: 'data:schema' }))
+      // The next refresh works too, although the agent did not name offline_access.
+      const last = tokensIn(await refresh(service, client.clientId, next.refresh))
+      const [grant] = await listGrants(rooms, call)
+      await endGrant(rooms, call, asId<GrantId>(grant?.id ?? ''))
+      assert.deepEqual(errorOf(await refresh(service, client.clientId, last.refresh)), INVALID)
+      assert.equal(await gate(last.access), 'refused')
+    })
+
+    test('two refreshes at the same time leave one family alive', async () => {
+      const { rooms, service, ada, team, client, gate } = await opened()
+      await using _rooms = rooms
+      const tokens = await connected(service, ada, client, { teamIds: [team] })
+      const both = await Promise.all([1, 2].map(() => refresh(service, client.clientId, tokens.refresh)))
+      const done = both.filter(({ status }) => status === 200)
+      assert.ok(done.length >= 1, both.map(({ text }) => text).join())
+      for (const each of done) assert.equal(await gate(tokensIn(each).access), 'grant')
+      const [first] = done
+      assert.ok(first)
+      tokensIn(await refresh(service, client.clientId, tokensIn(first).refresh))
+    })
+
+    test('an agent revokes its own tokens only, and learns nothing of others', async () => {
+      const { rooms, service, ada, team, client, gate } = await opened()
+      await using _rooms = rooms
+      const other = await registered(service)
+      const [one, two] = [
+        await connected(service, ada, client, { teamIds: [team] }),
+        await connected(service, ada, client, { teamIds: [team] }),
+      ]
+      const revoke = async (token: string, clientId: string) => {
+        const { status, text } = await form(service, 'revoke', { token, client_id: clientId })
+        assert.deepEqual([status, text], [200, ''])
+      }
+      for (const token of [one.refresh, one.access, 'nonsense', 'vitrine_rt_nonsense']) {
+        await revoke(token, other.clientId)
+      }
+      assert.equal(await gate(one.access), 'grant')
+      await revoke(one.refresh, client.clientId)
+      assert.deepEqual([await gate(one.access), await gate(two.access)], ['refused', 'grant'])
+      await revoke(two.access, client.clientId)
+      assert.equal(await gate(two.access), 'refused')
+      assert.deepEqual(errorOf(await refresh(service, client.clientId, two.refresh)), INVALID)
+    })
+
+    test('two tabs give two grants; a choice for another account, or by another session, is refused', async () => {
+      const { rooms, service, ada, call, team, client } = await opened()
+      await using _rooms = rooms
+      const bo = await someone(rooms, 'Bo')
+      const query = await asked(service, ada, client, pkce().challenge)
+      const both = await Promise.all([1, 2].map(() => decide(service, ada, query, { teamIds: [team] })))
+      assert.deepEqual(
+        both.map(({ status }) => status),
+        [200, 200],
+      )
+      assert.notEqual(both[0]?.json.url, both[1]?.json.url)
+      assert.equal((await listGrants(rooms, call)).length, 2)
+      // The page was shown to Ada, and the browser is now Bo's.
+      const stale = await decide(service, { ...bo, id: ada.id }, query, { teamIds: [team] })
+      assert.deepEqual([stale.status, stale.json.code], [409, 'CONFLICT'])
+      // Bo may use the link himself, but gets only what he reaches.
+      const foreign = await decide(service, bo, query, { teamIds: [team] })
+      assert.deepEqual([foreign.status, foreign.json.code], [400, 'INVALID_REQUEST'])
+      const signedOut = await decide(service, { id: ada.id, cookie: 'vitrine.session_token=x' }, query, { teamIds: [team] }) // prettier-ignore
+      assert.deepEqual([signedOut.status, signedOut.json.code], [401, 'UNAUTHENTICATED'])
+      assert.equal((await listGrants(rooms, call)).length, 2)
+    })
+
+    test('a client that nobody allowed anything is deleted after a day', async () => {
+      const { rooms, service, ada, team, client } = await opened()
+      await using _rooms = rooms
+      const unused = await registered(service)
+      await connected(service, ada, client, { teamIds: [team] })
+      rooms.clock.at += 86_400_000 + 60_000
+      const next = await registered(service)
+      const rows = await rooms.store.db.selectFrom('oauth_clients').select('clientId').execute()
+      assert.deepEqual(new Set(rows.map((row) => row.clientId)), new Set([client.clientId, next.clientId]))
+      assert.ok(!rows.some((row) => row.clientId === unused.clientId))
+    })
+
+    test('an address registers 30 clients a minute', async () => {
+      const { rooms, service } = await opened()
+      await using _rooms = rooms
+      // opened() has registered one.
+      for (let n = 1; n < 30; n++) assert.equal((await register(service)).status, 201)
+      const refused = await register(service)
+      assert.deepEqual([refused.status, refused.json.code], [429, 'RATE_LIMITED'])
+      rooms.clock.at += 60_000
+      assert.equal((await register(service)).status, 201)
+    })
+
+    test('the deletion of the account ends its tokens', async () => {
+      const { rooms, service, ada, team, client, gate } = await opened()
+      await using _rooms = rooms
+      const { access, refresh: token } = await connected(service, ada, client, { teamIds: [team] })
+      await rooms.store.write((tx) => tx.deleteFrom('accounts').where('id', '=', asId<AccountId>(ada.id)).execute())
+      assert.equal(await gate(access), 'refused')
+      assert.deepEqual(errorOf(await refresh(service, client.clientId, token)), INVALID)
+      assert.deepEqual(await rooms.store.db.selectFrom('oauth_refresh_tokens').select('id').execute(), [])
+    })
+  })
+}

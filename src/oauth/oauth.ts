@@ -1,0 +1,89 @@
+// Lets a person allow an agent to act for them (OAuth 2.1). An allow-list of six paths: nothing else of the provider is
+// reachable. The provider is loaded with the first request that needs it.
+import { connectorResources, connectorTokens } from '../auth/connector-tokens.ts'
+import type { Attempts } from '../auth/attempt-counter.ts'
+import { AppError, notFound } from '../errors.ts'
+import { authorize } from './authorize.ts'
+import { openClientDocuments, type DocumentTransport } from './client-documents.ts'
+import { openClients } from './clients.ts'
+import { decideConsent, showConsent, type ConsentDeps } from './consent.ts'
+import { authorizationServer, protectedResource } from './discovery.ts'
+import { OauthError } from './oauth-error.ts'
+import { openProvider, type Provider, type ProviderDeps } from './provider.ts'
+import { registerClient } from './register-client.ts'
+import { revokeToken, tokenAnswer } from './tokens.ts'
+
+export interface OAuth {
+  /** Answers one request to /auth/oauth2/… or /auth/consent. Throws AppErrors, for refusals that OAuth has no form for. */
+  handle(request: Request): Promise<Response>
+  /** The document about the connector, for the address of the request. */
+  protectedResource(at: URL): object
+  /** The document about this service as an authorization server. */
+  authorizationServer(): object
+}
+
+interface Deps extends Omit<ConsentDeps, 'provider' | 'clients'>, Omit<ProviderDeps, 'clients' | 'origin' | 'store'> {
+  readonly tries: Attempts
+  /** The public origin. */
+  readonly origin: () => string
+  /** How to read metadata documents. Tests read from their own server. */
+  readonly documents?: DocumentTransport
+}
+
+export function openOAuth(deps: Deps): OAuth {
+  const { store, tries, now } = deps
+  const clients = openClients({ store, documents: openClientDocuments(deps.documents, now) })
+  const { verify } = connectorTokens(deps)
+  let loading: Promise<Provider> | undefined
+  const provider = () => (loading ??= openProvider({ ...deps, clients, origin: servedAt(deps.origin()) }))
+
+  const answer = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url)
+    switch (`${request.method} ${pathname}`) {
+      case 'GET /auth/oauth2/authorize': {
+        const [resource] = connectorResources(deps.origin())
+        return await authorize({ provider: await provider(), clients, tries, resource }, request)
+      }
+      case 'POST /auth/oauth2/register':
+        return await registerClient({ store, tries, now: now() }, request)
+      case 'POST /auth/oauth2/token':
+        return await tokenAnswer({ ...deps, provider: await provider(), verify }, await formOf(request))
+      case 'POST /auth/oauth2/revoke':
+        return await revokeToken({ ...deps, provider: await provider(), verify }, await formOf(request))
+      case 'GET /auth/consent':
+        return await showConsent({ ...deps, provider: await provider(), clients }, request)
+      case 'POST /auth/consent':
+        return await decideConsent({ ...deps, provider: await provider(), clients }, request)
+      default:
+        throw notFound()
+    }
+  }
+
+  return {
+    async handle(request) {
+      servedAt(deps.origin())
+      try {
+        return await answer(request)
+      } catch (error) {
+        if (error instanceof OauthError) return error.response
+        throw error
+      }
+    },
+    protectedResource: (at) => protectedResource(servedAt(deps.origin()), at),
+    authorizationServer: () => authorizationServer(servedAt(deps.origin())),
+  }
+}
+
+/** Throws NOT_FOUND where no agent could connect: clients refuse http, except on this machine. */
+function servedAt(origin: string): string {
+  const { protocol, hostname } = new URL(origin)
+  if (protocol === 'https:' || /^(127\.0\.0\.1|localhost|\[::1\])$/.test(hostname)) return origin
+  throw new AppError('NOT_FOUND', 'Agents can connect only if VITRINE_PUBLIC_URL is an https address.')
+}
+
+async function formOf(request: Request): Promise<URLSearchParams> {
+  if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers.get('content-type') ?? '')) {
+    throw new OauthError('invalid_request', 'Send the fields as application/x-www-form-urlencoded.')
+  }
+  return new URLSearchParams(await request.text())
+}

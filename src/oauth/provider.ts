@@ -1,0 +1,180 @@
+// Configures the OAuth provider of better-auth: it checks authorization requests, issues codes, and turns codes into
+// tokens. Only this file imports the provider, and only when an agent first asks: REST never loads it. Clients,
+// documents, pages, grants and revocation are ours.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { BetterAuthPlugin } from 'better-auth'
+import type { createAuthEndpoint as CreateEndpoint } from 'better-auth/api'
+import { z } from 'zod'
+import { CONNECTOR_TOKEN, connectorResources } from '../auth/connector-tokens.ts'
+import { AppError } from '../errors.ts'
+import type { GrantId } from '../ids.ts'
+import { sharedOptions, type SharedDeps } from '../sign-in/library-options.ts'
+import { isDocumentId, type Clients } from './clients.ts'
+import { SCOPES } from './scopes.ts'
+
+export interface ProviderDeps extends SharedDeps {
+  readonly clients: Pick<Clients, 'find'>
+  /** The issuer: https, or loopback. */
+  readonly origin: string
+}
+
+export interface Provider {
+  /** Returns where to send the browser: to the consent page, to the client with an error, or to the error page. */
+  authorize(params: URLSearchParams, cookie: string | null): Promise<string>
+  /** Returns whether the query of the consent page is ours and has not expired. */
+  isSigned(query: string): Promise<boolean>
+  /** Issues a code for the grant. Returns where to send the browser: to the client. */
+  approve(query: string, scopes: readonly string[], grantId: GrantId, cookie: string): Promise<string>
+  /** Returns where to send the browser: to the client, with access_denied. */
+  deny(query: string, cookie: string): Promise<string>
+  /** Answers a token request, whose parameters are checked for their number. */
+  token(params: URLSearchParams): Promise<TokenAnswer>
+}
+
+/** The fields of RFC 6749 §5.1, or of §5.2 with a status of 400 or 401. */
+interface TokenAnswer {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+const CONSENT_PATH = '/auth/consent'
+/** Where the provider sends a browser that must not return to the client. Not a route. */
+export const ERROR_PATH = '/auth/oauth2/error'
+/** How long a consent page may be open, and a code may be unused. */
+const CODE_SECONDS = 600
+const REFRESH_SECONDS = 30 * 86_400
+/** A client that lost the answer to a refresh, or has two processes, gets the same tokens again within this time. */
+const REUSE_SECONDS = 30
+
+const Redirect = z.object({ url: z.string() })
+const Fields = z.record(z.string(), z.unknown())
+
+export async function openProvider(deps: ProviderDeps): Promise<Provider> {
+  const [{ betterAuth }, { createAuthEndpoint }, { jwt }, { oauthProvider }] = await Promise.all([
+    import('better-auth'),
+    import('better-auth/api'),
+    import('better-auth/plugins/jwt'),
+    import('@better-auth/oauth-provider'),
+  ])
+  const { origin, clients } = deps
+  /** The grant of the consent that is being given. Outside of approve(), the provider must find no earlier consent. */
+  const consented = new AsyncLocalStorage<GrantId>()
+  const shared = sharedOptions(deps, origin)
+  // Its types contradict exactOptionalPropertyTypes in the OpenAPI description of an endpoint.
+  // eslint-disable-next-line @typescript-eslint/consistent-type-assertions
+  const provider = oauthProvider({
+    schema: {
+      oauthClient: { modelName: 'oauth_clients' },
+      oauthResource: { modelName: 'oauth_resources' },
+      oauthRefreshToken: { modelName: 'oauth_refresh_tokens' },
+      oauthAccessToken: { modelName: 'oauth_access_tokens' },
+      oauthConsent: { modelName: 'oauth_consents' },
+    },
+    scopes: [...SCOPES, 'offline_access'],
+    grantTypes: ['authorization_code', 'refresh_token'],
+    resources: [...connectorResources(origin)],
+    resourceSeedMode: 'overwrite',
+    enforcePerClientResources: false,
+    loginPage: CONSENT_PATH,
+    consentPage: CONSENT_PATH,
+    codeExpiresIn: CODE_SECONDS,
+    accessTokenExpiresIn: CONNECTOR_TOKEN.lifeSeconds,
+    refreshTokenExpiresIn: REFRESH_SECONDS,
+    refreshTokenReuseInterval: REUSE_SECONDS,
+    prefix: { refreshToken: REFRESH_PREFIX },
+    postLogin: {
+      page: CONSENT_PATH,
+      shouldRedirect: () => false,
+      consentReferenceId: () => consented.getStore(),
+    },
+    customAccessTokenClaims: ({ referenceId }) => ({ gid: referenceId }),
+    extensions: [
+      {
+        clientDiscovery: {
+          id: 'documents',
+          matches: isDocumentId,
+          resolve: async (_ctx, clientId) => {
+            const client = await clients.find(clientId)
+            if (client === null) return null
+            const { name, redirectUris } = client
+            const grantTypes = ['authorization_code', 'refresh_token'] as const
+            return {
+              clientId,
+              name,
+              redirectUris: [...redirectUris],
+              grantTypes: [...grantTypes],
+              tokenEndpointAuthMethod: 'none',
+            }
+          },
+        },
+      },
+    ],
+  }) as BetterAuthPlugin
+  const auth = betterAuth({
+    ...shared,
+    session: { ...shared.session, disableSessionRefresh: true },
+    onAPIError: { ...shared.onAPIError, errorURL: ERROR_PATH },
+    plugins: [
+      jwt({
+        disableSettingJwtHeader: true,
+        schema: { jwks: { modelName: 'signing_keys' } },
+        jwks: { keyPairConfig: { alg: 'EdDSA', crv: 'Ed25519' } },
+        jwt: { issuer: origin },
+      }),
+      provider,
+      { id: 'ours', endpoints: { checkQuery: checkQuery(createAuthEndpoint) } },
+    ],
+  })
+  const post = async (path: string, body: object, cookie: string): Promise<string> => {
+    const headers = { 'content-type': 'application/json', cookie, origin }
+    const request = new Request(`${origin}/auth${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const response = await auth.handler(request)
+    const read = Redirect.safeParse(await response.json())
+    if (!response.ok || !read.success) throw failed(response.status)
+    return read.data.url
+  }
+  return {
+    async authorize(params, cookie) {
+      // Without the header, the provider answers programs with JSON.
+      const headers = { 'sec-fetch-mode': 'navigate', ...(cookie === null ? {} : { cookie }) }
+      const response = await auth.handler(new Request(`${origin}/auth/oauth2/authorize?${params}`, { headers }))
+      const location = response.headers.get('location')
+      if (location === null) throw failed(response.status)
+      return location
+    },
+    async isSigned(query) {
+      try {
+        await auth.api.checkQuery({ body: { oauth_query: query } })
+        return true
+      } catch (error) {
+        if (error instanceof Error && 'status' in error && error.status === 'BAD_REQUEST') return false
+        throw error
+      }
+    },
+    approve: (query, scopes, grantId, cookie) =>
+      consented.run(grantId, () =>
+        post('/oauth2/consent', { accept: true, scope: scopes.join(' '), oauth_query: query }, cookie),
+      ),
+    deny: (query, cookie) => post('/oauth2/consent', { accept: false, oauth_query: query }, cookie),
+    async token(params) {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const request = new Request(`${origin}/auth/oauth2/token`, { method: 'POST', headers, body: params.toString() })
+      const response = await auth.handler(request)
+      if (response.status >= 500) throw failed(response.status)
+      return { status: response.status, body: Fields.parse(await response.json()) }
+    },
+  }
+}
+
+/** Marks refresh tokens, so that scanners for leaked secrets recognize them. */
+export const REFRESH_PREFIX = 'vitrine_rt_'
+
+/** The provider verifies the signature of every body with an oauth_query, before the endpoint runs. */
+function checkQuery(createAuthEndpoint: typeof CreateEndpoint) {
+  const body = z.object({ oauth_query: z.string() })
+  return createAuthEndpoint.serverOnly({ method: 'POST', body }, async (ctx) => ctx.json({ status: true }))
+}
+
+function failed(status: number): AppError {
+  return new AppError('INTERNAL', 'Connecting the agent failed because of a bug in the service.', { cause: status })
+}

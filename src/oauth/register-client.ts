@@ -1,0 +1,119 @@
+// Registers clients (RFC 7591) for the agents that have no metadata document. Anybody may register, so a client gets no
+// secret and no right: only the person's consent gives one. Clients that nobody allowed anything are deleted.
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import type { Attempts } from '../auth/attempt-counter.ts'
+import { addressOf } from '../auth/client.ts'
+import type { Store } from '../store/open.ts'
+import { shortName } from './client-documents.ts'
+import { OauthError } from './oauth-error.ts'
+import { isOwnComputer, verdictOf } from './redirect-uris.ts'
+
+interface Deps {
+  readonly store: Store
+  readonly tries: Pick<Attempts, 'spend'>
+  readonly now: number
+}
+
+const BY_ADDRESS = { limit: 30, windowMs: 60_000 }
+/** A client that nobody allowed anything is deleted after this time, or when there are too many. */
+const UNUSED_MS = 86_400_000
+const UNUSED_MAX = 10_000
+const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
+
+/** Other fields are ignored (RFC 7591 §2). `application_type` is too: the redirect URIs tell it. */
+const Registration = z.object({
+  redirect_uris: z.array(z.string()).min(1).max(20),
+  client_name: z.string().optional(),
+  grant_types: z.array(z.string()).max(20).optional(),
+  response_types: z.array(z.string()).max(20).optional(),
+})
+
+/** Throws OauthError for metadata that we cannot serve, and RATE_LIMITED. */
+export async function registerClient(deps: Deps, request: Request): Promise<Response> {
+  await deps.tries.spend([{ key: `oauth registration ${addressOf(request)}`, ...BY_ADDRESS }])
+  const read = Registration.safeParse(await bodyOf(request))
+  if (!read.success) throw metadata(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)[0])
+  const { redirect_uris: uris, grant_types: grants, response_types: types } = read.data
+  if (grants?.includes('authorization_code') === false || grants?.includes('client_credentials') === true) {
+    throw metadata('grant_types: only authorization_code and refresh_token are possible, and the first is needed')
+  }
+  if (types?.includes('code') === false) throw metadata('response_types: only code is possible')
+  const redirectUris = allowedUris(uris)
+  const name = shortName(read.data.client_name) ?? 'An agent without a name'
+  const { store, now } = deps
+  await pruneUnused(store, now)
+  const clientId = randomUUID()
+  const row = {
+    id: randomUUID(),
+    clientId,
+    name,
+    redirectUris: JSON.stringify(redirectUris),
+    grantTypes: JSON.stringify(GRANT_TYPES),
+    tokenEndpointAuthMethod: 'none',
+    createdAt: store.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString(),
+  }
+  await store.append((tx) => tx.insertInto('oauth_clients').values(row).execute())
+  const answer = {
+    client_id: clientId,
+    client_id_issued_at: Math.floor(now / 1000),
+    client_name: name,
+    redirect_uris: redirectUris,
+    application_type: redirectUris.some(isOwnComputer) ? 'native' : 'web',
+    grant_types: GRANT_TYPES,
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+  }
+  return Response.json(answer, { status: 201 })
+}
+
+/** Without addresses of unknown schemes: some programs register several, of which one is enough. */
+function allowedUris(uris: readonly string[]): readonly string[] {
+  const verdicts = uris.map(verdictOf)
+  const refused = uris[verdicts.indexOf('refused')]
+  const allowed = [...new Set(uris.filter((_, n) => verdicts[n] === 'ok'))]
+  if (refused === undefined && allowed.length > 0) return allowed
+  throw new OauthError(
+    'invalid_redirect_uri',
+    'redirect_uris: use https, or http to 127.0.0.1, [::1] or localhost, without a fragment.',
+  )
+}
+
+async function bodyOf(request: Request): Promise<unknown> {
+  try {
+    return await request.json()
+  } catch {
+    throw metadata('the body must be JSON')
+  }
+}
+
+function metadata(detail = 'not valid'): OauthError {
+  return new OauthError('invalid_client_metadata', `The client's metadata is not valid: ${detail}.`)
+}
+
+/** A client with a grant stays, also after the grant has ended: the person may connect it again. */
+async function pruneUnused(store: Store, now: number): Promise<void> {
+  const time = (ms: number) => (store.dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString())
+  await store.append(async (tx) => {
+    const unused = () =>
+      tx
+        .selectFrom('oauth_clients')
+        .where('clientId', 'not in', (eb) => eb.selectFrom('connector_grants').select('client_id'))
+    const excess = await unused()
+      .select('createdAt')
+      .orderBy('createdAt', 'desc')
+      .offset(UNUSED_MAX)
+      .limit(1)
+      .executeTakeFirst()
+    await tx
+      .deleteFrom('oauth_clients')
+      .where('clientId', 'in', unused().select('clientId'))
+      .where((eb) =>
+        eb.or([
+          eb('createdAt', '<', time(now - UNUSED_MS)),
+          ...(excess === undefined ? [] : [eb('createdAt', '<=', excess.createdAt)]),
+        ]),
+      )
+      .execute()
+  }, 'read committed')
+}

@@ -1,0 +1,163 @@
+// Turns codes and refresh tokens into tokens, by the provider, and revokes tokens. A code that is used twice, or a
+// refresh token that is used again after its successor, was stolen: the grant ends, and nothing else.
+import { hash } from 'node:crypto'
+import type { GrantCaller } from '../auth/caller.ts'
+import { endGrant, type GrantDeps } from '../auth/grants.ts'
+import { AppError } from '../errors.ts'
+import { asId, type GrantId } from '../ids.ts'
+import { isoTime } from '../store/times.ts'
+import { OauthError } from './oauth-error.ts'
+import { REFRESH_PREFIX, type Provider } from './provider.ts'
+
+interface Deps extends Omit<GrantDeps, 'reached'> {
+  readonly provider: Provider
+  /** Returns the grant of a valid access token of the client, or null. */
+  readonly verify: (token: string) => Promise<GrantCaller | null>
+  readonly now: () => number
+}
+
+const MALFORMED = 'The form has no value, or more than one, for'
+
+/** Throws OauthError. */
+export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Response> {
+  const field = single(form)
+  const clientId = field('client_id')
+  switch (field('grant_type')) {
+    case 'authorization_code':
+      await requireUnused(deps, field('code'))
+      break
+    case 'refresh_token':
+      await requireCurrent(deps, field('refresh_token'), clientId)
+      break
+    default:
+      throw new OauthError('unsupported_grant_type', 'Use authorization_code or refresh_token.')
+  }
+  const { status, body } = await deps.provider.token(known(form))
+  if (status >= 400) throw refusalOf(body)
+  // The library answers with the time of expiry and the session too.
+  const { access_token, token_type, expires_in, refresh_token, scope } = body
+  return Response.json({ access_token, token_type, expires_in, refresh_token, scope })
+}
+
+/** Always answers alike, whether or not there was such a token (RFC 7009 §2.2). Throws OauthError. */
+export async function revokeToken(deps: Deps, form: URLSearchParams): Promise<Response> {
+  const field = single(form)
+  const [token, clientId] = [field('token'), field('client_id')]
+  const grantId = await grantOf(deps, token, clientId)
+  if (grantId !== null) await endByClient(deps, grantId, 'the agent revoked its token')
+  return new Response(null, { status: 200 })
+}
+
+async function grantOf(deps: Deps, token: string, clientId: string): Promise<GrantId | null> {
+  if (token.startsWith(REFRESH_PREFIX)) {
+    const row = await rowOf(deps, token)
+    return row?.clientId === clientId ? grantIdOf(row) : null
+  }
+  const caller = await deps.verify(token)
+  return caller?.clientId === clientId ? caller.grantId : null
+}
+
+/** The fields that the provider needs. It must see no client secret and no assertion: all our clients are public. */
+function known(form: URLSearchParams): URLSearchParams {
+  const params = new URLSearchParams()
+  for (const name of [
+    'grant_type',
+    'client_id',
+    'code',
+    'redirect_uri',
+    'code_verifier',
+    'refresh_token',
+    'resource',
+  ]) {
+    for (const value of form.getAll(name)) params.append(name, value)
+  }
+  const scope = form.get('scope')
+  // Without it, the next refresh would be the last one.
+  if (scope !== null) params.set('scope', [...new Set([...scope.split(' '), 'offline_access'])].join(' '))
+  return params
+}
+
+function single(form: URLSearchParams): (name: string) => string {
+  return (name) => {
+    const [value, ...more] = form.getAll(name)
+    if (value === undefined || value === '' || more.length > 0) {
+      throw new OauthError('invalid_request', `${MALFORMED} ${name}.`)
+    }
+    return value
+  }
+}
+
+/** Throws invalid_grant for a used code, and ends the grant that it made. */
+async function requireUnused(deps: Deps, code: string): Promise<void> {
+  const row = await deps.store.db
+    .selectFrom('oauth_refresh_tokens')
+    .select('referenceId')
+    .where('authorizationCodeId', '=', hashOf(code))
+    .executeTakeFirst()
+  if (row === undefined) return
+  await endByClient(deps, grantIdOf(row), 'a code was used twice')
+  throw new OauthError('invalid_grant', 'This code was used before. Connect the agent again.')
+}
+
+/** Throws invalid_grant for an unknown, foreign or ended refresh token, and ends the grant of a stolen one. */
+async function requireCurrent(deps: Deps, token: string, clientId: string): Promise<void> {
+  const row = await rowOf(deps, token)
+  if (row === undefined || row.clientId !== clientId) throw invalidRefresh()
+  if (row.expires_at !== null && Date.parse(row.expires_at) <= deps.now()) throw invalidRefresh()
+  if (row.revoked === null) return
+  const { rotationReplayExpiresAt: until } = row
+  // The provider gives the same answer again.
+  if (until !== null && Date.parse(isoTime(until)) > deps.now()) return
+  await endByClient(deps, grantIdOf(row), 'a refresh token was used again')
+  throw invalidRefresh()
+}
+
+function invalidRefresh(): OauthError {
+  return new OauthError('invalid_grant', 'This refresh token is not valid. Connect the agent again.')
+}
+
+function rowOf(deps: Pick<Deps, 'store'>, token: string) {
+  return deps.store.db
+    .selectFrom('oauth_refresh_tokens')
+    .innerJoin('connector_grants', 'connector_grants.id', 'oauth_refresh_tokens.referenceId')
+    .select(['clientId', 'referenceId', 'revoked', 'rotationReplayExpiresAt', 'connector_grants.expires_at'])
+    .where('token', '=', hashOf(token.slice(REFRESH_PREFIX.length)))
+    .where('connector_grants.revoked_at', 'is', null)
+    .executeTakeFirst()
+}
+
+/** The agent ends its own grant, or lost it. */
+async function endByClient(deps: Deps, id: GrantId, reason: string): Promise<void> {
+  const row = await deps.store.db
+    .selectFrom('connector_grants')
+    .innerJoin('accounts', 'accounts.id', 'connector_grants.account_id')
+    .select(['account_id', 'client_name', 'accounts.name'])
+    .where('connector_grants.id', '=', id)
+    .executeTakeFirst()
+  if (row === undefined) return
+  const { account_id: accountId, client_name: clientName, name } = row
+  const caller = { kind: 'grant', accountId, name, grantId: id, clientName } as const
+  try {
+    await endGrant(deps, { action: 'endGrant', via: 'CONNECTOR', caller }, id, reason)
+  } catch (error) {
+    // Another request was faster, or the grant expired meanwhile.
+    if (!(error instanceof AppError && error.code === 'NOT_FOUND')) throw error
+  }
+}
+
+/** The provider's own refusals. */
+function refusalOf(body: Readonly<Record<string, unknown>>): OauthError {
+  const { error, error_description: description } = body
+  const known = typeof error === 'string' && /^[a-z_]{1,50}$/.test(error) ? error : 'invalid_request'
+  return new OauthError(known, typeof description === 'string' ? description : 'The request is not valid.')
+}
+
+function grantIdOf(row: { readonly referenceId: string | null }): GrantId {
+  if (row.referenceId === null) throw new AppError('INTERNAL', 'A token has no grant.')
+  return asId<GrantId>(row.referenceId)
+}
+
+/** As the library stores tokens and codes. */
+function hashOf(text: string): string {
+  return hash('sha256', text, 'base64url')
+}

@@ -1,0 +1,67 @@
+// The options of better-auth that sign-in and the OAuth provider (oauth/provider.ts) share: the store, its tables, the
+// keys and the cookies. With others, a session of the one would be unknown to the other.
+import { randomUUID } from 'node:crypto'
+import type { BetterAuthOptions } from 'better-auth'
+import { AppError } from '../errors.ts'
+import type { Secrets } from '../secrets.ts'
+import type { Store } from '../store/open.ts'
+import { contended, isContended } from '../store/postgres.ts'
+
+export interface SharedDeps {
+  readonly store: Store
+  readonly secrets: Pick<Secrets, 'derive'>
+  readonly log?: { error(detail: object, message: string): void }
+}
+
+/** The header with the client's address (http/web-request.ts). Stored with the session. */
+const CLIENT_ADDRESS = 'x-vitrine-client'
+
+const SESSION_SECONDS = 7 * 86_400
+const SESSION_RENEWED_SECONDS = 86_400
+
+/** `origin`: the only one that the library trusts. */
+export function sharedOptions(deps: SharedDeps, origin: string) {
+  return {
+    appName: 'Vitrine',
+    baseURL: origin,
+    basePath: '/auth',
+    trustedOrigins: [origin],
+    // Versioned, so that the root key can change without ending all sessions.
+    secrets: [{ version: 1, value: Buffer.from(deps.secrets.derive('sign-in')).toString('base64') }],
+    database: { db: deps.store.db, type: deps.store.dialect, transaction: true },
+    // The library would report contention as an internal error (500). Rethrow it as OVERLOADED (503).
+    onAPIError: { onError: rethrowContention },
+    user: { modelName: 'accounts' },
+    session: { modelName: 'sessions', expiresIn: SESSION_SECONDS, updateAge: SESSION_RENEWED_SECONDS },
+    account: { modelName: 'sign_in_methods' },
+    // Hashed: a link or a code read from the store is useless.
+    verification: { modelName: 'verifications', storeIdentifier: 'hashed' },
+    advanced: {
+      cookiePrefix: 'vitrine',
+      useSecureCookies: origin.startsWith('https:'),
+      defaultCookieAttributes: { path: '/auth', httpOnly: true, sameSite: 'lax' },
+      database: { generateId: () => randomUUID(), validateSchema: false },
+      ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS] },
+      // Set explicitly. The default depends on NODE_ENV and would turn both checks off under a test runner.
+      disableCSRFCheck: false,
+      disableOriginCheck: false,
+    },
+    // Our limits (auth/attempt-counter.ts) count account and address together.
+    rateLimit: { enabled: false },
+    telemetry: { enabled: false },
+    logger: {
+      level: 'error',
+      // Logs internal errors only. Failed sign-ins are private.
+      log: (_level, message, ...details: unknown[]) => {
+        const err = details.find((detail) => detail instanceof Error)
+        // A database error may contain the rejected row, but its stack does not.
+        if (err !== undefined) deps.log?.error({ stack: err.stack }, `sign-in: ${message}`)
+      },
+    },
+  } satisfies BetterAuthOptions
+}
+
+function rethrowContention(error: unknown): void {
+  if (error instanceof AppError) throw error
+  if (isContended(error)) throw contended(error)
+}
