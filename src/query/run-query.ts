@@ -10,7 +10,7 @@ import type { Leases } from '../datasources/connection-pool.ts'
 import type { Drivers, Reached } from '../datasources/reach.ts'
 import { notIntrospected, overloaded, requireEnabled } from '../datasources/refusals.ts'
 import type { Confined } from '../drivers/confined.ts'
-import type { Catalog, Driver, Limits, QueryBody, Rows, Verdict } from '../drivers/driver.ts'
+import type { Catalog, Denied, Driver, Limits, QueryBody, Rows, Verdict } from '../drivers/driver.ts'
 import { AppError } from '../errors.ts'
 import type { Catalogs } from '../exposure/catalogs.ts'
 import type { Store } from '../store/open.ts'
@@ -20,6 +20,7 @@ import { encode, rounded } from './encode-body.ts'
 import { auditText, type QueryTrail } from './audited-parts.ts'
 import { limitsOf } from './limits.ts'
 import type { RunningQueries } from './running.ts'
+import { suggestionFor } from './suggest.ts'
 
 export interface QueryDeps {
   readonly store: Store
@@ -97,7 +98,8 @@ async function walk(deps: QueryDeps, call: Call, at: Reached, body: unknown, tra
     const judged = at.driver.confine(queryBody, exposed, limits, deadline.signal)
     const verdict = judged instanceof Promise ? await inTime(deadline, () => judged) : judged // 503
     trail.isRead = isRead(verdict)
-    const query = confinedOf(verdict) // 400 INVALID_QUERY, 403
+    if (verdict.kind === 'denied') throw await denied(at, body, verdict, exposed, limits, deadline.signal) // 403
+    const query = confinedOf(verdict) // 400 INVALID_QUERY
     trail.printed = at.driver.printed(query)
     trail.tables = at.driver.reads(query)
     rows = await run(deps, at, query, limits, deadline) // 403 (cost), 409, 422, 502, 503, 504
@@ -135,15 +137,25 @@ export function isRead(verdict: Verdict): boolean {
   return verdict.kind === 'confined' || (verdict.kind === 'denied' && verdict.blocked.kind !== 'limit')
 }
 
-/** Throws the refusal for every verdict but `confined`. */
-function confinedOf(verdict: Verdict): Confined {
+/** The refusal, with a repaired query if there is one. */
+async function denied(
+  at: Reached,
+  body: unknown,
+  verdict: Denied,
+  exposed: Catalog,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<AppError> {
+  const { blocked, hint, position, why } = verdict
+  const suggestion = await suggestionFor({ driver: at.driver, body, denied: verdict, exposed, limits }, signal)
+  return new AppError('QUERY_DENIED', why, { extra: { blocked, hint, position, suggestion } })
+}
+
+/** Throws the refusal of a text that does not parse. */
+function confinedOf(verdict: Exclude<Verdict, Denied>): Confined {
   switch (verdict.kind) {
     case 'confined':
       return verdict.query
-    case 'denied': {
-      const { blocked, hint, position } = verdict
-      throw new AppError('QUERY_DENIED', verdict.why, { extra: { blocked, hint, position } })
-    }
     case 'malformed':
       throw new AppError('INVALID_QUERY', verdict.why, { extra: { hint: verdict.hint, position: verdict.position } })
     default:

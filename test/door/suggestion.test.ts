@@ -1,0 +1,62 @@
+// Repaired queries: only texts that the guard lets through, and only exposed names.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { openShop, type Shop } from '../support/shop.ts'
+
+describe('a refusal suggests a repaired query', () => {
+  let shop: Shop
+  before(async () => {
+    shop = await openShop()
+  })
+  after(() => shop[Symbol.asyncDispose]())
+
+  for (const [sql, suggestion] of [
+    ['SELECT nam FROM customers', 'SELECT name FROM customers'],
+    ['SELECT c.nam FROM customers c', 'SELECT c.name FROM customers c'],
+    ['SELECT "nam" FROM customers', 'SELECT name FROM customers'],
+    ['SELECT id FROM custmers', 'SELECT id FROM customers'],
+    ['SELECT id FROM public.custmers', 'SELECT id FROM public.customers'],
+    ['SELECT nam, contry FROM custmers', 'SELECT name, country FROM customers'],
+    ['SELECT id, email FROM customers', 'SELECT id FROM customers'],
+    ['SELECT email, id FROM customers', 'SELECT id FROM customers'],
+    ['SELECT id, c.email AS mail, name FROM customers c', 'SELECT id, name FROM customers c'],
+    ['SELECT id FROM customers FOR UPDATE', 'SELECT id FROM customers'],
+    ['SELECT id, pg_sleep(1) FROM customers', 'SELECT id FROM customers'],
+    // No small change helps.
+    ['SELECT email FROM customers', undefined],
+    ['SELECT salary FROM payroll', undefined],
+    ['DELETE FROM customers', undefined],
+    ['SELECT zzz FROM qqq', undefined],
+  ] as const) {
+    test(sql, async () => {
+      const { json } = await shop.query(sql)
+      assert.equal(json.code, 'QUERY_DENIED')
+      assert.equal(json.suggestion, suggestion)
+      if (suggestion !== undefined) assert.equal((await shop.query(suggestion)).status, 200)
+    })
+  }
+
+  test('a hidden name and one that does not exist get the same suggestion', async () => {
+    for (const [hidden, none] of [
+      ['email', 'emaik'],
+      ['note', 'notf'],
+    ] as const) {
+      const asked = async (name: string) => (await shop.query(`SELECT id, ${name} FROM customers`)).json.suggestion
+      assert.equal(await asked(hidden), await asked(none))
+    }
+  })
+
+  test('parameters and the limit stay as they are', async () => {
+    const body = { sql: 'SELECT nam FROM customers WHERE id = $1', params: [1], limit: 5 }
+    const { json } = await shop.app.ask('POST', `${shop.at}/query`, { token: shop.key, body })
+    assert.equal(json.suggestion, 'SELECT name FROM customers WHERE id = $1')
+  })
+
+  test('a long text is refused without a suggestion, and the audit stores none', async () => {
+    const { json } = await shop.query(`SELECT nam FROM customers -- ${'x'.repeat(5_000)}`)
+    assert.deepEqual([json.code, json.suggestion], ['QUERY_DENIED', undefined])
+    await shop.query("SELECT nam FROM customers WHERE name = 'secret'")
+    const { items } = await shop.owner.must('GET', `/teams/${shop.teamId}/audit?limit=1`)
+    assert.equal('suggestion' in items[0], false)
+  })
+})
