@@ -80,7 +80,7 @@ const reset = createRoute({
 const verify = createRoute({
   getParentRoute: () => outside,
   path: '/verify',
-  validateSearch: texts('token', 'next'),
+  validateSearch: texts('token', 'callbackURL'),
   component: lazyRouteComponent(() => import('./screens/sign-in/Verify.tsx'), 'Verify'),
 })
 

@@ -206,7 +206,9 @@ function mailing(deps: LibraryDeps) {
       sendVerificationEmail: async ({ user, url, token }: MailedLink) => {
         if (user.emailVerified) return
         const target = targetOf(url)
-        const address = link('/auth/verify-email', links.bound(token, user.id))
+        // A sign-up in the console gets the console's page.
+        const page = target?.startsWith('/app/') === true ? '/app/verify' : '/auth/verify-email'
+        const address = link(page, links.bound(token, user.id))
         const whole = target === null ? address : `${address}&callbackURL=${encodeURIComponent(target)}`
         mail.send(verificationLetter(user.email, whole))
       },

@@ -68,6 +68,11 @@ export function forget(jwt: string): void {
   if (held?.jwt === jwt) held = null
 }
 
+/** The session behind the token was replaced: the next call gets a new token. */
+export function forgetToken(): void {
+  held = null
+}
+
 async function renew(): Promise<string> {
   const from = performance.now()
   const response = await send({ method: 'GET', path: '/auth/token' }).catch((error: unknown) => {

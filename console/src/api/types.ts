@@ -1,5 +1,6 @@
 // The types of the wire, taken from the contract. Types only: nothing of the contract is in the bundle.
 import type { z } from 'zod'
+import type { OPEN_ROUTES } from '../../../src/contract/open-routes.ts'
 import type { ROUTES } from '../../../src/contract/routes.ts'
 import type { Route } from '../../../src/contract/route.ts'
 import type { SESSION_ROUTES } from '../../../src/contract/session-routes.ts'
@@ -59,3 +60,6 @@ export type TeamKey = Answer<'listTeamKeys'>[number]
 export type Scope = ApiKey['scopes'][number]
 export type Usage = Answer<'getUsage'>
 export type AuditItem = Answer<'getAuditItem'>
+/** An invitation, as the holder of its link sees it. */
+export type Invitation = Wire<z.output<(typeof OPEN_ROUTES)['getInvitation']['answer']>>
+export type Grant = Answer<'listGrants'>[number]

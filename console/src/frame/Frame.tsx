@@ -66,7 +66,7 @@ export function Frame() {
               <kbd aria-hidden>{MOD} K</kbd>
             </button>
           </div>
-          <Navigation team={team} />
+          <Navigation team={team} address={team !== null && wanted === team.id ? wanted : team?.slug} />
           <div className="side-foot">
             {account !== undefined && <AccountMenu account={account} onHelp={() => setHelp(true)} />}
           </div>
@@ -131,7 +131,8 @@ function SkipLink() {
 /** On a narrow screen these stay in the bar; the others are behind More. */
 const IN_BAR = 4
 
-function Navigation({ team }: { readonly team: Team | null }) {
+/** `address`: the team as the address names it, by slug or id, so that the current place is marked. */
+function Navigation({ team, address }: { readonly team: Team | null; readonly address: string | undefined }) {
   const [more, setMore] = useState(false)
   const close = () => setMore(false)
   const extra = PLACES.length - IN_BAR
@@ -152,7 +153,7 @@ function Navigation({ team }: { readonly team: Team | null }) {
           >
             <Link
               to={team === null ? '/' : to}
-              params={{ team: team?.slug ?? '' }}
+              params={{ team: address ?? '' }}
               className="nav-link"
               activeOptions={{ exact: label === 'Home' }}
               inactiveProps={{ 'aria-current': undefined }}

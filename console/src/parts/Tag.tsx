@@ -26,7 +26,9 @@ export function Tag({
 }
 
 /** Names as code: scopes, types, columns. */
-export const CodeTag = ({ children }: { readonly children: ReactNode }) => <code className="tag code">{children}</code>
+export const CodeTag = ({ children }: { readonly children: ReactNode }) => (
+  <code className="tag tag-code">{children}</code>
+)
 
 const STATES = {
   ANSWERED: ['ok', Check, 'Answered'],

@@ -1,6 +1,118 @@
 // The person's name, theme and keys of the keyboard, and the deletion of the account.
+import { useState } from 'react'
+import { useCall, useRead } from '../../api/queries.ts'
+import { end } from '../../api/session.ts'
+import type { Account } from '../../api/types.ts'
+import { setShortcuts, useShortcuts } from '../../frame/keys.ts'
 import { Page } from '../../frame/Page.tsx'
+import { chooseTheme, useTheme, type Theme } from '../../frame/theme.ts'
+import { Button } from '../../parts/Button.tsx'
+import { AlertDialog } from '../../parts/Dialog.tsx'
+import { Checkbox, TextField } from '../../parts/Field.tsx'
+import { Load } from '../../parts/Load.tsx'
+import { Failure } from '../../parts/Notice.tsx'
+import { Panel } from '../../parts/Panel.tsx'
+import { Select } from '../../parts/Select.tsx'
+import { say } from '../../parts/Status.tsx'
+import { useAction } from '../../parts/useAction.ts'
+import { submitting, useForm } from '../../parts/useForm.ts'
+
+const THEMES: readonly { readonly value: Theme; readonly label: string }[] = [
+  { value: 'system', label: 'System' },
+  { value: 'light', label: 'Light' },
+  { value: 'dark', label: 'Dark' },
+]
 
 export function Profile() {
-  return <Page title="Profile"></Page>
+  const account = useRead('getAccount', {})
+  const theme = useTheme()
+  const shortcuts = useShortcuts()
+  return (
+    <Page title="Profile" lead="You, and how this console looks to you." width="narrow">
+      <Load of={account} what="profile">
+        {(data) => <NameForm key={data.id} account={data} />}
+      </Load>
+      <Panel title="This browser">
+        <div className="columns-2">
+          <Select label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
+        </div>
+        <Checkbox
+          label="Single-key shortcuts"
+          note="For example G then D for Datasources. Press ? for all keys."
+          checked={shortcuts}
+          onChange={(event) => setShortcuts(event.target.checked)}
+        />
+      </Panel>
+      <Load of={account} what="profile" lines={1}>
+        {(data) => <Danger email={data.email} />}
+      </Load>
+    </Page>
+  )
+}
+
+function NameForm({ account }: { readonly account: Account }) {
+  const { form, field } = useForm({ name: account.name })
+  const change = useCall('changeAccount')
+  const action = useAction(async () => {
+    await change.mutateAsync({ body: { name: form.name } })
+    say('Saved')
+  })
+  return (
+    <Panel title="You">
+      <form className="stack" onSubmit={submitting(action.run)}>
+        <div className="columns-2">
+          <TextField label="Name" required maxLength={100} autoComplete="name" {...field('name')} />
+          <TextField label="Email" readOnly value={account.email} note="Keys and invitations depend on it: it stays." />
+        </div>
+        <Failure of={action.error} />
+        <div>
+          <Button type="submit" look="primary" busy={action.busy} disabled={form.name === account.name}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Panel>
+  )
+}
+
+function Danger({ email }: { readonly email: string }) {
+  const [open, setOpen] = useState(false)
+  return (
+    <Panel
+      title="Delete account"
+      danger
+      lead="Your keys and the access of your agents end. What you did stays in the audit."
+    >
+      <div>
+        <Button look="danger" onClick={() => setOpen(true)}>
+          Delete account
+        </Button>
+      </div>
+      {open && <Deletion email={email} onClose={() => setOpen(false)} />}
+    </Panel>
+  )
+}
+
+function Deletion({ email, onClose }: { readonly email: string; readonly onClose: () => void }) {
+  const { form, field } = useForm({ typed: '' })
+  const remove = useCall('deleteAccount', { changes: false })
+  const action = useAction(async () => {
+    await remove.mutateAsync({ body: { confirm: form.typed } })
+    end()
+    location.assign('/app/sign-in')
+  })
+  return (
+    <AlertDialog open onClose={onClose} title="Delete account" description="This cannot be undone.">
+      <form className="stack" onSubmit={submitting(action.run)}>
+        <TextField label={`Type ${email} to confirm`} autoComplete="off" spellCheck={false} {...field('typed')} />
+        <Failure of={action.error} />
+        <div className="dialog-acts">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="destroy" busy={action.busy} disabled={form.typed !== email}>
+            Delete account
+          </Button>
+        </div>
+      </form>
+    </AlertDialog>
+  )
 }

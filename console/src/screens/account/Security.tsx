@@ -1,6 +1,167 @@
-// Password, second factor, passkeys and sessions of the person.
+// How the person signs in: password, second factor, passkeys, and the sessions that are open.
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { auth } from '../../api/client.ts'
+import { authOptions } from '../../api/options.ts'
+import { forgetToken } from '../../api/session.ts'
+import type { AuthAnswer } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
+import { Button } from '../../parts/Button.tsx'
+import { Checkbox, PasswordField } from '../../parts/Field.tsx'
+import { Load } from '../../parts/Load.tsx'
+import { Failure } from '../../parts/Notice.tsx'
+import { Panel } from '../../parts/Panel.tsx'
+import { say } from '../../parts/Status.tsx'
+import { Table } from '../../parts/Table.tsx'
+import { Tag } from '../../parts/Tag.tsx'
+import { Time } from '../../parts/Time.tsx'
+import { useAction } from '../../parts/useAction.ts'
+import { submitting, useForm } from '../../parts/useForm.ts'
+import { NewPassword } from '../sign-in/Setup.tsx'
+import { Passkeys } from './Passkeys.tsx'
+import { SecondFactor } from './SecondFactor.tsx'
 
 export function Security() {
-  return <Page title="Security"></Page>
+  const methods = useQuery(authOptions).data?.methods ?? []
+  return (
+    <Page title="Security" lead="How you sign in, and where you are signed in." width="narrow">
+      <ChangePassword />
+      <SecondFactor />
+      {methods.includes('passkey') && <Passkeys />}
+      <Sessions />
+    </Page>
+  )
+}
+
+function ChangePassword() {
+  const { form, field, setForm } = useForm({ currentPassword: '', newPassword: '' })
+  const [others, setOthers] = useState(true)
+  const action = useAction(async () => {
+    await auth('POST /auth/change-password', { ...form, revokeOtherSessions: others })
+    forgetToken()
+    setForm({ currentPassword: '', newPassword: '' })
+    say('The password is changed')
+  })
+  return (
+    <Panel title="Password">
+      <form className="stack" aria-label="Change password" onSubmit={submitting(action.run)}>
+        <div className="columns-2">
+          <PasswordField
+            label="Current password"
+            required
+            autoComplete="current-password"
+            {...field('currentPassword')}
+          />
+          <NewPassword label="New password" {...field('newPassword')} />
+        </div>
+        <Checkbox
+          label="End all other sessions"
+          checked={others}
+          onChange={(event) => setOthers(event.target.checked)}
+        />
+        <Failure of={action.error} />
+        <div>
+          <Button type="submit" busy={action.busy}>
+            Change password
+          </Button>
+        </div>
+      </form>
+    </Panel>
+  )
+}
+
+type Session = AuthAnswer<'GET /auth/list-sessions'>[number]
+
+function Sessions() {
+  const sessions = useQuery({
+    queryKey: ['sessions'],
+    queryFn: async ({ signal }) => {
+      const [own, all] = await Promise.all([
+        auth('GET /auth/get-session', undefined, signal),
+        auth('GET /auth/list-sessions', undefined, signal),
+      ])
+      return all.map((each) => ({ ...each, current: each.id === own?.session.id }))
+    },
+  })
+  const end = useMutation({
+    mutationFn: (token: string) => auth('POST /auth/revoke-session', { token }),
+    onSuccess: () => say('The session is ended'),
+  })
+  const endOthers = useMutation({
+    mutationFn: () => auth('POST /auth/revoke-other-sessions', {}),
+    onSuccess: () => say('The other sessions are ended'),
+  })
+  return (
+    <Panel
+      title="Sessions"
+      acts={
+        <Button small look="danger" busy={endOthers.isPending} onClick={() => endOthers.mutate()}>
+          End all other sessions
+        </Button>
+      }
+    >
+      <Failure of={end.error ?? endOthers.error} />
+      <Load of={sessions} what="sessions">
+        {(data) => (
+          <Table
+            label="Sessions"
+            rows={data.toSorted((a, b) => Number(b.current) - Number(a.current))}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                head: 'Browser',
+                kind: 'main',
+                cell: (session) => (
+                  <span className="row">
+                    <bdi>{browserOf(session)}</bdi>
+                    {session.current && <Tag tone="accent">This session</Tag>}
+                  </span>
+                ),
+              },
+              { head: 'Address', kind: 'quiet', cell: ({ ipAddress }) => <bdi>{ipAddress ?? 'unknown'}</bdi> },
+              { head: 'Signed in', kind: 'quiet', cell: ({ createdAt }) => <Time at={createdAt} /> },
+              {
+                head: '',
+                kind: 'acts',
+                cell: (session) =>
+                  !session.current && (
+                    <Button
+                      small
+                      busy={end.isPending && end.variables === session.token}
+                      onClick={() => end.mutate(session.token)}
+                    >
+                      End session
+                    </Button>
+                  ),
+              },
+            ]}
+          />
+        )}
+      </Load>
+    </Panel>
+  )
+}
+
+const BROWSERS = [
+  [/Edg\//, 'Edge'],
+  [/Firefox\//, 'Firefox'],
+  [/Chrome\//, 'Chrome'],
+  [/Safari\//, 'Safari'],
+  [/curl\//, 'curl'],
+] as const
+const SYSTEMS = [
+  [/iPhone|iPad/, 'iOS'],
+  [/Android/, 'Android'],
+  [/Mac OS X/, 'macOS'],
+  [/Windows/, 'Windows'],
+  [/Linux/, 'Linux'],
+] as const
+
+/** `Firefox on Linux`, or the text itself where it names no browser that we know. */
+function browserOf({ userAgent }: Session): string {
+  const agent = userAgent ?? ''
+  const browser = BROWSERS.find(([pattern]) => pattern.test(agent))?.[1]
+  const system = SYSTEMS.find(([pattern]) => pattern.test(agent))?.[1]
+  if (browser === undefined) return agent === '' ? 'Unknown' : agent.slice(0, 60)
+  return system === undefined ? browser : `${browser} on ${system}`
 }

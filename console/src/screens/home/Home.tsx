@@ -1,6 +1,102 @@
-// What a team sees first: budget, this week, and what waits for the person.
+// What a team sees first: this week in numbers, what is left of the budget, and what waits for the person.
+import { Link } from '@tanstack/react-router'
+import { SquareTerminal } from 'lucide-react'
+import { useRead } from '../../api/queries.ts'
+import type { Usage } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
+import { useTeam } from '../../frame/team.ts'
+import { LinkButton } from '../../parts/Button.tsx'
+import { Load } from '../../parts/Load.tsx'
+import { ago, number } from '../../parts/time.ts'
+import { Waiting } from './Waiting.tsx'
+import { WeekChart } from './WeekChart.tsx'
+import './home.css'
+
+const DAYS = 7
 
 export function Home() {
-  return <Page title="Home"></Page>
+  const team = useTeam()
+  const usage = useRead('getUsage', { params: { teamId: team.id }, query: { days: DAYS } })
+  return (
+    <Page
+      title="Home"
+      lead="What people, programs and agents asked of this team’s data."
+      acts={
+        <LinkButton to="/t/$team/playground" params={{ team: team.slug }} look="primary" icon={SquareTerminal}>
+          Ask a question
+        </LinkButton>
+      }
+    >
+      <div className="home">
+        <section className="panel home-week" aria-label="This week">
+          <header>
+            <h2>This week</h2>
+            <Link to="/t/$team/activity" params={{ team: team.slug }} className="small">
+              Activity
+            </Link>
+          </header>
+          <div className="panel-body">
+            <Load of={usage} what="usage">
+              {(data) => <Week usage={data} />}
+            </Load>
+          </div>
+        </section>
+        <section className="panel" aria-label="Budget">
+          <header>
+            <h2>Budget</h2>
+          </header>
+          <div className="panel-body">
+            <Load of={usage} what="budget" lines={2}>
+              {({ budget }) => <Budget budget={budget} />}
+            </Load>
+          </div>
+        </section>
+        <Waiting />
+      </div>
+    </Page>
+  )
+}
+
+function Week({ usage }: { readonly usage: Usage }) {
+  const sum = (field: 'queries' | 'denied' | 'failed' | 'rows') =>
+    usage.days.reduce((total, each) => total + each[field], 0)
+  const [queries, denied, failed] = [sum('queries'), sum('denied'), sum('failed')]
+  const answered = queries - denied - failed
+  const share = queries === 0 ? '–' : `${Math.round((answered / queries) * 100)} %`
+  return (
+    <>
+      <dl className="figures">
+        <Figure name="Questions" value={number(queries)} />
+        <Figure name="Answered" value={share} />
+        <Figure name="Refused" value={number(denied)} />
+        <Figure name="Rows" value={number(sum('rows'))} />
+      </dl>
+      <WeekChart days={usage.days} count={DAYS} />
+    </>
+  )
+}
+
+const Figure = ({ name, value }: { readonly name: string; readonly value: string }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{value}</dd>
+  </div>
+)
+
+function Budget({ budget: { limit, remaining, resetsAt } }: { readonly budget: Usage['budget'] }) {
+  const label = `${number(remaining)} of ${number(limit)} questions left`
+  return (
+    <>
+      <p className="figure-big">
+        {number(remaining)} <span className="soft small">of {number(limit)} left</span>
+      </p>
+      <meter min={0} max={limit} low={limit / 10} value={remaining} aria-label={label}>
+        {label}
+      </meter>
+      <p className="tiny">
+        {resetsAt === null ? 'Nothing is spent in this window.' : `The window ends ${ago(resetsAt)}.`} Shared by people,
+        keys and agents.
+      </p>
+    </>
+  )
 }

@@ -1,6 +1,166 @@
-// The API keys of the person, and the agents that the person connected.
+// The API keys of the person, and the agents that the person let in.
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Bot, KeyRound, Plus } from 'lucide-react'
+import { useState } from 'react'
+import { useRead } from '../../api/queries.ts'
+import type { ApiKey } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
+import { Button } from '../../parts/Button.tsx'
+import { Empty } from '../../parts/Empty.tsx'
+import { Load } from '../../parts/Load.tsx'
+import { MenuItem, RowMenu } from '../../parts/Menu.tsx'
+import { Table } from '../../parts/Table.tsx'
+import { CodeTag } from '../../parts/Tag.tsx'
+import { Time } from '../../parts/Time.tsx'
+import { CreateKey } from './CreateKey.tsx'
+import { Expiry, LastUse } from './cells.tsx'
+import { EndGrant, RevokeKey, RotateKey } from './dialogs.tsx'
+import { Reaches, type Reach } from './Reaches.tsx'
+import { FreshKey, type Fresh } from './FreshKey.tsx'
+
+type Doing = { readonly what: 'rotate' | 'revoke'; readonly key: ApiKey }
 
 export function MyKeys() {
-  return <Page title="API keys"></Page>
+  const { create } = useSearch({ strict: false })
+  const navigate = useNavigate()
+  const [creating, setCreating] = useState(create !== undefined)
+  const [fresh, setFresh] = useState<Fresh | null>(null)
+  const keys = useRead('listKeys', {})
+  const close = () => {
+    setCreating(false)
+    if (create !== undefined) void navigate({ to: '/settings/keys', replace: true })
+  }
+  return (
+    <Page
+      title="API keys"
+      lead="A key reads what you reach, narrowed by its scopes, teams and datasources."
+      acts={
+        <Button look="primary" icon={Plus} onClick={() => setCreating(true)}>
+          Create key
+        </Button>
+      }
+    >
+      <Load of={keys} what="API keys">
+        {(data) =>
+          data.length === 0 ? (
+            <Empty icon={KeyRound} title="No key yet">
+              Programs and scripts ask with a key. Make one for each of them, so that each can be ended alone.
+            </Empty>
+          ) : (
+            <Keys keys={data} onFresh={setFresh} />
+          )
+        }
+      </Load>
+      <Agents />
+      <CreateKey open={creating && fresh === null} onClose={close} onFresh={setFresh} />
+      <FreshKey
+        fresh={fresh}
+        onDone={() => {
+          setFresh(null)
+          close()
+        }}
+      />
+    </Page>
+  )
+}
+
+function Keys({ keys, onFresh }: { readonly keys: readonly ApiKey[]; readonly onFresh: (fresh: Fresh) => void }) {
+  const [doing, setDoing] = useState<Doing | null>(null)
+  const stop = () => setDoing(null)
+  return (
+    <>
+      <Table
+        label="API keys"
+        rows={keys}
+        keyOf={({ id }) => id}
+        columns={[
+          { head: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
+          { head: 'Key', cell: ({ hint }) => <CodeTag>…{hint.replace(/^[.…]+/, '')}</CodeTag> },
+          { head: 'May', cell: ({ scopes }) => <Scopes of={scopes} /> },
+          { head: 'Reaches', kind: 'quiet', cell: (key) => <Reaches of={key} /> },
+          { head: 'Last used', kind: 'quiet', cell: (key) => <LastUse of={key} /> },
+          { head: 'Expires', kind: 'quiet', cell: (key) => <Expiry of={key} /> },
+          {
+            head: '',
+            kind: 'acts',
+            cell: (key) => (
+              <RowMenu label={`Actions for ${key.name}`}>
+                <MenuItem onSelect={() => setDoing({ what: 'rotate', key })}>Rotate</MenuItem>
+                <MenuItem danger onSelect={() => setDoing({ what: 'revoke', key })}>
+                  Revoke
+                </MenuItem>
+              </RowMenu>
+            ),
+          },
+        ]}
+      />
+      {doing?.what === 'rotate' && <RotateKey of={doing.key} onClose={stop} onFresh={onFresh} />}
+      {doing?.what === 'revoke' && <RevokeKey of={doing.key} onClose={stop} />}
+    </>
+  )
+}
+
+const Scopes = ({ of }: { readonly of: Reach['scopes'] }) => (
+  <span className="tags">
+    {of.map((scope) => (
+      <CodeTag key={scope}>{scope}</CodeTag>
+    ))}
+  </span>
+)
+
+/** Agents came by OAuth and hold no key. What each was allowed can be ended alone. */
+function Agents() {
+  const grants = useRead('listGrants', {})
+  const [ending, setEnding] = useState<{ readonly id: string; readonly name: string } | null>(null)
+  return (
+    <section className="stack close" aria-label="Connected agents">
+      <h2>Connected agents</h2>
+      <Load of={grants} what="connected agents" lines={2}>
+        {(data) =>
+          data.length === 0 ? (
+            <Empty icon={Bot} title="No agent yet">
+              Add {`${location.origin}/mcp`} to an agent that speaks MCP. It asks you here what it may read.
+            </Empty>
+          ) : (
+            <Table
+              label="Connected agents"
+              rows={data}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  head: 'Agent',
+                  kind: 'main',
+                  cell: ({ clientName, clientHost }) => (
+                    <span className="person-words">
+                      <bdi>{clientName}</bdi>
+                      <bdi className="tiny">{clientHost}</bdi>
+                    </span>
+                  ),
+                },
+                { head: 'May', cell: ({ scopes }) => <Scopes of={scopes} /> },
+                { head: 'Reaches', kind: 'quiet', cell: (grant) => <Reaches of={grant} /> },
+                { head: 'Since', kind: 'quiet', cell: ({ createdAt }) => <Time at={createdAt} /> },
+                { head: 'Last used', kind: 'quiet', cell: (grant) => <LastUse of={grant} /> },
+                {
+                  head: '',
+                  kind: 'acts',
+                  cell: ({ id, clientName }) => (
+                    <Button
+                      small
+                      look="danger"
+                      aria-label={`End access of ${clientName}`}
+                      onClick={() => setEnding({ id, name: clientName })}
+                    >
+                      End access
+                    </Button>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </Load>
+      {ending !== null && <EndGrant {...ending} onClose={() => setEnding(null)} />}
+    </section>
+  )
 }

@@ -1,6 +1,138 @@
-// The API keys of members that reach this team.
+// The API keys and agents of members that reach this team. Ending one here leaves it its other teams.
+import { useMutation } from '@tanstack/react-query'
+import { Bot, KeyRound } from 'lucide-react'
+import { useState } from 'react'
+import { call } from '../../api/client.ts'
+import { useRead } from '../../api/queries.ts'
 import { Page } from '../../frame/Page.tsx'
+import { hasRole, useTeam } from '../../frame/team.ts'
+import { Button } from '../../parts/Button.tsx'
+import { AlertDialog } from '../../parts/Dialog.tsx'
+import { Empty } from '../../parts/Empty.tsx'
+import { Load } from '../../parts/Load.tsx'
+import { Failure } from '../../parts/Notice.tsx'
+import { say } from '../../parts/Status.tsx'
+import { Table } from '../../parts/Table.tsx'
+import { CodeTag } from '../../parts/Tag.tsx'
+import { Expiry, LastUse } from './cells.tsx'
+import { Reaches } from './Reaches.tsx'
+
+type Ending = { readonly kind: 'key' | 'grant'; readonly id: string; readonly name: string }
 
 export function TeamKeys() {
-  return <Page title="API keys of this team"></Page>
+  const team = useTeam()
+  return (
+    <Page
+      title="API keys of this team"
+      lead="Keys and agents of members that reach this team. Their values are known to nobody."
+      needs="ADMIN"
+    >
+      {hasRole(team, 'ADMIN') && <Lists teamId={team.id} />}
+    </Page>
+  )
+}
+
+function Lists({ teamId }: { readonly teamId: string }) {
+  const keys = useRead('listTeamKeys', { params: { teamId } })
+  const grants = useRead('listTeamGrants', { params: { teamId } })
+  const [ending, setEnding] = useState<Ending | null>(null)
+  const end = (kind: Ending['kind'], id: string, name: string) => (
+    <Button small look="danger" onClick={() => setEnding({ kind, id, name })}>
+      <span>
+        End <bdi className="hidden-words">{name} </bdi>here
+      </span>
+    </Button>
+  )
+  return (
+    <>
+      <Load of={keys} what="API keys">
+        {(data) =>
+          data.length === 0 ? (
+            <Empty icon={KeyRound} title="No key reaches this team">
+              Members make keys under API keys. Each reaches what its owner reaches.
+            </Empty>
+          ) : (
+            <Table
+              label="API keys"
+              rows={data}
+              keyOf={({ id }) => id}
+              columns={[
+                { head: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
+                { head: 'Key', cell: ({ hint }) => <CodeTag>…{hint.replace(/^[.…]+/, '')}</CodeTag> },
+                { head: 'Of', kind: 'quiet', cell: ({ email }) => <bdi>{email}</bdi> },
+                { head: 'Reaches', kind: 'quiet', cell: (key) => <Reaches of={key} /> },
+                { head: 'Last used', kind: 'quiet', cell: (key) => <LastUse of={key} /> },
+                { head: 'Expires', kind: 'quiet', cell: (key) => <Expiry of={key} /> },
+                { head: '', kind: 'acts', cell: ({ id, name }) => end('key', id, name) },
+              ]}
+            />
+          )
+        }
+      </Load>
+      <section className="stack close" aria-label="Connected agents">
+        <h2>Connected agents</h2>
+        <Load of={grants} what="connected agents" lines={2}>
+          {(data) =>
+            data.length === 0 ? (
+              <Empty icon={Bot} title="No agent reaches this team" />
+            ) : (
+              <Table
+                label="Connected agents"
+                rows={data}
+                keyOf={({ id }) => id}
+                columns={[
+                  { head: 'Agent', kind: 'main', cell: ({ clientName }) => <bdi>{clientName}</bdi> },
+                  { head: 'From', kind: 'quiet', cell: ({ clientHost }) => <bdi>{clientHost}</bdi> },
+                  { head: 'For', kind: 'quiet', cell: ({ email }) => <bdi>{email}</bdi> },
+                  { head: 'Last used', kind: 'quiet', cell: (grant) => <LastUse of={grant} /> },
+                  { head: '', kind: 'acts', cell: ({ id, clientName }) => end('grant', id, clientName) },
+                ]}
+              />
+            )
+          }
+        </Load>
+      </section>
+      {ending !== null && <EndHere teamId={teamId} ending={ending} onClose={() => setEnding(null)} />}
+    </>
+  )
+}
+
+function EndHere({
+  teamId,
+  ending,
+  onClose,
+}: {
+  readonly teamId: string
+  readonly ending: Ending
+  readonly onClose: () => void
+}) {
+  const { kind, id, name } = ending
+  const action = useMutation({
+    mutationFn: () =>
+      kind === 'key'
+        ? call('endTeamForKey', { params: { teamId, keyId: id } })
+        : call('endTeamForGrant', { params: { teamId, grantId: id } }),
+    onSuccess: () => {
+      say(`Ended ${name} here`)
+      onClose()
+    },
+  })
+  return (
+    <AlertDialog
+      open
+      onClose={onClose}
+      title={`End ${name} here`}
+      description="It loses this team at once. It keeps its other teams."
+      foot={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="destroy" busy={action.isPending} onClick={() => action.mutate()}>
+            End here
+          </Button>
+        </>
+      }
+    >
+      <Failure of={action.error} />
+    </AlertDialog>
+  )
 }

@@ -1,0 +1,218 @@
+// The second factor: on with the password and a code, off with both. Backup codes are shown once.
+import { useQuery } from '@tanstack/react-query'
+import { ShieldCheck } from 'lucide-react'
+import { useState } from 'react'
+import { auth } from '../../api/client.ts'
+import { queryClient } from '../../api/queries.ts'
+import { forgetToken } from '../../api/session.ts'
+import { Button } from '../../parts/Button.tsx'
+import { CodeBlock } from '../../parts/CodeBlock.tsx'
+import { Dialog } from '../../parts/Dialog.tsx'
+import { Checkbox, PasswordField, TextField } from '../../parts/Field.tsx'
+import { Load } from '../../parts/Load.tsx'
+import { Failure } from '../../parts/Notice.tsx'
+import { Panel } from '../../parts/Panel.tsx'
+import { say } from '../../parts/Status.tsx'
+import { Tag } from '../../parts/Tag.tsx'
+import { useAction } from '../../parts/useAction.ts'
+import { submitting, useForm } from '../../parts/useForm.ts'
+
+type Step = 'on' | 'off' | 'codes'
+
+export function SecondFactor() {
+  const session = useQuery({
+    queryKey: ['session'],
+    queryFn: ({ signal }) => auth('GET /auth/get-session', undefined, signal),
+  })
+  const [step, setStep] = useState<Step | null>(null)
+  const close = () => {
+    setStep(null)
+    forgetToken()
+    void queryClient.invalidateQueries()
+  }
+  return (
+    <Panel title="Two-factor" lead="A code of an authenticator app after the password.">
+      <Load of={session} what="second factor" lines={1}>
+        {(data) =>
+          data?.user.twoFactorEnabled === true ? (
+            <div className="row">
+              <Tag tone="ok" icon={ShieldCheck}>
+                On
+              </Tag>
+              <Button onClick={() => setStep('codes')}>New backup codes</Button>
+              <Button look="danger" onClick={() => setStep('off')}>
+                Turn off two-factor
+              </Button>
+            </div>
+          ) : (
+            <div>
+              <Button icon={ShieldCheck} onClick={() => setStep('on')}>
+                Turn on two-factor
+              </Button>
+            </div>
+          )
+        }
+      </Load>
+      {step === 'on' && <TurnOn onClose={close} />}
+      {step === 'off' && <TurnOff onClose={close} />}
+      {step === 'codes' && <NewCodes onClose={close} />}
+    </Panel>
+  )
+}
+
+interface StepProps {
+  readonly onClose: () => void
+}
+
+interface Begun {
+  readonly totpURI: string
+  readonly backupCodes: readonly string[]
+}
+
+function TurnOn({ onClose }: StepProps) {
+  const { form, field } = useForm({ password: '', code: '' })
+  const [begun, setBegun] = useState<Begun | null>(null)
+  const [isOn, setOn] = useState(false)
+  const begin = useAction(async () => setBegun(await auth('POST /auth/two-factor/enable', { password: form.password })))
+  const finish = useAction(async () => {
+    await auth('POST /auth/two-factor/verify-totp', { code: form.code.replace(/\s/g, '') })
+    setOn(true)
+    say('Two-factor is on')
+  })
+  if (isOn && begun !== null) return <BackupCodes codes={begun.backupCodes} onClose={onClose} />
+  if (begun !== null)
+    return (
+      <Dialog open stays onClose={onClose} title="Add this account to your authenticator">
+        <form className="stack" onSubmit={submitting(finish.run)}>
+          <CodeBlock label="secret">{secretOf(begun.totpURI)}</CodeBlock>
+          <p className="small soft">
+            Enter the secret in the app, or <a href={begun.totpURI}>open it on this device</a>. Then enter the code that
+            the app shows.
+          </p>
+          <TextField
+            label="Code"
+            required
+            autoFocus
+            inputMode="numeric"
+            autoComplete="one-time-code"
+            className="mono"
+            {...field('code')}
+          />
+          <Failure of={finish.error} />
+          <div className="dialog-acts">
+            <Button onClick={onClose}>Cancel</Button>
+            <Button type="submit" look="primary" busy={finish.busy}>
+              Verify
+            </Button>
+          </div>
+        </form>
+      </Dialog>
+    )
+  return (
+    <Dialog open onClose={onClose} title="Turn on two-factor" description="Your other sessions end.">
+      <form className="stack" onSubmit={submitting(begin.run)}>
+        <PasswordField label="Password" required autoComplete="current-password" {...field('password')} />
+        <Failure of={begin.error} />
+        <div className="dialog-acts">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={begin.busy}>
+            Continue
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** In groups of four, as people type it. */
+const secretOf = (uri: string) => (URL.parse(uri)?.searchParams.get('secret') ?? '').replace(/(.{4})(?=.)/g, '$1 ')
+
+function BackupCodes({ codes, onClose }: StepProps & { readonly codes: readonly string[] }) {
+  const [stored, setStored] = useState(false)
+  return (
+    <Dialog
+      open
+      stays
+      onClose={() => undefined}
+      title="Store your backup codes"
+      description="Each signs you in once if you lose the authenticator. They are shown this once."
+    >
+      <div className="stack">
+        <CodeBlock label="backup codes">{codes.join('\n')}</CodeBlock>
+        <div className="dialog-acts apart">
+          <Checkbox
+            label="I have stored these codes"
+            checked={stored}
+            onChange={(event) => setStored(event.target.checked)}
+          />
+          <Button look="primary" disabled={!stored} onClick={onClose}>
+            Done
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}
+
+function TurnOff({ onClose }: StepProps) {
+  const { form, field } = useForm({ password: '', code: '' })
+  const action = useAction(async () => {
+    await auth('POST /auth/two-factor/disable', { password: form.password, code: form.code.trim() })
+    say('Two-factor is off')
+    onClose()
+  })
+  return (
+    <Confirm
+      title="Turn off two-factor"
+      verb="Turn off"
+      fields={{ field }}
+      action={action}
+      onClose={onClose}
+      destroys
+    />
+  )
+}
+
+function NewCodes({ onClose }: StepProps) {
+  const { form, field } = useForm({ password: '', code: '' })
+  const [codes, setCodes] = useState<readonly string[] | null>(null)
+  const action = useAction(async () => {
+    const body = { password: form.password, code: form.code.trim() }
+    setCodes((await auth('POST /auth/two-factor/generate-backup-codes', body)).backupCodes)
+  })
+  if (codes !== null) return <BackupCodes codes={codes} onClose={onClose} />
+  return <Confirm title="New backup codes" verb="Continue" fields={{ field }} action={action} onClose={onClose} />
+}
+
+interface ConfirmProps extends StepProps {
+  readonly title: string
+  readonly verb: string
+  readonly destroys?: boolean
+  readonly fields: { readonly field: ReturnType<typeof useForm<{ password: string; code: string }>>['field'] }
+  readonly action: ReturnType<typeof useAction>
+}
+
+function Confirm({ title, verb, destroys = false, fields: { field }, action, onClose }: ConfirmProps) {
+  return (
+    <Dialog open onClose={onClose} title={title}>
+      <form className="stack" onSubmit={submitting(action.run)}>
+        <PasswordField label="Password" required autoComplete="current-password" {...field('password')} />
+        <TextField
+          label="Code"
+          required
+          autoComplete="one-time-code"
+          className="mono"
+          note="Of the authenticator, or a backup code."
+          {...field('code')}
+        />
+        <Failure of={action.error} />
+        <div className="dialog-acts">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look={destroys ? 'destroy' : 'primary'} busy={action.busy}>
+            {verb}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

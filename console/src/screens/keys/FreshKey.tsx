@@ -1,0 +1,82 @@
+// A new key, shown this once. Escape and a click beside do not close it: the value would be lost.
+import { useState } from 'react'
+import { useRead } from '../../api/queries.ts'
+import { Button } from '../../parts/Button.tsx'
+import { CodeBlock } from '../../parts/CodeBlock.tsx'
+import { CopyButton } from '../../parts/Copy.tsx'
+import { Dialog } from '../../parts/Dialog.tsx'
+import { Checkbox, TextField } from '../../parts/Field.tsx'
+import { Notice } from '../../parts/Notice.tsx'
+import { Tabs } from '../../parts/Tabs.tsx'
+import { snippets, SNIPPETS, type Snippet } from './snippets.ts'
+
+export interface Fresh {
+  readonly key: string
+  readonly name: string
+  readonly teamId: string | null
+  readonly datasourceId: string | null
+}
+
+export function FreshKey({ fresh, onDone }: { readonly fresh: Fresh | null; readonly onDone: () => void }) {
+  return (
+    <Dialog
+      open={fresh !== null}
+      stays
+      wide
+      onClose={() => undefined}
+      title="Copy your key now"
+      description="It is shown this once. Afterwards only its end can be seen."
+    >
+      {fresh !== null && <Shown fresh={fresh} onDone={onDone} />}
+    </Dialog>
+  )
+}
+
+function Shown({ fresh, onDone }: { readonly fresh: Fresh; readonly onDone: () => void }) {
+  const [stored, setStored] = useState(false)
+  const [tab, setTab] = useState<Snippet>('curl')
+  const place = useExample(fresh)
+  const origin = useRead('getInstance', {}).data?.publicUrl ?? location.origin
+  const texts = snippets({ origin, key: fresh.key, ...place })
+  return (
+    <div className="stack">
+      <div className="fresh-key">
+        <TextField
+          label="API key"
+          readOnly
+          className="mono"
+          value={fresh.key}
+          onFocus={(event) => event.target.select()}
+        />
+        <CopyButton text={fresh.key} look="primary">
+          Copy key
+        </CopyButton>
+      </div>
+      <Tabs label="Snippets" value={tab} onChange={setTab} tabs={SNIPPETS.map((value) => ({ value, label: value }))}>
+        <CodeBlock label={`${tab} snippet`}>{texts[tab]}</CodeBlock>
+      </Tabs>
+      <Notice>The snippet holds the key. Keep the key in the environment, not in a repository.</Notice>
+      <div className="dialog-acts apart">
+        <Checkbox
+          label="I have stored this key"
+          checked={stored}
+          onChange={(event) => setStored(event.target.checked)}
+        />
+        <Button look="primary" disabled={!stored} onClick={onDone}>
+          Done
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+/** A datasource that the key reaches, so that the snippet works as it stands. */
+function useExample({ teamId, datasourceId }: Fresh) {
+  const teams = useRead('listTeams', {}).data ?? []
+  const team = teamId ?? teams.find(({ status, dataSourceCount }) => status === 'ACTIVE' && dataSourceCount > 0)?.id
+  const list =
+    useRead('listDatasources', { params: { teamId: team ?? '' } }, { enabled: team !== undefined }).data ?? []
+  const datasource =
+    list.find(({ id }) => id === datasourceId) ?? list.find(({ exposedTableCount }) => exposedTableCount > 0) ?? list[0]
+  return { teamId: team, datasourceId: datasource?.id, type: datasource?.type }
+}

@@ -1,0 +1,135 @@
+// What can be done with a key or a grant that exists.
+import { useState } from 'react'
+import { useCall } from '../../api/queries.ts'
+import type { ApiKey } from '../../api/types.ts'
+import { Button } from '../../parts/Button.tsx'
+import { AlertDialog, Dialog } from '../../parts/Dialog.tsx'
+import { TextField } from '../../parts/Field.tsx'
+import { Failure } from '../../parts/Notice.tsx'
+import { Select } from '../../parts/Select.tsx'
+import { say } from '../../parts/Status.tsx'
+import { useAction } from '../../parts/useAction.ts'
+import { submitting, useForm } from '../../parts/useForm.ts'
+import type { Fresh } from './FreshKey.tsx'
+
+interface KeyDialogProps {
+  readonly of: ApiKey
+  readonly onClose: () => void
+}
+
+const GRACES = [
+  { value: '0', label: 'Not at all' },
+  { value: '300', label: '5 minutes' },
+  { value: '3600', label: '1 hour' },
+  { value: '86400', label: '1 day' },
+] as const
+
+export function RotateKey({ of, onClose, onFresh }: KeyDialogProps & { readonly onFresh: (fresh: Fresh) => void }) {
+  const [grace, setGrace] = useState<(typeof GRACES)[number]['value']>('3600')
+  const rotate = useCall('rotateKey')
+  const action = useAction(async () => {
+    const made = await rotate.mutateAsync({ params: { keyId: of.id }, body: { graceSeconds: Number(grace) } })
+    onClose()
+    onFresh({
+      key: made.key,
+      name: made.name,
+      teamId: made.teamIds?.[0] ?? null,
+      datasourceId: made.datasourceIds?.[0] ?? null,
+    })
+  })
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Rotate key"
+      description={
+        <>
+          <bdi>{of.name}</bdi> gets a new value. Scopes, teams and datasources stay.
+        </>
+      }
+      foot={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" busy={action.busy} onClick={action.run}>
+            Rotate key
+          </Button>
+        </>
+      }
+    >
+      <Select label="Old value works for" value={grace} options={GRACES} onChange={setGrace} />
+      <Failure of={action.error} />
+    </Dialog>
+  )
+}
+
+export function RevokeKey({ of, onClose }: KeyDialogProps) {
+  const { form, field } = useForm({ typed: '' })
+  const revoke = useCall('revokeKey')
+  const action = useAction(async () => {
+    await revoke.mutateAsync({ params: { keyId: of.id } })
+    say(`Revoked ${of.name}`)
+    onClose()
+  })
+  return (
+    <AlertDialog
+      open
+      onClose={onClose}
+      title="Revoke key"
+      description={
+        <>
+          <bdi>{of.name}</bdi> is refused from the next request on. This cannot be undone.
+        </>
+      }
+    >
+      <form className="stack" onSubmit={submitting(action.run)}>
+        <TextField label={`Type ${of.name} to confirm`} autoComplete="off" spellCheck={false} {...field('typed')} />
+        <Failure of={action.error} />
+        <div className="dialog-acts">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="destroy" busy={action.busy} disabled={form.typed !== of.name}>
+            Revoke key
+          </Button>
+        </div>
+      </form>
+    </AlertDialog>
+  )
+}
+
+export function EndGrant({
+  id,
+  name,
+  onClose,
+}: {
+  readonly id: string
+  readonly name: string
+  readonly onClose: () => void
+}) {
+  const end = useCall('endGrant')
+  const action = useAction(async () => {
+    await end.mutateAsync({ params: { grantId: id } })
+    say(`Ended the access of ${name}`)
+    onClose()
+  })
+  return (
+    <AlertDialog
+      open
+      onClose={onClose}
+      title="End access"
+      description={
+        <>
+          <bdi>{name}</bdi> is refused from the next request on. It can ask you again.
+        </>
+      }
+      foot={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="destroy" busy={action.busy} onClick={action.run}>
+            End access
+          </Button>
+        </>
+      }
+    >
+      <Failure of={action.error} />
+    </AlertDialog>
+  )
+}

@@ -1,0 +1,127 @@
+// Invites an address, then shows the link once: the service may send no mail.
+import { useState } from 'react'
+import { useCall, useRead } from '../../api/queries.ts'
+import type { Role, Team } from '../../api/types.ts'
+import { Button } from '../../parts/Button.tsx'
+import { CopyButton } from '../../parts/Copy.tsx'
+import { Dialog } from '../../parts/Dialog.tsx'
+import { TextField } from '../../parts/Field.tsx'
+import { Failure } from '../../parts/Notice.tsx'
+import { Select } from '../../parts/Select.tsx'
+import { useAction } from '../../parts/useAction.ts'
+import { submitting, useForm } from '../../parts/useForm.ts'
+import { rolesUpTo } from './roles.ts'
+
+interface Made {
+  readonly email: string
+  readonly link: string
+}
+
+export function Invite({
+  open,
+  team,
+  onClose,
+}: {
+  readonly open: boolean
+  readonly team: Team
+  readonly onClose: () => void
+}) {
+  const [made, setMade] = useState<Made | null>(null)
+  const close = () => {
+    setMade(null)
+    onClose()
+  }
+  return (
+    <>
+      <Dialog open={open && made === null} onClose={close} title="Invite a colleague">
+        <Ask team={team} onClose={close} onMade={setMade} />
+      </Dialog>
+      <Dialog
+        open={open && made !== null}
+        onClose={close}
+        title="Invitation made"
+        description={
+          <>
+            Valid for 14 days, for <bdi>{made?.email}</bdi> only.
+          </>
+        }
+        foot={
+          <>
+            <CopyButton text={made?.link ?? ''} look="primary">
+              Copy link
+            </CopyButton>
+            <Button onClick={close}>Done</Button>
+          </>
+        }
+      >
+        <TextField
+          label="Invitation link"
+          readOnly
+          className="mono"
+          value={made?.link ?? ''}
+          onFocus={(event) => event.target.select()}
+        />
+        <MailNote />
+      </Dialog>
+    </>
+  )
+}
+
+function MailNote() {
+  const instance = useRead('getInstance', {}).data
+  if (instance === undefined) return null
+  return (
+    <p className="tiny">
+      {instance.mail ? 'The link was also sent by mail.' : 'This service sends no mail: pass the link on yourself.'}
+    </p>
+  )
+}
+
+function Ask({
+  team,
+  onClose,
+  onMade,
+}: {
+  readonly team: Team
+  readonly onClose: () => void
+  readonly onMade: (made: Made) => void
+}) {
+  const { form, field } = useForm({ email: '' })
+  const [role, setRole] = useState<Role>('MEMBER')
+  const add = useCall('addMember')
+  const action = useAction(async () => {
+    const { email, inviteToken } = await add.mutateAsync({
+      params: { teamId: team.id },
+      body: { email: form.email.trim(), role },
+    })
+    onMade({ email, link: `${location.origin}/app/invite/${inviteToken}` })
+  })
+  return (
+    <form className="stack" onSubmit={submitting(action.run)}>
+      <div className="columns-2">
+        <TextField
+          label="Email"
+          type="email"
+          required
+          autoComplete="off"
+          placeholder="bo@example.com"
+          {...field('email')}
+        />
+        <Select label="Role" value={role} options={rolesUpTo(team.role)} onChange={setRole} note={ROLE_NOTES[role]} />
+      </div>
+      <Failure of={action.error} />
+      <div className="dialog-acts">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" look="primary" busy={action.busy}>
+          Send invitation
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+const ROLE_NOTES: Readonly<Record<Role, string>> = {
+  MEMBER: 'Asks questions within what is shown.',
+  ADMIN: 'Also connects databases, chooses what is shown, reads the audit.',
+  OWNER: 'Also names owners and deletes the team.',
+}

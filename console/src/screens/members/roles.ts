@@ -1,0 +1,9 @@
+// The roles that a person may grant.
+import type { Role } from '../../api/types.ts'
+import { hasRole, ROLE_NAMES } from '../../frame/team.ts'
+
+const ROLES: readonly Role[] = ['MEMBER', 'ADMIN', 'OWNER']
+
+/** Nobody grants a role above their own. */
+export const rolesUpTo = (own: Role) =>
+  ROLES.filter((role) => hasRole({ role: own }, role)).map((value) => ({ value, label: ROLE_NAMES[value] }))

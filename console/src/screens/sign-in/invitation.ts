@@ -1,0 +1,15 @@
+// What an invitation says to the holder of its link. No sign-in is needed to read it.
+import { useQuery } from '@tanstack/react-query'
+import { isStatus } from '../../api/failure.ts'
+import { send } from '../../api/send.ts'
+import type { Invitation } from '../../api/types.ts'
+
+export function useInvitation(token: string | undefined) {
+  return useQuery({
+    queryKey: ['invitation', token ?? ''],
+    enabled: token !== undefined,
+    retry: (failures, error) => failures < 2 && !isStatus(error, 404),
+    queryFn: async ({ signal }): Promise<Invitation> =>
+      (await send({ method: 'GET', path: `/invitations/${encodeURIComponent(token ?? '')}`, signal })).json(),
+  })
+}
