@@ -6,6 +6,8 @@ export class BoundedMap<K, V> {
   readonly #entriesMax: number
   readonly #weightMax: number
   #weight = 0
+  /** The key that was used last, which needs not be moved. */
+  #newest: K | undefined
 
   constructor(entriesMax: number, weightMax = Number.POSITIVE_INFINITY) {
     this.#entriesMax = entriesMax
@@ -14,16 +16,18 @@ export class BoundedMap<K, V> {
 
   get(key: K): V | undefined {
     const entry = this.#entries.get(key)
-    if (entry === undefined) return undefined
+    if (entry === undefined || key === this.#newest) return entry?.value
     // Moves the entry to the end, so that it is evicted last.
     this.#entries.delete(key)
     this.#entries.set(key, entry)
+    this.#newest = key
     return entry.value
   }
 
   set(key: K, value: V, weight = 1): void {
     this.delete(key)
     this.#entries.set(key, { value, weight })
+    this.#newest = key
     this.#weight += weight
     for (const oldest of this.#entries.keys()) {
       const fits = this.#entries.size <= this.#entriesMax && this.#weight <= this.#weightMax

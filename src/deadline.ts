@@ -14,35 +14,51 @@ export interface Deadline extends Disposable {
 
 /** `signal` aborts with the caller's reason, or with a TimeoutError. */
 export function deadlineOf(caller: AbortSignal, timeoutMs: number): Deadline {
-  const control = new AbortController()
-  let timedOut = false
-  let ended: AppError | null = null
-  const hungUp = () => control.abort(caller.reason)
-  const timer = setTimeout(() => {
-    if (control.signal.aborted) return
-    timedOut = true
-    control.abort(new DOMException('The time limit was reached.', 'TimeoutError'))
-  }, timeoutMs)
-  if (caller.aborted) hungUp()
-  else caller.addEventListener('abort', hungUp)
-  return {
-    signal: control.signal,
-    get timedOut() {
-      return timedOut
-    },
-    get ended() {
-      return ended
-    },
-    end(refusal) {
-      if (control.signal.aborted) return
-      ended = refusal
-      control.abort(refusal)
-    },
-    [Symbol.dispose]() {
-      clearTimeout(timer)
-      caller.removeEventListener('abort', hungUp)
-    },
+  return new CallDeadline(caller, timeoutMs)
+}
+
+/** One object for each call, and no closures. */
+class CallDeadline implements Deadline {
+  readonly signal: AbortSignal
+  timedOut = false
+  ended: AppError | null = null
+  readonly #control = new AbortController()
+  readonly #caller: AbortSignal
+  readonly #timer: NodeJS.Timeout
+
+  constructor(caller: AbortSignal, timeoutMs: number) {
+    this.signal = this.#control.signal
+    this.#caller = caller
+    this.#timer = setTimeout(expire, timeoutMs, this)
+    if (caller.aborted) this.handleEvent()
+    else caller.addEventListener('abort', this)
   }
+
+  /** The caller hung up. */
+  handleEvent(): void {
+    this.#control.abort(this.#caller.reason)
+  }
+
+  expire(): void {
+    if (this.signal.aborted) return
+    this.timedOut = true
+    this.#control.abort(new DOMException('The time limit was reached.', 'TimeoutError'))
+  }
+
+  end(refusal: AppError): void {
+    if (this.signal.aborted) return
+    this.ended = refusal
+    this.#control.abort(refusal)
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer)
+    this.#caller.removeEventListener('abort', this)
+  }
+}
+
+function expire(deadline: CallDeadline): void {
+  deadline.expire()
 }
 
 /** True if a timeout aborted the signal, ours or that of AbortSignal.timeout. */

@@ -23,7 +23,7 @@ interface Job<Task, Answer> {
   readonly isDropped: () => boolean
 }
 
-/** The threads, and the tasks that wait for one. */
+/** The threads, and the tasks that wait for one. A thread starts when a task waits and no thread is idle. */
 export class GuardThreads<Task, Answer> {
   readonly #idle: GuardThread<Task, Answer>[] = []
   readonly #all = new Set<GuardThread<Task, Answer>>()
@@ -33,11 +33,6 @@ export class GuardThreads<Task, Answer> {
 
   constructor(options: GuardThreadsOptions<Task>) {
     this.#options = options
-  }
-
-  /** Starts all threads now. Without this call, a thread starts when a task waits and no thread is idle. */
-  start(): void {
-    for (let n = 0; n < this.#options.threads; n++) this.#start()
   }
 
   /** Null if no thread could judge the task. Rejects only if the signal aborts, with its reason. */

@@ -35,11 +35,24 @@ export interface RunningQueries extends AsyncDisposable {
   endAll(): void
 }
 
-interface Query {
+class Query {
   readonly call: Call
   readonly at: Reached
   readonly deadline: Deadline
-  readonly since: number
+  readonly since = performance.now()
+  readonly #all: Set<Query>
+
+  constructor(all: Set<Query>, call: Call, at: Reached, deadline: Deadline) {
+    this.#all = all
+    this.call = call
+    this.at = at
+    this.deadline = deadline
+    all.add(this)
+  }
+
+  [Symbol.dispose](): void {
+    this.#all.delete(this)
+  }
 }
 
 export function openRunning(deps: RunningDeps): RunningQueries {
@@ -58,10 +71,8 @@ class WatchedQueries implements RunningQueries {
 
   add(call: Call, at: Reached, deadline: Deadline): Disposable {
     if (this.#isEnding) throw shuttingDown()
-    const query: Query = { call, at, deadline, since: performance.now() }
-    this.#queries.add(query)
     this.#timer ??= this.#start()
-    return { [Symbol.dispose]: () => void this.#queries.delete(query) }
+    return new Query(this.#queries, call, at, deadline)
   }
 
   endAll(): void {

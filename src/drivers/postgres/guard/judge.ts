@@ -72,17 +72,36 @@ export function judge(parse: Parse, asked: Case, bounds: Bounds): Judged {
  * Maps a position in the printed text to a position in the caller's text; null if that is not possible. The text was
  * confined before, so its size is allowed. Throws what confining it again throws.
  */
-export function locate(parse: Parse, asked: Case, { printed, place }: Sought): number | null {
+export function locate(
+  parse: Parse,
+  asked: Case,
+  { printed, place }: Sought,
+  bounds: Bounds = IN_THREAD,
+): number | null {
   const scanned = prescan(asked.text)
   if (scanned.kind !== 'fine') return null
   const [source, again] = [parse(scanned.text), parse(printed)]
   if (source.kind !== 'tree' || again.kind !== 'tree') return null
   const places: Places = new Map()
-  const made = rewrite(source.tree, asked, IN_THREAD, places)
+  const made = rewrite(source.tree, asked, bounds, places)
   // A cached shape may have printed other numbers; positions are valid for this exact text only.
   if (made.query.text !== printed) return null
   const at = sourceOf(made.tree, again.tree, places, toBytes(printed, place))
   return at === null ? null : fromBytes(scanned.text, at)
+}
+
+/** Like locate(), within the bounds of the main thread. Never throws. */
+export function locateHere(parse: Parse, asked: Case, sought: Sought): number | null | 'heavy' {
+  if (Buffer.byteLength(asked.text) > HERE.bytes || sought.printed.length > HERE.printed) return 'heavy'
+  const scanned = prescan(asked.text)
+  if (scanned.kind !== 'fine') return null
+  if (scanned.tokens > HERE.tokens || scanned.depth > HERE.depth) return 'heavy'
+  try {
+    return locate(parse, asked, sought, HERE)
+  } catch {
+    // It takes more work than was allowed here, or another exposure refuses it by now.
+    return 'heavy'
+  }
 }
 
 const HEAVY: Judged = { kind: 'heavy' }

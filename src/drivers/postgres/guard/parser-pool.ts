@@ -6,6 +6,7 @@ import { loadModule } from 'libpg-query'
 import { GuardThreads } from '../../guard-threads.ts'
 import { defectReporter, type TellDefect } from '../../report-defect.ts'
 import type { Answer, Asked, Case, Parse, Parser, Sought } from './parser.ts'
+import { locateHere } from './judge.ts'
 import { parseText } from './parse-text.ts'
 import { warmUp } from './warm-up.ts'
 
@@ -22,7 +23,9 @@ const THREADS = 2
 const DEADLINE_MS = 2_000
 const LOST = { kind: 'lost' } as const
 
-/** Starts the parsers and warms them up. */
+/**
+ * Starts the parser of the main thread and warms it up. A thread takes 20 MB, so it starts with the first text that needs one.
+ */
 export async function openParser(options: ParserOptions = {}): Promise<Parser & AsyncDisposable> {
   // V8's optimizing compiler takes 600 MB for the grammar's one huge function, and parses no faster for it. Process-wide:
   // the threads' parsers heed it too.
@@ -48,6 +51,8 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
       return answer.kind === 'place' ? LOST : answer
     },
     locate: async (each, sought, signal) => {
+      const here = locateHere(parser.parse, each, sought)
+      if (here !== 'heavy') return here
       const answer = await ask(each, sought, signal)
       return answer.kind === 'place' ? answer.at : null
     },
@@ -56,8 +61,6 @@ export async function openParser(options: ParserOptions = {}): Promise<Parser & 
     [Symbol.asyncDispose]: () => pool.end(),
   }
   await warmUp(parser)
-  // Only now, so that they do not take the processor from what the caller waits for; a text until then waits for one.
-  pool.start()
   return parser
 }
 

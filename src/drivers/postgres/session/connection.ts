@@ -44,6 +44,12 @@ export class PostgresConnection implements Connection {
   /** Set once a cancel was sent: the request may reach the next statement, so none is run. */
   #cancelling: Promise<void> | null = null
   #ending: Promise<void> | null = null
+  /** The deadline of the work, or the last moment of a session that is cancelled. */
+  #timer: NodeJS.Timeout | undefined
+  #deadlineMs = 0
+  #isAtWork = false
+  /** Why the work was given up. */
+  #why: AppError | null = null
 
   constructor(login: Login, known: () => Known) {
     this.#login = login
@@ -113,6 +119,7 @@ export class PostgresConnection implements Connection {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#ending
+    clearTimeout(this.#timer)
     this.#session.wire.close()
   }
 
@@ -126,30 +133,48 @@ export class PostgresConnection implements Connection {
    */
   async #within<T>(deadlineMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (signal.aborted) throw gaveUp(signal)
-    let why: AppError | null = null
-    const giveUp = (error: AppError, waitMs: number): void => {
-      why ??= error
-      this.#cancelling ??= this.#login.cancel()
-      clearTimeout(timer)
-      timer = setTimeout(() => this.#session.wire.fail(error), waitMs)
-    }
+    this.#why = null
+    this.#begin(deadlineMs)
     const onAbort = (): void => {
-      if (isTime(signal.reason)) giveUp(gaveUp(signal), SEEN_MS)
+      if (isTime(signal.reason)) this.#giveUp(gaveUp(signal))
       else this.#session.wire.fail(gaveUp(signal))
     }
-    let timer = setTimeout(() => giveUp(noAnswer(), SEEN_MS), deadlineMs)
-    signal.addEventListener('abort', onAbort, { once: true })
+    signal.addEventListener('abort', onAbort)
     try {
       return await work()
     } catch (error) {
       const failed = failure(error)
-      throw why === null ? failed : isCancelled(failed) ? timedOut(failed) : why
+      throw this.#why === null ? failed : isCancelled(failed) ? timedOut(failed) : this.#why
     } finally {
-      clearTimeout(timer)
+      this.#isAtWork = false
+      if (this.#why !== null) clearTimeout(this.#timer)
       signal.removeEventListener('abort', onAbort)
       // Cut at a cap, say: the server may still be sending.
       if (!this.usable) this.#end()
     }
+  }
+
+  /** Starts the time of one piece of work. The timer is kept, and fires once for nothing after the last work. */
+  #begin(deadlineMs: number): void {
+    this.#isAtWork = true
+    if (this.#timer !== undefined && this.#deadlineMs === deadlineMs) {
+      this.#timer.refresh()
+      return
+    }
+    clearTimeout(this.#timer)
+    this.#deadlineMs = deadlineMs
+    this.#timer = setTimeout(() => {
+      if (this.#isAtWork) this.#giveUp(noAnswer())
+    }, deadlineMs)
+    this.#timer.unref()
+  }
+
+  #giveUp(error: AppError): void {
+    this.#why ??= error
+    this.#cancelling ??= this.#login.cancel()
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#session.wire.fail(error), SEEN_MS)
+    this.#deadlineMs = 0
   }
 
   #end(): void {
