@@ -78,10 +78,28 @@ export function notFound(): AppError {
 /** An answer lists at most this many: a body of a megabyte can have a hundred thousand problems. */
 const DETAILS_MAX = 101
 
-/** An invalid body, parameter or field. `details` lists the problems. */
-export function invalidRequest(all: readonly string[], message?: string): AppError {
+/** One problem of a request, for programs: where it is, and what. */
+export interface Issue {
+  /** Names of fields and positions in lists. Empty for the request as a whole. */
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}
+
+/**
+ * An invalid body, parameter or field. `details` lists the problems as lines, such as `tables[0].columns: must be …`.
+ * `issues` lists them for programs; if absent, they are read from the lines.
+ */
+export function invalidRequest(all: readonly string[], message?: string, issues?: readonly Issue[]): AppError {
   const details = all.slice(0, DETAILS_MAX)
   return new AppError('INVALID_REQUEST', message ?? `The request is not valid: ${details.join('; ')}`, {
-    extra: { details },
+    extra: { details, issues: issues?.slice(0, DETAILS_MAX) ?? details.map(issueOf) },
   })
+}
+
+/** Reads `field.other[3]: what is wrong`. A line without a path is about the request as a whole. */
+function issueOf(line: string): Issue {
+  const [, path = '', message] = /^([A-Za-z_]\w*(?:\[\d+\]|\.[\w-]+)*)(?:: |(?<=\]) )(.*)$/s.exec(line) ?? []
+  if (message === undefined || path === 'body') return { path: [], message: message ?? line }
+  const parts = path.match(/[^.[\]]+/g) ?? []
+  return { path: parts.map((part) => (/^\d+$/.test(part) ? Number(part) : part)), message }
 }

@@ -26,6 +26,7 @@ import type { DatasourceId, TeamId } from './ids.ts'
 import { openJobs } from './jobs/jobs.ts'
 import { openMail } from './mail/mail.ts'
 import { openBudget } from './query/budget.ts'
+import { openDrafts } from './query/drafts.ts'
 import { openRunning } from './query/running.ts'
 import { tryQuery } from './query/try-query.ts'
 import { openSecrets, requireKeyBefore, requireKeyOf } from './secrets.ts'
@@ -143,6 +144,7 @@ export async function openRooms(options: RoomsOptions) {
     descriptions,
     evidence,
     budget,
+    drafts: openDrafts(now),
     authenticator: callers,
     running,
     ended,

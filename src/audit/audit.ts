@@ -34,8 +34,8 @@ export interface Audit extends AsyncDisposable {
   record(call: AuditedCall, entry: AuditEntry): void
   /**
    * Like record(), for events that anybody can repeat at will. One row counts all events of an account or key in a team
-   * within a minute; it has the action and code of the first. Without a team, one row counts all events of one action
-   * and code.
+   * within a minute; it has the action and code of the first. Answers are counted by operation and datasource. Without a
+   * team, one row counts all events of one action and code.
    */
   folded(call: AuditedCall, entry: AuditEntry): void
   /**

@@ -92,14 +92,15 @@ export class RowMaker {
   }
 
   /**
-   * Builds the row of a 429. Its id is a hash of team, caller and minute, so that all processes count into one row.
-   * Without a team, the hash includes action and code: anybody who knows an address can cause refusals in its name, and
-   * these must not hide others.
+   * Builds the row of calls that are only counted: a minute's 429s, or a minute's answers of one operation. Its id is a
+   * hash of team, caller and minute, so that all processes count into one row. Without a team, the hash includes action
+   * and code: anybody who knows an address can cause refusals in its name, and these must not hide others.
    */
   ofMinute(call: AuditedCall, entry: AuditEntry): Content {
     const minute = Math.floor(this.#now() / MINUTE_MS) * MINUTE_MS
     const row = this.of(call, entry)
-    const what = row.team_id === null ? [row.action, row.code] : []
+    const answered = row.outcome === 'ANSWERED' ? [row.action, row.datasource_id] : []
+    const what = row.team_id === null ? [row.action, row.code] : answered
     const who = [entry.teamId, row.via, row.account_id, row.key_id, minute, ...what].join('|')
     const hash = createHash('sha256').update(who).digest('hex')
     const tail = `-a${hash.slice(0, 3)}-${hash.slice(3, 15)}`

@@ -1,6 +1,6 @@
 // The routes of a datasource's exposure (docs/session.md#operations): the exposure, its versions, drift, and previews. For
 // managers only.
-import { Page, JobStarted } from './schemas.ts'
+import { JobStarted } from './schemas.ts'
 import type { Route } from './route.ts'
 import * as shape from './exposure-schemas.ts'
 
@@ -35,8 +35,17 @@ export const EXPOSURE_ROUTES = {
     summary: 'Lists every saved exposure with its author, newest first.',
     place: 'datasource',
     role: 'ADMIN',
-    query: Page,
+    query: shape.VersionPage,
     answer: shape.ExposureVersions,
+    errors: [],
+  },
+  getExposureVersion: {
+    method: 'GET',
+    path: `${DATASOURCE}/exposure/versions/{version}`,
+    summary: 'Returns one saved exposure.',
+    place: 'datasource',
+    role: 'ADMIN',
+    answer: shape.ExposureVersion,
     errors: [],
   },
   getDrift: {

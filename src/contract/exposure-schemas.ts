@@ -1,7 +1,7 @@
 // Wire schemas of exposures, drift, and exposure previews.
 import { z } from 'zod'
 import { listOf } from './list-of.ts'
-import { at, count, text } from './schemas.ts'
+import { at, count, Page, text } from './schemas.ts'
 
 const identifier = text(1024).min(1)
 const RequestedTables = listOf(
@@ -17,25 +17,38 @@ export const ExposurePut = z.strictObject({
   tables: RequestedTables,
   /** The version that the client read. If absent, the last writer wins. */
   version: z.int().min(0).exactOptional(),
+  /** Why the exposure is saved, for the people who read its history. */
+  note: text(200).exactOptional(),
 })
+const Author = z.object({ accountId: z.string(), name: z.string().nullable() })
 const ExposureTable = z.object({ schema: z.string(), table: z.string(), columns: z.array(z.string()) })
 export const Exposure = z.object({
   tables: z.array(ExposureTable),
   version: count,
   /** Saved names that introspection no longer finds. */
   gone: z.array(z.object({ schema: z.string(), table: z.string(), column: z.string().optional() })),
+  /** Who saved this version, when, and why. Null before the first save. */
+  author: Author.nullable(),
+  savedAt: at.nullable(),
+  note: z.string().nullable(),
   /** After a PUT only: warnings for the author, as whole sentences. */
   warnings: z.array(z.string()).optional(),
 })
+const about = { version: count, author: Author, savedAt: at, note: z.string().nullable() }
+export const ExposureVersion = z.object({ ...about, tables: z.array(ExposureTable), createdAt: at })
+/** A version by its counts; null for versions older than the counts. `added` and `removed` are columns. */
+const BriefVersion = z.object({
+  ...about,
+  tables: count.nullable(),
+  columns: count.nullable(),
+  added: count.nullable(),
+  removed: count.nullable(),
+})
+export const VersionPage = Page.extend({
+  brief: z.literal('1').exactOptional().meta({ description: 'Counts instead of the tables.' }),
+})
 export const ExposureVersions = z.object({
-  items: z.array(
-    z.object({
-      version: count,
-      tables: z.array(ExposureTable),
-      author: z.object({ accountId: z.string(), name: z.string().nullable() }),
-      createdAt: at,
-    }),
-  ),
+  items: z.union([z.array(ExposureVersion), z.array(BriefVersion)]),
   nextCursor: z.string().nullable(),
 })
 

@@ -408,10 +408,11 @@ export const CheckResult = z.object({
   printed: z.string().optional(),
   estimate: z.number().min(0).optional(),
 })
-export const CheckBody = z.union([
-  SqlBody.extend({ as: z.unknown().exactOptional() }),
-  MongoBody.extend({ as: z.unknown().exactOptional() }),
-])
+const OF_CHECK = {
+  as: z.unknown().exactOptional(),
+  draft: z.boolean().exactOptional().meta({ description: 'Judged while it is typed. The audit only counts it.' }),
+}
+export const CheckBody = z.union([SqlBody.extend(OF_CHECK), MongoBody.extend(OF_CHECK)])
 
 // ── audit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

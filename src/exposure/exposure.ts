@@ -53,21 +53,57 @@ export interface Exposure {
   readonly tables: readonly ShownTable[]
   readonly version: number
   readonly gone: readonly Gone[]
+  /** Who saved it and when. Null before the first save. */
+  readonly author: Author | null
+  readonly savedAt: string | null
+  /** What the author wrote about it. */
+  readonly note: string | null
   /** Only in the answer to a PUT: what the author should know. */
   readonly warnings?: readonly string[]
+}
+
+/** `name` is null if the account was deleted. */
+interface Author {
+  readonly accountId: AccountId
+  readonly name: string | null
 }
 
 export interface ExposureVersion {
   readonly version: number
   readonly tables: readonly ShownTable[]
-  readonly author: { readonly accountId: AccountId; readonly name: string | null }
+  readonly author: Author
   readonly createdAt: string
+  readonly savedAt: string
+  readonly note: string | null
+}
+
+/** A version by its counts. `added` and `removed` are columns, against the version before it. */
+export interface BriefVersion {
+  readonly version: number
+  readonly author: Author
+  readonly savedAt: string
+  readonly note: string | null
+  /** Null for versions older than the counts. */
+  readonly tables: number | null
+  readonly columns: number | null
+  readonly added: number | null
+  readonly removed: number | null
+}
+
+interface Requested {
+  readonly tables: readonly RequestedTable[]
+  readonly version?: number
+  readonly note?: string
 }
 
 /** The current exposure: its frozen names, and which of them introspection no longer finds. */
 export async function getExposure(deps: ExposureDeps, at: ExposurePlace): Promise<Exposure> {
-  const [tables, catalog] = await Promise.all([deps.catalogs.shown(at.row), deps.catalogs.full(at.row)])
-  return { tables, version: at.row.exposure_version, gone: goneFrom(tables, catalog) }
+  const [tables, catalog, saved] = await Promise.all([
+    deps.catalogs.shown(at.row),
+    deps.catalogs.full(at.row),
+    savedAs(deps.store, at.row),
+  ])
+  return { tables, version: at.row.exposure_version, gone: goneFrom(tables, catalog), ...saved }
 }
 
 /**
@@ -78,25 +114,21 @@ export async function putExposure(
   deps: SavingDeps,
   call: Call,
   at: ExposurePlace,
-  request: { readonly tables: readonly RequestedTable[]; readonly version?: number },
+  request: Requested,
 ): Promise<Exposure> {
   for (let tried = 1; ; tried++) {
     const saved = await save(deps, call, at, request)
     if (saved !== null) return saved
     // Without a version the last writer wins, so a lost race is retried. With a version, the retry compares it again.
-    if (tried === TRIES) throw conflict()
+    if (tried === TRIES) throw await conflict(deps.store, at.id)
   }
 }
 
 /** Returns null if another exposure was saved, or the database introspected, in the meantime. */
-async function save(
-  deps: SavingDeps,
-  call: Call,
-  at: ExposurePlace,
-  request: { readonly tables: readonly RequestedTable[]; readonly version?: number },
-): Promise<Exposure | null> {
+async function save(deps: SavingDeps, call: Call, at: ExposurePlace, request: Requested): Promise<Exposure | null> {
   const current = await versionsNow(deps.store, at.id)
-  if (request.version !== undefined && request.version !== current.exposure_version) throw conflict()
+  if (request.version !== undefined && request.version !== current.exposure_version)
+    throw await conflict(deps.store, at.id)
   const [catalog, saved] = await Promise.all([deps.catalogs.full(current), deps.catalogs.shown(current)])
   // With tens of thousands of columns, each step takes about 10 ms. Yield to the event loop between steps. The
   // transaction below checks that nothing changed in the meantime.
@@ -118,9 +150,17 @@ async function save(
     author_id: call.caller.accountId,
     created_at: new Date().toISOString(),
     catalog_version: current.catalog_version === 0 ? null : current.catalog_version,
+    note: request.note ?? null,
+    table_count: tables.length,
+    column_count: columnCount(tables),
+    added: countOutside(tables, was),
+    removed: countOutside(saved, is),
   }
   await setImmediate()
-  const changes = changesOf(fieldsOf(current.exposure_version, saved, is), fieldsOf(version, tables, was))
+  const changes = changesOf(fieldsOf(current.exposure_version, saved, is), {
+    ...fieldsOf(version, tables, was),
+    note: request.note,
+  })
   await setImmediate()
   const isSaved = await deps.store.write(async (tx) => {
     const { numUpdatedRows } = await tx
@@ -154,7 +194,37 @@ async function save(
     catalog === null || exposed === null ? [] : warningsOf(catalog, exposed, (names) => at.driver.typed(names))
   const gone = goneFrom(tables, catalog)
   await setImmediate()
-  return { tables, version, gone, warnings }
+  return { tables, version, gone, warnings, ...(await savedAs(deps.store, { id: at.id, exposure_version: version })) }
+}
+
+/** Who saved a version and why. All null before the first save. */
+async function savedAs(
+  store: Pick<Store, 'db'>,
+  at: Pick<Versions, 'id' | 'exposure_version'>,
+): Promise<Pick<Exposure, 'author' | 'savedAt' | 'note'>> {
+  const row = await store.db
+    .selectFrom('exposures')
+    .leftJoin('accounts', 'accounts.id', 'exposures.author_id')
+    .select(['exposures.author_id', 'exposures.created_at', 'exposures.note', 'accounts.name'])
+    .where('exposures.datasource_id', '=', at.id)
+    .where('exposures.version', '=', at.exposure_version)
+    .executeTakeFirst()
+  if (row === undefined) return { author: null, savedAt: null, note: null }
+  return { author: { accountId: row.author_id, name: row.name }, savedAt: row.created_at, note: row.note }
+}
+
+function columnCount(tables: readonly ShownTable[]): number {
+  return tables.reduce((sum, { columns }) => sum + columns.length, 0)
+}
+
+/** The number of columns that the other side does not have. */
+function countOutside(tables: readonly ShownTable[], other: NamesByTable): number {
+  let count = 0
+  for (const { schema, table, columns } of tables) {
+    const others = other.get(tableKey(schema, table))
+    for (const column of columns) if (others?.has(column) !== true) count++
+  }
+  return count
 }
 
 /** The names of the columns, by tableKey. */
@@ -210,42 +280,102 @@ export async function getDrift(
   return { ...(await driftOf(then, now)), since: then.capturedAt, schemaCapturedAt }
 }
 
+interface Page {
+  readonly cursor?: string | undefined
+  readonly limit?: number | undefined
+}
+
 /** Every saved version, newest first. To restore one, PUT its tables. */
 export async function listExposureVersions(
-  deps: ExposureDeps,
-  at: ExposurePlace,
-  page: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
+  deps: Pick<ExposureDeps, 'store'>,
+  at: Pick<ExposurePlace, 'id'>,
+  page: Page,
 ): Promise<{ readonly items: readonly ExposureVersion[]; readonly nextCursor: string | null }> {
-  if (page.cursor !== undefined && !/^\d{1,15}$/.test(page.cursor))
-    throw invalidRequest(['cursor: is not a valid cursor'])
-  const limit = page.limit ?? 20
-  const sizes = await deps.store.db
-    .selectFrom('exposures')
-    .select(['version', (eb) => eb.fn<number>('octet_length', ['tables']).as('bytes')])
-    .where('datasource_id', '=', at.id)
-    .$if(page.cursor !== undefined, (query) => query.where('version', '<', Number(page.cursor)))
-    .orderBy('version', 'desc')
-    .limit(limit + 1)
+  const limit = page.limit ?? PAGE_LIMIT
+  const sizes = await newestVersions(deps.store, at, page)
+    .select((eb) => eb.fn<number>('octet_length', ['exposures.tables']).as('bytes'))
     .execute()
   const fitting = fittingCount(sizes.slice(0, limit).map((row) => row.bytes))
   const versions = sizes.slice(0, fitting).map((row) => row.version)
-  const rows = await deps.store.db
-    .selectFrom('exposures')
-    .leftJoin('accounts', 'accounts.id', 'exposures.author_id')
-    .select(['exposures.version', 'exposures.tables', 'exposures.author_id', 'exposures.created_at', 'accounts.name'])
-    .where('exposures.datasource_id', '=', at.id)
+  const rows = await savedVersions(deps.store, at)
+    .select('exposures.tables')
     .where('exposures.version', 'in', versions.length === 0 ? [0] : versions)
     .orderBy('exposures.version', 'desc')
     .execute()
-  const items = rows.map((row) => ({
-    version: row.version,
-    tables: readExposure(row.tables),
-    author: { accountId: row.author_id, name: row.name },
-    createdAt: row.created_at,
-  }))
-  const last = versions.at(-1)
-  return { items, nextCursor: sizes.length > fitting && last !== undefined ? String(last) : null }
+  return { items: rows.map(versionOf), nextCursor: cursorAfter(versions, sizes.length > fitting) }
 }
+
+/** The same list by counts, without reading the tables. */
+export async function listBriefVersions(
+  deps: Pick<ExposureDeps, 'store'>,
+  at: Pick<ExposurePlace, 'id'>,
+  page: Page,
+): Promise<{ readonly items: readonly BriefVersion[]; readonly nextCursor: string | null }> {
+  const limit = page.limit ?? PAGE_LIMIT
+  const rows = await newestVersions(deps.store, at, page)
+    .select(['exposures.table_count', 'exposures.column_count', 'exposures.added', 'exposures.removed'])
+    .execute()
+  const items = rows.slice(0, limit).map(({ table_count: tables, column_count: columns, added, removed, ...row }) => {
+    return { ...aboutVersion(row), tables, columns, added, removed }
+  })
+  const versions = items.map(({ version }) => version)
+  return { items, nextCursor: cursorAfter(versions, rows.length > limit) }
+}
+
+/** One saved version. Throws NOT_FOUND. */
+export async function getExposureVersion(
+  deps: Pick<ExposureDeps, 'store'>,
+  at: Pick<ExposurePlace, 'id'>,
+  version: string,
+): Promise<ExposureVersion> {
+  if (!/^[1-9]\d{0,8}$/.test(version)) throw notFound()
+  const row = await savedVersions(deps.store, at)
+    .select('exposures.tables')
+    .where('exposures.version', '=', Number(version))
+    .executeTakeFirst()
+  if (row === undefined) throw notFound()
+  return versionOf(row)
+}
+
+/** Throws INVALID_REQUEST for an invalid cursor. Reads one row more than the page holds. */
+function newestVersions(store: Pick<Store, 'db'>, at: Pick<ExposurePlace, 'id'>, { cursor, limit = PAGE_LIMIT }: Page) {
+  if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw invalidRequest(['cursor: is not a valid cursor'])
+  return savedVersions(store, at)
+    .$if(cursor !== undefined, (query) => query.where('exposures.version', '<', Number(cursor)))
+    .orderBy('exposures.version', 'desc')
+    .limit(limit + 1)
+}
+
+function savedVersions(store: Pick<Store, 'db'>, at: Pick<ExposurePlace, 'id'>) {
+  return store.db
+    .selectFrom('exposures')
+    .leftJoin('accounts', 'accounts.id', 'exposures.author_id')
+    .select(['exposures.version', 'exposures.author_id', 'exposures.created_at', 'exposures.note', 'accounts.name'])
+    .where('exposures.datasource_id', '=', at.id)
+}
+
+interface SavedVersion {
+  readonly version: number
+  readonly author_id: AccountId
+  readonly created_at: string
+  readonly note: string | null
+  readonly name: string | null
+}
+
+function aboutVersion({ version, author_id: accountId, created_at: savedAt, note, name }: SavedVersion) {
+  return { version, author: { accountId, name }, savedAt, note }
+}
+
+function versionOf({ tables, ...row }: SavedVersion & { readonly tables: string }): ExposureVersion {
+  return { ...aboutVersion(row), tables: readExposure(tables), createdAt: row.created_at }
+}
+
+function cursorAfter(versions: readonly number[], hasMore: boolean): string | null {
+  const last = versions.at(-1)
+  return hasMore && last !== undefined ? String(last) : null
+}
+
+const PAGE_LIMIT = 20
 
 /** A version may hold every column of a large database. Returns as many versions as fit a page, at least one. */
 function fittingCount(bytes: readonly number[]): number {
@@ -260,7 +390,7 @@ const VERSIONS_KEPT = 1_000
 const TRIES = 5
 
 /** Saving must compare with the stored versions, not with cached ones. */
-export async function versionsNow(store: Store, id: DatasourceId): Promise<Versions> {
+export async function versionsNow(store: Pick<Store, 'db'>, id: DatasourceId): Promise<Versions> {
   return await store.db
     .selectFrom('datasources')
     .select(['id', 'catalog_version', 'exposure_version'])
@@ -268,9 +398,13 @@ export async function versionsNow(store: Store, id: DatasourceId): Promise<Versi
     .executeTakeFirstOrThrow(() => notFound())
 }
 
-function conflict(): AppError {
+/** The refusal tells which version was saved meanwhile, by whom and when. */
+async function conflict(store: Pick<Store, 'db'>, id: DatasourceId): Promise<AppError> {
+  const { exposure_version: version } = await versionsNow(store, id)
+  const { author, savedAt } = await savedAs(store, { id, exposure_version: version })
   return new AppError(
     'CONFLICT',
     'Another version of the exposure was saved in the meantime. Read the exposure again, then save again.',
+    { extra: { version, author, savedAt } },
   )
 }

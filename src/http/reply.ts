@@ -164,4 +164,6 @@ export function notJson(): AppError {
   return new AppError('INVALID_REQUEST', 'The body is not valid JSON. Check quotes, commas and brackets.', BODY)
 }
 
-const BODY = { extra: { details: ['body: not valid JSON'] } } as const
+const BODY = {
+  extra: { details: ['body: not valid JSON'], issues: [{ path: [], message: 'not valid JSON' }] },
+} as const

@@ -35,6 +35,8 @@ interface ParamTypes {
   /** The schema and name of a table, as the database spells them. */
   readonly schema: string
   readonly table: string
+  /** The number of a saved exposure. */
+  readonly version: string
 }
 type ParamName<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamName<Rest> : never
 type Params<Path> = { readonly [N in ParamName<Path>]: N extends keyof ParamTypes ? ParamTypes[N] : never }

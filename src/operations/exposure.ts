@@ -1,18 +1,36 @@
 // Operations on a datasource's exposure.
-import { getDrift, getExposure, listExposureVersions, putExposure, type SavingDeps } from '../exposure/exposure.ts'
+import {
+  getDrift,
+  getExposure,
+  getExposureVersion,
+  listBriefVersions,
+  listExposureVersions,
+  putExposure,
+  type SavingDeps,
+} from '../exposure/exposure.ts'
 import { exposureFromRefusal } from '../what-if/from-refusal.ts'
 import { previewExposure, type PreviewDeps } from '../what-if/preview.ts'
 import { requireIntrospected } from '../exposure/refusals.ts'
 import type { Definitions } from './definitions.ts'
 
 type Names =
-  'getExposure' | 'putExposure' | 'listExposureVersions' | 'getDrift' | 'previewExposure' | 'exposureFromRefusal'
+  | 'getExposure'
+  | 'putExposure'
+  | 'listExposureVersions'
+  | 'getExposureVersion'
+  | 'getDrift'
+  | 'previewExposure'
+  | 'exposureFromRefusal'
 
 export function exposureOperations(deps: SavingDeps & PreviewDeps): Pick<Definitions, Names> {
   return {
     getExposure: (at) => getExposure(deps, at.reached),
     putExposure: (at) => putExposure(deps, at.call, at.reached, at.body),
-    listExposureVersions: (at) => listExposureVersions(deps, at.reached, at.query),
+    listExposureVersions: (at) =>
+      at.query.brief === '1'
+        ? listBriefVersions(deps, at.reached, at.query)
+        : listExposureVersions(deps, at.reached, at.query),
+    getExposureVersion: (at) => getExposureVersion(deps, at.reached, at.params.version),
     getDrift: (at) => getDrift(deps, at.reached),
     previewExposure: {
       require: async (at) => requireIntrospected(at.reached.row),

@@ -3,7 +3,7 @@
 import type { ZodError, ZodType } from 'zod'
 import { z } from 'zod'
 import type { Route } from '../contract/route.ts'
-import { invalidRequest } from '../errors.ts'
+import { invalidRequest, type Issue } from '../errors.ts'
 
 const Nothing = z.strictObject({})
 const DETAILS_MAX = 50
@@ -37,25 +37,37 @@ function asRecord(value: unknown): object {
 function read(schema: ZodType, value: unknown, what: string): unknown {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  throw invalidRequest(detailsOf(result.error, what))
+  const issues = issuesOf(result.error, what)
+  throw invalidRequest(
+    issues.map(({ path, message }) => shortened(`${at(path)}: ${message}`)),
+    undefined,
+    issues,
+  )
 }
 
-function detailsOf(error: ZodError, what: string): string[] {
+function issuesOf(error: ZodError, what: string): Issue[] {
   return error.issues
     .flatMap((issue) => {
       if (issue.code === 'unrecognized_keys')
-        return issue.keys.map((key) => `${at([...issue.path, key])}: unknown ${what}`)
-      return `${at(issue.path)}: ${issue.message}`
+        return issue.keys.map((key) => ({ path: [...issue.path, key], message: `unknown ${what}` }))
+      return { path: issue.path, message: issue.message }
     })
     .slice(0, DETAILS_MAX)
-    .map((line) => (line.length > DETAIL_LENGTH_MAX ? `${line.slice(0, DETAIL_LENGTH_MAX).toWellFormed()}…` : line))
+    .map(({ path, message }) => ({
+      path: path.map((key) => (typeof key === 'number' ? key : shortened(String(key)))),
+      message: shortened(message),
+    }))
+}
+
+function shortened(line: string): string {
+  return line.length > DETAIL_LENGTH_MAX ? `${line.slice(0, DETAIL_LENGTH_MAX).toWellFormed()}…` : line
 }
 
 /** `tables[0].columns`, or `body` for the whole body. */
-function at(path: readonly PropertyKey[]): string {
+function at(path: Issue['path']): string {
   if (path.length === 0) return 'body'
   return path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`
-    return text === '' ? String(key) : `${text}.${String(key)}`
+    return text === '' ? key : `${text}.${key}`
   }, '')
 }

@@ -16,6 +16,7 @@ import { roleAtLeast } from '../teams/roles.ts'
 import { roleRequired } from '../teams/require-membership.ts'
 import { settingsOf, type TeamSettings } from '../teams/settings.ts'
 import { auditText, type QueryTrail } from './audited-parts.ts'
+import type { Drafts } from './drafts.ts'
 import { limitsOf } from './limits.ts'
 import { exposedOf, inTime, isRead, type QueryDeps } from './run-query.ts'
 
@@ -32,7 +33,7 @@ export interface CheckResult {
   readonly estimate?: number
 }
 
-export type CheckDeps = Omit<QueryDeps, 'budget'>
+export type CheckDeps = Omit<QueryDeps, 'budget'> & { readonly drafts: Drafts }
 
 const As = z.union([
   z.strictObject({ role: z.enum(['OWNER', 'ADMIN', 'MEMBER']) }),
@@ -40,9 +41,13 @@ const As = z.union([
 ])
 type As = z.infer<typeof As>
 
-/** The body is a query body with `as?: {role} or {keyId of one's own}`. Throws as a query does, except for verdicts. */
+/**
+ * The body is a query body with `as?: {role} or {keyId of one's own}` and `draft?`. Throws as a query does, except for
+ * verdicts. A draft is judged while it is typed: the audit only counts it, and a session may send ten a second (429).
+ */
 export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body: unknown): Promise<CheckResult> {
   const place = { teamId: at.teamId, datasourceId: at.id }
+  const isDraft = typeof body === 'object' && body !== null && 'draft' in body && body.draft === true
   const trail: Trail = { query: null, params: undefined, printed: null, tables: undefined, isRead: false }
   const about = async (refusal: QueryTrail['refusal'], blocked: Blocked | undefined) => {
     const { auditRedactLiterals } = await settingsOf(deps, at.teamId)
@@ -50,12 +55,18 @@ export async function checkQuery(deps: CheckDeps, call: Call, at: Reached, body:
   }
   try {
     const result = await walk(deps, call, at, body, trail)
+    if (isDraft) {
+      deps.audit.folded(call, { ...place, outcome: 'ANSWERED' })
+      return result
+    }
     deps.audit.record(call, { ...(await about(refusalOf(result), result.blocked)), outcome: 'ANSWERED' })
     return result
   } catch (error) {
     const { blocked, ...reason } = reasonOf(error)
     const code = error instanceof AppError ? error.code : 'INTERNAL'
-    deps.audit.record(call, { ...(await about({ code, reason }, blocked)), outcome: outcomeOf(code), code })
+    const outcome = outcomeOf(code)
+    if (isDraft) deps.audit.folded(call, { ...place, outcome, code })
+    else deps.audit.record(call, { ...(await about({ code, reason }, blocked)), outcome, code })
     throw error
   }
 }
@@ -71,10 +82,11 @@ function refusalOf({ verdict, error, hint, position, estimate }: CheckResult): Q
 
 async function walk(deps: CheckDeps, call: Call, at: Reached, body: unknown, trail: Trail): Promise<CheckResult> {
   const exposed = await exposedOf(deps, at)
-  const { as, fields } = split(body)
+  const { as, draft, fields } = split(body)
   const queryBody = at.driver.read(fields)
   trail.query = queryBody.text
   trail.params = queryBody.params
+  if (draft) deps.drafts.spend(call.caller)
   const barred = as === undefined ? null : await barredAs(deps, call, at, as)
   if (barred !== null)
     return { verdict: 'DENIED', error: barred, hint: 'Check as a role or a key that can reach this datasource.' }
@@ -185,14 +197,19 @@ async function barredByKey(deps: CheckDeps, call: Call, at: Reached, keyId: ApiK
   return null
 }
 
-function split(body: unknown): { readonly as: As | undefined; readonly fields: unknown } {
-  if (typeof body !== 'object' || body === null || Array.isArray(body) || !('as' in body)) {
-    return { as: undefined, fields: body }
+/** The fields of the check, and those of the query, which the driver reads. */
+function split(body: unknown): { readonly as: As | undefined; readonly draft: boolean; readonly fields: unknown } {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return { as: undefined, draft: false, fields: body }
   }
-  const { as, ...fields } = body
-  const read = As.safeParse(as)
-  if (!read.success) throw invalidRequest(['as: must be {role} or {keyId}'])
-  return { as: read.data, fields }
+  const { as, draft, ...fields }: { readonly as?: unknown; readonly draft?: unknown } = body
+  const read = As.optional().safeParse(as)
+  const wrong = [
+    ...(read.success ? [] : ['as: must be {role} or {keyId}']),
+    ...(draft === undefined || typeof draft === 'boolean' ? [] : ['draft: must be true or false']),
+  ]
+  if (wrong.length > 0) throw invalidRequest(wrong)
+  return { as: read.data, draft: draft === true, fields }
 }
 
 function hintOf({ hint }: { readonly hint?: string | undefined }): { readonly hint?: string } {

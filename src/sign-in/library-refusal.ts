@@ -52,7 +52,7 @@ export function wrongPassword(): AppError {
 
 function invalid(detail: string, reason?: string): AppError {
   return new AppError('INVALID_REQUEST', `The request is not valid: ${detail}`, {
-    extra: { details: [detail], ...(reason === undefined ? {} : { reason }) },
+    extra: { details: [detail], issues: [{ path: [], message: detail }], ...(reason === undefined ? {} : { reason }) },
   })
 }
 

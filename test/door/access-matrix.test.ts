@@ -86,6 +86,7 @@ const MATRIX = {
   getExposure: DATASOURCE_ADMIN,
   putExposure: DATASOURCE_ADMIN,
   listExposureVersions: DATASOURCE_ADMIN,
+  getExposureVersion: DATASOURCE_ADMIN,
   getDrift: DATASOURCE_ADMIN,
   previewExposure: datasourceAdmin(QUERY_PASS),
   exposureFromRefusal: DATASOURCE_ADMIN,
