@@ -19,8 +19,9 @@ export interface ClientDocuments {
 /** How to reach the host of a document. Tests reach their own server. */
 export interface DocumentTransport {
   readonly dial: (at: { readonly host: string; readonly port: number }, signal: AbortSignal) => ReturnType<typeof dial>
-  /** Trusted certificates, in addition to none. If absent: those that Node trusts. */
+  /** The only certificates to trust. If absent: those that Node trusts. */
   readonly ca?: string
+  readonly deadlineMs?: number
 }
 
 const PUBLIC_ONLY: DocumentTransport = { dial: (at, signal) => dial(at, false, signal) }
@@ -108,17 +109,20 @@ export function shortName(name: string | undefined): string | null {
   return plain.length > NAME_MAX ? `${plain.slice(0, NAME_MAX).toWellFormed()}…` : plain
 }
 
-async function fetchDocument(url: URL, { dial, ca }: DocumentTransport): Promise<{ text: string; freshMs: number }> {
-  using deadline = deadlineOf(new AbortController().signal, DEADLINE_MS)
+async function fetchDocument(
+  url: URL,
+  { dial, ca, deadlineMs = DEADLINE_MS }: DocumentTransport,
+): Promise<{ text: string; freshMs: number }> {
+  using deadline = deadlineOf(new AbortController().signal, deadlineMs)
   const { signal } = deadline
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const socket = await dial({ host, port: 443 }, signal)
   try {
     const secure = connect({ socket, servername: host, ...(ca === undefined ? {} : { ca }) })
     const response = await answerOf(url, {
+      // Only without an agent does Node use this connection: an agent would open its own, to any address.
       createConnection: () => secure,
-      agent: false,
-      headers: { accept: 'application/json', connection: 'close' },
+      headers: { host: url.host, accept: 'application/json', connection: 'close' },
       maxHeaderSize: HEADER_BYTES_MAX,
       signal,
     })

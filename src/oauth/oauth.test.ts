@@ -150,6 +150,19 @@ for (const dialect of DIALECTS) {
       assert.equal(await gate(last.access), 'refused')
     })
 
+    test('a used refresh token is deleted after a day', async () => {
+      const { rooms, service, ada, team, client } = await opened()
+      await using _rooms = rooms
+      const first = await connected(service, ada, client, { teamIds: [team] })
+      const second = tokensIn(await refresh(service, client.clientId, first.refresh))
+      const count = async () => (await rooms.store.db.selectFrom('oauth_refresh_tokens').select('id').execute()).length
+      assert.equal(await count(), 2)
+      rooms.clock.at += 86_400_000 + 60_000
+      tokensIn(await refresh(service, client.clientId, second.refresh))
+      // The deletion runs in the background.
+      while ((await count()) > 1) await new Promise((resolve) => setImmediate(resolve))
+    })
+
     test('two refreshes at the same time leave one family alive', async () => {
       const { rooms, service, ada, team, client, gate } = await opened()
       await using _rooms = rooms

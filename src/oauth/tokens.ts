@@ -16,6 +16,8 @@ interface Deps extends Omit<GrantDeps, 'reached'> {
   readonly now: () => number
 }
 
+/** How long a used refresh token shows that it was stolen. */
+const USED_KEPT_MS = 86_400_000
 const MALFORMED = 'The form has no value, or more than one, for'
 
 /** Throws OauthError. */
@@ -34,6 +36,7 @@ export async function tokenAnswer(deps: Deps, form: URLSearchParams): Promise<Re
   }
   const { status, body } = await deps.provider.token(known(form))
   if (status >= 400) throw refusalOf(body)
+  pruneTokens(deps)
   // The library answers with the time of expiry and the session too.
   const { access_token, token_type, expires_in, refresh_token, scope } = body
   return Response.json({ access_token, token_type, expires_in, refresh_token, scope })
@@ -124,6 +127,20 @@ function rowOf(deps: Pick<Deps, 'store'>, token: string) {
     .where('token', '=', hashOf(token.slice(REFRESH_PREFIX.length)))
     .where('connector_grants.revoked_at', 'is', null)
     .executeTakeFirst()
+}
+
+/**
+ * Each refresh leaves a used token behind. After a day nobody repeats a request, and a used token is as invalid as an
+ * unknown one.
+ */
+function pruneTokens({ store, now }: Pick<Deps, 'store' | 'now'>): void {
+  const time = (ms: number) => (store.dialect === 'postgres' ? new Date(ms) : new Date(ms).toISOString())
+  store.later((db) =>
+    db
+      .deleteFrom('oauth_refresh_tokens')
+      .where((eb) => eb.or([eb('revoked', '<', time(now() - USED_KEPT_MS)), eb('expiresAt', '<', time(now()))]))
+      .execute(),
+  )
 }
 
 /** The agent ends its own grant, or lost it. */

@@ -192,6 +192,7 @@ interface OauthRefreshTokenTable {
   /** SHA-256, base64url, of the code that the first token of the family was issued for. */
   authorizationCodeId: string | null
   revoked: string | Date | null
+  expiresAt: string | Date
   /** Until then, a used token gets the same answer again. */
   rotationReplayExpiresAt: string | Date | null
 }

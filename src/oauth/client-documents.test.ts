@@ -1,0 +1,251 @@
+// Reading client metadata documents, from a real TLS server under a name of its own, and what is never read.
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import { after, before, describe, test } from 'node:test'
+import { makeCertificates, type Certificates } from '../../test/support/certificates.ts'
+import { dial } from '../drivers/address.ts'
+import { openClientDocuments, type DocumentTransport } from './client-documents.ts'
+import { isDocumentId } from './clients.ts'
+
+const ID = 'https://agent.example/client.json'
+const REDIRECT = 'https://agent.example/callback'
+const DOCUMENT = { client_id: ID, client_name: 'Agent', redirect_uris: [REDIRECT] }
+
+describe('client metadata documents', () => {
+  let certificates: Certificates
+  let server: Server
+  let transport: DocumentTransport
+  let answer: (request: IncomingMessage, response: ServerResponse) => void
+  let asked: string[] = []
+
+  before(async () => {
+    certificates = await makeCertificates()
+    const { pem } = certificates
+    server = createServer({ key: pem['server.key'], cert: pem['server.crt'] }, (request, response) => {
+      asked.push(`${request.method} https://${request.headers.host}${request.url}`)
+      answer(request, response)
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const address = server.address()
+    assert.ok(typeof address === 'object' && address !== null)
+    const { port } = address
+    transport = {
+      dial: (at, signal) => {
+        assert.deepEqual(at, { host: 'agent.example', port: 443 })
+        return dial({ host: '127.0.0.1', port }, true, signal)
+      },
+      ca: pem['ca.crt'] ?? '',
+      deadlineMs: 2_000,
+    }
+  })
+  after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await certificates[Symbol.asyncDispose]()
+  })
+
+  const json = (body: unknown, headers: Readonly<Record<string, string>> = {}, status = 200) => {
+    asked = []
+    answer = (_request, response) =>
+      void response
+        .writeHead(status, { 'content-type': 'application/json', ...headers })
+        .end(typeof body === 'string' ? body : JSON.stringify(body))
+  }
+
+  test('are read by their address, and say who the client is', async () => {
+    json({ ...DOCUMENT, logo_uri: 'http://169.254.169.254/', jwks_uri: 'http://10.0.0.1/' })
+    const client = await openClientDocuments(transport).read(ID)
+    assert.deepEqual(client, { id: ID, name: 'Agent', host: 'agent.example', redirectUris: [REDIRECT] })
+    assert.deepEqual(asked, [`GET ${ID}`])
+  })
+
+  test('are read once while they are fresh, within bounds whatever their headers say', async () => {
+    const cases = [
+      ['max-age=600', 600],
+      ['max-age=1', 60],
+      ['no-store', 60],
+      ['max-age=999999999', 3_600],
+      ['', 300],
+    ] as const
+    for (const [header, seconds] of cases) {
+      json(DOCUMENT, header === '' ? {} : { 'cache-control': header })
+      let now = 0
+      const documents = openClientDocuments(transport, () => now)
+      await Promise.all([1, 2, 3].map(() => documents.read(ID)))
+      now = seconds * 1000 - 1
+      await documents.read(ID)
+      assert.equal(asked.length, 1, header)
+      now++
+      await documents.read(ID)
+      assert.equal(asked.length, 2, header)
+    }
+  })
+
+  test('a failure is remembered for half a minute', async () => {
+    json('{', {}, 500)
+    let now = 0
+    const documents = openClientDocuments(transport, () => now)
+    assert.equal(await documents.read(ID), null)
+    json(DOCUMENT)
+    now = 29_999
+    assert.equal(await documents.read(ID), null)
+    assert.deepEqual(asked, [])
+    now = 30_000
+    assert.equal((await documents.read(ID))?.name, 'Agent')
+  })
+
+  test('a name is one line of at most 100 characters; without one, the host is the name', async () => {
+    const names: [unknown, string][] = [
+      [undefined, 'agent.example'],
+      [' \n ', 'agent.example'],
+      ['A\u202Eb\u0000c\nd', 'A b c d'],
+      ['x'.repeat(300), `${'x'.repeat(100)}…`],
+    ]
+    for (const [given, shown] of names) {
+      json({ ...DOCUMENT, client_name: given })
+      assert.equal((await openClientDocuments(transport).read(ID))?.name, shown)
+    }
+  })
+
+  test('redirect URIs of unknown schemes are left out', async () => {
+    json({ ...DOCUMENT, redirect_uris: ['weird://x', REDIRECT, 'http://127.0.0.1/callback'] })
+    const client = await openClientDocuments(transport).read(ID)
+    assert.deepEqual(client?.redirectUris, [REDIRECT, 'http://127.0.0.1/callback'])
+  })
+
+  const bad: [string, unknown, Readonly<Record<string, string>>?, number?][] = [
+    ['another client', { ...DOCUMENT, client_id: `${ID}?` }],
+    ['no client', { redirect_uris: [REDIRECT] }],
+    ['no redirect URI', { ...DOCUMENT, redirect_uris: [] }],
+    ['a redirect URI that is a script', { ...DOCUMENT, redirect_uris: [REDIRECT, 'javascript:alert(1)'] }],
+    ['a redirect URI over http', { ...DOCUMENT, redirect_uris: ['http://agent.example/callback'] }],
+    ['only redirect URIs of unknown schemes', { ...DOCUMENT, redirect_uris: ['weird://x'] }],
+    ['a client with a secret', { ...DOCUMENT, token_endpoint_auth_method: 'client_secret_post' }],
+    ['a client with a key', { ...DOCUMENT, token_endpoint_auth_method: 'private_key_jwt' }],
+    ['a client without codes', { ...DOCUMENT, grant_types: ['client_credentials'] }],
+    ['another response type', { ...DOCUMENT, response_types: ['token'] }],
+    ['JSON that is a list', [DOCUMENT]],
+    ['JSON that is cut', JSON.stringify(DOCUMENT).slice(0, -1)],
+    ['a type that is not JSON', DOCUMENT, { 'content-type': 'text/html' }],
+    ['a redirect', DOCUMENT, { location: 'https://agent.example/other.json' }, 302],
+    ['another status', DOCUMENT, {}, 203],
+    ['more than 5 KiB', { ...DOCUMENT, more: 'x'.repeat(5 * 1024) }],
+    ['huge headers', DOCUMENT, { 'x-more': 'x'.repeat(9 * 1024) }],
+  ]
+  for (const [name, body, headers, status] of bad) {
+    test(`refuses ${name}`, async () => {
+      json(body, headers, status)
+      assert.equal(await openClientDocuments(transport).read(ID), null)
+      assert.equal(asked.length, 1)
+    })
+  }
+
+  test('refuses bytes that are not UTF-8', async () => {
+    answer = (_request, response) => {
+      const [head = '', tail = ''] = JSON.stringify({ ...DOCUMENT, client_name: '?' }).split('?')
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(Buffer.concat([Buffer.from(head), Buffer.from([0xff]), Buffer.from(tail)]))
+    }
+    assert.equal(await openClientDocuments(transport).read(ID), null)
+  })
+
+  test('refuses a document that does not end in time or in size', async () => {
+    answer = (_request, response) =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).write('{"client_id":')
+    assert.equal(await openClientDocuments({ ...transport, deadlineMs: 300 }).read(ID), null)
+    let ended = false
+    answer = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.on('close', () => (ended = true))
+      const more = () => {
+        while (!response.destroyed && response.write('x'.repeat(1024)));
+      }
+      response.on('drain', more)
+      more()
+    }
+    assert.equal(await openClientDocuments(transport).read(ID), null)
+    while (!ended) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  test('refuses a server whose certificate is not for the host, or not trusted', async () => {
+    json(DOCUMENT)
+    const other = certificates.pem['other.crt'] ?? ''
+    assert.equal(await openClientDocuments({ ...transport, ca: other }).read(ID), null)
+    const anyHost = { ...transport, dial: transport.dial }
+    const wrongHost = 'https://other.example/client.json'
+    anyHost.dial = (_at, signal) => transport.dial({ host: 'agent.example', port: 443 }, signal)
+    assert.equal(await openClientDocuments(anyHost).read(wrongHost), null)
+    assert.deepEqual(asked, [])
+  })
+
+  test('reads eight at a time', async () => {
+    const waiting: ServerResponse[] = []
+    answer = (_request, response) => void waiting.push(response)
+    asked = []
+    const documents = openClientDocuments(transport)
+    const ids = Array.from({ length: 12 }, (_, n) => `https://agent.example/${n}.json`)
+    const reads = ids.map((id) => documents.read(id))
+    // The four above the limit are refused at once, and not remembered.
+    assert.deepEqual(await Promise.all(reads.slice(8)), [null, null, null, null])
+    while (waiting.length < 8) await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(asked.length, 8)
+    for (const response of waiting) response.writeHead(404).end()
+    await Promise.all(reads)
+    json({ ...DOCUMENT, client_id: ids[11] })
+    assert.equal((await documents.read(ids[11] ?? ''))?.id, ids[11])
+  })
+
+  test('a private address is never connected to', async () => {
+    let sockets = 0
+    const count = () => void sockets++
+    subscribe('net.client.socket', count)
+    try {
+      for (const host of [
+        '127.0.0.1',
+        '10.0.0.1',
+        '169.254.169.254',
+        '192.168.1.1',
+        '[::1]',
+        '[fd00:ec2::254]',
+        '[::ffff:10.0.0.1]',
+        '100.100.100.200',
+        '2130706433',
+        '0x7f.1',
+      ]) {
+        const url = new URL(`https://${host}/client.json`).href
+        assert.equal(await openClientDocuments().read(url), null, url)
+      }
+      assert.equal(sockets, 0)
+    } finally {
+      unsubscribe('net.client.socket', count)
+    }
+    // A name that resolves to one: the address is checked before the connection.
+    assert.equal(await openClientDocuments().read('https://localhost/client.json'), null)
+  })
+
+  test('an id is the address of a document only if it is written in one way', () => {
+    assert.ok(isDocumentId(ID) && isDocumentId('https://agent.example/a?b=c'))
+    const others = [
+      'http://agent.example/client.json',
+      'https://agent.example',
+      'https://agent.example/',
+      'https://agent.example:8443/client.json',
+      'https://agent.example:443/client.json',
+      'https://user@agent.example/client.json',
+      'https://agent.example/client.json#a',
+      'https://agent.example/client.json#',
+      'https://agent.example/a/../client.json',
+      'https://AGENT.example/client.json',
+      'https://agent.example\\client.json',
+      ' https://agent.example/client.json',
+      'https://127.1/client.json',
+      `https://agent.example/${'x'.repeat(2_000)}`,
+      'file:///etc/passwd',
+      '9d2c',
+    ]
+    for (const id of others) assert.ok(!isDocumentId(id), id)
+  })
+})
