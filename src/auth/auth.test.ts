@@ -26,6 +26,8 @@ const signUp = (rooms: Rooms, email: string, more: object = {}) =>
   auth(rooms, 'POST sign-up/email', { name: 'Ada', email, password: PASSWORD, ...more })
 const signIn = (rooms: Rooms, email: string, password = PASSWORD) =>
   auth(rooms, 'POST sign-in/email', { email, password })
+const sessionOf = async (rooms: Rooms, cookie: string): Promise<{ id: string }> =>
+  (await auth(rooms, 'GET get-session', undefined, { cookie })).json.session
 const tokenOf = async (rooms: Rooms, cookie: string): Promise<string> =>
   (await auth(rooms, 'GET token', undefined, { cookie })).json.token
 
@@ -84,7 +86,12 @@ for (const dialect of DIALECTS) {
       const sessions = (await auth(rooms, 'GET list-sessions', undefined, { cookie: first.cookie })).json
       assert.equal(sessions.length, 2)
       await gate.authenticate(bearer(revoked))
-      await auth(rooms, 'POST revoke-session', { token: third.json.token }, { cookie: first.cookie })
+      await auth(
+        rooms,
+        'POST revoke-session',
+        { id: (await sessionOf(rooms, third.cookie)).id },
+        { cookie: first.cookie },
+      )
       await assertRefused(gate, bearer(revoked))
 
       const fourth = await signIn(rooms, 'ada@example.test')

@@ -55,6 +55,7 @@ export const PasswordChange = z.strictObject({
   revokeOtherSessions: z.boolean().default(true),
 })
 export const Verification = z.strictObject({ token, password, callbackURL: place })
+export const SessionEnd = z.strictObject({ id: text(200) })
 export const ResetToken = z.strictObject({ token })
 export const Reset = z.strictObject({
   token,
@@ -83,16 +84,16 @@ const User = z.object({
 })
 const Session = z.object({
   id: z.string(),
-  token: z.string(),
   userId: z.string(),
   ipAddress: z.string().nullable(),
   userAgent: z.string().nullable(),
   createdAt: at,
   updatedAt: at,
   expiresAt: at,
+  current: z.literal(true).optional().meta({ description: 'The session of the cookie.' }),
 })
 const Status = z.object({ status: z.literal(true) })
-const SignedIn = z.object({ token: z.string().nullable(), user: User })
+const SignedIn = z.object({ user: User })
 const BackupCodes = z.array(z.string())
 const HeldKey = z.object({
   id: z.string(),
@@ -171,7 +172,7 @@ export const SIGN_IN_ROUTES = {
   'GET /auth/token': {
     id: 'getToken',
     summary: 'Returns an access token of the session, valid for ten minutes.',
-    answer: z.object({ token: z.string() }),
+    answer: z.object({ token: z.string(), expiresIn: z.int().meta({ description: 'Seconds.' }) }),
     cookie,
     errors: OF_SESSION,
   },
@@ -234,7 +235,7 @@ export const SIGN_IN_ROUTES = {
   },
   'GET /auth/list-sessions': {
     id: 'listSessions',
-    summary: 'Lists the sessions of the account.',
+    summary: 'Lists the sessions of the account. The session of the cookie has current: true.',
     answer: z.array(Session),
     cookie,
     errors: OF_SESSION,
@@ -242,7 +243,7 @@ export const SIGN_IN_ROUTES = {
   'POST /auth/revoke-session': {
     id: 'revokeSession',
     summary: 'Ends one session and its access tokens.',
-    body: z.strictObject({ token: text(200) }),
+    body: SessionEnd,
     answer: Status,
     cookie,
     errors: OF_SESSION,

@@ -1,8 +1,10 @@
 // The paths under /auth that this service handles itself, wholly or in part: address verification, password changes and
 // resets, and the code required to weaken a second factor.
-import { PasswordChange, Reset, ResetToken, Verification } from '../contract/sign-in-routes.ts'
+import { PasswordChange, Reset, ResetToken, SessionEnd, Verification } from '../contract/sign-in-routes.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Store } from '../store/open.ts'
+import { asId, type SessionId } from '../ids.ts'
+import { notSignedIn } from './library-refusal.ts'
 import type { AccountLinks } from './account-links.ts'
 import type { SignInRequest } from './read-request.ts'
 import type { Attempts } from '../auth/attempt-counter.ts'
@@ -11,7 +13,7 @@ import type { CodeTries } from './code-tries.ts'
 import type { KnownDevices } from './known-device.ts'
 import type { Identity, Library } from './library.ts'
 import { doneFrom, type Notices } from '../auth/notices.ts'
-import { CHANGE_PASSWORD, PATHS, RESET, RESET_PREVIEW, VERIFY_EMAIL } from './paths.ts'
+import { CHANGE_PASSWORD, PATHS, RESET, RESET_PREVIEW, REVOKE_SESSION, VERIFY_EMAIL } from './paths.ts'
 import { previewReset, resetPassword } from './reset.ts'
 import { wrongCode } from './second-factor.ts'
 import { resetChanges } from './trail-changes.ts'
@@ -42,6 +44,9 @@ export async function ownAnswer(
   switch (input.name) {
     case CHANGE_PASSWORD:
       return await changePassword(deps, request, identity, PasswordChange.parse(input.body))
+    case REVOKE_SESSION:
+      await revokeSession(deps.store, identity, SessionEnd.parse(input.body).id)
+      return Response.json({ status: true })
     case VERIFY_EMAIL: {
       const { callbackURL = null, ...order } = Verification.parse(input.body)
       const { accountId, email, isNew } = await verifyEmail(deps, order)
@@ -60,6 +65,14 @@ export async function ownAnswer(
     default:
       return null
   }
+}
+
+/** Ends a session by id. Another account's session gets the same answer and stays. Throws UNAUTHENTICATED. */
+async function revokeSession(store: Store, { signedIn }: Identity, id: string): Promise<void> {
+  if (signedIn === null) throw notSignedIn()
+  await store.write((tx) =>
+    tx.deleteFrom('sessions').where('id', '=', asId<SessionId>(id)).where('userId', '=', signedIn).execute(),
+  )
 }
 
 /**

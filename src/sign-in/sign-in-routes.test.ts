@@ -49,6 +49,10 @@ test('each answer matches the document', async () => {
     if (route.answer === 'page') assert.match(answer.text, /^<!doctype html>/)
     else assert.deepEqual(strict(route.answer).safeParse(answer.json).error?.issues ?? [], [], name)
     seen.add(name)
+    for (const made of [cookie, answer.cookie]) {
+      const secret = /session_token=([^;.]+)/.exec(made)?.[1]
+      if (secret !== undefined) assert.ok(!answer.text.includes(secret), `${name} shows the secret of the cookie`)
+    }
     return answer
   }
   await ask('GET /auth/options')
@@ -62,14 +66,14 @@ test('each answer matches the document', async () => {
   const { cookie } = await ask('POST /auth/sign-in/email', account)
   await ask('GET /auth/get-session', undefined, cookie)
   await ask('GET /auth/get-session')
-  await ask('GET /auth/token', undefined, cookie)
+  assert.equal((await ask('GET /auth/token', undefined, cookie)).json.expiresIn, 600)
   const list = await ask('GET /auth/list-sessions', undefined, cookie)
   const begun = await ask('POST /auth/two-factor/enable', { password: PASSWORD }, cookie)
   const on = await ask('POST /auth/two-factor/verify-totp', { code: totp(begun.json.totpURI) }, cookie)
   const half = await ask('POST /auth/sign-in/email', account)
   const [one, two, three] = begun.json.backupCodes
   const other = await ask('POST /auth/two-factor/verify-backup-code', { code: one }, half.cookie)
-  await ask('POST /auth/revoke-session', { token: list.json[0].token }, other.cookie)
+  await ask('POST /auth/revoke-session', { id: list.json[0].id }, other.cookie)
   await ask('POST /auth/two-factor/get-totp-uri', { password: PASSWORD, code: two }, on.cookie)
   const codes = { password: PASSWORD, code: three }
   const renewed = await ask('POST /auth/two-factor/generate-backup-codes', codes, on.cookie)

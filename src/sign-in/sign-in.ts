@@ -6,6 +6,7 @@ import { DEMO_EMAIL, type Config } from '../config.ts'
 import { SignUp } from '../contract/sign-in-routes.ts'
 import type { AccountId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
+import { shapedAnswer } from './answer-shape.ts'
 import { accountBy } from './account-by.ts'
 import { accountLinks } from './account-links.ts'
 import { readSignInRequest, type SignInRequest } from './read-request.ts'
@@ -133,7 +134,7 @@ export function openSignIn(deps: Deps): SignIn {
       if (deps.mail.isOn && UNIFORM.test(input.name)) {
         await Promise.all([work.catch(() => undefined), setTimeout(UNIFORM_MS)])
       }
-      return await work
+      return await shapedAnswer(input.name, request, await work, sessionCookie)
     },
     identify: async (request) => await (await library()).identify(request),
     async warm() {

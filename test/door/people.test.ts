@@ -131,21 +131,25 @@ for (const dialect of DIALECTS) {
       const jwt = await jwtOf(two)
       const list = await app.must('GET', '/auth/list-sessions', { headers: { cookie: one } })
       const { session } = await app.must('GET', '/auth/get-session', { headers: { cookie: two } })
-      assert.ok(list.some((entry: { token: string }) => entry.token === session.token))
+      assert.ok(list.some((entry: { id: string }) => entry.id === session.id))
+      assert.deepEqual(
+        list.filter((entry: { current?: true }) => entry.current),
+        [(await app.must('GET', '/auth/get-session', { headers: { cookie: one } })).session],
+      )
       assert.equal((await app.ask('GET', '/users/me', { token: jwt })).status, 200)
-      await post('revoke-session', { token: session.token }, one)
+      await post('revoke-session', { id: session.id }, one)
       assert.deepEqual([await alive(two), (await app.ask('GET', '/users/me', { token: jwt })).status], [false, 401])
       // Another account cannot end the session.
       const ada = cookieOf(await post('sign-in/email', { email: 'ada@example.test', password: OTHER }))
       const own = await app.must('GET', '/auth/get-session', { headers: { cookie: one } })
-      await post('revoke-session', { token: own.session.token }, ada)
+      await post('revoke-session', { id: own.session.id }, ada)
       assert.ok(await alive(one))
       await post('revoke-other-sessions', {}, one)
       assert.deepEqual([await alive(one), await alive(three)], [true, false])
       await post('revoke-sessions', {}, one)
       assert.equal(await alive(one), false)
       for (const path of ['revoke-session', 'revoke-sessions', 'revoke-other-sessions']) {
-        const refused = await post(path, path === 'revoke-session' ? { token: 'x' } : {}, one)
+        const refused = await post(path, path === 'revoke-session' ? { id: 'x' } : {}, one)
         assert.deepEqual([refused.status, refused.json.code], [401, 'UNAUTHENTICATED'], path)
       }
     })

@@ -1,0 +1,45 @@
+// Prints the library's answer as contract/sign-in-routes.ts declares it. Undeclared fields are dropped: a session's
+// token is the secret of its cookie, which no script may read, so no body holds one.
+import { z } from 'zod'
+import { ACCESS_TOKEN } from '../auth/access-tokens.ts'
+import { SIGN_IN_ROUTES, type SignInRoute } from '../contract/sign-in-routes.ts'
+import { cookiesOf } from './cookies.ts'
+
+const ROUTES: ReadonlyMap<string, SignInRoute> = new Map(Object.entries(SIGN_IN_ROUTES))
+const WithToken = z.looseObject({ token: z.string() })
+
+/** `name`: for example `GET /auth/token`. `sessionCookie`: the library's name of the session cookie. */
+export async function shapedAnswer(
+  name: string,
+  request: Request,
+  response: Response,
+  sessionCookie: string,
+): Promise<Response> {
+  const answer = ROUTES.get(name)?.answer
+  if (answer === undefined || answer === 'page') return response
+  const own = cookiesOf(request).get(sessionCookie)?.split('.', 1)[0] ?? ''
+  const body: unknown = completed(name, await response.json(), own)
+  const headers = new Headers(response.headers)
+  headers.set('content-type', 'application/json')
+  return new Response(JSON.stringify(answer.parse(body)), { status: response.status, headers })
+}
+
+/** Adds the fields that the library does not know. */
+function completed(name: string, body: unknown, ownToken: string): unknown {
+  const isCurrent = (session: unknown) => {
+    const read = WithToken.safeParse(session)
+    return read.success ? { ...read.data, ...(read.data.token === ownToken && { current: true }) } : session
+  }
+  switch (name) {
+    case 'GET /auth/token':
+      return { ...WithToken.parse(body), expiresIn: ACCESS_TOKEN.lifeSeconds }
+    case 'GET /auth/list-sessions':
+      return z.array(z.unknown()).parse(body).map(isCurrent)
+    case 'GET /auth/get-session': {
+      const read = z.looseObject({ session: z.unknown() }).safeParse(body)
+      return read.success ? { ...read.data, session: isCurrent(read.data.session) } : body
+    }
+    default:
+      return body
+  }
+}
