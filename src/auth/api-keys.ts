@@ -1,10 +1,10 @@
-// The API keys of an account: create, list, rotate, revoke. A key's value is returned only once, when the key is
+// The API keys of an account: create, list, change, rotate, revoke. A key's value is returned only once, when the key is
 // created.
 import type { Kysely, Transaction } from 'kysely'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/changes.ts'
 import { AppError, invalidRequest, notFound } from '../errors.ts'
-import { newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
+import { asId, newId, type AccountId, type ApiKeyId, type DatasourceId, type TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { ApiKeyTable, Tables } from '../store/tables.ts'
 import { unauthenticated, type Call, type Scope } from './caller.ts'
@@ -25,6 +25,12 @@ export interface ShownKey {
   readonly expiresAt: string | null
   /** The key expires within a week or has expired. */
   readonly expiring: boolean
+  /** GRACE: replaced by a rotation, and valid until it expires. */
+  readonly state: 'ACTIVE' | 'GRACE' | 'EXPIRED'
+  readonly replaces?: ApiKeyId
+  readonly replacedBy?: ApiKeyId
+  /** The name that the client of the last use gave itself. */
+  readonly lastClient?: string
 }
 
 /** Includes the value, which is shown only once. */
@@ -89,6 +95,7 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
       created_at: new Date(at).toISOString(),
       expires_at: expiry === null ? null : new Date(expiry).toISOString(),
       ended_team_ids: '[]',
+      replaces: null,
     })
     const { scopes, teamIds, datasourceIds, expiresAt } = made
     const narrowed = { teamIds: teamIds ?? 'all', datasourceIds: datasourceIds ?? 'all' }
@@ -98,6 +105,48 @@ export async function createKey(deps: KeyDeps, call: Call, order: KeyOrder): Pro
   })
   await announce(deps, call, key)
   return key
+}
+
+/**
+ * Renames a key, or changes when it expires (null: never). A key that a rotation replaced keeps its end, and an expired
+ * key stays expired: somebody may rely on either. Throws INVALID_REQUEST for an expiry in the past, CONFLICT for such a
+ * key, and NOT_FOUND.
+ */
+export async function changeKey(
+  deps: KeyDeps,
+  call: Call,
+  id: ApiKeyId,
+  change: { readonly name?: string; readonly expiresAt?: string | null },
+): Promise<ShownKey> {
+  const at = now(deps)
+  const expiry = typeof change.expiresAt === 'string' ? Date.parse(change.expiresAt) : null
+  if (expiry !== null && !(expiry > at)) throw invalidRequest(['expiresAt: must be in the future'])
+  const key = await deps.store.write(async (tx) => {
+    await requireAlive(tx, call)
+    const old = await ownAlive(tx, call.caller.accountId, id)
+    if (old === undefined) throw notFound()
+    const moves = change.expiresAt !== undefined
+    if (moves) requireMovable(old, at)
+    const set = {
+      name: change.name ?? old.name,
+      expires_at: !moves ? old.expires_at : expiry === null ? null : new Date(expiry).toISOString(),
+      // The owner is warned again before the new end.
+      warned_at: moves ? null : old.warned_at,
+    }
+    await tx.updateTable('api_keys').set(set).where('id', '=', id).execute()
+    const audited = (row: typeof set) => ({ name: row.name, expiresAt: row.expires_at ?? 'never' })
+    const changes = changesOf(audited(old), audited(set))
+    await deps.audit.change(tx, call, {}, { target: keyTarget({ id, name: set.name }), changes })
+    return shownKey({ ...old, ...set }, at)
+  })
+  if (key.expiring) deps.keyWarnings?.soon()
+  return key
+}
+
+function requireMovable(key: ApiKeyTable, at: number): void {
+  if (endOf(key) <= at) throw new AppError('CONFLICT', 'This key has expired. Create another key.')
+  if (key.replaced_by === null) return
+  throw new AppError('CONFLICT', 'This key was replaced by a rotation. Its value ends when the grace period does.')
 }
 
 /**
@@ -133,7 +182,13 @@ export async function rotateKey(
       created_at: new Date(at).toISOString(),
       expires_at: old.expires_at,
       ended_team_ids: old.ended_team_ids,
+      replaces: id,
     })
+    await tx
+      .updateTable('api_keys')
+      .set({ replaced_by: asId<ApiKeyId>(made.id) })
+      .where('id', '=', id)
+      .execute()
     const was = { replacedBy: null, revokedAt: null, expiresAt: old.expires_at }
     const expiry = 'revoked_at' in set ? { revokedAt: set.revoked_at } : { expiresAt: set.expires_at }
     const changes = changesOf(was, { ...was, ...expiry, replacedBy: made.id })
@@ -177,13 +232,20 @@ export function shownKey(row: ApiKeyTable, at: number): ShownKey {
     lastUsedAt: row.last_used_at,
     expiresAt: row.expires_at,
     expiring: endOf(row) - at <= EXPIRING_MS,
+    state: endOf(row) <= at ? 'EXPIRED' : row.replaced_by === null ? 'ACTIVE' : 'GRACE',
+    ...(row.replaces !== null && { replaces: row.replaces }),
+    ...(row.replaced_by !== null && { replacedBy: row.replaced_by }),
+    ...(row.last_client !== null && { lastClient: row.last_client }),
   }
 }
 
 async function insert(
   tx: Transaction<Tables>,
   at: number,
-  row: Omit<ApiKeyTable, 'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at' | 'warned_at'>,
+  row: Omit<
+    ApiKeyTable,
+    'id' | 'hash' | 'hint' | 'last_used_at' | 'revoked_at' | 'warned_at' | 'replaced_by' | 'last_client'
+  >,
 ): Promise<NewKey> {
   await requireRoom(tx, row.account_id)
   const key = makeKeyText()
@@ -195,6 +257,8 @@ async function insert(
     last_used_at: null,
     revoked_at: null,
     warned_at: null,
+    replaced_by: null,
+    last_client: null,
   }
   await tx.insertInto('api_keys').values(whole).execute()
   return { ...shownKey(whole, at), key }
@@ -235,6 +299,11 @@ async function requireRoom(tx: Transaction<Tables>, accountId: AccountId): Promi
   if (old.length === 0) return
   const ids = old.map((row) => row.id)
   await tx.deleteFrom('api_keys').where('id', 'in', ids).execute()
+}
+
+/** Throws NOT_FOUND if the caller's list has no such key. */
+export async function requireListedKey(deps: Pick<KeyDeps, 'store'>, call: Call, id: ApiKeyId): Promise<void> {
+  if ((await ownAlive(deps.store.db, call.caller.accountId, id)) === undefined) throw notFound()
 }
 
 /** Throws NOT_FOUND if the caller has no such valid key. */

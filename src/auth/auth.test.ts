@@ -1,6 +1,7 @@
 // Authentication: sign-up and sign-in, access tokens, API keys, and when each ends. On both stores.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { SignJWT, generateKeyPair, importJWK } from 'jose'
 import { asId, newId, type TeamId } from '../ids.ts'
 import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stores.ts'
@@ -16,7 +17,7 @@ import {
   type Rooms,
 } from '../../test/support/people.ts'
 import { account, deleteAccount, renameAccount } from './accounts.ts'
-import { createKey, listKeys, revokeKey, rotateKey } from './api-keys.ts'
+import { changeKey, createKey, listKeys, revokeKey, rotateKey } from './api-keys.ts'
 import { authenticator, holds, mayEnter, type Authenticator } from './caller.ts'
 import { isKeyText, makeKeyText } from './key-text.ts'
 import { createTeam } from '../teams/teams.ts'
@@ -30,6 +31,11 @@ const sessionOf = async (rooms: Rooms, cookie: string): Promise<{ id: string }> 
   (await auth(rooms, 'GET get-session', undefined, { cookie })).json.session
 const tokenOf = async (rooms: Rooms, cookie: string): Promise<string> =>
   (await auth(rooms, 'GET token', undefined, { cookie })).json.token
+
+/** Waits for a background write. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await setTimeout(10)
+}
 
 for (const dialect of DIALECTS) {
   describe(`authentication on ${dialect}`, () => {
@@ -360,6 +366,55 @@ for (const dialect of DIALECTS) {
       const stranger = await someone(rooms, 'eve@example.test')
       assert.equal(await codeOf(rotateKey(rooms, stranger, last.id as never, {})), 'NOT_FOUND')
       assert.equal(await codeOf(revokeKey(rooms, stranger, last.id as never)), 'NOT_FOUND')
+    })
+
+    test('a key tells its state, its replacement and its last client', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const call = await someone(rooms, 'ada@example.test')
+      const old = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
+      await gate.authenticate(bearer(old.key), 'agent/1.0 \u{1f600}')
+      const next = await rotateKey(rooms, call, old.id as never, { graceSeconds: 60 })
+      const shown = async () => {
+        const keys = await listKeys(rooms, call)
+        return keys.map((key) => [key.id, key.state, key.replaces, key.replacedBy, key.lastClient])
+      }
+      await until(async () => (await shown())[0]?.[4] !== undefined)
+      assert.deepEqual(await shown(), [
+        [old.id, 'GRACE', undefined, next.id, 'agent/1.0 ??'],
+        [next.id, 'ACTIVE', old.id, undefined, undefined],
+      ])
+      rooms.clock.at += 60_000
+      assert.deepEqual((await shown())[0]?.slice(0, 2), [old.id, 'EXPIRED'])
+    })
+
+    test('a key is renamed, and its expiry moved, but an end that was fixed stays', async () => {
+      await using rooms = await openRooms(source)
+      const gate = authenticator(rooms)
+      const call = await someone(rooms, 'ada@example.test')
+      const key = await createKey(rooms, call, { name: 'k', scopes: ['profile'] })
+      const change = (id: string, body: Parameters<typeof changeKey>[3], by = call) =>
+        changeKey(rooms, by, id as never, body)
+      const { key: _, ...listed } = key
+      assert.deepEqual(await change(key.id, { name: 'new' }), { ...listed, name: 'new' })
+      const expiresAt = new Date(rooms.now() + 5_000).toISOString()
+      assert.equal((await change(key.id, { expiresAt: expiresAt.replace('Z', '+00:00') })).expiresAt, expiresAt)
+      await gate.authenticate(bearer(key.key))
+      assert.equal((await change(key.id, { expiresAt: null })).expiresAt, null)
+      rooms.clock.at += 5_000
+      await gate.authenticate(bearer(key.key))
+      assert.equal(await codeOf(change(key.id, { expiresAt })), 'INVALID_REQUEST')
+      const stranger = await someone(rooms, 'eve@example.test')
+      assert.equal(await codeOf(change(key.id, { name: 'x' }, stranger)), 'NOT_FOUND')
+
+      await rotateKey(rooms, call, key.id as never, { graceSeconds: 60 })
+      assert.equal((await change(key.id, { name: 'old' })).state, 'GRACE')
+      assert.equal(await codeOf(change(key.id, { expiresAt: null })), 'CONFLICT')
+      rooms.clock.at += 60_000
+      assert.equal(await codeOf(change(key.id, { expiresAt: null })), 'CONFLICT')
+      await assertRefused(gate, bearer(key.key))
+      await revokeKey(rooms, call, key.id as never)
+      assert.equal(await codeOf(change(key.id, { name: 'x' })), 'NOT_FOUND')
     })
 
     test('a key can be restricted only to teams and datasources of its account', async () => {

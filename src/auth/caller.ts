@@ -87,13 +87,13 @@ export interface Authenticator {
   /** Re-authenticates an earlier caller. Throws UNAUTHENTICATED if the key, session or grant has ended. */
   again(caller: Caller): Promise<Caller>
   /** For REST: an API key, or a session's token. Throws the same UNAUTHENTICATED for every failure. */
-  authenticate(authorization: string | undefined): Promise<Caller>
+  authenticate(authorization: string | undefined, userAgent?: string): Promise<Caller>
   /**
    * The caller of an API key that authenticate() accepted before, without waiting. Null in doubt: authenticate() decides.
    */
-  known(authorization: string): KeyCaller | null
+  known(authorization: string, userAgent?: string): KeyCaller | null
   /** For the connector: an API key, or an OAuth token. Throws the same UNAUTHENTICATED for every failure. */
-  authenticateConnector(authorization: string | undefined): Promise<KeyCaller | GrantCaller>
+  authenticateConnector(authorization: string | undefined, userAgent?: string): Promise<KeyCaller | GrantCaller>
 }
 
 export function authenticator(deps: {
@@ -122,20 +122,20 @@ export function authenticator(deps: {
   const headers = new BoundedMap<string, string>(HEADERS_MAX)
   return {
     again: async (caller) => required(await again(caller)),
-    async authenticate(authorization) {
+    async authenticate(authorization, userAgent) {
       const token = required(bearer(authorization))
       if (!looksLikeKey(token)) return required(await tokens.verify(token))
-      const caller = required(await keys.find(token))
+      const caller = required(await keys.find(token, userAgent))
       if (authorization !== undefined) headers.set(authorization, keys.cacheKey(token))
       return caller
     },
-    known(authorization) {
+    known(authorization, userAgent) {
       const cacheKey = headers.get(authorization)
-      return cacheKey === undefined ? null : keys.known(cacheKey)
+      return cacheKey === undefined ? null : keys.known(cacheKey, userAgent)
     },
-    async authenticateConnector(authorization) {
+    async authenticateConnector(authorization, userAgent) {
       const token = required(bearer(authorization))
-      return required(looksLikeKey(token) ? await keys.find(token) : await grants.verify(token))
+      return required(looksLikeKey(token) ? await keys.find(token, userAgent) : await grants.verify(token))
     },
   }
 }

@@ -12,12 +12,12 @@ const Scopes = z.array(z.enum(['profile', 'data:schema', 'data:read']))
 const Ids = z.array(z.string())
 
 export interface KeyFinder {
-  /** Returns null if the key does not exist, is revoked or has expired. */
-  find(token: string): Promise<KeyCaller | null>
+  /** Returns null if the key does not exist, is revoked or has expired. `userAgent`: the client's name for itself. */
+  find(token: string, userAgent?: string): Promise<KeyCaller | null>
   /** The name under which the store caches a key. */
   cacheKey(token: string): string
   /** Like find(), without waiting: null also if the store has nothing cached. */
-  known(cacheKey: string): KeyCaller | null
+  known(cacheKey: string, userAgent?: string): KeyCaller | null
   /** Returns the current state of the key, or null if it was revoked or has expired since. */
   again(id: ApiKeyId): Promise<KeyCaller | null>
 }
@@ -29,28 +29,28 @@ interface Found {
 
 export function keyFinder(deps: { readonly store: Store; readonly now: () => number }): KeyFinder {
   const { store, now } = deps
-  const noteUse = lastUses<ApiKeyId>(store, (db, { id, time, before }) =>
+  const noteUse = lastUses<ApiKeyId>(store, (db, { id, time, before, client }) =>
     db
       .updateTable('api_keys')
-      .set({ last_used_at: time })
+      .set({ last_used_at: time, last_client: client })
       .where('id', '=', id)
       .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', before)]))
       .execute(),
   )
-  const used = (found: Found | null): KeyCaller | null => {
+  const used = (found: Found | null, userAgent: string | undefined): KeyCaller | null => {
     const at = now()
     if (found === null || found.expiresAt <= at) return null
-    noteUse(found.caller.keyId, at)
+    noteUse(found.caller.keyId, at, userAgent)
     return found.caller
   }
   return {
-    async find(token) {
+    async find(token, userAgent) {
       if (!isKeyText(token)) return null
       const hash = hashOf(token)
-      return used(await store.recall(nameOf(hash), () => load(store, 'hash', hash)))
+      return used(await store.recall(nameOf(hash), () => load(store, 'hash', hash)), userAgent)
     },
     cacheKey: (token) => nameOf(hashOf(token)),
-    known: (cacheKey) => used(store.known<Found | null>(cacheKey) ?? null),
+    known: (cacheKey, userAgent) => used(store.known<Found | null>(cacheKey) ?? null, userAgent),
     async again(id) {
       const found = await store.recall(`key id ${id}`, () => load(store, 'id', id))
       return found === null || found.expiresAt <= now() ? null : found.caller

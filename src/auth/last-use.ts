@@ -1,5 +1,6 @@
 // Notes when an API key or a grant was last used, off the hot path and at most once a minute.
 import type { Kysely } from 'kysely'
+import { clientOf } from './client.ts'
 import { BoundedMap } from '../bounded-map.ts'
 import type { Store } from '../store/open.ts'
 import type { Tables } from '../store/tables.ts'
@@ -9,16 +10,23 @@ const PRECISION_MS = 60_000
 const CACHED_MAX = 10_000
 
 /** Sets `last_used_at` to `time` if it is null or not after `before`: another process may have stored the same use. */
-type Write<Id> = (db: Kysely<Tables>, use: { id: Id; time: string; before: string }) => Promise<unknown>
+type Write<Id> = (
+  db: Kysely<Tables>,
+  use: { id: Id; time: string; before: string; client: string | null },
+) => Promise<unknown>
 
 /** Returns the function to call for each use. */
-export function lastUses<Id>(store: Pick<Store, 'later'>, write: Write<Id>): (id: Id, at: number) => void {
+export function lastUses<Id>(
+  store: Pick<Store, 'later'>,
+  write: Write<Id>,
+): (id: Id, at: number, userAgent?: string) => void {
   const used = new BoundedMap<Id, number>(CACHED_MAX)
-  return (id, at) => {
+  return (id, at, userAgent) => {
     if (at - (used.get(id) ?? -Infinity) < PRECISION_MS) return
     used.set(id, at)
     const time = new Date(at).toISOString()
     const before = new Date(at - PRECISION_MS).toISOString()
-    store.later((db) => write(db, { id, time, before }))
+    const client = clientOf(userAgent) ?? null
+    store.later((db) => write(db, { id, time, before, client }))
   }
 }

@@ -200,6 +200,12 @@ export const ApiKey = z.object({
   lastUsedAt: at.nullable(),
   expiresAt: at.nullable(),
   expiring: z.boolean().meta({ description: 'The key expires within a week or has expired.' }),
+  state: z
+    .enum(['ACTIVE', 'GRACE', 'EXPIRED'])
+    .meta({ description: 'GRACE: a rotation replaced the key. Its value works until expiresAt.' }),
+  replaces: z.string().optional().meta({ description: 'The id of the key that a rotation replaced by this one.' }),
+  replacedBy: z.string().optional(),
+  lastClient: z.string().optional().meta({ description: 'The name that the client of the last use gave itself.' }),
 })
 /** `key` is shown only once. */
 export const NewApiKey = ApiKey.extend({ key: z.string() })
@@ -210,6 +216,8 @@ export const ApiKeyOrder = z.strictObject({
   teamIds: listOf(id, 1000, 1).exactOptional(),
   datasourceIds: listOf(id, 1000, 1).exactOptional(),
 })
+/** `expiresAt: null` removes the expiry. */
+export const ApiKeyChange = z.strictObject({ name: name.exactOptional(), expiresAt: time.nullable().exactOptional() })
 export const Rotation = z.strictObject({ graceSeconds: z.int().min(0).max(86_400).exactOptional() })
 /** A member's key, as the team's managers see it. */
 export const TeamKey = ApiKey.extend({ accountId: z.string(), email: z.string() })

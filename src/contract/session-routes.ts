@@ -53,6 +53,14 @@ export const SESSION_ROUTES = {
     status: 201,
     errors: ['CONFLICT'],
   },
+  changeKey: {
+    method: 'PATCH',
+    path: '/users/me/keys/{keyId}',
+    summary: 'Renames a key, or changes when it expires.',
+    body: shape.ApiKeyChange,
+    answer: shape.ApiKey,
+    errors: ['NOT_FOUND', 'CONFLICT'],
+  },
   rotateKey: {
     method: 'POST',
     path: '/users/me/keys/{keyId}/rotate',

@@ -42,7 +42,7 @@ export function mountOperation(
     onRequest: async (request) => {
       // The router accepts `/teams/` as a team with an empty name. Refuse it.
       if (hasEmptyParam(request.params)) throw new AppError('NOT_FOUND', 'There is no such route.')
-      const caller = await authenticator.authenticate(request.headers.authorization)
+      const caller = await authenticator.authenticate(request.headers.authorization, request.headers['user-agent'])
       admit(caller, route)
       request.caller = caller
       request.knownAt = performance.now()

@@ -39,7 +39,7 @@ export function quickQuery(door: QuickQuery): Take {
     if (method !== route.method || authorization === undefined || !isUsual(request)) return false
     const [, teamId = '', datasourceId = ''] = form.exec(url) ?? []
     if (teamId === '') return false
-    const caller = authenticator.known(authorization)
+    const caller = authenticator.known(authorization, headers['user-agent'])
     const knownAt = performance.now()
     if (caller === null || !isAdmitted(caller, knownAt, route)) return false
     const arrival: Arrival = {

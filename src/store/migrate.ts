@@ -19,6 +19,7 @@ import { inviter } from './migrations/0016-inviter.ts'
 import { connectorGrants } from './migrations/0017-connector-grants.ts'
 import { oauth } from './migrations/0018-oauth.ts'
 import { console } from './migrations/0019-console.ts'
+import { keyLinks } from './migrations/0020-key-links.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -51,6 +52,7 @@ export const MIGRATIONS: readonly Migration[] = [
   connectorGrants,
   oauth,
   console,
+  keyLinks,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

@@ -159,6 +159,11 @@ export interface ApiKeyTable {
   ended_team_ids: string
   /** When the owner was warned of the expiry, set by the first process. */
   warned_at: string | null
+  /** The key that this key replaced when it was rotated, or null. The id may be of a key that is gone. */
+  replaces: ApiKeyId | null
+  replaced_by: ApiKeyId | null
+  /** The name that the client of the last use gave itself. */
+  last_client: string | null
 }
 
 /** A registered OAuth client. The library reads it. */

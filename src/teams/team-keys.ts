@@ -31,7 +31,7 @@ export async function listTeamKeys(
   return rows
     .filter((row) => reaches(row, teamId))
     .map((row) => {
-      const key = shownKey(row, at)
+      const { lastClient: _elsewhere, ...key } = shownKey(row, at)
       return {
         ...key,
         teamIds: key.teamIds && [teamId],

@@ -42,6 +42,7 @@ const MATRIX = {
   listKeys: anyRole(null),
   createKey: anyRole(null),
   // The key in the path does not exist.
+  changeKey: [null, 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND'],
   rotateKey: [null, 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND', 'NOT_FOUND'],
   revokeKey: anyRole(null),
   listGrants: anyRole(null),

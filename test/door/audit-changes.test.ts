@@ -103,6 +103,8 @@ describe('the audit of changes', () => {
       expiresAt: { from: null, to: 'never' },
     })
     const at = `/users/me/keys/${made.answer.id}`
+    const moved = { name: 'CI', expiresAt: '2999-01-01T00:00:00Z' }
+    await changes('changeKey', ada, at, moved, { ...key, fields: ['expiresAt'] })
     const fields = ['replacedBy', 'expiresAt']
     const graced = await changes('rotateKey', ada, `${at}/rotate`, { graceSeconds: 60 }, { ...key, fields })
     assert.deepEqual(graced.changes['replacedBy'], { from: null, to: graced.answer.id })

@@ -43,6 +43,7 @@ const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   addMember: OF_TEAM,
   // The member, key or grant in the path does not exist.
   changeMember: { fresh: 'NOT_FOUND', unknown: 'NOT_FOUND' },
+  changeKey: { fresh: 'NOT_FOUND' },
   rotateKey: { fresh: 'NOT_FOUND' },
   narrowGrant: { fresh: 'NOT_FOUND' },
   changeAccount: { fresh: BAD },

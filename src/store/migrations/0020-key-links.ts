@@ -1,0 +1,11 @@
+// Links a rotated key with its replacement, and keeps the client that last used a key. Existing keys have neither.
+import type { Migration } from '../migrate.ts'
+
+export const keyLinks: Migration = {
+  name: '0020-key-links',
+  async up(tx) {
+    for (const column of ['replaces', 'replaced_by', 'last_client']) {
+      await tx.schema.alterTable('api_keys').addColumn(column, 'text').execute()
+    }
+  },
+}
