@@ -109,7 +109,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await audit.one(teamId, asId<AuditId>(query?.id ?? ''), {}), query)
       for (const [team, scope] of [
         [newId<TeamId>(), {}],
-        [teamId, { filter: { code: 'NONE' } }],
+        [teamId, { filter: { codes: ['NONE'] } }],
       ] as const) {
         assert.equal(await audit.one(team, asId<AuditId>(query?.id ?? ''), scope), null)
       }

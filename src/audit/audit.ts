@@ -10,8 +10,8 @@ import type { Tables } from '../store/tables.ts'
 import { sealWith, type Seal } from './chain/seal.ts'
 import type { Changed } from './changes.ts'
 import { forgetUsage, pruneUsage, readUsage, type UsageLine } from './counters.ts'
-import { readAll, readOne, readPage, type AuditAsk, type AuditItem, type AuditPage } from './reading/page.ts'
-import type { AuditScope } from './reading/scope.ts'
+import { placeOf, readAll, readOne, readPage, type AuditAsk, type AuditItem, type AuditPage } from './reading/page.ts'
+import type { AuditScope, Key } from './reading/scope.ts'
 import { reasonOf } from './reason.ts'
 import { endedTeams, keepTeam } from './removal/ended-teams.ts'
 import { pruneRows } from './removal/prune.ts'
@@ -54,6 +54,8 @@ export interface Audit extends AsyncDisposable {
   page(teamId: TeamId, ask: AuditAsk, signal?: AbortSignal): Promise<AuditPage>
   /** Returns one row of a team, or null if the team has no such row within the scope. */
   one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null>
+  /** Returns the position of a row, by its id if the row is gone. Throws INVALID_REQUEST for another service's id. */
+  place(teamId: TeamId, id: AuditId): Promise<Key>
   /** Returns all rows of a team within the scope, newest first, in portions. */
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
   /** Returns query counts of a team since a day (YYYY-MM-DD, UTC), oldest first. */
@@ -177,6 +179,11 @@ class ChainedAudit implements Audit {
   async one(teamId: TeamId, id: AuditId, scope: AuditScope): Promise<AuditItem | null> {
     await this.#upToDate()
     return await readOne(this.#deps.store, teamId, id, scope)
+  }
+
+  async place(teamId: TeamId, id: AuditId): Promise<Key> {
+    await this.#upToDate()
+    return await placeOf(this.#deps.store, teamId, id)
   }
 
   async *all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]> {

@@ -11,6 +11,7 @@ import { openStore, type Store } from '../store/open.ts'
 import { openAudit, type Audit } from './audit.ts'
 import type { Pack } from './packs.ts'
 import { rowOfTeam } from './reading/newest.ts'
+import { actionsOf } from './reading/kinds.ts'
 import { fits, type AuditFilter } from './reading/scope.ts'
 import type { AuditedCall } from './rows.ts'
 import { PACKED_FROM } from './writing/place-lines.ts'
@@ -110,13 +111,28 @@ for (const dialect of DIALECTS) {
         { from: middle },
         { to: middle },
         { accountId: session?.accountId ?? assert.fail() },
-        { keyId: byKey?.keyId ?? assert.fail() },
-        { keyId: newId<ApiKeyId>() },
+        { keyIds: [byKey?.keyId ?? assert.fail()] },
+        { keyIds: [newId<ApiKeyId>()] },
+        { keyIds: [newId<ApiKeyId>(), byKey?.keyId ?? assert.fail()] },
+        { ids: [1, 70, 3].map((n) => rows[n]?.id ?? assert.fail()) },
+        { ids: [newId<AuditId>()] },
+        { kinds: actionsOf(['query']) },
+        { kinds: actionsOf(['change', 'signIn']) },
+        { vias: ['SESSION', 'CONNECTOR'] },
+        { clients: ['curl/8'] },
+        { blocked: [{ kind: 'column' }] },
+        { blocked: [{ kind: 'column', name: 'email' }, { kind: 'cost' }] },
+        { text: 'select' },
+        { text: 'orders', from: middle },
+        { text: 'no such text' },
+        { text: '"' },
         { datasourceId: datasources[1] ?? assert.fail() },
-        { action: 'getSchema' },
-        { outcome: 'ANSWERED', from: middle },
-        { outcome: 'DENIED' },
-        { code: 'QUERY_DENIED' },
+        { actions: ['getSchema'] },
+        { actions: ['getSchema', 'runQuery'] },
+        { outcomes: ['ANSWERED'], from: middle },
+        { outcomes: ['DENIED'] },
+        { outcomes: ['DENIED', 'ANSWERED'] },
+        { codes: ['QUERY_DENIED'] },
       ]
       for (const filter of filters) {
         assert.deepEqual(

@@ -29,19 +29,23 @@ export interface Unpacked {
 
 /**
  * Returns the rows, oldest first, or null if the pack is unreadable. `wanted`: only rows whose text contains all of
- * these.
+ * these. `holds`: only rows whose text it accepts.
  */
-export function unpacked(pack: Pack, wanted: readonly string[] = []): readonly Unpacked[] | null {
+export function unpacked(
+  pack: Pack,
+  wanted: readonly string[] = [],
+  holds: (text: string) => boolean = () => true,
+): readonly Unpacked[] | null {
   const { chain, first_seq, last_link, marks, packed } = pack
   try {
     const text = inflateRawSync(packed, { maxOutputLength: PACK_BYTES_MAX }).toString()
-    if (!wanted.every((part) => text.includes(part))) return []
+    if (!wanted.every((part) => text.includes(part)) || !holds(text)) return []
     const lines = text.split('\n')
     // The text ends with a line end, so the last element is empty.
     const last = lines.length - 2
     const rows: Unpacked[] = []
     for (const [index, line] of lines.slice(0, -1).entries()) {
-      if (!wanted.every((part) => line.includes(part))) continue
+      if (!wanted.every((part) => line.includes(part)) || !holds(line)) continue
       const link = index === last ? last_link : marks.slice(index * MARK_CHARS, (index + 1) * MARK_CHARS)
       rows.push({ row: { ...rowOf(line), chain, seq: first_seq + index, link }, text: line })
     }

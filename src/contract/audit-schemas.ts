@@ -1,28 +1,56 @@
 // Wire schemas of the audit and of usage.
 import { z } from 'zod'
 import { STATUS } from '../errors.ts'
-import { at, Blocked, count, Page } from './schemas.ts'
+import { at, Blocked, count, Page, text } from './schemas.ts'
 
 const id = z.string().regex(/^[\w-]{1,200}$/, 'must be an id')
 /** With a zone: the service does not guess the caller's zone. */
 const time = z.iso.datetime({ offset: true })
 const Outcome = z.enum(['ANSWERED', 'DENIED', 'FAILED'])
 
+const VALUES_MAX = 100
+
+/** One or several values: separated by commas, or by repeating the parameter. */
+function several<V extends z.ZodType>(item: V, split = (text: string): readonly string[] => text.split(',')) {
+  const all = z.array(item).min(1).max(VALUES_MAX)
+  const read = (sent: unknown) =>
+    (Array.isArray(sent) ? sent : [sent]).flatMap((each) => (typeof each === 'string' ? split(each) : [each]))
+  return z
+    .preprocess(read, all)
+    .meta({ ...z.toJSONSchema(all, { io: 'input' }), description: 'Several values are separated by commas.' })
+}
+
+/** A name may hold commas. Kinds alone may not. */
+const splitKinds = (text: string) => (text.includes(':') ? [text] : text.split(','))
+
 const filter = {
+  id: several(id).exactOptional(),
   datasourceId: id.exactOptional(),
   accountId: id.exactOptional(),
-  keyId: id.exactOptional(),
-  action: z
-    .string()
-    .regex(/^[a-z][A-Za-z]{0,63}$/, 'must be an operation id')
-    .exactOptional(),
-  outcome: Outcome.exactOptional(),
-  code: z.enum(Object.keys(STATUS)).exactOptional(),
+  keyId: several(id).exactOptional(),
+  action: several(z.string().regex(/^[a-z][A-Za-z]{0,63}$/, 'must be an operation id')).exactOptional(),
+  kind: several(z.enum(['query', 'change', 'read', 'signIn'])).exactOptional(),
+  outcome: several(Outcome).exactOptional(),
+  code: several(z.enum(Object.keys(STATUS))).exactOptional(),
+  via: several(z.enum(['API_KEY', 'SESSION', 'CONNECTOR'])).exactOptional(),
+  client: several(text(200).min(1), (sent) => [sent])
+    .exactOptional()
+    .meta({ description: 'Exact. Repeat the parameter for several clients.' }),
+  blocked: several(text(1_000).min(1), splitKinds)
+    .exactOptional()
+    .meta({ description: 'A kind, or kind:name. Repeat the parameter for several names.' }),
+  q: text(100)
+    .refine((value) => value.trim() !== '', 'must not be empty')
+    .exactOptional()
+    .meta({ description: 'Searches texts and names of the last 30 days, ignoring case.' }),
   from: time.exactOptional().meta({ description: 'Inclusive.' }),
   to: time.exactOptional().meta({ description: 'Exclusive.' }),
 }
 
-export const AuditQuery = Page.extend(filter)
+export const AuditQuery = Page.extend({
+  ...filter,
+  after: id.exactOptional().meta({ description: 'Only items that are newer than this one.' }),
+})
 export const AuditExportQuery = z.strictObject({ ...filter, format: z.enum(['csv', 'jsonl']).exactOptional() })
 
 /** The target of a change. */

@@ -97,7 +97,7 @@ export class CollectedEvidence {
     const from = (Math.floor(now / HOUR_MS) - REFUSAL_HOURS) * HOUR_MS
     const progress = this.#refused
     return {
-      filter: { outcome: 'DENIED', code: 'QUERY_DENIED', from: startOf(progress, from) },
+      filter: { outcomes: ['DENIED'], codes: ['QUERY_DENIED'], from: startOf(progress, from) },
       take: (rows) => this.#take(progress, { now, from }, rows, (row) => this.#addRefusal(row)),
     }
   }
@@ -108,7 +108,7 @@ export class CollectedEvidence {
     const progress = this.#read
     const texts = new Set<string>()
     return {
-      filter: { outcome: 'ANSWERED', from: startOf(progress, from) },
+      filter: { outcomes: ['ANSWERED'], from: startOf(progress, from) },
       take: (rows) => this.#take(progress, { now, from }, rows, (row) => this.#addRead(row, texts)),
     }
   }

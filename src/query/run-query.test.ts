@@ -126,7 +126,7 @@ describe('the path of a query', () => {
     assert.ok(codes.has('OVERLOADED') && !codes.has('INTERNAL') && !codes.has(undefined), [...codes].join())
     const checks = await Promise.all(texts.map((sql) => refusal(checkAs(call(), { sql }))))
     assert.ok(!checks.some((error) => error !== null && error.code !== 'OVERLOADED'), String(checks[0]?.code))
-    const { items } = await listAudit(rooms, sessionCall(owner.accountId, 'listAudit'), owner, { code: 'OVERLOADED' })
+    const { items } = await listAudit(rooms, sessionCall(owner.accountId, 'listAudit'), owner, { code: ['OVERLOADED'] })
     assert.ok(items.length > 0 && items.every(({ outcome }) => outcome === 'FAILED'))
   })
 

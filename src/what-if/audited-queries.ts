@@ -1,6 +1,7 @@
 // Reads a datasource's queries from the audit for a replay, page by page and never all at once.
 import { readDetail } from '../audit/row-detail.ts'
 import { newest, rowOfTeam } from '../audit/reading/newest.ts'
+import type { AuditFilter } from '../audit/reading/scope.ts'
 import type { AuditId, DatasourceId, TeamId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
 import type { AuditTable } from '../store/tables.ts'
@@ -42,7 +43,7 @@ export async function* auditedQueries(
   { id, teamId, since }: AuditScope,
   signal: AbortSignal,
 ): AsyncIterable<readonly AuditedQuery[]> {
-  const filter = { datasourceId: id, action: QUERY, from: since }
+  const filter: AuditFilter = { datasourceId: id, actions: [QUERY], from: since }
   for await (const rows of newest(store, teamId, { filter }, null, signal)) {
     yield rows.filter(({ code }) => !NO_QUERY.includes(code)).map(queryOf)
   }

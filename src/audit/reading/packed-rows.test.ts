@@ -77,7 +77,7 @@ describe('statements on packs', () => {
     for (let n = 0; n < 20; n++) audit.record({ ...call, action: 'getSchema' }, { teamId, outcome: 'ANSWERED' })
     await audit.flush()
     const queries = await statementsOf(store, async (db) => {
-      const filter = { action: 'getSchema' }
+      const filter = { actions: ['getSchema'] }
       for await (const rows of newest({ db }, teamId, { filter }, null)) {
         assert.equal(rows.length, 20)
         break

@@ -7,7 +7,7 @@ import type { Store } from '../../store/open.ts'
 import type { Stored } from '../chain/seal.ts'
 import { minuteEnd, PACK_MS, unpacked, type Pack } from '../packs.ts'
 import { headOf, msOf } from '../rows.ts'
-import { fits, isNewer, type AuditScope, type Key } from './scope.ts'
+import { fits, isNewer, needsEscapes, type AuditScope, type Key } from './scope.ts'
 
 /**
  * Returns the rows in portions. Throws the reason of `signal`. Yields a watermark before each pack: all later rows are
@@ -21,16 +21,17 @@ export async function* packedRows(
   before: Key | null,
   signal: AbortSignal | undefined,
 ): AsyncIterable<readonly (Stored | Key)[]> {
-  const { outcome, code } = scope.filter ?? {}
-  if (code !== undefined || (outcome !== undefined && outcome !== 'ANSWERED')) return
+  const { outcomes, codes } = scope.filter ?? {}
+  if (codes !== undefined || outcomes?.includes('ANSWERED') === false) return
   const wanted = wantedOf(scope)
+  const holds = textSearch(scope.filter?.text)
   let open: readonly Stored[] = []
   for await (const pack of packsOf(store, teamId, scope, before)) {
     signal?.throwIfAborted()
     const ready = open.findIndex((row) => row.at <= pack.last_at)
     const [newer, rest] = ready === -1 ? [open, []] : [open.slice(0, ready), open.slice(ready)]
     yield [...newer, { at: pack.last_at, id: BEFORE_ALL }]
-    const rows = (unpacked(pack, wanted) ?? []).map(({ row }) => row).filter((row) => fits(row, scope, before))
+    const rows = (unpacked(pack, wanted, holds) ?? []).map(({ row }) => row).filter((row) => fits(row, scope, before))
     open = [...rest, ...rows].sort((a, b) => (isNewer(a, b) ? -1 : 1))
     await setImmediate()
   }
@@ -72,8 +73,10 @@ async function* packsOf(
   before: Key | null,
 ): AsyncIterable<Pack> {
   const { from, to } = scope.filter ?? {}
+  const { after } = scope
   let packs = store.db.selectFrom('audit_packs').selectAll().where('team_id', '=', teamId)
   if (from !== undefined) packs = packs.where('last_at', '>=', from)
+  if (after !== undefined) packs = packs.where('last_at', '>=', after.at)
   const [latest] = [to, before?.at].filter((at) => at !== undefined).sort()
   if (latest !== undefined) packs = packs.where('first_at', '<=', latest)
   // One upper bound at a time: of two bounds the embedded store would use the looser one.
@@ -86,10 +89,21 @@ async function* packsOf(
   }
 }
 
+/** Whether a text may hold the searched one. Much faster than parsing the row. */
+function textSearch(text: string | undefined): ((line: string) => boolean) | undefined {
+  if (text === undefined || needsEscapes(text)) return undefined
+  return (line) => line.toLowerCase().includes(text)
+}
+
 /** Returns strings that a matching row's text must contain. The search is faster than parsing the row. */
 function wantedOf({ filter = {} }: AuditScope): readonly string[] {
-  const { datasourceId, accountId, keyId, action } = filter
-  return [datasourceId, accountId, keyId, action]
+  const { datasourceId, accountId, keyIds, actions } = filter
+  return [datasourceId, accountId, only(keyIds), only(actions)]
     .filter((value) => value !== undefined)
     .map((value) => JSON.stringify(value))
+}
+
+/** A row has one of several values: then its text need not contain any single one. */
+function only<T>(values: readonly T[] | undefined): T | undefined {
+  return values?.length === 1 ? values[0] : undefined
 }

@@ -7,8 +7,8 @@ import type { AuditTable } from '../../store/tables.ts'
 import type { Stored } from '../chain/seal.ts'
 import { readDetail, type Detail } from '../row-detail.ts'
 import { Blocked } from '../reason.ts'
-import { charsOf } from '../rows.ts'
-import { newest, rowOfTeam } from './newest.ts'
+import { charsOf, msOf } from '../rows.ts'
+import { newest, rowOfTeam, searched } from './newest.ts'
 import { fits, type AuditScope, type Key } from './scope.ts'
 
 /** A row in the answer of GET …/audit. Fields that do not apply are absent. */
@@ -64,21 +64,44 @@ export interface AuditPage {
 
 /** The longest page. */
 const PAGE_CHARS_MAX = 8 << 20
+/** The portions that one page may search for rows that match: a second or so. */
+const PORTIONS_MAX = 200
 
-/** Throws INVALID_REQUEST for an invalid cursor. A page of very long texts has fewer rows than `limit`. */
+/**
+ * Throws INVALID_REQUEST for an invalid cursor. A page of very long texts, or of rows that are hard to find, has fewer
+ * rows than `limit`, and `nextCursor` continues.
+ */
 export async function readPage(
   store: Pick<Store, 'db'>,
   teamId: TeamId,
   ask: AuditAsk,
   signal?: AbortSignal,
 ): Promise<AuditPage> {
+  const rows = (before: Key | null) => searched(store, teamId, ask, before, signal)
+  return await pageOf(rows, ask)
+}
+
+/** Reads one page of a stream of rows and watermarks that starts at a position. */
+async function pageOf(
+  from: (before: Key | null) => AsyncIterable<readonly (Stored | Key)[]>,
+  ask: Pick<AuditAsk, 'cursor' | 'limit'>,
+): Promise<AuditPage> {
   const before = ask.cursor === undefined ? null : readCursor(ask.cursor)
   const rows: Stored[] = []
-  let chars = 0
-  for await (const portion of newest(store, teamId, ask, before, signal)) {
-    rows.push(...portion)
-    chars += portion.reduce((sum, row) => sum + charsOf(row), 0)
-    if (rows.length > ask.limit || chars > PAGE_CHARS_MAX) break
+  let [chars, portions] = [0, 0]
+  let reached: Key | undefined
+  for await (const keys of from(before)) {
+    for (const key of keys) {
+      if ('chain' in key) {
+        rows.push(key)
+        chars += charsOf(key)
+      } else portions++
+    }
+    reached = keys.at(-1) ?? reached
+    if (rows.length > ask.limit || chars > PAGE_CHARS_MAX || portions > PORTIONS_MAX) break
+  }
+  if (portions > PORTIONS_MAX && rows.length <= ask.limit && reached !== undefined) {
+    return { items: rows.map(itemOf), nextCursor: writeCursor(reached) }
   }
   // If the page was cut by length, more rows may or may not follow: return a cursor. The next page may be empty.
   const isCut = rows.length > ask.limit || chars > PAGE_CHARS_MAX
@@ -96,6 +119,15 @@ export async function readOne(
 ): Promise<AuditItem | null> {
   const row = await rowOfTeam(store, teamId, id)
   return row !== null && fits(row, scope, null) ? itemOf(row) : null
+}
+
+/** Returns the position of a row, by its id if the row is gone. Throws INVALID_REQUEST for an id of another form. */
+export async function placeOf(store: Pick<Store, 'db'>, teamId: TeamId, id: AuditId): Promise<Key> {
+  const row = await rowOfTeam(store, teamId, id)
+  if (row !== null) return { at: row.at, id }
+  const ms = msOf(id)
+  if (ms === null) throw invalidRequest(['after: not the id of an audit item'])
+  return { at: new Date(ms).toISOString(), id }
 }
 
 /** Returns all rows in portions. Rows written meanwhile are not included. */
@@ -159,7 +191,7 @@ function readCursor(cursor: string): Key {
     id === undefined ||
     more.length > 0 ||
     !/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(at) ||
-    !/^[\w-]{1,64}$/.test(id)
+    !/^([\w-]{1,64}|~)$/.test(id)
   ) {
     throw invalidRequest(['cursor: not a cursor of this service'])
   }

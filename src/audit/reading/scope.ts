@@ -1,16 +1,27 @@
 // Pure: selects the rows of a team by filter, reach and position.
+import { Blocked } from '../reason.ts'
+import { readDetail } from '../row-detail.ts'
 import type { AccountId, ApiKeyId, AuditId, DatasourceId } from '../../ids.ts'
 import type { AuditTable } from '../../store/tables.ts'
 import type { Content } from '../chain/seal.ts'
+import type { Actions } from './kinds.ts'
 
-/** A row must match every field. */
+/** A row must match every field, and of a list one element. */
 export interface AuditFilter {
+  readonly ids?: readonly AuditId[]
   readonly datasourceId?: DatasourceId
   readonly accountId?: AccountId
-  readonly keyId?: ApiKeyId
-  readonly action?: string
-  readonly outcome?: AuditTable['outcome']
-  readonly code?: string
+  readonly keyIds?: readonly ApiKeyId[]
+  readonly actions?: readonly string[]
+  readonly kinds?: Actions
+  readonly outcomes?: readonly AuditTable['outcome'][]
+  readonly codes?: readonly string[]
+  readonly vias?: readonly AuditTable['via'][]
+  readonly clients?: readonly string[]
+  /** A kind, or a kind and a name. */
+  readonly blocked?: readonly { readonly kind: string; readonly name?: string }[]
+  /** In lower case. */
+  readonly text?: string
   /** Inclusive. ISO 8601, UTC, with milliseconds. */
   readonly from?: string
   /** Exclusive. */
@@ -22,6 +33,8 @@ export interface AuditScope {
   /** Only rows of these datasources, and rows without one. If absent, all rows, including deleted datasources. */
   readonly datasourceIds?: readonly DatasourceId[]
   readonly filter?: AuditFilter
+  /** Only newer rows. */
+  readonly after?: Key
 }
 
 /** A position in the order of rows. */
@@ -36,18 +49,58 @@ export function isNewer(a: Key, b: Key): boolean {
 }
 
 /** Returns whether a row is within the scope and after `before`. */
-export function fits(row: Content, { datasourceIds: ids, filter = {} }: AuditScope, before: Key | null): boolean {
-  const { datasourceId, accountId, keyId, action, outcome, code, from, to } = filter
+export function fits(row: Content, scope: AuditScope, before: Key | null): boolean {
+  const { datasourceIds: ids, filter = {}, after } = scope
+  const { datasourceId, accountId, from, to } = filter
   return (
     (before === null || isNewer(before, row)) &&
+    (after === undefined || isNewer(row, after)) &&
     (from === undefined || row.at >= from) &&
     (to === undefined || row.at < to) &&
     (ids === undefined || row.datasource_id === null || ids.includes(row.datasource_id)) &&
     (datasourceId === undefined || row.datasource_id === datasourceId) &&
     (accountId === undefined || row.account_id === accountId) &&
-    (keyId === undefined || row.key_id === keyId) &&
-    (action === undefined || row.action === action) &&
-    (outcome === undefined || row.outcome === outcome) &&
-    (code === undefined || row.code === code)
+    isOneOf(filter.ids, row.id) &&
+    isOneOf(filter.keyIds, row.key_id) &&
+    isOneOf(filter.actions, row.action) &&
+    (filter.kinds === undefined || filter.kinds.names.has(row.action) !== filter.kinds.others) &&
+    isOneOf(filter.outcomes, row.outcome) &&
+    isOneOf(filter.codes, row.code) &&
+    isOneOf(filter.vias, row.via) &&
+    isOneOf(filter.clients, row.client) &&
+    fitsContent(row, scope)
   )
+}
+
+/** The conditions that need the content of a row. SQL does not check them. */
+export function fitsContent(row: Content, { filter = {} }: AuditScope): boolean {
+  return isBlocked(row, filter.blocked) && holdsText(row, filter.text)
+}
+
+function isOneOf<T>(wanted: readonly T[] | undefined, value: T | null): boolean {
+  return wanted === undefined || (value !== null && wanted.includes(value))
+}
+
+function isBlocked({ blocked }: Content, wanted: AuditFilter['blocked']): boolean {
+  if (wanted === undefined) return true
+  if (blocked === null) return false
+  const { kind, name } = Blocked.parse(JSON.parse(blocked))
+  return wanted.some((each) => each.kind === kind && (each.name === undefined || each.name === name))
+}
+
+/** Searches the texts of a query and of a refusal, and the names in a row, ignoring case. */
+function holdsText(row: Content, wanted: string | undefined): boolean {
+  if (wanted === undefined) return true
+  const holds = (text: string | null | undefined) => text?.toLowerCase().includes(wanted) === true
+  if (holds(row.query) || holds(row.printed)) return true
+  // The JSON is searched first: parsing takes longer. It may spell the text with escapes.
+  if (row.detail === null || (!needsEscapes(wanted) && !holds(row.detail))) return false
+  const { by, key, target, error, hint, tables = [] } = readDetail(row.detail)
+  return [by, key, target?.name, error, hint, ...tables.map((table) => table.join('.'))].some(holds)
+}
+
+/** Returns whether JSON would spell the text in another way. */
+export function needsEscapes(text: string): boolean {
+  // A table is searched as schema.table, which no JSON holds.
+  return JSON.stringify(text) !== `"${text}"` || text.includes('.')
 }

@@ -7,26 +7,30 @@ import type { Store } from '../../store/open.ts'
 import type { Tables } from '../../store/tables.ts'
 import type { Stored } from '../chain/seal.ts'
 import { FIRST_PORTION, nextPortion } from './portion-size.ts'
-import type { AuditScope, Key } from './scope.ts'
+import { fitsContent, type AuditScope, type Key } from './scope.ts'
 
 /** Rows scanned by one statement: some milliseconds. */
 const SLICE_ROWS = 5_000
 
-/** Returns the rows in portions. Throws the reason of `signal`. */
+/**
+ * Returns the rows in portions. Each portion ends with a watermark: all later rows are older. Throws the reason of
+ * `signal`.
+ */
 export async function* singleRows(
   store: Pick<Store, 'db'>,
-  teamId: TeamId,
+  teamId: TeamId | null,
   scope: AuditScope,
   before: Key | null,
   signal: AbortSignal | undefined,
-): AsyncIterable<readonly Stored[]> {
+): AsyncIterable<readonly (Stored | Key)[]> {
   let [key, count] = [before, FIRST_PORTION]
   for (let more = true; more;) {
     const end: Key | null = isFiltered(scope) ? await sliceEnd(store, teamId, scope, key) : null
     for (let full = true; full;) {
       signal?.throwIfAborted()
       const rows: readonly Stored[] = await slice(store, teamId, scope, key, end, count)
-      if (rows.length > 0) yield rows
+      const last = rows.at(-1)
+      if (last !== undefined) yield [...rows.filter((row) => fitsContent(row, scope)), { at: last.at, id: last.id }]
       full = rows.length === count
       key = rows.at(-1) ?? key
       count = nextPortion(rows)
@@ -35,12 +39,13 @@ export async function* singleRows(
     }
     key = end
     more = end !== null
+    if (end !== null) yield [end]
   }
 }
 
 async function slice(
   store: Pick<Store, 'db'>,
-  teamId: TeamId,
+  teamId: TeamId | null,
   scope: AuditScope,
   before: Key | null,
   end: Key | null,
@@ -56,7 +61,7 @@ async function slice(
 /** Returns the last row of the next slice, or null for the last slice. */
 async function sliceEnd(
   store: Pick<Store, 'db'>,
-  teamId: TeamId,
+  teamId: TeamId | null,
   scope: AuditScope,
   before: Key | null,
 ): Promise<Key | null> {
@@ -72,16 +77,19 @@ async function sliceEnd(
 
 /** Returns whether the scope can exclude rows within its time range. */
 function isFiltered(scope: AuditScope): boolean {
-  const { from: _from, to: _to, ...rest } = scope.filter ?? {}
+  const { from: _from, to: _to, blocked: _blocked, text: _text, ...rest } = scope.filter ?? {}
   return scope.datasourceIds !== undefined || Object.keys(rest).length > 0
 }
 
 type Query<O> = SelectQueryBuilder<Tables, 'audit', O>
 
 /** The conditions that the index on team and time can answer. */
-function within(store: Pick<Store, 'db'>, teamId: TeamId, scope: AuditScope, before: Key | null) {
+function within(store: Pick<Store, 'db'>, teamId: TeamId | null, scope: AuditScope, before: Key | null) {
   const { from, to } = scope.filter ?? {}
-  let query = store.db.selectFrom('audit').where('team_id', '=', teamId)
+  const { after } = scope
+  let query = store.db.selectFrom('audit')
+  query = teamId === null ? query.where('team_id', 'is', null) : query.where('team_id', '=', teamId)
+  if (after !== undefined) query = query.where(sql<boolean>`(at, id) > (${after.at}, ${after.id})`)
   if (from !== undefined) query = query.where('at', '>=', from)
   if (to !== undefined) query = query.where('at', '<', to)
   if (before === null) return query
@@ -98,12 +106,16 @@ function filtered<O>(query: Query<O>, { datasourceIds: ids, filter = {} }: Audit
         : eb.or([eb('datasource_id', 'is', null), eb('datasource_id', 'in', ids)]),
     )
   }
-  const { datasourceId, accountId, keyId, action, outcome, code } = filter
+  const { datasourceId, accountId, keyIds, actions, kinds, outcomes, codes, vias, clients, blocked } = filter
   if (datasourceId !== undefined) selected = selected.where('datasource_id', '=', datasourceId)
   if (accountId !== undefined) selected = selected.where('account_id', '=', accountId)
-  if (keyId !== undefined) selected = selected.where('key_id', '=', keyId)
-  if (action !== undefined) selected = selected.where('action', '=', action)
-  if (outcome !== undefined) selected = selected.where('outcome', '=', outcome)
-  if (code !== undefined) selected = selected.where('code', '=', code)
+  if (keyIds !== undefined) selected = selected.where('key_id', 'in', keyIds)
+  if (actions !== undefined) selected = selected.where('action', 'in', actions)
+  if (kinds !== undefined) selected = selected.where('action', kinds.others ? 'not in' : 'in', [...kinds.names])
+  if (outcomes !== undefined) selected = selected.where('outcome', 'in', outcomes)
+  if (codes !== undefined) selected = selected.where('code', 'in', codes)
+  if (vias !== undefined) selected = selected.where('via', 'in', vias)
+  if (clients !== undefined) selected = selected.where('client', 'in', clients)
+  if (blocked !== undefined) selected = selected.where('blocked', 'is not', null)
   return selected
 }

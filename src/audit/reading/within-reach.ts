@@ -2,6 +2,7 @@
 import type { Audit } from '../audit.ts'
 import { CONTENT_TYPE, headOf, lineOf, type ExportFormat } from './export.ts'
 import type { AuditItem, AuditPage } from './page.ts'
+import { actionsOf, coversAll, type ActionKind } from './kinds.ts'
 import type { AuditFilter, AuditScope } from './scope.ts'
 import type { Call } from '../../auth/caller.ts'
 import { invalidRequest, notFound } from '../../errors.ts'
@@ -36,14 +37,27 @@ export interface ExportDeps extends AuditTrailDeps {
 
 /** The filter from the request: ids unbranded, times in any zone. */
 export interface AuditFilterInput {
+  readonly id?: readonly string[]
   readonly datasourceId?: string
   readonly accountId?: string
-  readonly keyId?: string
-  readonly action?: string
-  readonly outcome?: AuditItem['outcome']
-  readonly code?: string
+  readonly keyId?: readonly string[]
+  readonly action?: readonly string[]
+  readonly kind?: readonly ActionKind[]
+  readonly outcome?: readonly AuditItem['outcome'][]
+  readonly code?: readonly string[]
+  readonly via?: readonly AuditItem['via'][]
+  readonly client?: readonly string[]
+  /** `column`, or `column:email`. */
+  readonly blocked?: readonly string[]
+  readonly q?: string
   readonly from?: string
   readonly to?: string
+}
+
+type PageInput = AuditFilterInput & {
+  readonly cursor?: string
+  readonly limit?: number
+  readonly after?: string
 }
 
 /** A file that is sent while it is read. */
@@ -54,16 +68,24 @@ export interface AuditExport {
 }
 
 const LIMIT = 50
+/** A search for text reads every row of its time. */
+const SEARCHED_MS = 30 * 86_400_000
 
 /** Returns rows, newest first. An OWNER reaches all rows, including those of deleted datasources. */
 export async function listAudit(
   deps: AuditTrailDeps,
   call: Call,
   reader: Reader,
-  input: AuditFilterInput & { readonly cursor?: string; readonly limit?: number },
+  input: PageInput,
 ): Promise<AuditPage> {
   const scope = await scopeOf(deps, call, reader, input)
-  const ask = { ...scope, cursor: input.cursor, limit: input.limit ?? LIMIT }
+  const after = input.after === undefined ? null : await deps.audit.place(reader.teamId, asId<AuditId>(input.after))
+  const ask = {
+    ...scope,
+    ...(after !== null && { after }),
+    cursor: input.cursor,
+    limit: input.limit ?? (input.id === undefined ? LIMIT : input.id.length),
+  }
   return await deps.audit.page(reader.teamId, ask, call.signal)
 }
 
@@ -137,22 +159,35 @@ async function scopeOf(deps: AuditTrailDeps, call: Call, reader: Reader, input: 
 }
 
 /** Throws INVALID_REQUEST if `to` is before `from`. */
-function filterOf(input: AuditFilterInput): AuditFilter {
-  const { datasourceId, accountId, keyId, action, outcome, code, from, to } = input
-  const filter = {
+function filterOf(input: AuditFilterInput, now = Date.now()): AuditFilter {
+  const { id, datasourceId, accountId, keyId, action, kind, outcome, code, via, client, blocked, q } = input
+  const from = input.from === undefined ? undefined : utc('from', input.from)
+  const to = input.to === undefined ? undefined : utc('to', input.to)
+  if (from !== undefined && to !== undefined && from > to) throw invalidRequest(['to: must not be before from'])
+  const searchedFrom = q === undefined ? '' : new Date(now - SEARCHED_MS).toISOString()
+  const since = [from ?? '', searchedFrom].sort().at(-1) ?? ''
+  return {
+    ...(id !== undefined && { ids: id.map((each) => asId<AuditId>(each)) }),
     ...(datasourceId !== undefined && { datasourceId: asId<DatasourceId>(datasourceId) }),
     ...(accountId !== undefined && { accountId: asId<AccountId>(accountId) }),
-    ...(keyId !== undefined && { keyId: asId<ApiKeyId>(keyId) }),
-    ...(action !== undefined && { action }),
-    ...(outcome !== undefined && { outcome }),
-    ...(code !== undefined && { code }),
-    ...(from !== undefined && { from: utc('from', from) }),
-    ...(to !== undefined && { to: utc('to', to) }),
+    ...(keyId !== undefined && { keyIds: keyId.map((each) => asId<ApiKeyId>(each)) }),
+    ...(action !== undefined && { actions: action }),
+    ...(kind !== undefined && !coversAll(kind) && { kinds: actionsOf(kind) }),
+    ...(outcome !== undefined && { outcomes: outcome }),
+    ...(code !== undefined && { codes: code }),
+    ...(via !== undefined && { vias: via }),
+    ...(client !== undefined && { clients: client }),
+    ...(blocked !== undefined && { blocked: blocked.map(blockedOf) }),
+    ...(q !== undefined && { text: q.toLowerCase() }),
+    ...(since !== '' && { from: since }),
+    ...(to !== undefined && { to }),
   }
-  if (filter.from !== undefined && filter.to !== undefined && filter.from > filter.to) {
-    throw invalidRequest(['to: must not be before from'])
-  }
-  return filter
+}
+
+/** A name may hold a colon, a kind may not. */
+function blockedOf(text: string): { readonly kind: string; readonly name?: string } {
+  const colon = text.indexOf(':')
+  return colon === -1 ? { kind: text } : { kind: text.slice(0, colon), name: text.slice(colon + 1) }
 }
 
 /** Later years are written with a sign, and would sort before all others. */

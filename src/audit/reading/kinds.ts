@@ -1,0 +1,55 @@
+// Pure: the kinds of actions that a reader of the audit can filter by.
+import { ROUTES } from '../../contract/routes.ts'
+import { SESSION_ROUTES } from '../../contract/session-routes.ts'
+
+export type ActionKind = 'query' | 'change' | 'read' | 'signIn'
+
+/** A set of actions, or of all others. */
+export interface Actions {
+  readonly names: ReadonlySet<string>
+  readonly others: boolean
+}
+
+const QUERY: readonly string[] = ['runQuery', 'checkQuery']
+/** POST because they have a body, or start a job. They change nothing. */
+const READING_POSTS: readonly string[] = ['previewExposure', 'exposureFromRefusal', 'testDatasource']
+const READ = Object.entries({ ...ROUTES, ...SESSION_ROUTES })
+  .filter(([, route]) => route.method === 'GET')
+  .map(([id]) => id)
+  .concat(READING_POSTS)
+/** The actions under /auth (sign-in/paths.ts), and the operator's. */
+const SIGN_IN: readonly string[] = [
+  'signUp',
+  'signIn',
+  'signOut',
+  'verifyEmail',
+  'changePassword',
+  'resetPassword',
+  'revokeSession',
+  'revokeSessions',
+  'revokeOtherSessions',
+  'beginSecondFactor',
+  'confirmSecondFactor',
+  'showSecondFactor',
+  'renewBackupCodes',
+  'endSecondFactor',
+  'resetSecondFactor',
+]
+
+const NAMED: Readonly<Record<Exclude<ActionKind, 'change'>, readonly string[]>> = {
+  query: QUERY,
+  read: READ,
+  signIn: SIGN_IN,
+}
+
+/** Every other action is a change, also one that the service makes by itself. */
+export function actionsOf(kinds: readonly ActionKind[]): Actions {
+  const others = kinds.includes('change')
+  const chosen = Object.entries(NAMED).filter(([kind]) => kinds.some((each) => each === kind) !== others)
+  return { names: new Set(chosen.flatMap(([, names]) => names)), others }
+}
+
+/** Returns whether the kinds leave no action out. */
+export function coversAll(kinds: readonly ActionKind[]): boolean {
+  return kinds.includes('change') && Object.keys(NAMED).every((kind) => kinds.some((each) => each === kind))
+}
