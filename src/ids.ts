@@ -9,13 +9,24 @@ export type AccountId = Id<'account'>
 export type ApiKeyId = Id<'api-key'>
 export type AuditId = Id<'audit'>
 export type DatasourceId = Id<'datasource'>
+export type ExposureRequestId = Id<'exposure-request'>
 export type GrantId = Id<'grant'>
 export type InvitationId = Id<'invitation'>
 export type JobId = Id<'job'>
 export type SessionId = Id<'session'>
 export type TeamId = Id<'team'>
 
-type AnyId = AccountId | ApiKeyId | AuditId | DatasourceId | GrantId | InvitationId | JobId | SessionId | TeamId
+type AnyId =
+  | AccountId
+  | ApiKeyId
+  | AuditId
+  | DatasourceId
+  | ExposureRequestId
+  | GrantId
+  | InvitationId
+  | JobId
+  | SessionId
+  | TeamId
 
 /** Returns a new random id (UUID v4). */
 export function newId<T extends AnyId>(): T {

@@ -31,7 +31,7 @@ import { openRunning } from './query/running.ts'
 import { tryQuery } from './query/try-query.ts'
 import { openSecrets, requireKeyBefore, requireKeyOf } from './secrets.ts'
 import { openStore } from './store/open.ts'
-import { requireMembership, type Membership } from './teams/require-membership.ts'
+import { membershipsOf, requireMembership, type Membership } from './teams/require-membership.ts'
 import { reachedBy } from './teams/counts.ts'
 import { settingsOf } from './teams/settings.ts'
 import type { Config } from './config.ts'
@@ -148,6 +148,7 @@ export async function openRooms(options: RoomsOptions) {
     authenticator: callers,
     running,
     ended,
+    membershipsOf: (call: Call) => membershipsOf({ store }, call),
     reachableIds: async (call: Call, reader: Membership) =>
       (await reachable({ store }, call, reader)).map(({ id }) => id),
     mail,

@@ -1,5 +1,7 @@
-// The routes of the audit and of usage.
+// The routes of the audit, of refusals and of usage.
+import { z } from 'zod'
 import * as shape from './audit-schemas.ts'
+import * as requests from './request-schemas.ts'
 import type { Route } from './route.ts'
 
 export const AUDIT_ROUTES = {
@@ -32,6 +34,55 @@ export const AUDIT_ROUTES = {
     answer: shape.AuditItem,
     streams: ['text/csv', 'application/jsonl'],
     errors: ['RATE_LIMITED', 'OVERLOADED'],
+  },
+  listRefusals: {
+    method: 'GET',
+    path: '/teams/{teamId}/refusals',
+    summary: 'Groups refused queries by what was blocked, largest first.',
+    place: 'team',
+    role: 'ADMIN',
+    query: requests.RefusalsQuery,
+    answer: z.array(requests.RefusalGroup),
+    errors: ['OVERLOADED'],
+  },
+  requestExposure: {
+    method: 'POST',
+    path: '/teams/{teamId}/datasources/{id}/requests',
+    summary: 'Asks the managers for what one of the caller’s own calls was refused.',
+    place: 'datasource',
+    body: requests.ExposureRequestOrder,
+    answer: requests.ExposureRequest,
+    status: 201,
+    errors: ['CONFLICT'],
+  },
+  listRequests: {
+    method: 'GET',
+    path: '/teams/{teamId}/requests',
+    summary: 'Lists what members ask for, newest first.',
+    place: 'team',
+    role: 'ADMIN',
+    query: requests.ExposureRequestsQuery,
+    answer: z.array(requests.ExposureRequest),
+    errors: [],
+  },
+  closeRequest: {
+    method: 'POST',
+    path: '/teams/{teamId}/requests/{requestId}/close',
+    summary: 'Closes a request. It changes no exposure by itself.',
+    place: 'team',
+    role: 'ADMIN',
+    body: requests.ExposureRequestEnd,
+    bodyOptional: true,
+    answer: requests.ExposureRequest,
+    errors: ['CONFLICT'],
+  },
+  listActivity: {
+    method: 'GET',
+    path: '/users/me/activity',
+    summary: 'Lists the caller’s own calls in all teams, and changes of the account, newest first.',
+    query: shape.ActivityQuery,
+    answer: shape.AuditPage,
+    errors: ['OVERLOADED'],
   },
   getUsage: {
     method: 'GET',

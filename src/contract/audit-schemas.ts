@@ -51,6 +51,8 @@ export const AuditQuery = Page.extend({
   ...filter,
   after: id.exactOptional().meta({ description: 'Only items that are newer than this one.' }),
 })
+const { accountId: _account, ...ownFilter } = filter
+export const ActivityQuery = Page.extend(ownFilter)
 export const AuditExportQuery = z.strictObject({ ...filter, format: z.enum(['csv', 'jsonl']).exactOptional() })
 
 /** The target of a change. */
@@ -67,6 +69,7 @@ export const Target = z.object({
     'documentation',
     'access',
     'job',
+    'request',
   ]),
   id: z.string(),
   name: z.string(),

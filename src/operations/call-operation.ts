@@ -22,6 +22,7 @@ import { keyOperations } from './keys.ts'
 import { memberOperations } from './members.ts'
 import type { Answer, Definitions, Input, OperationId } from './definitions.ts'
 import { knownPlace, place, type Placed, type Places } from './place.ts'
+import { requestOperations } from './requests.ts'
 import { profileOperations } from './profiles.ts'
 import { queryOperations } from './queries.ts'
 import { teamOperations } from './teams.ts'
@@ -47,6 +48,7 @@ type Rooms = Parameters<typeof accessOperations>[0] &
   Parameters<typeof memberOperations>[0] &
   Parameters<typeof profileOperations>[0] &
   Parameters<typeof queryOperations>[0] &
+  Parameters<typeof requestOperations>[0] &
   Parameters<typeof teamOperations>[0]
 
 /** The dependencies of every operation, in addition to its room. */
@@ -72,6 +74,7 @@ export function openOperations(shared: SharedDeps, rooms: Rooms): Operations {
     ...queryOperations(rooms),
     ...jobOperations(rooms),
     ...auditOperations(rooms),
+    ...requestOperations(rooms),
   }
   return bind(shared, { ...ROUTES, ...SESSION_ROUTES }, definitions)
 }

@@ -6,7 +6,17 @@ import type { Route } from '../contract/route.ts'
 import type { ROUTES } from '../contract/routes.ts'
 import type { SESSION_ROUTES } from '../contract/session-routes.ts'
 import type { Reached } from '../datasources/reach.ts'
-import type { AccountId, ApiKeyId, AuditId, DatasourceId, GrantId, InvitationId, JobId, TeamId } from '../ids.ts'
+import type {
+  AccountId,
+  ApiKeyId,
+  AuditId,
+  DatasourceId,
+  ExposureRequestId,
+  GrantId,
+  InvitationId,
+  JobId,
+  TeamId,
+} from '../ids.ts'
 import type { Membership } from '../teams/require-membership.ts'
 
 type Routes = typeof ROUTES & typeof SESSION_ROUTES
@@ -31,6 +41,7 @@ interface ParamTypes {
   readonly invitationId: InvitationId
   readonly jobId: JobId
   readonly auditId: AuditId
+  readonly requestId: ExposureRequestId
   readonly inviteToken: string
   /** The schema and name of a table, as the database spells them. */
   readonly schema: string

@@ -20,6 +20,7 @@ import { connectorGrants } from './migrations/0017-connector-grants.ts'
 import { oauth } from './migrations/0018-oauth.ts'
 import { console } from './migrations/0019-console.ts'
 import { keyLinks } from './migrations/0020-key-links.ts'
+import { exposureRequests } from './migrations/0021-exposure-requests.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -53,6 +54,7 @@ export const MIGRATIONS: readonly Migration[] = [
   oauth,
   console,
   keyLinks,
+  exposureRequests,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

@@ -6,6 +6,7 @@ import type {
   ApiKeyId,
   AuditId,
   DatasourceId,
+  ExposureRequestId,
   GrantId,
   InvitationId,
   JobId,
@@ -44,6 +45,7 @@ export interface Tables extends KnowledgeTables {
   audit_gaps: AuditGapTable
   audit_packs: AuditPackTable
   usage_days: UsageDayTable
+  exposure_requests: ExposureRequestTable
   jobs: JobTable
   marks: MarkTable
 }
@@ -444,6 +446,23 @@ export interface UsageDayTable {
   denied: number
   failed: number
   row_count: number
+}
+
+/** A member's request for what was refused. */
+export interface ExposureRequestTable {
+  id: ExposureRequestId
+  team_id: TeamId
+  datasource_id: DatasourceId
+  account_id: AccountId
+  audit_id: AuditId
+  why: string
+  /** JSON {kind, name}, as in the audit. */
+  blocked: string
+  created_at: string
+  closed_at: string | null
+  closed_by: AccountId | null
+  resolution: 'EXPOSED' | 'DECLINED' | null
+  note: string | null
 }
 
 export interface JobTable {

@@ -66,6 +66,19 @@ export function knownMembership(store: Pick<Store, 'known'>, caller: Caller, tea
   return found.membership
 }
 
+/** Returns the memberships with which the caller may use the routes of a team now: those of requireMembership(). */
+export async function membershipsOf({ store }: Pick<Deps, 'store'>, call: Call): Promise<readonly Membership[]> {
+  const { accountId } = call.caller
+  const own = store.db.selectFrom('memberships').select('team_id').where('account_id', '=', accountId)
+  const found: Membership[] = []
+  for (const { team_id: teamId } of await own.orderBy('team_id').execute()) {
+    const standing = mayEnter(call.caller, teamId) ? await standingOf(store, teamId, accountId) : null
+    if (standing?.membership.status !== 'ACTIVE' || standing.lacksSecondFactor) continue
+    found.push(standing.membership)
+  }
+  return found
+}
+
 interface Found {
   readonly membership: Membership
   /** The team requires a second factor, and the account has none enabled. */

@@ -68,6 +68,12 @@ const MATRIX = {
   listAudit: TEAM_ADMIN,
   getAuditItem: TEAM_ADMIN,
   exportAudit: TEAM_ADMIN,
+  listRefusals: TEAM_ADMIN,
+  listRequests: TEAM_ADMIN,
+  // The request in the path does not exist.
+  closeRequest: [null, 'NOT_FOUND', 'TEAM_NOT_OPENED', 'ROLE_REQUIRED', 'NOT_FOUND', 'NOT_FOUND'],
+  requestExposure: datasource(null),
+  listActivity: anyRole(null),
   getUsage: TEAM_MEMBER,
   deleteTeam: TEAM_OWNER,
   checkQuery: datasource(null, QUERY_PASS),

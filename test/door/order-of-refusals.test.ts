@@ -47,6 +47,9 @@ const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   rotateKey: { fresh: 'NOT_FOUND' },
   narrowGrant: { fresh: 'NOT_FOUND' },
   changeAccount: { fresh: BAD },
+  requestExposure: OF_DATASOURCE,
+  // The request in the path does not exist.
+  closeRequest: { fresh: 'NOT_FOUND', unknown: 'NOT_FOUND' },
   deleteAccount: { fresh: BAD },
   createKey: { fresh: BAD },
   createTeam: { fresh: BAD },

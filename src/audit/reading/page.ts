@@ -82,7 +82,7 @@ export async function readPage(
 }
 
 /** Reads one page of a stream of rows and watermarks that starts at a position. */
-async function pageOf(
+export async function pageOf(
   from: (before: Key | null) => AsyncIterable<readonly (Stored | Key)[]>,
   ask: Pick<AuditAsk, 'cursor' | 'limit'>,
 ): Promise<AuditPage> {

@@ -11,7 +11,7 @@ import type { Role } from '../../contract/schemas.ts'
 import { openConcurrencyLimit, type ConcurrencyLimit } from '../../jobs/concurrency-limit.ts'
 
 /** A member of the team. */
-interface Reader {
+export interface Reader {
   readonly teamId: TeamId
   readonly accountId: AccountId
   readonly role: Role
@@ -159,7 +159,7 @@ async function scopeOf(deps: AuditTrailDeps, call: Call, reader: Reader, input: 
 }
 
 /** Throws INVALID_REQUEST if `to` is before `from`. */
-function filterOf(input: AuditFilterInput, now = Date.now()): AuditFilter {
+export function filterOf(input: AuditFilterInput, now = Date.now()): AuditFilter {
   const { id, datasourceId, accountId, keyId, action, kind, outcome, code, via, client, blocked, q } = input
   const from = input.from === undefined ? undefined : utc('from', input.from)
   const to = input.to === undefined ? undefined : utc('to', input.to)
