@@ -1,6 +1,7 @@
 // Requests for what was refused: a member asks, with the audit item of the refusal and a reason; managers of the team
 // close the request, usually after exposureFromRefusal. A request changes no exposure by itself.
 import type { Selectable } from 'kysely'
+import type { z } from 'zod'
 import type { Audit } from '../audit/audit.ts'
 import { changesOf, type Target } from '../audit/changes.ts'
 import { Blocked } from '../audit/reason.ts'
@@ -28,7 +29,7 @@ export interface ExposureRequest {
   readonly name: string
   readonly auditId: string
   readonly why: string
-  readonly blocked: { readonly kind: string; readonly name: string }
+  readonly blocked: z.infer<typeof Blocked>
   readonly state: 'OPEN' | 'CLOSED'
   readonly createdAt: string
   readonly closedAt?: string

@@ -8,6 +8,7 @@ import { AppError } from '../errors.ts'
 import { admit } from '../operations/admit.ts'
 import type { Streamed } from '../operations/definitions.ts'
 import type { Operation } from '../operations/call-operation.ts'
+import { encodingOf } from './compress.ts'
 import { hangUpOf } from '../hang-up.ts'
 import { answer, answerPrebuilt, answerStreamed, isPrebuilt } from './reply.ts'
 
@@ -34,6 +35,8 @@ export function mountOperation(
   route: Route,
   operation: Operation,
 ): void {
+  // A query must not wait for compression, and most of its answers are short.
+  const isCompressed = id !== 'runQuery'
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -51,10 +54,11 @@ export function mountOperation(
       const { query, body } = request
       const value = await operation(arrivalOf(route, request, reply), { params: paramsOf(request.params), query, body })
       if (reply.raw.destroyed) return reply.hijack()
-      if (isStreamed(route, value)) return await answerStreamed(reply, value)
-      if (route.prebuilt !== true) return answer(reply, route, value)
+      const encoding = isCompressed ? encodingOf(request.headers['accept-encoding']) : null
+      if (isStreamed(route, value)) return await answerStreamed(reply, value, isCompressed && acceptsGzip(request))
+      if (route.prebuilt !== true) return await answer(reply, route, value, encoding)
       if (!isPrebuilt(value)) throw new TypeError(`${id} must answer with JSON already written`)
-      return answerPrebuilt(reply, route.status ?? 200, value, request.headers['if-none-match'])
+      return answerPrebuilt(reply, route.status ?? 200, value, request.headers['if-none-match'], encoding)
     },
   })
 }
@@ -80,6 +84,10 @@ function hasEmptyParam(params: unknown): boolean {
 function paramsOf(params: unknown): Record<string, string> {
   if (typeof params !== 'object' || params === null) return {}
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]))
+}
+
+function acceptsGzip(request: FastifyRequest): boolean {
+  return encodingOf(request.headers['accept-encoding'], ['gzip']) !== null
 }
 
 function isStreamed(route: Route, value: unknown): value is Streamed {

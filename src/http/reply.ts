@@ -2,19 +2,25 @@
 // so undeclared fields never leave. Any other error is reported by its request id only.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import type { Route } from '../contract/route.ts'
 import type { Code } from '../errors.ts'
 import { AppError, STATUS } from '../errors.ts'
 import type { Prebuilt, Streamed } from '../operations/definitions.ts'
+import { compressed, streamCompressor, type Encoding } from './compress.ts'
 import { HungUp } from '../hang-up.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Sends a handler's value as its route declares. */
-export function answer(reply: FastifyReply, route: Route, value: unknown): FastifyReply {
+export function answer(
+  reply: FastifyReply,
+  route: Route,
+  value: unknown,
+  encoding: Encoding | null = null,
+): FastifyReply | Promise<FastifyReply> {
   if (route.answer === null)
     return reply
       .code(route.status ?? 204)
@@ -22,7 +28,7 @@ export function answer(reply: FastifyReply, route: Route, value: unknown): Fasti
       .send()
   const sent: unknown = route.answer.parse(value)
   const status = route.startsJob === true && hasJob(sent) ? 202 : (route.status ?? 200)
-  return sendJson(reply, status, JSON.stringify(sent), {})
+  return sendCompressed(reply, status, JSON.stringify(sent), {}, encoding)
 }
 
 /** Sends JSON that a room has written, or 304 if the caller already has it. */
@@ -31,11 +37,12 @@ export function answerPrebuilt(
   status: number,
   value: Prebuilt,
   ifNoneMatch: string | undefined,
-): FastifyReply {
+  encoding: Encoding | null = null,
+): FastifyReply | Promise<FastifyReply> {
   const headers: Record<string, string> = { ...value.headers }
-  if (value.etag === undefined) return sendJson(reply, status, value.json, headers)
+  if (value.etag === undefined) return sendCompressed(reply, status, value.json, headers, encoding)
   headers['etag'] = value.etag
-  if (!matches(value.etag, ifNoneMatch)) return sendJson(reply, status, value.json, headers)
+  if (!matches(value.etag, ifNoneMatch)) return sendCompressed(reply, status, value.json, headers, encoding)
   return reply.code(304).headers(headers).send()
 }
 
@@ -43,17 +50,23 @@ export function answerPrebuilt(
 export async function answerStreamed(
   reply: FastifyReply,
   { contentType, filename, parts }: Streamed,
+  isGzipped: boolean,
 ): Promise<FastifyReply> {
   const stream = Readable.from(parts)
   await once(stream, 'readable')
-  return reply
-    .code(200)
-    .headers({
-      'content-type': contentType,
-      'content-disposition': `attachment; filename="${filename}"`,
-      'cache-control': 'no-store',
-    })
-    .send(stream)
+  return (
+    reply
+      .code(200)
+      .headers({
+        'content-type': contentType,
+        'content-disposition': `attachment; filename="${filename}"`,
+        'cache-control': 'no-store',
+        vary: 'accept-encoding',
+        ...(isGzipped && { 'content-encoding': 'gzip' }),
+      })
+      // A failing stream ends the compressor with its error, and so the response.
+      .send(isGzipped ? pipeline(stream, streamCompressor(), () => undefined) : stream)
+  )
 }
 
 /** Sends a refusal or failure. An internal error is logged under a request id and answered as INTERNAL. */
@@ -111,6 +124,25 @@ function read(error: unknown, log: Logger): AppError {
       extra: { requestId },
     },
   )
+}
+
+/** Sends JSON, compressed if the client asked for it. `encoding` null: as it is, at once. */
+function sendCompressed(
+  reply: FastifyReply,
+  status: number,
+  json: string | Buffer,
+  headers: Record<string, string>,
+  encoding: Encoding | null,
+): FastifyReply | Promise<FastifyReply> {
+  if (encoding === null) return sendJson(reply, status, json, headers)
+  return compressed(json, encoding).then((body) => {
+    const vary = { ...headers, vary: 'accept-encoding' }
+    if (body === null) return sendJson(reply, status, json, vary)
+    // The same answer in other bytes: only a weak tag may stand for both (RFC 9110 §8.8.1).
+    const etag = headers['etag']
+    const weak = etag === undefined || etag.startsWith('W/') ? {} : { etag: `W/${etag}` }
+    return sendJson(reply, status, body, { ...vary, ...weak, 'content-encoding': encoding })
+  })
 }
 
 function sendJson(

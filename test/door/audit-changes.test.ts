@@ -223,6 +223,16 @@ describe('the audit of changes', () => {
       // The job has already ended, so nothing changes.
       await changes('cancelJob', owner, `${at}/jobs/${answer.jobId}`, undefined, { kind: 'job', name, fields: [] })
     }
+    await shop.app.ask('POST', `${at}/query`, { token: owner.jwt, body: { sql: 'SELECT name FROM customers' } })
+    const [refused] = (await owner.must('GET', '/users/me/activity?blocked=column&limit=1')).items
+    const ask = { auditId: refused.id, why: 'Needed.' }
+    const request = { kind: 'request', name: `column ${refused.blocked.name}` }
+    const asked = await changes('requestExposure', owner, `${at}/requests`, ask, {
+      ...request,
+      fields: ['why', 'auditId'],
+    })
+    const close = `/teams/${teamId}/requests/${asked.answer.id}/close`
+    await changes('closeRequest', owner, close, { note: 'Done.' }, { ...request, fields: ['state', 'note'] })
     const text = canary()
     const documentation = { summary: { text }, columns: { id: { personal: true } } }
     const table = { kind: 'documentation', name: 'public.customers' }

@@ -1,10 +1,13 @@
 // What was refused, grouped; one's own calls; and requests for what was refused, up to the query that then passes.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import type { z } from 'zod'
 import { AuditPage } from '../../src/contract/audit-schemas.ts'
 import { ExposureRequest, RefusalGroup } from '../../src/contract/request-schemas.ts'
 import type { Person } from '../support/app.ts'
 import { openShop, type Shop } from '../support/shop.ts'
+
+type Group = z.infer<typeof RefusalGroup>
 
 describe('refusals and requests', () => {
   let shop: Shop
@@ -27,11 +30,11 @@ describe('refusals and requests', () => {
   })
   after(() => shop[Symbol.asyncDispose]())
 
-  const refusals = async (): Promise<RefusalGroup[]> => {
+  const refusals = async (): Promise<Group[]> => {
     const list = await shop.owner.must('GET', `${path}/refusals?days=7`)
     return list.map((each: unknown) => RefusalGroup.strict().parse(each))
   }
-  const groupOf = (groups: readonly RefusalGroup[], name: RegExp) =>
+  const groupOf = (groups: readonly Group[], name: RegExp) =>
     groups.find(({ blocked }) => name.test(blocked.name)) ?? assert.fail(JSON.stringify(groups))
 
   test('are grouped by what was meant, largest first, with what can be exposed', async () => {

@@ -8,7 +8,7 @@ import { pageOf, type AuditPage } from './page.ts'
 import { isNewer, type AuditScope, type Key } from './scope.ts'
 import { filterOf, type AuditFilterInput, type AuditTrailDeps, type Reader } from './within-reach.ts'
 import type { Call } from '../../auth/caller.ts'
-import type { TeamId } from '../../ids.ts'
+import type { DatasourceId, TeamId } from '../../ids.ts'
 import type { Store } from '../../store/open.ts'
 
 const LIMIT = 50
@@ -45,7 +45,7 @@ interface Place {
   /** Null: the rows without a team. */
   readonly teamId: TeamId | null
   /** Null: all rows. */
-  readonly ids: AuditScope['datasourceIds'] | null
+  readonly ids: readonly DatasourceId[] | null
 }
 
 async function placesOf(deps: ActivityDeps, call: Call): Promise<readonly [Place, ...Place[]]> {
