@@ -15,6 +15,7 @@ import type { AuditScope, Key } from './reading/scope.ts'
 import { reasonOf } from './reason.ts'
 import { endedTeams, keepTeam } from './removal/ended-teams.ts'
 import { pruneRows } from './removal/prune.ts'
+import { readSlots, type UsageSlot } from './usage-slots.ts'
 import { RowMaker, type AuditedCall, type AuditEntry, type AuditPlace } from './rows.ts'
 import { Writer, type WaitingRows, type WriterLog } from './writing/writer.ts'
 
@@ -60,6 +61,8 @@ export interface Audit extends AsyncDisposable {
   all(teamId: TeamId, scope: AuditScope, signal?: AbortSignal): AsyncIterable<readonly AuditItem[]>
   /** Returns query counts of a team since a day (YYYY-MM-DD, UTC), oldest first. */
   usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]>
+  /** Yields a team's query counts by hour since a day (YYYY-MM-DD, UTC), in portions. */
+  slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]>
   /** Removes rows older than their team's retention. Runs once a day. */
   prune(): Promise<void>
 }
@@ -194,6 +197,11 @@ class ChainedAudit implements Audit {
   async usage(teamId: TeamId, from: string): Promise<readonly UsageLine[]> {
     await this.#upToDate()
     return await readUsage(this.#deps.store, teamId, from)
+  }
+
+  async *slots(teamId: TeamId, from: string, signal: AbortSignal): AsyncIterable<readonly UsageSlot[]> {
+    await this.#upToDate()
+    yield* readSlots(this.#deps.store, teamId, from, signal)
   }
 
   async prune(): Promise<void> {

@@ -5,6 +5,7 @@ import type { AccountId, ApiKeyId, DatasourceId, GrantId, TeamId } from '../ids.
 import type { Store } from '../store/open.ts'
 import type { Tables, UsageDayTable } from '../store/tables.ts'
 import type { Content } from './chain/seal.ts'
+import { addSlots, forgetSlots, pruneSlots, Slots } from './usage-slots.ts'
 
 /** The action that counts as a query. */
 const QUERY = 'runQuery'
@@ -18,6 +19,7 @@ type Line = Omit<UsageDayTable, 'chain'>
 export class Counts {
   /** By caller: comparing the few lines of a caller is cheaper than building a key of five parts. */
   readonly #lines = new Map<string, Line[]>()
+  readonly slots = new Slots()
 
   add(row: Content): void {
     if (row.action !== QUERY || row.team_id === null) return
@@ -30,6 +32,7 @@ export class Counts {
     if (row.outcome === 'DENIED') line.denied += row.times
     if (row.outcome === 'FAILED') line.failed += row.times
     line.row_count += row.row_count ?? 0
+    this.slots.add(row, row.team_id, line.key_id)
   }
 
   get lines(): readonly Line[] {
@@ -39,6 +42,7 @@ export class Counts {
 
 /** Adds the counts to the store. Processes that share a store write separate lines (`chain`). */
 export async function addCounts(tx: Transaction<Tables>, chain: string, counts: Counts): Promise<void> {
+  await addSlots(tx, chain, counts.slots)
   for (const line of counts.lines) {
     const { team_id, date, datasource_id, account_id, key_id, queries, denied, failed, row_count } = line
     await sql`
@@ -133,10 +137,14 @@ export async function readUsage(store: Pick<Store, 'db'>, teamId: TeamId, from: 
 /** Deletes the counters of a deleted team. */
 export async function forgetUsage(tx: Transaction<Tables>, teamId: TeamId): Promise<void> {
   await tx.deleteFrom('usage_days').where('team_id', '=', teamId).execute()
+  await forgetSlots(tx, teamId)
 }
 
 /** Deletes counters older than usage can ask for. */
 export async function pruneUsage(store: Pick<Store, 'append'>, now: number): Promise<void> {
   const before = new Date(now - KEPT_DAYS * DAY_MS).toISOString().slice(0, 10)
-  await store.append((tx) => tx.deleteFrom('usage_days').where('date', '<', before).execute())
+  await store.append(async (tx) => {
+    await tx.deleteFrom('usage_days').where('date', '<', before).execute()
+    await pruneSlots(tx, now)
+  })
 }

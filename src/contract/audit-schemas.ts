@@ -143,7 +143,11 @@ export const AuditItem = z.object({
 })
 export const AuditPage = z.object({ items: z.array(AuditItem), nextCursor: z.string().nullable() })
 
-export const UsageQuery = z.strictObject({ days: z.coerce.number().int().min(1).max(366).exactOptional() })
+export const UsageQuery = z.strictObject({
+  days: z.coerce.number().int().min(1).max(366).exactOptional().meta({ description: 'At most 31 with by or step.' }),
+  by: z.enum(['key', 'datasource', 'client']).exactOptional(),
+  step: z.enum(['hour', 'day']).exactOptional(),
+})
 
 const counts = {
   /** Answered, denied and failed queries. */
@@ -154,6 +158,17 @@ const counts = {
   rows: count,
 }
 
+const percentile = z.number().min(0).nullable().meta({ description: 'Of answered queries, exact to about 7 %.' })
+const totals = {
+  ...counts,
+  bytes: count,
+  durationMs: z.number().min(0),
+  estimate: z.number().min(0).meta({ description: 'The estimated cost of the queries that were refused for it.' }),
+  p50Ms: percentile,
+  p95Ms: percentile,
+}
+const points = z.array(z.object({ at, ...totals }))
+
 export const Usage = z.object({
   budget: z.object({
     limit: count,
@@ -163,4 +178,18 @@ export const Usage = z.object({
   days: z.array(z.object({ date: z.iso.date(), ...counts })),
   keys: z.array(z.object({ accountId: z.string(), keyId: z.string().nullable(), ...counts })),
   datasources: z.array(z.object({ datasourceId: z.string(), ...counts })),
+  points: points.optional().meta({ description: 'With by or step: the hours or days with a query, oldest first.' }),
+  series: z
+    .array(
+      z.object({
+        accountId: z.string().optional(),
+        keyId: z.string().nullable().optional(),
+        datasourceId: z.string().optional(),
+        client: z.string().optional(),
+        ...totals,
+        points,
+      }),
+    )
+    .optional()
+    .meta({ description: 'With by: the 20 largest.' }),
 })

@@ -172,7 +172,7 @@ export const SIGN_IN_ROUTES = {
   'GET /auth/token': {
     id: 'getToken',
     summary: 'Returns an access token of the session, valid for ten minutes.',
-    answer: z.object({ token: z.string(), expiresIn: z.int().meta({ description: 'Seconds.' }) }),
+    answer: z.object({ token: z.string(), expiresIn: z.int().min(1).meta({ description: 'Seconds.' }) }),
     cookie,
     errors: OF_SESSION,
   },

@@ -2,14 +2,17 @@
 // only datasources that the caller can reach; a MEMBER sees no other member's keys.
 import type { Audit } from '../audit/audit.ts'
 import type { Counted, UsageLine } from '../audit/counters.ts'
+import { SLOT_DAYS } from '../audit/usage-slots.ts'
 import type { Call } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
+import { invalidRequest } from '../errors.ts'
 import { reachable } from '../datasources/datasources.ts'
 import type { Store } from '../store/open.ts'
 import { roleAtLeast } from '../teams/roles.ts'
 import type { Membership } from '../teams/require-membership.ts'
 import { settingsOf } from '../teams/settings.ts'
 import type { Budget } from './budget.ts'
+import { UsageSums, type By, type Step, type UsagePoint, type UsageSeries } from './usage-series.ts'
 
 export interface UsageDeps {
   readonly store: Store
@@ -25,6 +28,10 @@ export interface Usage {
   /** `keyId` is null for sessions. */
   readonly keys: readonly (Counted & { readonly accountId: string; readonly keyId: string | null })[]
   readonly datasources: readonly (Counted & { readonly datasourceId: string })[]
+  /** Only if `by` or `step` was given: the hours or days with a query, oldest first. */
+  readonly points?: readonly UsagePoint[]
+  /** Only if `by` was given: the largest first. */
+  readonly series?: readonly UsageSeries[]
 }
 
 const DAYS = 30
@@ -34,8 +41,9 @@ export async function usageOf(
   deps: UsageDeps,
   call: Call,
   membership: Membership,
-  options: { readonly days?: number },
+  options: { readonly days?: number; readonly by?: By; readonly step?: Step },
 ): Promise<Usage> {
+  requireDetail(options)
   const { teamId, role, accountId } = membership
   const { queryBudget } = await settingsOf(deps, teamId)
   const left = await deps.budget.left(teamId, queryBudget)
@@ -45,6 +53,7 @@ export async function usageOf(
   const lines = all.filter((line) => reached === null || (line.datasourceId !== '' && reached.has(line.datasourceId)))
   const own = roleAtLeast(role, 'ADMIN') ? lines : lines.filter((line) => line.accountId === accountId)
 
+  const detail = await detailOf(deps, call, membership, { ...options, from: dates[0] ?? '', reached })
   const byDate = summed(lines, (line) => line.date)
   return {
     budget: left,
@@ -58,7 +67,34 @@ export async function usageOf(
       datasourceId: line.datasourceId,
       ...counts(line),
     })),
+    ...detail,
   }
+}
+
+/** Throws INVALID_REQUEST for more days than the counts by hour are kept. */
+function requireDetail({ days = DAYS, by, step }: { days?: number; by?: By; step?: Step }): void {
+  if ((by ?? step) === undefined || days <= SLOT_DAYS) return
+  throw invalidRequest([`days: at most ${SLOT_DAYS} with by or step`])
+}
+
+async function detailOf(
+  deps: UsageDeps,
+  call: Call,
+  { teamId, role, accountId }: Membership,
+  ask: { by?: By; step?: Step; from: string; reached: ReadonlySet<string> | null },
+): Promise<Pick<Usage, 'points' | 'series'>> {
+  const { by, step, from, reached } = ask
+  if ((by ?? step) === undefined) return {}
+  const sums = new UsageSums(step ?? 'day', by)
+  const seesAll = roleAtLeast(role, 'ADMIN')
+  for await (const lines of deps.audit.slots(teamId, from, call.signal)) {
+    for (const line of lines) {
+      if (reached !== null && !reached.has(line.datasource_id)) continue
+      sums.add(line, seesAll || line.account_id === accountId)
+    }
+  }
+  const { points, series } = sums
+  return { points, ...(series !== undefined && { series }) }
 }
 
 /** The last `days` dates up to now, as YYYY-MM-DD in UTC. */

@@ -21,6 +21,7 @@ import { oauth } from './migrations/0018-oauth.ts'
 import { console } from './migrations/0019-console.ts'
 import { keyLinks } from './migrations/0020-key-links.ts'
 import { exposureRequests } from './migrations/0021-exposure-requests.ts'
+import { usageSlots } from './migrations/0022-usage-slots.ts'
 
 export type DialectName = 'sqlite' | 'postgres'
 
@@ -55,6 +56,7 @@ export const MIGRATIONS: readonly Migration[] = [
   console,
   keyLinks,
   exposureRequests,
+  usageSlots,
 ]
 
 /** An arbitrary number: replicas that start together migrate one after the other. */

@@ -45,6 +45,7 @@ export interface Tables extends KnowledgeTables {
   audit_gaps: AuditGapTable
   audit_packs: AuditPackTable
   usage_days: UsageDayTable
+  usage_slots: UsageSlotTable
   exposure_requests: ExposureRequestTable
   jobs: JobTable
   marks: MarkTable
@@ -446,6 +447,28 @@ export interface UsageDayTable {
   denied: number
   failed: number
   row_count: number
+}
+
+/** Queries of an hour (UTC) by caller, datasource and client. '' if a column does not apply. */
+export interface UsageSlotTable {
+  team_id: TeamId
+  /** YYYY-MM-DDTHH. */
+  slot: string
+  datasource_id: DatasourceId | ''
+  account_id: AccountId | ''
+  key_id: UsageDayTable['key_id']
+  client: string
+  /** The counting process's chain. Rows of several chains add up. */
+  chain: string
+  queries: number
+  denied: number
+  failed: number
+  row_count: number
+  bytes: number
+  duration_ms: number
+  estimate: number
+  /** JSON list of pairs: a bucket of durations (audit/times.ts), and its count. */
+  times: string
 }
 
 /** A member's request for what was refused. */
