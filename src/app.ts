@@ -49,6 +49,8 @@ export interface App extends AsyncDisposable {
   setupToken(): Promise<string | null>
   /** Returns true if the store has no account yet. */
   isNew(): Promise<boolean>
+  /** Writes a consistent copy of the embedded store, with all audit rows so far. Null on PostgreSQL. */
+  readonly copyTo: ((path: string) => Promise<void>) | null
   /** For other doors in this process. */
   readonly authenticator: Authenticator
   readonly operations: Operations
@@ -136,6 +138,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     authenticator: rooms.authenticator,
     operations,
     drain,
+    copyTo:
+      store.copyTo &&
+      (async (path) => {
+        await rooms.audit.flush()
+        await store.copyTo?.(path)
+      }),
     setupToken: () => signIn.setupToken(),
     isNew: async () => (await store.db.selectFrom('accounts').select('id').limit(1).execute()).length === 0,
     async [Symbol.asyncDispose]() {

@@ -96,7 +96,7 @@ describe('the environment', () => {
     for (const url of ['postgres:root:hunter2@db/v', 'postgres:/root:hunter2@db/v', 'postgres:\\\\root:hunter2@db/v']) {
       assert.throws(
         () => readConfig({ DATABASE_URL: url, VITRINE_SECRET_KEY: key }),
-        /DATABASE_URL: must be a postgres/,
+        /DATABASE_URL: must have two slashes/,
       )
     }
   })
@@ -140,5 +140,48 @@ describe('the environment', () => {
       assert.throws(() => readConfig({ VITRINE_MODEL_NAME: 'm' }), /VITRINE_MODEL_URL: required/)
       assert.throws(() => readConfig({ VITRINE_MODEL_URL: 'https://a.example' }), /VITRINE_MODEL_NAME: required/)
     })
+  })
+
+  test('names the mistake in DATABASE_URL, never the password', () => {
+    const problemOf = (DATABASE_URL: string): string => {
+      try {
+        readConfig({ DATABASE_URL, VITRINE_SECRET_KEY: key })
+        return ''
+      } catch (error) {
+        return error instanceof Error ? error.message : ''
+      }
+    }
+    const cases: readonly [string, RegExp][] = [
+      ['mysql://u:hunter2@h/d', /must begin with postgres:\/\/, not mysql:\/\//],
+      ['h:5432/d', /must begin with postgres:\/\/, as in/],
+      ['postgres:u:hunter2@h/d', /must have two slashes/],
+      ['postgres://u:hunter2@h:99999/d', /has a port that is not a number/],
+      ['postgres://u:hunter2@', /has no host after the @/],
+      ['postgres://u:hun#ter2@h/d', /percent-encode/i],
+      ['postgres://u:%zz@[h/d', /Percent-encode|cannot be read/],
+    ]
+    for (const [url, message] of cases) {
+      const problem = problemOf(url)
+      assert.match(problem, message, url)
+      assert.doesNotMatch(problem, /hunter2|ter2|%zz/)
+    }
+    for (const url of [
+      'postgres://u:p@h/d',
+      'postgresql://h',
+      'postgres:///d',
+      'postgres://u:p@[::1]:5432/d?sslmode=require',
+    ])
+      assert.equal(problemOf(url), '')
+  })
+
+  test('refuses names that are almost those of settings', () => {
+    assert.throws(
+      () => readConfig({ vitrine_port: '1' }),
+      /vitrine_port: unknown setting\. Names are in capitals\. Did you mean PORT\?/,
+    )
+    assert.throws(() => readConfig({ SMTPURL: 'smtp://x' }), /SMTPURL: unknown setting\. Did you mean SMTP_URL\?/)
+    assert.throws(() => readConfig({ database_url: 'x' }), /Did you mean DATABASE_URL\?/)
+    assert.throws(() => readConfig({ VITRINE_METRICSADDR: 'x' }), /Did you mean VITRINE_METRICS_ADDR\?/)
+    readConfig({ SMTP_URL: 'smtp://127.0.0.1', smtp_url: 'other' })
   })
 })

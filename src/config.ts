@@ -72,8 +72,12 @@ export interface Config {
   readonly publicUrl: string | null
   /** PostgreSQL instead of the embedded store. Contains a password, so it is never logged. */
   readonly databaseUrl: string | null
-  /** 32 bytes. Null: created and stored in the data folder. */
+  /** 32 bytes. Null: from `secretKeyCommand`, else created and stored in the data folder. */
   readonly secretKey: Uint8Array | null
+  /** A shell command that prints the key, for a key management service. */
+  readonly secretKeyCommand: string | null
+  /** A second key that opens secrets while the root key is rotated. */
+  readonly secretKeyPrevious: Uint8Array | null
   /** The mail server. Null: links go to the log. Contains a password, so it is never logged. */
   readonly smtp: Smtp | null
   /** Null: documentation is proposed without a model. Contains a key, so it is never logged. */
@@ -108,6 +112,8 @@ const KNOWN: ReadonlySet<string> = new Set([
   'VITRINE_DATA_DIR',
   'VITRINE_PUBLIC_URL',
   'VITRINE_SECRET_KEY',
+  'VITRINE_SECRET_KEY_COMMAND',
+  'VITRINE_SECRET_KEY_PREVIOUS',
   'VITRINE_DEMO',
   'VITRINE_SIGNUP',
   'VITRINE_ALLOW_PRIVATE_HOSTS',
@@ -132,9 +138,15 @@ export function readConfig(env: Environment): Config {
   const from = reader(env, problems)
   const host = from.text('HOST') ?? '127.0.0.1'
   const loopback = isLoopback(host)
-  const databaseUrl = from.parsed('DATABASE_URL', 'a postgres:// address', postgresUrl)
+  const databaseUrl = from.text('DATABASE_URL')
+  const databaseProblem = databaseUrl === null ? null : postgresUrlProblem(databaseUrl)
+  if (databaseProblem !== null) problems.push(`DATABASE_URL: ${databaseProblem}`)
   const secretKey = from.parsed('VITRINE_SECRET_KEY', '32 bytes in base64', key)
-  if (databaseUrl !== null && from.text('VITRINE_SECRET_KEY') === null) {
+  const secretKeyCommand = from.text('VITRINE_SECRET_KEY_COMMAND')
+  if (secretKey !== null && secretKeyCommand !== null) {
+    problems.push('VITRINE_SECRET_KEY_COMMAND: contradicts VITRINE_SECRET_KEY. Set one of them')
+  }
+  if (databaseUrl !== null && secretKeyCommand === null && from.text('VITRINE_SECRET_KEY') === null) {
     problems.push(
       'VITRINE_SECRET_KEY: required with DATABASE_URL (32 bytes in base64, e.g. from: openssl rand -base64 32)',
     )
@@ -146,7 +158,8 @@ export function readConfig(env: Environment): Config {
   )
   const model = modelOf(from, problems)
   for (const name of Object.keys(env)) {
-    if (name.startsWith('VITRINE_') && !KNOWN.has(name)) problems.push(`${name}: unknown setting in this version`)
+    const problem = nameProblem(env, name)
+    if (problem !== null) problems.push(`${name}: ${problem}`)
   }
   const config: Config = {
     port: from.parsed('PORT', 'a port from 0 to 65535', integer(0, 65_535)) ?? 3000,
@@ -156,6 +169,8 @@ export function readConfig(env: Environment): Config {
     publicUrl: from.parsed('VITRINE_PUBLIC_URL', 'an origin such as https://vitrine.example.com', origin),
     databaseUrl,
     secretKey,
+    secretKeyCommand,
+    secretKeyPrevious: from.parsed('VITRINE_SECRET_KEY_PREVIOUS', '32 bytes in base64', key),
     smtp,
     model,
     // The demo is for a newcomer's `npm start`, not for a service that is reachable from outside or verifies addresses.
@@ -181,6 +196,35 @@ export function readConfig(env: Environment): Config {
   }
   if (problems.length > 0) throw new Error(`The environment is not valid:\n${problems.map((p) => `  ${p}`).join('\n')}`)
   return config
+}
+
+/** Names of settings that no other program is likely to use in another spelling. */
+const SPELLED: ReadonlyMap<string, string> = new Map(
+  ['DATABASE_URL', 'SMTP_URL', 'REDIS_URL'].map((name) => [plain(name), name]),
+)
+
+function nameProblem(env: Environment, name: string): string | null {
+  if (KNOWN.has(name)) return null
+  if (name.startsWith('VITRINE_')) return `unknown setting in this version${meant(nearestOf(name))}`
+  if (/^vitrine_?[a-z]/i.test(name)) return `unknown setting. Names are in capitals${meant(nearestOf(name))}`
+  const spelled = SPELLED.get(plain(name))
+  if (spelled === undefined || spelled === name || env[spelled] !== undefined || !env[name]?.trim()) return null
+  return `unknown setting${meant(spelled)}`
+}
+
+function meant(name: string | undefined): string {
+  return name === undefined ? '' : `. Did you mean ${name}?`
+}
+
+function nearestOf(name: string): string | undefined {
+  const bare = plain(name).replace(/^VITRINE/, '')
+  return [...KNOWN, 'PORT', 'HOST', 'DATABASE_URL', 'SMTP_URL', 'REDIS_URL', 'LOG_LEVEL'].find(
+    (known) => plain(known).replace(/^VITRINE/, '') === bare,
+  )
+}
+
+function plain(name: string): string {
+  return name.replaceAll('_', '').toUpperCase()
 }
 
 type Reader = ReturnType<typeof reader>
@@ -239,10 +283,25 @@ function origin(text: string): string | null {
   return bare ? url.origin : null
 }
 
-function postgresUrl(text: string): string | null {
-  const url = URL.parse(text)
+/** Names the mistake, never a part of the URL that may hold the password. */
+function postgresUrlProblem(text: string): string | null {
+  const example = 'postgres://user:password@host:5432/database'
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
+  if (scheme !== 'postgres' && scheme !== 'postgresql') {
+    return scheme === undefined || !/^[a-z0-9+.-]+:\/\//i.test(text)
+      ? `must begin with postgres://, as in ${example}`
+      : `must begin with postgres://, not ${scheme}://. Vitrine keeps its store in PostgreSQL or, without DATABASE_URL, in a file`
+  }
   // Without the slashes, the library parses login and password as the database name.
-  return url !== null && /^postgres(ql)?:\/\//i.test(text) ? text : null
+  if (!/^postgres(ql)?:\/\//i.test(text)) return `must have two slashes after postgres:, as in ${example}`
+  const port = /^[^/]*\/\/(?:[^/?#]*@)?(?:\[[^\]]*\]|[^:/?#@]*):([^/?#@]*)(?:[/?#]|$)/.exec(text)?.[1]
+  if (port !== undefined && port !== '' && integer(1, 65_535)(port) === null) {
+    return 'has a port that is not a number from 1 to 65535. If this is a part of the password, percent-encode its special characters (: is %3A, / is %2F, # is %23, @ is %40)'
+  }
+  if (URL.parse(text) === null) {
+    return `cannot be read as an address. Percent-encode special characters in user and password (: is %3A, / is %2F, # is %23, @ is %40), as in ${example}`
+  }
+  return /^[^/]*\/\/[^/?#]*@(?:[:/?#]|$)/.test(text) ? `has no host after the @, as in ${example}` : null
 }
 
 /** Refuses unknown parameters: an ignored option would fail open. */
@@ -313,9 +372,12 @@ function smtpLogin(url: URL): Smtp['login'] | undefined {
   }
 }
 
+/** 32 bytes in base64. */
+export const KEY_TEXT = /^[A-Za-z0-9+/]{43}=?$/
+
 function key(text: string): Uint8Array | null {
   const bytes = Buffer.from(text, 'base64')
-  return /^[A-Za-z0-9+/]{43}=?$/.test(text) && bytes.length === 32 ? new Uint8Array(bytes) : null
+  return KEY_TEXT.test(text) && bytes.length === 32 ? new Uint8Array(bytes) : null
 }
 
 function proxies(text: string): boolean | string | null {

@@ -29,7 +29,7 @@ import { openBudget } from './query/budget.ts'
 import { openDrafts } from './query/drafts.ts'
 import { openRunning } from './query/running.ts'
 import { tryQuery } from './query/try-query.ts'
-import { openSecrets, requireKeyBefore, requireKeyOf } from './secrets.ts'
+import { openSecrets, requireKeyBefore, requireKeyOf, rootKeysOf } from './secrets.ts'
 import { openStore } from './store/open.ts'
 import { membershipsOf, requireMembership, type Membership } from './teams/require-membership.ts'
 import { reachedBy } from './teams/counts.ts'
@@ -66,8 +66,8 @@ export async function openRooms(options: RoomsOptions) {
   await using opened = new AsyncDisposableStack()
   const lost = (err: unknown) => log.error({ err }, 'a background write failed')
   const store = opened.use(await openStore(config, { lost, log, admit: (db) => requireKeyBefore(db, config) }))
-  const secrets = await openSecrets(config)
-  await requireKeyOf(store, secrets)
+  await requireKeyOf(store, await rootKeysOf(config, false))
+  const secrets = await openSecrets(config, { db: store.db })
   const drivers = opened.use(
     await openDrivers({
       allowApplicationDefault: config.allowApplicationDefault,

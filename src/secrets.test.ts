@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { newId } from './ids.ts'
-import { openSecrets, requireKeyOf, secretsFrom, type SecretPlace } from './secrets.ts'
+import { openSecrets, requireKeyOf, rootKeysOf, secretsFrom, type SecretPlace } from './secrets.ts'
 import { openStore } from './store/open.ts'
 import { storeSource } from '../test/support/stores.ts'
 
 const place: SecretPlace = { teamId: newId(), datasourceId: newId(), field: 'password' }
 const secrets = secretsFrom(new Uint8Array(32).fill(1))
+const keys = (byte: number) => rootKeysOf({ dataDir: '', secretKey: new Uint8Array(32).fill(byte) }, true)
 const TEXT = 'pässwörd, long enough to be seen'
 
 const refuses = (place: SecretPlace, sealed: string, by = secrets) =>
@@ -93,9 +94,9 @@ describe('the root key', () => {
   test('is refused if the store was written with another one', async () => {
     await using source = await storeSource('sqlite')
     await using store = await openStore(await source.config())
-    await requireKeyOf(store, secrets)
-    await requireKeyOf(store, secretsFrom(new Uint8Array(32).fill(1)))
-    await assert.rejects(requireKeyOf(store, secretsFrom(new Uint8Array(32).fill(2))), /another VITRINE_SECRET_KEY/)
+    await requireKeyOf(store, await keys(1))
+    await requireKeyOf(store, await keys(1))
+    await assert.rejects(requireKeyOf(store, await keys(2)), /another VITRINE_SECRET_KEY/)
   })
 
   test('derives a different key for each purpose', () => {

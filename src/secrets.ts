@@ -1,11 +1,14 @@
 // Secrets at rest: one root key, from which all other keys are derived (HKDF-SHA-256), and an envelope (AES-256-GCM)
 // for datasource secrets, bound to their place. Nothing here is logged or shown.
+import { execFile } from 'node:child_process'
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
-import { chmod, link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { chmod, link, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Kysely } from 'kysely'
-import type { Config } from './config.ts'
+import { KEY_TEXT, type Config } from './config.ts'
 import type { DatasourceId, TeamId } from './ids.ts'
+import { makeDataFolder } from './store/data-folder.ts'
 import type { Store } from './store/open.ts'
 import type { Tables } from './store/tables.ts'
 
@@ -24,76 +27,146 @@ export interface Secrets {
    * key.
    */
   open(place: SecretPlace, sealed: string): string
-  /** Returns 32 bytes for one purpose, the same for the same label and root key. */
+  /** True if the envelope was made with the current root key, not with the previous one. */
+  isCurrent(sealed: string): boolean
+  /** Returns 32 bytes for one purpose. They stay the same when the root key is rotated. */
   derive(label: string): Uint8Array
 }
 
 const VERSION = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
+/** The mark with the id of the root key that the store belongs to. */
+const ROOT_MARK = 'root key'
+/** The mark with the first root key of the store, sealed with the current one. It exists after a rotation. */
+const FIRST_ROOT_MARK = 'first root key'
 
-/**
- * Returns the root key from the configuration, or creates it once in the data folder (0600). `asIs`: creates nothing,
- * and throws an Error of one sentence if there is no key.
- */
-export async function openSecrets(
-  config: Pick<Config, 'secretKey' | 'dataDir'>,
-  options: { readonly asIs?: boolean } = {},
-): Promise<Secrets> {
-  if (config.secretKey !== null) return secretsFrom(config.secretKey)
-  return secretsFrom(options.asIs === true ? await existingKey(config.dataDir) : await storedKey(config.dataDir))
+type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'> & Partial<Pick<Config, 'secretKeyCommand' | 'secretKeyPrevious'>>
+
+/** The keys in force: new secrets are sealed with the first, secrets are opened with both. */
+export interface RootKeys {
+  readonly current: RootKey
+  readonly previous: RootKey | null
+}
+
+interface RootKey {
+  readonly bytes: Uint8Array
+  /** Reveals nothing about the key. */
+  readonly id: string
 }
 
 /**
- * Checks the root key that the store was first opened with. Throws an Error of one sentence for another key, because no
- * sealed value would open. The start is a better time for this error than the first query.
+ * Returns the secrets of a store. The root key comes from the configuration, or is created once in the data folder
+ * (0600). `asIs`: creates nothing, and throws an Error of one sentence if there is no key. `db`: the store, if its root
+ * key may have been rotated.
  */
-export async function requireKeyOf(store: Pick<Store, 'write'>, secrets: Secrets): Promise<void> {
-  const id = idOf(secrets)
+export async function openSecrets(
+  config: KeyConfig,
+  options: { readonly asIs?: boolean; readonly db?: Kysely<Tables> } = {},
+): Promise<Secrets> {
+  const keys = await rootKeysOf(config, options.asIs === true)
+  return secretsFrom(keys.current.bytes, keys.previous?.bytes, await firstRootOf(options.db, keys))
+}
+
+/** Returns the keys in force. `asIs`: creates none. */
+export async function rootKeysOf(config: KeyConfig, asIs: boolean): Promise<RootKeys> {
+  const configured = await configuredKey(config)
+  const bytes = configured ?? (asIs ? await existingKey(config.dataDir) : await storedKey(config.dataDir))
+  const previous = config.secretKeyPrevious ?? (configured === null ? await previousFile(config.dataDir) : null)
+  return { current: rootKey(bytes), previous: previous === null ? null : rootKey(previous) }
+}
+
+/**
+ * Checks the root key that the store belongs to, or notes it in a new store. Throws an Error of one sentence for
+ * another key, because no sealed value would open. The start is a better time for this error than the first query.
+ */
+export async function requireKeyOf(store: Pick<Store, 'write'>, keys: RootKeys): Promise<void> {
   const stored = await store.write(async (tx) => {
-    const mark = await markOf(tx)
-    if (mark === undefined) await tx.insertInto('marks').values({ name: 'root key', value: id }).execute()
-    return mark ?? id
+    const mark = await markOf(tx, ROOT_MARK)
+    if (mark === undefined) await tx.insertInto('marks').values({ name: ROOT_MARK, value: keys.current.id }).execute()
+    return mark ?? keys.current.id
   })
-  if (stored !== id) throw anotherKey()
+  if (!isInForce(keys, stored)) throw anotherKey()
 }
 
 /**
  * Checks an existing store's root key before anything is written to the store or the data folder. Throws an Error of
  * one sentence if the key is missing or differs: a new key could not open the secrets.
  */
-export async function requireKeyBefore(
-  db: Kysely<Tables>,
-  config: Pick<Config, 'secretKey' | 'dataDir'>,
-): Promise<void> {
+export async function requireKeyBefore(db: Kysely<Tables>, config: KeyConfig): Promise<void> {
   const tables = await db.introspection.getTables()
-  const id = tables.some((table) => table.name === 'marks') ? await markOf(db) : undefined
+  const id = tables.some((table) => table.name === 'marks') ? await markOf(db, ROOT_MARK) : undefined
   if (id === undefined) return
-  const path = join(config.dataDir, 'secret.key')
-  const text = config.secretKey === null ? await readKeyFile(path) : null
-  const root = config.secretKey ?? (text === null ? null : bytesOf(text, path))
-  if (root === null) {
+  const path = keyPath(config.dataDir)
+  if ((await configuredKey(config)) === null && (await readKeyFile(path)) === null) {
     throw new Error(
       `There is a store in ${config.dataDir}, but not its key: ${path} is missing, and VITRINE_SECRET_KEY is not set. ` +
         'Restore the key from your backup: without the key, the secrets in the store cannot be read. To start with an empty store, set VITRINE_DATA_DIR to another folder.',
     )
   }
-  if (idOf(secretsFrom(root)) !== id) throw anotherKey()
+  if (!isInForce(await rootKeysOf(config, true), id)) throw anotherKey()
 }
 
 /** The same check without changing the store. Also throws if the store was never opened with a key. */
-export async function requireKnownKeyOf(store: Pick<Store, 'db'>, secrets: Secrets): Promise<void> {
-  if ((await markOf(store.db)) !== idOf(secrets)) throw anotherKey()
+export async function requireKnownKeyOf(store: Pick<Store, 'db'>, config: KeyConfig): Promise<void> {
+  const id = await markOf(store.db, ROOT_MARK)
+  if (id === undefined || !isInForce(await rootKeysOf(config, true), id)) throw anotherKey()
 }
 
-/** Returns the id of the root key that the store was first opened with. */
-async function markOf(db: Kysely<Tables>): Promise<string | undefined> {
-  const mark = await db.selectFrom('marks').select('value').where('name', '=', 'root key').executeTakeFirst()
-  return mark?.value
+/**
+ * Makes the current root key the one that the store belongs to. Afterwards the previous key is needed only for secrets
+ * that are not sealed again yet. Returns false if that was done before.
+ */
+export async function adoptRootKey(store: Pick<Store, 'write'>, keys: RootKeys): Promise<boolean> {
+  return await store.write(async (tx) => {
+    const mark = await markOf(tx, ROOT_MARK)
+    if (mark === undefined || !isInForce(keys, mark)) throw anotherKey()
+    if (mark === keys.current.id) return false
+    const first = (await firstRootOf(tx, keys)) ?? keys.previous?.bytes
+    if (first === undefined) throw anotherKey()
+    const value = sealText(
+      keyOf(keys.current.bytes, FIRST_ROOT_MARK),
+      FIRST_ROOT_MARK,
+      Buffer.from(first).toString('base64'),
+    )
+    await tx.deleteFrom('marks').where('name', 'in', [ROOT_MARK, FIRST_ROOT_MARK]).execute()
+    await tx
+      .insertInto('marks')
+      .values([
+        { name: ROOT_MARK, value: keys.current.id },
+        { name: FIRST_ROOT_MARK, value },
+      ])
+      .execute()
+    return true
+  })
 }
 
-function idOf(secrets: Secrets): string {
-  return Buffer.from(secrets.derive('id of the root key')).toString('hex')
+/** The store's first root key, from which everything but the seals of secrets is derived. */
+async function firstRootOf(db: Kysely<Tables> | undefined, keys: RootKeys): Promise<Uint8Array | undefined> {
+  if (db === undefined) return undefined
+  const sealed = await markOf(db, FIRST_ROOT_MARK)
+  if (sealed === undefined) {
+    // Before a rotation has begun, the store may still belong to the previous key.
+    const mark = await markOf(db, ROOT_MARK)
+    return mark !== undefined && mark === keys.previous?.id ? keys.previous.bytes : undefined
+  }
+  for (const key of [keys.current, keys.previous]) {
+    const text = key === null ? null : openText(keyOf(key.bytes, FIRST_ROOT_MARK), FIRST_ROOT_MARK, sealed)
+    if (text !== null) return new Uint8Array(Buffer.from(text, 'base64'))
+  }
+  throw anotherKey()
+}
+
+async function markOf(db: Kysely<Tables>, name: string): Promise<string | undefined> {
+  return (await db.selectFrom('marks').select('value').where('name', '=', name).executeTakeFirst())?.value
+}
+
+function isInForce(keys: RootKeys, id: string): boolean {
+  return id === keys.current.id || id === keys.previous?.id
+}
+
+function rootKey(bytes: Uint8Array): RootKey {
+  return { bytes, id: Buffer.from(keyOf(bytes, 'id of the root key')).toString('hex') }
 }
 
 function anotherKey(): Error {
@@ -102,52 +175,124 @@ function anotherKey(): Error {
   )
 }
 
-/** Pure: everything is derived from the 32 bytes of the root key. */
-export function secretsFrom(root: Uint8Array): Secrets {
-  const derive = (label: string) => new Uint8Array(hkdfSync('sha256', root, 'vitrine', label, 32))
-  const key = derive('datasource secrets')
-  // Distinguishes an envelope of another root key from a damaged one. Derived, so it reveals nothing about the key.
-  const keyId = Buffer.from(derive('id of the key of datasource secrets')).toString('hex').slice(0, 8)
+function keyOf(root: Uint8Array, label: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', root, 'vitrine', label, 32))
+}
 
+/**
+ * Pure: everything is derived from the 32 bytes of the root keys. `first`: the store's first root key, if it is not the
+ * current one.
+ */
+export function secretsFrom(root: Uint8Array, previous?: Uint8Array, first: Uint8Array = root): Secrets {
+  const current = sealerOf(root)
+  const sealers = previous === undefined ? [current] : [current, sealerOf(previous)]
   return {
-    derive,
+    derive: (label) => keyOf(first, label),
+    isCurrent: (sealed) => sealed.split('.')[1] === current.id,
     seal(place, text) {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(binding(place, keyId))
-      const body = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
-      return `${VERSION}.${keyId}.${body.toString('base64url')}`
+      const body = sealText(current.key, binding(place, current.id), text)
+      return `${VERSION}.${current.id}.${body}`
     },
     open(place, sealed) {
-      const [version, id, encoded = ''] = sealed.split('.')
-      const body = Buffer.from(encoded, 'base64url')
-      if (version !== VERSION || body.length < NONCE_BYTES + TAG_BYTES) throw new Error('a sealed value cannot be read')
-      if (id !== keyId) throw new Error('a sealed value was made with another VITRINE_SECRET_KEY')
-      const end = body.length - TAG_BYTES
-      try {
-        const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, NONCE_BYTES))
-        decipher.setAAD(binding(place, keyId)).setAuthTag(body.subarray(end))
-        return decipher.update(body.subarray(NONCE_BYTES, end), undefined, 'utf8') + decipher.final('utf8')
-      } catch {
-        // The library's error is dropped: it may contain data that must not be shown.
-        throw new Error('a sealed value cannot be opened: it was changed or moved')
-      }
+      const [version, id, body = ''] = sealed.split('.')
+      if (version !== VERSION || Buffer.from(body, 'base64url').length < NONCE_BYTES + TAG_BYTES)
+        throw new Error('a sealed value cannot be read')
+      const sealer = sealers.find((known) => known.id === id)
+      if (sealer === undefined) throw new Error('a sealed value was made with another VITRINE_SECRET_KEY')
+      const text = openText(sealer.key, binding(place, sealer.id), body)
+      if (text === null) throw new Error('a sealed value cannot be opened: it was changed or moved')
+      return text
     },
   }
 }
 
-/** The place as bytes. JSON keeps ('a', 'bc') apart from ('ab', 'c'). */
-function binding(place: SecretPlace, keyId: string): Buffer {
-  return Buffer.from(JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field]), 'utf8')
+function sealerOf(root: Uint8Array): { readonly key: Uint8Array; readonly id: string } {
+  // The id distinguishes an envelope of another root key from a damaged one. Derived, so it reveals nothing.
+  const id = Buffer.from(keyOf(root, 'id of the key of datasource secrets')).toString('hex').slice(0, 8)
+  return { key: keyOf(root, 'datasource secrets'), id }
+}
+
+/** AES-256-GCM: nonce, text and tag in base64url. */
+function sealText(key: Uint8Array, bound: string, text: string): string {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(bound, 'utf8'))
+  return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+}
+
+/** Returns null if the value was made with another key or for another place. The library's error may contain data. */
+function openText(key: Uint8Array, bound: string, sealed: string): string | null {
+  const body = Buffer.from(sealed, 'base64url')
+  const end = body.length - TAG_BYTES
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, NONCE_BYTES))
+    decipher.setAAD(Buffer.from(bound, 'utf8')).setAuthTag(body.subarray(end))
+    return decipher.update(body.subarray(NONCE_BYTES, end), undefined, 'utf8') + decipher.final('utf8')
+  } catch {
+    return null
+  }
+}
+
+/** The place as text. JSON keeps ('a', 'bc') apart from ('ab', 'c'). */
+function binding(place: SecretPlace, keyId: string): string {
+  return JSON.stringify([VERSION, keyId, place.teamId, place.datasourceId, place.field])
+}
+
+const COMMAND_MS = 30_000
+const COMMAND_BYTES = 4_096
+/** The outcome by command: a process asks its key management service once. */
+const commands = new Map<string, Promise<Uint8Array>>()
+
+async function configuredKey(config: KeyConfig): Promise<Uint8Array | null> {
+  const command = config.secretKeyCommand ?? null
+  if (config.secretKey !== null || command === null) return config.secretKey
+  let asked = commands.get(command)
+  if (asked === undefined) commands.set(command, (asked = askCommand(command)))
+  return await asked
+}
+
+/** Throws an Error of one sentence that shows neither the command nor its output: both may hold secrets. */
+async function askCommand(command: string): Promise<Uint8Array> {
+  const ask = promisify(execFile)
+  let text: string
+  try {
+    const { stdout } = await ask('/bin/sh', ['-c', command], { timeout: COMMAND_MS, maxBuffer: COMMAND_BYTES })
+    text = stdout.trim()
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : null
+    const why =
+      typeof code === 'number' ? `ended with the code ${code}` : 'did not end in time, or could not be started'
+    throw new Error(`VITRINE_SECRET_KEY_COMMAND ${why}. Run the command by hand to see its error.`)
+  }
+  if (!KEY_TEXT.test(text)) {
+    throw new Error('VITRINE_SECRET_KEY_COMMAND must print 32 bytes in base64, and nothing else, on standard output.')
+  }
+  return new Uint8Array(Buffer.from(text, 'base64'))
+}
+
+/** The file with the root key of the data folder. */
+export function keyPath(dataDir: string): string {
+  return join(dataDir, 'secret.key')
+}
+
+/** The file with the previous root key while a rotation is under way. */
+export function previousKeyPath(dataDir: string): string {
+  return join(dataDir, 'secret.key.previous')
+}
+
+async function previousFile(dataDir: string): Promise<Uint8Array | null> {
+  const path = previousKeyPath(dataDir)
+  const text = await readKeyFile(path)
+  return text === null ? null : bytesOf(text, path)
 }
 
 async function storedKey(dataDir: string): Promise<Uint8Array> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  const path = join(dataDir, 'secret.key')
+  makeDataFolder(dataDir)
+  const path = keyPath(dataDir)
   return bytesOf((await readKeyFile(path)) ?? (await createKeyFile(path)), path)
 }
 
 async function existingKey(dataDir: string): Promise<Uint8Array> {
-  const path = join(dataDir, 'secret.key')
+  const path = keyPath(dataDir)
   const text = await readKeyFile(path)
   if (text === null) throw new Error(`There is no ${path}, and VITRINE_SECRET_KEY is not set.`)
   return bytesOf(text, path)
@@ -170,8 +315,11 @@ async function readKeyFile(path: string): Promise<string | null> {
   }
 }
 
-/** Writes and flushes a draft before linking it to its name, so that a crash cannot leave half a key. */
-async function createKeyFile(path: string): Promise<string> {
+/**
+ * Creates a key file, or returns the one that another process created meanwhile. Writes and flushes a draft before
+ * linking it to its name, so that a crash cannot leave half a key.
+ */
+export async function createKeyFile(path: string): Promise<string> {
   const draft = `${path}.${randomUUID()}`
   {
     await using file = await open(draft, 'w', 0o600)

@@ -7,6 +7,7 @@ import type { Config, Environment } from './config.ts'
 import { readConfig } from './config.ts'
 import type { Demo } from './demo.ts'
 import { openLog } from './log.ts'
+import { openControl } from './upkeep/control.ts'
 
 /** Serves until SIGTERM or SIGINT. Sets the exit code if the start fails. Never throws. */
 export async function serve(env: Environment): Promise<void> {
@@ -32,6 +33,7 @@ async function run(config: Config, log: Logger, stop: AbortSignal, hurry: AbortS
   await using app = await createApp({ config, log })
   const address = await app.listen()
   process.stdout.write(`Vitrine listens at ${listeningText(config.host, address)}\n`)
+  await using _control = app.copyTo === null ? null : await openControl(config.dataDir, app.copyTo)
   const setupToken = await app.setupToken()
   if (setupToken !== null) process.stdout.write(`Create the first account with this setupToken: ${setupToken}\n`)
   const asksMail = config.smtp !== null
@@ -82,7 +84,8 @@ async function startDemo(app: App, { stop, ...place }: DemoPlace): Promise<Demo 
 function sentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? error.code : undefined
-  const where = 'address' in error && 'port' in error ? `${String(error.address)}:${String(error.port)}` : ''
+  const host = 'address' in error ? String(error.address) : ''
+  const where = 'port' in error ? `${host}:${String(error.port)}` : host
   if (code === 'EADDRINUSE')
     return `${where} is in use by another process. Set PORT to a free port, or stop the other process.`
   if (code === 'EACCES' && where !== '') return `${where} is not allowed for this user. Set PORT to 1024 or higher.`

@@ -42,6 +42,36 @@ export const VERBS = {
     takes: true,
     run: async (env, rest) => (await import('./sign-in/account-command.ts')).runAccount(rest, env, OUT),
   },
+  backup: {
+    about: 'FILE: writes a copy of the store to a new file, while the service may run',
+    takes: true,
+    run: async (env, rest) => (await import('./upkeep/backup.ts')).runBackup(rest, env, OUT),
+  },
+  restore: {
+    about: 'FILE: reads a copy into an empty store',
+    takes: true,
+    run: async (env, rest) => (await import('./upkeep/backup.ts')).runRestore(rest, env, OUT),
+  },
+  export: {
+    about: 'FILE: the same as backup; the file can be imported into either kind of store',
+    takes: true,
+    run: async (env, rest) => (await import('./upkeep/backup.ts')).runBackup(rest, env, OUT),
+  },
+  import: {
+    about: 'FILE: the same as restore',
+    takes: true,
+    run: async (env, rest) => (await import('./upkeep/backup.ts')).runRestore(rest, env, OUT),
+  },
+  doctor: {
+    about: 'checks the settings, the store, the root key and the machine',
+    takes: true,
+    run: async (env, rest) => (await import('./upkeep/doctor.ts')).runDoctor(rest, env, OUT),
+  },
+  secrets: {
+    about: 'rotate: seals all secrets with a new root key',
+    takes: true,
+    run: async (env, rest) => (await import('./upkeep/rotate.ts')).runSecrets(rest, env, OUT),
+  },
   openapi: {
     about: 'prints the OpenAPI document',
     run: async () => {

@@ -14,7 +14,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['serve'],
   ['demo'],
   ['app'],
-  ['rooms', 'readiness'],
+  ['rooms', 'readiness', 'upkeep'],
   ['http', 'connector'],
   ['operations'],
   ['query', 'what-if'],

@@ -56,8 +56,8 @@ export async function runAudit(args: readonly string[], env: Environment, out: O
 async function verify(env: Environment, out: Out): Promise<number> {
   const config = readConfig(env)
   await using store = await openStore(config, { asIs: true })
-  const secrets = await openSecrets(config, { asIs: true })
-  await requireKnownKeyOf(store, secrets)
+  await requireKnownKeyOf(store, config)
+  const secrets = await openSecrets(config, { asIs: true, db: store.db })
   const seal = sealWith(secrets.derive('audit chain'))
   return await oneState(store, async (tx) => {
     const seen = progress(await rowsIn(tx), out)

@@ -87,6 +87,25 @@ describe('leases', () => {
     await give(held)
   })
 
+  test('refuses at once when the queue is expected to take longer than a caller may wait', async () => {
+    const at = await target()
+    await using leases = pool({ connectionsMax: 1, waitMs: 50 })
+    {
+      await using _held = await leases.take(at, NEVER)
+      // This caller waits for the whole time. Afterwards, the pool knows how long connections are used.
+      await assert.rejects(leases.take(at, NEVER), /are in use\. Try/)
+    }
+    await using _held = await leases.take(at, NEVER)
+    await assert.rejects(leases.take(at, NEVER), { code: 'OVERLOADED', message: /too many queries wait for one/ })
+    // A caller with less time is refused by its own deadline.
+    await using patient = pool({ connectionsMax: 1, waitMs: 60_000 })
+    {
+      await using _used = await patient.take(at, NEVER)
+    }
+    await using _other = await patient.take(at, NEVER)
+    await assert.rejects(patient.take(at, NEVER, 0), { code: 'OVERLOADED', message: /too many queries wait for one/ })
+  })
+
   test('returning a lease twice returns one connection', async () => {
     await using leases = pool({ connectionsMax: 2 })
     const of = await target()

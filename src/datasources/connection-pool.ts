@@ -26,9 +26,10 @@ export interface LeaseTarget {
 export interface Leases extends AsyncDisposable {
   /**
    * Throws OVERLOADED if no connection becomes free in time or too many callers wait, DATASOURCE_UNAVAILABLE if no
-   * connection can be opened, and the reason of `signal`.
+   * connection can be opened, and the reason of `signal`. Refuses at once if the queue is expected to take longer than
+   * `timeoutMs` or the longest wait.
    */
-  take(target: LeaseTarget, signal: AbortSignal): Promise<Lease>
+  take(target: LeaseTarget, signal: AbortSignal, timeoutMs?: number): Promise<Lease>
   /** An idle connection, if there is one. Throws OVERLOADED for a connection that has just changed. */
   takeIdle(target: LeaseTarget): Lease | null
   /** Opens a connection outside the pool, for long work or for work that needs a new connection. */
@@ -63,6 +64,9 @@ const DEFAULTS: LeaseOptions = {
   ageMs: 3_600_000,
 }
 
+/** The number of uses after which the average has followed a change. */
+const USES_AVERAGED = 8
+
 interface Deps {
   readonly store: Store
   readonly secrets: Secrets
@@ -85,9 +89,9 @@ class PooledLeases implements Leases {
     this.#options = options
   }
 
-  async take(target: LeaseTarget, signal: AbortSignal): Promise<Lease> {
+  async take(target: LeaseTarget, signal: AbortSignal, timeoutMs = Infinity): Promise<Lease> {
     if (this.#closed) throw overloaded('The service is shutting down.')
-    return await this.#poolOf(target).take(signal)
+    return await this.#poolOf(target).take(signal, timeoutMs)
   }
 
   takeIdle(target: LeaseTarget): Lease | null {
@@ -185,6 +189,8 @@ class Pool {
   #count = 0
   #sweep: NodeJS.Timeout | undefined
   #ended = false
+  /** How long a connection was used, as a moving average. */
+  #useMs = 0
 
   constructor(version: number, options: LeaseOptions, connect: (signal: AbortSignal) => Promise<Connection>) {
     this.version = version
@@ -192,12 +198,12 @@ class Pool {
     this.#connect = connect
   }
 
-  async take(signal: AbortSignal): Promise<Lease> {
+  async take(signal: AbortSignal, timeoutMs: number): Promise<Lease> {
     signal.throwIfAborted()
     const idle = this.takeIdle()
     if (idle !== null) return idle
     if (this.#count < this.#options.connectionsMax) return this.#lease(await this.#make(signal))
-    return this.#lease(await this.#wait(signal))
+    return this.#lease(await this.#wait(signal, timeoutMs))
   }
 
   takeIdle(): Lease | null {
@@ -231,9 +237,13 @@ class Pool {
     }
   }
 
-  #wait(signal: AbortSignal): Promise<Pooled> {
+  #wait(signal: AbortSignal, timeoutMs: number): Promise<Pooled> {
     if (this.#waiting.size >= this.#options.waitersMax)
       throw overloaded('Too many queries are waiting for this datasource.')
+    // A caller that would be refused after waiting is refused now, and does not keep others waiting.
+    const expectedMs = ((this.#waiting.size + 1) * this.#useMs) / this.#options.connectionsMax
+    if (expectedMs > Math.min(this.#options.waitMs, timeoutMs))
+      throw overloaded('All connections to this datasource are in use, and too many queries wait for one.')
     const { promise, resolve, reject } = Promise.withResolvers<Pooled>()
     const leave = () => {
       this.#waiting.delete(waiter)
@@ -264,7 +274,12 @@ class Pool {
   }
 
   #lease(pooled: Pooled): Lease {
-    return new PooledLease(pooled, (returned) => this.#giveBack(returned))
+    const since = performance.now()
+    return new PooledLease(pooled, (returned) => {
+      const usedMs = performance.now() - since
+      this.#useMs += this.#useMs === 0 ? usedMs : (usedMs - this.#useMs) / USES_AVERAGED
+      this.#giveBack(returned)
+    })
   }
 
   #giveBack(pooled: Pooled): void {

@@ -181,7 +181,7 @@ export async function inTime<T>(deadline: Deadline, work: () => Promise<T>): Pro
 async function run(deps: QueryDeps, at: Reached, query: Confined, limits: Limits, deadline: Deadline): Promise<Rows> {
   try {
     const idle = deadline.signal.aborted ? null : deps.leases.takeIdle(at)
-    const lease = idle ?? (await deps.leases.take(at, deadline.signal))
+    const lease = idle ?? (await deps.leases.take(at, deadline.signal, limits.timeoutMs))
     try {
       return await lease.connection.run(query, limits, deadline.signal)
     } finally {

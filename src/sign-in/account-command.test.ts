@@ -5,7 +5,7 @@ import { startSmtp, tokenIn } from '../../test/support/mail.ts'
 import { auth, codeOf, openRooms, PASSWORD } from '../../test/support/people.ts'
 import { DIALECTS, storeSource } from '../../test/support/stores.ts'
 import { totp } from '../../test/support/totp.ts'
-import { secretsFrom, requireKeyOf } from '../secrets.ts'
+import { requireKeyOf, rootKeysOf } from '../secrets.ts'
 import { openStore } from '../store/open.ts'
 import { runAccount } from './account-command.ts'
 import { createKey } from '../auth/api-keys.ts'
@@ -42,7 +42,7 @@ for (const dialect of DIALECTS) {
     await using smtp = await startSmtp()
     await using stack = new AsyncDisposableStack()
     const rooms = stack.use(await openRooms(source, { SMTP_URL: smtp.url }))
-    await requireKeyOf(rooms.store, secretsFrom(Buffer.alloc(32, 9)))
+    await requireKeyOf(rooms.store, await rootKeysOf({ dataDir: '', secretKey: Buffer.alloc(32, 9) }, true))
     const ask = (path: string, body: object, cookie = '') => auth(rooms, `POST ${path}`, body, { cookie })
     await ask('sign-up/email', { name: 'Ada', email: EMAIL, password: PASSWORD })
     await ask('verify-email', { token: tokenIn(await smtp.next(EMAIL)), password: PASSWORD })

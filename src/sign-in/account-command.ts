@@ -57,8 +57,8 @@ export async function runAccount(args: readonly string[], env: Environment, out:
 async function inStore(env: Environment, out: Out, email: string): Promise<string> {
   const config = readConfig(env)
   await using store = await openStore(config, { asIs: true })
-  const secrets = await openSecrets(config, { asIs: true })
-  await requireKnownKeyOf(store, secrets)
+  await requireKnownKeyOf(store, config)
+  const secrets = await openSecrets(config, { asIs: true, db: store.db })
   await using audit = openAudit({ store, key: secrets.derive('audit chain') })
   const print = (_detail: object, message: string) => out.aside(`${message}\n`)
   await using mail = openMail({ config, log: { warn: print, error: print } })

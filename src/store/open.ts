@@ -7,6 +7,7 @@ import { AppError } from '../errors.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
 import { contended, isContended, openPostgres, postgresFailure, attemptsFor } from './postgres.ts'
 import type { ServerLog } from './postgres-server.ts'
+import { storeFileFailure } from './data-folder.ts'
 import { recallFor } from './read-cache.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
 import type { Tables } from './tables.ts'
@@ -45,6 +46,8 @@ export interface Store extends AsyncDisposable {
   /** What recall() would return without loading; undefined if nothing is cached yet. */
   known<T>(key: string): T | undefined
   forget(): void
+  /** Writes a consistent copy of the embedded store to a new file. Null on PostgreSQL. */
+  readonly copyTo: ((path: string) => Promise<void>) | null
 }
 
 /**
@@ -79,7 +82,8 @@ export async function openStore(
     else await migrate(db, dialect)
   } catch (error) {
     await db.destroy()
-    throw databaseUrl === null ? error : ((await postgresFailure(databaseUrl, error)) ?? error)
+    const failure = databaseUrl === null ? storeFileFailure(dataDir, error) : await postgresFailure(databaseUrl, error)
+    throw failure ?? error
   }
   if ('server' in opened) opened.server.bound()
   const { recall, known, forget } = recallFor(dialect === 'sqlite' ? Infinity : CACHE_MAX_AGE_MS)
@@ -102,6 +106,7 @@ export async function openStore(
     },
     commit,
     settled,
+    copyTo: sqlite === null ? null : (path) => sqlite.copyTo(path),
     recall,
     known,
     forget,

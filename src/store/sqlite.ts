@@ -1,14 +1,17 @@
 // The embedded store: one SQLite file in the data folder, through node:sqlite. The file stays locked while the process
 // lives. A commit is on disk before it is answered.
-import { chmodSync, closeSync, existsSync, fdatasync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fdatasync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { SqliteDialect, type Dialect, type SqliteDatabase } from 'kysely'
+import { folderFailure, makeDataFolder, requireNotEmptied, storeFileFailure } from './data-folder.ts'
 
 /** How long a stopping process may keep the lock before its successor gives up. */
 const LOCK_WAIT_MS = 1_000
 const STATEMENTS_CACHED = 300
+/** Pages of 16 KiB that a copy reads before it lets others work. */
+const COPIED_PAGES = 64
 
 /** The database, and commits that do not block the event loop on the disk. */
 export interface Sqlite {
@@ -20,6 +23,8 @@ export interface Sqlite {
   waits(yes: boolean): void
   /** Resolves when all earlier commits are on disk. */
   synced(): Promise<void>
+  /** Writes a consistent copy to a new file, while other work continues. */
+  copyTo(path: string): Promise<void>
 }
 
 /**
@@ -29,11 +34,16 @@ export interface Sqlite {
 export function openSqlite(dataDir: string, options: { readonly asIs?: boolean } = {}): Sqlite {
   const path = join(dataDir, 'vitrine.db')
   if (options.asIs === true && !existsSync(path)) throw new Error(`There is no store in the data folder ${dataDir}.`)
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  makeDataFolder(dataDir)
+  requireNotEmptied(dataDir)
   // SQLite creates the file by the umask, and the journal copies the file's mode. An existing file must not be opened
   // here: closing it would drop this process's POSIX locks on it.
-  if (existsSync(path)) chmodSync(path, 0o600)
-  else closeSync(openSync(path, 'wx', 0o600))
+  try {
+    if (existsSync(path)) chmodSync(path, 0o600)
+    else closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    throw folderFailure(dataDir, error)
+  }
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, enableForeignKeyConstraints: true })
   try {
     // Takes effect for a new store only: rows of a kilobyte cost less to write with large pages.
@@ -52,7 +62,8 @@ export function openSqlite(dataDir: string, options: { readonly asIs?: boolean }
         { cause: error },
       )
     }
-    throw new Error(`The store in the data folder ${dataDir} cannot be opened.`, { cause: error })
+    const failure = storeFileFailure(dataDir, error)
+    throw failure ?? new Error(`The store in the data folder ${dataDir} cannot be opened.`, { cause: error })
   }
 }
 
@@ -72,6 +83,7 @@ function opened(db: DatabaseSync, log: number): Sqlite {
     // Not a cached statement: this PRAGMA takes effect when it is compiled.
     waits: (yes) => db.exec(`PRAGMA synchronous = ${yes ? 'FULL' : 'NORMAL'}`),
     synced: () => datasync(log),
+    copyTo: async (to) => void (await backup(db, to, { rate: COPIED_PAGES })),
   }
 }
 

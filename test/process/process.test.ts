@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -179,6 +179,74 @@ describe('the process', () => {
     })
     assert.equal(again.status, 200)
     await second.end('SIGTERM')
+  })
+})
+
+describe('a start with an unusable data folder', () => {
+  const cases: readonly [string, (dataDir: string) => Promise<string>, RegExp][] = [
+    [
+      'below /proc',
+      async () => '/proc/nope',
+      /^The data folder \/proc\/nope cannot be created there\. Create it, or set /,
+    ],
+    [
+      'that is a file',
+      async (dataDir) => {
+        await writeFile(join(dataDir, 'file'), '')
+        return join(dataDir, 'file')
+      },
+      /^The data folder \S+ is not a folder: a file has this name\./,
+    ],
+    [
+      'with an emptied store',
+      async (dataDir) => {
+        await writeFile(join(dataDir, 'secret.key'), `${Buffer.alloc(32, 7).toString('base64')}\n`)
+        await writeFile(join(dataDir, 'vitrine.db'), '')
+        return dataDir
+      },
+      /^The store \S+ is empty \(0 bytes\), but \S+ shows that it was used before\. Restore /,
+    ],
+    [
+      'with a damaged store',
+      async (dataDir) => {
+        await writeFile(join(dataDir, 'vitrine.db'), Buffer.alloc(32_768, 7))
+        return dataDir
+      },
+      /^The store \S+ is damaged\. Stop here, copy the data folder, /,
+    ],
+  ]
+  for (const [what, make, message] of cases) {
+    test(`${what}: one sentence says what to do`, async () => {
+      const dataDir = await make(await folder())
+      const ended = await run(MAIN, [], { PORT: '0', VITRINE_DATA_DIR: dataDir })
+      assert.equal(ended.code, 1)
+      assert.match(ended.err, message)
+      assert.equal(ended.err.split('\n').length, 2, ended.err)
+    })
+  }
+
+  test('of another user: the sentence names both users', async (context) => {
+    if (process.getuid?.() !== 0) return context.skip('only root can start a process as another user')
+    const dataDir = await folder()
+    await chmod(dataDir, 0o700)
+    const child = spawn(process.execPath, [MAIN], { env: environment({ VITRINE_DATA_DIR: dataDir }), uid: 65534 })
+    const err = collect(child.stderr)
+    const [code] = await once(child, 'close')
+    if (/EACCES|Cannot find module/.test(err())) return context.skip('another user cannot read this checkout')
+    assert.equal(code, 1)
+    assert.match(
+      err(),
+      /^The data folder \S+ may not be used by this user \(id 65534\)\. It belongs to the user with the id 0\. Run chown /,
+    )
+  })
+
+  test('an address of another machine is reported with a remedy', async () => {
+    const ended = await run(MAIN, [], { VITRINE_DATA_DIR: await folder(), HOST: '192.0.2.1' })
+    assert.equal(ended.code, 1)
+    assert.match(
+      ended.err,
+      /^192\.0\.2\.1\S* is not an address of this machine\. Set HOST to an address of this machine\.\n$/,
+    )
   })
 })
 

@@ -1,0 +1,76 @@
+// Lets a command on the same machine ask the running service for a copy of its embedded store: only one process can open
+// it. The socket lies in the data folder, which only its owner may enter.
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { z } from 'zod'
+
+const Request = z.strictObject({ copyTo: z.string().startsWith('/') })
+const Reply = z.union([z.strictObject({ done: z.literal(true) }), z.strictObject({ error: z.string() })])
+
+const REQUEST_BYTES = 8_192
+/** The longest path of a socket that every system accepts. */
+const PATH_MAX = 100
+
+function socketPath(dataDir: string): string {
+  return join(dataDir, 'control.sock')
+}
+
+/**
+ * Listens until it is disposed. Returns null if the data folder cannot hold a socket, because its path is too long or its
+ * file system has none.
+ */
+export async function openControl(
+  dataDir: string,
+  copyTo: (path: string) => Promise<void>,
+): Promise<AsyncDisposable | null> {
+  const path = socketPath(dataDir)
+  if (path.length > PATH_MAX) return null
+  // The store's lock proves that no other process uses this folder, so the file is a leftover.
+  await rm(path, { force: true })
+  const server = createServer({ allowHalfOpen: true }, (socket) => void answer(socket, copyTo))
+  server.maxConnections = 4
+  server.listen(path)
+  try {
+    await once(server, 'listening')
+  } catch {
+    return null
+  }
+  return {
+    async [Symbol.asyncDispose]() {
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function answer(socket: Socket, copyTo: (path: string) => Promise<void>): Promise<void> {
+  socket.on('error', () => undefined)
+  let asked = ''
+  try {
+    for await (const chunk of socket) {
+      asked += String(chunk)
+      if (asked.length > REQUEST_BYTES) return void socket.destroy()
+    }
+    await copyTo(Request.parse(JSON.parse(asked)).copyTo)
+    socket.end(JSON.stringify({ done: true }))
+  } catch (error) {
+    socket.end(JSON.stringify({ error: error instanceof Error ? error.message : String(error) }))
+  }
+}
+
+/** Asks the running service. Returns false if no service runs on this data folder. Throws what the service reports. */
+export async function askForCopy(dataDir: string, path: string): Promise<boolean> {
+  const socket = connect({ path: socketPath(dataDir), allowHalfOpen: true })
+  try {
+    await once(socket, 'connect')
+  } catch {
+    return false
+  }
+  socket.end(JSON.stringify({ copyTo: path }))
+  const reply = Reply.parse(JSON.parse(await text(socket)))
+  if ('error' in reply) throw new Error(`The service could not write the copy: ${reply.error}`)
+  return true
+}
