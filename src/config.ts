@@ -72,6 +72,8 @@ export interface Config {
   readonly publicUrl: string | null
   /** PostgreSQL instead of the embedded store. Contains a password, so it is never logged. */
   readonly databaseUrl: string | null
+  /** Counts query budgets for several processes. May contain a password, so it is never logged. */
+  readonly redisUrl: string | null
   /** 32 bytes. Null: from `secretKeyCommand`, else created and stored in the data folder. */
   readonly secretKey: Uint8Array | null
   /** A shell command that prints the key, for a key management service. */
@@ -168,6 +170,11 @@ export function readConfig(env: Environment): Config {
     dataDir: resolve(from.text('VITRINE_DATA_DIR') ?? 'data'),
     publicUrl: from.parsed('VITRINE_PUBLIC_URL', 'an origin such as https://vitrine.example.com', origin),
     databaseUrl,
+    redisUrl: from.parsed(
+      'REDIS_URL',
+      'redis://[user:password@]host[:port][/database], or rediss:// for TLS',
+      redisUrl,
+    ),
     secretKey,
     secretKeyCommand,
     secretKeyPrevious: from.parsed('VITRINE_SECRET_KEY_PREVIOUS', '32 bytes in base64', key),
@@ -302,6 +309,12 @@ function postgresUrlProblem(text: string): string | null {
     return `cannot be read as an address. Percent-encode special characters in user and password (: is %3A, / is %2F, # is %23, @ is %40), as in ${example}`
   }
   return /^[^/]*\/\/[^/?#]*@(?:[:/?#]|$)/.test(text) ? `has no host after the @, as in ${example}` : null
+}
+
+function redisUrl(text: string): string | null {
+  const url = URL.parse(text)
+  if (url === null || !/^rediss?:$/.test(url.protocol) || url.hostname === '') return null
+  return /^\/?\d{0,4}$/.test(url.pathname) && url.search === '' && url.hash === '' ? text : null
 }
 
 /** Refuses unknown parameters: an ignored option would fail open. */

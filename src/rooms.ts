@@ -27,6 +27,7 @@ import { openJobs } from './jobs/jobs.ts'
 import { openMail } from './mail/mail.ts'
 import { openBudget } from './query/budget.ts'
 import { openDrafts } from './query/drafts.ts'
+import { openRedisCounter as openRedisBudget } from './query/redis-budget.ts'
 import { openRunning } from './query/running.ts'
 import { tryQuery } from './query/try-query.ts'
 import { openSecrets, requireKeyBefore, requireKeyOf, rootKeysOf } from './secrets.ts'
@@ -96,7 +97,8 @@ export async function openRooms(options: RoomsOptions) {
   resumeGeneration({ store, audit, jobs, catalogs, drivers, tryQuery: tried, model })
   resumePreviews({ store, audit, jobs, catalogs, drivers, replays })
   opened.use(openReintrospection({ store, audit, jobs, catalogs, leases, drivers, log }))
-  const budget = openBudget({ store })
+  const redis = config.redisUrl === null ? null : opened.use(await openRedisBudget(config.redisUrl, log))
+  const budget = openBudget({ store, redis })
   const callers = authenticator({ store, origin })
   const running = opened.use(
     openRunning({

@@ -134,7 +134,7 @@ function quickly(app: FastifyInstance, door: Door, parse: (body: Buffer) => unkn
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
     // A closing server tells its clients so in every answer, which the ordinary path does.
-    if (app.server.listening && take(request, response)) return
+    if (app.server.listening && !door.isDraining() && take(request, response)) return
     for (const listener of ordinary) listener.call(app.server, request, response)
   })
 }

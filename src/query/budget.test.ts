@@ -6,7 +6,10 @@ import { DIALECTS, storeSource, type StoreSource } from '../../test/support/stor
 import { AppError } from '../errors.ts'
 import { newId, type TeamId } from '../ids.ts'
 import { openStore, type Store } from '../store/open.ts'
+import { until } from '../../test/support/until.ts'
 import { openBudget, type Budget } from './budget.ts'
+import { openRedisCounter } from './redis-budget.ts'
+import { startRedis } from '../../test/support/redis.ts'
 
 /** The remaining queries after spending one, or the seconds to wait. */
 async function spend(budget: Budget, teamId: TeamId, limit: number, windowSeconds = 3_600) {
@@ -70,4 +73,49 @@ test('several processes on one PostgreSQL share a budget', async () => {
     budgets.flatMap((budget) => Array.from({ length: 20 }, () => spend(budget, teamId, 10))),
   )
   assert.equal(all.filter((it) => 'left' in it).length, 10)
+})
+
+test('several processes share a budget in Redis, and count for themselves while Redis is gone', async (context) => {
+  const redis = await startRedis()
+  if (redis === null) return context.skip('there is no redis-server')
+  await using server = redis
+  const lines: string[] = []
+  const note = (_detail: object, message: string) => void lines.push(message)
+  const log = { info: note, warn: note }
+  await using one = await openRedisCounter(server.url, log)
+  await using other = await openRedisCounter(server.url, log)
+  const budgets = [one, other].map((counter) => openBudget({ store: { count: null }, redis: counter }))
+  const [first, second] = budgets
+  assert.ok(first !== undefined && second !== undefined)
+  const probe = newId<TeamId>()
+  await until('both processes count in Redis', async () => {
+    await spend(first, probe, 1_000_000)
+    const { remaining } = await second.left(probe, { limit: 1_000_000, windowSeconds: 3_600 })
+    await spend(second, probe, 1_000_000)
+    return (
+      remaining < 1_000_000 &&
+      (await first.left(probe, { limit: 1_000_000, windowSeconds: 3_600 })).remaining < remaining
+    )
+  })
+  const teamId = newId<TeamId>()
+  const all = await Promise.all(
+    budgets.flatMap((budget) => Array.from({ length: 20 }, () => spend(budget, teamId, 10))),
+  )
+  assert.equal(all.filter((it) => 'left' in it).length, 10)
+
+  const thaw = server.freeze()
+  assert.equal((await spend(first, teamId, 10)).left, 9)
+  assert.equal((await spend(second, teamId, 10)).left, 9)
+  assert.match(lines.join(), /Redis does not answer: each process counts/)
+  thaw()
+  await until('both are connected again', () => lines.filter((line) => line.includes('answers again')).length === 2)
+  assert.ok('retryAfter' in (await spend(first, teamId, 10)))
+
+  await server.stop()
+  const late = newId<TeamId>()
+  await until(
+    'the end of Redis is noticed',
+    async () => lines.filter((line) => line.includes('does not answer')).length >= 3,
+  )
+  assert.equal((await spend(first, late, 10)).left, 9)
 })

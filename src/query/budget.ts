@@ -1,6 +1,5 @@
 // The query budget: a rate limit per team, shared by all its keys, sessions and connectors. Counted in memory with the
-// embedded store, and in the store if several processes share it.
-import { CompiledQuery } from 'kysely'
+// embedded store, and in Redis or in the store if several processes share it.
 import { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { AppError } from '../errors.ts'
 import type { TeamId } from '../ids.ts'
@@ -31,8 +30,14 @@ interface Left {
 /** The limiter only counts. The team's limit is compared here, so a changed limit applies from the next query on. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
-export function openBudget(deps: { readonly store: Pick<Store, 'db' | 'dialect'> }): Budget {
-  const counter = deps.store.dialect === 'sqlite' ? inMemory() : inStore(deps.store)
+interface BudgetDeps {
+  readonly store: Pick<Store, 'count'>
+  /** Shared by several processes. Null: counted in the store, or in memory with the embedded store. */
+  readonly redis?: Counter | null
+}
+
+export function openBudget({ store, redis = null }: BudgetDeps): Budget {
+  const counter = redis ?? (store.count === null ? inMemory() : inStore(store.count))
   return {
     spend(teamId, budget) {
       const { windowSeconds } = budget
@@ -68,7 +73,7 @@ interface Counted {
   readonly msBeforeNext: number
 }
 
-interface Counter {
+export interface Counter {
   consume(key: string, points: number, options: { customDuration: number }): Counted | Promise<Counted>
   get(key: string): Promise<Counted | null>
 }
@@ -77,7 +82,7 @@ interface Counter {
 const WINDOWS_KEPT = 1_000
 
 /** A window begins with its first query. Without a promise, because this counts every query. */
-function inMemory(): Counter {
+export function inMemory(): Counter {
   const windows = new Map<string, { points: number; readonly endsAt: number }>()
   const tidy = (now: number): void => {
     for (const [key, { endsAt }] of windows) if (endsAt <= now) windows.delete(key)
@@ -102,11 +107,11 @@ function inMemory(): Counter {
   }
 }
 
-/** The limiter gets the store's pool in the shape of pg's pool, and the table of counters. */
-function inStore(store: Pick<Store, 'db'>): Counter {
+/** The limiter gets the store's connections for counters in the shape of pg's pool, and the table of counters. */
+function inStore(count: NonNullable<Store['count']>): Counter {
   const storeClient = {
     async query({ text, values }: { readonly text: string; readonly values?: readonly unknown[] }) {
-      const { rows } = await store.db.executeQuery(CompiledQuery.raw(text, [...(values ?? [])]))
+      const rows = await count(text, values ?? [])
       return { rows, rowCount: rows.length }
     },
   }

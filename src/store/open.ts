@@ -7,6 +7,7 @@ import { AppError } from '../errors.ts'
 import { migrate, requireMigrated, type DialectName } from './migrate.ts'
 import { contended, isContended, openPostgres, postgresFailure, attemptsFor } from './postgres.ts'
 import type { ServerLog } from './postgres-server.ts'
+import { openAnnouncements } from './announcements.ts'
 import { storeFileFailure } from './data-folder.ts'
 import { recallFor } from './read-cache.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
@@ -46,6 +47,8 @@ export interface Store extends AsyncDisposable {
   /** What recall() would return without loading; undefined if nothing is cached yet. */
   known<T>(key: string): T | undefined
   forget(): void
+  /** Runs a statement on counters, which a crash of the database may lose. Null for the embedded store. */
+  readonly count: ((text: string, values: readonly unknown[]) => Promise<readonly unknown[]>) | null
   /** Writes a consistent copy of the embedded store to a new file. Null on PostgreSQL. */
   readonly copyTo: ((path: string) => Promise<void>) | null
 }
@@ -69,6 +72,8 @@ export async function openStore(
     readonly log?: ServerLog
     readonly asIs?: boolean
     readonly admit?: (db: Kysely<Tables>) => Promise<void>
+    /** How long a change by another process may stay unseen if its announcement is lost. */
+    readonly maxAgeMs?: number
   } = {},
 ): Promise<Store> {
   const { dataDir, databaseUrl } = config
@@ -85,13 +90,22 @@ export async function openStore(
     const failure = databaseUrl === null ? storeFileFailure(dataDir, error) : await postgresFailure(databaseUrl, error)
     throw failure ?? error
   }
-  if ('server' in opened) opened.server.bound()
-  const { recall, known, forget } = recallFor(dialect === 'sqlite' ? Infinity : CACHE_MAX_AGE_MS)
+  const { recall, known, forget } = recallFor(dialect === 'sqlite' ? Infinity : (options.maxAgeMs ?? CACHE_MAX_AGE_MS))
+  const shared = 'server' in opened ? opened : null
+  shared?.server.bound()
+  shared?.counters.bound()
+  const announcements = shared === null ? null : openAnnouncements(shared.makeClient, forget)
   const transact = <T>(work: (tx: Transaction<Tables>) => Promise<T>, isolation: Isolation = 'serializable') =>
     sqlite === null ? retried(db, work, isolation) : db.transaction().execute(work)
   const pending = new Set<Promise<unknown>>()
   const commit: Store['commit'] = (work, isolation) =>
     withPublicErrors(() => (sqlite === null ? transact(work, isolation) : commitWithoutSync(sqlite, db, work)))
+  const later: Store['later'] = (work) => {
+    const task: Promise<unknown> = work(db)
+      .catch((error: unknown) => options.lost?.(error))
+      .finally(() => pending.delete(task))
+    pending.add(task)
+  }
   const settled = async () => {
     await sqlite?.synced()
   }
@@ -106,26 +120,32 @@ export async function openStore(
     },
     commit,
     settled,
+    count: shared === null ? null : (text, values) => shared.counters.query(text, values),
     copyTo: sqlite === null ? null : (path) => sqlite.copyTo(path),
     recall,
     known,
-    forget,
+    forget() {
+      forget()
+      if (announcements !== null) later((tx) => announcements.announce(tx))
+    },
     async write(work) {
+      const announced = async (tx: Transaction<Tables>) => {
+        const result = await work(tx)
+        await announcements?.announce(tx)
+        return result
+      }
       try {
-        return await withPublicErrors(() => transact(work))
+        return await withPublicErrors(() => transact(announced))
       } finally {
         // Also after an error: a commit whose answer was lost may be durable.
         forget()
       }
     },
-    later(work) {
-      const task: Promise<unknown> = work(db)
-        .catch((error: unknown) => options.lost?.(error))
-        .finally(() => pending.delete(task))
-      pending.add(task)
-    },
+    later,
     async [Symbol.asyncDispose]() {
       await Promise.all(pending)
+      await announcements?.[Symbol.asyncDispose]()
+      await shared?.counters.end()
       await db.destroy()
     },
   }

@@ -73,6 +73,16 @@ export class StoreServer implements PostgresPool {
     return watched
   }
 
+  /** Runs one statement. */
+  async query(text: string, values: readonly unknown[]): Promise<readonly unknown[]> {
+    const client = await this.connect()
+    try {
+      return (await client.query(text, values)).rows
+    } finally {
+      client.release()
+    }
+  }
+
   async end(): Promise<void> {
     this.#isEnded = true
     clearInterval(this.#timer)

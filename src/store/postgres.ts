@@ -8,6 +8,7 @@ import { storeFailure, type Place } from './postgres-failure.ts'
 import { StoreServer, type ServerLog } from './postgres-server.ts'
 
 const POOL_MAX = 10
+const COUNTERS_MAX = 6
 /** How long a call waits for one of the pool's connections, or for a new one. */
 const CONNECT_TIMEOUT_MS = 10_000
 const INT8 = 20
@@ -15,6 +16,10 @@ const INT8 = 20
 export interface OpenedPostgres {
   readonly dialect: Dialect
   readonly server: StoreServer
+  /** Connections for counters: a commit does not wait for the disk, so a crash of the server may lose counts. */
+  readonly counters: StoreServer
+  /** A connection of its own. */
+  makeClient(): Client
 }
 
 /** Throws an Error of one sentence if the server is unreachable or rejects the login. */
@@ -36,8 +41,20 @@ export async function openPostgres(url: string, log?: ServerLog): Promise<Opened
     makeClient: (more) => new pg.Client({ ...config, ...more }),
     log,
   })
+  const counters = new StoreServer({
+    makePool: () =>
+      new pg.Pool({
+        ...config,
+        max: COUNTERS_MAX,
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        onConnect: async (client) => void (await client.query('set synchronous_commit to off')),
+      }),
+    makeClient: (more) => new pg.Client({ ...config, ...more }),
+  })
   return {
     server,
+    counters,
+    makeClient: () => new pg.Client({ ...config, application_name: 'vitrine listener' }),
     dialect: new PostgresDialect({
       pool: {
         options: server.options,

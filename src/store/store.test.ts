@@ -351,3 +351,23 @@ describe('contention on a PostgreSQL store', () => {
     await assert.doesNotReject(slugs(store))
   })
 })
+
+test('a change is announced to the other processes on a PostgreSQL store', async () => {
+  await using source = await storeSource('postgres')
+  const config = await source.config()
+  // Nothing expires, so that only an announcement can clear the cache.
+  await using one = await openStore(config, { maxAgeMs: Infinity })
+  await using other = await openStore(config, { maxAgeMs: Infinity })
+  const seen = () => other.recall('marks', () => other.db.selectFrom('marks').select('name').execute())
+  const note = (name: string) => one.write((tx) => tx.insertInto('marks').values({ name, value: '' }).execute())
+  for (const name of ['first', 'second']) {
+    await seen()
+    await note(name)
+    await until(`${name} is seen`, async () => (await seen()).some((mark) => mark.name === name))
+  }
+  // forget() is for changes that the sign-in library writes.
+  await seen()
+  await one.db.insertInto('marks').values({ name: 'third', value: '' }).execute()
+  one.forget()
+  await until('third is seen', async () => (await seen()).some((mark) => mark.name === 'third'))
+})

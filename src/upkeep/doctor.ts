@@ -41,7 +41,7 @@ export async function runDoctor(args: readonly string[], env: Environment, out: 
   settings(config, report)
   await disk(config, report)
   await store(config, report)
-  await servers(config, env, report)
+  await servers(config, report)
   return failed ? 1 : 0
 }
 
@@ -162,8 +162,8 @@ async function clock(opened: Store, report: Report): Promise<void> {
   )
 }
 
-async function servers(config: Config, env: Environment, report: Report): Promise<void> {
-  const redis = env['REDIS_URL']?.trim() ? URL.parse(env['REDIS_URL']) : null
+async function servers(config: Config, report: Report): Promise<void> {
+  const redis = config.redisUrl === null ? null : URL.parse(config.redisUrl)
   const asked = [
     ...(config.smtp === null ? [] : [['SMTP_URL', config.smtp.host, config.smtp.port] as const]),
     ...(redis === null ? [] : [['REDIS_URL', redis.hostname, Number(redis.port || '6379')] as const]),

@@ -1,0 +1,70 @@
+// The query budget in Redis, for several processes. If Redis is gone, each process counts for itself, so that queries
+// are still answered and still limited; the log says so. The URL contains a password and never appears in the log.
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { inMemory, type Counter } from './budget.ts'
+
+interface RedisLog {
+  info(detail: object, message: string): void
+  warn(detail: object, message: string): void
+}
+
+/** A query must not wait longer for its budget. */
+const COMMAND_MS = 300
+const CONNECT_MS = 2_000
+const AGAIN_MS_MAX = 2_000
+const UNLIMITED = Number.MAX_SAFE_INTEGER
+
+export interface RedisCounter extends Counter, AsyncDisposable {}
+
+/** Does not wait for Redis, which may start later. Loads the client only here. */
+export async function openRedisCounter(url: string, log: RedisLog): Promise<RedisCounter> {
+  const { Redis } = await import('ioredis')
+  const client = new Redis(url, {
+    connectTimeout: CONNECT_MS,
+    commandTimeout: COMMAND_MS,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    retryStrategy: (times) => Math.min(AGAIN_MS_MAX, times * 100),
+  })
+  let isGone = false
+  const gone = () => {
+    if (isGone) return
+    isGone = true
+    log.warn({}, 'Redis does not answer: each process counts the query budgets for itself')
+  }
+  client.on('error', gone)
+  client.on('close', gone)
+  client.on('ready', () => {
+    if (isGone) log.info({}, 'Redis answers again: the query budgets are shared')
+    isGone = false
+  })
+  const shared = new RateLimiterRedis({
+    storeClient: client,
+    keyPrefix: 'vitrine:queries',
+    points: UNLIMITED,
+    duration: 60,
+    rejectIfRedisNotReady: true,
+  })
+  const own = inMemory()
+  async function insured<T>(ask: (counter: Counter) => Promise<T>): Promise<T> {
+    if (client.status === 'ready') {
+      try {
+        return await ask(shared)
+      } catch (error) {
+        if (error instanceof RateLimiterRes) throw error
+        gone()
+        // A frozen server keeps its connection. A new one answers only when the server does.
+        if (client.status === 'ready') client.disconnect(true)
+      }
+    }
+    return await ask(own)
+  }
+  return {
+    consume: (key, points, options) => insured(async (counter) => await counter.consume(key, points, options)),
+    get: (key) => insured((counter) => counter.get(key)),
+    async [Symbol.asyncDispose]() {
+      client.removeAllListeners('close')
+      client.disconnect()
+    },
+  }
+}

@@ -1,0 +1,81 @@
+// Tells the other processes on a PostgreSQL store that something changed, by NOTIFY, and hears them. This only makes a
+// change visible sooner: what is cached expires by itself, so a lost announcement or a pooler without LISTEN does no harm.
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql, type Kysely } from 'kysely'
+import type { Client } from 'pg'
+import type { Tables } from './tables.ts'
+
+const CHANNEL = 'vitrine_changed'
+const AGAIN_MS = 500
+const AGAIN_MS_MAX = 10_000
+
+export interface Announcements extends AsyncDisposable {
+  /** Announces a change. Within a transaction, the others hear it when the transaction commits. */
+  announce(db: Kysely<Tables>): Promise<void>
+}
+
+/** `changed`: called for every announcement of another process, and after a time without a connection. */
+export function openAnnouncements(makeClient: () => Client, changed: () => void): Announcements {
+  return new Listening(makeClient, changed)
+}
+
+class Listening implements Announcements {
+  /** Distinguishes the announcements of this process. */
+  readonly #id = randomUUID()
+  readonly #stop = new AbortController()
+  readonly #makeClient: () => Client
+  readonly #changed: () => void
+  readonly #done: Promise<void>
+
+  constructor(makeClient: () => Client, changed: () => void) {
+    this.#makeClient = makeClient
+    this.#changed = changed
+    this.#done = this.#listen()
+  }
+
+  async announce(db: Kysely<Tables>): Promise<void> {
+    await sql`select pg_notify(${CHANNEL}, ${this.#id})`.execute(db)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.#done
+  }
+
+  async #listen(): Promise<void> {
+    for (let wait = AGAIN_MS; !this.#stop.signal.aborted; wait = Math.min(AGAIN_MS_MAX, wait * 2)) {
+      if (await this.#listenOnce()) wait = AGAIN_MS
+      try {
+        await pause(wait, undefined, { signal: this.#stop.signal, ref: false })
+      } catch {
+        return
+      }
+    }
+  }
+
+  /** Listens until the connection ends. Returns false if there was none. */
+  async #listenOnce(): Promise<boolean> {
+    const client = this.#makeClient()
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    client.on('error', () => end())
+    client.on('end', () => end())
+    client.on('notification', ({ payload }) => {
+      if (payload !== this.#id) this.#changed()
+    })
+    this.#stop.signal.addEventListener('abort', () => end(), { once: true })
+    let isListening = false
+    try {
+      await Promise.race([client.connect().then(() => client.query(`LISTEN ${CHANNEL}`)), ended])
+      isListening = true
+      // Announcements since the last connection were missed.
+      this.#changed()
+      await ended
+    } catch {
+      // The next attempt follows. Until then, what is cached expires by itself.
+    }
+    // A frozen server never closes its side.
+    void Promise.race([client.end(), pause(1_000, undefined, { ref: false })]).catch(() => undefined)
+    return isListening
+  }
+}
