@@ -5,6 +5,7 @@ import { MoreHorizontal } from 'lucide-react'
 import type { ReactElement, ReactNode } from 'react'
 import { classes } from './classes.ts'
 import { Icon } from './Icon.tsx'
+import { landmark } from './landmark.ts'
 
 export function Menu({
   trigger,
@@ -20,7 +21,7 @@ export function Menu({
   return (
     <Base.Root>
       <Base.Trigger render={trigger} />
-      <Base.Portal>
+      <Base.Portal container={landmark}>
         <Base.Positioner className="positioner" side={side} align={align} sideOffset={4}>
           <Base.Popup className="popup">{children}</Base.Popup>
         </Base.Positioner>

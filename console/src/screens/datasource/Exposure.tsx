@@ -1,7 +1,59 @@
-// Which tables and columns of a datasource are shown.
+// Which tables and columns of a datasource are shown. Reads what the editor needs, and says what to do before the database
+// was looked at.
+import { useQuery } from '@tanstack/react-query'
+import { Telescope } from 'lucide-react'
+import { isCode } from '../../api/failure.ts'
+import { read, useRead } from '../../api/queries.ts'
+import { Button } from '../../parts/Button.tsx'
+import { Empty } from '../../parts/Empty.tsx'
+import { Load } from '../../parts/Load.tsx'
 import { useDatasource } from './Datasource.tsx'
+import { Editor } from './exposure/Editor.tsx'
+import { useLook } from './look.ts'
+import { Looking } from './Looking.tsx'
+import './exposure/exposure.css'
 
 export function Exposure() {
   const datasource = useDatasource()
-  return <p className="soft">{datasource.name}</p>
+  const input = { params: { teamId: datasource.teamId, id: datasource.id } }
+  // A catalog may have megabytes: it is read again only after changes, and never compared value by value.
+  const catalog = useQuery({
+    ...read('getCatalog', input),
+    structuralSharing: false,
+    staleTime: Infinity,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  })
+  const saved = useQuery({ ...read('getExposure', input), structuralSharing: false, refetchOnWindowFocus: false })
+  const drift = useRead('getDrift', input)
+  if (isCode(catalog.error, 'NOT_CONNECTED')) return <NeverLookedAt />
+  return (
+    <Load of={catalog} what="tables" lines={10}>
+      {(tables) => (
+        <Load of={saved} what="exposure" lines={10}>
+          {(exposure) => <Editor key={datasource.id} catalog={tables} saved={exposure} drift={drift.data} />}
+        </Load>
+      )}
+    </Load>
+  )
+}
+
+function NeverLookedAt() {
+  const look = useLook(useDatasource())
+  return (
+    <div className="stack">
+      <Empty
+        icon={Telescope}
+        title="Nobody looked at this database yet"
+        acts={
+          <Button look="primary" busy={look.busy} onClick={look.run}>
+            Look now
+          </Button>
+        }
+      >
+        Vitrine reads the names and types of tables and columns, so that you can choose what to show. It reads no rows.
+      </Empty>
+      <Looking look={look} />
+    </div>
+  )
 }

@@ -1,0 +1,102 @@
+// The way from a refusal to the least change that lets the query pass. After the save the query is checked again on the
+// spot. Checking runs nothing but EXPLAIN.
+import { useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { call } from '../../../api/client.ts'
+import { sentenceOf } from '../../../api/failure.ts'
+import { useRead } from '../../../api/queries.ts'
+import { Loading } from '../../../parts/Load.tsx'
+import { Notice } from '../../../parts/Notice.tsx'
+import { State } from '../../../parts/Tag.tsx'
+import { counted } from '../../../parts/time.ts'
+import { LongText } from '../../../parts/Words.tsx'
+import { useDatasource } from '../Datasource.tsx'
+import { columnCount, type TableNames } from './choice.ts'
+
+export interface Proposal {
+  readonly auditId: string
+  readonly added: readonly TableNames[]
+  readonly note: string
+  /** The version that the proposal widens. */
+  readonly version: number
+}
+
+interface FromRefusalProps {
+  readonly auditId: string
+  readonly savedVersion: number
+  readonly known: Proposal | null
+  readonly onProposal: (proposal: Proposal) => void
+}
+
+export function FromRefusal({ auditId, savedVersion, known, onProposal }: FromRefusalProps) {
+  const { teamId, id } = useDatasource()
+  const asked = known?.auditId === auditId ? known : null
+  const item = useRead('getAuditItem', { params: { teamId, auditId } })
+  const proposal = useQuery({
+    queryKey: ['exposureFromRefusal', teamId, id, auditId],
+    enabled: asked === null,
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+    queryFn: ({ signal }) => call('exposureFromRefusal', { params: { teamId, id, auditId } }, signal),
+  })
+  const found = proposal.data
+  useEffect(() => {
+    if (asked !== null || found === undefined || item.data === undefined) return
+    const { blocked } = item.data
+    const what = blocked === undefined ? 'a query' : `${blocked.kind} ${blocked.name}`
+    onProposal({
+      auditId,
+      added: found.added,
+      version: found.version,
+      note: `From the refusal of ${what}`.slice(0, 200),
+    })
+  })
+  const isSaved = asked !== null && savedVersion > asked.version
+  if (item.data === undefined && item.error === null) return <Loading what="refusal" lines={2} />
+  return (
+    <section className="refusal" aria-label="Refused query">
+      <header className="row">
+        <h2>Refused query</h2>
+        {isSaved && <CheckedAgain text={item.data?.query} savedVersion={savedVersion} />}
+      </header>
+      {item.data?.query !== undefined && (
+        <code>
+          <LongText>{item.data.query}</LongText>
+        </code>
+      )}
+      {item.data?.error !== undefined && !isSaved && <p className="soft">{item.data.error}</p>}
+      {proposal.error !== null && asked === null && <Notice tone="warn">{sentenceOf(proposal.error)}</Notice>}
+      {asked !== null && !isSaved && (
+        <p>
+          {asked.added.length === 0
+            ? 'Nothing is to be added: the exposure lets it pass already.'
+            : `The least change that lets it pass is ticked: ${counted(columnCount(asked.added), 'column')}. Review it, then save.`}
+        </p>
+      )}
+    </section>
+  )
+}
+
+/** `text`: the query as the audit holds it: SQL, or the JSON of a MongoDB body. */
+function CheckedAgain({ text, savedVersion }: { readonly text: string | undefined; readonly savedVersion: number }) {
+  const { teamId, id, type } = useDatasource()
+  const check = useQuery({
+    queryKey: ['checkAfterSave', teamId, id, text, savedVersion],
+    enabled: text !== undefined,
+    staleTime: Infinity,
+    queryFn: ({ signal }) => {
+      const body = type === 'MONGODB' ? JSON.parse(text ?? '{}') : { sql: text ?? '' }
+      return call('checkQuery', { params: { teamId, id }, body }, signal)
+    },
+  })
+  if (check.data === undefined) return null
+  if (check.data.verdict === 'ALLOWED')
+    return (
+      <span className="row" role="status">
+        <State of="ANSWERED" />
+        <span className="tiny">It would be answered now.</span>
+      </span>
+    )
+  return <Notice tone="warn">{check.data.error ?? 'It would still be refused.'}</Notice>
+}

@@ -1,0 +1,129 @@
+// Pure: the catalog as a tree of schemas, tables and columns, and what of it a choice shows.
+import type { Answer } from '../../../api/types.ts'
+import { tableKey, type Choice } from './choice.ts'
+
+export type Catalog = Answer<'getCatalog'>
+type CatalogTable = Catalog['tables'][number]
+type CatalogColumn = CatalogTable['columns'][number]
+
+export interface TableNode {
+  readonly key: string
+  readonly of: CatalogTable
+  readonly columns: readonly ColumnNode[]
+}
+
+export interface ColumnNode {
+  readonly of: CatalogColumn
+  /** 0 for a column, 1 for a part of a column, … */
+  readonly depth: number
+}
+
+export interface SchemaNode {
+  readonly name: string
+  readonly tables: readonly TableNode[]
+}
+
+export function nodesOf(catalog: Catalog): readonly SchemaNode[] {
+  const schemas = new Map<string, TableNode[]>()
+  for (const table of catalog.tables) {
+    const node = { key: tableKey(table.schema, table.table), of: table, columns: columnNodes(table) }
+    const tables = schemas.get(table.schema)
+    if (tables === undefined) schemas.set(table.schema, [node])
+    else tables.push(node)
+  }
+  return [...schemas].map(([name, tables]) => ({ name, tables }))
+}
+
+/** A column comes before its parts. */
+function columnNodes(table: CatalogTable): ColumnNode[] {
+  const depths = new Map<string, number>()
+  return table.columns.map((column) => {
+    const depth = column.partOf === undefined ? 0 : (depths.get(column.partOf) ?? -1) + 1
+    depths.set(column.name, depth)
+    return { of: column, depth }
+  })
+}
+
+const NOTHING: ReadonlySet<string> = new Set()
+const shownBySet = new WeakMap<ReadonlySet<string>, { readonly node: TableNode; readonly shown: ReadonlySet<string> }>()
+
+/** The columns of a table that are shown: the chosen ones with their parts, without those that cannot be exposed. */
+export function shownIn(node: TableNode, choice: Choice): ReadonlySet<string> {
+  const chosen = choice.get(node.key)
+  if (chosen === undefined) return NOTHING
+  const known = shownBySet.get(chosen)
+  if (known?.node === node) return known.shown
+  const shown = new Set<string>()
+  for (const { of } of node.columns) {
+    if (of.unexposable !== undefined) continue
+    if (chosen.has(of.name) || (of.partOf !== undefined && shown.has(of.partOf))) shown.add(of.name)
+  }
+  shownBySet.set(chosen, { node, shown })
+  return shown
+}
+
+export type Checked = 'true' | 'false' | 'mixed'
+
+/** Some columns of a table, as its box stands for them. */
+export interface Part {
+  readonly node: TableNode
+  readonly columns: readonly ColumnNode[]
+}
+
+/** What the box above these columns shows. Columns that cannot be exposed do not count. */
+export function checkedOf(parts: readonly Part[], choice: Choice): Checked {
+  let [on, off] = [false, false]
+  for (const { node, columns } of parts) {
+    const shown = shownIn(node, choice)
+    for (const { of } of columns) {
+      if (of.unexposable !== undefined) continue
+      if (shown.has(of.name)) on = true
+      else off = true
+      if (on && off) return 'mixed'
+    }
+  }
+  return on ? 'true' : 'false'
+}
+
+export const canBeTicked = (parts: readonly Part[]) =>
+  parts.some(({ columns }) => columns.some(({ of }) => of.unexposable === undefined))
+
+/**
+ * The names to choose or to drop for these columns. A part goes with its column: to show it, the column is enough; to
+ * hide it, its own name must go too. If all columns of a table are hidden, so are names that the database no longer has.
+ */
+export function namesOf({ node, columns }: Part, on: boolean, choice: Choice): Iterable<string> {
+  if (!on) {
+    if (columns.length === node.columns.length) return choice.get(node.key) ?? NOTHING
+    return columns.map(({ of }) => of.name)
+  }
+  const names = new Set<string>()
+  const covered = new Set<string>()
+  for (const { of } of columns) {
+    if (of.unexposable !== undefined) continue
+    if (of.partOf === undefined || !covered.has(of.partOf)) names.add(of.name)
+    covered.add(of.name)
+  }
+  return names
+}
+
+export interface Totals {
+  readonly tables: number
+  readonly tablesShown: number
+  readonly columns: number
+  readonly columnsShown: number
+}
+
+export function totalsOf(schemas: readonly SchemaNode[], choice: Choice): Totals {
+  const totals = { tables: 0, tablesShown: 0, columns: 0, columnsShown: 0 }
+  for (const { tables } of schemas) {
+    for (const node of tables) {
+      const { size } = shownIn(node, choice)
+      totals.tables++
+      totals.columns += node.columns.length
+      totals.columnsShown += size
+      if (size > 0) totals.tablesShown++
+    }
+  }
+  return totals
+}

@@ -1,0 +1,11 @@
+// The height of a row: on a narrow screen and under a finger it is taller.
+import { useSyncExternalStore } from 'react'
+
+const narrow = matchMedia('(width < 720px), (pointer: coarse)')
+
+const subscribe = (listener: () => void) => {
+  narrow.addEventListener('change', listener)
+  return () => narrow.removeEventListener('change', listener)
+}
+
+export const useRowHeight = () => useSyncExternalStore(subscribe, () => (narrow.matches ? 48 : 32))

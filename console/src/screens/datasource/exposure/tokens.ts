@@ -1,0 +1,10 @@
+// How many tokens a text is to a model. Models differ; this is measured on descriptions.
+
+/** Characters of a JSON description that are one token to the o200k encoding. */
+const CHARACTERS_PER_TOKEN = 3.6
+
+export function approximateTokens(text: string): number {
+  const exact = text.length / CHARACTERS_PER_TOKEN
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, exact))) - 1)
+  return Math.round(exact / step) * step
+}

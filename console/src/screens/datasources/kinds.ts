@@ -1,0 +1,17 @@
+// The kinds of database, as a person calls them.
+import type { Datasource } from '../../api/types.ts'
+
+export type Kind = Datasource['type']
+
+export const KIND_NAMES: Readonly<Record<Kind, string>> = {
+  POSTGRES: 'PostgreSQL',
+  MONGODB: 'MongoDB',
+  BIGQUERY: 'BigQuery',
+}
+
+/** What a table is called there. */
+export const TABLE_WORDS: Readonly<Record<Kind, readonly [one: string, many: string]>> = {
+  POSTGRES: ['table', 'tables'],
+  MONGODB: ['collection', 'collections'],
+  BIGQUERY: ['table', 'tables'],
+}
