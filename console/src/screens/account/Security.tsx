@@ -75,16 +75,10 @@ type Session = AuthAnswer<'GET /auth/list-sessions'>[number]
 function Sessions() {
   const sessions = useQuery({
     queryKey: ['sessions'],
-    queryFn: async ({ signal }) => {
-      const [own, all] = await Promise.all([
-        auth('GET /auth/get-session', undefined, signal),
-        auth('GET /auth/list-sessions', undefined, signal),
-      ])
-      return all.map((each) => ({ ...each, current: each.id === own?.session.id }))
-    },
+    queryFn: ({ signal }) => auth('GET /auth/list-sessions', undefined, signal),
   })
   const end = useMutation({
-    mutationFn: (token: string) => auth('POST /auth/revoke-session', { token }),
+    mutationFn: (id: string) => auth('POST /auth/revoke-session', { id }),
     onSuccess: () => say('The session is ended'),
   })
   const endOthers = useMutation({
@@ -105,7 +99,7 @@ function Sessions() {
         {(data) => (
           <Table
             label="Sessions"
-            rows={data.toSorted((a, b) => Number(b.current) - Number(a.current))}
+            rows={data.toSorted((a, b) => Number(b.current === true) - Number(a.current === true))}
             keyOf={({ id }) => id}
             columns={[
               {
@@ -114,7 +108,7 @@ function Sessions() {
                 cell: (session) => (
                   <span className="row">
                     <bdi>{browserOf(session)}</bdi>
-                    {session.current && <Tag tone="accent">This session</Tag>}
+                    {session.current === true && <Tag tone="accent">This session</Tag>}
                   </span>
                 ),
               },
@@ -124,11 +118,11 @@ function Sessions() {
                 head: '',
                 kind: 'acts',
                 cell: (session) =>
-                  !session.current && (
+                  session.current !== true && (
                     <Button
                       small
-                      busy={end.isPending && end.variables === session.token}
-                      onClick={() => end.mutate(session.token)}
+                      busy={end.isPending && end.variables === session.id}
+                      onClick={() => end.mutate(session.id)}
                     >
                       End session
                     </Button>
