@@ -230,7 +230,7 @@ const playground = createRoute({
 const activity = createRoute({
   getParentRoute: () => team,
   path: '/activity',
-  validateSearch: texts('tab', 'outcome', 'datasource', 'key', 'person', 'from', 'q', 'id'),
+  validateSearch: texts('tab', 'kind', 'outcome', 'datasource', 'key', 'person', 'from', 'q', 'id'),
   component: lazyRouteComponent(() => import('./screens/activity/Activity.tsx'), 'Activity'),
 })
 

@@ -29,7 +29,9 @@ export function Tabs<V extends string>({ label, tabs, value, onChange, children 
           </Base.Tab>
         ))}
       </Base.List>
-      <Base.Panel value={value}>{children}</Base.Panel>
+      <Base.Panel value={value} className="stack">
+        {children}
+      </Base.Panel>
     </Base.Root>
   )
 }

@@ -8,6 +8,7 @@ import { CopyButton } from '../../parts/Copy.tsx'
 import { Empty } from '../../parts/Empty.tsx'
 import { Loading } from '../../parts/Load.tsx'
 import { Notice } from '../../parts/Notice.tsx'
+import { saveFile } from '../../parts/save-file.ts'
 import { Tabs } from '../../parts/Tabs.tsx'
 import { bytes, counted, duration, number } from '../../parts/time.ts'
 import { csvOf, jsonOf } from './cells.ts'
@@ -87,10 +88,14 @@ function Result({
           <CopyButton small text={csvOf(columns, rows)}>
             Copy CSV
           </CopyButton>
-          <Button small icon={Download} onClick={() => save(`${name}.csv`, 'text/csv', csvOf(columns, rows))}>
+          <Button small icon={Download} onClick={() => saveFile(`${name}.csv`, csvOf(columns, rows), 'text/csv')}>
             Download CSV
           </Button>
-          <Button small icon={FileJson} onClick={() => save(`${name}.json`, 'application/json', jsonOf(columns, rows))}>
+          <Button
+            small
+            icon={FileJson}
+            onClick={() => saveFile(`${name}.json`, jsonOf(columns, rows), 'application/json')}
+          >
             Download JSON
           </Button>
         </span>
@@ -109,15 +114,6 @@ function Result({
       )}
     </div>
   )
-}
-
-function save(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name.replace(/[^\p{L}\p{N}._-]+/gu, '-')
-  link.click()
-  URL.revokeObjectURL(url)
 }
 
 function Saw({ body, verdict }: Pick<AnswerProps, 'body' | 'verdict'>) {

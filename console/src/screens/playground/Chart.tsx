@@ -16,7 +16,7 @@ export function Chart({ shape, label }: { readonly shape: ChartShape; readonly l
     const element = place.current
     if (element === null) return undefined
     const plot = new uPlot(optionsOf(shape, element), dataOf(shape), element)
-    const resized = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }))
+    const resized = new ResizeObserver(() => plot.setSize({ width: widthOf(element), height: HEIGHT }))
     resized.observe(element)
     return () => {
       resized.disconnect()
@@ -34,7 +34,7 @@ function optionsOf(shape: ChartShape, element: HTMLElement): uPlot.Options {
   const axis = { stroke: colour('--ink-3'), grid: { stroke: colour('--hairline'), width: 1 }, ticks: { show: false } }
   const bars = uPlot.paths.bars?.({ size: [0.6, 48], radius: 0.1 })
   return {
-    width: element.clientWidth,
+    width: widthOf(element),
     height: HEIGHT,
     scales: { x: { time: shape.kind === 'time', ...(isLabels ? { range: [-0.5, shape.xs.length - 0.5] } : {}) } },
     axes: [
@@ -59,6 +59,12 @@ function optionsOf(shape: ChartShape, element: HTMLElement): uPlot.Options {
       }),
     ],
   }
+}
+
+/** Without the padding of the element. */
+function widthOf(element: HTMLElement): number {
+  const { paddingLeft, paddingRight } = getComputedStyle(element)
+  return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight)
 }
 
 const CUT = 14

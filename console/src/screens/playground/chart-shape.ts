@@ -19,24 +19,26 @@ interface Column {
 
 const MAX_SERIES = 6
 const MAX_LABELS = 60
+/** Numbers that name something are not worth a line. */
+const IDENTITY = /(?:^|_)id$/i
 const TIME = /^(?:timestamp|date$|datetime)/i
 
-/** Null if there are fewer than two rows, or no number to draw. */
+/** Null if there are fewer than two points, or no number to draw. */
 export function chartShape(columns: readonly Column[], rows: readonly (readonly unknown[])[]): ChartShape | null {
   if (rows.length < 2 || columns.length < 2) return null
   const at = xColumn(columns)
   const x = columns[at]
   if (x === undefined) return null
-  const series = columns
-    .map((column, n) => ({ column, n }))
-    .filter(({ column, n }) => n !== at && isNumeric(column))
-    .slice(0, MAX_SERIES)
+  const numbers = columns.map((column, n) => ({ column, n })).filter(({ column, n }) => n !== at && isNumeric(column))
+  const measures = numbers.filter(({ column }) => !IDENTITY.test(column.name))
+  const series = (measures.length > 0 ? measures : numbers).slice(0, MAX_SERIES)
   if (series.length === 0) return null
   const kind = kindOf(x)
   if (kind === 'label' && rows.length > MAX_LABELS) return null
   const points = rows
     .map((row, n) => ({ row, x: placeOf(kind, row[at], n) }))
     .filter((point): point is { row: readonly unknown[]; x: number } => point.x !== null)
+  if (new Set(points.map((point) => point.x)).size < 2) return null
   if (kind !== 'label') points.sort((a, b) => a.x - b.x)
   return {
     kind,
