@@ -36,7 +36,7 @@ export interface Filters {
   readonly q: string
 }
 
-export type FilterName = keyof Filters
+type FilterName = keyof Filters
 const DEFAULTS: Readonly<Record<string, string>> = { kind: DEFAULT_KIND, from: DEFAULT_TIME }
 
 export interface Chosen {
