@@ -1,6 +1,7 @@
 // npm run bench: Vitrine's bundle and FLOOR(pg), alternating in one run. Compare ratios only. Linux only (/proc).
 // BENCH_ONLY: a pattern for the names of the workloads; BENCH_ROUNDS (5), BENCH_MS per turn (1500).
 import { load, loadGet, median, memory, type Sample } from './load.ts'
+import { benchConnector } from './connector.ts'
 import { openWorld, type Contender } from './world.ts'
 
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 5)
@@ -89,3 +90,4 @@ if (only.test('W5 description')) {
 }
 const rss = await memory(world.vitrine.pid)
 console.log(`resident at the end ${rss.now.toFixed(0)} MB, at its peak ${rss.peak.toFixed(0)} MB (goal <= 250)`)
+if (only.test('connector')) await benchConnector()

@@ -2,11 +2,14 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { text } from 'node:stream/consumers'
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import { openSdk } from '../../src/connector/sdk.ts'
 import { Agent, ERAS, headersOf, messageOf, MODERN, type Era } from '../support/agent.ts'
+import { newId, type GrantId } from '../../src/ids.ts'
+import { startApp } from '../support/app.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
 const FIVE = ['whoami', 'list_teams', 'list_datasources', 'describe_datasource', 'run_query']
@@ -268,6 +271,51 @@ describe('the connector', () => {
         }
       }
     })
+  })
+
+  test('a grant without a scope gets a 403 that names the scope, in both eras', async () => {
+    const { authenticator } = shop.app.rooms
+    const key = await authenticator.authenticate(`Bearer ${shop.key}`)
+    assert.ok(key.kind === 'key')
+    const { keyId: _id, keyName: _name, ...restricted } = key
+    const own = { clientId: 'c', clientName: 'Agent', scopes: new Set(['data:schema'] as const) }
+    const grant = { ...restricted, ...own, kind: 'grant' as const, grantId: newId<GrantId>() }
+    await using app = await startApp({ connector: { authenticator: { authenticateConnector: async () => grant } } })
+    const from = new Agent(app)
+    for (const era of ERAS) {
+      for (const [method, params, scope] of [
+        ['tools/call', { name: 'whoami', arguments: {} }, 'profile'],
+        ['tools/call', { name: 'run_query', arguments: at }, 'data:read'],
+        // Not well-formed: the SDK would answer it.
+        ['tools/call', { name: 'run_query', arguments: at, more: 1 }, 'data:read'],
+      ] as const) {
+        const reply = await from.ask(era, method, params)
+        assert.equal(reply.status, 403)
+        assert.equal(
+          reply.headers.get('www-authenticate'),
+          `Bearer error="insufficient_scope", resource_metadata="${app.url}/.well-known/oauth-protected-resource/mcp", scope="${scope}"`,
+        )
+      }
+      assert.equal((await from.ask(era, 'tools/list')).status, 200)
+    }
+  })
+
+  test('a client that never reads its answers does not keep others waiting', async () => {
+    const { hostname, port } = new URL(shop.app.url)
+    const sql = `SELECT repeat('x', 1000) AS wide FROM orders`
+    const body = JSON.stringify(
+      messageOf('legacy', 'tools/call', { name: 'run_query', arguments: { ...at, sql, limit: 250 } }),
+    )
+    const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${shop.key}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    const silent = Array.from({ length: 30 }, () => {
+      const socket = connect(Number(port), hostname).pause()
+      socket.on('error', () => undefined)
+      for (let n = 0; n < 5; n++) socket.write(head + body)
+      return socket
+    })
+    for (let n = 0; n < 20; n++) assert.equal((await agent.call('modern', 'whoami')).status, 200)
+    for (const socket of silent) socket.destroy()
+    assert.equal((await agent.tool('run_query', { ...at, sql: 'SELECT 1' })).rowCount, 1)
   })
 
   test('the short path and the SDK answer every message alike', async () => {
