@@ -191,7 +191,7 @@ const datasourceStart = createRoute({
 const exposure = createRoute({
   getParentRoute: () => datasource,
   path: '/exposure',
-  validateSearch: texts('from'),
+  validateSearch: texts('from', 'step'),
   component: lazyRouteComponent(() => import('./screens/datasource/Exposure.tsx'), 'Exposure'),
 })
 

@@ -1,7 +1,143 @@
-// The connection of a datasource, and its end.
+// The connection of a datasource, and its end. Secrets are never shown; one that is not typed is kept, unless it would be
+// sent somewhere else.
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useCall } from '../../api/queries.ts'
+import type { Datasource } from '../../api/types.ts'
+import { Button } from '../../parts/Button.tsx'
+import { TextField } from '../../parts/Field.tsx'
+import { Failure } from '../../parts/Notice.tsx'
+import { say } from '../../parts/Status.tsx'
+import { useAction } from '../../parts/useAction.ts'
+import { bodyOf, contradictionsOf, NO_FIELDS, type Fields } from '../datasources/connection.ts'
+import { ConnectionFields } from '../datasources/ConnectionFields.tsx'
+import { DeleteDatasource } from '../datasources/DeleteDatasource.tsx'
 import { useDatasource } from './Datasource.tsx'
+import '../datasources/connect.css'
 
 export function DatasourceSettings() {
+  return (
+    <div className="settings-page">
+      <ConnectionForm />
+      <Danger />
+    </div>
+  )
+}
+
+const fieldsOf = ({ type, host, port, database, username, sslMode, config }: Datasource): Fields => ({
+  ...NO_FIELDS,
+  type,
+  host: host ?? '',
+  port: port === null ? '' : String(port),
+  database,
+  username: username ?? '',
+  sslMode: sslMode ?? 'verify-full',
+  location: typeof config['location'] === 'string' ? config['location'] : '',
+})
+
+const KEPT = 'Kept unless you type a new one.'
+
+function ConnectionForm() {
   const datasource = useDatasource()
-  return <p className="soft">{datasource.name}</p>
+  const [name, setName] = useState(datasource.name)
+  const [before] = useState(() => fieldsOf(datasource))
+  const [fields, setFields] = useState(before)
+  const [problem, setProblem] = useState<string | null>(null)
+  const change = useCall('changeDatasource')
+  const save = useAction(async () => {
+    const renamed = name.trim() === datasource.name ? {} : { name: name.trim() }
+    const body = { ...renamed, ...changesOf(before, fields) }
+    await change.mutateAsync({ params: { teamId: datasource.teamId, id: datasource.id }, body })
+    setFields({ ...fields, password: '', serviceAccountKey: '' })
+    say('Connection saved')
+  })
+  return (
+    <section className="panel" aria-label="Connection">
+      <header>
+        <h2>Connection</h2>
+        <p>A changed connection is not checked until you check it under Health.</p>
+      </header>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.run()
+        }}
+      >
+        <div className="panel-body">
+          <TextField
+            label="Name"
+            required
+            maxLength={100}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
+          <ConnectionFields fields={fields} onChange={setFields} problem={problem} onProblem={setProblem} kept={KEPT} />
+          <Failure of={save.error} />
+          <div className="row end">
+            <Button
+              type="submit"
+              look="primary"
+              busy={save.busy}
+              disabled={name.trim() === '' || contradictionsOf(fields).length > 0}
+            >
+              Save connection
+            </Button>
+          </div>
+        </div>
+      </form>
+    </section>
+  )
+}
+
+/** Nothing of the connection, unless something of it was changed. Then all of it, without an empty secret. */
+function changesOf(before: Fields, now: Fields) {
+  const names = [
+    'uri',
+    'host',
+    'port',
+    'database',
+    'username',
+    'password',
+    'sslMode',
+    'serviceAccountKey',
+    'location',
+  ] as const
+  if (names.every((name) => before[name] === now[name])) return {}
+  const { type: _, serviceAccountKey, ...rest } = bodyOf(now)
+  return serviceAccountKey === undefined || serviceAccountKey === '' ? rest : { ...rest, serviceAccountKey }
+}
+
+function Danger() {
+  const datasource = useDatasource()
+  const { teamId, id, status } = datasource
+  const navigate = useNavigate()
+  const [deleting, setDeleting] = useState(false)
+  const disable = useCall('disableDatasource')
+  const enable = useCall('enableDatasource')
+  const isOff = status === 'DISABLED'
+  const turn = isOff ? enable : disable
+  return (
+    <section className="panel danger" aria-label="Danger">
+      <header>
+        <h2>Pause or end</h2>
+        <p>A disabled datasource refuses every query and keeps its settings. A deleted one is gone.</p>
+      </header>
+      <div className="panel-body">
+        <Failure of={disable.error ?? enable.error} />
+        <div className="row">
+          <Button busy={turn.isPending} onClick={() => turn.mutate({ params: { teamId, id } })}>
+            {isOff ? 'Enable datasource' : 'Disable datasource'}
+          </Button>
+          <Button look="danger" onClick={() => setDeleting(true)}>
+            Delete datasource
+          </Button>
+        </div>
+      </div>
+      <DeleteDatasource
+        datasource={deleting ? datasource : null}
+        onClose={() => setDeleting(false)}
+        onDeleted={() => void navigate({ to: '/t/$team/datasources', params: (now) => ({ team: now.team ?? '' }) })}
+      />
+    </section>
+  )
 }

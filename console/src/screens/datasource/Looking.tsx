@@ -4,7 +4,7 @@ import { Notice } from '../../parts/Notice.tsx'
 import { number } from '../../parts/time.ts'
 import { LookEnded, type Look } from './look.ts'
 
-export function Looking({ look }: { readonly look: Look }) {
+export function Looking({ look }: { readonly look: Pick<Look, 'busy' | 'progress' | 'error'> }) {
   const { busy, progress, error } = look
   if (busy) {
     const isKnown = progress !== null && progress.total > 0

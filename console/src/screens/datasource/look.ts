@@ -9,7 +9,7 @@ interface At {
   readonly id: string
 }
 
-interface Progress {
+export interface Progress {
   readonly done: number
   readonly total: number
   readonly step: string | null
@@ -37,7 +37,7 @@ export function useLook({ teamId, id }: At, onDone: () => void | Promise<void> =
   return { ...action, progress: action.busy ? progress : null }
 }
 
-async function look(params: At, tell: (progress: Progress) => void): Promise<void> {
+export async function look(params: At, tell: (progress: Progress) => void): Promise<void> {
   const started = await call('introspectDatasource', { params })
   if (!('jobId' in started)) return
   for (;;) {

@@ -1,6 +1,166 @@
-// Connects a database in four steps.
+// Connects a database in four steps: database, connection, check, tables. Nothing is saved before the person continues
+// past the check, or asks to save without it.
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { call } from '../../api/client.ts'
+import { queryClient } from '../../api/queries.ts'
+import type { Answer, Datasource } from '../../api/types.ts'
 import { Page } from '../../frame/Page.tsx'
+import { useTeam } from '../../frame/team.ts'
+import { Button } from '../../parts/Button.tsx'
+import { Group, Radio, TextField } from '../../parts/Field.tsx'
+import { Failure } from '../../parts/Notice.tsx'
+import { say } from '../../parts/Status.tsx'
+import { useAction } from '../../parts/useAction.ts'
+import { look, LookEnded, type Progress } from '../datasource/look.ts'
+import { Looking } from '../datasource/Looking.tsx'
+import { AccessChoice, type Reach } from './AccessChoice.tsx'
+import { bodyOf, contradictionsOf, NO_FIELDS, readString, type Fields } from './connection.ts'
+import { ConnectionFields } from './ConnectionFields.tsx'
+import { KIND_NAMES, type Kind } from './kinds.ts'
+import { Report } from './Report.tsx'
+import { Steps } from './Steps.tsx'
+import './connect.css'
+
+const KINDS: readonly Kind[] = ['POSTGRES', 'MONGODB', 'BIGQUERY']
 
 export function Connect() {
-  return <Page title="Connect a datasource"></Page>
+  const team = useTeam()
+  const navigate = useNavigate()
+  const [fields, setFields] = useState(NO_FIELDS)
+  const [problem, setProblem] = useState<string | null>(null)
+  const [name, setName] = useState('')
+  const [reach, setReach] = useState<Reach>({ accessMode: 'ROLE_BASED', minRole: 'MEMBER' })
+  const [report, setReport] = useState<Answer<'tryConnection'> | null>(null)
+  const [created, setCreated] = useState<Datasource | null>(null)
+  const [progress, setProgress] = useState<Progress | null>(null)
+  const params = { teamId: team.id }
+  const called = name.trim() === '' ? suggested(fields) : name.trim()
+
+  const check = useAction(async () => {
+    let now = fields
+    // A string that nobody read yet is read now.
+    if (now.uri.trim() !== '' && now.host === '' && now.type !== 'BIGQUERY') {
+      const read = readString(now.uri)
+      setProblem(read.problem)
+      if (read.problem !== null) return
+      now = { ...now, ...read.fields }
+      setFields(now)
+    }
+    setReport(await call('tryConnection', { params, body: bodyOf(now) }))
+  })
+  const create = async () => {
+    if (created !== null) return created
+    const { accessMode, minRole } = reach
+    const access = accessMode === 'ROLE_BASED' ? { accessMode, minRole } : { accessMode }
+    const datasource = await call('createDatasource', { params, body: { ...bodyOf(fields), ...access, name: called } })
+    setCreated(datasource)
+    return datasource
+  }
+  const goOn = useAction(async () => {
+    const { id, teamId } = await create()
+    await look({ teamId, id }, setProgress)
+    // The report of a connection that is not saved is not kept.
+    await call('testDatasource', { params: { teamId, id } }).catch(() => undefined)
+    await queryClient.invalidateQueries()
+    await navigate({
+      to: '/t/$team/datasources/$id/exposure',
+      params: { team: team.slug, id },
+      search: { step: 'tables' },
+    })
+  })
+  const saveOnly = useAction(async () => {
+    const { id } = await create()
+    await queryClient.invalidateQueries()
+    say(`${called} was saved`)
+    await navigate({ to: '/t/$team/datasources/$id/health', params: { team: team.slug, id } })
+  })
+  return (
+    <Page title="Connect a datasource" width="narrow" needs="ADMIN">
+      <Steps at={report === null ? 2 : 3} />
+      {report === null ? (
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault()
+            check.run()
+          }}
+        >
+          <Group label="Kind of database" role="radiogroup">
+            <div className="row kinds">
+              {KINDS.map((type) => (
+                <Radio
+                  key={type}
+                  name="kind"
+                  label={KIND_NAMES[type]}
+                  checked={fields.type === type}
+                  onChange={() => setFields({ ...NO_FIELDS, type })}
+                />
+              ))}
+            </div>
+          </Group>
+          <ConnectionFields fields={fields} onChange={setFields} problem={problem} onProblem={setProblem} />
+          <hr className="line" />
+          <TextField
+            label="Name"
+            value={name}
+            maxLength={100}
+            placeholder={suggested(fields)}
+            note="What your colleagues and agents call it."
+            onChange={(event) => setName(event.target.value)}
+          />
+          <AccessChoice reach={reach} onChange={setReach} listNote="You choose them under Access, after the tables." />
+          <Failure of={check.error} />
+          <div className="row apart">
+            <span className="tiny">Nothing is saved yet.</span>
+            <Button
+              type="submit"
+              look="primary"
+              busy={check.busy}
+              disabled={contradictionsOf(fields).length > 0 || !isComplete(fields)}
+            >
+              Check connection
+            </Button>
+          </div>
+        </form>
+      ) : (
+        <div className="stack">
+          <Report of={report} />
+          <Looking look={{ busy: goOn.busy, error: null, progress }} />
+          {goOn.error instanceof LookEnded ? (
+            <Failure of={null} />
+          ) : (
+            <Failure of={goOn.error ?? saveOnly.error ?? check.error} />
+          )}
+          <div className="row apart">
+            <Button disabled={goOn.busy || created !== null} onClick={() => setReport(null)}>
+              Back
+            </Button>
+            <div className="row">
+              <Button busy={check.busy} disabled={goOn.busy} onClick={check.run}>
+                Check again
+              </Button>
+              {report.grade === 'FAIL' && (
+                <Button busy={saveOnly.busy} onClick={saveOnly.run}>
+                  Save without connecting
+                </Button>
+              )}
+              <Button look="primary" busy={goOn.busy} disabled={report.grade === 'FAIL'} onClick={goOn.run}>
+                Continue
+              </Button>
+            </div>
+          </div>
+        </div>
+      )}
+    </Page>
+  )
 }
+
+/** A name that is right for most. */
+const suggested = ({ database, uri, type }: Fields) =>
+  database.trim() !== '' ? database.trim() : uri === '' ? '' : type === 'MONGODB' ? 'mongodb' : 'postgres'
+
+const isComplete = (fields: Fields) =>
+  fields.type === 'BIGQUERY'
+    ? fields.database.trim() !== '' && fields.serviceAccountKey.trim() !== ''
+    : fields.uri.trim() !== '' || (fields.host.trim() !== '' && fields.database.trim() !== '')

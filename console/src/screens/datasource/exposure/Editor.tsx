@@ -24,6 +24,7 @@ import {
   type TableNames,
 } from './choice.ts'
 import { Filters } from './Filters.tsx'
+import { FirstAnswer } from './FirstAnswer.tsx'
 import { FromRefusal, type Proposal } from './FromRefusal.tsx'
 import { GoneNames } from './GoneNames.tsx'
 import { checkedOf, namesOf, nodesOf, totalsOf, type Catalog, type SchemaNode, type Totals } from './nodes.ts'
@@ -49,7 +50,7 @@ type Open = 'review' | 'bulk' | 'versions' | 'agent' | 'agree' | null
 export function Editor({ catalog, saved, drift }: EditorProps) {
   const team = useTeam()
   const datasource = useDatasource()
-  const { from } = useSearch({ strict: false })
+  const { from, step } = useSearch({ strict: false })
   const navigate = useNavigate()
   const schemas = useMemo(() => nodesOf(catalog), [catalog])
   const draft = useDraft(datasource, saved)
@@ -120,6 +121,7 @@ export function Editor({ catalog, saved, drift }: EditorProps) {
           </Button>
         </div>
       </div>
+      {step !== undefined && <FirstAnswer saved={draft.base.choice} />}
       {unsaved !== null && (
         <Notice role="status">
           <p>Restore unsaved changes?</p>

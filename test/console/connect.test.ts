@@ -1,0 +1,170 @@
+// A person connects their own PostgreSQL in a real browser, up to the first answer; then health, access and settings.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { startApp, type Person, type TestApp } from '../support/app.ts'
+import {
+  accessible,
+  browserOrSkip,
+  consoleDir,
+  eachLook,
+  NARROW,
+  ready,
+  shot,
+  signIn,
+  WIDE,
+} from '../support/console.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+
+const SQL = `CREATE TABLE customers (id int PRIMARY KEY, email text); INSERT INTO customers VALUES (1, 'a'), (2, 'b');
+CREATE TABLE orders (id int PRIMARY KEY, total numeric); ANALYZE`
+
+describe('connecting a datasource', () => {
+  let app: TestApp
+  let postgres: TestPostgres
+  let owner: Person
+  let database: string
+  let teamId: string
+  before(async () => {
+    postgres = await startPostgres()
+    database = await postgres.createDatabase('own', SQL)
+    app = await startApp({ consoleDir: await consoleDir() })
+    owner = await app.person('Olga')
+    teamId = await app.team(owner, 'Own')
+  })
+  after(async () => {
+    await app[Symbol.asyncDispose]()
+    await postgres[Symbol.asyncDispose]()
+  })
+
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+  const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
+  const list = () => owner.must('GET', `/teams/${teamId}/datasources`)
+
+  test('from a connection string to the first answer; nothing is saved before it is wanted', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const page = await browser.open(app)
+    await signIn(page, owner.email, '/app/t/own/datasources/new')
+    await eachLook(page, '/app/t/own/datasources/new', 'Connect a datasource', 'connect')
+    await field(page, 'Connection string').fill(postgres.url(database, 'nobody', 'wrong'))
+    await button(page, 'Check connection').click()
+    const checks = page.getByRole('list', { name: 'Checks', exact: true })
+    await checks
+      .getByRole('listitem')
+      .filter({ hasText: /^Failed: / })
+      .first()
+      .waitFor()
+    assert.equal(await button(page, 'Continue').isDisabled(), true)
+    await button(page, 'Save without connecting').waitFor()
+    await accessible(page, 'a failed check')
+    await shot(page, 'connect-failed')
+    await button(page, 'Back').click()
+
+    await field(page, 'Connection string').fill(postgres.url(database, postgres.superuser, postgres.password))
+    await button(page, 'Read').click()
+    assert.equal(await field(page, 'Port').inputValue(), String(postgres.port))
+    assert.equal(await page.getByLabel('Password', { exact: true }).inputValue(), postgres.password)
+    assert.ok(!(await field(page, 'Connection string').inputValue()).includes(postgres.password), 'the string hides it')
+    await field(page, 'Port').fill('5')
+    await page
+      .getByRole('alert')
+      .getByText(/the field says 5. Choose one/)
+      .waitFor()
+    await accessible(page, 'a contradiction')
+    await shot(page, 'connect-contradiction')
+    await button(page, 'Use the string').click()
+    await field(page, 'Name').fill('own')
+    await button(page, 'Check connection').click()
+    await checks
+      .getByRole('listitem')
+      .filter({ hasText: /^Warning: / })
+      .first()
+      .waitFor()
+    await checks
+      .getByRole('listitem')
+      .filter({ hasText: /^Passed: / })
+      .first()
+      .waitFor()
+    assert.equal(await button(page, 'Copy SQL').count(), 1, 'one remedy for all that it helps')
+    assert.deepEqual(await list(), [], 'nothing is saved yet')
+    await accessible(page, 'checks')
+    await shot(page, 'connect-checks')
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.setViewportSize(NARROW)
+    await accessible(page, 'checks, narrow and dark')
+    await shot(page, 'connect-checks-narrow-dark')
+    await page.setViewportSize(WIDE)
+    await page.emulateMedia({ colorScheme: 'light' })
+    await button(page, 'Continue').click()
+
+    await ready(page, 'Exposure')
+    const [{ id, status }] = await list()
+    assert.equal(status, 'CONNECTED')
+    await page
+      .getByRole('tree')
+      .getByRole('treeitem', { name: /^orders/ })
+      .waitFor()
+    await shot(page, 'connect-tables')
+    await page.getByRole('tree').focus()
+    await page.keyboard.type('orders')
+    await page.keyboard.press('Space')
+    await button(page, 'Review changes').click()
+    await button(page, 'Save version 1').click()
+    await button(page, 'Create key').click()
+    const key = await field(page, 'API key').inputValue()
+    assert.match(key, /^sk_live_[0-9A-Za-z]{38}$/)
+    await page.getByText('Waiting for the first call with this key.').waitFor()
+    await accessible(page, 'a fresh key')
+    const answer = await app.ask('POST', `/teams/${teamId}/datasources/${id}/query`, {
+      token: key,
+      body: { sql: 'SELECT * FROM orders' },
+    })
+    assert.equal(answer.status, 200)
+    await page.getByText(/Your first call arrived: 0 rows in/).waitFor()
+    await shot(page, 'connect-first-answer')
+    browser.clean()
+  })
+
+  test('health, access and settings of a datasource', async (t) => {
+    await using browser = await browserOrSkip(t)
+    if (browser === null) return
+    const [{ id }] = await list()
+    const at = `/app/t/own/datasources/${id}`
+    await postgres.query(database, 'CREATE TABLE invoices (id int)')
+    const page = await browser.open(app)
+    await signIn(page, owner.email, `${at}/health`)
+    await ready(page, 'Health')
+    await page.getByRole('list', { name: 'Checks', exact: true }).waitFor()
+    await button(page, 'Look again').click()
+    const changes = page.getByRole('region', { name: 'Changes in the database', exact: true })
+    await changes.getByRole('list', { name: 'New', exact: true }).getByText('public.invoices').waitFor()
+    await button(page, 'Check connection').click()
+    await eachLook(page, `${at}/health`, 'Health', 'health')
+
+    await eachLook(page, `${at}/access`, 'Access', 'access')
+    await page.getByRole('radio', { name: 'Only people on a list', exact: true }).check()
+    assert.equal(await page.getByRole('checkbox', { name: owner.email, exact: true }).isDisabled(), true)
+    await accessible(page, 'a list of people')
+    await button(page, 'Save access').click()
+    await page.getByRole('status').getByText('Access saved', { exact: true }).waitFor()
+    assert.equal((await owner.must('GET', `/teams/${teamId}/datasources/${id}`)).accessMode, 'EXPLICIT')
+
+    await eachLook(page, `${at}/settings`, 'Settings', 'datasource-settings')
+    assert.equal(await page.getByLabel('Password', { exact: true }).inputValue(), '')
+    await field(page, 'Name').fill('our shop')
+    await button(page, 'Save connection').click()
+    await page.getByRole('status').getByText('Connection saved', { exact: true }).waitFor()
+    await button(page, 'Disable datasource').click()
+    await button(page, 'Enable datasource').click()
+    await button(page, 'Disable datasource').waitFor()
+    await button(page, 'Delete datasource').click()
+    const ask = page.getByRole('alertdialog', { name: 'Delete our shop', exact: true })
+    await ask.getByRole('textbox', { name: 'Type our shop to confirm', exact: true }).fill('our shop')
+    await ask.getByRole('button', { name: 'Delete datasource', exact: true }).click()
+    await ready(page, 'Datasources')
+    await page.getByRole('heading', { name: 'No datasource yet', exact: true }).waitFor()
+    assert.deepEqual(await list(), [])
+    browser.clean(/status of 404/)
+  })
+})
