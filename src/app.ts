@@ -11,7 +11,7 @@ import { mountConnector, type ConnectorDoor } from './connector/mount.ts'
 import { deadlineOf } from './deadline.ts'
 import { holdConnections, type Connections } from './http/connections.ts'
 import type { DocumentTransport } from './oauth/client-documents.ts'
-import { openMetrics, metricsRoutes } from './http/metrics.ts'
+import { openMetrics, metricsRoutes, type Gauge } from './http/metrics.ts'
 import { errorBodyOf } from './http/reply.ts'
 import { openSideServer, healthRoutes, type SideRoutes } from './http/side-server.ts'
 import { readiness } from './readiness.ts'
@@ -19,7 +19,7 @@ import { createServer } from './http/server.ts'
 import { bind, openOperations, type AnyDefinition, type Operations } from './operations/call-operation.ts'
 import { openRouteOperations } from './operations/open.ts'
 import type { RunningQueries } from './query/running.ts'
-import { sharedDepsOf, openRooms } from './rooms.ts'
+import { sharedDepsOf, openRooms, type Rooms } from './rooms.ts'
 
 export interface AppOptions {
   readonly config: Config
@@ -74,7 +74,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const shared = sharedDepsOf(rooms)
   const operations = openOperations(shared, rooms)
   const more = options.more === undefined ? {} : bind(shared, options.more.routes, options.more.operations)
-  const metrics = config.metricsAddr === null ? null : openMetrics()
+  const gauges = (): readonly Gauge[] => gaugesOf(rooms, connections)
+  const metrics = config.metricsAddr === null ? null : opened.use(openMetrics(gauges))
   let draining = false
   const ready = readiness({ store, audit: rooms.audit, isDraining: () => draining })
   const server = createServer({
@@ -151,6 +152,21 @@ export async function createApp(options: AppOptions): Promise<App> {
       await held.disposeAsync()
     },
   }
+}
+
+/** What the metrics read when they are asked for (docs/operating/observe.md). */
+function gaugesOf({ audit, running }: Pick<Rooms, 'audit' | 'running'>, connections: Connections): readonly Gauge[] {
+  const gauge = (name: string, help: string, value: () => number): Gauge => ({ name, type: 'gauge', help, value })
+  const counter = (name: string, help: string, value: () => number): Gauge => ({ name, type: 'counter', help, value })
+  return [
+    gauge('vitrine_audit_waiting_rows', 'Audit rows that are not in the store yet.', () => audit.waiting.rows),
+    gauge('vitrine_audit_waiting_seconds', 'Age of the oldest of them.', () => audit.waiting.ms / 1000),
+    gauge('vitrine_audit_writes', '1 if the last write of the audit succeeded.', () => Number(audit.writes)),
+    gauge('vitrine_queries_running', 'Queries under way.', () => running.count),
+    gauge('vitrine_connections', 'Open connections of the API.', () => connections.open),
+    counter('vitrine_connections_evicted_total', 'Idle connections closed for a new one.', () => connections.evicted),
+    counter('vitrine_connections_refused_total', 'Connections that were refused.', () => connections.refused),
+  ]
 }
 
 /** Implements App.drain(). */

@@ -11,6 +11,9 @@ import { openBudget, type Budget } from './budget.ts'
 import { openRedisCounter } from './redis-budget.ts'
 import { startRedis } from '../../test/support/redis.ts'
 
+/** A busy machine may delay an answer of Redis. */
+const PATIENCE_MS = 10_000
+
 /** The remaining queries after spending one, or the seconds to wait. */
 async function spend(budget: Budget, teamId: TeamId, limit: number, windowSeconds = 3_600) {
   try {
@@ -82,8 +85,8 @@ test('several processes share a budget in Redis, and count for themselves while 
   const lines: string[] = []
   const note = (_detail: object, message: string) => void lines.push(message)
   const log = { info: note, warn: note }
-  await using one = await openRedisCounter(server.url, log)
-  await using other = await openRedisCounter(server.url, log)
+  await using one = await openRedisCounter(server.url, log, PATIENCE_MS)
+  await using other = await openRedisCounter(server.url, log, PATIENCE_MS)
   const budgets = [one, other].map((counter) => openBudget({ store: { count: null }, redis: counter }))
   const [first, second] = budgets
   assert.ok(first !== undefined && second !== undefined)

@@ -17,11 +17,11 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER
 export interface RedisCounter extends Counter, AsyncDisposable {}
 
 /** Does not wait for Redis, which may start later. Loads the client only here. */
-export async function openRedisCounter(url: string, log: RedisLog): Promise<RedisCounter> {
+export async function openRedisCounter(url: string, log: RedisLog, commandMs = COMMAND_MS): Promise<RedisCounter> {
   const { Redis } = await import('ioredis')
   const client = new Redis(url, {
     connectTimeout: CONNECT_MS,
-    commandTimeout: COMMAND_MS,
+    commandTimeout: commandMs,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     retryStrategy: (times) => Math.min(AGAIN_MS_MAX, times * 100),

@@ -33,6 +33,8 @@ export interface RunningQueries extends AsyncDisposable {
   add(call: Call, at: Reached, deadline: Deadline): Disposable
   /** Cancels all running queries; callers get OVERLOADED (503). Later queries are refused. */
   endAll(): void
+  /** The queries under way. */
+  readonly count: number
 }
 
 class Query {
@@ -73,6 +75,10 @@ class WatchedQueries implements RunningQueries {
     if (this.#isEnding) throw shuttingDown()
     this.#timer ??= this.#start()
     return new Query(this.#queries, call, at, deadline)
+  }
+
+  get count(): number {
+    return this.#queries.size
   }
 
   endAll(): void {

@@ -23,6 +23,16 @@ test('answers are counted by operation and status, only at VITRINE_METRICS_ADDR'
   const text = await (await fetch(`http://${address}/metrics`)).text()
   assert.match(text, /^vitrine_answers_total\{operation="getAccount",status="401"\} 1$/m)
   assert.match(text, /^vitrine_answers_total\{operation="other",status="404"\} 1$/m)
+  assert.match(text, /^vitrine_answer_seconds_bucket\{operation="getAccount",le="\+Inf"\} 1$/m)
+  assert.match(text, /^vitrine_answer_seconds_count\{operation="getAccount"\} 1$/m)
+  for (const name of [
+    'audit_waiting_rows',
+    'audit_writes',
+    'queries_running',
+    'connections',
+    'event_loop_delay_seconds',
+  ])
+    assert.match(text, new RegExp(`^vitrine_${name} [\\d.e-]+$`, 'm'))
   assert.match(text, /^process_resident_memory_bytes \d+$/m)
   assert.equal((await app.ask('GET', '/metrics')).status, 404)
   assert.equal((await fetch(`http://${address}/`)).status, 404)
