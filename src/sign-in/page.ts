@@ -13,9 +13,10 @@ export function page(title: string, form: string, script: string, { style = '', 
   const hashOf = (text: string) => `'sha256-${hash('sha256', text, 'base64')}'`
   const [scripts, styles] = [hashOf(script), style === '' ? "'none'" : hashOf(style)]
   const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title>${style === '' ? '' : `<style>${style}</style>`}</head><body>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title>${style === '' ? '' : `<style>${style}</style>`}</head><body><main>
 ${form}
 <output></output>
+</main>
 <script>${script}</script>
 </body></html>
 `
