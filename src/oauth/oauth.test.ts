@@ -1,6 +1,7 @@
 // Codes, tokens, clients and grants in the store, on both stores. test/door has the same over HTTP.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
 import { endGrant, listGrants } from '../auth/grants.ts'
 import { asId, type AccountId, type GrantId } from '../ids.ts'
 import { createTeam } from '../teams/teams.ts'
@@ -220,6 +221,17 @@ for (const dialect of DIALECTS) {
       const signedOut = await decide(service, { id: ada.id, cookie: 'vitrine.session_token=x' }, query, { teamIds: [team] }) // prettier-ignore
       assert.deepEqual([signedOut.status, signedOut.json.code], [401, 'UNAUTHENTICATED'])
       assert.equal((await listGrants(rooms, call)).length, 2)
+    })
+
+    test('a store that fails at the first request does not end OAuth', async () => {
+      const { rooms, service, ada, team, client, gate } = await opened()
+      await using _rooms = rooms
+      const { db } = rooms.store
+      await sql`alter table oauth_resources rename column identifier to gone`.execute(db)
+      await assert.rejects(connected(service, ada, client, { teamIds: [team] }))
+      await sql`alter table oauth_resources rename column gone to identifier`.execute(db)
+      const { access } = await connected(service, ada, client, { teamIds: [team] })
+      assert.equal(await gate(access), 'grant')
     })
 
     test('a client that nobody allowed anything is deleted after a day', async () => {

@@ -35,7 +35,12 @@ export function openOAuth(deps: Deps): OAuth {
   const clients = openClients({ store, documents: openClientDocuments(deps.documents, now) })
   const { verify } = connectorTokens(deps)
   let loading: Promise<Provider> | undefined
-  const provider = () => (loading ??= openProvider({ ...deps, clients, origin: servedAt(deps.origin()) }))
+  const provider = () =>
+    (loading ??= openProvider({ ...deps, clients, origin: servedAt(deps.origin()) }).catch((error: unknown) => {
+      // The store may be back for the next request.
+      loading = undefined
+      throw error
+    }))
 
   const answer = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url)

@@ -125,6 +125,8 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
       { id: 'ours', endpoints: { checkQuery: checkQuery(createAuthEndpoint) } },
     ],
   })
+  // Writes the resources to the store. A failure must not be remembered.
+  await auth.$context
   const post = async (path: string, body: object, cookie: string): Promise<string> => {
     const headers = { 'content-type': 'application/json', cookie, origin }
     const request = new Request(`${origin}/auth${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
