@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { AuditItem } from '../../src/contract/audit-schemas.ts'
 import { SESSION_ROUTES } from '../../src/contract/session-routes.ts'
 import { readDetail } from '../../src/audit/row-detail.ts'
+import { asId, newId, type AccountId, type GrantId } from '../../src/ids.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import type { Person } from '../support/app.ts'
 import { makeCertificates, type Certificates } from '../support/certificates.ts'
@@ -112,6 +113,38 @@ describe('the audit of changes', () => {
     const next = `/users/me/keys/${graced.answer.id}`
     await changes('revokeKey', ada, next, undefined, { ...key, fields: ['revokedAt'] })
     await changes('deleteAccount', ada, '/users/me', { confirm: ada.email }, { ...account, fields: ['name'] })
+  })
+
+  test('covers what agents were allowed', async () => {
+    const { owner, teamId } = shop
+    const id = newId<GrantId>()
+    // As the consent page writes it.
+    await store.write((tx) =>
+      tx
+        .insertInto('connector_grants')
+        .values({
+          id,
+          account_id: asId<AccountId>(owner.id),
+          client_id: 'client',
+          client_name: 'Agent',
+          client_host: 'agent.example',
+          scopes: JSON.stringify(['data:schema', 'data:read']),
+          team_ids: null,
+          datasource_ids: null,
+          ended_team_ids: '[]',
+          created_at: new Date().toISOString(),
+          expires_at: null,
+          last_used_at: null,
+          revoked_at: null,
+        })
+        .execute(),
+    )
+    const grant = (...fields: string[]) => ({ kind: 'grant', name: 'Agent', fields })
+    const at = `/users/me/grants/${id}`
+    const ended = grant('endedForTeams')
+    await changes('endTeamForGrant', owner, `/teams/${teamId}/grants/${id}`, undefined, ended)
+    await changes('narrowGrant', owner, at, { scopes: ['data:schema'] }, grant('scopes'))
+    await changes('endGrant', owner, at, undefined, grant('revokedAt'))
   })
 
   test('covers teams and their members', async () => {

@@ -98,7 +98,7 @@ for (const dialect of DIALECTS) {
         'from=2026-02-30T00:00:00Z',
         'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
         'outcome=answered',
-        'outcome=DENIED&outcome=FAILED',
+        'accountId=a&accountId=b',
         'code=NONE',
         'action=a%20b',
         "accountId='",
