@@ -136,7 +136,7 @@ function sendCompressed(
 ): FastifyReply | Promise<FastifyReply> {
   if (encoding === null) return sendJson(reply, status, json, headers)
   return compressed(json, encoding).then((body) => {
-    const vary = { ...headers, vary: 'accept-encoding' }
+    const vary = { ...headers, vary: [headers['vary'], 'Accept-Encoding'].filter(Boolean).join(', ') }
     if (body === null) return sendJson(reply, status, json, vary)
     // The same answer in other bytes: only a weak tag may stand for both (RFC 9110 §8.8.1).
     const etag = headers['etag']
