@@ -5,6 +5,7 @@ import { Pool } from 'undici'
 import type { Contender } from './world.ts'
 
 export interface Sample {
+  readonly requests: number
   readonly perSecond: number
   /** Milliseconds. */
   readonly p50: number
@@ -33,7 +34,7 @@ export async function load(at: Contender, next: NextBody, clients: number, ms: n
   const seconds = (performance.now() - started) / 1000
   const cpuMicros = (((await cpuTicks(at.pid)) - cpu) * 10_000) / took.length
   await pool.close()
-  return { perSecond: took.length / seconds, p50: median(took), cpuMicros }
+  return { requests: took.length, perSecond: took.length / seconds, p50: median(took), cpuMicros }
 }
 
 /** Sends one request and reads the whole answer. Throws unless the status is 200. */
@@ -67,7 +68,7 @@ export async function loadGet(at: Contender, url: string, clients: number, ms: n
   await Promise.all(Array.from({ length: clients }, caller))
   const seconds = (performance.now() - started) / 1000
   await pool.close()
-  return { perSecond: took.length / seconds, p50: median(took), cpuMicros: 0 }
+  return { requests: took.length, perSecond: took.length / seconds, p50: median(took), cpuMicros: 0 }
 }
 
 export function median(values: readonly number[]): number {
