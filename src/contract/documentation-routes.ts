@@ -1,7 +1,7 @@
 // The routes of a datasource's documentation (docs/session.md#operations), for managers only.
 import * as shape from './documentation-schemas.ts'
 import type { Route } from './route.ts'
-import { JobStarted } from './schemas.ts'
+import { JobStarted, Page } from './schemas.ts'
 
 const DOCUMENTATION = '/teams/{teamId}/datasources/{id}/documentation'
 
@@ -38,6 +38,27 @@ export const DOCUMENTATION_ROUTES = {
     answer: JobStarted,
     status: 202,
     errors: ['CONFLICT', 'NOT_CONNECTED', 'DATASOURCE_DISABLED'],
+  },
+  acceptDocumentation: {
+    method: 'POST',
+    path: `${DOCUMENTATION}/accept`,
+    summary: 'Accepts every proposed text, or those of some tables or kinds. Texts about changed columns are left.',
+    place: 'datasource',
+    role: 'ADMIN',
+    body: shape.AcceptOrder,
+    bodyOptional: true,
+    answer: shape.Accepted,
+    errors: ['CONFLICT'],
+  },
+  listPublications: {
+    method: 'GET',
+    path: `${DOCUMENTATION}/publications`,
+    summary: 'Lists every publication with its author and what it changed, newest first.',
+    place: 'datasource',
+    role: 'ADMIN',
+    query: Page,
+    answer: shape.Publications,
+    errors: [],
   },
   publishDocumentation: {
     method: 'POST',

@@ -72,4 +72,35 @@ export const GenerateOrder = z.strictObject({
   model: z.boolean().exactOptional(),
 })
 export const PublishOrder = z.strictObject({ version: z.int().min(0).exactOptional() })
-export const Published = z.object({ publishedAt: at, version: count })
+/** Null: nothing was ever published. `nothing`: everything was published before, and no version was made. */
+export const Published = z.object({ publishedAt: at.nullable(), version: count, nothing: z.literal(true).optional() })
+
+const Kind = z.enum(['summary', 'examples', 'statements', 'columns'])
+export const AcceptOrder = z.strictObject({
+  /** If absent, every documented table. */
+  tables: Chosen.exactOptional(),
+  /** If absent, all kinds of texts. */
+  kinds: listOf(Kind, 4, 1).exactOptional(),
+  version: z.int().min(0).exactOptional(),
+})
+export const Accepted = z.object({
+  accepted: z.object({ summary: count, examples: count, statements: count, columns: count }),
+  stale: count.meta({ description: 'Proposed texts that were left because their columns changed.' }),
+  version: count,
+})
+/** Counts of texts. `added`, `changed` and `removed` are against the publication before it. */
+export const Publications = z.object({
+  items: z.array(
+    z.object({
+      version: count,
+      publishedAt: at,
+      author: z.object({ accountId: z.string(), name: z.string().nullable() }),
+      tables: count,
+      texts: count,
+      added: count,
+      changed: count,
+      removed: count,
+    }),
+  ),
+  nextCursor: z.string().nullable(),
+})

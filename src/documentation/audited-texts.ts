@@ -20,6 +20,14 @@ export function publishedChanges(before: readonly PublishedTable[], after: reado
   return compared('texts', publishedTexts(before), publishedTexts(after))
 }
 
+/** How many texts a publication has, and how it differs from the one before it. */
+export function publishedCounts(before: readonly PublishedTable[], after: readonly PublishedTable[]) {
+  const [was, is] = [publishedTexts(before), publishedTexts(after)]
+  const kept = [...is].filter(([place]) => was.has(place))
+  const changed = kept.filter(([place, text]) => was.get(place) !== text).length
+  return { texts: is.size, added: is.size - kept.length, changed, removed: was.size - kept.length }
+}
+
 function compared(name: string, before: Texts, after: Texts): Changes {
   const changed = [...after].filter(([place, text]) => before.has(place) && before.get(place) !== text)
   const listed = listedOf(

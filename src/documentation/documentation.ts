@@ -223,7 +223,8 @@ export function findTable(
   return tables?.find((each) => each.schema === schema && each.table === table) ?? null
 }
 
-function conflict(): AppError {
+/** Somebody saved another version. */
+export function conflict(): AppError {
   return new AppError(
     'CONFLICT',
     'Another version of the documentation was saved in the meantime. Read the documentation again, then save again.',

@@ -5,39 +5,66 @@ import type { Call } from '../auth/caller.ts'
 import { jsonOf } from '../contract/by-name.ts'
 import { tableKey } from '../drivers/table-key.ts'
 import { targetOf } from '../exposure/audited-target.ts'
-import type { DatasourceId } from '../ids.ts'
+import { invalidRequest, notFound } from '../errors.ts'
+import type { AccountId, DatasourceId } from '../ids.ts'
 import type { Store } from '../store/open.ts'
-import { publishedChanges } from './audited-texts.ts'
-import { draftsOf, findTable, raiseVersion, type DocumentationDeps, type DocumentationPlace } from './documentation.ts'
+import { publishedChanges, publishedCounts } from './audited-texts.ts'
+import {
+  conflict,
+  draftsOf,
+  findTable,
+  raiseVersion,
+  type DocumentationDeps,
+  type DocumentationPlace,
+} from './documentation.ts'
 import { isApproved, type Draft, type Said } from './draft.ts'
 import { ColumnMentions } from './column-mentions.ts'
 import { readPublished, type PublishedTable } from './visible-texts.ts'
 
+interface Publishing {
+  /** The time of the newest publication. Null if there is none. */
+  readonly publishedAt: string | null
+  readonly version: number
+  /** Everything was published before: no version was made. */
+  readonly nothing?: true
+}
+
 /**
- * Publishes every ACCEPTED and CONFIRMED text. Throws CONFLICT if another version was saved since the caller read it.
+ * Publishes every ACCEPTED and CONFIRMED text, unless the newest publication has them all and no others. Throws CONFLICT
+ * if another version was saved since the caller read it.
  */
 export async function publishDocumentation(
   deps: DocumentationDeps,
   call: Call,
   at: DocumentationPlace,
   request: { readonly version?: number },
-): Promise<{ readonly publishedAt: string; readonly version: number }> {
+): Promise<Publishing> {
   const full = await deps.catalogs.full(at.row)
   const publishedAt = new Date().toISOString()
   return await deps.store.write(async (tx) => {
-    const version = await raiseVersion(tx, at.id, request.version)
+    const now = await tx
+      .selectFrom('datasources')
+      .select(['documentation_version', 'published_version', 'published_at'])
+      .where('id', '=', at.id)
+      .executeTakeFirstOrThrow(() => notFound())
+    if (request.version !== undefined && request.version !== now.documentation_version) throw conflict()
     const naming = full === null ? null : new ColumnMentions(full)
     const tables = (await draftsOf(tx, at.id)).flatMap((each) => {
       const own = findTable(full?.tables, each.schema, each.table)
       return approvedOf(each, (text) => (own === null ? [] : (naming?.in(text, own) ?? [])))
     })
+    const before = await publishedOf({ db: tx }, { id: at.id, published_version: now.published_version })
+    if (jsonOf([...before.values()]) === jsonOf(tables)) {
+      deps.audit.record(call, { teamId: at.teamId, datasourceId: at.id, outcome: 'ANSWERED' })
+      return { publishedAt: now.published_at, version: now.documentation_version, nothing: true }
+    }
+    const version = await raiseVersion(tx, at.id, request.version)
     const { published_version: published } = await tx
       .updateTable('datasources')
       .set((eb) => ({ published_version: eb('published_version', '+', 1), published_at: publishedAt }))
       .where('id', '=', at.id)
       .returning('published_version')
       .executeTakeFirstOrThrow()
-    const before = await publishedOf({ db: tx }, { id: at.id, published_version: published - 1 })
     await tx.deleteFrom('publications').where('datasource_id', '=', at.id).execute()
     await tx
       .insertInto('publications')
@@ -49,12 +76,67 @@ export async function publishDocumentation(
         published_at: publishedAt,
       })
       .execute()
+    await tx
+      .insertInto('publication_history')
+      .values({
+        datasource_id: at.id,
+        version: published,
+        author_id: call.caller.accountId,
+        published_at: publishedAt,
+        tables: tables.length,
+        ...publishedCounts([...before.values()], tables),
+      })
+      .execute()
+    await tx
+      .deleteFrom('publication_history')
+      .where('datasource_id', '=', at.id)
+      .where('version', '<=', published - HISTORY_KEPT)
+      .execute()
     const versions = changesOf({ published: published - 1 }, { published })
     const changes = { ...versions, ...publishedChanges([...before.values()], tables) }
     const what = { target: await targetOf(tx, 'documentation', at.id), changes }
     await deps.audit.change(tx, call, { teamId: at.teamId, datasourceId: at.id }, what)
     return { publishedAt, version }
   })
+}
+
+/** Older entries of the history are deleted. */
+const HISTORY_KEPT = 1_000
+
+/** A publication by its counts. `name` is null if the account was deleted. */
+interface PublicationItem {
+  readonly version: number
+  readonly publishedAt: string
+  readonly author: { readonly accountId: AccountId; readonly name: string | null }
+  readonly tables: number
+  readonly texts: number
+  readonly added: number
+  readonly changed: number
+  readonly removed: number
+}
+
+/** Every publication, newest first. Throws INVALID_REQUEST for an invalid cursor. */
+export async function listPublications(
+  deps: Pick<DocumentationDeps, 'store'>,
+  at: Pick<DocumentationPlace, 'id'>,
+  { cursor, limit = 20 }: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
+): Promise<{ readonly items: readonly PublicationItem[]; readonly nextCursor: string | null }> {
+  if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw invalidRequest(['cursor: is not a valid cursor'])
+  const rows = await deps.store.db
+    .selectFrom('publication_history as history')
+    .leftJoin('accounts', 'accounts.id', 'history.author_id')
+    .select(['history.version', 'history.author_id', 'history.published_at', 'history.tables', 'history.texts'])
+    .select(['history.added', 'history.changed', 'history.removed', 'accounts.name'])
+    .where('history.datasource_id', '=', at.id)
+    .$if(cursor !== undefined, (query) => query.where('history.version', '<', Number(cursor)))
+    .orderBy('history.version', 'desc')
+    .limit(limit + 1)
+    .execute()
+  const items = rows.slice(0, limit).map(({ author_id: accountId, published_at: publishedAt, name, ...counts }) => {
+    return { ...counts, publishedAt, author: { accountId, name } }
+  })
+  const last = items.at(-1)
+  return { items, nextCursor: rows.length > limit && last !== undefined ? String(last.version) : null }
 }
 
 /** The last publication, by tableKey; empty before the first. */

@@ -6,11 +6,18 @@ import {
   type DocumentationDeps,
 } from '../documentation/documentation.ts'
 import { generateDocumentation, type GenerateDeps } from '../documentation/generate.ts'
-import { publishDocumentation } from '../documentation/publish.ts'
+import { acceptDocumentation } from '../documentation/accept.ts'
+import { listPublications, publishDocumentation } from '../documentation/publish.ts'
 import { requireUsable } from '../exposure/refusals.ts'
 import type { Definitions } from './definitions.ts'
 
-type Names = 'getDocumentation' | 'putDocumentation' | 'generateDocumentation' | 'publishDocumentation'
+type Names =
+  | 'getDocumentation'
+  | 'putDocumentation'
+  | 'generateDocumentation'
+  | 'acceptDocumentation'
+  | 'listPublications'
+  | 'publishDocumentation'
 
 export function documentationOperations(deps: DocumentationDeps & GenerateDeps): Pick<Definitions, Names> {
   return {
@@ -23,6 +30,8 @@ export function documentationOperations(deps: DocumentationDeps & GenerateDeps):
       require: async (at) => requireUsable(at.reached.row),
       run: (at) => generateDocumentation(deps, at.call, at.reached, at.body),
     },
+    acceptDocumentation: (at) => acceptDocumentation(deps, at.call, at.reached, at.body ?? {}),
+    listPublications: (at) => listPublications(deps, at.reached, at.query),
     publishDocumentation: (at) => publishDocumentation(deps, at.call, at.reached, at.body ?? {}),
   }
 }

@@ -101,6 +101,8 @@ const MATRIX = {
   getDocumentation: DATASOURCE_ADMIN,
   putDocumentation: datasourceAdmin('NOT_FOUND'),
   generateDocumentation: datasourceAdmin(QUERY_PASS),
+  acceptDocumentation: DATASOURCE_ADMIN,
+  listPublications: DATASOURCE_ADMIN,
   publishDocumentation: DATASOURCE_ADMIN,
   getAccess: DATASOURCE_ADMIN,
   putAccess: DATASOURCE_ADMIN,

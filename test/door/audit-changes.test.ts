@@ -278,6 +278,11 @@ describe('the audit of changes', () => {
     const published = { kind: 'documentation', name: 'second', fields: ['published', 'texts'] }
     const out = await changes('publishDocumentation', owner, `${at}/documentation/publish`, undefined, published)
     assert.deepEqual(out.changes['texts'], { added: ['public.customers summary'], removed: [] })
+    const proposed = { columns: { id: { text: canary(), status: 'PROPOSED' } } }
+    await owner.must('PUT', `${at}/documentation/public/customers`, proposed)
+    const accepted = { kind: 'documentation', name: 'second', fields: ['version', 'texts'] }
+    const taken = await changes('acceptDocumentation', owner, `${at}/documentation/accept`, {}, accepted)
+    assert.ok(JSON.stringify(taken.changes['texts']).includes('public.customers columns.id'))
     const access = { kind: 'access', name: 'second', fields: ['accountIds', 'emails'] }
     const listed = await changes('putAccess', owner, `${at}/access`, { accountIds: [owner.id] }, access)
     assert.deepEqual(listed.changes['emails'], { added: [owner.email], removed: [] })

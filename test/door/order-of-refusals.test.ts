@@ -32,6 +32,7 @@ const ROWS: Readonly<Partial<Record<OperationId, Codes>>> = {
   previewExposure: { fresh: 'NOT_CONNECTED', disabled: 'NOT_CONNECTED', unknown: 'NOT_FOUND' },
   // The table does not exist.
   putDocumentation: { fresh: 'NOT_FOUND', disabled: 'NOT_FOUND', unknown: 'NOT_FOUND' },
+  acceptDocumentation: OF_DATASOURCE,
   publishDocumentation: OF_DATASOURCE,
   putExposure: OF_DATASOURCE,
   putAccess: OF_DATASOURCE,
