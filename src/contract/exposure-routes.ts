@@ -48,6 +48,15 @@ export const EXPOSURE_ROUTES = {
     answer: shape.ExposureVersion,
     errors: [],
   },
+  getExposureGrants: {
+    method: 'GET',
+    path: `${DATASOURCE}/exposure/grants`,
+    summary: 'Returns commands that make the database itself refuse what the exposure hides.',
+    place: 'datasource',
+    role: 'ADMIN',
+    answer: shape.ExposureGrants,
+    errors: ['NOT_CONNECTED'],
+  },
   getDrift: {
     method: 'GET',
     path: `${DATASOURCE}/drift`,

@@ -83,6 +83,13 @@ const ReplayResult = z.object({
 /** The `result` of a preview job. */
 export const Preview = z.object({ nowRefused: ReplayResult, nowAllowed: ReplayResult, cannotTell: ReplayResult })
 
+/** Commands that make the database refuse what the exposure hides, and what they cannot do. */
+export const ExposureGrants = z.object({
+  kind: z.enum(['SQL', 'MONGO', 'GCLOUD']),
+  text: z.string(),
+  notes: z.array(z.string()),
+})
+
 /** A body for PUT, and the tables that it adds. */
 export const Widened = z.object({
   tables: z.array(ExposureTable),

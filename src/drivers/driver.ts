@@ -329,6 +329,8 @@ export interface Driver extends AsyncDisposable {
   read(body: unknown): QueryBody
   /** A dotted path of names as a query must write it, quoted only where necessary. */
   typed(names: readonly string[]): string
+  /** Commands that make the database itself refuse what an exposure hides. Nobody runs them here. */
+  agreement(of: AgreementInput): Agreement
   /**
    * The text of a query that answers the question, in a form that reread() takes; null if this kind cannot express it.
    */
@@ -367,6 +369,22 @@ export interface Driver extends AsyncDisposable {
   outline?(query: Confined): string
   /** Throws AppError DATASOURCE_UNAVAILABLE with a sentence that we wrote; the original error is its cause. */
   connect(settings: ConnectionSettings, options: ConnectOptions, signal: AbortSignal): Promise<Connection>
+}
+
+/** What an agreement is written from. */
+export interface AgreementInput {
+  readonly full: Catalog
+  readonly exposed: Catalog
+  readonly database: string
+  readonly username: string | null
+  readonly config: Readonly<Record<string, unknown>>
+}
+
+/** Commands for a person who administers the database, and what the commands cannot do, as whole sentences. */
+export interface Agreement {
+  readonly kind: 'SQL' | 'MONGO' | 'GCLOUD'
+  readonly text: string
+  readonly notes: readonly string[]
 }
 
 /** The connection part of a create or update request, not yet validated. */

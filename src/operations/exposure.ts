@@ -8,6 +8,7 @@ import {
   putExposure,
   type SavingDeps,
 } from '../exposure/exposure.ts'
+import { getExposureGrants } from '../datasources/agreement.ts'
 import { exposureFromRefusal } from '../what-if/from-refusal.ts'
 import { previewExposure, type PreviewDeps } from '../what-if/preview.ts'
 import { requireIntrospected } from '../exposure/refusals.ts'
@@ -18,6 +19,7 @@ type Names =
   | 'putExposure'
   | 'listExposureVersions'
   | 'getExposureVersion'
+  | 'getExposureGrants'
   | 'getDrift'
   | 'previewExposure'
   | 'exposureFromRefusal'
@@ -31,6 +33,10 @@ export function exposureOperations(deps: SavingDeps & PreviewDeps): Pick<Definit
         ? listBriefVersions(deps, at.reached, at.query)
         : listExposureVersions(deps, at.reached, at.query),
     getExposureVersion: (at) => getExposureVersion(deps, at.reached, at.params.version),
+    getExposureGrants: {
+      require: async (at) => requireIntrospected(at.reached.row),
+      run: (at) => getExposureGrants(deps, at.reached),
+    },
     getDrift: (at) => getDrift(deps, at.reached),
     previewExposure: {
       require: async (at) => requireIntrospected(at.reached.row),

@@ -94,6 +94,7 @@ const MATRIX = {
   putExposure: DATASOURCE_ADMIN,
   listExposureVersions: DATASOURCE_ADMIN,
   getExposureVersion: DATASOURCE_ADMIN,
+  getExposureGrants: datasourceAdmin(QUERY_PASS),
   getDrift: DATASOURCE_ADMIN,
   previewExposure: datasourceAdmin(QUERY_PASS),
   exposureFromRefusal: DATASOURCE_ADMIN,

@@ -1,4 +1,5 @@
 // Assembles the BigQuery driver from the guard, the settings and the connections.
+import { agreement } from './catalog/better-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { BufferPool } from '../json-bytes.ts'
@@ -50,6 +51,7 @@ export async function createBigQueryDriver(options: BigQueryOptions = {}): Promi
   return {
     type: 'BIGQUERY',
     vocabulary: { schema: 'dataset', table: 'table', queryLanguage: 'GoogleSQL' },
+    agreement,
     settings: (input) => readSettings(allowed, input),
     read: readBody,
     typed: typedPath,

@@ -1,4 +1,5 @@
 // Assembles the MongoDB driver from the guard and the connections. It makes no decisions itself.
+import { agreement } from './catalog/better-login.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver, QueryBody } from '../driver.ts'
 import { sharedCache } from '../shared-cache.ts'
@@ -20,6 +21,7 @@ export async function createMongoDriver(): Promise<Driver> {
   return {
     type: 'MONGODB',
     vocabulary: { schema: 'database', table: 'collection', queryLanguage: 'MongoDB filter and aggregation pipeline' },
+    agreement,
     settings: readSettings,
     read: readBody,
     typed: typedPath,

@@ -1,4 +1,5 @@
 // Composes the PostgreSQL driver from the guard and the connections. No decisions are made here.
+import { agreement } from './catalog/grants.ts'
 import { unseal } from '../confined.ts'
 import type { ConnectionSettings, ConnectOptions, Driver } from '../driver.ts'
 import { sharedCache } from '../shared-cache.ts'
@@ -24,6 +25,7 @@ export async function createPostgresDriver(): Promise<Driver> {
   return {
     type: 'POSTGRES',
     vocabulary: { schema: 'schema', table: 'table', queryLanguage: 'PostgreSQL SQL' },
+    agreement,
     settings: readSettings,
     read: readBody,
     typed: typedPath,

@@ -1,6 +1,7 @@
 // Prints commands that create a service account with no more rights than an exposure needs, for a person to read and
 // run. Vitrine never runs them.
-import type { Catalog } from '../../driver.ts'
+import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
+import { few } from '../../test-report.ts'
 import { isFamily } from './family.ts'
 
 export interface BetterLogin {
@@ -11,6 +12,26 @@ export interface BetterLogin {
   readonly exposed: Catalog | null
   /** The current account; the better one gets another name. */
   readonly email: string | null
+}
+
+/** A new service account for the exposed tables. */
+export function agreement({ full, exposed, database: project, config }: AgreementInput): Agreement {
+  const textOf = (name: string, otherwise: string) => {
+    const value = config[name]
+    return typeof value === 'string' ? value : otherwise
+  }
+  const [billingProject, location] = [textOf('billingProject', project), textOf('location', 'US')]
+  const columns = new Map(full.tables.map((table) => [`${table.schema}.${table.table}`, table.columns.length]))
+  const names = exposed.tables.map((table) => ({ name: `${table.schema}.${table.table}`, shown: table.columns.length }))
+  const partly = names.filter(({ name, shown }) => shown < (columns.get(name) ?? 0)).map(({ name }) => name)
+  const notes = ['Then set the key of the new account in the connection of this datasource, and delete key.json.']
+  if (exposed.tables.some(isFamily))
+    notes.push('A family of shards is granted with its whole dataset, which holds the future shards.')
+  if (partly.length > 0)
+    notes.push(
+      `These commands grant whole tables: only this service hides columns of ${few(partly)}. To hide them in BigQuery too, put policy tags on the columns, or grant an authorized view instead of the table.`,
+    )
+  return { kind: 'GCLOUD', text: betterLogin({ project, billingProject, location, exposed, email: null }), notes }
 }
 
 /** Roles: jobUser on the billing project, metadataViewer on the datasets, dataViewer on what is exposed. */

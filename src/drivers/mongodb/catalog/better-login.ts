@@ -1,6 +1,7 @@
 // Writes the mongosh commands for a login that can read exactly the exposure. A person reads and runs them; the service
 // never does.
-import type { Catalog } from '../../driver.ts'
+import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
+import { few } from '../../test-report.ts'
 
 export interface BetterLogin {
   /** The current login's user. The new login gets another name. */
@@ -8,6 +9,19 @@ export interface BetterLogin {
   readonly database: string
   /** Null before any exposure. */
   readonly exposed: Catalog | null
+}
+
+/** A new login for the exposed collections. */
+export function agreement({ full, exposed, username, database }: AgreementInput): Agreement {
+  const collections = new Map(full.tables.map((table) => [table.table, table.columns.length]))
+  const partly = exposed.tables.filter(({ table, columns }) => columns.length < (collections.get(table) ?? 0))
+  const names = partly.map(({ table }) => table)
+  const notes = ['Then set the new login in the connection of this datasource, and remove the old one.']
+  if (names.length > 0)
+    notes.push(
+      `MongoDB grants whole collections: only this service hides paths of ${few(names)}. A view with a $project stage, granted instead of the collection, would hide them in the database too.`,
+    )
+  return { kind: 'MONGO', text: betterLogin({ user: username, database, exposed }), notes }
 }
 
 /** createRole and createUser, for a user administrator. Only `find`: listCollections would reveal all names. */

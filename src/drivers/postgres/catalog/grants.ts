@@ -1,5 +1,5 @@
 // Writes the SQL that restricts a login to an exposure, for a person to read and run. The service never runs it.
-import type { Catalog } from '../../driver.ts'
+import type { Agreement, AgreementInput, Catalog } from '../../driver.ts'
 import { quoted } from './ask.ts'
 
 /** A table and its columns that are to be read. */
@@ -46,6 +46,36 @@ export function betterLogin(login: BetterLogin): string {
     lines.push('-- Once an exposure is saved, test again: the GRANT of each shown column stands here.')
   return lines.join('\n')
 }
+
+/**
+ * Lines that leave an existing login what the exposure shows. A REVOKE on a table also revokes its column privileges
+ * (PostgreSQL, REVOKE).
+ */
+export function agreement({ full, exposed, username }: AgreementInput): Agreement {
+  const login = username ?? ''
+  const role = quoted(login)
+  const schemas = [...new Set(full.tables.map(({ schema }) => schema))]
+  const shown = exposed.tables.map(({ schema, table, columns }) => ({
+    schema,
+    table,
+    columns: columns.map((column) => column.name),
+  }))
+  const lines = [
+    'BEGIN;',
+    ...schemas.map((schema) => `REVOKE ALL ON ALL TABLES IN SCHEMA ${quoted(schema)} FROM ${role};`),
+    ...[...new Set(shown.map(({ schema }) => schema))].map(
+      (schema) => `GRANT USAGE ON SCHEMA ${quoted(schema)} TO ${role};`,
+    ),
+    ...shown.map((table) => grantColumns(table, login)),
+    'COMMIT;',
+  ]
+  return { kind: 'SQL', text: lines.join('\n'), notes: NOTES }
+}
+
+const NOTES = [
+  'Run the commands as the owner of the tables. They change nothing for a superuser, for an owner of the tables, and for what is granted to PUBLIC or to a role that the login belongs to: test the connection afterwards.',
+  'Later introspections see only what the login may read. To expose more, grant it first.',
+]
 
 export function grantColumns(table: Shown, role: string): string {
   const columns = table.columns.map(quoted).join(', ')
