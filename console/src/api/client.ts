@@ -2,7 +2,7 @@
 import { routes } from 'virtual:routes'
 import { Refused } from './failure.ts'
 import { send } from './send.ts'
-import { accessToken, forget } from './session.ts'
+import { accessToken, askAgain, forget } from './session.ts'
 import type { Answer, AuthAnswer, AuthBody, AuthName, Input, OperationName } from './types.ts'
 
 interface AnyInput {
@@ -36,10 +36,19 @@ export async function authorized(request: Parameters<typeof send>[0]): Promise<R
     try {
       return await send({ ...request, headers: { ...request.headers, authorization: `Bearer ${jwt}` } })
     } catch (error) {
-      if (!(error instanceof Refused) || error.status !== 401 || attempt > 1) throw error
+      if (!(error instanceof Refused) || attempt > 1) throw error
+      if (error.code === 'REAUTHENTICATION_REQUIRED') await askOnce(error, request.signal)
+      else if (error.status !== 401) throw error
       forget(jwt)
     }
   }
+}
+
+/** A deletion needs a session that is minutes old. Throws the refusal if the person does not sign in again. */
+async function askOnce(refusal: Refused, signal: AbortSignal | undefined): Promise<void> {
+  await askAgain('fresh', signal).catch(() => {
+    throw refusal
+  })
 }
 
 /** A path under /auth. These use the session cookie. */

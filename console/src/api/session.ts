@@ -15,8 +15,10 @@ interface Held {
   readonly until: number
 }
 
-/** True while the page asks for the password again. */
-export const asking = observable(false)
+/** Why the page asks for the password again: the session ended, or a deletion needs a fresh sign-in. */
+export type Asking = 'ended' | 'fresh' | null
+
+export const asking = observable<Asking>(null)
 
 let held: Held | null = null
 let renewing: Promise<string> | null = null
@@ -58,7 +60,7 @@ export async function accessToken(signal?: AbortSignal): Promise<string> {
       return await (renewing ??= renew().finally(() => (renewing = null)))
     } catch (error) {
       if (!(error instanceof SignedOut) || !wasSignedIn) throw error
-      await askAgain(signal)
+      await askAgain('ended', signal)
     }
   }
 }
@@ -85,11 +87,12 @@ async function renew(): Promise<string> {
   return token
 }
 
-async function askAgain(signal?: AbortSignal): Promise<void> {
+/** Resolves once the person signed in. Rejects with SignedOut if the person gives up. */
+export async function askAgain(why: 'ended' | 'fresh', signal?: AbortSignal): Promise<void> {
   if (again === null) {
     again = Promise.withResolvers<void>()
     again.promise.catch(() => undefined)
-    asking.set(true)
+    asking.set(why)
   }
   const { promise } = again
   if (signal === undefined) return promise
@@ -108,8 +111,16 @@ export function resume(): void {
   held = null
   const waiting = again
   again = null
-  asking.set(false)
+  asking.set(null)
   waiting?.resolve()
+}
+
+/** The person does not want to sign in again: waiting calls fail, and the session stays as it is. */
+export function giveUp(): void {
+  const waiting = again
+  again = null
+  asking.set(null)
+  waiting?.reject(new SignedOut())
 }
 
 /** The person signed in in this tab. */
@@ -122,10 +133,7 @@ export function signedIn(): void {
 export function end(): void {
   held = null
   wasSignedIn = false
-  const waiting = again
-  again = null
-  asking.set(false)
-  waiting?.reject(new SignedOut())
+  giveUp()
 }
 
 /** Signs out here and in every other tab. The session ends in the service first. */

@@ -3,7 +3,7 @@ import { useState, type FormEvent } from 'react'
 import { auth } from '../api/client.ts'
 import { useObservable } from '../api/observable.ts'
 import { queryClient, read } from '../api/queries.ts'
-import { asking, signedIn, signOut } from '../api/session.ts'
+import { asking, giveUp, signedIn, signOut } from '../api/session.ts'
 import { Button } from '../parts/Button.tsx'
 import { AlertDialog } from '../parts/Dialog.tsx'
 import { PasswordField, TextField } from '../parts/Field.tsx'
@@ -11,21 +11,25 @@ import { Failure } from '../parts/Notice.tsx'
 import { useAction } from '../parts/useAction.ts'
 
 export function SignInAgain() {
-  const open = useObservable(asking)
+  const why = useObservable(asking)
   return (
     <AlertDialog
-      open={open}
+      open={why !== null}
       stays
       onClose={() => undefined}
       title="Sign in again"
-      description="Your session ended. What you typed is kept."
+      description={
+        why === 'fresh'
+          ? 'Your sign-in is too old for a deletion. Enter your password to go on.'
+          : 'Your session ended. What you typed is kept.'
+      }
     >
-      {open && <Ask />}
+      {why !== null && <Ask why={why} />}
     </AlertDialog>
   )
 }
 
-function Ask() {
+function Ask({ why }: { readonly why: 'ended' | 'fresh' }) {
   const email = queryClient.getQueryData(read('getAccount', {}).queryKey)?.email ?? ''
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
@@ -66,9 +70,13 @@ function Ask() {
       )}
       <Failure of={action.error} />
       <div className="row apart">
-        <Button look="quiet" onClick={() => void signOut()}>
-          Sign out
-        </Button>
+        {why === 'fresh' ? (
+          <Button onClick={giveUp}>Cancel</Button>
+        ) : (
+          <Button look="quiet" onClick={() => void signOut()}>
+            Sign out
+          </Button>
+        )}
         <Button type="submit" look="primary" busy={action.busy}>
           {asksCode ? 'Verify' : 'Sign in'}
         </Button>

@@ -1,9 +1,9 @@
 // What a page shows while a read runs, and when it failed. Missing things become the page Nothing here.
 import type { UseQueryResult } from '@tanstack/react-query'
-import { notFound } from '@tanstack/react-router'
+import { Link, notFound } from '@tanstack/react-router'
 import { RotateCw } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { isStatus, Refused, sentenceOf } from '../api/failure.ts'
+import { isCode, isStatus, Refused, sentenceOf } from '../api/failure.ts'
 import { Button } from './Button.tsx'
 import { Notice } from './Notice.tsx'
 
@@ -49,6 +49,12 @@ export function LoadFailed({ what, error, busy = false, onRetry }: FailedProps) 
     <div className="stack close">
       <Notice tone="bad">
         The {what} could not be loaded. {sentenceOf(error)}
+        {isCode(error, 'SECOND_FACTOR_REQUIRED') && (
+          <>
+            {' '}
+            <Link to="/settings/security">Turn on two-factor</Link>
+          </>
+        )}
         {requestId !== null && <div className="tiny">Request {requestId}</div>}
       </Notice>
       <div>
