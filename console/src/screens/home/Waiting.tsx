@@ -1,13 +1,13 @@
 // What only this person can move on: databases that show nothing or do not answer, keys that end, refusals that repeat.
 import { Link } from '@tanstack/react-router'
-import { ChevronRight, Database, KeyRound, TriangleAlert, type LucideIcon } from 'lucide-react'
+import { ChevronRight, Database, Hand, KeyRound, ShieldX, TriangleAlert, type LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useRead } from '../../api/queries.ts'
-import type { ApiKey, Datasource, Team } from '../../api/types.ts'
+import type { Answer, ApiKey, Datasource, Team } from '../../api/types.ts'
 import { hasRole, useTeam } from '../../frame/team.ts'
 import { Icon } from '../../parts/Icon.tsx'
 import { Load } from '../../parts/Load.tsx'
-import { ago } from '../../parts/time.ts'
+import { ago, counted } from '../../parts/time.ts'
 
 interface Task {
   readonly id: string
@@ -23,6 +23,9 @@ export function Waiting() {
   const isAdmin = hasRole(team, 'ADMIN')
   const datasources = useRead('listDatasources', { params: { teamId: team.id } })
   const keys = useRead('listKeys', {})
+  const at = { params: { teamId: team.id } }
+  const refusals = useRead('listRefusals', { ...at, query: { days: 7 } }, { enabled: isAdmin })
+  const requests = useRead('listRequests', { ...at, query: { state: 'OPEN' } }, { enabled: isAdmin })
   return (
     <section className="panel home-waiting" aria-label="Waiting for you">
       <header>
@@ -30,7 +33,12 @@ export function Waiting() {
       </header>
       <Load of={datasources} what="tasks">
         {(data) => {
-          const tasks = [...ofDatasources(team, data, isAdmin), ...ofKeys(keys.data ?? [])]
+          const tasks = [
+            ...ofRequests(team, requests.data ?? []),
+            ...ofDatasources(team, data, isAdmin),
+            ...ofKeys(keys.data ?? []),
+            ...ofRefusals(team, refusals.data ?? []),
+          ]
           return tasks.length === 0 ? <p className="home-nothing">Nothing waits for you.</p> : <Tasks tasks={tasks} />
         }}
       </Load>
@@ -138,4 +146,48 @@ function ofKeys(keys: readonly ApiKey[]): readonly Task[] {
           },
         ],
   )
+}
+
+/** A colleague was refused and asks for it. */
+function ofRequests(team: Team, requests: Answer<'listRequests'>): readonly Task[] {
+  return requests.map(({ id, name, blocked, why, auditId }) => ({
+    id,
+    icon: Hand,
+    tone: 'none',
+    what: (
+      <>
+        <bdi>{name}</bdi> asks for the {blocked.kind} <bdi>{blocked.name}</bdi>
+      </>
+    ),
+    why,
+    link: { to: '/t/$team/activity', params: { team: team.slug }, search: { id: auditId } },
+  }))
+}
+
+const SHOWN = 3
+
+/** What was refused most this week, where a change of the exposure may help: each is a decision to make. */
+function ofRefusals(team: Team, groups: Answer<'listRefusals'>): readonly Task[] {
+  return groups
+    .filter(({ fixable }) => fixable)
+    .slice(0, SHOWN)
+    .map(({ blocked, table, count, exampleAuditId }) => ({
+      id: exampleAuditId,
+      icon: ShieldX,
+      tone: 'warn',
+      what: (
+        <>
+          {blocked.kind} <bdi>{blocked.name}</bdi>
+          {blocked.kind === 'column' && table !== undefined && (
+            <>
+              {' '}
+              of <bdi>{table}</bdi>
+            </>
+          )}{' '}
+          was refused {counted(count, 'time')} this week
+        </>
+      ),
+      why: 'Show it, or leave it hidden.',
+      link: { to: '/t/$team/activity', params: { team: team.slug }, search: { tab: 'refusals' } },
+    }))
 }

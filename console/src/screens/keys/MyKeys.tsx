@@ -10,15 +10,15 @@ import { Empty } from '../../parts/Empty.tsx'
 import { Load } from '../../parts/Load.tsx'
 import { MenuItem, RowMenu } from '../../parts/Menu.tsx'
 import { Table } from '../../parts/Table.tsx'
-import { CodeTag } from '../../parts/Tag.tsx'
+import { CodeTag, Tag } from '../../parts/Tag.tsx'
 import { Time } from '../../parts/Time.tsx'
 import { CreateKey } from './CreateKey.tsx'
 import { Expiry, LastUse } from './cells.tsx'
-import { EndGrant, RevokeKey, RotateKey } from './dialogs.tsx'
+import { EndGrant, RenameKey, RevokeKey, RotateKey } from './dialogs.tsx'
 import { Reaches, type Reach } from './Reaches.tsx'
 import { FreshKey, type Fresh } from './FreshKey.tsx'
 
-type Doing = { readonly what: 'rotate' | 'revoke'; readonly key: ApiKey }
+type Doing = { readonly what: 'rename' | 'rotate' | 'revoke'; readonly key: ApiKey }
 
 export function MyKeys() {
   const { create } = useSearch({ strict: false })
@@ -74,7 +74,7 @@ function Keys({ keys, onFresh }: { readonly keys: readonly ApiKey[]; readonly on
         rows={keys}
         keyOf={({ id }) => id}
         columns={[
-          { head: 'Name', kind: 'main', cell: ({ name }) => <bdi>{name}</bdi> },
+          { head: 'Name', kind: 'main', cell: (key) => <KeyName of={key} /> },
           { head: 'Key', cell: ({ hint }) => <CodeTag>…{hint.replace(/^[.…]+/, '')}</CodeTag> },
           { head: 'May', cell: ({ scopes }) => <Scopes of={scopes} /> },
           { head: 'Reaches', kind: 'quiet', cell: (key) => <Reaches of={key} /> },
@@ -85,7 +85,12 @@ function Keys({ keys, onFresh }: { readonly keys: readonly ApiKey[]; readonly on
             kind: 'acts',
             cell: (key) => (
               <RowMenu label={`Actions for ${key.name}`}>
-                <MenuItem onSelect={() => setDoing({ what: 'rotate', key })}>Rotate</MenuItem>
+                {key.state === 'ACTIVE' && (
+                  <>
+                    <MenuItem onSelect={() => setDoing({ what: 'rename', key })}>Rename</MenuItem>
+                    <MenuItem onSelect={() => setDoing({ what: 'rotate', key })}>Rotate</MenuItem>
+                  </>
+                )}
                 <MenuItem danger onSelect={() => setDoing({ what: 'revoke', key })}>
                   Revoke
                 </MenuItem>
@@ -94,9 +99,20 @@ function Keys({ keys, onFresh }: { readonly keys: readonly ApiKey[]; readonly on
           },
         ]}
       />
+      {doing?.what === 'rename' && <RenameKey of={doing.key} onClose={stop} />}
       {doing?.what === 'rotate' && <RotateKey of={doing.key} onClose={stop} onFresh={onFresh} />}
       {doing?.what === 'revoke' && <RevokeKey of={doing.key} onClose={stop} />}
     </>
+  )
+}
+
+function KeyName({ of }: { readonly of: ApiKey }) {
+  return (
+    <span className="row">
+      <bdi>{of.name}</bdi>
+      {of.state === 'GRACE' && <Tag tone="warn">old value</Tag>}
+      {of.state === 'EXPIRED' && <Tag tone="bad">expired</Tag>}
+    </span>
   )
 }
 

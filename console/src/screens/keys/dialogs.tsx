@@ -10,11 +10,46 @@ import { Select } from '../../parts/Select.tsx'
 import { say } from '../../parts/Status.tsx'
 import { useAction } from '../../parts/useAction.ts'
 import { submitting, useForm } from '../../parts/useForm.ts'
+import { EXPIRIES, expiryAt, type Expires } from './expiries.ts'
 import type { Fresh } from './FreshKey.tsx'
 
 interface KeyDialogProps {
   readonly of: ApiKey
   readonly onClose: () => void
+}
+
+type NewEnd = Expires | 'keep'
+
+export function RenameKey({ of, onClose }: KeyDialogProps) {
+  const { form, field } = useForm({ name: of.name })
+  const [expires, setExpires] = useState<NewEnd>('keep')
+  const change = useCall('changeKey')
+  const action = useAction(async () => {
+    const end = expires === 'keep' ? {} : { expiresAt: expiryAt(expires) }
+    await change.mutateAsync({ params: { keyId: of.id }, body: { name: form.name, ...end } })
+    say('Saved')
+    onClose()
+  })
+  return (
+    <Dialog open onClose={onClose} title="Rename key">
+      <form className="stack" onSubmit={submitting(action.run)}>
+        <TextField label="Name" required maxLength={100} autoComplete="off" {...field('name')} />
+        <Select<NewEnd>
+          label="Expires"
+          value={expires}
+          options={[{ value: 'keep', label: 'As it is' }, ...EXPIRIES]}
+          onChange={setExpires}
+        />
+        <Failure of={action.error} />
+        <div className="dialog-acts">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={action.busy}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
 }
 
 const GRACES = [
