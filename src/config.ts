@@ -305,10 +305,10 @@ function postgresUrlProblem(text: string): string | null {
   if (port !== undefined && port !== '' && integer(1, 65_535)(port) === null) {
     return 'has a port that is not a number from 1 to 65535. If this is a part of the password, percent-encode its special characters (: is %3A, / is %2F, # is %23, @ is %40)'
   }
-  if (URL.parse(text) === null) {
-    return `cannot be read as an address. Percent-encode special characters in user and password (: is %3A, / is %2F, # is %23, @ is %40), as in ${example}`
-  }
-  return /^[^/]*\/\/[^/?#]*@(?:[:/?#]|$)/.test(text) ? `has no host after the @, as in ${example}` : null
+  if (/^[^/]*\/\/[^/?#]*@(?:[:/?#]|$)/.test(text)) return `has no host after the @, as in ${example}`
+  return URL.parse(text) === null
+    ? `cannot be read as an address. Percent-encode special characters in user and password (: is %3A, / is %2F, # is %23, @ is %40), as in ${example}`
+    : null
 }
 
 function redisUrl(text: string): string | null {
