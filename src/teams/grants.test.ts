@@ -122,7 +122,7 @@ for (const dialect of DIALECTS) {
       const [one, two] = [await someDatasource(rooms, a), await someDatasource(rooms, a)]
       const id = await grant(rooms, ada, [a, b])
       const at = (ms: number) => new Date(rooms.clock.at + ms).toISOString()
-      const narrow = (change: object, by = ada) => narrowGrant(rooms, by, id, change)
+      const narrow = (change: object, by = ada) => narrowGrant(rooms, { ...by, action: 'narrowGrant' }, id, change)
       for (const wider of [{ scopes: ['profile', 'data:read'] }, { teamIds: [a, c] }, { teamIds: [newId()] }]) {
         assert.equal((await refusal(narrow(wider)))['code'], 'INVALID_REQUEST', JSON.stringify(wider))
       }
@@ -139,6 +139,17 @@ for (const dialect of DIALECTS) {
         [narrowed.scopes, narrowed.teamIds, narrowed.datasourceIds, narrowed.expiresAt],
         [['data:schema'], [a], [one], at(60_000)],
       )
+      assert.deepEqual((await audited(rooms)).at(-1), {
+        action: 'narrowGrant',
+        name: 'Agent',
+        id,
+        changes: {
+          scopes: { added: [], removed: ['data:read'] },
+          teamIds: { added: [], removed: [b] },
+          datasourceIds: { from: 'all', to: [one] },
+          expiresAt: { from: 'never', to: at(60_000) },
+        },
+      })
       assert.deepEqual(await listGrants(rooms, ada), [narrowed])
       for (const wider of [{ scopes: ['data:read'] }, { teamIds: [b] }, { datasourceIds: [one, two] }]) {
         assert.equal(await codeOf(narrow(wider)), 'INVALID_REQUEST', JSON.stringify(wider))
