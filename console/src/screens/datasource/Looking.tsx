@@ -11,7 +11,7 @@ export function Looking({ look }: { readonly look: Pick<Look, 'busy' | 'progress
     return (
       <div className="looking">
         <div
-          className="meter"
+          className="look-meter"
           role="progressbar"
           aria-label="Reading tables"
           aria-valuemin={0}

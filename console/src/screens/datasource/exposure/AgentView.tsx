@@ -69,7 +69,7 @@ function Shown({ text, description }: { readonly text: string; readonly descript
   if (tables.length === 0) return <p>Nothing. Agents see the name of the datasource and no table.</p>
   return (
     <>
-      <dl className="facts">
+      <dl className="agent-facts">
         <Fact name="Tables" value={number(tables.length)} />
         <Fact name="Columns" value={number(columns)} />
         <Fact name="Size" value={bytes(size)} />

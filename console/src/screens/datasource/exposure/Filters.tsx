@@ -22,7 +22,7 @@ const LABELS: Readonly<Record<Show, string>> = {
 
 export function Filters({ filter, counts, onChange, end }: FiltersProps) {
   return (
-    <div className="filters">
+    <div className="tree-filters">
       <input
         type="search"
         className="input"

@@ -1,0 +1,93 @@
+// Pure: the texts about one table, and the body that changes one of them. `statements` and `columns` replace their whole
+// list, so a change sends the others back as they were read.
+import type { Answer, Input } from '../../../api/types.ts'
+
+export type Documentation = Answer<'getDocumentation'>
+export type TableTexts = Documentation['tables'][number]
+export type Text = NonNullable<TableTexts['summary']>
+export type Status = Text['status']
+type Body = Input<'putDocumentation'>['body']
+
+/** Which text of a table is meant. */
+export type Place =
+  | { readonly kind: 'summary' | 'examples' }
+  | { readonly kind: 'statement'; readonly index: number }
+  | { readonly kind: 'column'; readonly name: string }
+
+export interface Placed {
+  readonly place: Place
+  readonly label: string
+  readonly text: Text
+}
+
+export const keyOf = (place: Place) =>
+  place.kind === 'statement'
+    ? `statement ${place.index}`
+    : place.kind === 'column'
+      ? `column ${place.name}`
+      : place.kind
+
+/** Every text below the summary. */
+export function textsOf(table: TableTexts): readonly Placed[] {
+  const placed: Placed[] = table.statements.map((text, index) => ({
+    place: { kind: 'statement', index },
+    label: `Statement ${index + 1}`,
+    text,
+  }))
+  if (table.examples !== null) placed.push({ place: { kind: 'examples' }, label: 'Examples', text: table.examples })
+  for (const [name, column] of Object.entries(table.columns)) {
+    const { text, origin, status, restsOn, stale } = column
+    if (text === undefined || origin === undefined || status === undefined) continue
+    const whole = { text, origin, status, restsOn: restsOn ?? [], stale: stale ?? false }
+    placed.push({ place: { kind: 'column', name }, label: name, text: whole })
+  }
+  return placed
+}
+
+/** The body that gives one text another status or other words. Words that a person wrote are accepted. */
+export function bodyFor(table: TableTexts, place: Place, change: { text?: string; status: Status }): Body {
+  const changed = (text: Text | null): Text => {
+    const before = text ?? { text: '', origin: 'HUMAN', status: 'ACCEPTED', restsOn: [], stale: false }
+    if (change.text === undefined || change.text === before.text) return { ...before, status: change.status }
+    return { ...before, text: change.text, origin: 'HUMAN', status: change.status }
+  }
+  switch (place.kind) {
+    case 'summary':
+      return { summary: changed(table.summary) }
+    case 'examples':
+      return { examples: changed(table.examples) }
+    case 'statement':
+      return { statements: table.statements.map((text, n) => (n === place.index ? changed(text) : text)) }
+    case 'column': {
+      const column = table.columns[place.name]
+      const { text = '', origin = 'HUMAN', status = 'ACCEPTED', restsOn = [], stale = false } = column ?? {}
+      const now = { ...changed({ text, origin, status, restsOn, stale }), personal: column?.personal ?? null }
+      return { columns: { ...table.columns, [place.name]: now } }
+    }
+  }
+}
+
+export const isAccepted = ({ status }: Text) => status === 'ACCEPTED' || status === 'CONFIRMED'
+
+export interface Coverage {
+  readonly tables: number
+  /** Tables with an accepted summary. */
+  readonly summarized: number
+  readonly proposed: number
+  readonly stale: number
+}
+
+export function coverageOf(tables: readonly TableTexts[]): Coverage {
+  const coverage = { tables: 0, summarized: 0, proposed: 0, stale: 0 }
+  for (const table of tables) {
+    if (table.gone === true) continue
+    coverage.tables++
+    if (table.summary !== null && isAccepted(table.summary)) coverage.summarized++
+    const texts = [...textsOf(table).map(({ text }) => text), ...(table.summary === null ? [] : [table.summary])]
+    for (const text of texts) {
+      if (text.status === 'PROPOSED') coverage.proposed++
+      if (text.stale && text.status !== 'REJECTED') coverage.stale++
+    }
+  }
+  return coverage
+}
